@@ -12,7 +12,7 @@ use crate::interfaces::{INTERFACES, Interface, Many, Ways};
 use crate::request::Request;
 use machine::root::Root;
 use model::api::{Candidate, InterfaceComparison};
-use model::job::{Access, Order, Pattern, PerKind, Sizes, Start, StopRule};
+use model::job::{Access, Kind, Order, Pattern, PerKind, Sizes, Start, StopRule};
 use model::machine::Place;
 use model::not_measured::{NotMeasured, by_reason};
 use model::plan::{Role, Target};
@@ -143,7 +143,7 @@ fn reasons(missing: &[NotMeasured]) -> String {
 
 /// Both orders and both directions, unless one work was asked for.
 fn works(said: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
-    if let Some(rw) = said.filter(|rw| rw.fixed_mix().is_none_or(|m| m.trim_percent > 0)) {
+    if let Some(rw) = said.filter(|rw| rw.fixed_mix().is_none_or(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(
             "--rw {}: interfaces are compared by reads and by writes; type read, write, randread or randwrite",
             rw.word()

@@ -10,7 +10,7 @@ use crate::request::Request;
 use engine::engines::Entry;
 use machine::root::Root;
 use machine::safety;
-use model::job::{Cache, PerKind, Sizes};
+use model::job::{Cache, Kind, PerKind, Sizes};
 use model::machine::Place;
 use model::not_measured::NotMeasured;
 use model::plan::{ComparedLayer, LayerComparison, Role};
@@ -89,7 +89,7 @@ pub(super) fn of_each(request: &Request, root: &Root, origins: &mut Origins) -> 
 
 /// Reads and writes at random, unless one work was asked for.
 fn works(said: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
-    if let Some(rw) = said.filter(|rw| rw.fixed_mix().is_some_and(|m| m.trim_percent > 0)) {
+    if let Some(rw) = said.filter(|rw| rw.fixed_mix().is_some_and(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(
             "--rw {}: layers are compared by reads and writes; type read, write, rw, randread, randwrite or randrw",
             rw.word()

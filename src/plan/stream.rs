@@ -199,7 +199,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     };
     let mix = match rw.fixed_mix() {
         Some(mix) => mix,
-        None => origins.choose("--mix", spec.mix, Mix { read_percent: 50, trim_percent: 0 }, |m| m.words()),
+        None => origins.choose("--mix", spec.mix, Mix::EVEN, |m| m.words()),
     };
     let default = Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 });
     let default = PerKind::all(default);

@@ -7,7 +7,7 @@ use crate::case::asked_depth;
 use crate::checks::check::{Evidence, evidence};
 use crate::findings::{CaseAnswers, about};
 use crate::stats::ratio::Ratio;
-use model::job::{Pattern, Stream};
+use model::job::{Pattern, Percent, Stream};
 use model::report::{Deduction, Measured, Rates};
 use model::units::{show_block, show_ns, show_rate};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ struct Row<'a> {
 impl Row<'_> {
     fn is(&self, pattern: Pattern, read_percent: u8) -> bool {
         let access = &self.stream.access;
-        access.pattern() == Some(pattern) && access.read_percent() == Some(read_percent)
+        access.pattern() == Some(pattern) && access.read_percent() == Some(Percent::whole(read_percent))
     }
 
     /// Bytes of an operation, where all have the same.

@@ -24,7 +24,7 @@ fn line(order: Order, read_percent: u8) -> Line {
         order,
         positions: Positions::default(),
         consecutive: 1,
-        mix: Mix { read_percent, trim_percent: 0 },
+        mix: Mix::of(read_percent, 0),
         sizes: PerKind::all(size),
         align_bytes: 0,
         burst: 1,

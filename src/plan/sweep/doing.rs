@@ -64,8 +64,7 @@ fn plain_works(said: &SweepSpec) -> Result<Vec<Doing>, Failure> {
                 .into(),
         ));
     }
-    let even = Mix { read_percent: 50, trim_percent: 0 };
-    let mixes = if axes.mix.is_empty() { vec![even] } else { axes.mix.clone() };
+    let mixes = if axes.mix.is_empty() { vec![Mix::EVEN] } else { axes.mix.clone() };
     let of = |rw: Rw| -> Vec<Doing> {
         if rw.is_mixed() {
             mixes.iter().map(|m| Doing::Plain(rw, Some(*m))).collect()
@@ -141,7 +140,7 @@ impl Doing {
     /// Whether anything may be changed.
     pub(super) fn writes(&self) -> bool {
         match self {
-            Self::Plain(rw, _) => rw.fixed_mix().is_none_or(|m| m.read_percent < 100),
+            Self::Plain(rw, _) => rw.fixed_mix().is_none_or(|m| !m.does(Kind::Read)),
             Self::Named(spec) => spec.writes(),
         }
     }
@@ -155,8 +154,7 @@ impl Doing {
     pub(super) fn kinds(&self) -> Vec<Kind> {
         let mut all = match self {
             Self::Plain(rw, mix) => {
-                let even = Mix { read_percent: 50, trim_percent: 0 };
-                let mut kinds = kinds_of(mix.or_else(|| rw.fixed_mix()).unwrap_or(even));
+                let mut kinds = kinds_of(mix.or_else(|| rw.fixed_mix()).unwrap_or(Mix::EVEN));
                 kinds.extend(rw.writes_after_trims().then_some(Kind::Write));
                 kinds
             }
@@ -169,8 +167,5 @@ impl Doing {
 }
 
 fn kinds_of(mix: Mix) -> Vec<Kind> {
-    let Mix { read_percent, trim_percent } = mix;
-    let writes = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent);
-    let shares = [(Kind::Read, read_percent), (Kind::Write, writes), (Kind::Trim, trim_percent)];
-    shares.into_iter().filter(|(_, share)| *share > 0).map(|(kind, _)| kind).collect()
+    Kind::ALL.into_iter().filter(|kind| mix.does(*kind)).collect()
 }

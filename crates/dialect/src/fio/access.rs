@@ -140,11 +140,11 @@ fn used<'s>(sizes: &'s PerKind<Sizes>, way: &Way) -> impl Iterator<Item = &'s Si
 
 fn mix(job: &Job) -> Result<Mix, Fault> {
     let Some(option) = job.last("rwmixread", "rwmixwrite") else {
-        return Ok(Mix { read_percent: 50, trim_percent: 0 });
+        return Ok(Mix::EVEN);
     };
     let share = job.number(option)?.and_then(|n| u8::try_from(n).ok()).filter(|n| *n <= 100);
     let share = share.ok_or_else(|| job.fault(option, "it is no share; type 0 to 100"))?;
-    Ok(Mix { read_percent: if option == "rwmixread" { share } else { 100 - share }, trim_percent: 0 })
+    Ok(Mix::of(if option == "rwmixread" { share } else { 100 - share }, 0))
 }
 
 /// Sizes of each direction; those that the job has not are as the first that it has.

@@ -5,7 +5,7 @@
 use super::access::Way;
 use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
-use model::job::{Arrivals, Flow, Mix, PerKind, Sizes};
+use model::job::{Arrivals, Flow, Mix, PerKind, Percent, Sizes};
 use model::spec::StreamSpec;
 use model::spec::limits::MAX_RATE;
 
@@ -141,12 +141,8 @@ fn rates_of_mix(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
                 100.0 * reads / (reads + writes)
             }
         };
-        if (share - share.round()).abs() > 1e-6 {
-            let why =
-                "the operations of both directions are no whole percents of their sum; type rates that are";
-            return Err(job.fault(option, why));
-        }
-        one.mix = Some(Mix { read_percent: share.round() as u8, trim_percent: 0 });
+        one.mix =
+            Percent::nearest(share).map(|read_percent| Mix { read_percent, trim_percent: Percent::NONE });
         if option == "rate" {
             one.limit_bandwidth = Some(read.saturating_add(write));
         } else {

@@ -159,7 +159,7 @@ fn blocks_are_touched_as_fio_touches_them() {
     assert_eq!(stream("rw=randread random_distribution=zipf:1.2").random, Some(Order::Zipf(1.2)));
     assert_eq!(stream("rw=randread norandommap percentage_random=30").random, Some(Order::Mixed(30.0)));
     let mixed = stream("rw=randrw rwmixread=20 rwmixwrite=70 bs=4k,8k norandommap=1");
-    assert_eq!(mixed.mix, Some(Mix { read_percent: 30, trim_percent: 0 }), "what is said last holds");
+    assert_eq!(mixed.mix, Some(Mix::of(30, 0)), "what is said last holds");
     let sizes = mixed.bs.unwrap_or_else(|| panic!("no sizes"));
     assert_eq!((sizes.read, sizes.write), (Sizes::Fixed(4096), Sizes::Fixed(8192)));
     let mix = |options: &str| (stream(options).rw, stream(options).positions);
@@ -220,15 +220,14 @@ fn engines_and_depths_are_those_of_fio() {
 #[test]
 fn clones_are_one_result_where_they_are_a_group() {
     let mixed = stream("rw=randrw rwmixread=70 rate_iops=300,100");
-    assert_eq!(
-        (mixed.limit_iops, mixed.mix.map(|m| m.read_percent)),
-        (Some(400.0), Some(75)),
-        "each comes to its own"
-    );
+    assert_eq!((mixed.limit_iops, mixed.mix), (Some(400.0), Some(Mix::of(75, 0))), "each comes to its own");
     let bytes = stream("rw=rw bs=8k,4k rate=8m,4m");
-    assert_eq!((bytes.limit_bandwidth, bytes.mix.map(|m| m.read_percent)), (Some(12 << 20), Some(50)));
+    assert_eq!((bytes.limit_bandwidth, bytes.mix), (Some(12 << 20), Some(Mix::EVEN)));
     refused("rw=randrw rate_iops=0,100", &["a job for each direction"]);
-    refused("rw=randrw rate_iops=2,1", &["whole percents"]);
+    assert_eq!(
+        stream("rw=randrw rate_iops=1000,300").mix.map(Mix::words),
+        Some("76.923077/23.076923".into())
+    );
     refused("rw=randrw rate=1m bssplit=4k/50:8k/50 norandommap", &["type rate_iops"]);
     let own = stream("rw=write numjobs=3 group_reporting number_ios=10 rate_iops=100");
     assert_eq!((own.clones, own.workers), (Some(Clones::Own), Some(3)));

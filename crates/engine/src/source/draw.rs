@@ -9,6 +9,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Sizes that are drawn in search of one that fits; then it is the smallest.
 const REDRAWS: usize = 100;
+/// Numbers that a direction is drawn from.
+const DRAWN_FROM: u64 = 1 << 32;
 
 /// One of several by weight.
 #[derive(Debug)]
@@ -47,24 +49,26 @@ impl Choice {
 pub(super) enum Kinds {
     /// All the same: no draw.
     One(Kind),
-    /// Below `read` of 100 a read, below `moved` a trim, else a write.
-    Drawn { read: u8, trim: u8 },
+    /// Of the 2^32 numbers that are drawn from, those below `read` are a read, those below `trim` a trim, the others a write.
+    Drawn { read: u64, trim: u64 },
 }
 
 impl Kinds {
     /// Fails where the shares are more than all.
     pub(super) fn new(mix: Mix) -> Result<Self, String> {
         let Mix { read_percent, trim_percent } = mix;
-        Ok(match (read_percent, read_percent.saturating_add(trim_percent)) {
-            (_, 101..) => {
-                return Err(format!(
-                    "{read_percent} % reads and {trim_percent} % trims are more than 100 %; lower one of them"
-                ));
-            }
-            (100, _) => Self::One(Kind::Read),
-            (_, 0) => Self::One(Kind::Write),
-            (0, 100) => Self::One(Kind::Trim),
-            (read, trim) => Self::Drawn { read, trim },
+        let below = |percent: f64| (percent / 100.0 * DRAWN_FROM as f64).round() as u64;
+        let read = below(read_percent.get());
+        let trim = below(read_percent.get() + trim_percent.get());
+        if trim > DRAWN_FROM {
+            return Err(format!(
+                "{read_percent} % reads and {trim_percent} % trims are more than 100 %; lower one of them"
+            ));
+        }
+        let mut kinds = Kind::ALL.into_iter().filter(|kind| mix.does(*kind));
+        Ok(match (kinds.next(), kinds.next()) {
+            (Some(only), None) => Self::One(only),
+            _ => Self::Drawn { read, trim },
         })
     }
 
@@ -74,7 +78,7 @@ impl Kinds {
             (Self::One(only), _) => only == kind,
             (Self::Drawn { read, .. }, Kind::Read) => read > 0,
             (Self::Drawn { read, trim }, Kind::Trim) => trim > read,
-            (Self::Drawn { trim, .. }, Kind::Write) => trim < 100,
+            (Self::Drawn { trim, .. }, Kind::Write) => trim < DRAWN_FROM,
             (Self::Drawn { .. }, Kind::Sync) => false,
         }
     }
@@ -83,7 +87,7 @@ impl Kinds {
     pub(super) fn draw(self, rng: &mut Xoshiro256PlusPlus) -> Kind {
         match self {
             Self::One(kind) => kind,
-            Self::Drawn { read, trim } => match rng.random_range(0..100_u8) {
+            Self::Drawn { read, trim } => match u64::from(rng.random::<u32>()) {
                 p if p < read => Kind::Read,
                 p if p < trim => Kind::Trim,
                 _ => Kind::Write,

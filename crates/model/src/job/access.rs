@@ -3,6 +3,7 @@
 //! For: which blocks are touched, in which order, size and direction. Not for: when ([`super::pace`]).
 
 use super::kind::Kind;
+use super::mix::{Mix, Percent};
 use super::order::{Order, Pattern, Positions, Steps};
 use super::sizes::{PerKind, Sizes};
 use super::strided::Strided;
@@ -62,16 +63,6 @@ fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
-/// Shares of directions in percent; what is left are writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Mix {
-    /// Of operations that read.
-    pub read_percent: u8,
-    /// Of operations that give blocks back.
-    #[serde(default)]
-    pub trim_percent: u8,
-}
-
 impl Access {
     /// The plain access: one order, one size, reads and writes.
     pub fn plain(pattern: Pattern, block_bytes: u32, read_percent: u8) -> Self {
@@ -84,7 +75,7 @@ impl Access {
             order,
             positions: Positions::default(),
             consecutive: 1,
-            mix: Mix { read_percent, trim_percent: 0 },
+            mix: Mix::of(read_percent, 0),
             sizes: PerKind::all(Sizes::Fixed(block_bytes)),
             align_bytes: 0,
             burst: 1,
@@ -151,9 +142,9 @@ impl Access {
     }
 
     /// The share of reads where it is the same in all lines and nothing is trimmed.
-    pub fn read_percent(&self) -> Option<u8> {
+    pub fn read_percent(&self) -> Option<Percent> {
         let first = self.lines.first()?.mix;
-        (first.trim_percent == 0 && self.lines.iter().all(|l| l.mix == first)).then_some(first.read_percent)
+        (!first.does(Kind::Trim) && self.lines.iter().all(|l| l.mix == first)).then_some(first.read_percent)
     }
 
     /// The kinds of operation that this access draws, syncs aside.
@@ -175,39 +166,35 @@ impl Access {
 impl Line {
     /// Whether operations of a kind are drawn.
     pub fn does(&self, kind: Kind) -> bool {
-        let Mix { read_percent, trim_percent } = self.mix;
-        let write = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent) > 0;
-        let reply = self.reply_bytes > 0;
-        match kind {
-            Kind::Read => read_percent > 0 || (reply && write),
-            Kind::Write => write || (reply && read_percent > 0) || self.has_pairs(),
-            Kind::Trim => trim_percent > 0,
-            Kind::Sync => false,
-        }
+        let replies = |to: Kind| self.reply_bytes > 0 && self.mix.does(to);
+        let follows = match kind {
+            Kind::Read => replies(Kind::Write),
+            Kind::Write => replies(Kind::Read) || self.has_pairs(),
+            Kind::Trim | Kind::Sync => false,
+        };
+        self.mix.does(kind) || follows
     }
 
     /// Whether a trim and the write behind it come one after the other.
     pub fn has_pairs(&self) -> bool {
-        self.writes_after_trims && self.mix.trim_percent > 0
+        self.writes_after_trims && self.mix.does(Kind::Trim)
     }
 
     /// `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.
     pub fn direction(&self) -> String {
         match self.mix.words() {
             words if !self.has_pairs() => words,
-            _ if self.mix.trim_percent == 100 => "trimwrite".into(),
+            _ if self.mix.trim_percent == Percent::ALL => "trimwrite".into(),
             words => format!("{words}, a write after each trim"),
         }
     }
 
     /// Sizes of the directions that are drawn; a write behind a trim has that of the trim.
     pub fn drawn_sizes(&self) -> impl Iterator<Item = &Sizes> {
-        let Mix { read_percent, trim_percent } = self.mix;
-        let write = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent) > 0;
-        let PerKind { read, write: of_writes, trim } = &self.sizes;
-        [(read_percent > 0, read), (write, of_writes), (trim_percent > 0, trim)]
+        let PerKind { read, write, trim } = &self.sizes;
+        [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)]
             .into_iter()
-            .filter_map(|(drawn, sizes)| drawn.then_some(sizes))
+            .filter_map(|(kind, sizes)| self.mix.does(kind).then_some(sizes))
     }
 
     /// Whether it is sequential or random; `None` for a blend of both.
@@ -233,19 +220,6 @@ impl Line {
     }
 }
 
-impl Mix {
-    /// `read`, `write`, `trim`, `70/30`, `60/30/10`.
-    pub fn words(self) -> String {
-        match (self.read_percent, self.trim_percent) {
-            (100, _) => "read".into(),
-            (0, 0) => "write".into(),
-            (_, 100) => "trim".into(),
-            (r, 0) => format!("{r}/{}", 100 - r.min(100)),
-            (r, t) => format!("{r}/{}/{t}", 100_u8.saturating_sub(r).saturating_sub(t)),
-        }
-    }
-}
-
 #[test]
 fn words_are_those_of_the_field() {
     let plain = Access::plain(Pattern::Random, 4096, 70);
@@ -254,12 +228,12 @@ fn words_are_those_of_the_field() {
     odd.lines[0].consecutive = 8;
     assert_eq!((odd.words().as_str(), odd.pattern()), ("4K random 60/40, 8 in a row", None));
     odd.lines[0].consecutive = 1;
-    odd.lines[0].mix.trim_percent = 10;
+    odd.lines[0].mix.trim_percent = Percent::whole(10);
     odd.lines[0].order = Order::Zipf(1.1);
     odd.lines[0].sizes.write = Sizes::Range(4096, 65536);
     assert_eq!(odd.words(), "4K/4K-64K zipf 1.1 60/30/10");
     let mut pairs = Access::plain(Pattern::Sequential, 4096, 0);
-    (pairs.lines[0].mix.trim_percent, pairs.lines[0].writes_after_trims) = (100, true);
+    (pairs.lines[0].mix, pairs.lines[0].writes_after_trims) = (Mix::of(0, 100), true);
     assert_eq!(
         (pairs.words().as_str(), pairs.direction().as_str()),
         ("4K sequential trimwrite", "trimwrite")
@@ -268,7 +242,7 @@ fn words_are_those_of_the_field() {
         (pairs.kinds().collect::<Vec<_>>(), pairs.block_bytes()),
         (vec![Kind::Write, Kind::Trim], Some(4096))
     );
-    pairs.lines[0].mix = Mix { read_percent: 60, trim_percent: 10 };
+    pairs.lines[0].mix = Mix::of(60, 10);
     assert_eq!(pairs.direction(), "60/30/10, a write after each trim");
     let sizes = |sizes: Sizes| {
         let mut access = Access::plain(Pattern::Sequential, 512, 0);

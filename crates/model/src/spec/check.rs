@@ -160,10 +160,9 @@ impl StreamSpec {
     fn does(&self, kind: Kind) -> bool {
         if !self.lines.is_empty() {
             return self.lines.iter().any(|l| match kind {
-                Kind::Read => l.mix.read_percent > 0 || l.reply > 0,
+                Kind::Read => l.mix.does(Kind::Read) || l.reply > 0,
                 Kind::Write => l.writes(),
-                Kind::Trim => l.mix.trim_percent > 0,
-                Kind::Sync => false,
+                Kind::Trim | Kind::Sync => l.mix.does(kind),
             });
         }
         match (self.way(), kind) {
@@ -171,16 +170,7 @@ impl StreamSpec {
             | (Rw::Write | Rw::Randwrite, Kind::Write)
             | (Rw::Trim | Rw::Randtrim, Kind::Trim)
             | (Rw::Trimwrite | Rw::Randtrimwrite, Kind::Trim | Kind::Write) => true,
-            (Rw::Rw | Rw::Randrw, kind) => {
-                let Mix { read_percent, trim_percent } =
-                    self.mix.unwrap_or(Mix { read_percent: 50, trim_percent: 0 });
-                match kind {
-                    Kind::Read => read_percent > 0,
-                    Kind::Write => read_percent.saturating_add(trim_percent) < 100,
-                    Kind::Trim => trim_percent > 0,
-                    Kind::Sync => false,
-                }
-            }
+            (Rw::Rw | Rw::Randrw, kind) => self.mix.unwrap_or(Mix::EVEN).does(kind),
             _ => false,
         }
     }

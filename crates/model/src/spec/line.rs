@@ -11,7 +11,7 @@ use super::limits::{MAX_BLOCK_BYTES, MAX_TIME_NS};
 use super::number::{any_of, count, percent, share, shown, size, time};
 use super::order::mix;
 use super::sizes::sizes;
-use crate::job::{Mix, Sizes};
+use crate::job::{Kind, Mix, Sizes};
 
 /// Something that is said about a line.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl LineSpec {
         Self {
             share: 100,
             bs: Sizes::Fixed(0),
-            mix: Mix { read_percent: 100, trim_percent: 0 },
+            mix: Mix::of(100, 0),
             random: 100.0,
             delay: 0,
             burst: 1,
@@ -143,8 +143,7 @@ impl LineSpec {
 
     /// Whether it writes, as itself or as a reply to its reads.
     pub fn writes(&self) -> bool {
-        let Mix { read_percent, trim_percent } = self.mix;
-        read_percent.saturating_add(trim_percent) < 100 || (self.reply > 0 && read_percent > 0)
+        self.mix.does(Kind::Write) || (self.reply > 0 && self.mix.does(Kind::Read))
     }
 }
 

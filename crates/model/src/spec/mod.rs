@@ -260,12 +260,11 @@ pub enum Rw {
 impl Rw {
     /// The shares of directions that the word fixes; `None` for a mix. A write behind a trim is part of the trim.
     pub fn fixed_mix(self) -> Option<Mix> {
-        let (read_percent, trim_percent) = match self {
-            Self::Read | Self::Randread => (100, 0),
-            Self::Write | Self::Randwrite => (0, 0),
-            Self::Trim | Self::Randtrim | Self::Trimwrite | Self::Randtrimwrite => (0, 100),
-            Self::Rw | Self::Randrw => return None,
-        };
-        Some(Mix { read_percent, trim_percent })
+        match self {
+            Self::Read | Self::Randread => Some(Mix::of(100, 0)),
+            Self::Write | Self::Randwrite => Some(Mix::of(0, 0)),
+            Self::Trim | Self::Randtrim | Self::Trimwrite | Self::Randtrimwrite => Some(Mix::of(0, 100)),
+            Self::Rw | Self::Randrw => None,
+        }
     }
 }

@@ -3,8 +3,8 @@
 //! For: `zipf:1.1`, `zones:60/10,40/90`, `every:1m`, `70/30`. Not for: drawing offsets (the engine).
 
 use super::limits::{MAX_THETA, MAX_ZONES};
-use super::number::{decimal, percent, share, shown, size};
-use crate::job::{Mix, Order, Start, Strided, Zone, ZoneSize};
+use super::number::{decimal, share, shown, size};
+use crate::job::{Mix, Order, Percent, Start, Strided, Zone, ZoneSize};
 
 /// Shares that sum to 100 in decimal do not always do so in binary.
 const ROUNDING: f64 = 1e-6;
@@ -152,17 +152,19 @@ pub fn strided(text: &str) -> Result<Strided, String> {
     Ok(Strided { bytes, range_bytes: number(1, 1, bytes)?, skip_bytes: number(2, 0, 0)? })
 }
 
-/// Shares of directions: reads alone (`70`), or reads, writes and trims (`60/30/10`).
+/// Shares of directions: reads alone (`70`, `76.9`), or reads, writes and trims (`60/30/10`).
 ///
 /// # Errors
 /// What was wrong and what to type.
 pub fn mix(text: &str) -> Result<Mix, String> {
-    let shares: Vec<u8> = text.split('/').take(4).map(percent).collect::<Result<_, _>>()?;
-    let sum: u32 = shares.iter().map(|s| u32::from(*s)).sum();
+    let shares: Vec<f64> = text.split('/').take(4).map(share).collect::<Result<_, _>>()?;
+    let sum: f64 = shares.iter().sum();
+    let is_all = Percent::nearest(sum) == Some(Percent::ALL);
+    let shares: Vec<Percent> = shares.into_iter().filter_map(Percent::nearest).collect();
     match *shares.as_slice() {
-        [read_percent] => Ok(Mix { read_percent, trim_percent: 0 }),
-        [read_percent, _] if sum == 100 => Ok(Mix { read_percent, trim_percent: 0 }),
-        [read_percent, _, trim_percent] if sum == 100 => Ok(Mix { read_percent, trim_percent }),
+        [read_percent] => Ok(Mix { read_percent, trim_percent: Percent::NONE }),
+        [read_percent, _] if is_all => Ok(Mix { read_percent, trim_percent: Percent::NONE }),
+        [read_percent, _, trim_percent] if is_all => Ok(Mix { read_percent, trim_percent }),
         [_, _] | [_, _, _] => {
             Err(format!("the shares of {} sum to {sum}; type shares that sum to 100", shown(text)))
         }
@@ -250,9 +252,11 @@ fn starts_and_mixes_have_words() {
         assert_eq!(start(word).map(of_start).as_deref(), Ok(word));
     }
     assert!(start("every:0").is_err() && start("every").is_err_and(|e| e.contains("every:1m")));
-    assert_eq!(mix("70"), Ok(Mix { read_percent: 70, trim_percent: 0 }));
+    assert_eq!(mix("70"), Ok(Mix::of(70, 0)));
     assert_eq!(mix("70/30"), mix("70"));
-    assert_eq!(mix("60/30/10"), Ok(Mix { read_percent: 60, trim_percent: 10 }));
+    assert_eq!(mix("60/30/10"), Ok(Mix::of(60, 10)));
+    assert_eq!(mix("33.3/66.7%").map(Mix::words).as_deref(), Ok("33.3/66.7"));
+    assert!(["100.1", "-1", "60/50", "33.3/33.3/33.3", "1e1", ""].iter().all(|text| mix(text).is_err()));
     for bad in ["", "101", "60/30", "60/30/20", "1/2/3/4", "70/"] {
         assert!(mix(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }

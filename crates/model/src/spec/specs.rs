@@ -121,8 +121,7 @@ fn own() -> Vec<Spec> {
 
 /// A line that differs from a new one of the tool's editor by this only.
 fn line(share: u32, bytes: u32, read_percent: u8) -> LineSpec {
-    let mix = Mix { read_percent, trim_percent: 0 };
-    LineSpec { share, bs: Sizes::Fixed(bytes), mix, ..LineSpec::unsaid() }
+    LineSpec { share, bs: Sizes::Fixed(bytes), mix: Mix::of(read_percent, 0), ..LineSpec::unsaid() }
 }
 
 /// Lines with shares as even as whole percents allow: the first ones get what is left over, as in the tool.

@@ -146,6 +146,6 @@ fn what_is_missing_at_the_device_after_the_sync_was_never_written() {
 #[test]
 fn trimmed_pages_are_not_held_against_anybody() {
     let mut record = cancelled(20_000_000);
-    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix.trim_percent = 10;
+    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix = model::job::Mix::of(0, 10);
     assert!(CHECK.answer(&record).is_err_and(|why| why.contains("trims")));
 }

@@ -138,7 +138,7 @@ fn two_workers_bias_one_is_a_note_and_a_polling_thread_is_none() {
 fn a_sync_has_workers_of_its_own_and_other_engines_are_not_asked() {
     let mut record = with_threads("102: iou-wrk-101\n103: iou-wrk-101\n");
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
-    stream.access.lines[0].mix.trim_percent = 10;
+    stream.access.lines[0].mix = model::job::Mix::of(90, 10);
     assert!(CHECK.answer(&record).is_err());
     record.header.plan.jobs[0].phases[0].streams[0].engine = "sync".into();
     assert_eq!(CHECK.answer(&record), Ok(Answer::DoesNotApply));

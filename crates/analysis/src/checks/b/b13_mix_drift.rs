@@ -129,7 +129,8 @@ use model::job::Sizes;
 #[cfg(test)]
 fn mixed(read_percent: u8) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
-    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix.read_percent = read_percent;
+    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix =
+        model::job::Mix::of(read_percent, 0);
     record
 }
 
@@ -172,7 +173,7 @@ fn sizes_are_exact_where_there_is_one_and_within_chance_where_they_are_drawn() {
 fn a_write_comes_with_each_trim() {
     let mut record = crate::fixture::Fixture::honest().record();
     let line = &mut record.header.plan.jobs[0].phases[0].streams[0].access.lines[0];
-    (line.mix, line.writes_after_trims) = (model::job::Mix { read_percent: 0, trim_percent: 100 }, true);
+    (line.mix, line.writes_after_trims) = (model::job::Mix::of(0, 100), true);
     let ends = record.runs.iter_mut().flat_map(|r| &mut r.end).flat_map(|e| &mut e.streams);
     for stream in ends {
         let reads = stream.kinds.remove(&Kind::Read).unwrap_or_default();
@@ -193,7 +194,7 @@ fn a_reply_is_half_of_all_and_lines_are_drawn_by_weight() {
     let access = &mut lines.header.plan.jobs[0].phases[0].streams[0].access;
     access.lines.push(access.lines[0].clone());
     (access.lines[0].weight, access.lines[1].weight) = (75, 25);
-    access.lines[1].mix.read_percent = 0;
+    access.lines[1].mix = model::job::Mix::of(0, 0);
     assert_eq!(CHECK.severity(&with_writes(lines.clone(), 3_333, 4096)), None);
     assert_eq!(CHECK.severity(&with_writes(lines, 4_000, 4096)), Some(Severity::Biased));
 }

@@ -4,7 +4,7 @@
 
 use crate::case::Case;
 use model::Known;
-use model::job::{Kind, Line, Mix, PerKind, Sizes};
+use model::job::{Kind, Line, PerKind, Sizes};
 
 /// Sums over all lines of an access, per operation drawn.
 pub(super) struct Drawn {
@@ -69,16 +69,10 @@ impl Drawn {
     }
 
     fn add(&mut self, line: &Line, target_align: u32) {
-        let Mix { read_percent, trim_percent } = line.mix;
-        let write = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent);
-        let PerKind { read: of_reads, write: of_writes, trim: of_trims } = &line.sizes;
-        let weight = |percent: u8| f64::from(line.weight) * f64::from(percent);
-        let parts = [
-            (Kind::Read, weight(read_percent), of_reads),
-            (Kind::Write, weight(write), of_writes),
-            (Kind::Trim, weight(trim_percent), of_trims),
-        ];
-        for (kind, weight, sizes) in parts.into_iter().filter(|p| p.1 > 0.0) {
+        let PerKind { read, write, trim } = &line.sizes;
+        let drawn = [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)];
+        for (kind, sizes) in drawn.into_iter().filter(|(kind, _)| line.mix.does(*kind)) {
+            let weight = f64::from(line.weight) * line.mix.share(kind).get();
             for (size, odds) in draws(sizes, line.align_bytes, target_align) {
                 self.take(kind, weight * odds, size);
                 if kind == Kind::Trim && line.has_pairs() {
