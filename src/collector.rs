@@ -6,7 +6,7 @@ use engine::tally::Block;
 use engine::workers::Who;
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::record::{Cell, Interval, Intervals, KindEnd, StreamEnd};
+use model::record::{Cell, Interval, Intervals, Issued, KindEnd, StreamEnd};
 use std::collections::BTreeMap;
 
 /// Most rows kept per second of a run: with about 100 bytes each they stay within the 4 KiB/s of a session file.
@@ -16,6 +16,8 @@ const ROWS_PER_SECOND: u64 = 32;
 #[derive(Debug)]
 pub struct Collector {
     streams: Vec<StreamEnd>,
+    /// From the first to the last of each stream that was added, in ns since the run's start.
+    spans: Vec<Option<(u64, u64)>>,
     rows: BTreeMap<(usize, u64), Row>,
     interval_ns: u64,
     operations: u64,
@@ -33,8 +35,9 @@ struct Row {
 impl Collector {
     /// For a run with so many streams, cut into intervals of this length.
     pub fn new(streams: usize, interval_ns: u64) -> Self {
+        let spans = vec![None; streams];
         let streams = (0..streams).map(|stream| StreamEnd { stream, ..StreamEnd::default() }).collect();
-        Self { streams, rows: BTreeMap::new(), interval_ns: interval_ns.max(1), operations: 0 }
+        Self { streams, spans, rows: BTreeMap::new(), interval_ns: interval_ns.max(1), operations: 0 }
     }
 
     /// Adds a block.
@@ -42,6 +45,8 @@ impl Collector {
         let Some(stream) = self.streams.get_mut(who.stream) else { return };
         // What a failure cut off has no end.
         let end_ns = block.end_ns.max(block.start_ns);
+        let span = self.spans[who.stream].get_or_insert((block.start_ns, end_ns));
+        *span = (span.0.min(block.start_ns), span.1.max(end_ns));
         let middle = block.start_ns / 2 + end_ns / 2;
         let row = self
             .rows
@@ -105,6 +110,22 @@ impl Collector {
     /// The totals, one per stream.
     pub fn finish(self) -> Vec<StreamEnd> {
         self.streams
+    }
+
+    /// The totals as far as they have come. What was handed over is what completed, since workers tell more only when they end.
+    pub fn so_far(&self) -> Vec<StreamEnd> {
+        let issued = |end: &KindEnd| Issued {
+            ops: end.latency.count(),
+            bytes: end.bytes,
+            max_ns: end.latency.max_ns().unwrap_or(0),
+            ..Issued::default()
+        };
+        let stream = |(stream, span): (&StreamEnd, &Option<(u64, u64)>)| StreamEnd {
+            window_ns: span.map_or(0, |(from, to)| to - from),
+            issued: stream.kinds.iter().map(|(kind, end)| (*kind, issued(end))).collect(),
+            ..stream.clone()
+        };
+        self.streams.iter().zip(&self.spans).map(stream).collect()
     }
 
     /// The totals while they still grow.
@@ -174,6 +195,8 @@ fn blocks_of_workers_share_rows_and_totals_lose_nothing() {
             collector.add(Who { worker, stream: 0 }, &block(i * 10 + 1, i * 10 + 10, 3));
         }
     }
+    let so_far = collector.so_far();
+    assert_eq!((so_far[0].window_ns, so_far[0].issued[&Kind::Read].ops), (1999, 1200));
     let rows = collector.take_rows(u64::MAX).map_or(0, |i| {
         assert_eq!(i.rows.iter().map(|r| r.cells[&Kind::Read].0).sum::<u64>(), 1200);
         assert!(i.merged > 0);

@@ -7,15 +7,21 @@ use crate::failure::Failure;
 use crate::live::Wish;
 use crate::output::{Outlet, Replace, Rules};
 use crate::request::Request;
+use crate::run::Early;
 use crate::show::{Showing, judge};
 use crate::spared::Spared;
 use crate::{history, op_log, output, plan, run, stderr, stdout};
+use model::annotations::Annotations;
 use model::job::ALL_ERRORS;
 use model::name;
+use model::record::Record;
 use model::report::Report;
 use report::{Detail, Format, Style, aggregate};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 /// Exit code of fio after a signal.
 const INTERRUPTED: u8 = 128;
@@ -29,6 +35,8 @@ pub struct Manners {
     pub output: Option<PathBuf>,
     /// Whether the bandwidth of all jobs together is written to files of its own.
     pub bandwidth_log: bool,
+    /// How often the answer so far is given; only at the end where it is not said.
+    pub status_interval: Option<Duration>,
     /// What was read of the user's, and so is never written over.
     pub job_files: Vec<PathBuf>,
     /// What is told before it begins, beside text alone.
@@ -77,8 +85,18 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     let aggregates = aggregate::FILES.iter().filter(|_| manners.bandwidth_log);
     let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();
     let aggregates = output::decide_all(&aggregates, &rules)?;
-    let seen =
-        run::measure((plan, machine), request.keep, if manners.quiet { Wish::Quiet } else { Wish::Plain })?;
+    let to = outlet.as_ref().map(|outlet| (outlet, &rules));
+    let wish = if manners.quiet { Wish::Quiet } else { Wish::Plain };
+    let (seen, before) = thread::scope(|scope| {
+        let told = manners.status_interval.map(|every| {
+            let (early, told) = sync_channel(1);
+            (Early::new(every, early), scope.spawn(move || answer_so_far(&told, manners, to)))
+        });
+        let (early, writer) = told.unzip();
+        let seen = run::measure((plan, machine), request.keep, wish, early);
+        let before = writer.map(|writer| writer.join().unwrap_or_default());
+        seen.map(|seen| (seen, before.unwrap_or_default()))
+    })?;
     let record = seen.session.record()?;
     let kept = seen.session.is_kept().then(|| seen.session.path());
     let words = kept.map(history::said).unwrap_or_default();
@@ -91,7 +109,7 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     for (outlet, (_, kind)) in aggregates.iter().zip(aggregate::FILES) {
         outlet.write(aggregate::lines(&report, kind).as_bytes(), &rules)?;
     }
-    write(&report, manners, outlet.as_ref().map(|outlet| (outlet, &rules)))?;
+    write(&report, manners, to, before)?;
     logged?;
     let failed = seen.failed || has_failed(&report);
     Ok(match (seen.interrupted, failed) {
@@ -101,14 +119,47 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Writes all formats one behind another, and what fathom makes of it where people read them: beside what is printed, and behind it in a
-/// file, since programs that have fio write one take words on standard error for a failure.
-fn write(report: &Report, manners: &Manners, to: Option<(&Outlet, &Rules)>) -> Result<(), Failure> {
+/// Answers each time something was measured, and gives what was answered where it goes to a file, which is written as a whole each time.
+fn answer_so_far(told: &Receiver<Record>, manners: &Manners, to: Option<(&Outlet, &Rules)>) -> Vec<u8> {
+    let _ = sys::thread::block_signals();
+    let mut answers = Vec::new();
+    while let Ok(record) = told.recv() {
+        let report = judge(&record, None, Annotations::default(), &Showing::plain(report::TEXT));
+        let Ok(answer) = rendered(&report, manners) else { continue };
+        let written = match to {
+            Some((outlet, rules)) => {
+                answers.extend(answer);
+                outlet.write(&answers, rules)
+            }
+            None => stdout::bytes(&answer),
+        };
+        // What cannot be written now is told at the end, when it cannot be written either.
+        if written.is_err() {
+            break;
+        }
+    }
+    answers
+}
+
+/// All formats one behind another.
+fn rendered(report: &Report, manners: &Manners) -> Result<Vec<u8>, Failure> {
     let style = Style { detail: Detail::Brief, ..Style::default() };
+    let all = manners.formats.iter().map(|format| stdout::rendered(format, report, style));
+    Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// Writes the answer behind what was answered `before`, and what fathom makes of it where people read them: beside what is printed, and behind it in a
+/// file, since programs that have fio write one take words on standard error for a failure.
+fn write(
+    report: &Report,
+    manners: &Manners,
+    to: Option<(&Outlet, &Rules)>,
+    before: Vec<u8>,
+) -> Result<(), Failure> {
+    let bytes = rendered(report, manners)?;
     match to {
         Some((outlet, rules)) => {
-            let all = manners.formats.iter().map(|format| stdout::rendered(format, report, style));
-            let mut bytes = all.collect::<Result<Vec<_>, _>>()?.concat();
+            let mut bytes = [before, bytes].concat();
             if manners.is_text() {
                 let remarks = manners.remarks.iter().map(|remark| format!("fathom: {remark}\n"));
                 bytes.extend(remarks.collect::<String>().bytes());
@@ -116,11 +167,7 @@ fn write(report: &Report, manners: &Manners, to: Option<(&Outlet, &Rules)>) -> R
             }
             outlet.write(&bytes, rules).map_err(|why| instead(&why, report))?;
         }
-        None => {
-            for format in &manners.formats {
-                stdout::report(format, report, style).map_err(|why| instead(&why, report))?;
-            }
-        }
+        None => stdout::bytes(&bytes).map_err(|why| instead(&why, report))?,
     }
     if manners.is_text() && to.is_none() {
         stderr::say(verdict(report, manners).trim());

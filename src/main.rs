@@ -86,7 +86,7 @@ fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Re
     let rules = Rules { flag: "--op-log", spared: spared.clone(), replace: showing.replace };
     let logs = op_log::Files::decide(&meant.0, rules, &showing.outputs)?;
     let outlets = show::outlets(showing, spared)?;
-    let seen = run::measure(meant, request.keep, showing.watched)?;
+    let seen = run::measure(meant, request.keep, showing.watched, None)?;
     let logged = logs.write(&seen.op_log);
     // What is refused to a log is told behind the report.
     conclude(&seen, showing, &outlets).and_then(|code| logged.map(|()| code))

@@ -15,6 +15,7 @@ use model::spec::{JobSpec, Rw};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Names what may be overwritten, for command lines that cannot be changed.
 const DESTROY_VARIABLE: &str = "FATHOM_DESTROY";
@@ -76,6 +77,7 @@ fn manners(line: &CommandLine, job: &JobSpec) -> Manners {
         measures: streams.any(|stream| stream.limit.operations != Some(0)),
         output: line.output.as_deref().map(name::path),
         bandwidth_log: line.bandwidth_log,
+        status_interval: line.status_interval_ns.map(Duration::from_nanos),
         job_files: files.collect(),
         remarks: line.remarks.iter().chain(&job.remarks).cloned().collect(),
         // fio shows progress where somebody watches, and nothing beside its JSON.

@@ -54,6 +54,7 @@ impl Bench {
                     self.session.append(&Frame::Intervals(rows))?;
                 }
             }
+            self.tell_early(collector, at);
             self.live.tick(at.as_millis() as u64, total.as_millis() as u64, all.after(at));
             if let Some(recent) = &mut recent {
                 self.live.pulse(recent);

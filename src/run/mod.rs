@@ -2,6 +2,7 @@
 //!
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
+mod early;
 mod ending;
 mod ends;
 mod evidence;
@@ -29,6 +30,7 @@ use crate::target::Ready;
 use analysis::Judging;
 use analysis::cost::{run_ns, time_left};
 use analysis::strategy::{self, Budget, Next, Summary};
+pub use early::Early;
 use ends::Ends;
 use engine::outcome::Outcome;
 use engine::workers::{Who, Workers};
@@ -88,12 +90,17 @@ impl Finished {
     }
 }
 
-/// Measures a plan into a session file, which stays where `keep` says so.
+/// Measures a plan into a session file, which stays where `keep` says so. `early` is told on the way.
 ///
 /// # Errors
 /// Only where nothing could be measured at all; what goes wrong later is in the session.
-pub fn measure(meant: (Plan, Machine), keep: bool, wish: Wish) -> Result<Finished, Failure> {
-    carry_out(meant, None, keep, wish)
+pub fn measure(
+    meant: (Plan, Machine),
+    keep: bool,
+    wish: Wish,
+    early: Option<Early>,
+) -> Result<Finished, Failure> {
+    carry_out(meant, None, keep, wish, early)
 }
 
 /// Goes on with a sweep: what was measured of it stands at the beginning of a session file of its own.
@@ -104,7 +111,7 @@ pub fn resume(meant: (Plan, Machine), before: Record, keep: bool, wish: Wish) ->
     if before.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    carry_out(meant, Some(&Earlier::of(before)), keep, wish)
+    carry_out(meant, Some(&Earlier::of(before)), keep, wish, None)
 }
 
 fn carry_out(
@@ -112,8 +119,10 @@ fn carry_out(
     earlier: Option<&Earlier>,
     keep: bool,
     wish: Wish,
+    early: Option<Early>,
 ) -> Result<Finished, Failure> {
     let mut bench = setup::begin(meant, earlier, keep, wish)?;
+    bench.early = early;
     let ending = match bench.all(earlier) {
         // What was measured before is not lost with what came after it.
         Err(Failure::Refused(why) | Failure::Usage(why)) if bench.session.runs() > 0 => {
@@ -135,6 +144,8 @@ struct Bench {
     session: Session,
     stop: Arc<AtomicBool>,
     live: Live,
+    /// Who is told on the way how far a run is.
+    early: Option<Early>,
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
@@ -346,6 +357,7 @@ impl Bench {
         let mut collector = Collector::new(phase.streams.len(), interval_ns(&phase));
         let mut ends = Ends::of(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
+        self.early_begins();
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
         let (stuck, still) =
             self.follow((&mut workers, &mut ends), &mut collector, first.clone(), (opened, total))?;

@@ -77,6 +77,7 @@ pub(super) fn begin(
         session,
         stop,
         live,
+        early: None,
         clock,
         epoch,
         supplies,

@@ -151,3 +151,48 @@ fn the_bandwidth_of_all_jobs_together_is_written_by_half_seconds() {
         assert!(name == "trim" || (4..=6).contains(&rows.len()), "{text}");
     }
 }
+
+#[test]
+fn the_output_so_far_is_written_at_each_interval() {
+    let stage = Stage::beside_others();
+    let words = "--name=a --ioengine=null --size=1g --rw=randread --bs=4k --rate_iops=1000 --time_based --runtime=2 \
+                 --name=b --stonewall --ioengine=null --size=1g --rw=read --bs=4k --rate_iops=500 --time_based --runtime=2 \
+                 --status-interval=1 --output-format=json";
+    let documents = |text: &str| -> Vec<Value> {
+        serde_json::Deserializer::from_str(text)
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .expect("JSON, one behind the other")
+    };
+    let printed = fio(&stage, words);
+    assert_eq!((printed.code, printed.stderr.as_str()), (Some(0), ""), "{printed:?}");
+    let written = fio(&stage, &format!("{words} --output={}", stage.path("out").display()));
+    assert_eq!((written.code, written.stdout.as_str()), (Some(0), ""), "{written:?}");
+    for all in
+        [printed.stdout, std::fs::read_to_string(stage.path("out")).unwrap()].map(|text| documents(&text))
+    {
+        let (last, before) = all.split_last().expect("the output at the end");
+        // A document that is not taken in time is left out, and one more is due when a job ends on an interval.
+        assert!((2..=4).contains(&before.len()), "{} of them", before.len());
+        let mut so_far = 0;
+        for document in before.iter().chain([last]) {
+            let done = |job: usize| document["jobs"][job]["read"]["total_ios"].as_u64().unwrap();
+            let ms = |job: usize| document["jobs"][job]["read"]["runtime"].as_u64().unwrap();
+            assert!(
+                document["jobs"]
+                    .as_array()
+                    .is_some_and(|jobs| jobs.len() == 2 && jobs.iter().all(|j| j["error"] == 0))
+            );
+            assert!(done(0) + done(1) >= so_far, "{document:#}");
+            so_far = done(0) + done(1);
+            assert!(done(0).abs_diff(ms(0)) <= 100, "{} operations in {} ms", done(0), ms(0));
+            assert!(done(1).abs_diff(ms(1) / 2) <= 50, "{} operations in {} ms", done(1), ms(1));
+        }
+        let cpu = |document: &Value, job: usize| document["jobs"][job].get("usr_cpu").is_some();
+        assert!(!cpu(&before[0], 0) && cpu(last, 0) && cpu(last, 1), "known when a job has ended");
+        assert!(before[0]["jobs"][1]["read"]["total_ios"] == 0);
+        assert!(so_far > 2500, "{so_far}");
+    }
+    let refused = fio(&stage, "--status-interval=0.1 --name=a --ioengine=null --size=1m");
+    says(&refused, 1, &["--status-interval=1"]);
+}

@@ -8,6 +8,7 @@ use super::help;
 use super::options::How::{Held, NoEffect, Only, Refused};
 use super::options::{self, OPTIONS};
 use super::own::{OWN, OwnOption};
+use super::value::{Bare, time};
 
 /// What is asked of fio.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub struct CommandLine {
     pub output: Option<String>,
     /// What is written, in the order in which fio writes it: names that `--format` takes.
     pub formats: Vec<&'static str>,
+    /// How often the output so far is written, in ns; only at the end where it is not said.
+    pub status_interval_ns: Option<u64>,
     /// Whether the bandwidth of all jobs together is written to files of its own.
     pub bandwidth_log: bool,
     /// Whether progress is never shown.
@@ -155,6 +158,7 @@ impl CommandLine {
                 "terse-version" => forms.version = terse(value)?,
                 "eta" => self.quiet = is_never(value)?,
                 "bandwidth-log" => self.bandwidth_log = true,
+                "status-interval" => self.status_interval_ns = Some(interval(value)?),
                 "readonly" => self.readonly = true,
                 "section" => self.sections.push(value.into()),
                 _ => self.destroy.push(value.into()),
@@ -189,6 +193,13 @@ impl Forms {
         let normal = self.normal.then_some("fio");
         [terse, self.json, normal].into_iter().flatten().collect()
     }
+}
+
+/// Time between two outputs, in ns.
+fn interval(value: &str) -> Result<u64, String> {
+    let ns = time(value, Bare::Seconds).map_err(|why| format!("--status-interval={value}: {why}"))?;
+    let often = || format!("--status-interval={value}: it is a second or more; type --status-interval=1");
+    Some(ns).filter(|ns| *ns >= 1_000_000_000).ok_or_else(often)
 }
 
 fn terse(value: &str) -> Result<&'static str, String> {

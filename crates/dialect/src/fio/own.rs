@@ -62,7 +62,7 @@ pub const OWN: &[OwnOption] = &[
     own(
         "status-interval",
         Some("TIME"),
-        Refused("a figure is known when its run is over; type `iostat -x 1` beside it, and leave it out"),
+        Held("Write the output so far each time so many seconds have passed, and all of it at the end"),
     ),
     own("readonly", None, Held("Refuse jobs that write")),
     own("section", Some("NAME"), Held("Carry this section of a job file out; may be repeated")),

@@ -189,8 +189,11 @@ fn of_latencies(of: &Distribution, percentiles: bool, plus: bool) -> Value {
 /// What the job cost. What no worker says is left out.
 fn costs(job: &Job) -> Map<String, Value> {
     let workers = job.costs();
-    let [user, system] = cpu_percent(&workers);
     let mut out = Map::new();
+    if workers.wall_ns == 0 {
+        return out;
+    }
+    let [user, system] = cpu_percent(&workers);
     out.insert("job_runtime".into(), (workers.wall_ns / 1_000_000).into());
     out.insert("usr_cpu".into(), user.into());
     out.insert("sys_cpu".into(), system.into());

@@ -220,6 +220,9 @@ fn shares(job: &Job, to: Out) -> io::Result<()> {
 
 fn costs(job: &Job, to: Out) -> io::Result<()> {
     let workers = job.costs();
+    if workers.wall_ns == 0 {
+        return Ok(());
+    }
     let [user, system] = cpu_percent(&workers);
     let faults =
         workers.faults.map_or_else(String::new, |[minor, major]| format!(", majf={major}, minf={minor}"));
