@@ -154,6 +154,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     }
 
     /// From the first operation to the last completion.
+    #[inline(never)]
     pub(crate) fn drive(&mut self, start: u64) -> Result<(), String> {
         self.now = start;
         self.start = start;
