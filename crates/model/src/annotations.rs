@@ -2,7 +2,6 @@
 //!
 //! For: the value that lies beside a session file and stands in its report. Not for: files; callers read and write.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most letters of a tag.
@@ -15,7 +14,8 @@ const NOTE_LETTERS: usize = 10_000;
 const MOST_NOTES: usize = 1_000;
 
 /// What the user says about a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Annotations {
     /// Annotations to find it by, sorted.
@@ -25,7 +25,8 @@ pub struct Annotations {
 }
 
 /// A note.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// When it was made, RFC 3339.
     pub at: String,

@@ -3,11 +3,11 @@
 //! For: studies that are to answer one: which setting, which load, which interface; and conditions that a result has to keep. Not for: comparisons, which have words of
 //! their own ([`crate::comparison::Answer`]), nor for whether the numbers hold ([`crate::verdict`]).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The answer to the question that a command asks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
     /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `CANNOT TELL`; of conditions `PASS`, `FAIL` or `INCONCLUSIVE`.
     pub word: AnswerWord,
@@ -16,7 +16,8 @@ pub struct Answer {
 }
 
 /// What `INCONCLUSIVE` counts as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CountsAs {
     /// Exit code 0.
     #[serde(rename = "PASS")]
@@ -37,7 +38,8 @@ impl CountsAs {
 }
 
 /// What a question about settings, loads or interfaces can be answered with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum AnswerWord {
     /// One is the fastest.
     #[serde(rename = "FASTEST")]

@@ -7,7 +7,6 @@ use crate::Known;
 use crate::check_id::CheckId;
 use crate::evidence::Extents;
 use crate::not_measured::{self, NotMeasured};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The jobs of a plan that are the same work through one interface each.
@@ -35,7 +34,8 @@ pub struct Candidate {
 }
 
 /// The same bytes through every interface.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Api {
     /// One per interface and work, in the order of the table.
     pub rows: Vec<ApiRow>,
@@ -52,7 +52,8 @@ pub struct Api {
 }
 
 /// What one interface made of one work, over all its runs. Per byte and per MiB: of what the program asked for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApiRow {
     /// `pread`.
     pub interface: String,
@@ -112,7 +113,8 @@ pub struct ApiRow {
 }
 
 /// Which interface to use for a work.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
     /// `4K random read`.
     pub work: String,
@@ -126,7 +128,8 @@ pub struct Advice {
 }
 
 /// A work for which no interface is recommended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoAdvice {
     /// `4K random read`.
     pub work: String,

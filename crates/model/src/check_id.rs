@@ -4,7 +4,6 @@
 //! Ids never change and are never given to another check. A report of a newer fathom may name checks that this one has not:
 //! their ids are kept as they are, so that its files stay readable.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 use std::fmt;
@@ -121,7 +120,8 @@ impl<'de> Deserialize<'de> for CheckId {
     }
 }
 
-impl JsonSchema for CheckId {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for CheckId {
     fn schema_name() -> Cow<'static, str> {
         "CheckId".into()
     }
@@ -130,8 +130,8 @@ impl JsonSchema for CheckId {
         true
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[A-Z][0-9]{2}$" })
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^[A-Z][0-9]{2}$" })
     }
 }
 

@@ -7,11 +7,11 @@ use crate::answer::{AnswerWord, CountsAs};
 use crate::finding::Finding;
 use crate::producer::Producer;
 use crate::verdict::Verdict;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Two sides compared with each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Which program and contract made this.
     pub fathom: Producer,
@@ -36,7 +36,8 @@ pub struct Comparison {
 }
 
 /// Several sides, each compared with the first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparisons {
     /// Which program and contract made this.
     pub fathom: Producer,
@@ -47,7 +48,8 @@ pub struct Comparisons {
 }
 
 /// A side that is compared with the first. Its sentences call it by its name; in the comparison it is `b`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Other {
     /// `B`, `C`, ...
     pub name: String,
@@ -57,7 +59,8 @@ pub struct Other {
 }
 
 /// The words of a comparison: what is said of B, compared with A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Answer {
     /// Surely better by more than the margin: more operations, or less time.
     #[serde(rename = "FASTER")]
@@ -77,14 +80,16 @@ pub enum Answer {
 }
 
 /// What was put on one side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Side {
     /// One per session: its runs count as runs of one.
     pub sessions: Vec<Source>,
 }
 
 /// A session of a side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
     /// The session file that its report was judged from; `None` where that is not known.
     pub session: Option<String>,
@@ -99,7 +104,8 @@ pub struct Source {
 }
 
 /// A result that both sides have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pair {
     /// The job's name on side A.
     pub name: String,
@@ -127,7 +133,8 @@ pub struct Pair {
 }
 
 /// A circumstance that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// What it is: `kernel`, `block size`.
     pub aspect: String,
@@ -140,7 +147,8 @@ pub struct Difference {
 }
 
 /// One number of one result on both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Metric {
     /// `IOPS`, `MB/s`, `read p99`, `CPU per operation`.
     pub name: String,
@@ -188,7 +196,8 @@ pub struct Metric {
 }
 
 /// Whether B is slower by more than is allowed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
     /// Share of slowness that is allowed: 0.05.
     pub limit: f64,
@@ -208,7 +217,8 @@ pub struct Gate {
 }
 
 /// What a gate comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Passing {
     /// Surely within the limit.

@@ -4,12 +4,12 @@
 //! up (the crate `analysis`) nor drawing them.
 
 use crate::distribution::Distribution;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A second of a run, or several in a run of more than an hour.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Second {
     /// Index of the run within its job.
     pub run: u32,
@@ -29,7 +29,8 @@ pub struct Second {
 }
 
 /// What the topmost device did in a second, for all streams of the phase.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceSecond {
     /// Requests per second.
     pub iops: f64,
@@ -43,7 +44,8 @@ pub struct DeviceSecond {
 
 /// The course of all runs in the stretches in which it was kept: a hundredth of a run each, 10 ms to 1 s. Each list has an entry per
 /// stretch.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Course {
     /// Index of the run within its job.
     pub run: Vec<u32>,
@@ -61,7 +63,8 @@ pub struct Course {
 }
 
 /// The course of one direction.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CourseOf {
     /// Operations per second.
     pub iops: Vec<f64>,
@@ -76,7 +79,8 @@ pub struct CourseOf {
 }
 
 /// Latencies as a histogram of [`LatencyBuckets::PER_DECADE`] buckets to a power of ten.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyBuckets {
     /// Where each bucket begins in ns, ascending: 10^(k/50) for a whole k. It ends where 10^((k+1)/50) begins. Empty ones are left out.
     pub from_ns: Vec<f64>,

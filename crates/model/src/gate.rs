@@ -7,7 +7,6 @@
 use crate::answer::AnswerWord;
 use crate::job::Kind;
 use crate::units::{show_ns, show_rate};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// By how much the other side of a comparison may be slower.
@@ -130,7 +129,8 @@ fn typed(ns: u64) -> String {
 }
 
 /// What came of a condition at one number of one result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
     /// The condition as it is typed.
     pub condition: String,

@@ -4,13 +4,13 @@
 
 use crate::check_id::CheckId;
 use crate::not_measured::NotMeasured;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What was issued, charged and completed in all complete runs of a result, each from the snapshot before the first
 /// operation to the one behind the last; warm-up and drain are in it. Streams that run at once share one ledger, because
 /// devices do not know streams.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ledger {
     /// Runs that it adds up.
     pub runs: u32,
@@ -21,7 +21,8 @@ pub struct Ledger {
 }
 
 /// One direction of a ledger.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
     /// What fathom issued, in operations.
     pub issued: Moved,
@@ -32,7 +33,8 @@ pub struct Account {
 }
 
 /// What one counter says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
     /// Whose counter: `fathom's cgroup`, `vda`.
     pub name: String,
@@ -52,7 +54,8 @@ pub struct Entry {
 }
 
 /// Operations or requests, and what they moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moved {
     /// Operations, or requests of a device.
     pub ios: u64,
@@ -65,7 +68,8 @@ pub struct Moved {
 }
 
 /// The same work at each layer of one place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layers {
     /// One per layer and cache mode, in the order of the table: from the lowest layer up, one work after another.
     pub rows: Vec<LayerRow>,
@@ -74,7 +78,8 @@ pub struct Layers {
 }
 
 /// What one layer made of the work, and what the device below it saw.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LayerRow {
     /// `vda`, `ext4, direct`.
     pub name: String,
@@ -102,7 +107,8 @@ pub struct LayerRow {
 }
 
 /// How often, how large and how long.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pace {
     /// Operations or requests per second.
     pub iops: f64,
@@ -113,7 +119,8 @@ pub struct Pace {
 }
 
 /// A rate against another, from runs of the same rounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// Name of the other.
     pub name: String,

@@ -3,12 +3,12 @@
 //! For: data of the JSON contract (format 1), key `limit`. Not for: computing it (the crate `analysis`) nor laying it out.
 
 use crate::job::Arrivals;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Latency against offered load, up to and beyond what the storage serves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadCurve {
     /// Operations per second of the closed loop, which shares count from: geometric mean over runs. `None` where it has no
     /// complete run or a finding voids it.
@@ -31,7 +31,8 @@ pub struct LoadCurve {
 }
 
 /// One load that was offered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadPoint {
     /// Index of its result.
     pub result: usize,
@@ -67,7 +68,8 @@ pub struct LoadPoint {
 }
 
 /// What became of an offered load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadState {
     /// It was served as it came.
@@ -82,7 +84,8 @@ pub enum LoadState {
 
 /// The load of greatest power: operations per second by mean latency. Below it a percent more load costs less than a percent
 /// of latency, above it more.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {
     /// Operations per second.
     pub iops: f64,
@@ -93,7 +96,8 @@ pub struct Knee {
 }
 
 /// Up to which load a latency target is met.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetLoad {
     /// Name of the percentile: `99`.
     pub percentile: String,

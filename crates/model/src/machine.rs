@@ -3,12 +3,12 @@
 //! For: the result of looking, as data. Not for: looking (the crate `machine` does) nor judging.
 
 use crate::Known;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A host and the places that were measured on it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Host name.
     pub host: String,
@@ -38,7 +38,8 @@ pub struct Machine {
 }
 
 /// A cgroup of our own, below the one fathom was started in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cgroup {
     /// 1 (`blkio`) or 2 (`io`).
     pub version: u8,
@@ -49,7 +50,8 @@ pub struct Cgroup {
 }
 
 /// Where a target lives: file system and block stack, from the path down to the leaves.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
     /// The path that was resolved.
     pub path: String,
@@ -68,7 +70,8 @@ pub struct Place {
 }
 
 /// A mounted file system.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSystem {
     /// Type: `ext4`, `xfs`, `fuse.sshfs`, ...
     pub kind: String,
@@ -86,7 +89,8 @@ pub struct FileSystem {
 }
 
 /// A block device of the stack.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layer {
     /// Kernel name: `vda`, `nvme0n1p2`, `dm-0`, `loop3`.
     pub name: String,
@@ -128,7 +132,8 @@ pub struct Layer {
 }
 
 /// What a block device is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LayerKind {
     /// A whole device with nothing of the kernel's below it.
@@ -151,7 +156,8 @@ pub enum LayerKind {
 }
 
 /// What statx says about direct I/O to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DirectIo {
     /// Alignment of buffers; 0 with `offset_align` 0: direct I/O is not supported.
     pub memory_align: u32,

@@ -3,11 +3,11 @@
 //! For: their words, headings and forms, and which direction is better. Not for: the ranking (crate `analysis`).
 
 use crate::units::{show_count, show_ns, show_rate};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A number of a cell by which it is ranked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Operations per second.

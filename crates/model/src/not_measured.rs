@@ -3,12 +3,12 @@
 //! For: the two apart, in a plan and in a report, and several things that one reason keeps from being measured. Not for: finding
 //! the reason.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
 /// Something that a comparison could not measure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotMeasured {
     /// What the table would call it, and what it would do: `vda, 8K random write`. Empty where an old session has no more than a
     /// sentence, which is then the reason.

@@ -3,11 +3,11 @@
 //! For: the first words of its report. Not for: how it is made so short (the plan).
 
 use crate::units::show_ns;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a quick look is made of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quick {
     /// Length of the one run of each row in ns.
     pub run_ns: u64,

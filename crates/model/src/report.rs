@@ -19,9 +19,8 @@ use crate::record::disturbed::Disturbance;
 use crate::record::{Preconditioned, Written};
 use crate::seen::Seen;
 use crate::steadiness::{Estimate, Steadiness};
-use crate::study::{Studied, StudiedKeys};
+use crate::study::Studied;
 pub use crate::verdict::Verdict;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -29,7 +28,8 @@ use std::collections::BTreeMap;
 pub const FORMAT: u32 = 1;
 
 /// Everything that was concluded from a record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// Which program and contract made this.
     pub fathom: Producer,
@@ -87,7 +87,7 @@ pub struct Report {
     pub words: Annotations,
     /// What the jobs answer together.
     #[serde(flatten)]
-    #[schemars(with = "StudiedKeys")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::study::StudiedKeys"))]
     pub study: Studied,
     /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,8 @@ pub struct Report {
 }
 
 /// The workloads of an earlier session, measured again in turns with those of this one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rerun {
     /// Id of the earlier session.
     pub session: String,
@@ -111,7 +112,8 @@ pub struct Rerun {
 }
 
 /// How many of the results that a report quotes have which verdict.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Results that hold.
     pub valid: usize,
@@ -125,7 +127,8 @@ pub struct Counts {
 }
 
 /// How a session ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "how", content = "why")]
 pub enum Ending {
     /// As planned.
@@ -139,7 +142,8 @@ pub enum Ending {
 }
 
 /// The number that would be quoted, under its true name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Headline {
     /// True name: `4K random read, depth 32, page cache`.
     pub name: String,
@@ -152,7 +156,8 @@ pub struct Headline {
 }
 
 /// What kept a result from being higher.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limiter {
     /// `device`, `page cache`, `memory`, `file system`, `CPU`, `tool`, `above the device`, `unknown`.
     pub name: String,
@@ -163,7 +168,8 @@ pub struct Limiter {
 }
 
 /// Figures of one job over its runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// The job's name.
     pub name: String,
@@ -258,7 +264,8 @@ impl Measured {
 }
 
 /// A measurement of a run that others disturbed, or that belongs to a round in which they disturbed another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DisturbedRun {
     /// Index of the run within its job.
     pub run: u32,
@@ -277,7 +284,8 @@ pub struct DisturbedRun {
 }
 
 /// Rates as they are when the sync after the last operation belongs to the time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FinalSync {
     /// Mean time of that sync in ns.
     pub sync_ns: f64,
@@ -288,7 +296,8 @@ pub struct FinalSync {
 }
 
 /// What an operation cost the CPUs, all runs and workers together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// CPU time in user space per operation in ns.
     pub user_ns: f64,
@@ -308,7 +317,8 @@ pub struct Cost {
 }
 
 /// A rate with its interval over runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Operations per second: geometric mean over runs.
     pub iops: f64,
@@ -327,7 +337,8 @@ pub struct Rates {
 }
 
 /// Figures of one direction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
     /// Operations completed in the measured windows of all runs.
     pub ops: u64,
@@ -358,7 +369,8 @@ pub struct Figures {
 }
 
 /// A distribution of latencies in ns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Smallest.
     pub min: u64,
@@ -371,7 +383,8 @@ pub struct Latency {
 }
 
 /// Figures of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunFigures {
     /// Index of the run within its job.
     pub run: u32,
@@ -399,7 +412,8 @@ pub struct RunFigures {
 }
 
 /// What the topmost device saw of one run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceFigures {
     /// Operations that fathom issued, warm-up and drain included, to be compared with `ios`.
     pub issued_ops: u64,
@@ -465,7 +479,8 @@ impl Measured {
 }
 
 /// A conclusion from several figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Deduction {
     /// `cost of a seek`, `scaling with depth`, ...
     pub name: String,

@@ -3,11 +3,11 @@
 //! For: the value that the report holds and every format shows. Not for: deciding it (crate `analysis`), nor the findings
 //! that rest on it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How the rate of a result behaved.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
     /// In one word.
     pub state: State,
@@ -23,7 +23,8 @@ pub struct Steadiness {
 }
 
 /// The five answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
 pub enum State {
     /// Surely no drift larger than allowed.
@@ -39,7 +40,8 @@ pub enum State {
 }
 
 /// A number with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The number.
     pub value: f64,
@@ -49,7 +51,8 @@ pub struct Estimate {
 
 /// The steady state criterion of the SNIA Solid State Storage Performance Test Specification 2.0: five rounds whose largest
 /// and smallest value differ by at most 20 % of their mean, and whose fitted line by at most 10 %.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Snia {
     /// Whether the last five rounds meet it.
     pub met: bool,

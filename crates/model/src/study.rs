@@ -10,7 +10,6 @@ use crate::load::{LatencyTarget, LoadCurve};
 use crate::sweep::{Grid, Sweep};
 use crate::targets::{TargetComparison, Targets};
 use crate::tool_layout::{ToolLayout, ToolResults};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the jobs of a plan are to answer together.
@@ -114,7 +113,8 @@ impl From<Study> for StudyKeys {
 }
 
 /// The keys of a study in a report: one of them at most, none where it is of jobs alone.
-#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct StudiedKeys {
     /// The same work at each layer of one place, from the lowest layer up; absent where that was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,6 @@
 
 use crate::measure::Measure;
 use crate::steadiness::{Estimate, Snia};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -49,7 +48,8 @@ pub struct Cell {
 }
 
 /// A setting that is not measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Skipped {
     /// The setting.
     #[serde(flatten)]
@@ -104,7 +104,8 @@ pub enum Until {
 }
 
 /// A value of a cell that is followed over rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Variable {
     /// Operations per second.
@@ -165,7 +166,8 @@ fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 /// What came of a sweep: the part of a report's JSON with the name `sweep`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// `adaptive`, `exhaustive` or `in order`.
     pub search: String,
@@ -196,7 +198,8 @@ pub struct Sweep {
 }
 
 /// What a sweep was on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptTarget {
     /// Path of the file or device; of a made file the directory.
     pub path: String,
@@ -205,7 +208,8 @@ pub struct SweptTarget {
 }
 
 /// Rounds of all cells.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rounds {
     /// The cell that the rule is applied to.
     pub tracked: Setting,
@@ -242,7 +246,8 @@ impl Sweep {
 }
 
 /// What one cell gave.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellFigures {
     /// The setting.
     #[serde(flatten)]
@@ -309,7 +314,8 @@ impl CellFigures {
 }
 
 /// How a work was decided.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Work {
     /// `read`, `randrw 70/30`.
     pub name: String,
@@ -343,7 +349,8 @@ pub struct Work {
 }
 
 /// What a search knows of the winner of a work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {
     /// No other cell is more than 3 % faster.
@@ -358,7 +365,8 @@ pub enum Chosen {
 }
 
 /// What the setting of a well-known program loses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Loss {
     /// Whose setting: `cp`.
     pub name: String,
@@ -369,7 +377,8 @@ pub struct Loss {
 }
 
 /// From where on an axis gains nothing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {
     /// `bs`, `depth`, `workers`, `targets` or `batch`.
     pub axis: String,
@@ -380,7 +389,8 @@ pub struct Knee {
 }
 
 /// The cell that was measured again and again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reference {
     /// The setting.
     pub setting: Setting,

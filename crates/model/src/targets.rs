@@ -3,7 +3,6 @@
 //! For: data of the record and of the JSON contract (format 1). Not for: comparing numbers (the crate `analysis`) nor laying them out.
 
 use crate::comparison::Pair;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The jobs of a plan that are the same tests on one target each.
@@ -23,7 +22,8 @@ pub struct TargetJobs {
 }
 
 /// The same tests on several targets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Targets {
     /// What the targets are called, in the order in which they were named.
     pub names: Vec<String>,
@@ -32,7 +32,8 @@ pub struct Targets {
 }
 
 /// One test on one target.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetRow {
     /// `RND4K Q1T1 read`.
     pub test: String,

@@ -4,7 +4,6 @@
 //! figures that the results do not have: a card repeats them.
 
 use crate::verdict::Verdict;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a card is going to show: part of a plan.
@@ -53,7 +52,8 @@ pub struct CellSource {
 }
 
 /// Results as a well-known tool shows them: part of a report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResults {
     /// The tool that shows its results like this.
     pub tool: String,
@@ -66,7 +66,8 @@ pub struct ToolResults {
 }
 
 /// One row of a card.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolRow {
     /// What the tool calls it: `4K-64Thrd`.
     pub name: String,
@@ -79,7 +80,8 @@ pub struct ToolRow {
 }
 
 /// One number of a card.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCell {
     /// Index of the result that it repeats.
     pub result: usize,
@@ -92,7 +94,8 @@ pub struct ToolCell {
 }
 
 /// The score of a tool, in its points.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Score {
     /// Of the reads.
     pub read: Points,
@@ -103,7 +106,8 @@ pub struct Score {
 }
 
 /// Points with what they rest on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Points {
     /// The points; `None` where they are withheld.
     pub value: Option<f64>,

@@ -2,11 +2,11 @@
 //!
 //! For: its three values. Not for: deciding between them (crate `analysis`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The first word of every report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
     /// Nothing was found that changes what a number means.

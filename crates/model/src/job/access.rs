@@ -7,11 +7,11 @@ use super::mix::{Mix, Percent};
 use super::order::{Order, Pattern, Positions, Steps};
 use super::sizes::{PerKind, Sizes};
 use super::strided::Strided;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which blocks are touched, in which order and direction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Access {
     /// First byte of the span.
     pub offset_bytes: u64,
@@ -25,7 +25,8 @@ pub struct Access {
 }
 
 /// One line of an access specification.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Line {
     /// Weight among the lines; a plan's weights sum to 100.
     pub weight: u32,

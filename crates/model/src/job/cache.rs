@@ -2,11 +2,11 @@
 //!
 //! For: the words of `--cache`. Not for: opening files.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Open flags that decide about the page cache and durability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
     /// `O_DIRECT`: past the page cache, where the file system obeys.

@@ -2,11 +2,11 @@
 //!
 //! For: how large, and what is in them. Not for: making them (crate `machine`), nor test files, which are gone at the end.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A file that is made where it is missing, and kept unless it is to be removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Create {
     /// Its length.
     pub bytes: u64,
@@ -18,7 +18,8 @@ pub struct Create {
 }
 
 /// What is in a file before the first run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Filling {
     /// Nothing: it grows by what is written.

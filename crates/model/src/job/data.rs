@@ -2,11 +2,11 @@
 //!
 //! For: how compressible and how repetitive data are. Not for: making them ([`crate::payload`]).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Data {
     /// Unique and incompressible but for these shares.

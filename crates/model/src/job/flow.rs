@@ -2,11 +2,11 @@
 //!
 //! For: who is held to shares of whom. Not for: rates of a stream by itself ([`super::pace`]).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A stream's share of what all streams of its group submit; each of its workers has as much. Whoever is ahead of it waits for the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flow {
     /// Weight among those of the group that run; at least 1.
     pub weight: u32,

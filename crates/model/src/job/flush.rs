@@ -2,11 +2,11 @@
 //!
 //! For: which call, and how often. Not for: open flags that do so for every write ([`super::cache`]).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A call between writes that makes them stable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flush {
     /// Which call.
     pub call: SyncCall,
@@ -27,7 +27,8 @@ impl Flush {
 }
 
 /// A call that makes writes stable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SyncCall {
     /// `fsync`: data and metadata. For a mapping `msync(MS_SYNC)`.

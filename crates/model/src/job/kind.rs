@@ -2,11 +2,11 @@
 //!
 //! For: read, write, trim and sync, in the order of their indices. Not for: their shares ([`super::access`]).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Moves bytes from the target.

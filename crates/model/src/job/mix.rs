@@ -3,14 +3,13 @@
 //! For: how much of the operations reads, writes and trims. Not for: weights of lines or of sizes, which are weights of their own.
 
 use super::kind::Kind;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
 use std::fmt;
 
 /// Shares of directions in percent; what is left are writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mix {
     /// Of operations that read.
     pub read_percent: Percent,
@@ -48,6 +47,7 @@ impl Percent {
     }
 
     /// What this and another share leave of all; nothing where they are more than all.
+    #[must_use]
     pub fn rest(self, other: Self) -> Self {
         Self(Self::ALL.0.saturating_sub(self.0).saturating_sub(other.0))
     }
@@ -77,13 +77,14 @@ impl<'de> Deserialize<'de> for Percent {
     }
 }
 
-impl JsonSchema for Percent {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Percent {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Percent".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "description": "A share in percent.", "type": "number", "minimum": 0, "maximum": 100 })
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "description": "A share in percent.", "type": "number", "minimum": 0, "maximum": 100 })
     }
 }
 

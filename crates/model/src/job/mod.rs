@@ -38,11 +38,11 @@ pub use stream::{
 pub use strided::Strided;
 pub use verify::{Content, Verify};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A complete workload: phases one after another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Job {
     /// What tables and findings call it: `RND4K Q32T1 read`.
     pub name: String,
@@ -78,7 +78,8 @@ impl Job {
 }
 
 /// A stretch of time in which streams run at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phase {
     /// Time before the measured window, in which operations run but do not count.
     pub warmup_ns: u64,

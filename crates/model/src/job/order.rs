@@ -3,11 +3,11 @@
 //! For: which block comes after which. Not for: sizes and directions ([`super::access`]).
 
 use crate::units::{show_block, show_bytes};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The two families of orders.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// One block after another.
@@ -18,7 +18,8 @@ pub enum Pattern {
 }
 
 /// Order of offsets, with all that it needs. Random offsets lie on a grid of the alignment, or of the smallest size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// From the position of the last operation of the lane onwards, around at the end of the span.
@@ -40,7 +41,8 @@ pub enum Order {
 }
 
 /// How a sequential order moves on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steps {
     /// From the start of one operation to the start of the next; 0 for the size of the operation.
     pub stride_bytes: u64,
@@ -53,7 +55,8 @@ pub struct Steps {
 }
 
 /// Where the workers of a sequential order begin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
     /// Each at its own share of the span.
@@ -68,7 +71,8 @@ pub enum Start {
 }
 
 /// From which position an operation goes on that is not drawn anew, in a mix of directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Positions {
     /// From the last operation, whatever its direction.
@@ -79,7 +83,8 @@ pub enum Positions {
 }
 
 /// A zone of a span.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Zone {
     /// Share of the operations in percent; all zones sum to 100.
     pub access_percent: f64,
@@ -88,7 +93,8 @@ pub struct Zone {
 }
 
 /// How much of a span a zone is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ZoneSize {
     /// Percent of the span.

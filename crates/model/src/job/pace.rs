@@ -2,11 +2,11 @@
 //!
 //! For: closed and open loops, batches and stop rules. Not for: how many are in flight ([`super::stream`]).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How many operations one call submits and waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Batch {
     /// Operations gathered before they are submitted; 1 is eager: each as soon as it is prepared.
     pub submit: u32,
@@ -15,7 +15,8 @@ pub struct Batch {
 }
 
 /// When operations are submitted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
     /// As soon as there is room: closed loop.
@@ -49,7 +50,8 @@ impl Pace {
 }
 
 /// Distances between arrivals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// Exponential, as of many independent users.
@@ -60,7 +62,8 @@ pub enum Arrivals {
 }
 
 /// What ends a stream before its time, over all its workers, warm-up not counted. The first to be reached counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopRule {
     /// Operations submitted.
     pub operations: Option<u64>,

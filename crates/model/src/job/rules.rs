@@ -5,11 +5,11 @@
 
 use super::kind::Kind;
 use super::sizes::PerKind;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is held against a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// Operations per second.
@@ -32,7 +32,8 @@ impl Quantity {
 }
 
 /// Ends a stream as soon as its last values are steady. The rule is that of fio's `steadystate`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steady {
     /// What has to be steady.
     pub quantity: Quantity,
@@ -83,7 +84,8 @@ impl Steady {
 }
 
 /// What the last values of a stream that is to become steady were.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadied {
     /// Whether that ended it.
     pub attained: bool,
@@ -154,7 +156,8 @@ impl Steadied {
 
 /// Varies the depth up to what it is said to be, and ends a stream at the largest at which its operations are fast enough. The rule is that
 /// of fio's `latency_target`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyTarget {
     /// Longest latency of an operation that is fast enough, in ns.
     pub ns: u64,
@@ -188,7 +191,8 @@ pub struct FoundDepth {
 }
 
 /// Ends a run with an error as soon as a direction of a stream is slower than this. The rule is that of fio's `rate_min`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MinRate {
     /// Operations or bytes; latencies have no least rate.
     pub quantity: Quantity,

@@ -3,11 +3,11 @@
 //! For: one size, a range or weighted sizes. Not for: where operations begin ([`super::order`]).
 
 use crate::units::show_block;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A value for each direction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerKind<T> {
     /// For operations that move bytes from the target.
     pub read: T,
@@ -25,7 +25,8 @@ impl<T: Clone> PerKind<T> {
 }
 
 /// Sizes of operations.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sizes {
     /// Always the same.

@@ -12,12 +12,12 @@ use super::pace::{Batch, Pace, StopRule};
 use super::rules::{LatencyTarget, MinRate, Steady};
 use super::verify::Verify;
 use crate::units::{show_bytes, show_count};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One access with its workers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stream {
     /// What it is called beside others of its phase; empty where it needs no name.
     #[serde(default)]
@@ -126,7 +126,8 @@ pub const GROW: &str = "grow";
 pub const WITHOUT_DATA: [&str; 2] = ["ftruncate", "fallocate"];
 
 /// How a worker divides its operations among several targets.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
     /// Each target has operations of its own in flight, as many as the depth says.
@@ -141,7 +142,8 @@ pub enum Sharing {
 }
 
 /// Workers of which each does all of the work by itself: its own way through the blocks, each once where that is the order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Clones {
     /// All on the same targets.
@@ -151,7 +153,8 @@ pub enum Clones {
 }
 
 /// What the kernel is told about the order of accesses (`posix_fadvise(2)`), which decides how far it reads ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Advice {
     /// In order: it reads twice as far ahead.
@@ -161,7 +164,8 @@ pub enum Advice {
 }
 
 /// Where threads and their memory are, and who goes first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Placement {
     /// CPUs that may be used; empty for all.
     pub cpus: Vec<u32>,
@@ -181,7 +185,8 @@ pub struct Placement {
 }
 
 /// Which NUMA nodes memory comes from (`set_mempolicy(2)`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryNodes {
     /// That of the CPU which touches it.
@@ -195,7 +200,8 @@ pub enum MemoryNodes {
 }
 
 /// Priority of I/O, which the schedulers bfq and mq-deadline go by (`ioprio_set(2)`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IoPriority {
     /// Before all others, of which 0 goes first and 7 last.

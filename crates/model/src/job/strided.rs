@@ -4,11 +4,11 @@
 //! shares of the operations all the time, which are an order.
 
 use crate::units::show_block;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Zones one behind the other from the span's first byte on, around at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Strided {
     /// Bytes after which the next zone is begun with, all directions together.
     pub bytes: u64,

@@ -4,7 +4,6 @@
 //! crash ([`crate::verification`]), nor for carrying it out (the engine).
 
 use crate::payload::{fill, split_mix};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Bytes that have their content together, from a multiple of them on.
@@ -13,7 +12,8 @@ const UNIT_BYTES: usize = 512;
 const OFFSET_BYTES: usize = 8;
 
 /// What a stream writes to be checked, and which of its reads are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verify {
     /// What stands in the blocks.
     pub content: Content,
@@ -28,7 +28,8 @@ pub struct Verify {
 }
 
 /// What stands in blocks that are checked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
     /// Bytes that nothing but this position has, whoever writes them and whenever.

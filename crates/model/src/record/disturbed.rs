@@ -3,7 +3,6 @@
 //! For: the decision as it was recorded, with its numbers and in words. Not for: deciding (`analysis::strategy::disturbed`).
 
 use crate::units::{show_count, show_rate, show_share};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Others disturbed a run.
@@ -16,7 +15,8 @@ pub struct Disturbed {
 }
 
 /// One thing that others did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Disturbance {
     /// They used our disks.

@@ -2,11 +2,11 @@
 //!
 //! For: the fill and the rounds behind it, as they went. Not for: what was asked for ([`crate::plan`]).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What was written before the first run, so that the storage is in the state that lasts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Preconditioned {
     /// Bytes written from end to end, all passes together.
     pub filled_bytes: u64,
@@ -25,7 +25,8 @@ pub struct Preconditioned {
 }
 
 /// The rates of a job in the rounds before the first run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rounds {
     /// Index into the plan's jobs.
     pub job: usize,

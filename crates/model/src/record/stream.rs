@@ -4,7 +4,6 @@
 
 use crate::histogram::Histogram;
 use crate::job::{Kind, Steadied};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -33,7 +32,8 @@ pub struct StreamEnd {
 }
 
 /// What data are like, as a compressor and a deduplicator see them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Written {
     /// Share of the bytes that an LZ compressor saves, block by block of 4 KiB, in percent.
     pub compress_percent: f64,

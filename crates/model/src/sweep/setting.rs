@@ -4,11 +4,11 @@
 
 use crate::job::{Cache, Sizes};
 use crate::units::show_bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One setting of a grid.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Bytes per operation; of the largest where `spec` names the work.
     pub block_bytes: u32,

@@ -1,0 +1,19 @@
+//! The JSON schema of a report, generated from its types.
+//!
+//! For: holding the file that is compiled in to what the types say. Not for: whether reports are as it says; a story holds real ones
+//! against it. After a change that is meant: `FATHOM_BLESS=1 cargo test -p fathom-io-report --test schema`, and look at `git diff`.
+
+use model::report::Report;
+
+#[test]
+fn the_schema_is_that_of_the_types() {
+    let mut schema = schemars::schema_for!(Report);
+    schema.insert("title".into(), "Report of fathom, format 1".into());
+    let generated = format!("{:#}\n", schema.to_value());
+    if std::env::var_os("FATHOM_BLESS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/formats/json/schema.json");
+        std::fs::write(path, &generated).expect("the schema is a file of this repository");
+    } else {
+        assert_eq!(report::schema(), generated, "set FATHOM_BLESS=1, run this again and look at git diff");
+    }
+}
