@@ -165,8 +165,10 @@ fn report(file: &Path) -> Result<Report, Failure> {
     if bytes.len() as u64 > MOST_BYTES {
         return Err(fail(format!("more than {} MiB, which no report has", MOST_BYTES >> 20)));
     }
-    let report: Report = serde_json::from_slice(&bytes)
-        .map_err(|e| fail(format!("no report of fathom ({e}); make one with -o {}", name::shown(file))))?;
+    let not =
+        |why: String| fail(format!("no report of fathom ({why}); make one with -o {}", name::shown(file)));
+    let text = std::str::from_utf8(&bytes).map_err(|e| not(e.to_string()))?;
+    let report = Report::from_json(text).map_err(not)?;
     if report.fathom.format > FORMAT {
         let (its, ours) = (report.fathom.format, FORMAT);
         return Err(fail(format!(

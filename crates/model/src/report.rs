@@ -97,6 +97,17 @@ pub struct Report {
     pub against: Option<Rerun>,
 }
 
+impl Report {
+    /// Reads a report that was written as JSON. Here, where sessions read those that are in their plans the same way: code that
+    /// reads every type of a report is large, and is compiled once.
+    ///
+    /// # Errors
+    /// What is wrong, with line and column.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|e| e.to_string())
+    }
+}
+
 /// The workloads of an earlier session, measured again in turns with those of this one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
