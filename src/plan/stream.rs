@@ -80,6 +80,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         latency_target: spec.latency_target,
         steady: spec.steady,
         min_rate: spec.min_rate.clone(),
+        max_latency_ns: spec.max_latency,
         serialize_overlap: spec.serialize_overlap == Some(true),
         ends_others: spec.ends_others == Some(true),
         delay_ns: spec.delay.unwrap_or(0),
@@ -138,7 +139,11 @@ fn check_verify(verify: &Verify, engine: &Entry, data: &Data) -> Result<(), Fail
 
 /// Refuses rules that are watched while a stream runs, where its time is not that of the watch.
 fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
-    let said = [("--steady-state", spec.steady.is_some()), ("--min-rate", spec.min_rate.is_some())];
+    let said = [
+        ("--steady-state", spec.steady.is_some()),
+        ("--min-rate", spec.min_rate.is_some()),
+        ("--max-latency", spec.max_latency.is_some()),
+    ];
     match said.into_iter().find(|(_, said)| *said && engine.name == "sim") {
         Some((flag, _)) => Err(Failure::Usage(format!(
             "{flag}: the simulated device has a time of its own, which passes before anybody could look; name another engine, such as null"
@@ -326,6 +331,7 @@ fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(),
     origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.words());
     origins.note("--steady-state", spec.steady.as_ref(), |s| s.words());
     origins.note("--min-rate", spec.min_rate.as_ref(), |m| m.words());
+    origins.note("--max-latency", spec.max_latency, |ns| show_ns(*ns as f64));
     origins.note("--ends-others", spec.ends_others, bool::to_string);
     origins.note("--serialize-overlap", spec.serialize_overlap, bool::to_string);
     origins.note("--flow", spec.flow.as_ref(), |flow| flow.words());

@@ -1,6 +1,6 @@
 //! Ends: streams that end by how they go, and those that end with them.
 //!
-//! For: steady state, least rates and streams that end the others, watched from outside while workers run. Not for: amounts and times,
+//! For: steady state, least rates, longest latencies and streams that end the others, watched from outside while workers run. Not for: amounts and times,
 //! which workers know for themselves, nor the rules, which are the model's ([`model::job::Steady`]).
 
 use engine::tally::Block;
@@ -27,6 +27,10 @@ struct Watched {
     ends_others: bool,
     steady: Option<(Steady, Series, Steadied)>,
     min_rate: Option<Least>,
+    /// Longest latency that is allowed.
+    max_latency_ns: Option<u64>,
+    /// The longest that was not.
+    too_long: Option<(u64, Kind)>,
 }
 
 /// A least rate with what was done since it was last looked at.
@@ -72,6 +76,8 @@ impl Ends {
             ends_others: stream.ends_others,
             steady: stream.steady.map(|s| (s, Series::new(s.every_ns, stream.workers), Steadied::default())),
             min_rate: stream.min_rate.as_ref().map(|rule| Least::of(rule, stream.workers)),
+            max_latency_ns: stream.max_latency_ns,
+            too_long: None,
         };
         Self { streams: phase.streams.iter().enumerate().map(watched).collect(), failure: None }
     }
@@ -84,6 +90,12 @@ impl Ends {
         }
         if let Some(least) = &mut stream.min_rate {
             least.series.add(who.worker, block);
+        }
+        if let Some(most_ns) = stream.max_latency_ns {
+            let kinds = block.lanes.iter().flat_map(|lane| Kind::ALL.into_iter().zip(&lane.kinds));
+            let longest = kinds.filter(|(kind, _)| *kind != Kind::Sync);
+            let longest = longest.filter_map(|(kind, tally)| Some((tally.latency.max_ns()?, kind)));
+            stream.too_long = stream.too_long.max(longest.filter(|(ns, _)| *ns > most_ns).max());
         }
     }
 
@@ -102,7 +114,8 @@ impl Ends {
             {
                 workers.stop_stream(at);
             }
-            if let Some(words) = stream.min_rate.as_mut().and_then(Least::missed)
+            if let Some(words) =
+                stream.min_rate.as_mut().and_then(Least::missed).or_else(|| stream.took_too_long())
                 && self.failure.is_none()
             {
                 self.failure = Some(format!("{}: {words}", stream.name));
@@ -140,6 +153,15 @@ impl Ends {
             end.steadied = Some(seen);
         }
         notes
+    }
+}
+
+impl Watched {
+    /// What took too long.
+    fn took_too_long(&self) -> Option<String> {
+        let ((ns, kind), most_ns) = self.too_long.zip(self.max_latency_ns)?;
+        let [took, most] = [ns, most_ns].map(|ns| show_ns(ns as f64));
+        Some(format!("a {} took {took}, where at most {most} was asked for (--max-latency)", kind.word()))
     }
 }
 

@@ -73,6 +73,35 @@ fn what_is_slower_than_it_must_be_ends_with_an_error_as_under_fio() {
 }
 
 #[test]
+fn what_takes_longer_than_it_may_ends_with_an_error_as_under_fio() {
+    if let Err(why) = tool(&[&"fio", &"--version"]) {
+        return skip(&why);
+    }
+    let stage = Stage::beside_others();
+    let file = stage.file("data", 4);
+    let words = |most: &str| {
+        format!(
+            "--name=s --ioengine=psync --direct=1 --filename={} --rw=randread --bs=4k --size=4m --max_latency={most} --time_based \
+             --runtime=1 --output-format=json",
+            file.display()
+        )
+    };
+    // No disk reads in a microsecond, and this one not for a minute.
+    for (most, code) in [("1", 1), ("1m", 0)] {
+        for (who, out) in [("fathom", fio(&stage, &words(most))), ("fio", real(&words(most)))] {
+            assert_eq!(out.code, Some(code), "{who}: {out:?}");
+            let job = job(&out);
+            assert_eq!(job["error"] == 0, code == 0, "{who}: {job:#}");
+            let early = job["read"]["runtime"].as_u64().is_some_and(|ms| ms < 900);
+            assert_eq!(early, code == 1, "{who}: {job:#}");
+        }
+    }
+    let ours =
+        stage.fathom("run --rw randread --time 1s --runs 1 --warmup 0 --quiet --max-latency 1us", &file);
+    assert!(ours.stdout.contains("where at most 1.00 us was asked for (--max-latency)"), "{ours:?}");
+}
+
+#[test]
 fn a_stream_of_ours_ends_so_too_and_says_what_became_of_it() {
     let stage = Stage::beside_others();
     // Not the simulated device, whose time is none that could be watched.

@@ -277,7 +277,7 @@ pub const OPTIONS: &[FioOption] = &[
     option(
         "max_latency",
         &[],
-        Refused("a slow operation ends nothing; type `fathom run --fail-if 'p99>10ms'`"),
+        Held("--max-latency; the run ends with an error as soon as a read, a write or a trim took longer"),
     ),
     option("latency_target", &[], Held("--latency-target; the figures are of the last window")),
     option("latency_window", &[], Held("the window of --latency-target")),

@@ -20,6 +20,8 @@ const MS_NS: u64 = 1_000_000;
 pub(super) fn rules(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
     one.steady = steady(job)?;
     one.min_rate = min_rate(job, way)?;
+    let micros = |text: &str| super::value::time(text, Bare::Microseconds);
+    one.max_latency = job.same_for("max_latency", way.directions(), micros)?.filter(|ns| *ns > 0);
     one.latency_target = latency_target(job, one.rate.is_some())?;
     Ok(())
 }

@@ -75,6 +75,9 @@ pub struct Stream {
     /// Ends the run with an error as soon as it is slower; `None` where it may be as slow as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<MinRate>,
+    /// Ends the run with an error as soon as a read, a write or a trim took more ns; `None` where it may take as long as it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_latency_ns: Option<u64>,
     /// Whether an operation waits while one of its worker in flight is on the same bytes of the same target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub serialize_overlap: bool,
@@ -248,6 +251,7 @@ impl Stream {
             latency_target: None,
             steady: None,
             min_rate: None,
+            max_latency_ns: None,
             serialize_overlap: false,
             ends_others: false,
             delay_ns: 0,

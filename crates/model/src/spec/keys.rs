@@ -480,6 +480,15 @@ pub const KEYS: &[Key] = &[
     )
     .elsewhere(&[fio("rate_min", "10m", |t| same(&format!("bw:{t}"))), fio("rate_iops_min", "1000", |t| same(&format!("iops:{t}")))]),
     key(
+        "max-latency",
+        Group::HowLong,
+        "DURATION",
+        "End with an error as soon as a read, a write or a trim took longer",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.max_latency, time(t, 1, MAX_TIME_NS))),
+    )
+    .elsewhere(&[fio("max_latency", "10000", foreign::microseconds)]),
+    key(
         "max-errors",
         Group::HowLong,
         "N|all",

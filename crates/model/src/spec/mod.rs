@@ -179,6 +179,8 @@ pub struct StreamSpec {
     pub steady: Option<Steady>,
     /// Ends the run with an error as soon as it is slower.
     pub min_rate: Option<MinRate>,
+    /// Ends the run with an error as soon as a read, a write or a trim took more ns.
+    pub max_latency: Option<u64>,
     /// Whether operations on the same bytes wait for each other.
     pub serialize_overlap: Option<bool>,
     /// Whether the other streams of its phase end with it.

@@ -155,6 +155,10 @@ fn what_ends_by_how_it_goes() {
         &format!("{clones}[k]\nsize=1m\nss=iops:1%\nss_dur=9\ngroup_reporting\n"),
         &["new_group"],
     );
+    assert_eq!(stream("max_latency=10ms").max_latency, Some(10_000_000));
+    assert_eq!(stream("rw=randrw max_latency=500,500").max_latency, Some(500_000), "microseconds");
+    assert_eq!(stream("max_latency=0").max_latency, None);
+    refused("rw=randrw max_latency=500,900", &["directions differ"]);
     let least = |words: &str| stream(words).min_rate.map(|rule| rule.words());
     assert_eq!(least("rate_min=1024").as_deref(), Some("bw:read=1024:1s"));
     assert_eq!(
