@@ -74,8 +74,10 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
         let seen = devices.look()?;
         remarks.extend(seen.remarks);
         let processes = busiest.look(&devices.tops());
-        let ended = processes.as_ref().err().cloned();
-        remarks.extend(ended.clone());
+        let unseen = processes.as_ref().err().cloned();
+        // The one process that was asked for has ended; without any of them devices are watched all the same.
+        let ended = request.pid.is_some() && unseen.is_some();
+        remarks.extend(unseen.filter(|_| ended || number == 0));
         let watched = Watched {
             first: number == 0,
             headed: false,
@@ -84,7 +86,7 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
             processes: processes.ok().flatten(),
             remarks: std::mem::take(&mut remarks),
         };
-        if !shown.show(watched)? || ended.is_some() {
+        if !shown.show(watched)? || ended {
             break;
         }
     }
