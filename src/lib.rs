@@ -31,4 +31,5 @@ pub mod stdout;
 mod stream;
 pub mod target;
 pub mod verify;
+pub mod watch;
 mod whole;

@@ -7,6 +7,7 @@ use fathom_io::request::JobSource;
 use fathom_io::spared::Spared;
 use fathom_io::{
     compare, devices, doctor, explain, foreign, history, op_log, plan, run, session, show, signals, verify,
+    watch,
 };
 use model::machine::Machine;
 use model::plan::Plan;
@@ -44,6 +45,7 @@ fn fathom() -> ExitCode {
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Limit(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
+        Command::Watch(args) => args.request().and_then(|request| watch::watch(&request)),
         Command::Sweep(args) => args.said().and_then(sweep),
         Command::Api(args) => args.request().and_then(|said| match said {
             Some((request, showing)) => measure(&request, &showing),

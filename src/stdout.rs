@@ -4,11 +4,11 @@
 //! ([`crate::output`]), nor words about what is going on ([`crate::stderr`]).
 
 use crate::failure::{Failure, cause};
-use crate::stream::{columns, has_colours, write};
+use crate::stream::{columns, has_colours, rows as rows_of, write};
 use model::visible::{visible, visible_json};
 use report::{Content, Format, Kind, Style, TEXT};
 use rustix::fs::FileType;
-use std::io;
+use std::io::{self, IsTerminal};
 
 /// The end of a line in CSV.
 const LINE_END: &str = "\r\n";
@@ -87,6 +87,30 @@ pub fn json(json: impl AsRef<[u8]>) -> Result<(), Failure> {
 /// # Errors
 /// As [`text`].
 pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
+    read_bytes(bytes).map(|_| ())
+}
+
+/// Prints one part of what goes on, in which nothing is coloured; its lines, or `None` where nobody reads any more.
+///
+/// # Errors
+/// As [`report`].
+pub(crate) fn part<K: Kind + ?Sized>(format: &Format, part: &K) -> Result<Option<usize>, Failure> {
+    let style = Style { width: columns(Some(rustix::stdio::stdout())), ..Style::default() };
+    let shown = harmless(&render(format, part, style)?, format.content);
+    let lines = shown.split(|byte| *byte == b'\n').count().saturating_sub(1);
+    Ok(read_bytes(&shown)?.then_some(lines))
+}
+
+/// Lines of the terminal; `None` where it is none.
+pub(crate) fn rows() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    rows_of(rustix::stdio::stdout())
+}
+
+/// Prints bytes as they are; whether anybody reads them.
+fn read_bytes(bytes: &[u8]) -> Result<bool, Failure> {
     let written = match () {
         () if sys::standard::was_closed(NUMBER) => Err(closed()),
         // What a shell sends there by a slip destroys what is stored.
@@ -98,7 +122,7 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Refused(format!("standard output cannot be written: {e}{}", cause(&e))))
         }
-        _ => Ok(()),
+        written => Ok(written.is_ok()),
     }
 }
 

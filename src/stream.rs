@@ -30,6 +30,11 @@ pub(crate) fn columns(stream: Option<BorrowedFd<'_>>) -> usize {
     known.unwrap_or(report::WIDTH).max(NARROWEST)
 }
 
+/// Lines of a terminal, as far as it says.
+pub(crate) fn rows(terminal: BorrowedFd<'_>) -> Option<usize> {
+    tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0)
+}
+
 /// Writes all of it to a file of any kind, waiting where it was opened without.
 pub(crate) fn write(file: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     let file: BorrowedFd<'_> = file.as_fd();

@@ -28,6 +28,7 @@ mod sweep;
 mod tag;
 mod unknown;
 mod verify;
+mod watch;
 
 use crate::{stderr, stdout};
 use clap::{Parser, Subcommand};
@@ -62,6 +63,7 @@ pub enum Command {
     Run(run::Args),
     Layers(layers::Args),
     Limit(limit::Args),
+    Watch(watch::Args),
     Sweep(Box<sweep::Args>),
     Api(api::Args),
     Recipe(recipe::Args),

@@ -40,6 +40,7 @@ fn judge(entry: &mut Entry, record: &Record) {
     let judging = Judging { version: entry.judged_by.clone(), ..Judging::default() };
     let report = analysis::judge(record, &judging);
     let (header, plan) = (&record.header, &record.header.plan);
+    entry.capacities = analysis::capacity::of_report(plan, &report);
     entry.started = Some(report.started);
     entry.title = Some(report.title);
     entry.verdict = Some(report.verdict);

@@ -7,6 +7,7 @@
 //! or went without fathom are noticed by name, size and time whenever the index is asked.
 
 mod annotations;
+mod capacities;
 mod dates;
 mod delete;
 mod entry;
@@ -23,6 +24,7 @@ mod schema;
 mod table;
 
 pub use annotations::said;
+pub use capacities::capacities;
 pub use dates::{since, until};
 pub use delete::{Removal, delete};
 pub use export::{Export, FORM as SESSION_FORM, export, schema};

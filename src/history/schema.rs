@@ -29,6 +29,10 @@ pub(super) const STEPS: &[&str] = &[
     -- Each result has a figure of its own, for tables of sessions.
     DELETE FROM session;
 ",
+    "
+    -- Results that hold are capacities of their device, for loads to be held against.
+    DELETE FROM session;
+",
 ];
 
 /// Why an index is of no use.

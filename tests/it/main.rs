@@ -67,5 +67,6 @@ mod tables;
 mod trace;
 mod turns;
 mod verify;
+mod watch;
 mod widths;
 mod winners;

@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
 mod burst;
+pub mod capacity;
 mod case;
 pub mod catalogue;
 pub mod checks;
@@ -48,6 +49,7 @@ mod threshold;
 mod traffic;
 pub mod under_way;
 mod verdict;
+pub mod watch;
 mod windows;
 
 pub use verdict::exit_code;

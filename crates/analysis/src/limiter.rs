@@ -24,6 +24,8 @@ const DEVICE_FROM: f64 = 0.7;
 const ONE_TO_ONE: f64 = 1.1;
 /// Share of the depth asked for from which a queue is full.
 const FULL_FROM: f64 = 0.9;
+/// The name of a limiter that is a cgroup's limit on I/O.
+pub(crate) const THROTTLE: &str = "throttle";
 /// Share of what a link can carry from which it is full: the rest goes to packets' headers, commands and pauses between them.
 const LINK_FROM: f64 = 0.83;
 /// Share of the time with tasks of the machine waiting for memory from which that holds all of them back.
@@ -107,7 +109,7 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
     }
     // Each with the mildest severity that decides the rate; a milder one is a part of it, and something else decides more.
     let deciding = [
-        (CheckId::D04, Severity::Biased, "throttle"),
+        (CheckId::D04, Severity::Biased, THROTTLE),
         (CheckId::D11, Severity::Rename, "CPU quota"),
         (CheckId::D06, Severity::Rename, "CPU"),
         (CheckId::D08, Severity::Rename, "run queue"),

@@ -84,20 +84,44 @@ pub(crate) fn name(root: &Root, pid: u32) -> String {
 }
 
 fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
-    let (name, cpu_ticks, began) = parse_stat(&root.read(&format!("/proc/{pid}/stat")).ok()?)?;
+    let Stat { name, cpu_ticks, began, .. } = parse_stat(&root.read(&format!("/proc/{pid}/stat")).ok()?)?;
     let io_bytes = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_io(&text));
     Some(((pid, began), Process { name, cpu_ticks, io_bytes }))
 }
 
-/// Name, ticks of CPU time and tick of the beginning, from `/proc/PID/stat` (`proc_pid_stat(5)`).
-fn parse_stat(text: &str) -> Option<(String, u64, u64)> {
+/// What `/proc/PID/stat` says of a process or thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// As `ps -o comm` shows it.
+    pub(crate) name: String,
+    /// CPU time in ticks.
+    pub(crate) cpu_ticks: u64,
+    /// Tick of its beginning.
+    pub(crate) began: u64,
+    /// Whether it is a thread of the kernel.
+    pub(crate) kernel: bool,
+    /// Whether it has ended, and nobody has taken note of that yet.
+    pub(crate) ended: bool,
+}
+
+/// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// Reads `/proc/PID/stat` (`proc_pid_stat(5)`).
+pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     // The name is in brackets and may itself hold brackets and blanks.
     let (before, after) = text.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();
     let fields: Vec<&str> = after.split_ascii_whitespace().collect();
     let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
-    // Fields 14, 15 and 22 of the line; the first behind the name is field 3.
-    Some((name, number(11)?.saturating_add(number(12)?), number(19)?))
+    // Fields 3, 9, 14, 15 and 22 of the line; the first behind the name is field 3.
+    Some(Stat {
+        name,
+        cpu_ticks: number(11)?.saturating_add(number(12)?),
+        began: number(19)?,
+        kernel: number(6)? & KERNEL_THREAD != 0,
+        ended: matches!(fields.first(), Some(&("Z" | "X"))),
+    })
 }
 
 fn parse_io(text: &str) -> Option<u64> {
@@ -113,7 +137,9 @@ mod tests {
 
     #[test]
     fn names_with_brackets_are_read_and_broken_lines_are_none() {
-        assert_eq!(parse_stat(STAT), Some(("a) b".to_owned(), 42, 991)));
+        let stat = Stat { name: "a) b".to_owned(), cpu_ticks: 42, began: 991, kernel: false, ended: false };
+        assert_eq!(parse_stat(STAT), Some(stat));
+        assert!(parse_stat(&STAT.replace("4194560", "69238880")).is_some_and(|stat| stat.kernel));
         for junk in [
             "",
             "7",

@@ -6,8 +6,8 @@
 use crate::error::MachineError;
 use crate::mountinfo::{self, Mount, mount_of};
 use crate::root::Root;
-use crate::stack::Stack;
 use crate::stack::file_system::{Below, below_file_system};
+use crate::stack::{self, Stack};
 use model::machine::{DirectIo, FileSystem, Place};
 use rustix::fs::{AtFlags, CWD, FileType, IFlags, Mode, OFlags, Statx, StatxAttributes, StatxFlags};
 use std::fs::File;
@@ -26,6 +26,15 @@ pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
         .then(|| rustix::fs::open(path, flags, Mode::empty()).ok())
         .flatten();
     Ok(place_of(root, path, &facts, file.map(File::from).as_ref()))
+}
+
+/// Resolves a block device by its kernel name, whether it has a node or not; `None` where there is none of that name.
+pub fn resolve_device(root: &Root, name: &str) -> Option<Place> {
+    // A name in `/sys` is no path.
+    let is_name = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
+    let number = stack::number_of(root, name).filter(|_| is_name)?;
+    let mounts = mountinfo::read(root).unwrap_or_default();
+    Some(place_of_device(root, &mounts, Path::new(&format!("/dev/{name}")), &number))
 }
 
 /// Resolves an open file, which may have no name; `path` is what the place is called and where its mount is looked for.

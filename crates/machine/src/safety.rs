@@ -21,11 +21,11 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use sys::open_flags::O_DSYNC;
 
 const O_EXCL: i32 = rustix::fs::OFlags::EXCL.bits() as i32;
 const O_DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
 const O_SYNC: i32 = rustix::fs::OFlags::SYNC.bits() as i32;
-const O_DSYNC: i32 = rustix::fs::OFlags::DSYNC.bits() as i32;
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
 /// Devices that this process has claimed for itself, each by an `O_EXCL` descriptor that lives as long as the process: the
@@ -318,6 +318,17 @@ fn opened_for(write: bool) -> &'static str {
 mod tests {
     use super::*;
     use crate::error::Class;
+
+    #[test]
+    fn writes_wait_for_what_was_asked_for_and_no_more() -> io::Result<()> {
+        let file = tempfile::NamedTempFile::new()?;
+        for (cache, flags) in [(Cache::Buffered, 0), (Cache::Dsync, O_DSYNC), (Cache::Sync, O_SYNC)] {
+            let open = open_for_work(file.path(), true, cache)?;
+            let found = fcntl_getfl(&open)?.bits().cast_signed() & O_SYNC;
+            assert_eq!(found, flags, "{cache:?}");
+        }
+        Ok(())
+    }
 
     fn judge(path: &Path, destroy: Option<&str>) -> Result<(), MachineError> {
         let canonical = path.canonicalize().unwrap_or_else(|e| panic!("{e}"));

@@ -163,13 +163,13 @@ fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
 }
 
 /// A line of `/proc/PID/maps`.
-struct Mapping<'t> {
+pub(crate) struct Mapping<'t> {
     range: &'t str,
-    permissions: &'t str,
-    file: Identity,
+    pub(crate) permissions: &'t str,
+    pub(crate) file: Identity,
 }
 
-fn mapping(line: &str) -> Option<Mapping<'_>> {
+pub(crate) fn mapping(line: &str) -> Option<Mapping<'_>> {
     let mut fields = line.split_ascii_whitespace();
     let (range, permissions, _offset) = (fields.next()?, fields.next()?, fields.next()?);
     let (major, minor) = fields.next()?.split_once(':')?;

@@ -3,6 +3,7 @@
 //! For: one line of `fathom list`, one object of its JSON, one row of the index. Not for: finding, reading or laying out entries.
 
 use crate::annotations::Annotations;
+use crate::capacity::Capacity;
 use crate::check_id::CheckId;
 use crate::finding::Severity;
 use crate::report::{Ending, Headline, Verdict};
@@ -58,6 +59,9 @@ pub struct Entry {
     /// What each of its results came to, where they stand side by side: of jobs and profiles.
     #[serde(default)]
     pub figures: Vec<Figure>,
+    /// What it measured devices to be capable of: its results that hold, as far as one kind of request made them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capacities: Vec<Capacity>,
     /// Complete runs of all jobs.
     pub runs: u64,
     /// Names of the hosts.

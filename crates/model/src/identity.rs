@@ -37,6 +37,14 @@ impl Identity {
         }
     }
 
+    /// `inode 42 of 8:1`, `device 8:1`.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Device { number, .. } => format!("device {number}"),
+            Self::File { device, inode } => format!("inode {inode} of {device}"),
+        }
+    }
+
     /// How this differs from what was there before, in words; `None` where it is the same thing still.
     pub fn change_from(&self, before: &Self) -> Option<String> {
         if self == before {
@@ -49,8 +57,7 @@ impl Identity {
                     (number != their).then(|| format!("device {number}")).into_iter().chain(own).collect();
                 if all.is_empty() { format!("device {number}") } else { all.join(", ") }
             }
-            (Self::Device { number, .. }, _) => format!("device {number}"),
-            (Self::File { device, inode }, _) => format!("inode {inode} of {device}"),
+            (me, _) => me.words(),
         };
         Some(format!("it was {} and is {}", of(before, self), of(self, before)))
     }

@@ -8,6 +8,7 @@
 pub mod annotations;
 pub mod answer;
 pub mod api;
+pub mod capacity;
 pub mod check_id;
 pub mod check_page;
 pub mod comparison;
@@ -15,6 +16,7 @@ pub mod cost;
 pub mod course;
 pub mod devices;
 pub mod diagnosis;
+pub mod disk_counters;
 pub mod distribution;
 pub mod entry;
 pub mod evidence;
@@ -56,6 +58,7 @@ pub mod verdict;
 pub mod verification;
 pub mod verified;
 pub mod visible;
+pub mod watch;
 
 /// A value that was looked at, or the reason why it could not be. Missing is never zero.
 pub type Known<T> = Result<T, String>;

@@ -118,7 +118,7 @@ pub struct Layer {
     /// own or its disk's: `start`, `loop/offset`, `alignment_offset`, `ro`, `removable`, `device/queue_depth`, `device/state`, and of `md/`,
     /// `bcache/` and `dm/` what tells their state. What is not there is left out. Under keys of ours: `mq`, the number of
     /// hardware queues; `irq_cpus`, the CPUs that serve its interrupts (`0,1,5`); `dax` of its queue; `hwmon`, the directory
-    /// of its thermometer; `pm_qos_latency_tolerance_us` of its controller; from the nearest directory above that has them
+    /// of its thermometer; `loop_backing`, which file or device a loop device is on; `pm_qos_latency_tolerance_us` of its controller; from the nearest directory above that has them
     /// `device/numa_node`, `local_cpulist` and the link, `current_link_speed`, `current_link_width`, `max_link_speed`,
     /// `max_link_width`; and of a SATA port `sata_spd`, `sata_spd_limit` (what is allowed) and `hw_sata_spd_limit` (what it
     /// could do).

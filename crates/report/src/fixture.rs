@@ -1,9 +1,15 @@
-//! Entries of a list, for tests of several formats.
+//! Entries of a list and watched intervals, for tests of several formats.
 //!
-//! For: one that says most things. Not for: reports, which are golden files.
+//! For: ones that say most things. Not for: reports, which are golden files.
 
+use model::capacity::SameBy;
+use model::disk_counters::DiskCounters;
 use model::entry::Entry;
+use model::machine::LayerKind;
 use model::report::{Ending, Headline, Verdict};
+use model::watch::{
+    DeviceInterval, Load, MeasuredIn, Open, Processes, Requests, Watched, WatchedDevice, WatchedProcess,
+};
 
 /// A complete session with a suspect headline, of two targets.
 pub(crate) fn entry(id: &str) -> Entry {
@@ -20,5 +26,89 @@ pub(crate) fn entry(id: &str) -> Entry {
         ending: Some(Ending::Complete),
         targets: vec!["/a".into(), "/b".into()],
         ..Entry::default()
+    }
+}
+
+/// A loop device with its disk below and two processes: an interval in which most things happened.
+pub(crate) fn watched() -> Watched {
+    let requests = |per_s: f64, bytes: f64, await_ms: f64| Requests {
+        per_s,
+        mb_per_s: per_s * bytes / 1e6,
+        mib_per_s: per_s * bytes / 1_048_576.0,
+        request_bytes: (per_s > 0.0).then_some(bytes),
+        await_ms: (per_s > 0.0).then_some(await_ms),
+        merged_per_s: 0.0,
+        merged_percent: (per_s > 0.0).then_some(0.0),
+    };
+    let figures = DeviceInterval {
+        seconds: 1.0,
+        read: requests(500.0, 4096.0, 0.08),
+        write: requests(0.0, 0.0, 0.0),
+        discard: None,
+        flush: None,
+        depth_mean: 0.04,
+        in_flight: 1,
+        util_percent: 4.0,
+    };
+    let device = |name: &str, level, figures, load| WatchedDevice {
+        name: name.into(),
+        number: format!("7:{level}"),
+        kind: if level == 0 { LayerKind::Loop } else { LayerKind::Disk },
+        level,
+        below: if level == 0 { vec!["vda".into()] } else { Vec::new() },
+        figures,
+        load,
+        counters: DiskCounters::parse("10 1 80 5 20 2 160 7 3 44 42 4 3 8 9 6 11").ok(),
+    };
+    let process = |name: &str, pid, kernel, open| WatchedProcess {
+        pid,
+        tid: None,
+        name: name.into(),
+        kernel,
+        read_mb_per_s: 2.05,
+        write_mb_per_s: 0.0,
+        rchar_mb_per_s: 2.05,
+        wchar_mb_per_s: 0.0,
+        read_calls_per_s: 500.0,
+        write_calls_per_s: 0.0,
+        open,
+    };
+    let open = Open { files: 1, direct: true, sync: true, io_uring: true, ..Open::default() };
+    Watched {
+        first: true,
+        headed: true,
+        time: "2026-11-23T15:00:00+00:00".into(),
+        devices: vec![
+            device("loop0", 0, Ok(figures), Some(Ok(load()))),
+            device(
+                "vda",
+                1,
+                Err("the kernel's counter of reads jumped back; figures begin anew".into()),
+                None,
+            ),
+        ],
+        processes: Some(Processes {
+            seconds: 1.0,
+            most: vec![
+                process("fio", 12_345, false, Ok(open)),
+                process("kworker/u8:1-loop0-very-long", 77, true, Ok(Open::default())),
+            ],
+            more: 3,
+            hidden: 12,
+        }),
+        remarks: vec!["/mnt is ext4 on loop0 on vda".into()],
+    }
+}
+
+fn load() -> Load {
+    let session =
+        |id: &str| MeasuredIn { session: id.into(), started: Some("2026-11-23T14:52:01+00:00".into()) };
+    Load {
+        at_least_percent: 25.0,
+        at_most_percent: Some(40.0),
+        not_measured: Vec::new(),
+        throttled: false,
+        same_by: SameBy::BackingFile,
+        sessions: vec![session("20261123-1"), session("20261123-2")],
     }
 }

@@ -12,6 +12,7 @@ use model::explained::Explained;
 use model::report::Report;
 use model::session_table::SessionTable;
 use model::verified::Verified;
+use model::watch::Watched;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -93,6 +94,8 @@ pub struct Format {
     pub devices: Option<Writer<Devices>>,
     /// What came of a verification.
     pub verified: Option<Writer<Verified>>,
+    /// An interval of a machine that is watched; one is written behind the other.
+    pub watched: Option<Writer<Watched>>,
 }
 
 /// How a format writes one kind of report.
@@ -142,6 +145,7 @@ kinds! {
     Diagnosis: diagnosis, "a diagnosis";
     Devices: devices, "block devices";
     Verified: verified, "what came of a verification";
+    Watched: watched, "what is watched";
 }
 
 impl Format {

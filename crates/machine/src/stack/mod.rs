@@ -9,6 +9,7 @@ use crate::identity;
 use crate::loops;
 use crate::mountinfo::{Mount, mount_of};
 use crate::root::Root;
+use model::capacity::BACKING;
 use model::identity::Identity;
 use model::machine::{Layer, LayerKind};
 use std::collections::BTreeMap;
@@ -78,15 +79,20 @@ impl<'a> Stack<'a> {
         let Some(file) = self.layers[index].backing_file.clone() else { return Vec::new() };
         // A name may be gone, or another file's by now; the kernel knows which file it is.
         let by_name = || identity::of_name(self.root, &file);
-        let (number, inode) =
-            match loops::behind(self.root, name).map(|(what, _)| what).or_else(|_| by_name()) {
-                Ok(Identity::Device { number, .. }) => return self.add(&number).into_iter().collect(),
-                Ok(Identity::File { device, inode }) => (device, inode),
-                Err(why) => {
-                    self.blind.push(format!("{file}, the file behind {name}, cannot be found: {why}"));
-                    return Vec::new();
-                }
-            };
+        let behind = loops::behind(self.root, name).map(|(what, _)| what).or_else(|_| by_name());
+        if let Ok(what) = &behind {
+            let from = self.layers[index].device.get("loop/offset").map_or("0", String::as_str);
+            let words = format!("{} from byte {from}", what.words());
+            self.layers[index].device.insert(BACKING.to_owned(), words);
+        }
+        let (number, inode) = match behind {
+            Ok(Identity::Device { number, .. }) => return self.add(&number).into_iter().collect(),
+            Ok(Identity::File { device, inode }) => (device, inode),
+            Err(why) => {
+                self.blind.push(format!("{file}, the file behind {name}, cannot be found: {why}"));
+                return Vec::new();
+            }
+        };
         let path = self.root.path(&file);
         let is_it = |facts: &std::fs::Metadata| {
             (crate::root::number_of(facts.dev()), facts.ino()) == (number.clone(), inode)

@@ -7,6 +7,7 @@ pub(crate) mod fio;
 mod html;
 pub(crate) mod json;
 mod markdown;
+mod openmetrics;
 mod text;
 
 use crate::format::Format;
@@ -25,6 +26,7 @@ pub const FORMATS: &[&Format] = &[
     &fio::TERSE_2,
     &fio::TERSE_4,
     &fio::TERSE_5,
+    &openmetrics::FORMAT,
 ];
 
 /// The format for people, which writes every kind of report.

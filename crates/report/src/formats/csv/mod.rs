@@ -6,6 +6,7 @@ mod comparison;
 mod report;
 mod session_table;
 mod sessions;
+mod watch;
 
 use crate::format::{Content, Format, Writer};
 
@@ -33,4 +34,5 @@ pub(super) static FORMAT: Format = Format {
     diagnosis: None,
     devices: None,
     verified: None,
+    watched: Some(Writer { about: "a line per interval and device", write: watch::write }),
 };

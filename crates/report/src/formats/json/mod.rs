@@ -4,6 +4,7 @@
 //! programs, and they are those of the types.
 
 mod verified;
+mod watch;
 
 use crate::format::{Content, Format, Style, Writer};
 use serde::Serialize;
@@ -24,6 +25,7 @@ pub(super) static FORMAT: Format = Format {
     diagnosis: Some(Writer { about: "everything, for programs", write }),
     devices: Some(Writer { about: "everything, for programs", write }),
     verified: Some(Writer { about: "for programs", write: verified::write }),
+    watched: Some(Writer { about: "an object a line: each device, process and remark", write: watch::write }),
 };
 
 fn write<K: Serialize + ?Sized>(report: &K, _: Style, mut to: &mut dyn Write) -> io::Result<()> {

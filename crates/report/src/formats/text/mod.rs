@@ -26,6 +26,7 @@ mod sweep;
 mod targets;
 mod tool_results;
 pub(super) mod verified;
+mod watch;
 
 use crate::format::{Content, Format, Writer};
 
@@ -50,4 +51,5 @@ pub(super) static FORMAT: Format = Format {
     diagnosis: Some(Writer { about: "to read", write: diagnosis::write }),
     devices: Some(Writer { about: "to read", write: devices::write }),
     verified: Some(Writer { about: "for people", write: verified::write }),
+    watched: Some(Writer { about: "lines to read", write: watch::write }),
 };

@@ -1,0 +1,267 @@
+//! Head-room: the share that a running load is of what was measured on the same device.
+//!
+//! For: bounds of that share, from rates and mean sizes alone. Not for: which capacities a device has ([`crate::capacity`]), nor
+//! `%util`, which says nothing of it.
+//!
+//! The time that a device needs for a request is taken from what was measured: 1 / rate for its class (direction, size, sequential or
+//! random). A load tells its rate and mean size by direction, and neither the sizes beside the mean nor whether it is sequential. So it is
+//! held against the nearest measured sizes of its direction, under two assumptions that hold for disks and flash alike: a larger request
+//! takes no less time than a smaller one, and no more than the same bytes in smaller ones. With `c` the rate and `b` the size of
+//! a class, `s` the mean size of the load:
+//!
+//! - at least: the largest of 1 / c of the next smaller class and s / (b c) of the next larger one, by whichever order is faster;
+//! - at most: the smallest of 1 / c of the next larger class and s / (b c) of the next smaller one, by whichever order is slower.
+//!
+//! Directions may overlap in a device or exclude each other: the load is at least the largest share and at most their sum.
+
+use model::capacity::{Capacity, Direction, KnownBy, SameBy};
+use model::watch::{DeviceInterval, Load, MeasuredIn, Requests};
+
+/// Requests per second below which a direction counts as not in use: a share of it says nothing.
+const IN_USE_PER_S: f64 = 1e-9;
+
+/// The best that was measured of one class, and in which session.
+#[derive(Clone, Debug, PartialEq)]
+struct Class {
+    direction: Direction,
+    sequential: bool,
+    bytes: f64,
+    per_s: f64,
+    throttled: bool,
+    session: usize,
+}
+
+/// What was measured of one device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    classes: Vec<Class>,
+    sessions: Vec<MeasuredIn>,
+    same_by: SameBy,
+}
+
+impl Limits {
+    /// Of a device, from capacities with their sessions, the newest first; `None` where none is of this device. Of a class that was measured
+    /// several times the highest rate counts.
+    pub fn of(device: &KnownBy, measured: &[(MeasuredIn, Capacity)]) -> Option<Self> {
+        let mut limits = Self { classes: Vec::new(), sessions: Vec::new(), same_by: SameBy::Serial };
+        for (session, capacity) in measured {
+            let Some(same_by) = capacity.device.same_as(device) else { continue };
+            limits.same_by = same_by;
+            limits.add(session, capacity);
+        }
+        limits.forget_unused();
+        (!limits.classes.is_empty()).then_some(limits)
+    }
+
+    /// The sessions that the capacities are from.
+    pub fn sessions(&self) -> &[MeasuredIn] {
+        &self.sessions
+    }
+
+    /// By what the device was found.
+    pub fn same_by(&self) -> SameBy {
+        self.same_by
+    }
+
+    /// Whether a cgroup's limit is among what was measured.
+    pub fn is_throttled(&self) -> bool {
+        self.classes.iter().any(|c| c.throttled)
+    }
+
+    fn add(&mut self, session: &MeasuredIn, capacity: &Capacity) {
+        let at = self.sessions.iter().position(|s| s == session).unwrap_or_else(|| {
+            self.sessions.push(session.clone());
+            self.sessions.len() - 1
+        });
+        let class = Class {
+            direction: capacity.direction,
+            sequential: capacity.sequential,
+            bytes: capacity.request_bytes as f64,
+            per_s: capacity.requests_per_s,
+            throttled: capacity.throttled,
+            session: at,
+        };
+        let is_same = |c: &&mut Class| {
+            (c.direction, c.sequential, c.bytes) == (class.direction, class.sequential, class.bytes)
+        };
+        match self.classes.iter_mut().find(is_same) {
+            Some(known) if known.per_s >= class.per_s => {}
+            Some(known) => *known = class,
+            None => self.classes.push(class),
+        }
+    }
+
+    /// Leaves out sessions of which nothing is the highest.
+    fn forget_unused(&mut self) {
+        let used = |at: usize| self.classes.iter().any(|c| c.session == at);
+        let kept: Vec<usize> = (0..self.sessions.len()).filter(|at| used(*at)).collect();
+        for class in &mut self.classes {
+            class.session = kept.iter().position(|at| *at == class.session).unwrap_or(0);
+        }
+        self.sessions = kept.iter().map(|at| self.sessions[*at].clone()).collect();
+    }
+
+    /// The share that a load is of them.
+    pub fn load(&self, interval: &DeviceInterval) -> Load {
+        let mut load = Load {
+            at_least_percent: 0.0,
+            at_most_percent: Some(0.0),
+            not_measured: Vec::new(),
+            throttled: self.is_throttled(),
+            same_by: self.same_by,
+            sessions: self.sessions.clone(),
+        };
+        for (direction, requests) in [(Direction::Read, &interval.read), (Direction::Write, &interval.write)]
+        {
+            let Some(bytes) = requests.request_bytes.filter(|_| requests.per_s > IN_USE_PER_S) else {
+                continue;
+            };
+            match self.share(direction, requests, bytes) {
+                Some([least, most]) => {
+                    load.at_least_percent = load.at_least_percent.max(least * 100.0);
+                    load.at_most_percent = load.at_most_percent.map(|sum| sum + most * 100.0);
+                }
+                None => load.not_measured.push(direction),
+            }
+        }
+        if !load.not_measured.is_empty() {
+            load.at_most_percent = None;
+        }
+        load
+    }
+
+    /// Bounds of the share that requests of one direction are; `None` where nothing was measured of it.
+    fn share(&self, direction: Direction, requests: &Requests, bytes: f64) -> Option<[f64; 2]> {
+        let bounds = [false, true].into_iter().filter_map(|sequential| {
+            let mut classes: Vec<&Class> = self.classes.iter().collect();
+            classes.retain(|c| (c.direction, c.sequential) == (direction, sequential));
+            seconds_each(&classes, bytes)
+        });
+        let [least, most] = bounds.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
+        Some([least * requests.per_s, most * requests.per_s])
+    }
+}
+
+/// The least and the most time in s that a request of this size takes, by the nearest sizes of these classes; `None` where there are none.
+fn seconds_each(classes: &[&Class], bytes: f64) -> Option<[f64; 2]> {
+    let by_size = |a: &&&Class, b: &&&Class| a.bytes.total_cmp(&b.bytes);
+    let smaller = classes.iter().filter(|c| c.bytes <= bytes).max_by(by_size);
+    let larger = classes.iter().filter(|c| c.bytes >= bytes).min_by(by_size);
+    let (whole, by_bytes) = (|c: &&Class| 1.0 / c.per_s, |c: &&Class| bytes / (c.bytes * c.per_s));
+    let least = [smaller.map(whole), larger.map(by_bytes)].into_iter().flatten().reduce(f64::max)?;
+    let most = [larger.map(whole), smaller.map(by_bytes)].into_iter().flatten().reduce(f64::min)?;
+    // Classes that contradict the assumptions, as of two sessions that differ, bound it all the same.
+    Some([least.min(most), most.max(least)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk() -> KnownBy {
+        KnownBy { serial: Some("S".into()), bytes: 1 << 40, ..KnownBy::default() }
+    }
+
+    fn capacity(direction: Direction, sequential: bool, kib: u64, per_s: f64) -> Capacity {
+        Capacity {
+            device: disk(),
+            direction,
+            sequential,
+            request_bytes: kib << 10,
+            requests_per_s: per_s,
+            throttled: false,
+        }
+    }
+
+    fn session(id: &str) -> MeasuredIn {
+        MeasuredIn { session: id.into(), started: None }
+    }
+
+    fn limits(all: &[(&str, Capacity)]) -> Limits {
+        let all: Vec<(MeasuredIn, Capacity)> = all.iter().map(|(id, c)| (session(id), c.clone())).collect();
+        Limits::of(&disk(), &all).unwrap()
+    }
+
+    fn requests(per_s: f64, kib: f64) -> Requests {
+        let bytes = kib * 1024.0;
+        let bytes_per_s = per_s * bytes;
+        Requests {
+            per_s,
+            mb_per_s: bytes_per_s / 1e6,
+            mib_per_s: bytes_per_s / 1_048_576.0,
+            request_bytes: (per_s > 0.0).then_some(bytes),
+            await_ms: None,
+            merged_per_s: 0.0,
+            merged_percent: None,
+        }
+    }
+
+    fn load(limits: &Limits, read: Requests, write: Requests) -> (f64, Option<f64>) {
+        let interval = DeviceInterval {
+            seconds: 1.0,
+            read,
+            write,
+            discard: None,
+            flush: None,
+            depth_mean: 0.0,
+            in_flight: 0,
+            util_percent: 99.0,
+        };
+        let load = limits.load(&interval);
+        (load.at_least_percent.round(), load.at_most_percent.map(f64::round))
+    }
+
+    const NONE: f64 = 0.0;
+
+    #[test]
+    fn a_load_of_the_class_that_was_measured_is_told_exactly() {
+        let limits = limits(&[("a", capacity(Direction::Read, false, 4, 2000.0))]);
+        let still = requests(NONE, 0.0);
+        for (rate, percent) in [(500.0, 25.0), (1000.0, 50.0), (1500.0, 75.0), (2000.0, 100.0), (0.0, 0.0)] {
+            assert_eq!(load(&limits, requests(rate, 4.0), still), (percent, Some(percent)), "{rate}");
+        }
+    }
+
+    #[test]
+    fn a_size_between_two_classes_lies_between_what_they_say() {
+        let limits = limits(&[
+            ("a", capacity(Direction::Read, false, 4, 10_000.0)),
+            ("a", capacity(Direction::Read, false, 64, 2_500.0)),
+        ]);
+        // Of 16 KiB: no less than 4 KiB take (1/10000) or a quarter of 64 KiB (1/10000), no more than four of 4 KiB (1/2500) or 64 KiB.
+        assert_eq!(load(&limits, requests(1000.0, 16.0), requests(NONE, 0.0)), (10.0, Some(40.0)));
+        // Smaller than all: no more than 4 KiB take, no less than by bytes. Larger than all: the other way round.
+        assert_eq!(load(&limits, requests(5000.0, 1.0), requests(NONE, 0.0)), (13.0, Some(50.0)));
+        assert_eq!(load(&limits, requests(500.0, 256.0), requests(NONE, 0.0)), (20.0, Some(80.0)));
+    }
+
+    #[test]
+    fn the_order_is_not_known_and_both_directions_may_exclude_each_other() {
+        let limits = limits(&[
+            ("a", capacity(Direction::Read, false, 4, 1_000.0)),
+            ("a", capacity(Direction::Read, true, 4, 10_000.0)),
+            ("b", capacity(Direction::Write, false, 4, 2_000.0)),
+        ]);
+        assert_eq!(load(&limits, requests(500.0, 4.0), requests(200.0, 4.0)), (10.0, Some(60.0)));
+        assert_eq!(limits.sessions().len(), 2);
+    }
+
+    #[test]
+    fn a_direction_of_which_nothing_was_measured_leaves_the_upper_bound_open() {
+        let limits = limits(&[("a", capacity(Direction::Read, false, 4, 1_000.0))]);
+        assert_eq!(load(&limits, requests(500.0, 4.0), requests(1.0, 4.0)), (50.0, None));
+        assert_eq!(load(&limits, requests(NONE, 4.0), requests(1.0, 4.0)), (0.0, None));
+    }
+
+    #[test]
+    fn the_highest_rate_of_a_class_counts_and_only_its_session_is_named() {
+        let limits = limits(&[
+            ("new", capacity(Direction::Read, false, 4, 900.0)),
+            ("old", capacity(Direction::Read, false, 4, 1_000.0)),
+        ]);
+        assert_eq!(limits.sessions(), [session("old")]);
+        assert_eq!(load(&limits, requests(100.0, 4.0), requests(NONE, 0.0)), (10.0, Some(10.0)));
+        let other = KnownBy { serial: Some("T".into()), ..disk() };
+        assert_eq!(Limits::of(&other, &[(session("a"), capacity(Direction::Read, false, 4, 1.0))]), None);
+    }
+}

@@ -1,0 +1,232 @@
+//! What processes, or the threads of one, had read and written up to a moment, by `/proc/PID/io` (`proc_pid_io(5)`).
+//!
+//! For: naming those that moved data between two looks, cheaply: of a process that moved nothing only that one file is read. Not for: how
+//! they do it ([`crate::open_files`]), nor for CPU time ([`crate::others`]).
+//!
+//! Bytes of writes count where they are made dirty, and count for whoever did that; what is written back later is charged to nobody
+//! here, or as I/O of its own to a thread of the kernel.
+
+use crate::others::{Stat, parse_stat};
+use crate::root::Root;
+use model::Known;
+use std::collections::BTreeMap;
+
+/// `/proc/PID/io`, or a difference of two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoCounters {
+    /// Bytes that calls read, from wherever.
+    pub rchar: u64,
+    /// Bytes that calls wrote, to wherever.
+    pub wchar: u64,
+    /// Calls that read.
+    pub read_calls: u64,
+    /// Calls that write.
+    pub write_calls: u64,
+    /// Bytes fetched from storage.
+    pub read_bytes: u64,
+    /// Bytes made dirty or sent to storage.
+    pub write_bytes: u64,
+}
+
+/// Whose counters are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Every process, with all of its threads together.
+    Processes,
+    /// Each thread of this process.
+    ThreadsOf(u32),
+}
+
+/// All of them at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessIo {
+    all: BTreeMap<u32, Seen>,
+    hidden: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Seen {
+    stat: Stat,
+    counters: IoCounters,
+}
+
+/// What one did between two looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Process or thread id.
+    pub id: u32,
+    /// Name, as `ps -o comm` shows it.
+    pub name: String,
+    /// Whether it is a thread of the kernel.
+    pub kernel: bool,
+    /// What it did.
+    pub counters: IoCounters,
+}
+
+impl ProcessIo {
+    /// Looks. What the look before knows of one that did nothing since is taken over.
+    ///
+    /// # Errors
+    /// Why they cannot be listed: of [`Whose::ThreadsOf`], that there is no such process.
+    pub fn look(root: &Root, whose: Whose, before: Option<&Self>) -> Known<Self> {
+        let dir = match whose {
+            Whose::Processes => "/proc".to_owned(),
+            Whose::ThreadsOf(pid) => format!("/proc/{pid}/task"),
+        };
+        let names = root.list(&dir).map_err(|why| format!("{dir}: {why}"))?;
+        let ids: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
+        // A process that has ended keeps its first thread until its parent has taken note.
+        if let (Whose::ThreadsOf(_), [only]) = (whose, &ids[..])
+            && stat(root, &dir, *only).is_some_and(|stat| stat.ended)
+        {
+            return Err(format!("{dir}/{only}: it has ended"));
+        }
+        // Where others' processes are hidden altogether (hidepid), the first one is.
+        let all_hidden = whose == Whose::Processes && !ids.contains(&1);
+        let mut look = Self { all: BTreeMap::new(), hidden: usize::from(all_hidden) };
+        for id in ids {
+            let text = root.read(&format!("{dir}/{id}/io"));
+            let Some(counters) = text.as_deref().ok().and_then(parse_io) else {
+                // One that ended meanwhile hides nothing.
+                look.hidden += usize::from(root.has(&format!("{dir}/{id}")));
+                continue;
+            };
+            let known = before.and_then(|b| b.all.get(&id)).filter(|seen| seen.counters == counters);
+            let stat = known.map(|seen| seen.stat.clone()).or_else(|| stat(root, &dir, id));
+            if let Some(stat) = stat {
+                look.all.insert(id, Seen { stat, counters });
+            }
+        }
+        Ok(look)
+    }
+
+    /// Those that did something since `before`. One that began meanwhile has done all of it since.
+    pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
+        let one = |(id, now): (&u32, &Seen)| {
+            let earlier = before.all.get(id).filter(|seen| seen.stat.began == now.stat.began);
+            let counters = now.counters.since(&earlier.map(|seen| seen.counters).unwrap_or_default())?;
+            (counters != IoCounters::default()).then(|| Moved {
+                id: *id,
+                name: now.stat.name.clone(),
+                kernel: now.stat.kernel,
+                counters,
+            })
+        };
+        self.all.iter().filter_map(one).collect()
+    }
+
+    /// How many may not be asked by this user, at least.
+    pub fn hidden(&self) -> usize {
+        self.hidden
+    }
+}
+
+impl IoCounters {
+    /// Bytes of storage, both directions.
+    pub fn storage_bytes(&self) -> u64 {
+        self.read_bytes.saturating_add(self.write_bytes)
+    }
+
+    /// `self - earlier`; `None` where a counter went backwards.
+    fn since(&self, earlier: &Self) -> Option<Self> {
+        Some(Self {
+            rchar: self.rchar.checked_sub(earlier.rchar)?,
+            wchar: self.wchar.checked_sub(earlier.wchar)?,
+            read_calls: self.read_calls.checked_sub(earlier.read_calls)?,
+            write_calls: self.write_calls.checked_sub(earlier.write_calls)?,
+            read_bytes: self.read_bytes.checked_sub(earlier.read_bytes)?,
+            write_bytes: self.write_bytes.checked_sub(earlier.write_bytes)?,
+        })
+    }
+}
+
+fn stat(root: &Root, dir: &str, id: u32) -> Option<Stat> {
+    parse_stat(&root.read(&format!("{dir}/{id}/stat")).ok()?)
+}
+
+fn parse_io(text: &str) -> Option<IoCounters> {
+    let mut found = IoCounters::default();
+    let mut seen = 0;
+    for (key, value) in text.lines().filter_map(|l| l.split_once(':')) {
+        let field = match key {
+            "rchar" => &mut found.rchar,
+            "wchar" => &mut found.wchar,
+            "syscr" => &mut found.read_calls,
+            "syscw" => &mut found.write_calls,
+            "read_bytes" => &mut found.read_bytes,
+            "write_bytes" => &mut found.write_bytes,
+            _ => continue,
+        };
+        *field = value.trim().parse().ok()?;
+        seen += 1;
+    }
+    (seen == 6).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::put;
+
+    fn stat(name: &str, flags: u32, began: u64) -> String {
+        format!("7 ({name}) S 1 7 7 0 -1 {flags} 1 2 3 4 30 12 0 0 20 0 1 0 {began} 1 2")
+    }
+
+    fn io(read_bytes: u64, write_bytes: u64) -> String {
+        format!(
+            "rchar: 9\nwchar: 8\nsyscr: 7\nsyscw: 6\nread_bytes: {read_bytes}\nwrite_bytes: {write_bytes}\n\
+             cancelled_write_bytes: 0\n"
+        )
+    }
+
+    #[test]
+    fn who_moved_data_is_told_a_reused_number_begins_anew_and_what_is_hidden_is_counted() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        let root = Root::at(dir.path().to_owned());
+        let look =
+            |before| ProcessIo::look(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
+        put("proc/1/stat", &stat("init", 0, 1));
+        put("proc/1/io", &io(0, 0));
+        for (pid, name) in [(7, "dd"), (8, "old"), (9, "still")] {
+            put(&format!("proc/{pid}/stat"), &stat(name, 0x0040_0000, 5));
+            put(&format!("proc/{pid}/io"), &io(4096, 4096));
+        }
+        put("proc/10/stat", &stat("hidden", 0, 5));
+        let first = look(None);
+        assert_eq!(first.hidden(), 1);
+        put("proc/7/io", &io(12_288, 4096));
+        put("proc/8/io", &io(100, 0));
+        put("proc/8/stat", &stat("new) one", 0, 6));
+        put("proc/11/stat", &stat("kworker/0:1", 0x0420_8060, 9));
+        put("proc/11/io", &io(512, 0));
+        // Of what did nothing the counters alone are read: what else it says now is not noticed.
+        put("proc/9/stat", "junk");
+        let moved = look(Some(&first)).moved_since(&first);
+        let told: Vec<(u32, &str, u64, u64, bool)> = moved
+            .iter()
+            .map(|m| (m.id, m.name.as_str(), m.counters.read_bytes, m.counters.write_bytes, m.kernel))
+            .collect();
+        assert_eq!(
+            told,
+            [(7, "dd", 8192, 0, false), (8, "new) one", 100, 0, false), (11, "kworker/0:1", 512, 0, true)]
+        );
+        assert_eq!(parse_io("rchar: 1\n"), None);
+    }
+
+    #[test]
+    fn threads_are_those_of_one_process_and_one_that_is_not_there_is_said() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let root = Root::at(dir.path().to_owned());
+        put(dir.path(), "proc/7/task/8/stat", &stat("worker", 0, 5));
+        put(dir.path(), "proc/7/task/8/io", &io(1, 1));
+        let look = ProcessIo::look(&root, Whose::ThreadsOf(7), None).unwrap_or_else(|e| panic!("{e}"));
+        let moved = look.moved_since(&ProcessIo::default());
+        assert_eq!((moved.len(), moved[0].name.as_str(), look.hidden()), (1, "worker", 0));
+        put(dir.path(), "proc/7/task/8/stat", &stat("worker", 0, 5).replace(" S ", " Z "));
+        let ended = ProcessIo::look(&root, Whose::ThreadsOf(7), None);
+        assert!(ended.is_err_and(|why| why.contains("has ended")));
+        let gone = ProcessIo::look(&root, Whose::ThreadsOf(9), None);
+        assert!(gone.is_err_and(|why| why.contains("/proc/9/task: no such file")));
+    }
+}

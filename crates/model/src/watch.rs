@@ -1,0 +1,231 @@
+//! What was watched in one interval: devices, the load on them, processes. Its JSON keys are told in `docs/watch.md`.
+//!
+//! For: the value that every format of `fathom watch` renders. Not for: looking (the crate `machine`), nor the formulas (the crate
+//! `analysis`). `None` means not known, or that there was nothing to divide by; zero means zero.
+
+use crate::Known;
+use crate::capacity::{Direction, SameBy};
+use crate::disk_counters::DiskCounters;
+use crate::machine::LayerKind;
+use serde::Serialize;
+
+/// One interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Watched {
+    /// Whether it is the first of this call.
+    pub first: bool,
+    /// Whether the names of columns stand above it.
+    pub headed: bool,
+    /// When it ended, RFC 3339.
+    pub time: String,
+    /// Devices, those of a target from the top down.
+    pub devices: Vec<WatchedDevice>,
+    /// Processes that moved most; `None` where they were not looked at in this interval.
+    pub processes: Option<Processes>,
+    /// What came, went, or cannot be told, in sentences.
+    pub remarks: Vec<String>,
+}
+
+/// A device in one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchedDevice {
+    /// Kernel name.
+    pub name: String,
+    /// `major:minor`.
+    pub number: String,
+    /// What it is.
+    pub kind: LayerKind,
+    /// How many layers of the target are above it; 0 where it was not watched for a target.
+    pub level: usize,
+    /// Kernel names of the devices that it is on.
+    pub below: Vec<String>,
+    /// What it did, or why that is not known.
+    pub figures: Known<DeviceInterval>,
+    /// What that is of what was measured; `None` where it is not told of this kind of device, as of partitions.
+    pub load: Option<Known<Load>>,
+    /// The counters at the end; `None` where it is not there.
+    pub counters: Option<DiskCounters>,
+}
+
+/// What a device did in an interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceInterval {
+    /// Length of the interval in s.
+    pub seconds: f64,
+    /// Requests that fetched data.
+    pub read: Requests,
+    /// Requests that stored data.
+    pub write: Requests,
+    /// Discards; `None` where the kernel does not count them.
+    pub discard: Option<Requests>,
+    /// Flushes; `None` where the kernel does not count them.
+    pub flush: Option<FlushRequests>,
+    /// Mean requests in flight, waiting ones among them.
+    pub depth_mean: f64,
+    /// Requests in flight at its end.
+    pub in_flight: u64,
+    /// Percent of the time with at least one request in flight. No measure of how busy a device is that serves several at once.
+    pub util_percent: f64,
+}
+
+/// Requests of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Requests {
+    /// Completed per second.
+    pub per_s: f64,
+    /// 10^6 bytes per second.
+    pub mb_per_s: f64,
+    /// 2^20 bytes per second.
+    pub mib_per_s: f64,
+    /// Mean size in bytes; `None` where none completed.
+    pub request_bytes: Option<f64>,
+    /// Mean time in ms, waiting included; `None` where none completed.
+    pub await_ms: Option<f64>,
+    /// Requests that were merged into others, per second.
+    pub merged_per_s: f64,
+    /// The same in percent of all that were asked for; `None` where there was none.
+    pub merged_percent: Option<f64>,
+}
+
+/// Flushes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FlushRequests {
+    /// Completed per second.
+    pub per_s: f64,
+    /// Mean time in ms; `None` where none completed.
+    pub await_ms: Option<f64>,
+}
+
+/// A load held against what was measured on the same device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Load {
+    /// Percent of what was measured that it is at least.
+    pub at_least_percent: f64,
+    /// The most that it may be; `None` where a direction in use was never measured.
+    pub at_most_percent: Option<f64>,
+    /// Directions in use of which nothing was measured.
+    pub not_measured: Vec<Direction>,
+    /// Whether a cgroup's limit was what was measured.
+    pub throttled: bool,
+    /// By what the device was found among those measured.
+    pub same_by: SameBy,
+    /// The sessions that the capacities are from, newest first.
+    pub sessions: Vec<MeasuredIn>,
+}
+
+/// A session with capacities of a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MeasuredIn {
+    /// Its id.
+    pub session: String,
+    /// When it began, RFC 3339.
+    pub started: Option<String>,
+}
+
+impl MeasuredIn {
+    /// The day that it began: `2026-11-23`.
+    pub fn day(&self) -> Option<&str> {
+        self.started.as_deref().and_then(|at| at.get(..10))
+    }
+}
+
+/// Processes that did I/O.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Processes {
+    /// Time in s that their figures are of.
+    pub seconds: f64,
+    /// Those that moved most, the first of them most.
+    pub most: Vec<WatchedProcess>,
+    /// How many more moved something.
+    pub more: usize,
+    /// How many may not be asked for their I/O by this user.
+    pub hidden: usize,
+}
+
+/// What a process, or a thread of one, did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WatchedProcess {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id; `None` for a process as a whole.
+    pub tid: Option<u32>,
+    /// Name, as `ps -o comm` shows it.
+    pub name: String,
+    /// Whether it is a thread of the kernel, which moves data for others.
+    pub kernel: bool,
+    /// 10^6 bytes per second that it had fetched from storage, of all devices (`read_bytes`).
+    pub read_mb_per_s: f64,
+    /// The same that it made dirty or sent to storage (`write_bytes`).
+    pub write_mb_per_s: f64,
+    /// 10^6 bytes per second that its calls read, page cache and pipes included (`rchar`). I/O of io_uring is not in it.
+    pub rchar_mb_per_s: f64,
+    /// The same of calls that write (`wchar`).
+    pub wchar_mb_per_s: f64,
+    /// Calls per second that read (`syscr`).
+    pub read_calls_per_s: f64,
+    /// Calls per second that write (`syscw`).
+    pub write_calls_per_s: f64,
+    /// How it has files on the watched devices open; why that is not known.
+    #[serde(serialize_with = "known")]
+    pub open: Known<Open>,
+}
+
+/// How files on the watched devices are open in a process: each is true where at least one of them is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of its own, and a key of JSON")]
+pub struct Open {
+    /// Descriptors of files or devices there.
+    pub files: usize,
+    /// Opened past the page cache (`O_DIRECT`).
+    pub direct: bool,
+    /// Opened without that.
+    pub buffered: bool,
+    /// Writes wait until they are stable (`O_SYNC`, `O_DSYNC`).
+    pub sync: bool,
+    /// A file there is mapped, other than for executing it.
+    pub mmap: bool,
+    /// The process has a ring of io_uring; for which of its files nothing tells.
+    pub io_uring: bool,
+    /// Whether there were more descriptors than were looked at.
+    pub cut: bool,
+}
+
+impl Open {
+    /// `direct, sync, io_uring`.
+    pub fn words(self) -> String {
+        let all = [
+            (self.direct, "direct"),
+            (self.buffered, "buffered"),
+            (self.sync, "sync"),
+            (self.mmap, "mmap"),
+            (self.io_uring, "io_uring"),
+        ];
+        let words: Vec<&str> = all.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
+        match (self.files, words.is_empty()) {
+            (0, true) => "no file open here".into(),
+            (0, false) if !self.mmap => format!("no file open here, {}", words.join(", ")),
+            _ => words.join(", "),
+        }
+    }
+}
+
+fn known<S: serde::Serializer>(open: &Known<Open>, to: S) -> Result<S::Ok, S::Error> {
+    open.as_ref().ok().serialize(to)
+}
+
+#[test]
+fn how_files_are_open_is_told_in_words() {
+    let open = Open { files: 2, direct: true, sync: true, io_uring: true, ..Open::default() };
+    assert_eq!(open.words(), "direct, sync, io_uring");
+    assert_eq!(Open::default().words(), "no file open here");
+    assert_eq!(Open { io_uring: true, ..Open::default() }.words(), "no file open here, io_uring");
+    assert_eq!(Open { mmap: true, ..Open::default() }.words(), "mmap");
+}
+
+#[test]
+fn the_day_of_a_session_is_that_of_its_beginning() {
+    let session =
+        |started: Option<&str>| MeasuredIn { session: "a".into(), started: started.map(str::to_owned) };
+    assert_eq!(session(Some("2026-11-23T15:00:00+01:00")).day(), Some("2026-11-23"));
+    assert_eq!((session(Some("x")).day(), session(None).day()), (None, None));
+}

@@ -1,0 +1,104 @@
+//! An interval that was watched as lines of JSON: an object for each device, each process and each remark.
+//!
+//! For: programs that read line by line while it goes on; the keys are told in `docs/watch.md`. Not for: a document of its own: it ends when
+//! watching ends.
+
+use crate::format::Style;
+use model::machine::LayerKind;
+use model::watch::{DeviceInterval, Load, Watched, WatchedDevice, WatchedProcess};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// What a line is about, with the end of its interval.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Line<'w> {
+    Device {
+        time: &'w str,
+        #[serde(flatten)]
+        device: Device<'w>,
+    },
+    Process {
+        time: &'w str,
+        seconds: f64,
+        #[serde(flatten)]
+        process: &'w WatchedProcess,
+    },
+    Remark {
+        time: &'w str,
+        text: &'w str,
+    },
+}
+
+#[derive(Serialize)]
+struct Device<'w> {
+    #[serde(rename = "device")]
+    name: &'w str,
+    number: &'w str,
+    layer: LayerKind,
+    level: usize,
+    below: &'w [String],
+    /// Its figures; absent where they are not known.
+    #[serde(flatten)]
+    figures: Option<&'w DeviceInterval>,
+    /// Why they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_known: Option<&'w str>,
+    load: Option<&'w Load>,
+    /// Why the load is not told; absent where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_unknown: Option<&'w str>,
+}
+
+pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let time = watched.time.as_str();
+    let mut line = |line: &Line<'_>| -> io::Result<()> {
+        serde_json::to_writer(&mut *to, line)?;
+        to.write_all(b"\n")
+    };
+    for text in &watched.remarks {
+        line(&Line::Remark { time, text })?;
+    }
+    for device in &watched.devices {
+        line(&Line::Device { time, device: of(device) })?;
+    }
+    let Some(processes) = &watched.processes else { return Ok(()) };
+    for process in &processes.most {
+        line(&Line::Process { time, seconds: processes.seconds, process })?;
+    }
+    Ok(())
+}
+
+fn of(device: &WatchedDevice) -> Device<'_> {
+    Device {
+        name: &device.name,
+        number: &device.number,
+        layer: device.kind,
+        level: device.level,
+        below: &device.below,
+        figures: device.figures.as_ref().ok(),
+        not_known: device.figures.as_ref().err().map(String::as_str),
+        load: device.load.as_ref().and_then(|load| load.as_ref().ok()),
+        limit_unknown: device.load.as_ref().and_then(|load| load.as_ref().err()).map(String::as_str),
+    }
+}
+
+#[test]
+fn every_line_is_an_object_of_its_own_and_what_is_not_known_is_null_or_told() {
+    let mut bytes = Vec::new();
+    write(&crate::fixture::watched(), Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
+    let kinds: Vec<&str> = lines.iter().filter_map(|l| l["kind"].as_str()).collect();
+    assert_eq!(kinds, ["remark", "device", "device", "process", "process"]);
+    let (known, unknown) = (&lines[1], &lines[2]);
+    assert_eq!((&known["device"], &known["read"]["per_s"]), (&"loop0".into(), &500.0.into()));
+    assert!(known["write"]["await_ms"].is_null() && known["flush"].is_null() && known["util_percent"] == 4.0);
+    assert_eq!(known["load"]["at_most_percent"], 40.0);
+    assert_eq!(known["load"]["sessions"][0]["session"], "20261123-1");
+    assert!(
+        unknown.get("read").is_none() && unknown["not_known"].as_str().is_some_and(|w| w.contains("jumped"))
+    );
+    assert_eq!((&lines[3]["open"]["direct"], &lines[3]["seconds"]), (&true.into(), &1.0.into()));
+}

@@ -1,0 +1,184 @@
+//! The format `openmetrics`: counters of devices as monitoring systems take them.
+//!
+//! For: the text format of OpenMetrics 1.0 (<https://prometheus.io/docs/specs/om/open_metrics_spec/>), which the textfile collector of
+//! node_exporter reads as well: totals since the device is there as counters, in seconds and bytes; what is so now as gauges. Not for: rates,
+//! which the reader makes of counters over any time; nor processes, whose ids would make ever new series.
+
+use crate::format::{Content, Format, Style, Writer};
+use model::disk_counters::DiskCounters;
+use model::watch::{Load, Watched, WatchedDevice};
+use std::io::{self, Write};
+
+pub(super) static FORMAT: Format = Format {
+    name: "openmetrics",
+    extension: "prom",
+    content: Content::Text,
+    has_brief: false,
+    report: None,
+    comparison: None,
+    comparisons: None,
+    plan: None,
+    sessions: None,
+    session_table: None,
+    pages: None,
+    diagnosis: None,
+    devices: None,
+    verified: None,
+    watched: Some(Writer { about: "totals and the present load, for monitoring", write }),
+};
+
+/// A metric of a device.
+struct Metric {
+    name: &'static str,
+    /// Its base unit, with which its name ends; empty where it counts.
+    unit: &'static str,
+    kind: Kind,
+    help: &'static str,
+    value: fn(&DiskCounters) -> Option<f64>,
+}
+
+/// Its type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Gauge,
+}
+
+/// ms of a second.
+const MS: f64 = 1000.0;
+
+const fn counter(
+    name: &'static str,
+    unit: &'static str,
+    help: &'static str,
+    value: fn(&DiskCounters) -> Option<f64>,
+) -> Metric {
+    Metric { name, unit, kind: Kind::Counter, help, value }
+}
+
+/// All of them, named as those of node_exporter are.
+const METRICS: [Metric; 17] = [
+    counter("reads_completed", "", "Reads completed.", |c| Some(c.read.ios as f64)),
+    counter("reads_merged", "", "Reads merged into others.", |c| Some(c.read.merges as f64)),
+    counter("read_bytes", "bytes", "Bytes read.", |c| Some(c.read.bytes as f64)),
+    counter("read_time_seconds", "seconds", "Time of all reads together.", |c| Some(c.read.ms as f64 / MS)),
+    counter("writes_completed", "", "Writes completed.", |c| Some(c.write.ios as f64)),
+    counter("writes_merged", "", "Writes merged into others.", |c| Some(c.write.merges as f64)),
+    counter("written_bytes", "bytes", "Bytes written.", |c| Some(c.write.bytes as f64)),
+    counter("write_time_seconds", "seconds", "Time of all writes together.", |c| {
+        Some(c.write.ms as f64 / MS)
+    }),
+    counter("discards_completed", "", "Discards completed.", |c| Some(c.discard?.ios as f64)),
+    counter("discards_merged", "", "Discards merged into others.", |c| Some(c.discard?.merges as f64)),
+    counter("discarded_bytes", "bytes", "Bytes discarded.", |c| Some(c.discard?.bytes as f64)),
+    counter("discard_time_seconds", "seconds", "Time of all discards together.", |c| {
+        Some(c.discard?.ms as f64 / MS)
+    }),
+    counter("flush_requests", "", "Flushes completed.", |c| Some(c.flush?.ios as f64)),
+    counter("flush_requests_time_seconds", "seconds", "Time of all flushes together.", |c| {
+        Some(c.flush?.ms as f64 / MS)
+    }),
+    counter("io_time_weighted_seconds", "seconds", "Time in flight of all requests together.", |c| {
+        Some(c.queue_ms as f64 / MS)
+    }),
+    counter(
+        "io_time_seconds",
+        "seconds",
+        "Time with at least one request in flight; no measure of how busy a device is that serves several at once.",
+        |c| Some(c.busy_ms as f64 / MS),
+    ),
+    Metric {
+        name: "io_now",
+        unit: "",
+        kind: Kind::Gauge,
+        help: "Requests in flight.",
+        value: |c| Some(c.in_flight as f64),
+    },
+];
+
+/// What the names of all begin with.
+const PREFIX: &str = "fathom_disk_";
+
+fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    for metric in &METRICS {
+        let counted = |d: &WatchedDevice| Some((d.name.clone(), (metric.value)(d.counters.as_ref()?)?));
+        let values: Vec<(String, f64)> = watched.devices.iter().filter_map(counted).collect();
+        // What no device has is no metric.
+        if values.is_empty() {
+            continue;
+        }
+        let name = format!("{PREFIX}{}", metric.name);
+        let (kind, behind) = match metric.kind {
+            Kind::Counter => ("counter", "_total"),
+            Kind::Gauge => ("gauge", ""),
+        };
+        head(to, &name, kind, metric.unit, metric.help)?;
+        for (device, value) in values {
+            writeln!(to, "{name}{behind}{{device=\"{}\"}} {value}", escaped(&device))?;
+        }
+    }
+    loads(watched, to)?;
+    to.write_all(b"# EOF\n")
+}
+
+fn loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
+    let known = |d: &'_ WatchedDevice| -> Option<(String, Load)> {
+        Some((d.name.clone(), d.load.as_ref()?.as_ref().ok()?.clone()))
+    };
+    let loads: Vec<(String, Load)> = watched.devices.iter().filter_map(known).collect();
+    if loads.is_empty() {
+        return Ok(());
+    }
+    let name = format!("{PREFIX}load_ratio");
+    let help = "Share that the load of the last interval is of what fathom measured on this device.";
+    head(to, &name, "gauge", "ratio", help)?;
+    for (device, load) in loads {
+        let ends = [("at_least", Some(load.at_least_percent)), ("at_most", load.at_most_percent)];
+        for (bound, percent) in ends.into_iter().filter_map(|(bound, percent)| Some((bound, percent?))) {
+            writeln!(to, "{name}{{device=\"{}\",bound=\"{bound}\"}} {}", escaped(&device), percent / 100.0)?;
+        }
+    }
+    Ok(())
+}
+
+fn head(to: &mut dyn Write, name: &str, kind: &str, unit: &str, help: &str) -> io::Result<()> {
+    writeln!(to, "# TYPE {name} {kind}")?;
+    if !unit.is_empty() {
+        writeln!(to, "# UNIT {name} {unit}")?;
+    }
+    writeln!(to, "# HELP {name} {help}")
+}
+
+/// The value of a label.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[test]
+fn counters_are_totals_in_base_units_and_what_is_not_counted_is_no_metric() -> io::Result<()> {
+    let text = |watched: &Watched| -> io::Result<String> {
+        let mut bytes = Vec::new();
+        write(watched, Style::default(), &mut bytes)?;
+        Ok(String::from_utf8(bytes).unwrap_or_default())
+    };
+    let mut watched = crate::fixture::watched();
+    let all = text(&watched)?;
+    let expected = "# TYPE fathom_disk_read_time_seconds counter\n# UNIT fathom_disk_read_time_seconds seconds\n\
+                    # HELP fathom_disk_read_time_seconds Time of all reads together.\n\
+                    fathom_disk_read_time_seconds_total{device=\"loop0\"} 0.005\n";
+    assert!(all.contains(expected), "{all}");
+    assert!(all.contains("fathom_disk_read_bytes_total{device=\"vda\"} 40960\n"), "{all}");
+    assert!(all.contains("fathom_disk_load_ratio{device=\"loop0\",bound=\"at_most\"} 0.4\n"), "{all}");
+    assert!(all.ends_with("\n# EOF\n") && all.matches("# EOF").count() == 1);
+    // The unit is the end of the name.
+    assert!(METRICS.iter().all(|m| m.name.ends_with(m.unit)));
+    for device in &mut watched.devices {
+        device.counters = DiskCounters::parse("1 2 3 4 5 6 7 8 9 10 11").ok();
+        device.load = Some(Err("limit unknown".into()));
+    }
+    watched.devices[0].name = "a\"\\b".into();
+    let old = text(&watched)?;
+    assert!(!old.contains("discard") && !old.contains("flush") && !old.contains("load"), "{old}");
+    assert!(old.contains("{device=\"a\\\"\\\\b\"} 1\n"), "{old}");
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! An interval that was watched as text: a line per device, what its load is of what was measured, and the processes that moved most.
+//!
+//! For: lines that fit a terminal, names of columns where they are wanted. Not for: `%util`, which says nothing of a device that serves
+//! several requests at once; `json` has it.
+
+mod columns;
+mod processes;
+
+use crate::format::Style;
+use crate::prose::{cut, prose};
+use columns::{Column, NAME, shown};
+use model::capacity::Direction;
+use model::units::show_share;
+use model::watch::{Load, MeasuredIn, Watched, WatchedDevice};
+use std::io::{self, Write};
+
+pub(super) fn write(watched: &Watched, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    to.write_all(text(watched, style.width).as_bytes())
+}
+
+fn text(watched: &Watched, width: usize) -> String {
+    let columns = shown(width);
+    let mut out = String::new();
+    for remark in &watched.remarks {
+        out += &prose(width, "", "  ", remark);
+    }
+    if watched.headed {
+        out += &head(&columns);
+    }
+    for device in &watched.devices {
+        out += &row(device, &columns);
+    }
+    let mut below: Vec<String> = watched.devices.iter().filter_map(|d| below_row(d, width)).collect();
+    below.extend(watched.processes.as_ref().and_then(|p| processes::text(p, width, watched.headed)));
+    out += &below.concat();
+    // A line alone stands below that of the interval before; several are a block.
+    if watched.devices.len() != 1 || !below.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+/// Names of columns, and their units below them.
+fn head(columns: &[&Column]) -> String {
+    let line = |first: &str, word: fn(&Column) -> &'static str| {
+        let cells: Vec<String> =
+            columns.iter().map(|c| format!("{:>width$}", word(c), width = c.width)).collect();
+        format!("{}\n", format!("{first:NAME$}{}", cells.concat()).trim_end())
+    };
+    let units = line("", |c| c.unit);
+    // The first columns name theirs.
+    line("device", |c| c.name) + if units == "\n" { "" } else { &units }
+}
+
+fn row(device: &WatchedDevice, columns: &[&Column]) -> String {
+    let indent = " ".repeat(device.level.min(NAME / 3));
+    let name = format!("{indent}{}", cut(&device.name, NAME - indent.len()));
+    let cells: Vec<String> = columns
+        .iter()
+        .map(|column| {
+            let value = device.figures.as_ref().ok().and_then(column.value);
+            let text = value.map_or_else(|| "-".to_owned(), |v| columns::figure(v, column.width - 1));
+            format!("{text:>width$}", width = column.width)
+        })
+        .collect();
+    format!("{name:NAME$}{}\n", cells.concat())
+}
+
+/// Why there are no figures, or what the load is of what was measured.
+fn below_row(device: &WatchedDevice, width: usize) -> Option<String> {
+    let line = |words: &str| prose(width, "  ", "    ", &format!("{}: {words}", device.name));
+    match (&device.figures, &device.load) {
+        (Err(why), _) => Some(line(why)),
+        (Ok(_), Some(Ok(load))) => Some(line(&load_words(load))),
+        // That a limit is not known is said once, when watching begins.
+        (Ok(_), Some(Err(_)) | None) => None,
+    }
+}
+
+/// `load is between 24 % and 31 % of what was measured (session 20261123-..., 2026-11-23)`.
+fn load_words(load: &Load) -> String {
+    let percent = |value: f64| show_share(value / 100.0);
+    let least = percent(load.at_least_percent);
+    let share = match load.at_most_percent.map(percent) {
+        Some(most) if most == least => format!("load is {least}"),
+        Some(most) => format!("load is between {least} and {most}"),
+        None => format!("load is at least {least}"),
+    };
+    let words: Vec<&str> = load.not_measured.iter().map(|d: &Direction| d.word()).collect();
+    let missing =
+        if words.is_empty() { String::new() } else { format!("; {} were not measured", words.join(" and ")) };
+    format!("{share} of what was measured{}{missing}", sessions(&load.sessions))
+}
+
+fn sessions(all: &[MeasuredIn]) -> String {
+    let Some(first) = all.first() else { return String::new() };
+    let day = first.day().map_or(String::new(), |day| format!(", {day}"));
+    let more = if all.len() > 1 { format!(", and {} more", all.len() - 1) } else { String::new() };
+    format!(" (session {}{day}{more})", first.session)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::watched;
+    use crate::prose::columns;
+
+    #[test]
+    fn lines_fit_every_width_and_wider_ones_have_more_columns() {
+        let watched = watched();
+        let mut last = 0;
+        for width in 20..150 {
+            let text = text(&watched, width);
+            assert!(text.lines().all(|line| columns(line) <= width), "{width}: {text}");
+            let names = text.lines().find(|l| l.starts_with("device")).unwrap_or_default();
+            let number = names.split_whitespace().count();
+            assert!(number >= last, "{width}: {text}");
+            last = number;
+        }
+        let names =
+            |width| text(&watched, width).lines().find(|l| l.starts_with("device")).map(str::to_owned);
+        let narrow = "device          r/s  rMB/s    w/s  wMB/s";
+        assert_eq!(names(40).as_deref(), Some(narrow));
+        let usual = "device          r/s  rMB/s rareq r_await    w/s  wMB/s wareq w_await  f/s aqu-sz";
+        assert_eq!(names(80).as_deref(), Some(usual));
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_zero_and_has_its_reason() {
+        let text = text(&watched(), 80);
+        let row = |name: &str| text.lines().find(|l| l.trim_start().starts_with(name)).unwrap_or_default();
+        let figures: Vec<&str> = row("loop0").split_whitespace().collect();
+        assert_eq!(
+            figures,
+            ["loop0", "500.00", "2.05", "4.00", "0.08", "0.00", "0.00", "-", "-", "-", "0.04"]
+        );
+        assert!(
+            row("vda").starts_with(" vda ") && row("vda").split_whitespace().skip(1).all(|cell| cell == "-")
+        );
+        assert!(text.contains("\n  vda: the kernel's counter of reads jumped back"), "{text}");
+    }
+
+    #[test]
+    fn a_load_is_told_by_its_bounds_with_session_and_day() {
+        let mut watched = watched();
+        let told = |watched: &Watched| {
+            let text = text(watched, 200);
+            let from = text.find("loop0: load is").unwrap_or(text.len());
+            let words: Vec<&str> = text[from..].split_whitespace().collect();
+            words.join(" ").split(" vda:").next().unwrap_or_default().to_owned()
+        };
+        let all = "loop0: load is between 25 % and 40 % of what was measured (session 20261123-1, 2026-11-23, and 1 more)";
+        assert_eq!(told(&watched), all);
+        let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
+        load.at_most_percent = Some(25.2);
+        assert!(told(&watched).contains("load is 25 % of what"), "{}", told(&watched));
+        let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
+        (load.at_most_percent, load.not_measured) = (None, vec![Direction::Write]);
+        assert!(told(&watched).contains("load is at least 25 % of what was measured (session"));
+        assert!(told(&watched).ends_with("; writes were not measured"), "{}", told(&watched));
+    }
+
+    #[test]
+    fn a_device_alone_is_a_line_an_interval_and_several_are_a_block() {
+        let mut watched = watched();
+        assert!(text(&watched, 80).ends_with("\n\n"));
+        watched.devices.truncate(1);
+        watched.devices[0].load = None;
+        (watched.processes, watched.headed, watched.remarks) = (None, false, Vec::new());
+        assert_eq!(text(&watched, 80).lines().count(), 1);
+    }
+}

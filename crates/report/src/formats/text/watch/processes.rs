@@ -1,0 +1,119 @@
+//! The processes that moved most in an interval, as text.
+//!
+//! For: a line each, with how they have files open. Not for: devices.
+
+use super::columns::figure;
+use crate::prose::{columns, cut, prose};
+use model::watch::{Processes, WatchedProcess};
+
+/// Columns of the name and of the id.
+const NAME: usize = 16;
+const ID: usize = 9;
+/// Columns of a figure.
+const FIGURE: usize = 8;
+/// Columns that words need beside the figures; with less room they stand on a line of their own.
+const WORDS: usize = 24;
+
+/// A figure of a process and what it is called.
+type Figure = (&'static str, fn(&WatchedProcess) -> f64);
+
+/// Figures, the first of them always.
+const FIGURES: [Figure; 5] = [
+    ("rMB/s", |p| p.read_mb_per_s),
+    ("wMB/s", |p| p.write_mb_per_s),
+    ("calls/s", |p| p.read_calls_per_s + p.write_calls_per_s),
+    ("rchar", |p| p.rchar_mb_per_s),
+    ("wchar", |p| p.wchar_mb_per_s),
+];
+
+/// The lines, below their names where these are wanted; `None` where there is nothing to be told.
+pub(super) fn text(processes: &Processes, width: usize, headed: bool) -> Option<String> {
+    if processes.most.is_empty() && !(headed && processes.hidden > 0) {
+        return None;
+    }
+    let shown = shown(width);
+    let mut out = String::new();
+    if headed && !processes.most.is_empty() && !shown.is_empty() {
+        let first = if processes.most.iter().any(|p| p.tid.is_some()) { "thread" } else { "process" };
+        let names: Vec<String> = shown.iter().map(|(name, _)| format!("{name:>FIGURE$}")).collect();
+        let names = names.concat();
+        let line = format!("{first:NAME$}{:>ID$}{names}  files open here", "id");
+        // Where there is no room the words stand on lines of their own, without a name.
+        let line = if columns(&line) > width { format!("{first:NAME$}{:>ID$}{names}", "id") } else { line };
+        out += &format!("{line}\n");
+    }
+    processes.most.iter().for_each(|process| out += &line(process, &shown, width));
+    if processes.more > 0 {
+        out += &prose(width, "  ", "  ", &format!("and {} more that moved less", processes.more));
+    }
+    if headed && processes.hidden > 0 {
+        let words = format!("the I/O of {} or more processes is hidden from this user", processes.hidden);
+        out += &prose(width, "  ", "  ", &words);
+    }
+    Some(out)
+}
+
+fn shown(width: usize) -> Vec<&'static Figure> {
+    let room = |number: usize| NAME + ID + number * FIGURE;
+    let fits = |number: &usize| room(*number) + 2 + WORDS <= width;
+    let number = (3..=FIGURES.len()).rev().find(fits).unwrap_or(if room(2) <= width { 2 } else { 0 });
+    FIGURES.iter().take(number).collect()
+}
+
+fn line(process: &WatchedProcess, shown: &[&Figure], width: usize) -> String {
+    let id = process.tid.unwrap_or(process.pid);
+    let figures: Vec<String> =
+        shown.iter().map(|(_, of)| format!("{:>FIGURE$}", figure(of(process), FIGURE - 2))).collect();
+    let words = how(process);
+    let first = format!("{:NAME$}{id:>ID$}{}", cut(&process.name, NAME - 1), figures.concat());
+    if shown.is_empty() {
+        // Too narrow for a table.
+        let all: Vec<String> =
+            FIGURES.iter().take(2).map(|(n, of)| format!("{n} {:.2}", of(process))).collect();
+        return prose(width, "", "  ", &format!("{} ({id}): {}; {words}", process.name, all.join(", ")));
+    }
+    if columns(&first) + 2 + WORDS <= width {
+        let indent = " ".repeat(columns(&first) + 2);
+        return hanging(&format!("{first}  "), &indent, &words, width);
+    }
+    format!("{first}\n{}", prose(width, "    ", "    ", &words))
+}
+
+/// Words behind figures, further lines of them below the first.
+fn hanging(first: &str, indent: &str, words: &str, width: usize) -> String {
+    let room = width.saturating_sub(columns(indent));
+    let lines = prose(room, "", "", words);
+    let mut out = String::new();
+    for (at, line) in lines.lines().enumerate() {
+        out += if at == 0 { first } else { indent };
+        out += line;
+        out.push('\n');
+    }
+    out
+}
+
+fn how(process: &WatchedProcess) -> String {
+    if process.kernel {
+        return "kernel worker, owner unknown".into();
+    }
+    match &process.open {
+        Ok(open) => open.words(),
+        Err(why) => format!("not known: {why}"),
+    }
+}
+
+#[test]
+fn a_line_has_figures_and_words_and_a_narrow_one_has_the_words_below() {
+    let processes = crate::fixture::watched().processes.unwrap_or_else(|| panic!("none"));
+    let wide = text(&processes, 80, true).unwrap_or_default();
+    let lines: Vec<&str> = wide.lines().collect();
+    assert_eq!(lines[0], "process                id   rMB/s   wMB/s calls/s  files open here");
+    assert_eq!(lines[1], "fio                 12345    2.05    0.00  500.00  direct, sync, io_uring");
+    assert!(lines[2].starts_with("kworker") && lines[2].contains("kernel worker"), "{wide}");
+    assert!(wide.contains("and 3 more") && wide.contains("hidden from this user"), "{wide}");
+    let narrow = text(&processes, 44, true).unwrap_or_default();
+    assert!(narrow.contains("\n    direct, sync, io_uring\n"), "{narrow}");
+    assert!(!text(&processes, 80, false).unwrap_or_default().contains("hidden"));
+    let none = Processes { most: Vec::new(), more: 0, hidden: 0, seconds: 1.0 };
+    assert_eq!(text(&none, 80, true), None);
+}

@@ -1,0 +1,281 @@
+//! Devices that are watched: which they are from look to look, and their counters of the look before.
+//!
+//! For: targets with all layers below them, or all disks that are in use; devices that come, go, or become others. Not for: the
+//! formulas (`analysis::watch`).
+
+use super::targets::Target;
+use crate::failure::Failure;
+use analysis::watch::figures;
+use analysis::watch::head_room::Limits;
+use machine::disk_stats::{self, Counted};
+use machine::resolve::resolve_device;
+use machine::root::Root;
+use model::Known;
+use model::capacity::{Capacity, KnownBy, SameBy};
+use model::disk_counters::DiskCounters;
+use model::machine::{Layer, LayerKind};
+use model::name;
+use model::watch::{MeasuredIn, WatchedDevice};
+use std::time::Instant;
+
+/// All of them.
+pub(super) struct Devices {
+    root: Root,
+    all: Vec<Device>,
+    targets: Vec<Target>,
+    measured: Vec<(MeasuredIn, Capacity)>,
+    /// Whether they were looked at before.
+    begun: bool,
+}
+
+/// What one look came to.
+pub(super) struct Seen {
+    pub(super) devices: Vec<WatchedDevice>,
+    pub(super) remarks: Vec<String>,
+}
+
+struct Device {
+    name: String,
+    number: String,
+    kind: LayerKind,
+    level: usize,
+    below: Vec<String>,
+    /// What was measured of it; `None` for what has no limit of its own, the reason where nothing was.
+    limits: Option<Known<Limits>>,
+    /// What it is known by beside its name.
+    known_by: KnownBy,
+    /// Why its counters say nothing.
+    blind: Option<String>,
+    /// What tells it from another one of its name.
+    sequence: Option<String>,
+    last: Option<(Instant, DiskCounters)>,
+}
+
+impl Devices {
+    /// Those of the targets; where there are none, all disks that are in use, now and later.
+    ///
+    /// # Errors
+    /// Where the kernel shows no counters.
+    pub(super) fn new(
+        root: &Root,
+        targets: Vec<Target>,
+        measured: Vec<(MeasuredIn, Capacity)>,
+    ) -> Result<Self, Failure> {
+        let mut devices = Self { root: root.clone(), all: Vec::new(), targets, measured, begun: false };
+        devices.follow_targets();
+        devices.look()?;
+        Ok(devices)
+    }
+
+    /// `major:minor` of those that nothing watched is on: what is below them is used by others too.
+    pub(super) fn tops(&self) -> Vec<String> {
+        self.all.iter().filter(|d| d.level == 0).map(|d| d.number.clone()).collect()
+    }
+
+    /// What is to be said before the first interval.
+    pub(super) fn begin(&self) -> Vec<String> {
+        let mut words: Vec<String> = self.targets.iter().map(Target::chain).collect();
+        words.dedup();
+        if self.targets.is_empty() {
+            let on = self.all.iter().filter(|d| !d.below.is_empty());
+            words.extend(on.map(|d| format!("{} is on {}", d.name, d.below.join(", "))));
+        }
+        words.extend(self.all.iter().filter_map(Device::limit_words));
+        if self.all.is_empty() {
+            words.push("no disk was in use so far; those that come into use are shown".into());
+        }
+        words
+    }
+
+    /// Looks at their counters.
+    ///
+    /// # Errors
+    /// Where the kernel shows none.
+    pub(super) fn look(&mut self) -> Result<Seen, Failure> {
+        let counted = disk_stats::look(&self.root).map_err(|why| {
+            Failure::Refused(format!("{why}; `mount -t proc proc /proc` as root shows the counters"))
+        })?;
+        let at = Instant::now();
+        let mut remarks = if self.targets.is_empty() { self.renew(&counted) } else { Vec::new() };
+        // What is there at the beginning did not come.
+        if !std::mem::replace(&mut self.begun, true) {
+            remarks.clear();
+        }
+        for device in &mut self.all {
+            remarks.extend(device.exchanged(&self.root, &self.measured));
+        }
+        let of = |d: &Device| counted.iter().find(|c| c.name == d.name && c.number == d.number);
+        let devices = self.all.iter_mut().map(|d| {
+            let now = of(d).map(|c| c.counters);
+            d.watched(now, at)
+        });
+        Ok(Seen { devices: devices.collect(), remarks })
+    }
+
+    fn follow_targets(&mut self) {
+        for target in &self.targets {
+            let levels = levels(&target.place.layers);
+            for (at, layer) in target.place.layers.iter().enumerate() {
+                if self.all.iter().any(|d| d.number == layer.number) {
+                    continue;
+                }
+                let is_top = target.place.tops.contains(&at);
+                // A kernel name is no path.
+                let is_path = is_top && target.said.exists();
+                let to_bench =
+                    if is_path { name::shown(&target.said) } else { format!("/dev/{}", layer.name) };
+                let below = names_below(&target.place.layers, layer);
+                self.all.push(Device::new(&self.root, layer, below, levels[at], &to_bench, &self.measured));
+            }
+        }
+    }
+
+    /// Disks that came into use, and those that are gone.
+    fn renew(&mut self, counted: &[Counted]) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let root = &self.root;
+        self.all.retain(|device| {
+            let is_there = counted.iter().any(|c| c.name == device.name && c.number == device.number)
+                && disk_stats::is_whole(root, &device.name);
+            if !is_there {
+                remarks.push(format!("{} is gone", device.name));
+            }
+            is_there
+        });
+        for new in counted.iter().filter(|c| c.counters.was_used()) {
+            if self.all.iter().any(|d| d.name == new.name) || !disk_stats::is_whole(root, &new.name) {
+                continue;
+            }
+            let Some(place) = resolve_device(root, &new.name) else { continue };
+            let Some(layer) = place.layers.first() else { continue };
+            let below = names_below(&place.layers, layer);
+            let to_bench = format!("/dev/{}", new.name);
+            self.all.push(Device::new(root, layer, below, 0, &to_bench, &self.measured));
+            remarks.push(format!("{} came into use", new.name));
+        }
+        remarks
+    }
+}
+
+impl Device {
+    fn new(
+        root: &Root,
+        layer: &Layer,
+        below: Vec<String>,
+        level: usize,
+        to_bench: &str,
+        measured: &[(MeasuredIn, Capacity)],
+    ) -> Self {
+        // A partition shares the limits of its disk, and memory has none that is ever VALID.
+        let has_limits = !matches!(layer.kind, LayerKind::Partition | LayerKind::Zram | LayerKind::Ram);
+        let known_by = KnownBy::of(layer);
+        let limits = || {
+            Limits::of(&known_by, measured)
+                .ok_or_else(|| format!("limit unknown: run `fathom bench {to_bench}`"))
+        };
+        Self {
+            name: layer.name.clone(),
+            number: layer.number.clone(),
+            kind: layer.kind,
+            level,
+            below,
+            limits: has_limits.then(limits),
+            known_by,
+            blind: layer.blind(),
+            sequence: disk_stats::sequence(root, &layer.name),
+            last: None,
+        }
+    }
+
+    /// What its load is held against.
+    fn limit_words(&self) -> Option<String> {
+        let known = match self.limits.as_ref()? {
+            Err(why) => return Some(format!("{}: {why}", self.name)),
+            Ok(limits) => limits,
+        };
+        let only = (known.same_by() == SameBy::ModelAndSize)
+            .then(|| format!(" ({}: another one would be taken for it)", self.known_by.kind()));
+        let held = if known.is_throttled() {
+            "; a cgroup's limit was measured, which holds for that cgroup and not for others"
+        } else {
+            ""
+        };
+        let names: Vec<&str> = known.sessions().iter().map(|s| s.session.as_str()).collect();
+        Some(format!(
+            "{}: measured in {}; known by {}{}{held}",
+            self.name,
+            names.join(", "),
+            known.same_by().words(),
+            only.unwrap_or_default()
+        ))
+    }
+
+    /// Begins anew where another device, medium or file has its name now.
+    fn exchanged(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
+        let sequence = disk_stats::sequence(root, &self.name);
+        if sequence == self.sequence || sequence.is_none() {
+            return None;
+        }
+        let place = resolve_device(root, &self.name)?;
+        let layer = place.layers.first()?;
+        let below = names_below(&place.layers, layer);
+        let to_bench = format!("/dev/{}", self.name);
+        *self = Self::new(root, layer, below, self.level, &to_bench, measured);
+        Some(format!(
+            "{} is another device, or has another medium or file: its figures begin anew",
+            self.name
+        ))
+    }
+
+    fn watched(&mut self, now: Option<DiskCounters>, at: Instant) -> WatchedDevice {
+        let before = self.last.take();
+        self.last = now.map(|counters| (at, counters));
+        let figures = match (&self.blind, before, now) {
+            (Some(why), ..) => Err(why.clone()),
+            (_, _, None) => Err("it is not there any more".into()),
+            (_, None, Some(_)) => Err("its figures begin with the next interval".into()),
+            (_, Some((since, a)), Some(b)) => {
+                figures::between(&a, &b, at.duration_since(since).as_secs_f64())
+            }
+        };
+        let load = match (self.limits.as_ref(), &figures) {
+            (Some(Ok(limits)), Ok(figures)) => Some(Ok(limits.load(figures))),
+            (Some(Err(why)), _) => Some(Err(why.clone())),
+            // Without figures there is no load, whatever the limit.
+            (Some(Ok(_)), Err(_)) | (None, _) => None,
+        };
+        WatchedDevice {
+            name: self.name.clone(),
+            number: self.number.clone(),
+            kind: self.kind,
+            level: self.level,
+            below: self.below.clone(),
+            figures,
+            load,
+            counters: now,
+        }
+    }
+}
+
+fn names_below(layers: &[Layer], layer: &Layer) -> Vec<String> {
+    layer.below.iter().filter_map(|at| Some(layers.get(*at)?.name.clone())).collect()
+}
+
+/// Longest way from a top, of each layer; all stand before what is below them.
+fn levels(layers: &[Layer]) -> Vec<usize> {
+    let mut levels = vec![0; layers.len()];
+    for (at, layer) in layers.iter().enumerate() {
+        for below in layer.below.iter().filter(|b| **b > at && **b < layers.len()) {
+            levels[*below] = levels[*below].max(levels[at] + 1);
+        }
+    }
+    levels
+}
+
+#[test]
+fn layers_stand_below_the_deepest_that_is_on_them() {
+    let layer = |below: &[usize]| Layer { below: below.to_vec(), ..Layer::default() };
+    assert_eq!(levels(&[layer(&[1, 2]), layer(&[2]), layer(&[])]), [0, 1, 2]);
+    // A stack that contradicts itself ends.
+    assert_eq!(levels(&[layer(&[1]), layer(&[0, 9])]), [0, 1]);
+}

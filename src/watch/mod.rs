@@ -1,0 +1,132 @@
+//! `fathom watch`: what block devices and processes do now, interval after interval.
+//!
+//! For: the loop: look, work out, show, wait. Not for: looking (crate `machine`), formulas (`analysis::watch`), layout (crate `report`), nor
+//! for events of single requests, which counters do not tell.
+
+mod devices;
+mod processes;
+mod show;
+mod targets;
+
+use crate::failure::Failure;
+use crate::output::Replace;
+use crate::{history, signals};
+use devices::Devices;
+use machine::process_io::Whose;
+use machine::root::Root;
+use model::watch::Watched;
+use processes::Busiest;
+use report::Format;
+use show::Shown;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long an end that was asked for may have to wait.
+const PIECE: Duration = Duration::from_millis(100);
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Request {
+    /// Devices by kernel name or path, files and directories; none for all disks in use.
+    pub targets: Vec<PathBuf>,
+    /// Time between two looks.
+    pub interval: Duration,
+    /// How many intervals; `None` until a signal.
+    pub count: Option<u64>,
+    /// The only process that is watched.
+    pub pid: Option<u32>,
+    /// The format on standard output.
+    pub format: &'static Format,
+    /// Files that are renewed at every interval.
+    pub outputs: Vec<PathBuf>,
+    /// What they may replace.
+    pub replace: Replace,
+}
+
+/// Watches until the last interval, a signal, or until nobody reads any more.
+///
+/// # Errors
+/// What cannot be watched, and where it cannot be shown.
+pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
+    let root = Root::real();
+    let whose = whose(&root, request.pid)?;
+    let targets = targets::resolve(&root, &request.targets)?;
+    let mut shown = Shown::new(request, &targets)?;
+    let (measured, unread) = match history::capacities() {
+        Ok(measured) => (measured, None),
+        Err(why) => (Vec::new(), Some(format!("the history cannot be read: {}", why.words()))),
+    };
+    let stop = signals::watch(|| {})
+        .map_err(|e| Failure::Refused(format!("signals cannot be taken: {e}{}", sys::cause(&e))))?;
+    let mut devices = Devices::new(&root, targets, measured)?;
+    let mut busiest = Busiest::new(&root, whose, request.interval, &devices.tops());
+    let mut remarks = devices.begin();
+    remarks.extend(unread);
+    remarks.push(processes::remark());
+    let mut deadline = Instant::now();
+    for number in 0.. {
+        deadline = following(deadline, request.interval);
+        if request.count == Some(number) || !wait_until(deadline, &stop) {
+            break;
+        }
+        let seen = devices.look()?;
+        remarks.extend(seen.remarks);
+        let processes = busiest.look(&devices.tops());
+        let unseen = processes.as_ref().err().cloned();
+        // The one process that was asked for has ended; without any of them devices are watched all the same.
+        let ended = request.pid.is_some() && unseen.is_some();
+        remarks.extend(unseen.filter(|_| ended || number == 0));
+        let watched = Watched {
+            first: number == 0,
+            headed: false,
+            time: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
+            devices: seen.devices,
+            processes: processes.ok().flatten(),
+            remarks: std::mem::take(&mut remarks),
+        };
+        if !shown.show(watched)? || ended {
+            break;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn whose(root: &Root, pid: Option<u32>) -> Result<Whose, Failure> {
+    let Some(pid) = pid else { return Ok(Whose::Processes) };
+    if root.has(&format!("/proc/{pid}/task")) {
+        return Ok(Whose::ThreadsOf(pid));
+    }
+    Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists those that there are")))
+}
+
+/// The next end of an interval; what took longer than one leaves ends out.
+fn following(deadline: Instant, interval: Duration) -> Instant {
+    let next = deadline + interval;
+    let now = Instant::now();
+    if next > now { next } else { now + interval }
+}
+
+/// Waits; whether nobody asked for the end meanwhile.
+fn wait_until(deadline: Instant, stop: &AtomicBool) -> bool {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        std::thread::sleep(left.min(PIECE));
+    }
+}
+
+#[test]
+fn an_interval_that_was_missed_is_left_out() {
+    let now = Instant::now();
+    let second = Duration::from_secs(1);
+    assert_eq!(following(now, second), now + second);
+    let Some(long_ago) = now.checked_sub(10 * second) else { return };
+    assert!(following(long_ago, second) >= now + second);
+}

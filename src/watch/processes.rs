@@ -1,0 +1,177 @@
+//! The processes that move most, from look to look.
+//!
+//! For: who, how much, and how it has files on the watched devices open. Not for: reading `/proc` (crate `machine`).
+//!
+//! Looking takes CPU time that grows with the number of processes and of descriptors. It rests a hundred times as long as it worked, so
+//! that watching never takes more than a hundredth of a CPU for it.
+
+use machine::on_devices::OnDevices;
+use machine::open_files;
+use machine::process_io::{Moved, ProcessIo, Whose};
+use machine::root::Root;
+use model::Known;
+use model::watch::{Open, Processes, WatchedProcess};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Processes that are shown.
+const MOST: usize = 5;
+/// How much longer it rests than it worked.
+const RESTS: u32 = 100;
+/// What is said of all figures, once.
+pub(super) fn remark() -> String {
+    let others =
+        if rustix::process::geteuid().is_root() { "" } else { "; those of other users only root sees" };
+    format!(
+        "processes: bytes on all devices; writes count when they are made dirty, and whose the data are that the kernel writes back \
+         later cannot be told{others}"
+    )
+}
+
+/// All processes, or the threads of one.
+pub(super) struct Busiest {
+    root: Root,
+    whose: Whose,
+    interval: Duration,
+    on: OnDevices,
+    before: Option<(Instant, ProcessIo)>,
+    /// Until when processes, and their descriptors, are left alone.
+    rests: [Instant; 2],
+    /// How files were open when they were last looked at.
+    open: BTreeMap<u32, Known<Open>>,
+}
+
+impl Busiest {
+    /// With a first look.
+    pub(super) fn new(root: &Root, whose: Whose, interval: Duration, devices: &[String]) -> Self {
+        let now = Instant::now();
+        let mut busiest = Self {
+            root: root.clone(),
+            whose,
+            interval,
+            on: OnDevices::new(root, devices.to_vec()),
+            before: None,
+            rests: [now, now],
+            open: BTreeMap::new(),
+        };
+        // Where nothing can be seen the next look says why.
+        let _ = busiest.look(devices);
+        busiest.rests = [now, now];
+        busiest
+    }
+
+    /// Looks; `None` while it rests.
+    ///
+    /// # Errors
+    /// That the only process that is watched has ended, or why none can be seen.
+    pub(super) fn look(&mut self, devices: &[String]) -> Result<Option<Processes>, String> {
+        let now = Instant::now();
+        if now < self.rests[0] {
+            return Ok(None);
+        }
+        let began = cpu_time();
+        let look = ProcessIo::look(&self.root, self.whose, self.before.as_ref().map(|(_, look)| look));
+        let look = look.map_err(|why| match self.whose {
+            Whose::ThreadsOf(pid) => format!("process {pid} has ended"),
+            Whose::Processes => format!("processes cannot be seen: {why}"),
+        })?;
+        self.rests[0] = now + self.rest(began);
+        let processes = self.before.take().map(|(since, before)| {
+            let seconds = now.duration_since(since).as_secs_f64();
+            self.told(&look, &look.moved_since(&before), seconds, devices)
+        });
+        self.before = Some((now, look));
+        Ok(processes)
+    }
+
+    fn told(&mut self, look: &ProcessIo, moved: &[Moved], seconds: f64, devices: &[String]) -> Processes {
+        let mut moved: Vec<&Moved> = moved.iter().filter(|m| self.is_told(m)).collect();
+        moved.sort_by_key(|m| std::cmp::Reverse((m.counters.storage_bytes(), m.counters.rchar)));
+        let most: Vec<&Moved> = moved.iter().take(MOST).copied().collect();
+        self.look_at_files(&most, devices);
+        Processes {
+            seconds,
+            most: most.into_iter().map(|m| self.process(m, seconds)).collect(),
+            more: moved.len().saturating_sub(MOST),
+            hidden: look.hidden(),
+        }
+    }
+
+    /// Of all processes those that moved data of storage; of one every thread that did anything.
+    fn is_told(&self, moved: &Moved) -> bool {
+        matches!(self.whose, Whose::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
+    }
+
+    /// Looks at the descriptors of these, unless it rests; of what it has not seen it then says so.
+    fn look_at_files(&mut self, most: &[&Moved], devices: &[String]) {
+        let now = Instant::now();
+        if now < self.rests[1] {
+            return;
+        }
+        let began = cpu_time();
+        self.on.renew(&self.root, devices);
+        self.open.clear();
+        for moved in most.iter().filter(|m| !m.kernel) {
+            let pid = self.pid_of(moved);
+            if !self.open.contains_key(&pid) {
+                self.open.insert(pid, open_files::look(&self.root, pid, &self.on));
+            }
+        }
+        self.rests[1] = now + self.rest(began);
+    }
+
+    fn process(&self, moved: &Moved, seconds: f64) -> WatchedProcess {
+        let pid = self.pid_of(moved);
+        let mb = |bytes: u64| bytes as f64 / 1e6 / seconds;
+        let per_s = |calls: u64| calls as f64 / seconds;
+        let counters = &moved.counters;
+        let unseen = || Err("its descriptors were not looked at yet".to_owned());
+        WatchedProcess {
+            pid,
+            tid: matches!(self.whose, Whose::ThreadsOf(_)).then_some(moved.id),
+            name: moved.name.clone(),
+            kernel: moved.kernel,
+            read_mb_per_s: mb(counters.read_bytes),
+            write_mb_per_s: mb(counters.write_bytes),
+            rchar_mb_per_s: mb(counters.rchar),
+            wchar_mb_per_s: mb(counters.wchar),
+            read_calls_per_s: per_s(counters.read_calls),
+            write_calls_per_s: per_s(counters.write_calls),
+            open: self.open.get(&pid).cloned().unwrap_or_else(unseen),
+        }
+    }
+
+    fn pid_of(&self, moved: &Moved) -> u32 {
+        match self.whose {
+            Whose::Processes => moved.id,
+            Whose::ThreadsOf(pid) => pid,
+        }
+    }
+
+    /// How long to rest from now on: not at all where that is shorter than an interval.
+    fn rest(&self, began: Duration) -> Duration {
+        let rest = cpu_time().saturating_sub(began) * RESTS;
+        if rest > self.interval { rest } else { Duration::ZERO }
+    }
+}
+
+/// CPU time of this thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[test]
+fn this_test_is_among_the_threads_of_its_process_and_one_that_is_not_there_has_ended() {
+    let root = Root::real();
+    let interval = Duration::from_secs(1);
+    let mut own = Busiest::new(&root, Whose::ThreadsOf(std::process::id()), interval, &[]);
+    assert!(std::fs::read("/proc/self/stat").is_ok_and(|text| !text.is_empty()));
+    own.rests = [Instant::now(); 2];
+    let seen = own.look(&[]).unwrap_or_else(|e| panic!("{e}")).unwrap_or_else(|| panic!("it rests"));
+    assert!(seen.most.iter().all(|p| p.pid == std::process::id() && p.tid.is_some()), "{seen:?}");
+    assert!(seen.most.iter().any(|p| p.read_calls_per_s > 0.0), "{seen:?}");
+    let mut gone = Busiest::new(&root, Whose::ThreadsOf(u32::MAX), interval, &[]);
+    assert_eq!(gone.look(&[]), Err(format!("process {} has ended", u32::MAX)));
+}

@@ -1,0 +1,338 @@
+//! Watching: figures beside a live iostat, load beside a throttle that was typed in, processes by what they really do, and every way to end.
+//!
+//! For: `fathom watch` as users type it. Not for: formulas and bounds, which have tests beside them.
+
+use crate::disk::{Device, Disk, Image, ahead_of_others};
+use crate::group::Group;
+use crate::stage::{Outcome, Report, Running, Stage, is_root, skip, tool, wait};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Reads that the throttle lets through.
+const LIMIT: u32 = 2000;
+
+/// A loop device full of random bytes, past the page cache.
+fn device(stage: &Stage, mib: usize) -> Option<Device> {
+    Device::on(&stage.file("image", mib), Image::Direct)
+}
+
+/// Words of a call that watches something: what is watched stands before the interval.
+fn words(flags: &str, target: &Path, interval: &str) -> String {
+    format!("watch {flags} {} {interval}", target.display())
+}
+
+/// Watches something to the end.
+fn watched(stage: &Stage, flags: &str, target: &Path, interval: &str) -> Outcome {
+    stage.fathom(&words(flags, target, interval), Path::new(""))
+}
+
+/// The lines of JSON, those of this kind.
+fn lines(out: &Outcome, kind: &str) -> Vec<Value> {
+    let all = out.stdout.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}")));
+    all.filter(|line: &Value| line["kind"] == kind).collect()
+}
+
+/// Those of a device.
+fn of_device(out: &Outcome, name: &str) -> Vec<Value> {
+    lines(out, "device").into_iter().filter(|line| line["device"] == name).collect()
+}
+
+/// Seconds of an interval times its rate, over all intervals.
+fn total(lines: &[Value], of: fn(&Value) -> &Value) -> f64 {
+    lines.iter().filter_map(|l| Some(l["seconds"].as_f64()? * of(l).as_f64()?)).sum()
+}
+
+#[test]
+fn totals_are_those_of_iostat_within_a_percent() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = device(&stage, 64) else { return };
+    let mut iostat = Command::new("iostat");
+    iostat.args(["-x", "-y", "-k", "-o", "JSON", device.name(), "1", "5"]).env("S_TIME_FORMAT", "ISO");
+    let Ok(mut iostat) = iostat.stdout(Stdio::piped()).spawn() else { return skip("there is no iostat") };
+    let watching = stage.start(&words("--format json", &device.path, "1 5"), Path::new(""));
+    // All of it lies within both windows, wherever their intervals begin.
+    sleep(Duration::from_millis(500));
+    tool(&[
+        &"dd",
+        &format!("if={}", device.path.display()),
+        &"of=/dev/null",
+        &"bs=16k",
+        &"count=1024",
+        &"iflag=direct",
+    ])
+    .unwrap();
+    let to = format!("of={}", device.path.display());
+    tool(&[&"dd", &"if=/dev/urandom", &to, &"bs=64k", &"count=128", &"oflag=direct", &"conv=fsync"]).unwrap();
+    let out = watching.end();
+    let told = std::io::read_to_string(iostat.stdout.take().unwrap()).unwrap();
+    assert!(iostat.wait().unwrap().success());
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let told = told["sysstat"]["hosts"][0]["statistics"].as_array().unwrap();
+    let iostat = |key: &str| told.iter().filter_map(|s| s["disk"][0][key].as_f64()).sum::<f64>();
+    let own = of_device(&out, device.name());
+    assert_eq!((own.len(), out.code), (5, Some(0)), "{out:?}");
+    for (what, theirs, ours) in [
+        ("reads", iostat("r/s"), total(&own, |l| &l["read"]["per_s"])),
+        ("writes", iostat("w/s"), total(&own, |l| &l["write"]["per_s"])),
+        ("read bytes", iostat("rkB/s") * 1024.0, total(&own, |l| &l["read"]["mib_per_s"]) * 1_048_576.0),
+        ("written bytes", iostat("wkB/s") * 1024.0, total(&own, |l| &l["write"]["mb_per_s"]) * 1e6),
+        ("queue", iostat("aqu-sz"), total(&own, |l| &l["depth_mean"])),
+    ] {
+        // What iostat rounds to two digits, per interval.
+        let rounded = 5.0 * 0.005;
+        assert!(
+            theirs > 0.0 && (ours - theirs).abs() <= theirs * 0.01 + rounded,
+            "{what}: {ours} of {theirs}"
+        );
+    }
+    assert!(iostat("r/s") >= 1024.0 && iostat("w/s") >= 128.0, "the windows did not hold the load");
+}
+
+#[test]
+fn a_load_is_told_as_the_share_of_what_was_measured_on_this_device() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = device(&stage, 64).and_then(|device| Disk::bare(&stage, Some(device))) else { return };
+    let limit = format!("$NUMBER {LIMIT}");
+    let Some(group) = Group::limited(&disk, &("blkio", "blkio.throttle.read_iops_device", limit.as_str()))
+    else {
+        return;
+    };
+    // So large that what others move meanwhile is little beside them.
+    let load = "--rw randread --bs 64k --depth 4 --warmup 100ms --runs 1 --time";
+    let unknown = watched(&stage, "", &disk.device, "100ms 1");
+    let to_type = format!("limit unknown: run `fathom bench {}`", disk.device.display());
+    assert!(unknown.stdout.contains(&to_type), "{unknown:?}");
+    let run = |words: &str| ahead_of_others(&stage.command(&group.enter(), words, &disk.device));
+    // What others do to the disk below makes a result no limit.
+    let measure = || wait(&mut run(&format!("run {load} 2s --format json"))).report();
+    let is_limit =
+        |report: &Report| report.0["limiter"]["name"] == "throttle" && report.0["verdict"] == "SUSPECT";
+    let report = (0..4).map(|_| measure()).find(is_limit).unwrap_or_else(measure);
+    assert!(is_limit(&report), "{:#} {:#}", report.0["verdict_reason"], report.0["limiter"]);
+    for percent in [25, 50, 75, 100] {
+        let rate = if percent < 100 { format!("--rate {}", LIMIT * percent / 100) } else { String::new() };
+        let loading = Running::start(&mut run(&format!("run {load} 9s --no-history {rate}")));
+        until_busy(disk.name());
+        let out = watched(&stage, "--format json", &disk.device, "800ms 1");
+        loading.signal(Signal::INT);
+        let ended = loading.end();
+        let [line] = &of_device(&out, disk.name())[..] else { panic!("{out:?}") };
+        let bounds =
+            ["at_least_percent", "at_most_percent"].map(|bound| line["load"][bound].as_f64().unwrap());
+        let near = |told: f64| (told - f64::from(percent)).abs() <= 4.0 + f64::from(percent) * 0.06;
+        assert!(bounds.into_iter().all(near), "{percent} %: {line:#} {ended:?}");
+        assert_eq!(line["load"]["same_by"], "backing_file");
+        assert_eq!(line["load"]["throttled"], true);
+    }
+    let text = watched(&stage, "", &disk.device, "100ms 1").stdout;
+    let id = stage.sessions().pop().unwrap().file_stem().unwrap().to_string_lossy().into_owned();
+    assert!(text.contains("load is 0.0 % of what was measured (session ") && text.contains(&id), "{text}");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(words.join(" ").contains("a cgroup's limit was measured"), "{text}");
+}
+
+/// Waits until a device is read from in every look of a while: the few reads that make ready are over before.
+fn until_busy(name: &str) {
+    let reads = || {
+        let text = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
+        text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    };
+    let mut busy = 0;
+    for _ in 0..200 {
+        let before = reads();
+        sleep(Duration::from_millis(100));
+        busy = if reads() > before + 5 { busy + 1 } else { 0 };
+        if busy == 4 {
+            return;
+        }
+    }
+    panic!("nothing reads {name}");
+}
+
+#[test]
+fn a_process_is_named_with_how_it_has_files_open() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let data = disk.file("data", 16);
+    let writer = disk.sh_beside("exec dd if=/dev/zero of=direct bs=4k oflag=direct,dsync status=none");
+    let reader = disk.start(&stage, "run --rw randread --depth 4 --time 4s --runs 1 --no-history", &data);
+    // Its workers have descriptors of their own, with a ring.
+    let open = |pid: u32, is_there: fn(&Value) -> bool| {
+        let seen = (0..20).find_map(|_| {
+            let flags = format!("--format json --pid {pid}");
+            let out = disk.fathom(&stage, &words(&flags, &disk.dir, "200ms 1"), Path::new(""));
+            lines(&out, "process").into_iter().map(|p| p["open"].clone()).find(is_there)
+        });
+        seen.unwrap_or_default()
+    };
+    let dd = open(writer.id(), |open| open["direct"] == true);
+    let own = open(reader.id(), |open| open["io_uring"] == true);
+    reader.end();
+    assert!(dd["direct"] == true && dd["sync"] == true && dd["buffered"] == false, "{dd:#}");
+    assert!(own["direct"] == true && own["io_uring"] == true && own["sync"] == false, "{own:#}");
+}
+
+#[test]
+fn threads_of_one_process_are_told_and_its_end_ends_watching() {
+    let stage = Stage::beside_others();
+    let mut dd = Command::new("sh");
+    dd.args(["-c", "sleep 0.3; timeout 1 dd if=/dev/zero of=$0/file bs=4k oflag=dsync status=none; exit 0"])
+        .arg(stage.folder("data"));
+    let mut dd = dd.stdin(Stdio::null()).spawn().unwrap();
+    let out = watched(&stage, &format!("--pid {}", dd.id()), &stage.path("data"), "200ms 50");
+    dd.wait().unwrap();
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stdout.contains(&format!("process {} has ended", dd.id())), "{out:?}");
+    assert!(out.took < Duration::from_secs(8), "{out:?}");
+}
+
+#[test]
+fn what_cannot_be_watched_is_refused_in_words() {
+    let stage = Stage::beside_others();
+    for (words, said) in [
+        ("watch no-such-disk", "no block device of that name"),
+        ("watch /nowhere/at/all", "does not exist"),
+        ("watch /proc/stat", "is on no block device that could be watched"),
+        ("watch 0", "100ms or more"),
+        ("watch 1 0", "is no COUNT"),
+        ("watch 1 2 3", "targets before them"),
+        ("watch --pid 4194305 1 1", "there is no such process"),
+        ("watch --pid 0 1 1", "--pid"),
+        ("watch --format html 1 1", "html"),
+        ("watch -o x.csv 1 1", "--format csv > FILE"),
+        ("watch --force 1 1", "--output"),
+    ] {
+        let out = stage.fathom(words, Path::new(""));
+        assert_eq!(out.code, Some(2), "{words}: {out:?}");
+        assert!(out.stderr.contains(said) && out.stdout.is_empty(), "{words}: {out:?}");
+    }
+}
+
+#[test]
+fn what_is_watched_is_not_written_over() {
+    let stage = Stage::beside_others();
+    let file = stage.path("watched.prom");
+    std::fs::write(&file, "text\n").unwrap();
+    let out = watched(&stage, &format!("-o {}", file.display()), &file, "100ms 1");
+    assert!(out.code == Some(2) && out.stderr.contains("watched by this call"), "{out:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "text\n");
+    if !is_root() {
+        return;
+    }
+    let Some(device) = device(&stage, 8) else { return };
+    let before = device.checksum();
+    let node = stage.path("node.prom");
+    std::os::unix::fs::symlink(&device.path, &node).unwrap();
+    let out = watched(&stage, &format!("-o {}", node.display()), &device.path, "100ms 1");
+    assert!(out.code == Some(2) && out.stderr.contains("block device"), "{out:?}");
+    assert_eq!(device.checksum(), before);
+}
+
+#[test]
+fn a_file_for_monitoring_is_renewed_whole_and_nothing_is_printed_beside_it() {
+    let stage = Stage::beside_others();
+    let file = stage.path("fathom.prom");
+    let watching =
+        stage.start(&format!("watch --format openmetrics -o {} 200ms", file.display()), Path::new(""));
+    let mut seen = Vec::new();
+    for _ in 0..60 {
+        sleep(Duration::from_millis(20));
+        if let Ok(text) = std::fs::read_to_string(&file) {
+            assert!(text.ends_with("# EOF\n"), "a part of it: {text}");
+            seen.push(std::os::unix::fs::MetadataExt::ino(&file.metadata().unwrap()));
+        }
+    }
+    watching.signal(Signal::INT);
+    let out = watching.end();
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), ""), "{out:?}");
+    seen.dedup();
+    assert!(seen.len() >= 2, "it was never renewed: {seen:?}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("fathom_disk_read_bytes_total{device=\""), "{text}");
+    let printed = stage.fathom("watch --format openmetrics 100ms 2", Path::new("")).stdout;
+    assert_eq!(printed.matches("# EOF\n").count(), 2);
+}
+
+#[test]
+fn without_a_target_all_disks_in_use_are_shown_in_lines_that_fit() {
+    let stage = Stage::beside_others();
+    let at = |columns: &str| {
+        let mut command = stage.command(&[], "watch 100ms 2", Path::new(""));
+        wait(command.env("COLUMNS", columns))
+    };
+    for (columns, more) in [("40", "rMB/s"), ("80", "aqu-sz"), ("120", "f_await")] {
+        let out = at(columns);
+        assert_eq!(out.code, Some(0), "{out:?}");
+        let width = columns.parse().unwrap();
+        let too_long = out.stdout.lines().find(|l| l.chars().count() > width);
+        assert_eq!(too_long, None, "{}", out.stdout);
+        assert!(out.stdout.contains(more), "{}", out.stdout);
+        // In a pipe the names stand once.
+        assert_eq!(out.stdout.lines().filter(|l| l.starts_with("device ")).count(), 1, "{}", out.stdout);
+    }
+    let csv = stage.fathom("watch --format csv 100ms 2", Path::new("")).stdout;
+    assert_eq!(csv.matches("time,device").count(), 1, "{csv}");
+    let fields: Vec<usize> = csv.lines().map(|l| l.split(',').count()).collect();
+    assert!(fields.len() >= 3 && fields.iter().all(|n| *n == fields[0]), "{csv}");
+}
+
+#[test]
+fn it_ends_with_a_signal_and_where_nobody_reads_any_more() {
+    let stage = Stage::beside_others();
+    let watching = stage.start("watch 200ms", Path::new(""));
+    sleep(Duration::from_millis(700));
+    watching.signal(Signal::INT);
+    let out = watching.end();
+    assert!(out.code == Some(0) && out.stdout.contains("r/s") && out.stderr.is_empty(), "{out:?}");
+    let mut child =
+        stage.command(&[], "watch --format csv 100ms", Path::new("")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    // The pipe is closed behind its first line.
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.starts_with("time,device"), "{first}");
+    let ended = (0..100).find_map(|_| {
+        sleep(Duration::from_millis(50));
+        child.try_wait().unwrap()
+    });
+    let ended = ended.unwrap_or_else(|| {
+        child.kill().unwrap();
+        panic!("it goes on without a reader")
+    });
+    assert!(ended.success(), "{ended:?}");
+}
+
+#[test]
+fn a_disk_that_comes_goes_or_gets_another_file_is_said_and_has_no_wild_figure() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let (one, two) = (stage.file("one", 8), stage.file("two", 8));
+    let Some(device) = Device::on(&one, Image::Direct) else { return };
+    let watching = stage.start(&words("--format json", &device.path, "300ms 8"), Path::new(""));
+    sleep(Duration::from_millis(750));
+    tool(&[&"losetup", &"--detach", &device.path]).unwrap();
+    tool(&[&"losetup", &device.path, &two]).unwrap();
+    let out = watching.end();
+    let remarks = lines(&out, "remark");
+    let said = remarks.iter().any(|r| r["text"].as_str().unwrap().contains("its figures begin anew"));
+    assert!(said, "{out:?}");
+    let all = of_device(&out, device.name());
+    assert_eq!(all.len(), 8, "{out:?}");
+    assert!(all.iter().any(|l| l["not_known"].is_string()), "{out:?}");
+    assert!(all.iter().all(|l| l["read"]["per_s"].as_f64().is_none_or(|rate| rate < 1e6)), "{out:?}");
+}
