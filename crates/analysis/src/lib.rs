@@ -25,6 +25,7 @@ mod findings;
 mod fixture;
 mod gate;
 mod headline;
+mod host;
 mod kernel_text;
 mod ledger;
 mod limiter;
@@ -115,6 +116,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         if !is_of_many {
             result.course = course::course(&answers.case);
             result.latencies = course::latencies(result.seen.as_ref());
+            course::add_tails(&answers.case, &mut result.runs);
         }
     }
     let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
