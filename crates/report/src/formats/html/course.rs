@@ -8,6 +8,7 @@ use super::events::Events;
 use super::page::{folded, key};
 use super::plot::axis::{Axis, SIDE};
 use super::plot::{Label, Plot, apart, band, dots, line};
+use super::strips::strips;
 use super::table;
 use super::timeline::Timeline;
 use super::words::{mark_of_rate, mark_of_time, short, time};
@@ -38,6 +39,7 @@ pub(super) fn course(result: &Measured, events: &Events, link: &str) -> String {
     };
     let mut out = drawing.key();
     out += &drawing.rates().html();
+    out += &strips(result, &drawing.timeline, &drawing.link).map_or_else(String::new, |plot| plot.html());
     if let Some(course) = &result.course {
         out += &drawing.latencies(course).html();
         out += &drawing.depths(course).html();

@@ -44,7 +44,12 @@ fn items(
 ) -> Vec<(&'static str, &'static str)> {
     let mut items: Vec<(&str, &str)> = all.iter().map(|(d, _)| (d.line, d.words)).collect();
     if result.runs.len() > 1 {
-        items.push(("dot small", "percentiles of each run"));
+        let has_tails = result.runs.iter().any(|run| !run.tails_ns.is_empty());
+        items.push(if has_tails {
+            ("ours thin", "each run, with its percentiles as dots")
+        } else {
+            ("dot small", "percentiles of each run")
+        });
     }
     if device {
         items.push(("device", "mean of the device below"));
@@ -143,6 +148,14 @@ fn tails(all: &[(Direction, &LatencyBuckets)], axis: &Axis, result: &Measured, l
         ..Plot::default()
     };
     let mut stops = Vec::new();
+    // Behind those of all runs together.
+    for (direction, _) in all {
+        for run in result.runs.iter().filter(|_| result.runs.len() > 1) {
+            let places = density::tail_of_run(run.tails_ns.get(direction.word).map_or(&[], Vec::as_slice));
+            let places = places.map(|(ns, share)| (axis.along(ns), down(share)));
+            plot.draw(&format!("{} thin", direction.line), &line::line(places));
+        }
+    }
     for (direction, of) in all {
         let tail = density::tail(of);
         plot.draw(

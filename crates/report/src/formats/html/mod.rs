@@ -23,6 +23,7 @@ mod page;
 mod plot;
 mod report;
 mod results;
+mod strips;
 mod studies;
 mod sweep;
 mod table;
