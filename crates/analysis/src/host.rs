@@ -38,7 +38,8 @@ fn passed_ns(ran: &CaseRun) -> Known<f64> {
 /// `None` where no worker says, or where they have a clock of their own, as those of the engine `sim` do.
 fn busiest(case: &Case, ran: &CaseRun, passed: f64) -> Option<f64> {
     let workers = ran.end.workers.iter().filter(|w| w.stream == case.index && w.wall_ns > 0);
-    let shares = workers.map(|w| (w.wall_ns as f64, share(w.user_ns.saturating_add(w.system_ns) as f64, w.wall_ns as f64)));
+    let shares = workers
+        .map(|w| (w.wall_ns as f64, share(w.user_ns.saturating_add(w.system_ns) as f64, w.wall_ns as f64)));
     let busiest = shares.filter(|(wall, _)| *wall <= passed).map(|(_, share)| share).max_by(f64::total_cmp);
     // A thread is on one CPU at a time; a bit more is the rounding of two clocks.
     busiest.filter(|share| *share > 0.0 && *share < 1.05).map(|share| share.min(1.0))
@@ -72,7 +73,7 @@ fn of(record: &model::record::Record) -> HostFigures {
 fn with_ticks(fields: &str) -> model::record::Record {
     let mut record = Fixture::honest().record();
     for run in &mut record.runs {
-        for snapshot in run.evidence.iter_mut() {
+        for snapshot in &mut run.evidence {
             let text = if snapshot.moment == Moment::Stop { fields } else { "cpu  0 0 0 0 0 0 0 0 0 0\n" };
             snapshot.files.insert("/proc/stat".into(), Ok(text.into()));
         }

@@ -51,7 +51,7 @@ pub mod under_way;
 mod verdict;
 mod windows;
 
-pub use verdict::exit_code;
+pub use verdict::{exit_code, exit_code_of};
 
 use findings::CaseAnswers;
 use headline::Judged;

@@ -223,7 +223,10 @@ fn a_fall_between_plateaus_is_credit_only_where_a_cloud_sells_it() {
     let Ok(Answer::Finding(found)) = CHECK.answer(&fixture("Amazon EC2\n", 3_000, 2_300, 30)) else {
         panic!("23 % less is a fall")
     };
-    assert_eq!((found.severity, found.evidence["run"], found.evidence["at_s"]), (Severity::Biased, 0.0, 30.0));
+    assert_eq!(
+        (found.severity, found.evidence["run"], found.evidence["at_s"]),
+        (Severity::Biased, 0.0, 30.0)
+    );
     assert!(CHECK.answer(&fixture("Amazon EC2\n", 3_000, 2_600, 30)).is_err(), "13 % less is no fall");
     assert!(CHECK.answer(&fixture("Amazon EC2\n", 1_200, 3_000, 30)).is_err(), "a rise is none either");
     assert!(matches!(CHECK.answer(&fixture("ACME\n", 3_000, 1_200, 30)), Ok(Answer::Holds(..))));

@@ -2,8 +2,9 @@
 //!
 //! For: two sides, and several against the first. Not for: deciding, which the comparison has done.
 
+use super::filters;
 use super::intervals::{Row, Words, intervals};
-use super::page::{card, facts, folded, icon, page};
+use super::page::{card, facts, folded, icon, multiples, page};
 use super::table;
 use super::words::{micro, short};
 use crate::format::Style;
@@ -31,13 +32,6 @@ pub(super) fn head(word: &str, like: &str, heading: &str, sentences: &[String]) 
     let class = like.split(' ').next().unwrap_or_default();
     let sentences = sentences.iter().map(|s| micro(s)).collect();
     Head { word, class, icon: icon(class), heading, sentences }.render().unwrap_or_default()
-}
-
-#[derive(Template)]
-#[template(path = "small.html")]
-struct Small<'c> {
-    heading: &'c str,
-    body: String,
 }
 
 /// Writes two sides.
@@ -80,17 +74,13 @@ pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> i
     let worst = order.into_iter().find(|word| of.others.iter().any(|o| o.comparison.answer == *word));
     let like = worst.unwrap_or(Answer::CannotTell).word();
     let mut sections = vec![head(&each.join(", "), like, "Several sessions against A", &words)];
-    let small = of.others.iter().map(|o| {
-        let small =
-            Small { heading: &format!("{} against A", o.name), body: ratios(&o.comparison.pairs, false) };
-        small.render().unwrap_or_default()
-    });
-    let small: String = small.collect();
-    sections.push(card(
-        "Change of every number, side by side",
-        &[EXPLAINED],
-        &format!("<div class=\"cards\">{small}</div>"),
-    ));
+    let changes =
+        of.others.iter().map(|o| (format!("{} against A", o.name), ratios(&o.comparison.pairs, false)));
+    let changes = multiples("tables", changes);
+    if !changes.is_empty() {
+        let lead = [EXPLAINED.replacen("B by A", "Each by A", 1)];
+        sections.push(card("Change of every number, side by side", &lead, &changes));
+    }
     sections.push(card(
         "All numbers",
         &[side_by_side::LEGEND.to_owned()],

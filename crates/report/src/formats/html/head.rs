@@ -3,6 +3,7 @@
 //! For: what is read first. Not for: findings, which stand below it.
 
 use super::events::Events;
+use super::filters;
 use super::page::icon;
 use super::plot::axis::{Axis, SIDE};
 use super::plot::{Label, Plot, band, dots, line};

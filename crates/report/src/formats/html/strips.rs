@@ -2,8 +2,8 @@
 //!
 //! For: one value a run, as the kernel's counters were read at its start and stop. Not for: whether it was too much, which findings say.
 
-use super::plot::strip::{middle, strip};
 use super::plot::axis::Tick;
+use super::plot::strip::{middle, strip};
 use super::plot::{Label, Plot};
 use super::timeline::Timeline;
 use model::report::{HostFigures, Measured, RunFigures};
@@ -26,8 +26,13 @@ const ROWS: [Row; 6] = [
     Row { name: "all CPUs", words: "CPU of the host", of: |h| h.cpu, shows_zero: true },
     Row { name: "I/O wait", words: "some task waited for I/O", of: |h| h.io_pressure, shows_zero: true },
     Row { name: "CPU wait", words: "some task waited for a CPU", of: |h| h.cpu_pressure, shows_zero: true },
-    Row { name: "memory wait", words: "some task waited for memory", of: |h| h.memory_pressure, shows_zero: false },
-    Row { name: "CPU quota", words: "paused by a CPU quota", of: |h| h.quota_paused, shows_zero: false },
+    Row {
+        name: "mem wait",
+        words: "some task waited for memory",
+        of: |h| h.memory_pressure,
+        shows_zero: false,
+    },
+    Row { name: "paused", words: "paused by a CPU quota", of: |h| h.quota_paused, shows_zero: false },
 ];
 
 /// The strips of all runs; `None` where nothing of it is known.
@@ -40,9 +45,10 @@ pub(super) fn strips(result: &Measured, timeline: &Timeline, link: &str) -> Opti
     if rows.is_empty() {
         return None;
     }
-    let said: Vec<String> = rows.iter().filter_map(|row| Some(format!("{} {}", row.words, mean(row, result)?))).collect();
+    let said: Vec<String> =
+        rows.iter().filter_map(|row| Some(format!("{} {}", row.words, mean(row, result)?))).collect();
     let mut plot = Plot {
-        title: "Share of the time of each run: CPU, and tasks that waited (/proc/pressure)".into(),
+        title: "CPU and waiting, share of the time of each run".into(),
         says: format!("Means over runs: {}", said.join(", ")),
         height: HEIGHT * rows.len() as u32,
         // Marks without words: those above and below say which time it is.
@@ -59,7 +65,11 @@ pub(super) fn strips(result: &Measured, timeline: &Timeline, link: &str) -> Opti
         plot.draw("ground", &drawn.ground);
         plot.draw("block", &drawn.blocks);
         if let Some(mean) = mean(row, result) {
-            plot.right.push(Label { at: middle(at, rows.len()), text: format!("{} {mean}", row.name), class: "" });
+            plot.right.push(Label {
+                at: middle(at, rows.len()),
+                text: format!("{} {mean}", row.name),
+                class: "",
+            });
         }
     }
     let stops = result.runs.iter().filter_map(|run| {
@@ -82,7 +92,8 @@ fn mean(row: &Row, result: &Measured) -> Option<String> {
 }
 
 #[test]
-fn each_run_has_a_block_where_it_ran_and_none_where_nobody_counted() -> Result<(), Box<dyn std::error::Error>> {
+fn each_run_has_a_block_where_it_ran_and_none_where_nobody_counted() -> Result<(), Box<dyn std::error::Error>>
+{
     let golden = include_str!("../../../tests/golden/valid.json");
     let report: model::report::Report = serde_json::from_str(golden)?;
     let mut result = report.results.first().ok_or("no result")?.clone();

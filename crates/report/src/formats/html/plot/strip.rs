@@ -64,7 +64,11 @@ fn a_block_is_as_high_as_its_share_and_what_is_missing_is_not_zero() {
     assert_eq!(drawn.blocks, "M0 650H300V1000H0Z", "half of what is below the gap");
     assert_eq!(drawn.ground, "M0 300H300V1000H0ZM320 300H620V1000H320Z", "nothing where it is not known");
     assert_eq!(strip(0, 1, &[]), Strip::default());
-    assert_eq!(strip(1, 2, &[(0.0, 1000.0, Some(7.0))]).blocks, "M0 650H1000V1000H0Z", "no more than the whole");
+    assert_eq!(
+        strip(1, 2, &[(0.0, 1000.0, Some(7.0))]).blocks,
+        "M0 650H1000V1000H0Z",
+        "no more than the whole"
+    );
     assert!((middle(0, 2) - 325.0).abs() < 1e-9 && (middle(1, 2) - 825.0).abs() < 1e-9);
 }
 
