@@ -88,7 +88,22 @@ pub(super) fn strips(result: &Measured, timeline: &Timeline, link: &str) -> Opti
 /// The mean over the runs that say so.
 fn mean(row: &Row, result: &Measured) -> Option<String> {
     let all: Vec<f64> = result.runs.iter().filter_map(|run| (row.of)(&run.host)).collect();
-    (!all.is_empty()).then(|| show_share(all.iter().sum::<f64>() / all.len() as f64))
+    (!all.is_empty()).then(|| short(all.iter().sum::<f64>() / all.len() as f64))
+}
+
+/// A share with the digits that there is room for.
+fn short(share: f64) -> String {
+    match share {
+        0.0 => "0 %".into(),
+        s if s < 0.0005 => "< 0.1 %".into(),
+        s if s < 0.0995 => format!("{:.1} %", 100.0 * s),
+        s => format!("{:.0} %", 100.0 * s),
+    }
+}
+
+#[test]
+fn a_share_has_few_digits_and_a_small_one_is_not_zero() {
+    assert_eq!([0.0, 0.0001, 0.0072, 0.0999, 1.0].map(short), ["0 %", "< 0.1 %", "0.7 %", "10 %", "100 %"]);
 }
 
 #[test]
