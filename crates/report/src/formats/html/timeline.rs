@@ -106,7 +106,9 @@ fn step(longest: f64, runs: usize) -> f64 {
     let each = (12 / runs.max(1)).max(1) as f64;
     let rough = (longest / each).max(1e-3);
     let power = 10_f64.powf(rough.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough).unwrap_or(rough)
+    // Runs last a bit longer than they were asked to.
+    let has_room = |s: &f64| *s >= 0.95 * rough;
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(has_room).unwrap_or(rough)
 }
 
 #[test]
@@ -118,6 +120,8 @@ fn runs_stand_side_by_side_and_each_second_is_as_wide_as_any() {
     );
     assert!((of.at(1, 5.0) - 753.0).abs() < 1e-9 && of.at(7, 0.0).is_nan());
     assert!(of.ticks().iter().any(|t| t.label == "2 s"), "{:?}", of.ticks());
+    let five = Timeline::of((0..5).map(|run| (run, 0.0, 2.003)));
+    assert!(five.ticks().iter().any(|t| t.label == "1 s"), "a bit more than 2 s: {:?}", five.ticks());
 }
 
 #[test]
