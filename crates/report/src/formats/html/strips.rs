@@ -95,7 +95,7 @@ fn mean(row: &Row, result: &Measured) -> Option<String> {
 fn short(share: f64) -> String {
     match share {
         0.0 => "0 %".into(),
-        s if s < 0.0005 => "< 0.1 %".into(),
+        s if s < 0.0005 => "<0.1 %".into(),
         s if s < 0.0995 => format!("{:.1} %", 100.0 * s),
         s => format!("{:.0} %", 100.0 * s),
     }
@@ -103,7 +103,7 @@ fn short(share: f64) -> String {
 
 #[test]
 fn a_share_has_few_digits_and_a_small_one_is_not_zero() {
-    assert_eq!([0.0, 0.0001, 0.0072, 0.0999, 1.0].map(short), ["0 %", "< 0.1 %", "0.7 %", "10 %", "100 %"]);
+    assert_eq!([0.0, 0.0001, 0.0072, 0.0999, 1.0].map(short), ["0 %", "<0.1 %", "0.7 %", "10 %", "100 %"]);
 }
 
 #[test]
