@@ -3,7 +3,10 @@
 //! For: what A, B and others are, and reading them. Not for: the comparison (crate `analysis`), nor its layout (crate `report`).
 
 use crate::failure::Failure;
-use crate::{history, input, session, stdout};
+use crate::output::Replace;
+use crate::show::{self, SAME_COMMAND};
+use crate::spared::Spared;
+use crate::{history, input, session};
 use analysis::Judging;
 use analysis::compare::{Options, compare_each, compare_sides};
 use model::comparison::{Answer, Comparisons, Gate, Passing};
@@ -33,6 +36,10 @@ pub struct Request {
     pub format: &'static Format,
     /// How much of it is shown.
     pub detail: Detail,
+    /// Files to write too.
+    pub outputs: Vec<PathBuf>,
+    /// What they may replace.
+    pub replace: Replace,
 }
 
 /// Compares, prints, and gives the exit code.
@@ -43,6 +50,11 @@ pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
     let words = std::iter::once(&request.a).chain(&request.others);
     let sides = words.map(|side| files(side)).collect::<Result<Vec<_>, _>>()?;
     refuse_twice(sides.iter().flatten())?;
+    let mut spared = Spared::default();
+    for file in sides.iter().flatten() {
+        spared.add(file, "a side of this comparison");
+    }
+    let outlets = show::outlets(&request.outputs, request.replace, spared)?;
     let read = |files: &Vec<PathBuf>| files.iter().map(|f| report(f)).collect::<Result<Vec<Report>, _>>();
     let sides = sides.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     refuse_one_session(sides.iter().flatten())?;
@@ -50,12 +62,12 @@ pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
     let (a, others) = sides.split_first().unwrap_or((const { &Vec::new() }, &[]));
     if let [b] = others {
         let comparison = compare_sides(a, b, &request.options);
-        stdout::report(request.format, &comparison, style)?;
+        show::put(&comparison, (request.format, style), &outlets, Some(SAME_COMMAND))?;
         return Ok(exit_code(&[comparison.answer], comparison.gate.as_ref()));
     }
     let all = compare_each(a, others, &request.options);
     let format = report::that_writes::<Comparisons>(request.format).map_err(Failure::Usage)?;
-    stdout::report(format, &all, style)?;
+    show::put(&all, (format, style), &outlets, Some(SAME_COMMAND))?;
     let answers: Vec<Answer> = all.others.iter().map(|other| other.comparison.answer).collect();
     Ok(exit_code(&answers, all.gate.as_ref()))
 }

@@ -12,7 +12,7 @@ use fathom_io::{
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::Record;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Memory that is refused ends the program in words.
@@ -56,7 +56,7 @@ fn fathom() -> ExitCode {
             None => Ok(ExitCode::SUCCESS),
         }),
         Command::Fio(args) => return foreign::answer(args.request()),
-        Command::Show(args) => args.showing().and_then(|(file, showing)| again(&file, &showing)),
+        Command::Show(args) => args.showing().and_then(|(files, showing)| again(&files, &showing)),
         Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
         Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
@@ -78,7 +78,7 @@ fn fathom() -> ExitCode {
 
 fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
     let meant = plan::plan(request)?;
-    show::check_gated(&meant.0, showing)?;
+    show::check_gated(meant.0.is_gated(), showing)?;
     if showing.explain {
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
         return show::explain(meant, recipe, showing.format);
@@ -87,7 +87,7 @@ fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Re
     let spared = spared(&meant, job_file);
     let rules = Rules { flag: "--op-log", spared: spared.clone(), replace: showing.replace };
     let logs = op_log::Files::decide(&meant.0, rules, &showing.outputs)?;
-    let outlets = show::outlets(showing, spared)?;
+    let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
     let seen = run::measure(meant, request.keep, showing.watched, None)?;
     let logged = logs.write(&seen.op_log);
     // What is refused to a log is told behind the report.
@@ -104,7 +104,7 @@ fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
             let before = session::read(&history::find(&word)?)?;
             let (meant, keep) =
                 plan::resume::again(&word, sweep_again(&word, &before.header.plan)?, &before)?;
-            let outlets = show::outlets(&showing, spared(&meant, None))?;
+            let outlets = show::outlets(&showing.outputs, showing.replace, spared(&meant, None))?;
             conclude(&run::resume(meant, before, keep, showing.watched)?, &showing, &outlets)
         }
     }
@@ -133,14 +133,26 @@ fn conclude(
     code
 }
 
-/// Judges a session of before.
-fn again(file: &Path, showing: &show::Showing) -> Result<ExitCode, Failure> {
+/// Judges a session of before, or several side by side.
+fn again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, Failure> {
     let mut spared = Spared::default();
-    spared.add(file, "the session itself");
-    let outlets = show::outlets(showing, spared)?;
-    let record = session::read(file)?;
-    show::check_gated(&record.header.plan, showing)?;
-    judge(&record, Some(file), showing, &outlets, None)
+    for file in files {
+        spared.add(file, "a session that is shown");
+    }
+    let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
+    if let [file] = files {
+        let record = session::read(file)?;
+        show::check_gated(record.header.plan.is_gated(), showing)?;
+        return judge(&record, Some(file), showing, &outlets, None);
+    }
+    let mut is_gated = false;
+    let table = history::together(files, |file, record| {
+        is_gated |= record.header.plan.is_gated();
+        show::judge(record, Some(file), history::said(file), showing)
+    })?;
+    show::check_gated(is_gated, showing)?;
+    show::table(&table, showing, &outlets)?;
+    Ok(ExitCode::from(analysis::exit_code_of(&table.reports)))
 }
 
 fn judge(

@@ -16,10 +16,14 @@ use model::name;
 use model::plan::Plan;
 use model::record::Record;
 use model::report::{CountsAs, Report};
+use model::session_table::SessionTable;
 use model::spec::presets::preset;
-use report::{Detail, Format, Style};
+use report::{Detail, Format, Kind, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// How else a report that rests on files can be had.
+pub const SAME_COMMAND: &str = "nothing was measured; the same command prints it again";
 
 /// How the result is to be shown.
 #[derive(Clone, Debug)]
@@ -77,12 +81,12 @@ pub fn judge(record: &Record, file: Option<&Path>, words: Annotations, showing: 
     analysis::judge(record, &judging)
 }
 
-/// Refuses what was said about gates where there is none.
+/// Refuses what was said about gates where there is none, in one session or in any of several.
 ///
 /// # Errors
 /// A usage failure that names the flag.
-pub fn check_gated(plan: &Plan, showing: &Showing) -> Result<(), Failure> {
-    if showing.inconclusive.is_none() || plan.is_gated() {
+pub fn check_gated(is_gated: bool, showing: &Showing) -> Result<(), Failure> {
+    if showing.inconclusive.is_none() || is_gated {
         return Ok(());
     }
     Err(Failure::Usage(
@@ -102,9 +106,9 @@ pub struct Outlets {
 ///
 /// # Errors
 /// As [`output::decide_all`].
-pub fn outlets(showing: &Showing, spared: Spared) -> Result<Outlets, Failure> {
-    let rules = Rules { flag: "-o", spared, replace: showing.replace };
-    Ok(Outlets { all: output::decide_all(&showing.outputs, &rules)?, rules })
+pub fn outlets(outputs: &[PathBuf], replace: Replace, spared: Spared) -> Result<Outlets, Failure> {
+    let rules = Rules { flag: "-o", spared, replace };
+    Ok(Outlets { all: output::decide_all(outputs, &rules)?, rules })
 }
 
 /// Prints the report and writes the files that were asked for. What one of them refuses does not keep the others from it.
@@ -117,33 +121,52 @@ pub fn report(
     outlets: &Outlets,
     kept: Option<&Path>,
 ) -> Result<(), Failure> {
-    let style = showing.style();
+    let again = kept
+        .map(|file| format!("the session is kept; `fathom show {}` prints the report", name::shown(file)));
+    put(judged, (showing.format, showing.style()), outlets, again.as_deref())
+}
+
+/// Prints what was concluded of several sessions side by side, and writes it.
+///
+/// # Errors
+/// As [`report`].
+pub fn table(of: &SessionTable, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
+    let format = report::that_writes::<SessionTable>(showing.format).map_err(Failure::Usage)?;
+    put(of, (format, showing.style()), outlets, Some(SAME_COMMAND))
+}
+
+/// Prints a report of any kind and writes it. `again` says how else it can be had.
+///
+/// # Errors
+/// As [`report`].
+pub fn put<K: Kind + ?Sized>(
+    of: &K,
+    (printed, style): (&'static Format, Style),
+    outlets: &Outlets,
+    again: Option<&str>,
+) -> Result<(), Failure> {
     let mut refused = Vec::new();
     let mut written = false;
     for outlet in outlets.all.iter().filter(|o| !o.is_stdout()) {
-        let format = report::of_file::<Report>(outlet.said(), showing.format).unwrap_or(showing.format);
-        let done = stdout::rendered(format, judged, style).and_then(|b| outlet.write(&b, &outlets.rules));
+        let format = report::of_file::<K>(outlet.said(), printed).unwrap_or(printed);
+        let done = stdout::rendered(format, of, style).and_then(|b| outlet.write(&b, &outlets.rules));
         match done {
             Ok(()) => written = true,
             Err(why) => refused.push(why.words().to_owned()),
         }
     }
-    match stdout::report(showing.format, judged, style) {
+    match stdout::report(printed, of, style) {
         Ok(()) => written = true,
         Err(why) => refused.push(why.words().to_owned()),
     }
     if refused.is_empty() {
         return Ok(());
     }
-    let instead = match kept {
-        Some(session) => {
-            format!("the session is kept; `fathom show {}` prints the report", name::shown(session))
-        }
+    let instead = match again {
+        Some(again) => again.to_owned(),
         None if written => "the report is where else it was asked for".into(),
         // The last place where it can be had.
-        None => {
-            format!("nothing else keeps the report:\n{}", stdout::in_words(showing.format, judged, style))
-        }
+        None => format!("nothing else keeps the report:\n{}", stdout::in_words(printed, of, style)),
     };
     Err(Failure::Refused(format!("{}; {instead}", refused.join("; "))))
 }

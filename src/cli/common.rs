@@ -15,12 +15,13 @@ use engine::engines::Number;
 use model::check_id::CheckId;
 use model::plan::Hook;
 use model::report::Report;
+use model::session_table::SessionTable;
 use model::spec::keys::{self, Key};
 use model::spec::line::LINE_KEYS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use report::{Detail, Format, Kind};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Keys of a workload as flags: those that the command takes, from the one table of keys.
 #[derive(Debug)]
@@ -129,6 +130,19 @@ pub(super) struct Measuring {
     test_hook: Option<HookWord>,
 }
 
+/// Files that a report is written to beside standard output.
+#[derive(Args, Debug)]
+#[command(next_help_heading = OUTPUT)]
+pub(super) struct OutputArgs {
+    /// Also write the report to a file, in the format of its extension; a FIFO, a terminal, /dev/fd/N or - gets the one of
+    /// --format. May be repeated. An existing file is replaced only if it is empty or text
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Vec<PathBuf>,
+    /// Let -o also replace a file that is not text. A target, a session, or what a target is stored on is never replaced
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
 /// How the result is shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = OUTPUT)]
@@ -137,13 +151,8 @@ pub(super) struct ShowingArgs {
     /// Format of the report on standard output
     #[arg(long, default_value = "text", value_parser = formats_of::<Report>())]
     format: &'static Format,
-    /// Also write the report to a file, in the format of its extension; a FIFO, a terminal, /dev/fd/N or - gets the one of
-    /// --format. May be repeated. An existing file is replaced only if it is empty or text
-    #[arg(short, long, value_name = "FILE")]
-    output: Vec<PathBuf>,
-    /// Let -o also replace a file that is not text. A target, a session, or what a target is stored on is never replaced
-    #[arg(long, requires = "output")]
-    force: bool,
+    #[command(flatten)]
+    files: OutputArgs,
     /// Accept a finding by its id, such as A01, for the exit code; may be repeated
     #[arg(long, value_name = "ID", value_parser = acceptable)]
     accept: Vec<CheckId>,
@@ -191,6 +200,7 @@ impl LiveArgs {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum HookWord {
     PanicWorker,
+    PanicMain,
     NoEvidence,
 }
 
@@ -198,6 +208,7 @@ impl From<HookWord> for Hook {
     fn from(word: HookWord) -> Self {
         match word {
             HookWord::PanicWorker => Self::PanicWorker,
+            HookWord::PanicMain => Self::PanicMain,
             HookWord::NoEvidence => Self::NoEvidence,
         }
     }
@@ -234,31 +245,74 @@ impl ShowingArgs {
         Ok(Showing { inconclusive: inconclusive.counts_as(), ..self.showing(explain)? })
     }
 
-    pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
-        for path in &self.output {
-            if report::by_extension::<Report>(path).is_none() && !output::is_stream(path) {
-                let meant = unknown::in_diskspd(&format!("-o{}", path.display()));
-                let meant = meant.map_or_else(String::new, |tip| format!("; {tip}"));
-                return Err(Failure::Usage(format!(
-                    "-o {}: no format has this extension; type {}{meant}",
-                    path.display(),
-                    report::extensions::<Report>()
-                )));
-            }
+    /// The same for several sessions in one table, which has one form.
+    pub(super) fn of_several(
+        self,
+        explain: bool,
+        inconclusive: &InconclusiveArgs,
+    ) -> Result<Showing, Failure> {
+        let of_one = [
+            (explain, "--explain"),
+            (self.ledger, "--ledger"),
+            (self.verbose, "--verbose"),
+            (self.brief, "--brief"),
+        ];
+        if let Some((_, flag)) = of_one.iter().find(|(is_said, _)| *is_said) {
+            return Err(Failure::Usage(format!(
+                "{flag} is about the report of one session, and several have one table; name one session, or leave it out"
+            )));
         }
-        let of_files = self.output.iter().filter_map(|path| report::of_file::<Report>(path, self.format));
-        brief_is_known(self.brief, self.format, of_files)?;
-        Ok(Showing {
+        report::that_writes::<SessionTable>(self.format).map_err(Failure::Usage)?;
+        self.files.check::<SessionTable>()?;
+        Ok(Showing { inconclusive: inconclusive.counts_as(), ..self.unchecked(explain) })
+    }
+
+    pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
+        self.files.check::<Report>()?;
+        brief_is_known(self.brief, self.format, self.files.formats::<Report>(self.format))?;
+        Ok(self.unchecked(explain))
+    }
+
+    fn unchecked(self, explain: bool) -> Showing {
+        Showing {
             format: self.format,
-            outputs: self.output,
+            replace: self.files.replace(),
+            outputs: self.files.output,
             accept: self.accept,
-            replace: Replace::by(self.force),
             ledger: self.ledger,
             detail: detail(self.brief, self.verbose),
             watched: if self.quiet { Wish::Quiet } else { Wish::Unsaid },
             explain,
             inconclusive: None,
-        })
+        }
+    }
+}
+
+impl OutputArgs {
+    /// Refuses files whose extension no format has that writes this kind of report.
+    pub(super) fn check<K: Kind + ?Sized>(&self) -> Result<(), Failure> {
+        let is_known = |path: &Path| report::by_extension::<K>(path).is_some() || output::is_stream(path);
+        let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
+        let meant = unknown::in_diskspd(&format!("-o{}", path.display()));
+        let meant = meant.map_or_else(String::new, |tip| format!("; {tip}"));
+        Err(Failure::Usage(format!(
+            "-o {}: no format has this extension; type {}{meant}",
+            path.display(),
+            report::extensions::<K>()
+        )))
+    }
+
+    /// The formats of the files.
+    pub(super) fn formats<K: Kind + ?Sized>(
+        &self,
+        printed: &'static Format,
+    ) -> impl Iterator<Item = &'static Format> {
+        self.output.iter().filter_map(move |path| report::of_file::<K>(path, printed))
+    }
+
+    /// What the files may replace.
+    pub(super) fn replace(&self) -> Replace {
+        Replace::by(self.force)
     }
 }
 

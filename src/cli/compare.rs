@@ -1,13 +1,13 @@
 //! `fathom compare`: its flags.
 
-use super::common::{brief_is_known, detail, formats_of};
+use super::common::{OutputArgs, brief_is_known, detail, formats_of};
 use super::gates::{InconclusiveArgs, SlowerArgs, share};
 use super::headings::{OUTPUT, WHAT};
 use crate::compare::Request;
 use crate::failure::Failure;
 use analysis::compare::Options;
 use clap::builder::PossibleValuesParser;
-use model::comparison::Comparison;
+use model::comparison::{Comparison, Comparisons};
 use report::Format;
 
 /// Tell whether B is faster than A, slower, the same, or whether that cannot be told.
@@ -44,6 +44,8 @@ pub struct Args {
     /// Format of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Comparison>())]
     format: &'static Format,
+    #[command(flatten)]
+    files: OutputArgs,
     /// Show everything: every number, every finding, which checks were not possible and which passed
     #[arg(long, help_heading = OUTPUT, conflicts_with = "brief")]
     verbose: bool,
@@ -58,7 +60,11 @@ impl Args {
     /// # Errors
     /// [`Failure::Usage`] where --brief is asked of a format that has no short form, or a flag is about a gate that was not asked.
     pub fn request(self) -> Result<Request, Failure> {
-        brief_is_known(self.brief, self.format, std::iter::empty())?;
+        match self.b.as_slice() {
+            [_] => self.files.check::<Comparison>()?,
+            _ => self.files.check::<Comparisons>()?,
+        }
+        brief_is_known(self.brief, self.format, self.files.formats::<Comparison>(self.format))?;
         let (fail_if_slower, inconclusive) = (self.slower.slower(), self.inconclusive.counts_as());
         if inconclusive.is_some() && fail_if_slower.is_none() {
             return Err(Failure::Usage(
@@ -75,6 +81,15 @@ impl Args {
             ..Options::default()
         };
         let detail = detail(self.brief, self.verbose);
-        Ok(Request { a: self.a, others: self.b, options, format: self.format, detail })
+        let replace = self.files.replace();
+        Ok(Request {
+            a: self.a,
+            others: self.b,
+            options,
+            format: self.format,
+            detail,
+            outputs: self.files.output,
+            replace,
+        })
     }
 }

@@ -11,7 +11,7 @@ use model::entry::{Device, Entry, Figure, Mark};
 use model::finding::Outcome;
 use model::record::Record;
 use model::record::frame::Unreadable;
-use model::report::{Ending, Measured, QuotedRate};
+use model::report::{Ending, Measured, QuotedRate, Report};
 use model::study::Studied;
 
 /// Reads and judges a session. One that cannot be read has an entry that says so.
@@ -38,14 +38,34 @@ pub(super) fn read(found: &Found) -> Entry {
 
 fn judge(entry: &mut Entry, record: &Record) {
     let judging = Judging { version: entry.judged_by.clone(), ..Judging::default() };
-    let report = analysis::judge(record, &judging);
+    fill(entry, record, &analysis::judge(record, &judging));
+}
+
+/// What a report says of its session, with a figure also where its results do not stand side by side.
+pub(super) fn of_report(id: String, record: &Record, report: &Report) -> Entry {
+    let mut entry = Entry { id, words: report.words.clone(), ..Entry::default() };
+    fill(&mut entry, record, report);
+    if entry.figures.is_empty() {
+        let headline = &report.headline;
+        entry.figures = vec![Figure {
+            name: report.title.clone(),
+            unit: headline.unit.clone(),
+            value: headline.value,
+            interval: headline.interval,
+            verdict: report.verdict,
+        }];
+    }
+    entry
+}
+
+fn fill(entry: &mut Entry, record: &Record, report: &Report) {
     let (header, plan) = (&record.header, &record.header.plan);
-    entry.capacities = analysis::capacity::of_report(plan, &report);
-    entry.started = Some(report.started);
-    entry.title = Some(report.title);
+    entry.capacities = analysis::capacity::of_report(plan, report);
+    entry.started = Some(report.started.clone());
+    entry.title = Some(report.title.clone());
     entry.verdict = Some(report.verdict);
-    entry.headline = Some(report.headline);
-    entry.ending = Some(report.ending);
+    entry.headline = Some(report.headline.clone());
+    entry.ending = Some(report.ending.clone());
     entry.targets = plan.targets.iter().map(|t| t.path.clone()).collect();
     entry.devices = devices(record);
     entry.jobs = plan.jobs.iter().map(|j| j.name.clone()).collect();
@@ -54,9 +74,9 @@ fn judge(entry: &mut Entry, record: &Record) {
         entry.figures = report.results.iter().map(figure).collect();
     }
     entry.runs = report.results.iter().map(|r| r.runs.len() as u64).sum();
-    entry.hosts = report.hosts;
+    entry.hosts.clone_from(&report.hosts);
     entry.fingerprint = Some(fingerprint(header));
-    let found = report.findings.into_iter().filter(|f| f.outcome == Outcome::Finding);
+    let found = report.findings.iter().filter(|f| f.outcome == Outcome::Finding);
     entry.findings = found.map(|f| Mark { id: f.id, severity: f.severity }).collect();
     entry.findings.sort();
     entry.findings.dedup();

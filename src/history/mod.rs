@@ -22,6 +22,7 @@ mod list;
 mod say;
 mod schema;
 mod table;
+mod together;
 
 pub use annotations::said;
 pub use capacities::capacities;
@@ -33,6 +34,7 @@ pub use find::{find, last_on};
 pub use import::import;
 pub use list::{Request as ListRequest, list};
 pub use say::{Change, say};
+pub use together::together;
 
 use std::path::Path;
 

@@ -29,6 +29,27 @@ pub(super) fn table(entries: &[Entry], rows_of: RowsOf, beyond_limit: u64) -> Se
     table
 }
 
+/// The table of sessions that were named: each has a row, and whatever one of them measured has a column. Where each measured one thing
+/// these stand in one column, whatever they are called: that is what they were named beside each other for.
+pub(super) fn of_named(entries: &[Entry]) -> SessionTable {
+    let figures = || entries.iter().flat_map(|entry| &entry.figures);
+    let is_one_each = entries.iter().all(|entry| entry.figures.len() == 1);
+    let is_another = figures().any(|f| figures().next().is_some_and(|first| first.name != f.name));
+    let column = |f: &Figure| {
+        let name = if is_one_each && is_another { Column::MAIN } else { &f.name };
+        Column { name: name.to_owned(), unit: f.unit.clone() }
+    };
+    let mut columns: Vec<Column> = Vec::new();
+    for column in figures().map(column) {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    let of = |entry: &Entry, c: &Column| entry.figures.iter().find(|f| column(f) == *c).cloned();
+    let rows = entries.iter().map(|entry| row(entry, columns.iter().map(|c| of(entry, c)).collect()));
+    SessionTable { rows: rows.collect(), columns: columns.clone(), ..SessionTable::default() }
+}
+
 fn figure(entry: &Entry, column: &Column) -> Option<Figure> {
     entry.figures.iter().find(|f| (&f.name, &f.unit) == (&column.name, &column.unit)).cloned()
 }
@@ -111,6 +132,21 @@ fn columns_are_those_of_the_newest_and_rows_all_that_share_one() {
     assert!(table.rows[1].figures[0].is_none() && table.rows[1].figures[1].is_some());
     let left: Vec<(&str, u64)> = table.other_work.iter().map(|o| (o.title.as_str(), o.sessions)).collect();
     assert_eq!((left, table.beyond_limit), (vec![("bench 0", 1), ("bench 1", 1)], 7));
+}
+
+#[test]
+fn each_session_that_was_named_is_a_row_whatever_it_measured() {
+    let one = entry("1", device("sda", None), &[("a", 1.0)]);
+    let other = entry("2", device("sda", None), &[("b", 2.0), ("a", 3.0)]);
+    let table = of_named(&[one, other]);
+    assert_eq!(table.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    let value = |row: usize, column: usize| table.rows[row].figures[column].as_ref().and_then(|f| f.value);
+    assert_eq!((value(0, 0), value(0, 1)), (Some(1.0), None));
+    assert_eq!((value(1, 0), value(1, 1)), (Some(3.0), Some(2.0)));
+    let each = ["a", "b"].map(|name| entry(name, device("sda", None), &[(name, 1.0)]));
+    let table = of_named(&each);
+    assert_eq!(table.columns, [Column { name: Column::MAIN.into(), unit: "IOPS".into() }]);
+    assert!(table.rows.iter().all(|row| row.figures[0].is_some()));
 }
 
 #[test]

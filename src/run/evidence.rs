@@ -40,6 +40,10 @@ impl Bench {
 
     /// Takes what is taken while workers run: what is new since `last`, which is brought up to date.
     pub(super) fn keep_during(&mut self, last: &mut Snapshot) -> Result<(), Failure> {
+        assert!(
+            self.plan.hook != Some(Hook::PanicMain),
+            "a fault that was put in on purpose (--test-hook panic-main)"
+        );
         if self.plan.hook == Some(Hook::NoEvidence) {
             last.at_ns = self.now_ns();
             return Ok(());

@@ -74,6 +74,22 @@ fn the_same_thing_twice_is_the_same_in_every_form() {
     // A session by its place in the history, compared with a report.
     let text = compare(&stage, a, "last", "");
     assert!(text.code == Some(0) && text.stdout.starts_with("SAME  "), "{text:?}");
+    // Into files too, in the format of each, and never over a side.
+    let [page, csv] = ["change.html", "change.csv"].map(|name| stage.path(name));
+    let files = format!("-o {} -o {}", page.display(), csv.display());
+    let text = compare(&stage, a, b, &files);
+    assert!(text.code == Some(0) && text.stdout.starts_with("SAME  "), "{text:?}");
+    let [page, csv] = [page, csv].map(|path| std::fs::read_to_string(path).unwrap());
+    assert!(page.starts_with("<!doctype html>") && page.contains("SAME"));
+    assert_eq!(csv, compare(&stage, a, b, "--format csv").stdout);
+    let refused = compare(&stage, a, b, &format!("-o {b}"));
+    assert!(refused.code == Some(2) && refused.stderr.contains("a side of this comparison"), "{refused:?}");
+    let refused = compare(&stage, a, b, "-o change.png");
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("no format has this extension"),
+        "{refused:?}"
+    );
+
     let markdown = compare(&stage, a, b, "--format markdown");
     assert!(markdown.stdout.starts_with("**SAME** ") && markdown.stdout.contains("\n| :--"), "{markdown:?}");
 }

@@ -90,3 +90,48 @@ fn a_load_curve_shows_the_loads_that_matter_most_and_all_where_asked() {
     assert_eq!(rows(&say(&stage, "show last --verbose").stdout), points.len());
     assert_eq!(say(&stage, "show last --brief --format markdown").stdout.lines().count(), 2 + 12);
 }
+
+#[test]
+fn sessions_that_are_named_stand_side_by_side_in_every_format_and_the_worst_decides() {
+    let stage = Stage::beside_others();
+    for words in ["--depth 8", "--depth 4", "--depth 4 --fail-if iops<1000000"] {
+        let out = stage.fathom(&format!("{SIM} {words}"), Path::new(""));
+        assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    }
+    say(&stage, "tag last~2 deep");
+    let [json, page, csv] = ["all.json", "all.html", "all.csv"].map(|name| stage.path(name));
+    let files = [&json, &page, &csv].map(|path| format!("-o {}", path.display())).join(" ");
+    let text = say(&stage, &format!("show deep last~1 {files}")).stdout;
+    // In the order typed; each measured one thing, so these have one column, and words that tell them apart.
+    let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("---")).skip(1).take(2).collect();
+    assert!(rows[0].starts_with("deep ") && rows[0].contains("80,000"), "{text}");
+    assert!(
+        rows[1].contains("40,000") && text.contains("deep: 4K random read, depth 8, simulated."),
+        "{text}"
+    );
+    let all: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    let one: Value = serde_json::from_str(&say(&stage, "show deep --format json").stdout).unwrap();
+    assert_eq!(all["reports"][0]["headline"], one["headline"], "as it is shown alone");
+    assert_eq!(std::fs::read_to_string(csv).unwrap().lines().count(), 3);
+    assert!(std::fs::read_to_string(page).unwrap().contains("2 sessions side by side"));
+    let markdown = say(&stage, "show deep last~1 --format markdown").stdout;
+    assert!(
+        markdown.starts_with("| session") && markdown.lines().filter(|l| l.starts_with("| ")).count() == 4
+    );
+
+    let failed = stage.fathom("show deep last", Path::new(""));
+    assert!(failed.code == Some(1) && failed.stdout.contains(", FAIL: "), "{failed:?}");
+    assert_eq!(stage.fathom("show deep last~1 --inconclusive pass", Path::new("")).code, Some(2));
+    for flag in ["--explain", "--ledger", "--verbose", "--brief"] {
+        let refused = stage.fathom(&format!("show deep last {flag}"), Path::new(""));
+        assert!(refused.code == Some(2) && refused.stderr.contains(flag), "{refused:?}");
+    }
+    let refused = stage.fathom("show deep last --format fio", Path::new(""));
+    assert!(refused.code == Some(2) && refused.stderr.contains("--format text or"), "{refused:?}");
+    // A session is never written over, whatever it is called.
+    let session = one["session"].as_str().unwrap();
+    let linked = stage.path("linked.json");
+    std::fs::hard_link(session, &linked).unwrap();
+    let refused = stage.fathom(&format!("show deep last -o {}", linked.display()), Path::new(""));
+    assert!(refused.code == Some(2) && refused.stderr.contains("a session that is shown"), "{refused:?}");
+}

@@ -3,15 +3,20 @@
 //! For: what a report shows and draws. Not for: the table second by second ([`crate::per_second`]), nor conclusions.
 
 use crate::case::Case;
+use crate::figures::is_late;
 use crate::run_series::rows_of;
 use model::job::Kind;
-use model::record::{Cell, Interval};
-use model::report::{Course, CourseOf, LatencyBuckets};
+use model::record::{Cell, Interval, KindEnd};
+use model::report::{Course, CourseOf, LatencyBuckets, RunFigures};
 use model::seen::Seen;
 use std::collections::BTreeMap;
 
 /// Most stretches of a result: what a page draws, and a report of a thousand runs stays a report.
 const MOST: usize = 3000;
+/// Most runs whose tails are told one by one: more are not told apart in a drawing.
+const MOST_TAILS: usize = 40;
+/// Entries of a tail to a power of ten.
+const STEPS_A_DECADE: f64 = 10.0;
 
 /// The course of all complete runs; `None` where it was not kept.
 pub(crate) fn course(case: &Case) -> Option<Course> {
@@ -72,6 +77,26 @@ pub(crate) fn latencies(seen: Option<&Seen>) -> BTreeMap<String, LatencyBuckets>
     kinds.map(|(kind, of): (&Kind, _)| (kind.word().into(), LatencyBuckets::from(&of.latency))).collect()
 }
 
+/// Gives each run its tails, where they are not too many.
+pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
+    if runs.len() > MOST_TAILS {
+        return;
+    }
+    for run in runs {
+        let Some(ran) = case.runs.iter().find(|ran| ran.run.start.repeat == run.run) else { continue };
+        let kinds = ran.stream.kinds.iter().filter(|(_, end)| end.latency.count() > 0);
+        run.tails_ns = kinds.map(|(kind, end)| (kind.word().into(), tail(end))).collect();
+    }
+}
+
+/// What one operation in 10^(k/10) took longer than. Where ten operations lie beyond one they do beyond all before it.
+fn tail(end: &KindEnd) -> Vec<Option<u64>> {
+    let quantile = |k: u32| 1.0 - 10_f64.powf(-f64::from(k) / STEPS_A_DECADE);
+    let told = (1..).map(|k| (quantile(k), end.latency.supported_quantile_ns(quantile(k))));
+    let late = |q: f64, ns: u64| end.open.as_ref().is_some_and(|open| is_late(ns, &open.lateness, q));
+    told.map_while(|(q, ns)| Some((q, ns?))).map(|(q, ns)| (!late(q, ns)).then_some(ns)).collect()
+}
+
 #[cfg(test)]
 use crate::fixture::Fixture;
 
@@ -108,4 +133,21 @@ fn what_was_not_kept_has_no_course_and_too_many_stretches_are_joined() {
     assert!(many.run.len() <= MOST && many.joined > 1, "{} of {}", many.run.len(), many.joined);
     record.runs[0].intervals.clear();
     assert_eq!(course(&crate::case::cases(&record)[0]), None);
+}
+
+#[test]
+fn a_tail_ends_where_ten_operations_lie_beyond_and_few_runs_have_one() {
+    let record = Fixture { runs: 3, ..Fixture::honest() }.record();
+    let case = &crate::case::cases(&record)[0];
+    let mut runs = crate::figures::figures(case).runs;
+    add_tails(case, &mut runs);
+    let tail = &runs[1].tails_ns["read"];
+    // 10,000 operations: one in a thousand has ten beyond it.
+    assert_eq!(tail.len(), 30, "{tail:?}");
+    assert_eq!(tail[19], runs[1].percentiles_ns["read"]["99"], "one in a hundred");
+    assert!(tail.is_sorted());
+    let mut many = vec![runs[0].clone(); MOST_TAILS + 1];
+    many.iter_mut().for_each(|run| run.tails_ns.clear());
+    add_tails(case, &mut many);
+    assert!(many.iter().all(|run| run.tails_ns.is_empty()));
 }

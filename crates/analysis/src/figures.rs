@@ -4,6 +4,7 @@
 //! whether any of it is true.
 
 use crate::case::{Case, CaseRun};
+use crate::host;
 use crate::run_series::series;
 use crate::stats::batch_means::half_width;
 use crate::stats::interval::{self, Mean};
@@ -216,6 +217,9 @@ fn of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
         iops_within: within(ran, iops),
         percentiles_ns: ran.stream.kinds.iter().map(|(k, end)| (k.word().into(), of_end(end))).collect(),
         cpu_ns_per_op: cpu_per_op(case, ran),
+        host: host::of_run(case, ran),
+        // Given where a report has room for them.
+        tails_ns: BTreeMap::new(),
     })
 }
 

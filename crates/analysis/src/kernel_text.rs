@@ -6,10 +6,14 @@
 use crate::case::CaseRun;
 use model::Known;
 use model::evidence::{Moment, Snapshot};
+use model::kernel_files::CPU_STAT;
 
 /// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Those behind them
 /// are part of the first two.
 const FIELDS: usize = 8;
+/// Which of them CPUs spend without work.
+const IDLE: usize = 3;
+const WAITING: usize = 4;
 
 /// The number behind a key, in text with one key a line (`/proc/vmstat`, `cpu.stat`).
 ///
@@ -42,11 +46,44 @@ pub(crate) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
 /// # Errors
 /// That the kernel does not say.
 pub(crate) fn stolen_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
-    let line = snapshot.text("/proc/stat")?.lines().find_map(|l| l.strip_prefix("cpu "));
-    let words = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
-    let fields: Vec<u64> = words.take(FIELDS).filter_map(|w| w.parse().ok()).collect();
+    let fields = cpu_ticks(snapshot.text("/proc/stat")?)?;
     let steal = fields.get(FIELDS - 1).ok_or("/proc/stat has no stolen time")?;
     Ok([*steal, fields.iter().fold(0, |sum, n| sum.saturating_add(*n))])
+}
+
+/// Ticks in which CPUs worked, neither idle nor waiting for I/O, and all ticks of all CPUs since the machine started.
+///
+/// # Errors
+/// That the kernel does not say.
+pub(crate) fn busy_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
+    let fields = cpu_ticks(snapshot.text("/proc/stat")?)?;
+    let all = fields.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
+    let [idle, waiting] = [IDLE, WAITING].map(|at| fields.get(at).copied());
+    let idle = idle.zip(waiting).ok_or("/proc/stat has no idle time")?;
+    Ok([all.saturating_sub(idle.0.saturating_add(idle.1)), all])
+}
+
+/// The first line of `/proc/stat`.
+fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
+    let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
+    let words = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
+    Ok(words.take(FIELDS).filter_map(|w| w.parse().ok()).collect())
+}
+
+/// How often a quota paused our cgroup, and for how long in ns, all threads together, since it was made.
+///
+/// # Errors
+/// That the kernel does not count it.
+pub(crate) fn pauses(snapshot: &Snapshot) -> Known<(u64, u64)> {
+    let text = snapshot.text(CPU_STAT)?;
+    let value = |key: &str| {
+        let mut lines = text.lines().filter_map(|l| l.trim().rsplit_once(' '));
+        // A line may begin with the path of its file.
+        lines.find(|(name, _)| name.split_ascii_whitespace().next_back() == Some(key))?.1.parse::<u64>().ok()
+    };
+    let missing = || format!("{CPU_STAT} counts no pauses");
+    let ns = value("throttled_usec").map(|us| us.saturating_mul(1000)).or_else(|| value("throttled_time"));
+    Ok((value("nr_throttled").ok_or_else(missing)?, ns.ok_or_else(missing)?))
 }
 
 /// How far a counter went from the start to the stop of a run.

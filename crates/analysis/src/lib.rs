@@ -26,6 +26,7 @@ mod findings;
 mod fixture;
 mod gate;
 mod headline;
+mod host;
 mod kernel_text;
 mod ledger;
 mod limiter;
@@ -52,7 +53,7 @@ mod verdict;
 pub mod watch;
 mod windows;
 
-pub use verdict::exit_code;
+pub use verdict::{exit_code, exit_code_of};
 
 use findings::CaseAnswers;
 use headline::Judged;
@@ -117,6 +118,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         if !is_of_many {
             result.course = course::course(&answers.case);
             result.latencies = course::latencies(result.seen.as_ref());
+            course::add_tails(&answers.case, &mut result.runs);
         }
     }
     let seen = Judged { record, answered: &answered, results: &results, acting: &acting };

@@ -162,6 +162,12 @@ pub fn exit_code(report: &Report) -> u8 {
     }
 }
 
+/// The exit code that several reports ask for: the worst, where what is known to be wrong is worse than what cannot be told.
+pub fn exit_code_of(reports: &[Report]) -> u8 {
+    let codes: Vec<u8> = reports.iter().map(exit_code).collect();
+    [1, 4].into_iter().find(|code| codes.contains(code)).unwrap_or(0)
+}
+
 /// What it asks for whatever the conditions come to.
 fn of_findings(report: &Report) -> u8 {
     let rests_on = |(at, result): &(usize, &Measured)| match &report.study {

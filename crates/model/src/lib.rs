@@ -24,6 +24,7 @@ pub mod explained;
 pub mod finding;
 pub mod gate;
 pub mod histogram;
+pub mod host_figures;
 pub mod identity;
 pub mod job;
 pub mod kernel_files;

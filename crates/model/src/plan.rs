@@ -239,6 +239,8 @@ pub struct Origin {
 pub enum Hook {
     /// The first worker panics after some hundred operations.
     PanicWorker,
+    /// The thread that measures panics at its first look at the devices while workers run.
+    PanicMain,
     /// No evidence is taken while workers run, so that what taking it costs can be measured.
     NoEvidence,
 }

@@ -10,6 +10,7 @@ use crate::comparison::Comparison;
 pub use crate::course::{Course, CourseOf, DeviceSecond, LatencyBuckets, Second};
 use crate::finding::Finding;
 use crate::gate::Gate;
+pub use crate::host_figures::HostFigures;
 use crate::job::{Job, Pattern, Stream};
 use crate::ledger::Ledger;
 use crate::machine::Machine;
@@ -420,6 +421,13 @@ pub struct RunFigures {
     /// CPU time of the workers per operation in ns; `None` where no worker says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_op: Option<f64>,
+    /// What the host did meanwhile; absent where nothing of it was counted.
+    #[serde(default, skip_serializing_if = "HostFigures::is_unknown")]
+    pub host: HostFigures,
+    /// The tail of latency in ns by direction (`read`): the k-th entry is what one operation in 10^(k/10) took longer than, k from 1, as
+    /// far as ten operations lie beyond; `None` as in [`Latency`]. Absent in studies of many settings, and of more than 40 runs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tails_ns: BTreeMap<String, Vec<Option<u64>>>,
 }
 
 /// What the topmost device saw of one run.

@@ -1,8 +1,9 @@
 //! A table of sessions: what each came to, result by result, under one heading each.
 //!
-//! For: the value that every format renders for `fathom list --table`. Not for: finding sessions, nor laying the table out.
+//! For: the value that every format renders for `fathom list --table`, and for `fathom show` of several. Not for: finding sessions, nor laying the table out.
 
 use crate::entry::Figure;
+use crate::report::Report;
 use crate::verdict::Verdict;
 use serde::Serialize;
 
@@ -22,9 +23,9 @@ pub enum RowsOf {
 pub struct SessionTable {
     /// What the rows are.
     pub rows_of: RowsOf,
-    /// The results of the newest session that has some.
+    /// The results of the newest session that has some; of sessions that were named, those of all of them.
     pub columns: Vec<Column>,
-    /// Sessions with at least one of these, newest first.
+    /// Sessions with at least one of these, newest first; those that were named, as they were named.
     pub rows: Vec<Row>,
     /// Sessions that have none of these, by what they measured.
     pub other_work: Vec<OtherWork>,
@@ -32,15 +33,24 @@ pub struct SessionTable {
     pub older: u64,
     /// Sessions that were asked for and are too old for the number that is shown.
     pub beyond_limit: u64,
+    /// What was concluded of each row, in their order, where sessions were named and so judged again; empty where rows are those of the
+    /// index.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<Report>,
 }
 
 /// A result that sessions have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Column {
-    /// `RND4K Q32T1 read`.
+    /// `RND4K Q32T1 read`, or [`Column::MAIN`].
     pub name: String,
     /// `IOPS` or `MB/s`.
     pub unit: String,
+}
+
+impl Column {
+    /// Its name where the rows have a result each, and not the same one.
+    pub const MAIN: &'static str = "main result";
 }
 
 /// A session in the table.

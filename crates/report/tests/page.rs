@@ -7,10 +7,11 @@ mod forged;
 
 use model::check_page::Pages;
 use model::comparison::Comparison;
+use model::entry::Figure;
 use model::entry::Listing;
 use model::ledger::Ledger;
-use model::report::{Course, CourseOf, LatencyBuckets, Measured, Report, RunFigures, Second};
-use model::session_table::SessionTable;
+use model::report::{Course, CourseOf, HostFigures, LatencyBuckets, Measured, Report, RunFigures, Second};
+use model::session_table::{Column, Row, SessionTable};
 use model::study::Studied;
 use report::{Kind, Style, find};
 use std::path::Path;
@@ -43,7 +44,17 @@ fn whole() -> Result<Report, Box<dyn std::error::Error>> {
 /// Gives a result so many runs of a second, each in so many stretches.
 fn long(result: &mut Measured, runs: u32, stretches: u32) {
     let first = result.runs.first().cloned();
-    result.runs = (0..runs).filter_map(|run| Some(RunFigures { run, ..first.clone()? })).collect();
+    let share = |run: u32| Some(f64::from(run * 37 % 100) / 100.0);
+    let host = |run| HostFigures {
+        worker_cpu: share(run),
+        cpu: share(run + 1),
+        io_pressure: share(run + 2),
+        cpu_pressure: share(run + 3),
+        memory_pressure: share(run + 4),
+        quota_paused: share(run + 5),
+    };
+    result.runs =
+        (0..runs).filter_map(|run| Some(RunFigures { run, host: host(run), ..first.clone()? })).collect();
     let second = |run| Second {
         run,
         start_s: 0.0,
@@ -155,7 +166,35 @@ fn every_kind_of_report_has_a_page_that_is_closed() -> Tried {
     is_closed(&page(&Pages { pages: Vec::new(), all: false })?);
     is_closed(&page(&Listing::default())?);
     is_closed(&page(&SessionTable::default())?);
+    is_closed(&page(&together(&whole()?, &[HOSTILE, "b", "c"]))?);
     Ok(())
+}
+
+/// The first result of a report in several sessions of these names.
+fn together(report: &Report, names: &[&str]) -> SessionTable {
+    let (name, unit) = report.results.first().map_or(("", ""), |r| (r.name.as_str(), r.quoted_rate().unit));
+    let (name, unit) = (name.to_owned(), unit.to_owned());
+    let row = |session: &&str| Row {
+        session: (*session).into(),
+        started: None,
+        verdict: Some(report.verdict),
+        device: None,
+        targets: vec![HOSTILE.into()],
+        tags: Vec::new(),
+        figures: vec![Some(Figure {
+            name: name.clone(),
+            unit: unit.clone(),
+            value: Some(1.0),
+            interval: None,
+            verdict: report.verdict,
+        })],
+    };
+    SessionTable {
+        columns: vec![Column { name: name.clone(), unit: unit.clone() }],
+        rows: names.iter().map(row).collect(),
+        reports: names.iter().map(|_| report.clone()).collect(),
+        ..SessionTable::default()
+    }
 }
 
 #[test]
@@ -170,6 +209,8 @@ fn a_thousand_runs_make_a_page_below_two_megabytes_in_below_a_second() -> Tried 
         let took = since.elapsed();
         assert!(html.len() < 2_000_000, "{} bytes", html.len());
         assert!(took < Duration::from_secs(if cfg!(debug_assertions) { 5 } else { 1 }), "{took:?}");
+        let html = page(&together(&report, &["a", "b", "c"]))?;
+        assert!(html.len() < 2_000_000, "{} bytes of three sessions", html.len());
     }
     Ok(())
 }

@@ -134,6 +134,7 @@ fn tables_of_sessions_fit() {
             other_work: vec![OtherWork { title: "bench six".into(), sessions: 3 }],
             older: 1,
             beyond_limit: 1234,
+            reports: Vec::new(),
         };
         fits("a table of sessions", &table);
     }

@@ -136,6 +136,35 @@ fn signals_and_panics_leave_the_terminal_as_it_was_with_the_report_below() {
     screen.fathom(&format!("{NULL} {LONG} --test-hook panic-worker"));
     let report = screen.end();
     assert!(report.contains("panicked") && report.contains("code=3"), "{report}");
+    // The thread that measures has nothing left that could print a report; what it had written is in the session.
+    screen.fathom(&format!("{NULL} {LONG} --test-hook panic-main"));
+    let report = screen.end();
+    assert!(
+        report.contains("panicked") && report.contains("panic-main") && report.contains("code=101"),
+        "{report}"
+    );
+    let shown = stage.fathom("show last --format json", Path::new("")).report();
+    assert_eq!(shown.0["ending"]["how"], "cut");
+}
+
+#[test]
+fn after_a_signal_that_nobody_can_catch_reset_brings_the_terminal_back() {
+    let stage = Stage::beside_others();
+    let Some(screen) = Screen::new(&stage, "kill", MIDDLE) else { return };
+    screen.fathom(&format!("{NULL} {LONG}"));
+    watch(&screen);
+    signal(&screen, Signal::KILL);
+    screen.until("code=137");
+    assert_eq!(
+        screen.second_and_cursor(),
+        (true, false),
+        "nothing of fathom was left that could give it back"
+    );
+    // As the documents say. The first one waits a second.
+    screen.enter("reset; tput rmcup");
+    screen.until_it("the first screen", |_| screen.second_and_cursor() == (false, true));
+    screen.begin("true");
+    screen.until("code=0");
 }
 
 #[test]

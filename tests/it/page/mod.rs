@@ -3,85 +3,15 @@
 //! For: pages of real measurements and comparisons in Chromium: no complaint, the numbers of the JSON, foreign words as words, and what
 //! people with other eyes, papers, phones or no scripts get. Not for: what lies where in a plot, which is tested with each.
 
+mod axe;
 mod browser;
+mod made;
 
 use crate::stage::{Stage, skip};
 use browser::{Browser, Looks};
+use made::{HOSTILE, Made, NOTE, TAG};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc::{Sender, channel};
-use std::time::{Duration, Instant};
-
-/// A name that would run, were it taken for anything but a name.
-const HOSTILE: &str = "<img src=x onerror=alert(1)><script>alert(2)<!--";
-/// The same as a tag and as a note.
-const TAG: &str = "<script>alert(3)<!--";
-const NOTE: &str = "<svg/onload=alert(4)>";
-/// How long npm may take for the checker of accessibility.
-const NPM: Duration = Duration::from_secs(60);
-
-/// A page and the JSON of the same report.
-struct Made {
-    name: &'static str,
-    page: PathBuf,
-    json: Value,
-}
-
-/// Measures, and writes both.
-fn made(stage: &Stage, name: &'static str, words: &str, target: &Path) -> Made {
-    let page = stage.path(&format!("{name}.html"));
-    let out = stage.fathom(&format!("{words} --format json -o {}", page.display()), target);
-    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    Made { name, page, json: out.report().0 }
-}
-
-/// A session of a directory whose name would run, with a tag and a note that would.
-fn hostile(stage: &Stage) -> Made {
-    let place = stage.folder(HOSTILE);
-    let out = stage.fathom(
-        "run --rw randrw --bs 4k --depth 4 --time 1s --warmup 0 --runs 3 --size 16m --quiet --format json",
-        &place,
-    );
-    let session = out.report().0["session"].as_str().unwrap().to_owned();
-    for words in [format!("tag {session} {TAG}"), format!("note {session} {NOTE}")] {
-        assert_eq!(stage.fathom(&words, Path::new("")).code, Some(0), "{words}");
-    }
-    made(stage, "run", &format!("show {session}"), Path::new(""))
-}
-
-/// What is measured in another way than the hostile directory, by the name of its page.
-const MEASURED: [(&str, &str); 6] = [
-    ("sim", "run --quiet --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 7"),
-    ("again", "run --quiet --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 8"),
-    ("limit", "limit --quiet --engine sim:servers=4 --time 300ms --runs 3"),
-    ("sweep", "sweep --quiet --engine sim --time 100ms --seed 7 --rw read --bs 4k..64k --depth 1..8"),
-    ("bench", "bench --quiet --time 100ms --runs 1 --size 16m"),
-    ("layers", "layers --quiet --time 50ms --runs 3 --size 16m"),
-];
-
-/// Makes a page of each kind of measurement, and of a comparison, and hands each on as soon as it is there.
-fn make(stage: &Stage, to: &Sender<Made>) {
-    let place = stage.folder("place");
-    let mut sessions = Vec::new();
-    for (name, words) in MEASURED {
-        let target = if words.contains("--engine sim") { Path::new("") } else { &place };
-        let made = made(stage, name, words, target);
-        sessions.push(made.json["session"].as_str().unwrap().to_owned());
-        to.send(made).unwrap();
-    }
-    to.send(compared(stage, &sessions[..2].join(" "))).unwrap();
-    to.send(hostile(stage)).unwrap();
-}
-
-/// A comparison, which is printed and not written.
-fn compared(stage: &Stage, sessions: &str) -> Made {
-    let [html, json] = ["html", "json"]
-        .map(|format| stage.fathom(&format!("compare {sessions} --format {format}"), Path::new("")));
-    let page = stage.path("compare.html");
-    std::fs::write(&page, &html.stdout).unwrap();
-    Made { name: "compare", page, json: json.report().0 }
-}
+use std::sync::mpsc::channel;
 
 #[test]
 fn pages_are_read_by_everybody_and_say_what_the_json_says() {
@@ -93,8 +23,10 @@ fn pages_are_read_by_everybody_and_say_what_the_json_says() {
     let pages: Vec<Made> = std::thread::scope(|scope| {
         let stage = &stage;
         // What is measured waits for storage, what is looked at for the browser: both at once.
-        scope.spawn(move || make(stage, &to));
-        let axe = axe(stage);
+        let also_to = to.clone();
+        scope.spawn(move || made::simulated(stage, &also_to));
+        scope.spawn(move || made::stored(stage, &to));
+        let axe = axe::script(stage);
         if let Err(why) = &axe {
             skip(why);
         }
@@ -153,9 +85,14 @@ fn numbers(browser: &mut Browser, pages: &[Made]) {
     let mut told: Vec<f64> = results.flat_map(of).collect();
     shown.sort_by(f64::total_cmp);
     told.sort_by(f64::total_cmp);
-    assert!(!told.is_empty());
+    // Where others disturb all of them, each cell says that it is void.
+    let void = browser
+        .value("[...document.querySelectorAll('.cdm b')].filter(b => b.textContent === 'void').length");
+    assert!(told.len() as u64 + void.as_u64().unwrap() > 0);
     assert_eq!(shown, told, "the cells of the grid");
     maps(browser, page("sweep"));
+    together(browser, page("together"));
+    strips(browser, page("run"));
     // Loads lie where they belong: the stops of the crosshair are one for each point, and further right where more was offered.
     browser.open(&limit.page, Looks::default());
     let stops = browser.value(
@@ -178,6 +115,50 @@ fn maps(browser: &mut Browser, made: &Made) {
     assert!(measured > 0);
     let winners = made.json["sweep"]["winner"].as_object().unwrap().len();
     assert_eq!(counted, serde_json::json!([measured, winners]));
+}
+
+/// Each session that was named has a row with the numbers of its report, and its courses lie under marks that are the same.
+fn together(browser: &mut Browser, made: &Made) {
+    browser.open(&made.page, Looks::default());
+    let rows = browser.value(
+        "[...document.querySelectorAll('table.data tbody tr')].map(tr => tr.querySelector('th').textContent)",
+    );
+    let told: Vec<&Value> = made.json["rows"].as_array().unwrap().iter().map(|row| &row["session"]).collect();
+    assert_eq!(rows.as_array().unwrap().iter().collect::<Vec<_>>(), told);
+    assert_eq!(made.json["reports"].as_array().unwrap().len(), told.len());
+    // Three runs of one work, a load curve and maps.
+    let marks = browser.value(
+        "[...document.querySelectorAll('.small .pa[data-link$=\"-time\"]')].map(pa => \
+         [...pa.parentNode.querySelectorAll('.ya span')].map(s => s.textContent + s.style.top).join())",
+    );
+    let marks = marks.as_array().unwrap();
+    assert!(marks.len() == 3 && marks.iter().all(|m| m == &marks[0] && m != ""), "{marks:?}");
+    let more = browser.value(
+        "[document.querySelectorAll('.small .heat').length > 0, \
+         document.body.textContent.includes('Latency against load')]",
+    );
+    assert_eq!(more, serde_json::json!([true, true]));
+}
+
+/// Every run has a block of the busiest worker's CPU, as high as the report says.
+fn strips(browser: &mut Browser, made: &Made) {
+    browser.open(&made.page, Looks::default());
+    let ends = browser.value("[...document.querySelectorAll('path.block')].map(p => p.getAttribute('d'))");
+    let first = ends[0].as_str().unwrap().to_owned();
+    let grounds = browser.value("document.querySelector('path.ground').getAttribute('d')");
+    let number = |path: &str, at: usize| {
+        path.split(['M', ' ', 'H', 'V', 'Z'])
+            .filter(|w| !w.is_empty())
+            .nth(at)
+            .unwrap()
+            .parse::<f64>()
+            .unwrap()
+    };
+    // M x top H to V bottom: of the ground the whole, of the block its share.
+    let [top, bottom] = [1, 3].map(|at| number(grounds.as_str().unwrap(), at));
+    let drawn = (bottom - number(&first, 1)) / (bottom - top);
+    let told = made.json["results"][0]["runs"][0]["host"]["worker_cpu"].as_f64().unwrap();
+    assert!((drawn - told).abs() < 0.02, "{drawn} is drawn of {told}");
 }
 
 /// What a user named is shown as it is named, and nothing of it is run.
@@ -211,22 +192,4 @@ fn violations(browser: &mut Browser, axe: &str) -> Value {
     let ask = "axe.run(document, { resultTypes: ['violations'] }).then(found => found.violations.map(v => \
                v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200)).join(' | ')))";
     browser.value(ask)
-}
-
-/// The checker, which is no part of the repository.
-fn axe(stage: &Stage) -> Result<String, String> {
-    let dir = stage.folder("axe");
-    let mut npm = Command::new("npm");
-    npm.args(["install", "--no-save", "--no-audit", "--no-fund", "--silent", "axe-core"]).current_dir(&dir);
-    npm.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = npm.spawn().map_err(|e| format!("accessibility was not checked, npm: {e}"))?;
-    let since = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if since.elapsed() > NPM {
-            child.kill().unwrap();
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::fs::read_to_string(dir.join("node_modules/axe-core/axe.min.js"))
-        .map_err(|_| "accessibility was not checked: npm cannot bring axe-core".into())
 }

@@ -4,10 +4,11 @@
 
 use crate::case::{Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::kernel_text::pauses;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
-use model::evidence::{Moment, Snapshot};
+use model::evidence::Moment;
 use model::finding::Severity;
 use model::kernel_files::{CPU_STAT, LIMITS};
 use model::units::{show_count, show_ns, show_share};
@@ -113,19 +114,6 @@ pub(super) fn paused_ns(case: &Case) -> f64 {
 fn has_no_quota(case: &Case) -> bool {
     let limits = case.machine.ok_or_else(String::new).and_then(|m| m.fact(LIMITS));
     limits.is_ok_and(|text| !text.contains("cpu.max") && !text.contains("cpu.cfs_quota"))
-}
-
-/// Pauses since the cgroup was made, and their ns.
-fn pauses(snapshot: &Snapshot) -> Known<(u64, u64)> {
-    let text = snapshot.text(CPU_STAT)?;
-    let value = |key: &str| {
-        let mut lines = text.lines().filter_map(|l| l.trim().rsplit_once(' '));
-        // A line may begin with the path of its file.
-        lines.find(|(name, _)| name.split_ascii_whitespace().next_back() == Some(key))?.1.parse::<u64>().ok()
-    };
-    let missing = || format!("{CPU_STAT} counts no pauses");
-    let ns = value("throttled_usec").map(|us| us.saturating_mul(1000)).or_else(|| value("throttled_time"));
-    Ok((value("nr_throttled").ok_or_else(missing)?, ns.ok_or_else(missing)?))
 }
 
 /// Runs in which there were so many pauses of so many us together.

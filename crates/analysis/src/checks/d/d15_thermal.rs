@@ -49,8 +49,14 @@ fn look(case: &Case) -> Known<Answer> {
         Ok(None) | Err(_) if is_virtual(case) => return Ok(Answer::DoesNotApply),
         hottest => hottest?,
     };
-    let (which, now, most) = hottest.ok_or("no drive shows its temperature together with its limit")?;
-    let numbers = evidence([("degrees", now as f64 / 1e3), ("degrees_max", most as f64 / 1e3)]);
+    let Hot { which, now, most, run, at_s } =
+        hottest.ok_or("no drive shows its temperature together with its limit")?;
+    let numbers = evidence([
+        ("degrees", now as f64 / 1e3),
+        ("degrees_max", most as f64 / 1e3),
+        ("run", f64::from(run)),
+        ("at_s", at_s),
+    ]);
     if most.saturating_sub(now) > NEAR_MILLIDEGREES {
         return Ok(Answer::Holds(
             "The drives stayed below the temperature at which they slow down.",
@@ -68,19 +74,35 @@ fn look(case: &Case) -> Known<Answer> {
     )))
 }
 
-/// The sensor that came nearest its limit: its place, what it showed, and the limit. `None` where no sensor has one.
-fn hottest(case: &Case) -> Known<Option<(String, i64, i64)>> {
+/// A sensor that came near its limit.
+struct Hot {
+    /// Its place.
+    which: String,
+    /// What it showed, and the limit, in thousandths of a degree.
+    now: i64,
+    most: i64,
+    /// Index of the run, and the second of its measured window, at which it was looked at: drives are asked at its start and stop alone.
+    run: u32,
+    at_s: f64,
+}
+
+/// The sensor that came nearest its limit. `None` where no sensor has one.
+fn hottest(case: &Case) -> Known<Option<Hot>> {
     if case.runs.is_empty() {
         return Err(no_run());
     }
-    let mut hottest: Option<(String, i64, i64)> = None;
-    for snapshot in case.runs.iter().flat_map(|r| [r.at(Moment::Start), r.at(Moment::Stop)]) {
-        for (place, sensor) in sensors(snapshot?.text(TEMPERATURES)?) {
+    let mut hottest: Option<Hot> = None;
+    let looks = case.runs.iter().flat_map(|r| [(r, Moment::Start), (r, Moment::Stop)]);
+    for (ran, moment) in looks {
+        for (place, sensor) in sensors(ran.at(moment)?.text(TEMPERATURES)?) {
             let (Some(now), Some(most)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else { continue };
-            let left = |h: &(String, i64, i64)| h.2.saturating_sub(h.1);
+            let left = |h: &Hot| h.most.saturating_sub(h.now);
             if hottest.as_ref().is_none_or(|h| most.saturating_sub(now) < left(h)) {
                 let kind = sensor.name.map_or_else(String::new, |n| format!(" ({n})"));
-                hottest = Some((format!("{place}{kind}"), now, most));
+                let window_s = ran.stream.window_ns as f64 / 1e9;
+                let at_s = if moment == Moment::Start { 0.0 } else { window_s };
+                let which = format!("{place}{kind}");
+                hottest = Some(Hot { which, now, most, run: ran.run.start.repeat, at_s });
             }
         }
     }
@@ -126,6 +148,8 @@ fn heated(text: &str, millidegrees: i64) -> model::record::Record {
 #[test]
 fn a_drive_near_its_limit_is_hot_and_one_below_or_a_cpu_is_not() {
     assert_eq!(CHECK.severity(&heated(NVME, 82_850)), Some(Severity::Biased));
+    let Ok(Answer::Finding(found)) = CHECK.answer(&heated(NVME, 82_850)) else { panic!("nothing was found") };
+    assert_eq!((found.evidence["run"], found.evidence["at_s"]), (4.0, 1.0), "the end of the last run");
     assert!(matches!(CHECK.answer(&heated(NVME, 81_850)), Ok(Answer::Holds(..))));
     assert_eq!(CHECK.severity(&heated(SATA, 61_000)), Some(Severity::Biased));
     assert!(matches!(CHECK.answer(&heated(SATA, 55_000)), Ok(Answer::Holds(..))));

@@ -3,8 +3,9 @@
 //! For: a rate that stands, falls once, and stands again, on disks of clouds that sell bursts. Not for: cliffs of other
 //! disks, nor their shape (E02).
 
-use crate::case::Case;
+use crate::case::{Case, CaseRun};
 use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::run_series::rows_of;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -84,7 +85,8 @@ fn look(case: &Case) -> Known<Answer> {
     if !case.stream.is_unheld() {
         return Ok(Answer::DoesNotApply);
     }
-    let rates = rates(case);
+    let rows = rows(case);
+    let rates: Vec<f64> = rows.iter().map(|row| row.iops).collect();
     let measured = case.window_ns();
     let Some(fall) = fall(&rates) else {
         if measured < CREDIT_NS {
@@ -108,7 +110,13 @@ fn look(case: &Case) -> Known<Answer> {
             show_ns(ns),
             show_rate(fall.after)
         ),
-        evidence([("before", fall.before), ("after", fall.after), ("until_ns", ns)]),
+        evidence([
+            ("before", fall.before),
+            ("after", fall.after),
+            ("until_ns", ns),
+            ("run", rows.get(fall.at).map_or(f64::NAN, |row| f64::from(row.run))),
+            ("at_s", rows.get(fall.at).map_or(f64::NAN, |row| row.at_s)),
+        ]),
     )))
 }
 
@@ -129,15 +137,27 @@ fn cloud(case: &Case) -> Known<Option<&'static str>> {
     firmware.into_iter().collect::<Known<Vec<_>>>().map(|_| None)
 }
 
-/// Operations per second of the stream in each interval, over all runs.
-fn rates(case: &Case) -> Vec<f64> {
-    let rows = case.runs.iter().flat_map(|r| &r.run.intervals).filter(|i| i.stream == case.index);
-    let rate = |row: &model::record::Interval| {
-        let ops: f64 = Kind::MOVING.iter().filter_map(|k| row.cells.get(k)).map(|c| c.0 as f64).sum();
-        let ns = row.end_ns.checked_sub(row.start_ns).filter(|ns| *ns > 0)?;
-        Some(ops / (ns as f64 / 1e9))
+/// An interval of the stream.
+struct Row {
+    /// Operations per second.
+    iops: f64,
+    /// Index of its run, and the second of the measured window at which it begins.
+    run: u32,
+    at_s: f64,
+}
+
+/// The intervals of the stream, over all runs.
+fn rows(case: &Case) -> Vec<Row> {
+    let of_run = |ran: &CaseRun| -> Vec<Row> {
+        let from = rows_of(ran).map(|row| row.start_ns).min().unwrap_or(0);
+        let row = |row: &model::record::Interval| {
+            let ops: f64 = Kind::MOVING.iter().filter_map(|k| row.cells.get(k)).map(|c| c.0 as f64).sum();
+            let iops = ops / ((row.end_ns - row.start_ns) as f64 / 1e9);
+            Row { iops, run: ran.run.start.repeat, at_s: (row.start_ns - from) as f64 / 1e9 }
+        };
+        rows_of(ran).map(row).collect()
     };
-    rows.filter_map(rate).collect()
+    case.runs.iter().flat_map(of_run).collect()
 }
 
 /// The place that parts the rates into two plateaus best, where both are plateaus and the second is far lower.
@@ -200,7 +220,13 @@ fn fixture(vendor: &str, before: u64, after: u64, until: usize) -> model::record
 
 #[test]
 fn a_fall_between_plateaus_is_credit_only_where_a_cloud_sells_it() {
-    assert_eq!(CHECK.severity(&fixture("Amazon EC2\n", 3_000, 2_300, 30)), Some(Severity::Biased));
+    let Ok(Answer::Finding(found)) = CHECK.answer(&fixture("Amazon EC2\n", 3_000, 2_300, 30)) else {
+        panic!("23 % less is a fall")
+    };
+    assert_eq!(
+        (found.severity, found.evidence["run"], found.evidence["at_s"]),
+        (Severity::Biased, 0.0, 30.0)
+    );
     assert!(CHECK.answer(&fixture("Amazon EC2\n", 3_000, 2_600, 30)).is_err(), "13 % less is no fall");
     assert!(CHECK.answer(&fixture("Amazon EC2\n", 1_200, 3_000, 30)).is_err(), "a rise is none either");
     assert!(matches!(CHECK.answer(&fixture("ACME\n", 3_000, 1_200, 30)), Ok(Answer::Holds(..))));

@@ -2,8 +2,10 @@
 //!
 //! For: two sides, and several against the first. Not for: deciding, which the comparison has done.
 
-use super::intervals::{Row, Words, intervals};
-use super::page::{card, facts, folded, icon, page};
+use super::filters;
+use super::intervals::{Row, Words, axis_of, intervals_on};
+use super::page::{card, facts, folded, icon, multiples, page};
+use super::plot::axis::Axis;
 use super::table;
 use super::words::{micro, short};
 use crate::format::Style;
@@ -33,19 +35,12 @@ pub(super) fn head(word: &str, like: &str, heading: &str, sentences: &[String]) 
     Head { word, class, icon: icon(class), heading, sentences }.render().unwrap_or_default()
 }
 
-#[derive(Template)]
-#[template(path = "small.html")]
-struct Small<'c> {
-    heading: &'c str,
-    body: String,
-}
-
 /// Writes two sides.
 pub(super) fn write(of: &Comparison, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let gate = of.gate.as_ref().map(|g| format!("{}: {}", g.outcome.word().word(), g.sentence));
     let sentences: Vec<String> = gate.into_iter().chain([of.sentence.clone()]).collect();
     let mut sections = vec![head(of.answer.word(), of.answer.word(), "B against A", &sentences)];
-    let changes = ratios(&of.pairs, true);
+    let changes = ratios(&of.pairs);
     if !changes.is_empty() {
         sections.push(card("Change of every number", &[EXPLAINED], &changes));
     }
@@ -80,17 +75,11 @@ pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> i
     let worst = order.into_iter().find(|word| of.others.iter().any(|o| o.comparison.answer == *word));
     let like = worst.unwrap_or(Answer::CannotTell).word();
     let mut sections = vec![head(&each.join(", "), like, "Several sessions against A", &words)];
-    let small = of.others.iter().map(|o| {
-        let small =
-            Small { heading: &format!("{} against A", o.name), body: ratios(&o.comparison.pairs, false) };
-        small.render().unwrap_or_default()
-    });
-    let small: String = small.collect();
-    sections.push(card(
-        "Change of every number, side by side",
-        &[EXPLAINED],
-        &format!("<div class=\"cards\">{small}</div>"),
-    ));
+    let changes = multiples("tables", ratios_beside(of).into_iter());
+    if !changes.is_empty() {
+        let lead = [EXPLAINED.replacen("B by A", "Each by A", 1)];
+        sections.push(card("Change of every number, side by side", &lead, &changes));
+    }
     sections.push(card(
         "All numbers",
         &[side_by_side::LEGEND.to_owned()],
@@ -122,21 +111,38 @@ fn names(side: &Side) -> String {
     side.sessions.iter().map(|s| format!("{} {}", s.title, s.started)).collect::<Vec<_>>().join(", ")
 }
 
-/// Every number as a ratio with its interval, with all that there is to know beside it or with its change alone; nothing where none is
-/// compared.
-pub(super) fn ratios(pairs: &[Pair], all: bool) -> String {
-    let headings: &[&str] =
-        if all { &["A", "B", "Change", "95 % interval", "Answer"] } else { &["Change", "Answer"] };
-    let mut drawn = Vec::new();
-    for pair in pairs {
-        for (at, metric) in pair.metrics.iter().enumerate() {
-            let mut row = row(metric);
-            if !all {
-                row.cells = vec![show_change(metric.ratio), metric.answer.word().into()];
-            }
-            drawn.push(Row { title: if at == 0 { pair.name.clone() } else { String::new() }, ..row });
-        }
+/// Every number as a ratio with its interval and all that there is to know beside it; nothing where none is compared.
+pub(super) fn ratios(pairs: &[Pair]) -> String {
+    let rows = rows_of(pairs);
+    if rows.is_empty() {
+        return String::new();
     }
+    let axis = axis_of(&rows);
+    drawn(&axis, &["A", "B", "Change", "95 % interval", "Answer"], rows)
+}
+
+/// The same of several sides with the change alone, all on one axis.
+fn ratios_beside(of: &Comparisons) -> Vec<(String, String)> {
+    let sides: Vec<Vec<Row>> = of.others.iter().map(|o| rows_of(&o.comparison.pairs)).collect();
+    let axis = axis_of(&of.others.iter().flat_map(|o| rows_of(&o.comparison.pairs)).collect::<Vec<_>>());
+    let html = |rows: Vec<Row>| {
+        let alone = |row: Row| Row {
+            cells: row
+                .cells
+                .into_iter()
+                .enumerate()
+                .filter(|(at, _)| [2, 4].contains(at))
+                .map(|(_, cell)| cell)
+                .collect(),
+            ..row
+        };
+        let rows: Vec<Row> = rows.into_iter().map(alone).collect();
+        if rows.is_empty() { String::new() } else { drawn(&axis, &["Change", "Answer"], rows) }
+    };
+    of.others.iter().zip(sides).map(|(o, rows)| (format!("{} against A", o.name), html(rows))).collect()
+}
+
+fn drawn(axis: &Axis, headings: &[&str], rows: Vec<Row>) -> String {
     let words = Words {
         caption: "Change of every number with its 95 % interval",
         first: "Number",
@@ -146,7 +152,17 @@ pub(super) fn ratios(pairs: &[Pair], all: bool) -> String {
     // A mark at no change at all, whatever else there is.
     let mark =
         |ratio: f64| if (ratio - 1.0).abs() < 1e-9 { "same".into() } else { format!("x {}", short(ratio)) };
-    if drawn.is_empty() { String::new() } else { intervals(&words, drawn, mark) }
+    intervals_on(axis, &words, rows, mark)
+}
+
+fn rows_of(pairs: &[Pair]) -> Vec<Row> {
+    let of = |pair: &Pair| {
+        let title = |at: usize| if at == 0 { pair.name.clone() } else { String::new() };
+        let rows =
+            pair.metrics.iter().enumerate().map(|(at, metric)| Row { title: title(at), ..row(metric) });
+        rows.collect::<Vec<_>>()
+    };
+    pairs.iter().flat_map(of).collect()
 }
 
 fn row(metric: &Metric) -> Row {

@@ -8,6 +8,7 @@ use super::events::Events;
 use super::page::{folded, key};
 use super::plot::axis::{Axis, SIDE};
 use super::plot::{Label, Plot, apart, band, dots, line};
+use super::strips::strips;
 use super::table;
 use super::timeline::Timeline;
 use super::words::{mark_of_rate, mark_of_time, short, time};
@@ -27,22 +28,56 @@ pub(super) fn course(result: &Measured, events: &Events, link: &str) -> String {
     if result.series.is_empty() {
         return String::new();
     }
-    let of_seconds = result.series.iter().map(|s| (s.run, s.start_s, s.seconds));
-    let of_course =
-        result.course.iter().flat_map(|c| stretches(c).map(|(_, run, from, seconds)| (run, from, seconds)));
-    let drawing = Drawing {
-        result,
-        events,
-        timeline: Timeline::of(of_seconds.chain(of_course)),
-        link: format!("{link}-time"),
-    };
+    let timeline = Timeline::of(times(result));
+    let drawing = Drawing { result, events, timeline, link: format!("{link}-time"), beside: None };
     let mut out = drawing.key();
     out += &drawing.rates().html();
+    out += &strips(result, &drawing.timeline, &drawing.link).map_or_else(String::new, |plot| plot.html());
     if let Some(course) = &result.course {
         out += &drawing.latencies(course).html();
         out += &drawing.depths(course).html();
     }
     out + &folded("Second by second as a table", &seconds(result))
+}
+
+/// Scales that the courses of several results can be compared on.
+pub(super) struct Beside {
+    /// The highest rate of them.
+    most: f64,
+    /// Seconds of the longest.
+    seconds: f64,
+}
+
+impl Beside {
+    /// Of these results.
+    pub(super) fn of(results: &[&Measured]) -> Self {
+        let most = |result: &&Measured| {
+            let in_bytes = result.quoted_rate().unit != "IOPS";
+            let rate = |iops: f64, mb: f64| if in_bytes { mb } else { iops };
+            let ours = result.series.iter().map(|s| rate(s.iops, s.mb_per_s));
+            let devices = result.series.iter().filter(|s| s.seconds >= LOOK_S).filter_map(|s| s.device);
+            ours.chain(devices.map(|d| rate(d.iops, d.mb_per_s))).fold(0.0, f64::max)
+        };
+        Self {
+            most: results.iter().map(most).fold(0.0, f64::max),
+            seconds: results.iter().map(|r| Timeline::of(times(r)).seconds()).fold(0.0, f64::max),
+        }
+    }
+}
+
+/// Its rate over time beside others on their scales, by the second and without names of runs; `None` where no course was kept.
+pub(super) fn rates_beside(result: &Measured, events: &Events, link: &str, beside: &Beside) -> Option<Plot> {
+    let timeline = Timeline::as_wide_as(beside.seconds, times(result));
+    let drawing = Drawing { result, events, timeline, link: link.to_owned(), beside: Some(beside) };
+    (!result.series.is_empty()).then(|| drawing.rates())
+}
+
+/// Run, begin and length in seconds of everything that is drawn.
+fn times(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ {
+    let of_seconds = result.series.iter().map(|s| (s.run, s.start_s, s.seconds));
+    let of_course =
+        result.course.iter().flat_map(|c| stretches(c).map(|(_, run, from, seconds)| (run, from, seconds)));
+    of_seconds.chain(of_course)
 }
 
 /// Index, run, begin and length of every stretch.
@@ -56,6 +91,8 @@ struct Drawing<'r> {
     events: &'r Events,
     timeline: Timeline,
     link: String,
+    /// The scales of others that it stands beside.
+    beside: Option<&'r Beside>,
 }
 
 impl Drawing<'_> {
@@ -123,13 +160,19 @@ impl Drawing<'_> {
         let ours = series.iter().map(|s| self.rate(s.iops, s.mb_per_s));
         let values =
             ours.chain(devices().map(|(_, d)| self.rate(d.iops, d.mb_per_s))).chain(fine.iter().map(|f| f.2));
-        let y = Axis::from_zero(values.chain(self.interval().into_iter().flatten().filter(|v| *v < 1e15)));
-        let mut plot = self.frame(format!("{unit}, from zero"), 170);
+        let interval = self.interval().filter(|_| self.beside.is_none());
+        let most = self.beside.map(|beside| beside.most);
+        let y =
+            Axis::from_zero(values.chain(interval.into_iter().flatten().filter(|v| *v < 1e15)).chain(most));
+        let mut plot = self.frame(
+            if self.beside.is_some() { format!("{unit} of each run") } else { format!("{unit}, from zero") },
+            if self.beside.is_some() { 110 } else { 170 },
+        );
         plot.says = self.said(unit);
         plot.y = y.ticks_down(mark_of_rate);
         self.ground(&mut plot);
         if let Some([low, high]) = self.interval() {
-            plot.draw("band", &band::rows(y.down(high).max(0.0), y.down(low)));
+            plot.draw("band", &band::rows(y.down(high).max(0.0), y.down(low).max(0.0)));
         }
         plot.draw(
             "ours thin",
@@ -163,7 +206,9 @@ impl Drawing<'_> {
 
     /// Run, begin and end, and rate of all directions in each stretch.
     fn fine_rates(&self) -> Vec<(u32, [f64; 2], f64)> {
-        let Some(course) = &self.result.course else { return Vec::new() };
+        let Some(course) = self.result.course.as_ref().filter(|_| self.beside.is_none()) else {
+            return Vec::new();
+        };
         let moving = || course.directions.iter().filter(|(word, _)| *word != "sync").map(|(_, of)| of);
         let rate = |at: usize| {
             moving().filter_map(|of| Some(self.rate(*of.iops.get(at)?, *of.mb_per_s.get(at)?))).sum()
@@ -272,13 +317,14 @@ impl Drawing<'_> {
 
     /// A plot over time without content.
     fn frame(&self, title: String, height: u32) -> Plot {
-        Plot { title, height, x: self.timeline.ticks(), link: self.link.clone(), ..Plot::default() }
+        let x = if self.beside.is_some() { self.timeline.few_ticks() } else { self.timeline.ticks() };
+        Plot { title, height, x, link: self.link.clone(), ..Plot::default() }
     }
 
     /// Runs by their number and rate, and what was found at its second.
     fn names(&self, plot: &mut Plot) {
         let middle = |[from, to]: [f64; 2]| f64::midpoint(from, to);
-        if self.result.runs.len() <= FEW_RUNS {
+        if self.result.runs.len() <= FEW_RUNS && self.beside.is_none() {
             plot.labels.extend(self.result.runs.iter().filter_map(|run| {
                 let at = middle(self.timeline.span(run.run)?);
                 let rate = show_rate(self.rate(run.iops, run.mb_per_s));

@@ -1,10 +1,14 @@
 //! What was found at a time: where it lies on the plots of a result.
 //!
-//! For: cliffs, warm-up and disturbed runs, as findings and runs tell them. Not for: finding any.
+//! For: cliffs, throttles, warm-up and disturbed runs, as findings and runs tell them. Not for: finding any.
 
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome};
 use model::report::{Measured, Report};
+
+/// Checks that know the second of what they found, and a word for it.
+const AT_A_SECOND: [(CheckId, &str); 3] =
+    [(CheckId::E02, "cliff"), (CheckId::D15, "drive hot"), (CheckId::D19, "credits spent")];
 
 /// What lies on the plots of a result.
 #[derive(Debug, Default)]
@@ -31,14 +35,17 @@ impl Events {
         let is_about = |f: &&Finding| f.outcome == Outcome::Finding && f.about.contains(&result.name);
         let found = |id: CheckId| report.findings.iter().filter(is_about).filter(move |f| f.id == id);
         let number = |f: &Finding, key: &str| f.evidence.get(key).copied().filter(|v| v.is_finite());
-        let cliffs = found(CheckId::E02).filter_map(|f| {
-            let run = number(f, "run")?.max(0.0) as u32;
-            Some(Mark { run, second: number(f, "at_s")?, words: "cliff (E02)".into() })
-        });
+        let at = |(id, word): &(CheckId, &str)| -> Vec<Mark> {
+            let mark = |f: &Finding| {
+                let run = number(f, "run")?.max(0.0) as u32;
+                Some(Mark { run, second: number(f, "at_s")?, words: format!("{word} ({id})") })
+            };
+            found(*id).filter_map(mark).collect()
+        };
         let warm = found(CheckId::E03).filter_map(|f| number(f, "warmup_s")).fold(0.0, f64::max);
         let counting = result.disturbed.iter().filter(|d| d.counts);
         Self {
-            marks: cliffs.collect(),
+            marks: AT_A_SECOND.iter().flat_map(at).collect(),
             foreign: counting
                 .map(|d| (d.run, d.why.clone().unwrap_or_else(|| "in a disturbed round".into())))
                 .collect(),
@@ -54,4 +61,31 @@ impl Events {
     pub(super) fn is_disturbed(&self, run: u32) -> bool {
         self.foreign.iter().any(|(disturbed, _)| *disturbed == run)
     }
+}
+
+#[test]
+fn what_knows_its_second_lies_there_and_nothing_else_does() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/valid.json");
+    let mut report: Report = serde_json::from_str(golden)?;
+    let result = report.results.first().ok_or("no result")?.clone();
+    let like = report.findings.first().ok_or("no finding")?.clone();
+    let found = |id, evidence: &[(&str, f64)]| Finding {
+        id,
+        outcome: Outcome::Finding,
+        about: vec![result.name.clone()],
+        evidence: evidence.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect(),
+        ..like.clone()
+    };
+    let second = [("run", 1.0), ("at_s", 2.5)];
+    report.findings = vec![
+        found(CheckId::D15, &second),
+        found(CheckId::E02, &second),
+        found(CheckId::D19, &[("until_ns", 1e9)]),
+        found(CheckId::A16, &second),
+    ];
+    let events = Events::of(&report, &result);
+    let marks: Vec<(u32, f64, &str)> =
+        events.marks.iter().map(|m| (m.run, m.second, m.words.as_str())).collect();
+    assert_eq!(marks, [(1, 2.5, "cliff (E02)"), (1, 2.5, "drive hot (D15)")]);
+    Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! For: those that act on numbers first, each with what to do; the rest folded. Not for: deciding anything.
 
+use super::filters;
 use super::page::{card, folded};
 use super::table;
 use super::words::micro;

@@ -2,6 +2,7 @@
 //!
 //! For: whoever wants to know how the numbers came about. Not for: the numbers.
 
+use super::filters;
 use super::page::{card, facts, folded};
 use super::words::micro;
 use crate::command;
@@ -16,8 +17,13 @@ const MOST_JOBS: usize = 12;
 
 #[derive(Template)]
 #[template(path = "repeat.html")]
-pub(super) struct Repeat {
-    pub(super) commands: Vec<(&'static str, String)>,
+struct Repeat {
+    commands: Vec<(&'static str, String)>,
+}
+
+/// Commands to copy, each with what it does.
+pub(super) fn repeat(commands: Vec<(&'static str, String)>) -> String {
+    Repeat { commands }.render().unwrap_or_default()
 }
 
 /// Everything below the checks.
@@ -28,9 +34,9 @@ pub(super) fn foot(report: &Report) -> String {
     if !derived.is_empty() {
         out += &card::<&str>("Derived from these results", &[], &derived);
     }
-    let repeat = repeat(report);
-    if !repeat.commands.is_empty() {
-        out += &card::<&str>("Repeat it", &[], &repeat.render().unwrap_or_default());
+    let commands = commands(report);
+    if !commands.is_empty() {
+        out += &card::<&str>("Repeat it", &[], &repeat(commands));
     }
     out + &card::<&str>(
         "Where and how",
@@ -40,7 +46,7 @@ pub(super) fn foot(report: &Report) -> String {
 }
 
 /// The commands that measure and show it again.
-fn repeat(report: &Report) -> Repeat {
+fn commands(report: &Report) -> Vec<(&'static str, String)> {
     let mut commands = Vec::new();
     let measured = command::line(&report.command);
     if !measured.is_empty() {
@@ -55,7 +61,7 @@ fn repeat(report: &Report) -> Repeat {
         commands.push(("Check and show this session again:", words(&["show", &id, "--verbose"])));
         commands.push(("Compare a later session with it:", words(&["compare", &id, "last"])));
     }
-    Repeat { commands }
+    commands
 }
 
 /// The target, the machine, and what the user says about it.

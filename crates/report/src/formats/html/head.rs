@@ -3,6 +3,7 @@
 //! For: what is read first. Not for: findings, which stand below it.
 
 use super::events::Events;
+use super::filters;
 use super::page::icon;
 use super::plot::axis::{Axis, SIDE};
 use super::plot::{Label, Plot, band, dots, line};
@@ -69,7 +70,7 @@ pub(super) fn hero(report: &Report, shown: &[Finding]) -> String {
         raw: value.map_or_else(String::new, |v| v.to_string()),
         unit: if value.is_some() { report.headline.unit.replace("us", "µs") } else { String::new() },
         number,
-        name: report.headline.name.clone(),
+        name: micro(&report.headline.name),
         sentences: sentences.collect(),
         runs_say: if drawn.is_some() { runs.map_or_else(String::new, said) } else { String::new() },
         runs: drawn.map_or_else(String::new, |plot| {

@@ -60,15 +60,29 @@ pub(super) struct Words<'w> {
     pub(super) headings: &'w [&'w str],
 }
 
-/// The rows on a logarithmic axis that has all values in it.
-pub(super) fn intervals(words: &Words, rows: Vec<Row>, show: impl Fn(f64) -> String) -> String {
+/// A logarithmic axis that has all values in it.
+pub(super) fn axis_of(rows: &[Row]) -> Axis {
     let known: Vec<(f64, Option<[f64; 2]>)> = rows.iter().filter_map(|r| r.value).collect();
     let devices = rows.iter().filter_map(|r| r.device);
-    let axis = Axis::log(range(&known).chain(devices).chain(rows.iter().filter_map(|r| r.margin).flatten()));
+    Axis::log(range(&known).chain(devices).chain(rows.iter().filter_map(|r| r.margin).flatten()))
+}
+
+/// The rows on an axis of their own.
+pub(super) fn intervals(words: &Words, rows: Vec<Row>, show: impl Fn(f64) -> String) -> String {
+    intervals_on(&axis_of(&rows), words, rows, show)
+}
+
+/// The rows on an axis that others may have too.
+pub(super) fn intervals_on(
+    axis: &Axis,
+    words: &Words,
+    rows: Vec<Row>,
+    show: impl Fn(f64) -> String,
+) -> String {
     let place = |v: f64| axis.within(v) / 10.0;
     let drawn = rows.into_iter().map(|row| Drawn {
-        whisker: row.value.map(|(value, interval)| whisker(&axis, value, interval)),
-        device: row.device.filter(|v| *v > 0.0).map(|v| whisker(&axis, v, None)),
+        whisker: row.value.map(|(value, interval)| whisker(axis, value, interval)),
+        device: row.device.filter(|v| *v > 0.0).map(|v| whisker(axis, v, None)),
         margin: row.margin.map(|[low, high]| [place(low), place(high) - place(low)]),
         title: row.title,
         name: row.name,
@@ -84,4 +98,17 @@ pub(super) fn intervals(words: &Words, rows: Vec<Row>, show: impl Fn(f64) -> Str
         ticks: axis.few_ticks(MOST_TICKS, show),
     };
     html.render().unwrap_or_default()
+}
+
+#[test]
+fn beside_others_a_value_lies_where_their_axis_has_it() {
+    let row = |value: f64| vec![Row { value: Some((value, None)), ..Row::default() }];
+    let words = Words { caption: "", first: "", axis: "", headings: &[] };
+    let axis = axis_of(&row(1.0).into_iter().chain(row(100.0)).collect::<Vec<_>>());
+    let place = |value: f64| {
+        let html = intervals_on(&axis, &words, row(value), |v| v.to_string());
+        html.split("class=\"pt\" style=\"left:").nth(1).and_then(|r| r.split('%').next()?.parse::<f64>().ok())
+    };
+    assert!(place(1.0) < place(10.0) && place(10.0) < place(100.0), "{:?}", place(10.0));
+    assert!(place(10.0).is_some_and(|at| (at - 50.0).abs() < 0.2), "{:?}", place(10.0));
 }

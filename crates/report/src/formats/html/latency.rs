@@ -16,6 +16,10 @@ use model::units::{show_count, show_share};
 const LEFT_OUT: f64 = 1e-4;
 /// Percentiles that are named in the drawing.
 const NAMED: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];
+/// Those that are in a small one, by how their words begin.
+const NAMED_IN_SMALL: [&str; 2] = ["p50 ", "p99 "];
+/// Marks that a small one has room for.
+const FEW_TICKS: usize = 3;
 /// Percentiles that the table has.
 const RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
 /// Runs whose percentiles are dots of their own.
@@ -23,9 +27,7 @@ const MOST_RUNS: usize = 40;
 
 /// The drawings; nothing where no histogram is known.
 pub(super) fn latency(result: &Measured, link: &str) -> String {
-    let all: Vec<(Direction, &LatencyBuckets)> = directions::of(result)
-        .filter_map(|d| Some((d, result.latencies.get(d.word).filter(|l| l.count() > 0)?)))
-        .collect();
+    let all = buckets(result);
     if all.is_empty() {
         return percentiles(result);
     }
@@ -33,8 +35,50 @@ pub(super) fn latency(result: &Measured, link: &str) -> String {
     let device = device_mean(result).filter(|_| result.runs.iter().any(|r| r.device.is_some()));
     let mut out = key(&items(&all, result, device.is_some()));
     out += &densities(&all, &axis, device, link).html();
-    out += &tails(&all, &axis, result, link).html();
+    out += &tails(&all, (&axis, decades(&all, result)), result, link).html();
     out + &folded("Percentiles as a table", &percentiles(result))
+}
+
+/// Axes that the tails of several results can be compared on.
+pub(super) struct Beside {
+    latency: Axis,
+    deepest: f64,
+}
+
+impl Beside {
+    /// Of these results; `None` where no histogram is known of any.
+    pub(super) fn of(results: &[&Measured]) -> Option<Self> {
+        let all: Vec<_> = results.iter().map(|result| (*result, buckets(result))).collect();
+        let ranges: Vec<f64> = all.iter().flat_map(|(_, of)| of).flat_map(|(_, of)| range(of)).collect();
+        let deepest = all.iter().map(|(result, of)| decades(of, result)).fold(1.0, f64::max);
+        (!ranges.is_empty()).then(|| Self { latency: Axis::log(ranges.into_iter()), deepest })
+    }
+}
+
+/// The tail of a result beside others on their axes; `None` where no histogram is known.
+pub(super) fn tail_beside(result: &Measured, link: &str, beside: &Beside) -> Option<Plot> {
+    let all = buckets(result);
+    let small = || {
+        let plot = tails(&all, (&beside.latency, beside.deepest), result, link);
+        // Names of the others have no room, and the numbers stand in the table.
+        let is_named = |label: &Label| NAMED_IN_SMALL.iter().any(|rank| label.text.starts_with(rank));
+        Plot {
+            height: 130,
+            title: "Share that took longer".into(),
+            x: beside.latency.few_ticks(FEW_TICKS, mark_of_time),
+            x_title: "Latency (logarithmic)".into(),
+            right: apart(plot.right.iter().filter(|l| is_named(l)).cloned().collect(), 110.0),
+            ..plot
+        }
+    };
+    (!all.is_empty()).then(small)
+}
+
+/// Each direction of which there is a histogram.
+fn buckets(result: &Measured) -> Vec<(Direction, &LatencyBuckets)> {
+    directions::of(result)
+        .filter_map(|d| Some((d, result.latencies.get(d.word).filter(|l| l.count() > 0)?)))
+        .collect()
 }
 
 fn items(
@@ -44,7 +88,12 @@ fn items(
 ) -> Vec<(&'static str, &'static str)> {
     let mut items: Vec<(&str, &str)> = all.iter().map(|(d, _)| (d.line, d.words)).collect();
     if result.runs.len() > 1 {
-        items.push(("dot small", "percentiles of each run"));
+        let has_tails = result.runs.iter().any(|run| !run.tails_ns.is_empty());
+        items.push(if has_tails {
+            ("ours thin", "each run, with its percentiles as dots")
+        } else {
+            ("dot small", "percentiles of each run")
+        });
     }
     if device {
         items.push(("device", "mean of the device below"));
@@ -128,8 +177,12 @@ fn beyond(rank: &str) -> f64 {
     rank.parse::<f64>().map_or(f64::NAN, |p| 1.0 - p / 100.0)
 }
 
-fn tails(all: &[(Direction, &LatencyBuckets)], axis: &Axis, result: &Measured, link: &str) -> Plot {
-    let deepest = decades(all, result);
+fn tails(
+    all: &[(Direction, &LatencyBuckets)],
+    (axis, deepest): (&Axis, f64),
+    result: &Measured,
+    link: &str,
+) -> Plot {
     let y = Axis::linear(0.0, deepest);
     let down = |share: f64| y.along(-share.log10());
     let mut plot = Plot {
@@ -143,6 +196,14 @@ fn tails(all: &[(Direction, &LatencyBuckets)], axis: &Axis, result: &Measured, l
         ..Plot::default()
     };
     let mut stops = Vec::new();
+    // Behind those of all runs together.
+    for (direction, _) in all {
+        for run in result.runs.iter().filter(|_| result.runs.len() > 1) {
+            let places = density::tail_of_run(run.tails_ns.get(direction.word).map_or(&[], Vec::as_slice));
+            let places = places.map(|(ns, share)| (axis.along(ns), down(share)));
+            plot.draw(&format!("{} thin", direction.line), &line::line(places));
+        }
+    }
     for (direction, of) in all {
         let tail = density::tail(of);
         plot.draw(
@@ -246,4 +307,36 @@ fn percentiles(result: &Measured) -> String {
         "Percentiles of latency, all runs together and each; - where fewer than ten operations lie beyond",
         &of,
     )
+}
+
+#[test]
+fn the_tail_of_each_run_lies_behind_that_of_all() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/valid.json");
+    let report: model::report::Report = serde_json::from_str(golden)?;
+    let mut result = report.results.first().ok_or("no result")?.clone();
+    let word = directions::of(&result).next().ok_or("no direction")?.word;
+    let of = LatencyBuckets { from_ns: vec![1000.0, 10_000.0], ops: vec![900, 100] };
+    result.latencies = [(word.to_owned(), of)].into();
+    let first = result.runs.first().ok_or("no run")?.clone();
+    let run = |ns: u64| {
+        // A tenth took longer than this.
+        let tail = (1..=10).map(|k| (k == 1 || k == 10).then_some(ns)).collect();
+        model::report::RunFigures { tails_ns: [(word.to_owned(), tail)].into(), ..first.clone() }
+    };
+    result.runs = vec![run(2000), run(3000)];
+    let (all, axis) = (buckets(&result), Axis::log([1000.0, 11_000.0].into_iter()));
+    let plot = tails(&all, (&axis, 2.0), &result, "x");
+    let paths: Vec<&str> = plot.marks.split("<path ").skip(1).collect();
+    let is =
+        |at: usize, class: &str| paths.get(at).is_some_and(|p| p.starts_with(&format!("class=\"{class}\"")));
+    assert!(is(0, "ours thin") && is(1, "ours thin") && is(2, "ours"), "{paths:?}");
+    // Single places, since what lies between them is withheld: at a tenth, in the middle of two decades.
+    for (at, ns) in [(0, 2000.0), (1, 3000.0)] {
+        let place = format!(
+            "M{} 500h.01",
+            line::line([(axis.along(ns), 0.0)]).trim_start_matches('M').split(' ').next().ok_or("")?
+        );
+        assert!(paths[at].contains(&place), "{place}: {}", paths[at]);
+    }
+    Ok(())
 }

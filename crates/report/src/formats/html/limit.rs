@@ -27,14 +27,35 @@ pub(super) fn limit(report: &Report, curve: &LoadCurve) -> String {
         });
         lead.push(format!("Capacity: {} operations per second in a closed loop{interval}. Latency counts from the intended start.", show_rate(capacity)));
     }
-    let drawn = Drawn { curve, rank: rank(curve) };
+    let drawn = Drawn::of(curve);
     let mut body = drawn.key();
-    body += &drawn.plot().html();
+    body += &drawn.plot(&axes(&[&drawn])).html();
     body += &folded(
         "Every load as a table",
         &table::table("Every load that was offered", &text_table(report, true)),
     );
     card("Latency against load", &lead, &body)
+}
+
+/// Load curves of several sessions by name, on the same axes.
+pub(super) fn beside(curves: &[(String, &LoadCurve)]) -> Vec<(String, String)> {
+    let mut all: Vec<Drawn> = curves.iter().map(|(_, curve)| Drawn::of(curve)).collect();
+    // In shares of capacities of their own, one that serves half as much would look the same.
+    for drawn in &mut all {
+        drawn.in_shares = false;
+    }
+    let axes = axes(&all.iter().collect::<Vec<_>>());
+    let html = |drawn: &Drawn| format!("{}{}", drawn.key(), Plot { height: 220, ..drawn.plot(&axes) }.html());
+    curves.iter().zip(&all).map(|((name, _), drawn)| (name.clone(), html(drawn))).collect()
+}
+
+/// Axes of load and of latency that have all points of these curves on them.
+fn axes(all: &[&Drawn]) -> (Axis, Axis) {
+    let loads = all.iter().flat_map(|drawn| drawn.curve.points.iter().map(|p| drawn.load(p)));
+    let most = loads.fold(0.0, f64::max);
+    let in_shares = all.iter().any(|drawn| drawn.in_shares);
+    let x = Axis::linear(0.0, 1.04 * most.max(if in_shares { 100.0 } else { 1.0 }));
+    (x, Axis::log(all.iter().flat_map(|drawn| drawn.latencies())))
 }
 
 /// The percentile that the curve is about.
@@ -45,9 +66,15 @@ fn rank(curve: &LoadCurve) -> String {
 struct Drawn<'c> {
     curve: &'c LoadCurve,
     rank: String,
+    /// Whether loads are told in percent of the capacity.
+    in_shares: bool,
 }
 
-impl Drawn<'_> {
+impl<'c> Drawn<'c> {
+    fn of(curve: &'c LoadCurve) -> Self {
+        Self { curve, rank: rank(curve), in_shares: curve.points.iter().all(|p| p.share.is_some()) }
+    }
+
     fn key(&self) -> String {
         let rank = format!("p{}", self.rank);
         let has = |state| self.curve.points.iter().any(|p| p.state == state);
@@ -68,22 +95,17 @@ impl Drawn<'_> {
 
     /// Where a load lies: in percent of the capacity where that is known.
     fn load(&self, point: &LoadPoint) -> f64 {
-        let share = point.share.filter(|_| self.has_shares());
+        let share = point.share.filter(|_| self.in_shares);
         share.map_or(point.offered_iops as f64, |share| 100.0 * share)
-    }
-
-    fn has_shares(&self) -> bool {
-        self.curve.points.iter().all(|p| p.share.is_some())
     }
 
     fn value(point: &LoadPoint, rank: &str) -> f64 {
         point.percentiles_ns.get(rank).copied().flatten().map_or(f64::NAN, |ns| ns as f64)
     }
 
-    fn axes(&self) -> (Axis, Axis) {
+    /// What the axis of latency has to show.
+    fn latencies(&self) -> Vec<f64> {
         let points = &self.curve.points;
-        let most = points.iter().map(|p| self.load(p)).fold(0.0, f64::max);
-        let x = Axis::linear(0.0, 1.04 * most.max(if self.has_shares() { 100.0 } else { 1.0 }));
         let values = points.iter().flat_map(|p| {
             let known = [Self::value(p, "50"), Self::value(p, &self.rank), p.mean_ns.unwrap_or(f64::NAN)];
             known.into_iter().chain(p.percentile_intervals_ns.get(&self.rank).copied().into_iter().flatten())
@@ -96,12 +118,10 @@ impl Drawn<'_> {
             .iter()
             .filter(|v| v.is_finite())
             .fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), v| (l.min(*v), h.max(*v)));
-        let kept = values.filter(|v| *v >= low / 3.0 && *v <= 3.0 * high).collect::<Vec<_>>();
-        (x, Axis::log(kept.into_iter().chain(target)))
+        values.filter(|v| *v >= low / 3.0 && *v <= 3.0 * high).chain(target).collect()
     }
 
-    fn plot(&self) -> Plot {
-        let (x, y) = self.axes();
+    fn plot(&self, (x, y): &(Axis, Axis)) -> Plot {
         let percent = |v: f64| format!("{} %", short(v));
         let capacity = self.curve.capacity_iops.map_or_else(|| "?".into(), show_rate);
         let mut plot = Plot {
@@ -109,16 +129,16 @@ impl Drawn<'_> {
             says: self.said(),
             height: 300,
             y: y.ticks_down(mark_of_time),
-            x: if self.has_shares() { x.ticks(percent) } else { x.ticks(mark_of_rate) },
-            x_title: if self.has_shares() {
+            x: if self.in_shares { x.ticks(percent) } else { x.ticks(mark_of_rate) },
+            x_title: if self.in_shares {
                 format!("Offered load, of the capacity ({capacity} operations per second)")
             } else {
                 "Offered load, operations per second".into()
             },
             ..Plot::default()
         };
-        self.ground(&mut plot, &x, &y);
-        self.lines(&mut plot, &x, &y);
+        self.ground(&mut plot, x, y);
+        self.lines(&mut plot, x, y);
         plot.right = apart(std::mem::take(&mut plot.right), 52.0);
         let stops = self.curve.points.iter().map(|p| (x.along(self.load(p)), self.words(p)));
         plot.stop_at(&stops.collect::<Vec<_>>());
@@ -135,7 +155,7 @@ impl Drawn<'_> {
             plot.right.push(Label { at, text, class: "of-mark" });
         }
         if let Some(knee) = &self.curve.knee {
-            let load = knee.share.filter(|_| self.has_shares()).map_or(knee.iops, |share| 100.0 * share);
+            let load = knee.share.filter(|_| self.in_shares).map_or(knee.iops, |share| 100.0 * share);
             let at = x.along(load);
             plot.draw("knee", &line::line([(at, 0.0), (at, SIDE)]));
             let word = if knee.reached { "knee" } else { "knee, or above" };
@@ -204,4 +224,24 @@ impl Drawn<'_> {
         let all: Vec<String> = self.curve.points.iter().map(|p| self.words(p).replace('\n', ", ")).collect();
         format!("Latency against offered load: {}", all.join("; "))
     }
+}
+
+#[test]
+fn curves_of_several_sessions_have_the_same_axes() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/pieces/limit.json");
+    let one: LoadCurve = serde_json::from_str(golden)?;
+    let mut slower = one.clone();
+    for point in &mut slower.points {
+        point.percentiles_ns.values_mut().for_each(|ns| *ns = ns.map(|ns| ns * 4));
+        point.percentile_intervals_ns.clear();
+    }
+    let drawn = [Drawn::of(&one), Drawn::of(&slower)];
+    let axes = axes(&drawn.iter().collect::<Vec<_>>());
+    let plots = drawn.iter().map(|d| d.plot(&axes)).collect::<Vec<_>>();
+    assert_eq!((&plots[0].x, &plots[0].y), (&plots[1].x, &plots[1].y));
+    let first =
+        |curve: &LoadCurve| curve.points.first().map_or(f64::NAN, |p| axes.1.down(Drawn::value(p, "50")));
+    assert!(first(&slower) < first(&one), "four times as long lies further up");
+    assert_eq!(beside(&[("a".into(), &one), ("b".into(), &slower)]).len(), 2);
+    Ok(())
 }

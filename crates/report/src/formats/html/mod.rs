@@ -10,6 +10,7 @@ mod comparison;
 mod course;
 mod directions;
 mod events;
+mod filters;
 mod findings;
 mod foot;
 mod grid;
@@ -23,10 +24,12 @@ mod page;
 mod plot;
 mod report;
 mod results;
+mod strips;
 mod studies;
 mod sweep;
 mod table;
 mod timeline;
+mod together;
 mod words;
 
 use crate::format::{Content, Format, Writer};
@@ -44,7 +47,7 @@ pub(super) static FORMAT: Format = Format {
     }),
     plan: Some(Writer { about: "a page of the settings and the workloads", write: others::explained }),
     sessions: Some(Writer { about: "a page with a table", write: others::listing }),
-    session_table: Some(Writer { about: "a page with a table", write: others::of_sessions }),
+    session_table: Some(Writer { about: "a page with a table", write: together::write }),
     pages: Some(Writer { about: "a page of them", write: others::pages }),
     diagnosis: Some(Writer { about: "a page with everything that was looked at", write: others::diagnosis }),
     devices: Some(Writer { about: "a page with a table", write: others::of_devices }),

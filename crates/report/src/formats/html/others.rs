@@ -1,15 +1,15 @@
 //! Pages of everything that is no measurement and no comparison: tables under a first word.
 //!
-//! For: verifications, diagnoses, plans, lists, tables of sessions, checks, and devices. Not for: measurements.
+//! For: verifications, diagnoses, plans, lists, checks, and devices. Not for: measurements.
 
 use super::comparison::head;
-use super::foot::Repeat;
+use super::foot::repeat;
 use super::page::{card, facts, page};
 use super::table;
 use super::words::micro;
 use crate::command;
 use crate::format::Style;
-use crate::formats::text::{devices, plan, session_table, sessions, verified};
+use crate::formats::text::{devices, plan, sessions, verified};
 use crate::parts::parts;
 use crate::table::Table;
 use crate::verified::notes;
@@ -20,7 +20,6 @@ use model::diagnosis::{Diagnosis, Look};
 use model::entry::Listing;
 use model::explained::Explained;
 use model::finding::{Outcome, Severity};
-use model::session_table::SessionTable;
 use model::verified::Verified;
 use std::io::{self, Write};
 
@@ -40,8 +39,7 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 fn commands(words: &'static str, line: String) -> String {
-    let repeat = Repeat { commands: vec![(words, line)] };
-    card("Repeat it", NOTHING, &repeat.render().unwrap_or_default())
+    card("Repeat it", NOTHING, &repeat(vec![(words, line)]))
 }
 
 /// Writes what came of a verification.
@@ -150,18 +148,6 @@ pub(super) fn listing(of: &Listing, _: Style, to: &mut dyn Write) -> io::Result<
         card("Sessions, newest first", NOTHING, &format!("{body}{}", facts(&foot))),
     ];
     put(to, "sessions", &["list".into()], &sections)
-}
-
-/// Writes what sessions came to, result by result.
-pub(super) fn of_sessions(of: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let rows = session_table::table(of);
-    let lead: Vec<String> =
-        std::iter::once(session_table::legend(&rows)).chain(session_table::foot(of)).collect();
-    let sections = [
-        head("SESSIONS", "", "Results of sessions side by side", &[]),
-        card("Every result", &lead, &table::table("Results of sessions side by side", &rows)),
-    ];
-    put(to, "sessions side by side", &["list --table".into()], &sections)
 }
 
 #[derive(Template)]

@@ -2,6 +2,7 @@
 //!
 //! For: the shell, cards and folded parts that every kind of report puts its content in. Not for: content.
 
+use super::filters;
 use super::words::micro;
 use askama::Template;
 
@@ -59,6 +60,23 @@ pub(super) fn folded(summary: &str, body: &str) -> String {
         return String::new();
     }
     Details { summary, body, is_open: false }.render().unwrap_or_default()
+}
+
+#[derive(Template)]
+#[template(path = "small.html")]
+struct Small<'p> {
+    heading: &'p str,
+    body: &'p str,
+}
+
+/// Small multiples: headings with bodies of HTML, as many beside each other as there is room for; `looks` says what they hold, for the style.
+/// Those without a body are left out.
+pub(super) fn multiples(looks: &str, all: impl Iterator<Item = (String, String)>) -> String {
+    let small = all
+        .filter(|(_, body)| !body.is_empty())
+        .map(|(heading, body)| Small { heading: &heading, body: &body }.render().unwrap_or_default());
+    let small: String = small.collect();
+    if small.is_empty() { small } else { format!("<div class=\"cards {looks}\">{small}</div>") }
 }
 
 #[derive(Template)]

@@ -136,7 +136,7 @@ fn against(report: &Report) -> Option<String> {
     let heading = format!("Against {}, measured again in turns", rerun.session);
     let body = format!(
         "{}{}",
-        super::comparison::ratios(&rerun.beside.pairs, true),
+        super::comparison::ratios(&rerun.beside.pairs),
         table::table("Every number of both", &rows::table(&rerun.beside.pairs, true))
     );
     Some(card(&heading, &lead, &body))

@@ -94,15 +94,17 @@ fn one_of_several(report: &Report, result: &Measured, at: usize) -> String {
     ];
     let latency = latency(result, &link);
     let course = course(result, &Events::of(report, result), &link);
-    let mut body = String::new();
-    if !latency.is_empty() || !course.is_empty() {
-        body += &format!(
-            "<div class=\"pair\"><div><h3>Latency</h3>{latency}</div><div><h3>Over time</h3>{course}</div></div>"
-        );
-    }
     let ledger = ledger(result);
     // Direction by direction it has headings of its own, which stand below this one.
     let ledger = if ledger.is_empty() { ledger } else { format!("<h3>What each layer counted</h3>{ledger}") };
-    body += &folded("What each layer counted", &ledger);
+    let ledger = folded("What each layer counted", &ledger);
+    let body = if latency.is_empty() && course.is_empty() {
+        ledger
+    } else {
+        // Below the latencies, where there is room beside the longer course.
+        format!(
+            "<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div><div><h3>Over time</h3>{course}</div></div>"
+        )
+    };
     card(&result.name, &lead, &body)
 }

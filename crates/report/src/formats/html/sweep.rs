@@ -2,7 +2,7 @@
 //!
 //! For: reports about a grid of settings. Not for: which cell wins, which the report says.
 
-use super::page::{card, facts, folded};
+use super::page::{card, facts, folded, multiples};
 use super::plot::heat::shade;
 use super::table;
 use super::words::micro;
@@ -52,7 +52,7 @@ pub(super) fn sweep(report: &Report, sweep: &Sweep) -> String {
         out += &card::<&str>(
             "Cells",
             &[],
-            &maps(&sweep.cells.iter().collect::<Vec<_>>(), Measure::Bandwidth, None, None),
+            &maps(&sweep.cells.iter().collect::<Vec<_>>(), Measure::Bandwidth, (None, None), None),
         );
     }
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
@@ -80,7 +80,41 @@ fn of_work(sweep: &Sweep, work: &Work) -> String {
         || work.name.clone(),
         |w| format!("{}: {} {}", work.name, w.setting.shape(), w.setting.way()),
     );
-    card(&heading, &lead, &maps(&mine, work.by, winner, cheapest))
+    card(&heading, &lead, &maps(&mine, work.by, (winner, cheapest), None))
+}
+
+/// The maps of several sessions by name, those of each work under one scale of shades.
+pub(super) fn beside(sweeps: &[(String, &Sweep)]) -> String {
+    let mut works: Vec<&Work> = Vec::new();
+    for work in sweeps.iter().flat_map(|(_, sweep)| &sweep.works) {
+        if works.iter().all(|known| known.name != work.name) {
+            works.push(work);
+        }
+    }
+    works.iter().map(|work| of_work_beside(sweeps, work)).collect()
+}
+
+fn of_work_beside(sweeps: &[(String, &Sweep)], work: &Work) -> String {
+    let best = best(sweeps.iter().flat_map(|(_, sweep)| cells_of(sweep, work)), work.by);
+    let small = sweeps.iter().map(|(name, sweep)| {
+        let cells: Vec<&CellFigures> = cells_of(sweep, work).collect();
+        let winner = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
+        let marked = (winner, sweep.cheapest.get(&work.name));
+        let body = if cells.is_empty() { String::new() } else { maps(&cells, work.by, marked, Some(best)) };
+        (name.clone(), body)
+    });
+    let lead = ["Shades are shares of the best cell of all sessions."];
+    card(&format!("{}: every cell", work.name), &lead, &multiples("tables", small))
+}
+
+fn cells_of<'s>(sweep: &'s Sweep, work: &Work) -> impl Iterator<Item = &'s CellFigures> {
+    sweep.cells.iter().filter(|cell| cell.setting.work() == work.name)
+}
+
+/// The best value of these cells.
+fn best<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
+    let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
+    if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
 }
 
 /// Everything that is known of a cell.
@@ -98,12 +132,12 @@ fn words(cell: &CellFigures, by: Measure) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// A map for each setting of everything that is on neither side.
+/// A map for each setting of everything that is on neither side, shaded by the best of these cells where no other best is given.
 fn maps(
     cells: &[&CellFigures],
     by: Measure,
-    winner: Option<&CellFigures>,
-    cheapest: Option<&CellFigures>,
+    (winner, cheapest): (Option<&CellFigures>, Option<&CellFigures>),
+    of_all: Option<f64>,
 ) -> String {
     let (rows, columns) = sides(cells);
     let way = |c: &CellFigures| columns.left_open(&rows.left_open(&c.setting)).way();
@@ -114,9 +148,7 @@ fn maps(
             ways.push(name);
         }
     }
-    let values = cells.iter().filter_map(|c| c.value(by)).filter(|v| v.is_finite());
-    let best =
-        if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) };
+    let best = of_all.unwrap_or_else(|| best(cells.iter().copied(), by));
     let share = |v: f64| if by.is_latency() { best / v } else { v / best };
     let mut out = String::new();
     for name in ways.iter().take(MOST_MAPS) {

@@ -2,9 +2,11 @@
 //!
 //! For: headings, rows and what of them is a title. Not for: what stands in a table.
 
+use super::filters;
 use super::words::micro;
 use crate::table::Table;
 use askama::Template;
+use std::borrow::Cow;
 
 #[derive(Template)]
 #[template(path = "table.html")]
@@ -15,7 +17,7 @@ struct Html<'t> {
 }
 
 struct Column<'t> {
-    heading: &'t str,
+    heading: Cow<'t, str>,
     left: bool,
 }
 
@@ -39,9 +41,14 @@ pub(super) fn table(caption: &str, of: &Table) -> String {
     if of.rows().iter().all(|cells| is_title(&shown, cells)) {
         return String::new();
     }
-    let columns = shown.iter().map(|at| Column { heading: of.heading(*at), left: of.is_left(*at) });
+    let columns = shown.iter().map(|at| Column { heading: heading(of.heading(*at)), left: of.is_left(*at) });
     let rows = of.rows().iter().map(|cells| row(of, &shown, cells));
     Html { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
+}
+
+/// With the letter of a unit that terminals may not have.
+fn heading(words: &str) -> Cow<'_, str> {
+    words.strip_suffix(" us").map_or(words.into(), |words| format!("{words} µs").into())
 }
 
 fn row(of: &Table, shown: &[usize], cells: &[String]) -> Row {

@@ -11,6 +11,8 @@ const GAP: f64 = 0.012;
 const GAPS: f64 = 0.15;
 /// Runs whose seconds have marks of their own.
 const FEW_RUNS: usize = 12;
+/// Numbers of runs that a small drawing has room for.
+const FEW_NUMBERS: usize = 6;
 
 /// Runs side by side.
 pub(super) struct Timeline {
@@ -23,6 +25,11 @@ pub(super) struct Timeline {
 impl Timeline {
     /// Of the stretches that there are: run, begin and length in seconds.
     pub(super) fn of(stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
+        Self::as_wide_as(0.0, stretches)
+    }
+
+    /// The same, where so many seconds have room at least: beside others that take longer.
+    pub(super) fn as_wide_as(room_s: f64, stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
         for (run, start, seconds) in stretches.filter(|(_, start, s)| start.is_finite() && s.is_finite()) {
             let length = lengths.entry(run).or_default();
@@ -32,7 +39,7 @@ impl Timeline {
         let between = lengths.len().saturating_sub(1).max(1) as f64;
         let gap = SIDE * GAP.min(GAPS / between);
         let gaps = gap * lengths.len().saturating_sub(1) as f64;
-        let per_second = (SIDE - gaps) / seconds.max(f64::MIN_POSITIVE);
+        let per_second = (SIDE - gaps) / seconds.max(room_s).max(f64::MIN_POSITIVE);
         let mut at = 0.0;
         let mut runs = BTreeMap::new();
         for (run, length) in lengths {
@@ -51,6 +58,21 @@ impl Timeline {
     pub(super) fn span(&self, run: u32) -> Option<[f64; 2]> {
         let (from, length) = self.runs.get(&run)?;
         Some([*from, from + length * self.per_second])
+    }
+
+    /// Seconds of all runs together.
+    pub(super) fn seconds(&self) -> f64 {
+        self.runs.values().map(|(_, length)| length).sum()
+    }
+
+    /// Marks where there is room for few: where runs begin, by their numbers; of one run its seconds.
+    pub(super) fn few_ticks(&self) -> Vec<Tick> {
+        if self.runs.len() < 2 {
+            return self.ticks();
+        }
+        let every = self.runs.len().div_ceil(FEW_NUMBERS);
+        let begins = self.runs.iter().step_by(every);
+        begins.map(|(run, (from, _))| Tick { at: *from, label: run.saturating_add(1).to_string() }).collect()
     }
 
     /// Marks: seconds of each run, or of many runs where each tenth of them begins.
@@ -84,7 +106,9 @@ fn step(longest: f64, runs: usize) -> f64 {
     let each = (12 / runs.max(1)).max(1) as f64;
     let rough = (longest / each).max(1e-3);
     let power = 10_f64.powf(rough.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough).unwrap_or(rough)
+    // Runs last a bit longer than they were asked to.
+    let has_room = |s: &f64| *s >= 0.95 * rough;
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(has_room).unwrap_or(rough)
 }
 
 #[test]
@@ -96,6 +120,20 @@ fn runs_stand_side_by_side_and_each_second_is_as_wide_as_any() {
     );
     assert!((of.at(1, 5.0) - 753.0).abs() < 1e-9 && of.at(7, 0.0).is_nan());
     assert!(of.ticks().iter().any(|t| t.label == "2 s"), "{:?}", of.ticks());
+    let five = Timeline::of((0..5).map(|run| (run, 0.0, 2.003)));
+    assert!(five.ticks().iter().any(|t| t.label == "1 s"), "a bit more than 2 s: {:?}", five.ticks());
+}
+
+#[test]
+fn beside_a_longer_one_a_second_is_as_wide_as_there() {
+    let [long, short] = [10.0, 5.0].map(|s| Timeline::as_wide_as(10.0, [(0, 0.0, s)].into_iter()));
+    assert!((long.at(0, 4.0) - short.at(0, 4.0)).abs() < 1e-9);
+    let many = Timeline::of((0..12).map(|run| (run, 0.0, 1.0)));
+    let marks: Vec<String> = many.few_ticks().into_iter().map(|tick| tick.label).collect();
+    assert_eq!(marks, ["1", "3", "5", "7", "9", "11"]);
+    assert!(
+        (short.span(0).unwrap_or_default()[1] - 500.0).abs() < 1e-9 && (short.seconds() - 5.0).abs() < 1e-9
+    );
 }
 
 #[test]

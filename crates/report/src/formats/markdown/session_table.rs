@@ -3,7 +3,7 @@
 //! For: documents and comments. Not for: which sessions are in it.
 
 use crate::format::Style;
-use crate::formats::text::session_table::{foot, legend, table};
+use crate::formats::text::session_table::{foot, legend, remarks, table};
 use crate::table::escaped;
 use model::session_table::SessionTable;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ pub(super) fn write(sessions: &SessionTable, _: Style, to: &mut dyn Write) -> io
         let table = table(sessions);
         out += &format!("{}\n{}\n", table.markdown(), escaped(&legend(&table)));
     }
-    for words in foot(sessions) {
+    for words in remarks(sessions).into_iter().chain(foot(sessions)) {
         out += &format!("\n{}\n", escaped(&words));
     }
     to.write_all(out.as_bytes())

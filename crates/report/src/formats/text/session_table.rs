@@ -2,11 +2,13 @@
 //!
 //! For: people. Not for: which sessions are in it.
 
+use super::report::ending;
 use crate::format::Style;
 use crate::page::{Page, STAR, STAR_MEANS, starred, supported};
 use crate::table::Table;
 use model::entry::Figure;
-use model::session_table::{Row, RowsOf, SessionTable};
+use model::report::{Report, Verdict};
+use model::session_table::{Column, Row, RowsOf, SessionTable};
 use model::units::show_count;
 use model::visible::visible;
 use std::io::{self, Write};
@@ -18,7 +20,7 @@ pub(super) fn write(sessions: &SessionTable, style: Style, to: &mut dyn Write) -
         out.table_of(&table);
         out.prose("", "  ", &legend(&table));
     }
-    for words in foot(sessions) {
+    for words in remarks(sessions).into_iter().chain(foot(sessions)) {
         out.prose("", "  ", &words);
     }
     out.write(to)
@@ -45,7 +47,7 @@ pub(in crate::formats) fn table(sessions: &SessionTable) -> Table {
 fn cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
     let device = row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
     // What the user calls it says more than its id.
-    let session = if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") };
+    let session = called(row);
     let first = match rows_of {
         RowsOf::Sessions => [session, device],
         RowsOf::Devices => [device, session],
@@ -73,6 +75,27 @@ pub(in crate::formats) fn legend(table: &Table) -> String {
     let marks = marks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words);
     let all: Vec<&str> = std::iter::once("MB/s = 10^6 bytes/s; - = not measured").chain(marks).collect();
     all.join("; ") + "."
+}
+
+/// What a session that was judged for the table is called in it.
+pub(in crate::formats) fn called(row: &Row) -> String {
+    if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") }
+}
+
+/// Of sessions that were judged for the table: what one measured where the column does not say it, the answer to what it was asked, how
+/// it ended, and why it is not VALID.
+pub(in crate::formats) fn remarks(sessions: &SessionTable) -> Vec<String> {
+    let is_main = sessions.columns.iter().any(|column| column.name == Column::MAIN);
+    let of = |(row, report): (&Row, &Report)| {
+        let name = is_main.then(|| format!(": {}.", report.headline.name));
+        let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
+        let ended = ending(report).map(|words| format!(": {words}"));
+        let qualified = report.verdict != Verdict::Valid;
+        let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
+        let told = [name, answer, ended, why].into_iter().flatten();
+        told.map(|words| visible(&format!("{}{words}", called(row))).replace('\n', "\\n")).collect::<Vec<_>>()
+    };
+    sessions.rows.iter().zip(&sessions.reports).flat_map(of).collect()
 }
 
 /// What is not in the table.
@@ -111,8 +134,7 @@ pub(in crate::formats) fn foot(sessions: &SessionTable) -> Vec<String> {
 
 #[cfg(test)]
 fn example() -> SessionTable {
-    use model::report::Verdict;
-    use model::session_table::{Column, OtherWork};
+    use model::session_table::OtherWork;
     let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
     let figure = |value: Option<f64>, verdict| {
         let interval = value.map(|v| [0.97 * v, 1.03 * v]);
@@ -135,8 +157,8 @@ fn example() -> SessionTable {
             row("1", &[], None, vec![figure(Some(86.0), Verdict::Suspect), figure(None, Verdict::Invalid)]),
         ],
         other_work: vec![OtherWork { title: "bench six".into(), sessions: 3 }],
-        older: 0,
         beyond_limit: 2,
+        ..SessionTable::default()
     }
 }
 
@@ -167,5 +189,19 @@ Not looked at: 2 older sessions; --limit 0 takes all.
         table(&by_device).lines(80)
     );
     assert!(table(&example()).markdown().contains("| SEQ1M Q8T1 read MB/s |"));
+    Ok(())
+}
+
+#[test]
+fn a_session_that_was_judged_says_why_it_is_not_valid_and_one_that_is_says_nothing()
+-> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/invalid.json");
+    let invalid: Report = serde_json::from_str(golden)?;
+    let valid: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
+    let table = SessionTable { reports: vec![valid, invalid.clone()], ..example() };
+    let told = remarks(&table);
+    assert_eq!(told.last(), Some(&format!("1, INVALID: {}", invalid.verdict_reason)), "{told:?}");
+    assert!(told.iter().all(|words| !words.starts_with("new, VALID")), "{told:?}");
+    assert!(remarks(&example()).is_empty(), "of the index nothing more is known");
     Ok(())
 }

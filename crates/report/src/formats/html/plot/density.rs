@@ -40,6 +40,12 @@ pub(crate) fn tail(of: &LatencyBuckets) -> Vec<(f64, f64)> {
     out
 }
 
+/// The same of a run, from what one operation in 10^(k/10) took longer than: no number where that is withheld.
+pub(crate) fn tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = (f64, f64)> {
+    let share = |at: usize| 10_f64.powf(-(at as f64 + 1.0) / 10.0);
+    tail_ns.iter().enumerate().map(move |(at, ns)| (ns.map_or(f64::NAN, |ns| ns as f64), share(at)))
+}
+
 #[cfg(test)]
 fn buckets() -> LatencyBuckets {
     LatencyBuckets { from_ns: vec![100.0, 1000.0, 100_000.0], ops: vec![900, 90, 10] }
@@ -59,4 +65,13 @@ fn the_tail_ends_where_fewer_than_ten_operations_lie_beyond() {
     assert_eq!(shares, [1.0, 0.1, 0.01]);
     assert!(drawn[0].0 < drawn[1].0 && (drawn[1].0 - 104.71).abs() < 0.01);
     assert_eq!(tail(&LatencyBuckets::default()), []);
+}
+
+#[test]
+fn the_tail_of_a_run_goes_down_a_decade_in_ten_steps() {
+    let ns: Vec<Option<u64>> = (1..=20).map(|k| (k != 5).then_some(100 * k)).collect();
+    let drawn: Vec<(f64, f64)> = tail_of_run(&ns).collect();
+    assert!((drawn[9].1 - 0.1).abs() < 1e-12 && (drawn[19].1 - 0.01).abs() < 1e-12, "{drawn:?}");
+    assert!((drawn[9].0 - 1000.0).abs() < 1e-9 && drawn[4].0.is_nan(), "a gap where it is withheld");
+    assert_eq!(tail_of_run(&[]).count(), 0);
 }

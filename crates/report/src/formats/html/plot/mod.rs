@@ -12,6 +12,7 @@ pub(crate) mod dots;
 pub(crate) mod flow;
 pub(crate) mod heat;
 pub(crate) mod line;
+pub(crate) mod strip;
 pub(crate) mod whiskers;
 
 use askama::Template;

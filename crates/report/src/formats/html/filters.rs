@@ -1,0 +1,75 @@
+//! Filters of templates: text that a line does not break inside of a flag.
+//!
+//! For: sentences and commands with `--time` in them. Not for: other text, which templates escape by themselves.
+
+#![allow(
+    unreachable_pub,
+    clippy::inline_always,
+    clippy::unused_self,
+    reason = "what the macro makes of a filter"
+)]
+
+use askama::filters::{Escaper, Html, Safe};
+use askama::{Result, Values};
+use std::fmt::{Display, Write};
+
+/// The text, escaped, with every flag in it kept whole: `--time` may begin a new line, and never ends one behind its dashes.
+#[askama::filter_fn]
+pub(super) fn flags(text: impl Display, _: &dyn Values) -> Result<Safe<String>> {
+    let text = text.to_string();
+    let mut out = String::with_capacity(text.len() + 32);
+    let mut rest = text.as_str();
+    while let Some((from, to)) = next_flag(rest) {
+        Html.write_escaped_str(&mut out, &rest[..from])?;
+        // A flag is letters, digits and dashes.
+        write!(out, "<span class=\"flag\">{}</span>", &rest[from..to])?;
+        rest = &rest[to..];
+    }
+    Html.write_escaped_str(&mut out, rest)?;
+    Ok(Safe(out))
+}
+
+/// Where the next flag begins and ends: dashes and a letter behind anything but a word.
+fn next_flag(text: &str) -> Option<(usize, usize)> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    text.match_indices('-').find_map(|(from, _)| {
+        if text[..from].ends_with(is_word) {
+            return None;
+        }
+        let dashes = text[from..].bytes().take_while(|b| *b == b'-').count();
+        let name = &text[from + dashes..];
+        let is_flag = dashes <= 2 && name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let is_of_flag = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-';
+        let to = from + dashes + name.bytes().take_while(is_of_flag).count();
+        is_flag.then_some((from, to))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::filters;
+    use super::next_flag;
+    use askama::Template;
+
+    #[derive(Template)]
+    #[template(source = "{{ text|flags }}", ext = "html")]
+    struct Line {
+        text: &'static str,
+    }
+
+    fn line(text: &'static str) -> String {
+        Line { text }.render().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_flag_is_kept_whole_and_all_else_is_escaped() {
+        let whole = |flag: &str| format!("<span class=\"flag\">{flag}</span>");
+        assert_eq!(line("longer (--time 20s)."), format!("longer ({} 20s).", whole("--time")));
+        assert_eq!(line("-o x, --fail-if=a<b"), format!("{} x, {}=a&#60;b", whole("-o"), whole("--fail-if")));
+        for text in ["A - B", "20261122-144019-20797", "read-ahead", "--- x", "-5", "--", "a--b"] {
+            assert_eq!(line(text), text);
+        }
+        assert!(!line("--x<script>").contains("<script") && !line("<b>").contains("<b>"));
+        assert_eq!(next_flag("µ--time"), None, "behind a word");
+    }
+}
