@@ -8,6 +8,7 @@
 pub mod annotations;
 pub mod answer;
 pub mod api;
+pub mod captured;
 pub mod check_id;
 pub mod check_page;
 pub mod comparison;
