@@ -6,7 +6,8 @@ use fathom_io::output::Rules;
 use fathom_io::request::JobSource;
 use fathom_io::spared::Spared;
 use fathom_io::{
-    compare, devices, doctor, explain, foreign, history, op_log, plan, run, session, show, signals, verify,
+    capture, compare, devices, doctor, explain, foreign, history, op_log, plan, run, session, show, signals,
+    verify,
 };
 use model::machine::Machine;
 use model::plan::Plan;
@@ -64,6 +65,7 @@ fn fathom() -> ExitCode {
         }
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
+        Command::Capture(args) => args.request().and_then(|request| capture::capture(&request)),
         Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
         Command::Doctor(args) => doctor::doctor(&args.request()),
         Command::Devices(args) => devices::devices(args.format()),

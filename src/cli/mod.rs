@@ -2,6 +2,7 @@
 
 mod api;
 mod bench;
+mod capture;
 mod common;
 mod compare;
 mod completions;
@@ -74,6 +75,7 @@ pub enum Command {
     Export(export::Args),
     Import(import::Args),
     Delete(delete::Args),
+    Capture(capture::Args),
     Verify(verify::Args),
     Doctor(doctor::Args),
     Devices(devices::Args),

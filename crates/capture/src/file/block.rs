@@ -211,7 +211,8 @@ fn compressed(plain: &[u8]) -> Vec<u8> {
 fn plain(block: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut bytes = Bytes { rest: block };
     let length = bytes.number().and_then(|length| usize::try_from(length).ok());
-    let length = length.filter(|length| *length <= MOST_BYTES).ok_or("its length is none that a block has")?;
+    let length =
+        length.filter(|length| *length <= MOST_BYTES).ok_or("its length is none that a block has")?;
     let plain = lz4_flex::block::decompress(bytes.rest, length).map_err(|_| "it cannot be decompressed")?;
     if plain.len() == length { Ok(plain) } else { Err("it is shorter than it says") }
 }

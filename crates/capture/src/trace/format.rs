@@ -69,7 +69,9 @@ impl Format {
     /// That there is none.
     pub fn field(&self, name: &str) -> Result<Field, Foreign> {
         let found = self.fields.iter().find(|(known, _)| known == name);
-        found.map(|(_, field)| *field).ok_or_else(|| Foreign(format!("the kernel's event has no field {name}")))
+        found
+            .map(|(_, field)| *field)
+            .ok_or_else(|| Foreign(format!("the kernel's event has no field {name}")))
     }
 
     /// The field of this name, where there is one.

@@ -43,7 +43,12 @@ impl Layout {
         let format = Format::parse(text)?;
         let data = format.field("data")?;
         let bytes = data.offset.saturating_add(data.size);
-        Ok(Self { time: format.field("timestamp")?, commit: format.field("commit")?, data: data.offset, bytes })
+        Ok(Self {
+            time: format.field("timestamp")?,
+            commit: format.field("commit")?,
+            data: data.offset,
+            bytes,
+        })
     }
 }
 
@@ -190,12 +195,8 @@ pub(crate) mod tests {
         let page = page(1000, 0, &data, 0);
         let found: Vec<(u64, &[u8])> = Records::of(&page, &layout).collect();
         let extended = 1005 + (1 << 27) + 1 + 2;
-        let expected: [(u64, &[u8]); 4] = [
-            (1005, b"abcd"),
-            (extended, b"efghijkl"),
-            (extended + 7, b"odd"),
-            ((2 << 27) + 9, b"last"),
-        ];
+        let expected: [(u64, &[u8]); 4] =
+            [(1005, b"abcd"), (extended, b"efghijkl"), (extended + 7, b"odd"), ((2 << 27) + 9, b"last")];
         assert_eq!(found, expected);
         Ok(())
     }
@@ -203,7 +204,8 @@ pub(crate) mod tests {
     #[test]
     fn lost_records_are_counted_as_the_page_says() -> Result<(), Foreign> {
         let layout = Layout::parse(HEADER)?;
-        let missed = |flags, behind| Records::of(&page(7, flags, &record(1, b"abcd"), behind), &layout).missed;
+        let missed =
+            |flags, behind| Records::of(&page(7, flags, &record(1, b"abcd"), behind), &layout).missed;
         assert_eq!(missed(0, 137), 0);
         assert_eq!(missed(MISSED | STORED, 137), 137);
         assert_eq!(missed(MISSED, 137), 1);

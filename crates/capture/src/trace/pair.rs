@@ -282,7 +282,8 @@ impl Pairing {
 
     /// Whether a time lies between the two readings of the counters. What completes while one is made is noted.
     fn is_between(&mut self, at_ns: u64) -> bool {
-        let edge = |(before, after): (u64, u64)| (before.saturating_sub(COUNTING_NS)..=after).contains(&at_ns);
+        let edge =
+            |(before, after): (u64, u64)| (before.saturating_sub(COUNTING_NS)..=after).contains(&at_ns);
         let at_edge = self.read_at.into_iter().flatten().any(edge);
         self.counts.completed.at_edges += u64::from(at_edge);
         let began = self.read_at[0].is_none_or(|(before, _)| at_ns >= before);
