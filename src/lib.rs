@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod capture;
+pub mod captured;
 pub mod cli;
 pub mod collector;
 pub mod compare;

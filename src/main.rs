@@ -1,13 +1,13 @@
 //! The program `fathom`: the flow from command line to exit code, and nothing else.
 
-use fathom_io::cli::{Cli, Command, SweepSaid, sweep_again};
+use fathom_io::cli::{Cli, Command, ShowSaid, SweepSaid, sweep_again};
 use fathom_io::failure::Failure;
 use fathom_io::output::Rules;
 use fathom_io::request::JobSource;
 use fathom_io::spared::Spared;
 use fathom_io::{
-    capture, compare, devices, doctor, explain, foreign, history, op_log, plan, run, session, show, signals,
-    verify,
+    capture, captured, compare, devices, doctor, explain, foreign, history, op_log, plan, run, session, show,
+    signals, verify,
 };
 use model::machine::Machine;
 use model::plan::Plan;
@@ -55,7 +55,10 @@ fn fathom() -> ExitCode {
             None => Ok(ExitCode::SUCCESS),
         }),
         Command::Fio(args) => return foreign::answer(args.request()),
-        Command::Show(args) => args.showing().and_then(|(file, showing)| again(&file, &showing)),
+        Command::Show(args) => args.said().and_then(|said| match said {
+            ShowSaid::Session(file, showing) => again(&file, &showing),
+            ShowSaid::Capture(request) => captured::show(&request),
+        }),
         Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
         Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::say(&args.session, &args.change()),

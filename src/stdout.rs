@@ -87,6 +87,14 @@ pub fn json(json: impl AsRef<[u8]>) -> Result<(), Failure> {
 /// # Errors
 /// As [`text`].
 pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
+    piece(bytes).map(|_| ())
+}
+
+/// Prints a piece of something long, as it is; whether anybody still reads.
+///
+/// # Errors
+/// As [`text`].
+pub(crate) fn piece(bytes: &[u8]) -> Result<bool, Failure> {
     let written = match () {
         () if sys::standard::was_closed(NUMBER) => Err(closed()),
         // What a shell sends there by a slip destroys what is stored.
@@ -94,11 +102,10 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
         () => write(rustix::stdio::stdout(), bytes),
     };
     match written {
+        Ok(()) => Ok(true),
         // `fathom ... | head` closes the pipe early; there is nobody left to tell.
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Refused(format!("standard output cannot be written: {e}{}", cause(&e))))
-        }
-        _ => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(Failure::Refused(format!("standard output cannot be written: {e}{}", cause(&e)))),
     }
 }
 

@@ -3,6 +3,7 @@
 //! For: what a line of the table of formats is made of, and what kinds of report there are. Not for: writing one; that stands in
 //! the file of each format.
 
+use model::captured::Captured;
 use model::check_page::Pages;
 use model::comparison::{Comparison, Comparisons};
 use model::devices::Devices;
@@ -93,6 +94,8 @@ pub struct Format {
     pub devices: Option<Writer<Devices>>,
     /// What came of a verification.
     pub verified: Option<Writer<Verified>>,
+    /// What was captured of a device.
+    pub captured: Option<Writer<Captured>>,
 }
 
 /// How a format writes one kind of report.
@@ -142,6 +145,7 @@ kinds! {
     Diagnosis: diagnosis, "a diagnosis";
     Devices: devices, "block devices";
     Verified: verified, "what came of a verification";
+    Captured: captured, "a capture";
 }
 
 impl Format {

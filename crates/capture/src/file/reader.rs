@@ -66,6 +66,11 @@ impl<R: Read> Reader<R> {
         Ok(Self { from, at, inside, rows, is_over: false, origin, names, ending: None, damage: None })
     }
 
+    /// The rows of the block that was read last, with the names that they refer to.
+    pub fn last(&self) -> (&[Row], &Names) {
+        (&self.rows, &self.names)
+    }
+
     /// The rows of the next block; `None` at the end, whichever that is.
     pub fn block(&mut self) -> Option<&[Row]> {
         if self.is_over {

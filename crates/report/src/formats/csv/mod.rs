@@ -33,4 +33,5 @@ pub(super) static FORMAT: Format = Format {
     diagnosis: None,
     devices: None,
     verified: None,
+    captured: None,
 };

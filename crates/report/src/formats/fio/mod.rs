@@ -69,5 +69,6 @@ const fn format(
         diagnosis: None,
         devices: None,
         verified: None,
+        captured: None,
     }
 }

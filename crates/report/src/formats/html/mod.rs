@@ -49,4 +49,5 @@ pub(super) static FORMAT: Format = Format {
     diagnosis: Some(Writer { about: "a page with everything that was looked at", write: others::diagnosis }),
     devices: Some(Writer { about: "a page with a table", write: others::of_devices }),
     verified: Some(Writer { about: "a page with the verdict and the damage", write: others::verification }),
+    captured: None,
 };

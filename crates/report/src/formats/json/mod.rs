@@ -25,6 +25,7 @@ pub(super) static FORMAT: Format = Format {
     diagnosis: Some(Writer { about: "everything, for programs", write }),
     devices: Some(Writer { about: "everything, for programs", write }),
     verified: Some(Writer { about: "for programs", write: verified::write }),
+    captured: Some(Writer { about: "everything, for programs", write }),
 };
 
 fn write<K: Serialize + ?Sized>(report: &K, _: Style, mut to: &mut dyn Write) -> io::Result<()> {

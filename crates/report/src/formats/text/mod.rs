@@ -3,6 +3,7 @@
 //! For: every kind of report, a file each. Not for: programs; that is `json`.
 
 mod api;
+mod captured;
 mod comparison;
 mod course;
 pub(super) mod devices;
@@ -50,4 +51,5 @@ pub(super) static FORMAT: Format = Format {
     diagnosis: Some(Writer { about: "to read", write: diagnosis::write }),
     devices: Some(Writer { about: "to read", write: devices::write }),
     verified: Some(Writer { about: "for people", write: verified::write }),
+    captured: Some(Writer { about: "the profile of the load, to read", write: captured::write }),
 };
