@@ -110,7 +110,8 @@ fn events(tracer: &mut Tracer, subject: &Subject, request: &Request) -> Result<V
     let mut formats = Vec::new();
     for (event, step) in of.iter().filter(|(_, step)| *step != Step::Inserted || request.queue) {
         let filter = match step {
-            Step::Asked => format!("{device} && rwbs ~ \"*F*\""),
+            // A flush before it, or FUA: by how it begins, since the kernel looks for other patterns behind the end of the text too.
+            Step::Asked => format!("{device} && (rwbs ~ \"F*\" || rwbs ~ \"WF*\")"),
             _ => device.clone(),
         };
         formats.push((*step, tracer.record(event, &filter).map_err(|e| refused(&e.into()))?));

@@ -6,7 +6,7 @@
 //! among the writes too (`Documentation/admin-guide/iostats.rst`), and a partition has its own writes and no flushes.
 
 use model::Known;
-use model::captured::{Completeness, Counter, Ending, Origin};
+use model::captured::{Completeness, Counter, Ending, Origin, Unit};
 use model::evidence::BlockStat;
 use model::units::show_count;
 
@@ -41,7 +41,8 @@ fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
         |stat: &Option<Known<String>>| stat.clone().unwrap_or_else(|| Err("they were not read".into()));
     let (before, after) = (text(&origin.stat)?, text(&ending.stat)?);
     let queue = origin.device.as_ref().and_then(|device| device.queue.get("iostats"));
-    if queue.is_some_and(|text| text.trim() == "0") {
+    // Bios are counted all the same.
+    if origin.unit == Unit::Requests && queue.is_some_and(|text| text.trim() == "0") {
         return Err("it does not count (iostats is 0)".into());
     }
     let counted = BlockStat::parse(&after)?.since(&BlockStat::parse(&before)?);

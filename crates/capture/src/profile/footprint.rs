@@ -15,11 +15,45 @@ const ZONES: usize = 1024;
 /// Most blocks of one request: what is larger is a slip of a hostile file.
 const MOST_BLOCKS: u64 = 1 << 22;
 
+/// Blocks of one request from which they are added as a range, without waiting for others.
+const RANGE: u64 = 16;
+/// Blocks that wait to be added together.
+const WAITING: usize = 1 << 15;
+
+/// A set that is added to in the order of its members, many at once: one by one each would be somewhere else in memory.
+#[derive(Debug, Default)]
+struct Blocks {
+    set: RoaringTreemap,
+    waiting: Vec<u64>,
+}
+
+impl Blocks {
+    fn add(&mut self, first: u64, last: u64) {
+        if last - first >= RANGE {
+            self.set.insert_range(first..=last);
+            return;
+        }
+        self.waiting.extend(first..=last);
+        if self.waiting.len() >= WAITING {
+            self.settle();
+        }
+    }
+
+    fn settle(&mut self) {
+        self.waiting.sort_unstable();
+        self.waiting.dedup();
+        // In order, so nothing is refused.
+        if let Ok(new) = RoaringTreemap::from_sorted_iter(self.waiting.drain(..)) {
+            self.set |= new;
+        }
+    }
+}
+
 /// Blocks that were touched.
 #[derive(Debug)]
 pub(super) struct Touched {
-    reads: RoaringTreemap,
-    writes: RoaringTreemap,
+    reads: Blocks,
+    writes: Blocks,
     touches: u64,
     first: u64,
     last: u64,
@@ -30,8 +64,8 @@ pub(super) struct Touched {
 impl Touched {
     pub(super) fn new(device_bytes: Option<u64>) -> Self {
         Self {
-            reads: RoaringTreemap::new(),
-            writes: RoaringTreemap::new(),
+            reads: Blocks::default(),
+            writes: Blocks::default(),
             touches: 0,
             first: u64::MAX,
             last: 0,
@@ -51,11 +85,7 @@ impl Touched {
         }
         let first = row.sector / BLOCK_SECTORS;
         let last = (row.end().saturating_sub(1) / BLOCK_SECTORS).min(first.saturating_add(MOST_BLOCKS));
-        if first == last {
-            set.insert(first);
-        } else {
-            set.insert_range(first..=last);
-        }
+        set.add(first, last);
         self.touches += last - first + 1;
         self.first = self.first.min(first);
         self.last = self.last.max(last);
@@ -68,7 +98,10 @@ impl Touched {
 
     pub(super) fn finish(mut self) -> Footprint {
         let bytes = |blocks: u64| blocks.saturating_mul(BLOCK_SECTORS * crate::SECTOR);
-        let distinct = self.reads.union_len(&self.writes);
+        self.reads.settle();
+        self.writes.settle();
+        let (reads, writes) = (self.reads.set, self.writes.set);
+        let distinct = reads.union_len(&writes);
         let span = if self.touches == 0 { 0 } else { self.last - self.first + 1 };
         self.zones.sort_unstable_by(|a, b| b.cmp(a));
         let all: u64 = self.zones.iter().sum();
@@ -80,8 +113,8 @@ impl Touched {
         Footprint {
             block_bytes: bytes(1),
             bytes: bytes(distinct),
-            read_bytes: bytes(self.reads.len()),
-            write_bytes: bytes(self.writes.len()),
+            read_bytes: bytes(reads.len()),
+            write_bytes: bytes(writes.len()),
             span_bytes: bytes(span),
             reuse: share(self.touches, distinct),
             half_in: half.filter(|_| all > 0).map(|zones| (zones + 1) as f64 / ZONES as f64),

@@ -66,7 +66,7 @@ impl Following {
         let mut run = End { requests: 1, bytes: row.bytes(), continued: false };
         self.requests += 1;
         self.bytes += row.bytes();
-        if let Some(at) = self.sectors.iter().position(|end| *end == row.sector) {
+        if let Some(at) = self.end_at(row.sector) {
             let before = &mut self.ends[at];
             self.sequential += 1;
             self.sequential_bytes += row.bytes();
@@ -83,6 +83,13 @@ impl Following {
         self.at = (self.at + 1) % BACK;
         self.alive_sum += self.alive;
         self.alive_most = self.alive_most.max(self.alive);
+    }
+
+    /// Which of the last requests ended there.
+    fn end_at(&self, sector: u64) -> Option<usize> {
+        // Mostly none did: all are compared first, several at once.
+        let any = self.sectors.iter().fold(false, |any, end| any | (*end == sector));
+        if any { self.sectors.iter().position(|end| *end == sector) } else { None }
     }
 
     /// Forgets an end; where nothing began there a run is over.

@@ -162,7 +162,11 @@ impl Pairing {
     }
 
     fn ask(&mut self, event: &Event, names: &mut Names) {
-        let rwbs = names.flags_at(event.flags).map(|flags| flags.rwbs.clone()).unwrap_or_default();
+        let Some(said) = names.flags_at(event.flags) else { return };
+        if !said.has_preflush() && !said.has_fua() {
+            return;
+        }
+        let rwbs = said.rwbs.clone();
         let flags = names.flags(&Flags { kind: Kind::Asked, rwbs, error: 0 });
         let number = self.slots.push(Row { flags, ..self.row(event) });
         if event.sectors == 0 {

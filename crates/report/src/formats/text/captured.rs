@@ -109,7 +109,7 @@ fn restricted(by: &Restriction) -> String {
 }
 
 fn operations(all: &[Operation]) -> Table {
-    let headings = ["", "requests", "share", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "max"];
+    let headings = ["", "requests", "share", "IOPS", "MB/s", "size", "p50", "p99", "p99.9", "max"];
     let mut table = Table::new(&headings, &[5, 2, 8, 9]).aligned(9, false);
     for of in all {
         let latency =
@@ -160,7 +160,7 @@ fn sequence(of: &Sequence) -> String {
     let mut said =
         format!("{} sequential ({} of the bytes)", show_share(of.share), show_share(of.byte_share));
     if of.runs > 0 {
-        let [mean, median, most] = of.run_requests.map(show_rate);
+        let [mean, median, most] = of.run_requests.map(number);
         said += &format!(
             "; {} runs of {mean} requests in the mean, median {median}, longest {most} ({})",
             show_count(of.runs as f64),
@@ -171,6 +171,11 @@ fn sequence(of: &Sequence) -> String {
         said += &format!("; streams at once {:.1}, at most {}", of.streams[0], of.streams[1]);
     }
     said
+}
+
+/// A mean with decimals, a whole number without.
+fn number(figure: f64) -> String {
+    if figure.fract() == 0.0 { show_count(figure) } else { show_rate(figure) }
 }
 
 fn footprint(of: &Footprint) -> String {
