@@ -1,6 +1,6 @@
 //! The program `fathom`: the flow from command line to exit code, and nothing else.
 
-use fathom_io::cli::{Cli, Command, ShowSaid, SweepSaid, sweep_again};
+use fathom_io::cli::{Cli, Command, ExportSaid, ShowSaid, SweepSaid, sweep_again};
 use fathom_io::failure::Failure;
 use fathom_io::output::Rules;
 use fathom_io::request::JobSource;
@@ -63,9 +63,11 @@ fn fathom() -> ExitCode {
         Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),
-        Command::Export(args) => {
-            args.request().map_or_else(history::schema, |request| history::export(&request))
-        }
+        Command::Export(args) => args.said().and_then(|said| match said {
+            ExportSaid::Schema => history::schema(),
+            ExportSaid::Sessions(request) => history::export(&request),
+            ExportSaid::Capture(request) => captured::export(&request),
+        }),
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
         Command::Capture(args) => args.request().and_then(|request| capture::capture(&request)),

@@ -3,6 +3,7 @@
 //! For: the flow, and what is told at its end. Not for: the tracer (crate `machine`), what its bytes mean (crate `capture`), nor for
 //! showing a capture ([`crate::captured`]).
 
+mod import;
 mod record;
 mod subject;
 
@@ -139,6 +140,15 @@ fn tell(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
 
 /// Converts a trace of another tool.
 fn import(from: &Path, request: &Request) -> Result<ExitCode, Failure> {
-    let _ = (from, request);
-    Err(Failure::Usage("not yet".into()))
+    check_place(request)?;
+    let (origin, ending) = import::convert(from, request)?;
+    let out = name::shown(&request.output);
+    stdout::text(&format!(
+        "{out}: {} rows of {} ({}), {} long\n`fathom show {out}` prints the profile of the load.\n",
+        show_count(ending.rows as f64),
+        name::shown(from),
+        origin.imported.unwrap_or_default(),
+        show_ns(ending.duration_ns as f64),
+    ))?;
+    Ok(ExitCode::SUCCESS)
 }

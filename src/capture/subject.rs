@@ -85,8 +85,8 @@ impl Subject {
             None => self.layer.name.clone(),
         };
         words += match self.unit {
-            Unit::Bios => ": its bios, since it has no requests",
-            _ => ": its requests",
+            Unit::Bios => ": bios, since it has no requests",
+            _ => ": requests",
         };
         if !self.beside.is_empty() {
             words +=

@@ -32,6 +32,7 @@ mod verify;
 
 use crate::{stderr, stdout};
 use clap::{Parser, Subcommand};
+pub use export::Said as ExportSaid;
 pub use show::Said as ShowSaid;
 use std::ffi::OsString;
 use std::path::Path;

@@ -6,7 +6,7 @@ use crate::row::Flags;
 use std::collections::HashMap;
 
 /// Most tasks and most flags that are told apart: what comes beyond is the last of them. Bounds what a hostile file can take.
-const MOST: usize = 1 << 20;
+const MOST: usize = 1 << 18;
 
 /// A task that issued requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -219,8 +219,8 @@ pub struct Profile {
     pub footprint: Footprint,
     /// When requests were issued.
     pub arrivals: Vec<Arrivals>,
-    /// Requests in flight.
-    pub depth: Depth,
+    /// Requests in flight; `None` where no completion is known.
+    pub depth: Option<Depth>,
     /// Flushes.
     pub flushes: Flushes,
     /// Tasks, those with most requests first; no more than [`TASKS`].
@@ -334,6 +334,8 @@ pub struct Latency {
 pub struct Footprint {
     /// Bytes of a block: what is touched in part counts whole.
     pub block_bytes: u64,
+    /// Whether there are more than could be kept apart: then the distinct bytes are the least that they can be.
+    pub is_least: bool,
     /// Distinct bytes of reads and writes together.
     pub bytes: u64,
     /// Of reads.
@@ -437,8 +439,8 @@ pub struct Task {
     pub writes: u64,
     /// Bytes of writes.
     pub write_bytes: u64,
-    /// Share of its requests that were issued while another one of it was in flight.
-    pub overlapping: f64,
+    /// Share of its requests that were issued while another one of it was in flight; `None` where fewer than two completions are known.
+    pub overlapping: Option<f64>,
     /// From the completion of one request to the issue of its next; only of tasks of which fewer than one request in twenty overlaps.
     pub think_ns: Option<Latency>,
 }

@@ -15,6 +15,8 @@ use std::collections::HashMap;
 pub const BLOCK_ROWS: usize = 1 << 14;
 /// Most bytes that a block takes when it is not compressed: more than that many rows ever need.
 const MOST_BYTES: usize = 4 << 20;
+/// Most bytes of a name; what is longer is cut.
+const MOST_NAME: usize = 256;
 /// Bits of what a block is like.
 const IN_ORDER: u64 = 1;
 const HAS_QUEUE: u64 = 2;
@@ -155,12 +157,17 @@ fn list(numbers: impl Iterator<Item = u32>) -> List {
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
+    let mut end = text.len().min(MOST_NAME);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let text = &text[..end];
     put(out, text.len() as u64);
     out.extend(text.as_bytes());
 }
 
 fn text(bytes: &mut Bytes<'_>) -> Option<String> {
-    let length = usize::try_from(bytes.number()?).ok()?;
+    let length = usize::try_from(bytes.number()?).ok().filter(|length| *length <= MOST_NAME)?;
     String::from_utf8(bytes.take(length)?.to_vec()).ok()
 }
 

@@ -12,8 +12,12 @@ use roaring::RoaringTreemap;
 const BLOCK_SECTORS: u64 = 8;
 /// Zones that a device is taken apart into.
 const ZONES: usize = 1024;
-/// Most blocks of one request: what is larger is a slip of a hostile file.
-const MOST_BLOCKS: u64 = 1 << 22;
+/// Most blocks of one request: no request has more than 4 GiB.
+const MOST_BLOCKS: u64 = 1 << 20;
+/// Most bytes of a set. Beyond it nothing is added, and the figures are the least that they can be.
+const MOST_BYTES: usize = 64 << 20;
+/// Ranges after which its bytes are looked at.
+const RANGES: u32 = 256;
 
 /// Blocks of one request from which they are added as a range, without waiting for others.
 const RANGE: u64 = 16;
@@ -25,12 +29,21 @@ const WAITING: usize = 1 << 15;
 struct Blocks {
     set: RoaringTreemap,
     waiting: Vec<u64>,
+    ranges: u32,
+    is_full: bool,
 }
 
 impl Blocks {
     fn add(&mut self, first: u64, last: u64) {
+        if self.is_full {
+            return;
+        }
         if last - first >= RANGE {
             self.set.insert_range(first..=last);
+            self.ranges = self.ranges.wrapping_add(1);
+            if self.ranges.is_multiple_of(RANGES) {
+                self.settle();
+            }
             return;
         }
         self.waiting.extend(first..=last);
@@ -46,6 +59,7 @@ impl Blocks {
         if let Ok(new) = RoaringTreemap::from_sorted_iter(self.waiting.drain(..)) {
             self.set |= new;
         }
+        self.is_full = self.set.serialized_size() > MOST_BYTES;
     }
 }
 
@@ -100,6 +114,7 @@ impl Touched {
         let bytes = |blocks: u64| blocks.saturating_mul(BLOCK_SECTORS * crate::SECTOR);
         self.reads.settle();
         self.writes.settle();
+        let is_least = self.reads.is_full || self.writes.is_full;
         let (reads, writes) = (self.reads.set, self.writes.set);
         let distinct = reads.union_len(&writes);
         let span = if self.touches == 0 { 0 } else { self.last - self.first + 1 };
@@ -112,6 +127,7 @@ impl Touched {
         });
         Footprint {
             block_bytes: bytes(1),
+            is_least,
             bytes: bytes(distinct),
             read_bytes: bytes(reads.len()),
             write_bytes: bytes(writes.len()),

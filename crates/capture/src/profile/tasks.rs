@@ -95,8 +95,9 @@ fn add(sums: &mut (u64, u64), bytes: u64) {
 impl Doing {
     fn told(&self, number: u32, requests: u64, names: &Names) -> Task {
         let task = names.task_at(number).cloned().unwrap_or_default();
-        let overlapping = share(self.overlapping, self.timed.saturating_sub(1));
-        let thinking = self.thinking.as_deref().filter(|_| overlapping < OVERLAPPING && !task.is_worker());
+        let overlapping = (self.timed > 1).then(|| share(self.overlapping, self.timed - 1));
+        let one_by_one = overlapping.is_some_and(|share| share < OVERLAPPING);
+        let thinking = self.thinking.as_deref().filter(|_| one_by_one && !task.is_worker());
         Task {
             name: task.name,
             tid: task.tid,

@@ -52,7 +52,11 @@ pub(super) fn write(of: &Captured, style: Style, to: &mut dyn Write) -> io::Resu
         }
     }
     part(&mut out, "footprint", &footprint(&profile.footprint));
-    part(&mut out, "depth", &depth(&profile.depth));
+    part(
+        &mut out,
+        "depth",
+        &profile.depth.as_ref().map_or_else(|| "not known: no completion is in the file".into(), depth),
+    );
     if let Some(said) = queued(&profile.operations) {
         part(&mut out, "queue", &said);
     }
@@ -180,7 +184,8 @@ fn number(figure: f64) -> String {
 
 fn footprint(of: &Footprint) -> String {
     let mut said = format!(
-        "{} distinct in blocks of {} ({} read, {} written) within {}; each block touched {} times",
+        "{}{} distinct in blocks of {} ({} read, {} written) within {}; each block touched {} times",
+        if of.is_least { "at least " } else { "" },
         show_bytes(of.bytes),
         short_bytes(of.block_bytes),
         show_bytes(of.read_bytes),
@@ -301,7 +306,7 @@ fn tasks(all: &[Task]) -> Table {
             mb(task.read_bytes),
             show_count(task.writes as f64),
             mb(task.write_bytes),
-            show_share(task.overlapping),
+            task.overlapping.map_or_else(|| "-".into(), show_share),
             task.think_ns.as_ref().map_or_else(|| "-".into(), |think| percentile(think, "50")),
         ]);
     }

@@ -2,6 +2,8 @@
 //!
 //! For: `fathom show` of a file that `fathom capture` wrote. Not for: the figures (crate `capture`) nor their layout (crate `report`).
 
+mod export;
+
 use crate::failure::{Failure, cause};
 use crate::input;
 use crate::output::{self, Replace, Rules};
@@ -11,6 +13,7 @@ use capture::file::{MAGIC, Reader, Unreadable};
 use capture::profile::{Profiler, Selection};
 use capture::row::Kind;
 use capture::verdict::completeness;
+pub use export::{Export, IOLOG, export};
 use model::captured::{Captured, FORMAT, Restriction};
 use model::name;
 use report::{EventLine, Format, Style};
