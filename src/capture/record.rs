@@ -86,7 +86,7 @@ fn begin<'r>(
     subject: &Subject,
     request: &'r Request,
 ) -> Result<(Recording<'r>, Origin), Failure> {
-    let formats = events(&mut tracer, subject, request)?;
+    let formats = events(&mut tracer, subject)?;
     let decoder = Decoder::new(&tracer.header_page()?, &formats)
         .map_err(|why| Failure::Refused(format!("the kernel's trace is not understood: {why}")))?;
     tracer.begin()?;
@@ -104,11 +104,12 @@ fn begin<'r>(
 }
 
 /// Has the events recorded, and gives their formats.
-fn events(tracer: &mut Tracer, subject: &Subject, request: &Request) -> Result<Vec<(Step, String)>, Failure> {
+fn events(tracer: &mut Tracer, subject: &Subject) -> Result<Vec<(Step, String)>, Failure> {
     let of: &[(&str, Step)] = if subject.unit == Unit::Bios { &OF_BIOS } else { &OF_REQUESTS };
     let device = format!("dev == {}", subject.number);
     let mut formats = Vec::new();
-    for (event, step) in of.iter().filter(|(_, step)| *step != Step::Inserted || request.queue) {
+    // Insertions always: a request that waited is issued by whoever comes along, and only that event has its own task.
+    for (event, step) in of {
         let filter = match step {
             // A flush before it, or FUA: by how it begins, since the kernel looks for other patterns behind the end of the text too.
             Step::Asked => format!("{device} && (rwbs ~ \"F*\" || rwbs ~ \"WF*\")"),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Record every request that a block device gets, with its latency and task, in one small file.
 ///
 /// The requests are those of one layer of the block stack: of a device, that device; of a file or directory, the device that its file
-/// system is on. At the end they are held against the device's own counters: complete, or incomplete by how many. `fathom show FILE`
+/// system is on. At the end they are compared with the device's own counters: complete, or incomplete by how many. `fathom show FILE`
 /// prints the profile of the load. Needs root, since only root may use the kernel's tracer.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -23,7 +23,7 @@ pub struct Args {
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]
     pid: Option<u32>,
-    /// Also record when requests were inserted into the I/O scheduler, so that waiting there is apart from the device, and by whom
+    /// Also keep how long each request waited in the I/O scheduler, apart from its time at the device
     #[arg(long, help_heading = WHAT)]
     queue: bool,
     /// Convert a trace of another tool instead: fio's iolog (version 2 or 3), blktrace, the text of blkparse, or a CSV file of MSR
@@ -36,7 +36,7 @@ pub struct Args {
     /// How long [default: until Ctrl-C]
     #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = parse_duration_ns)]
     time: Option<u64>,
-    /// The capture file
+    /// The capture file; best not on the device that is captured
     #[arg(short, long, help_heading = OUTPUT, value_name = "FILE")]
     output: PathBuf,
     /// Replace a file that is there and is no text, such as a capture

@@ -63,7 +63,8 @@ fn fio(words: &[&str], on: &Path) -> [u64; 3] {
     let text = tool(&words).unwrap();
     let json: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
     let job = &json["jobs"][0];
-    ["read", "write", "sync"].map(|kind| job[kind]["total_ios"].as_u64().unwrap())
+    let syncs = &job["sync"]["lat_ns"]["N"];
+    [&job["read"]["total_ios"], &job["write"]["total_ios"], syncs].map(|n| n.as_u64().unwrap_or(0))
 }
 
 fn requests(capture: &Value, op: &str) -> u64 {
@@ -94,6 +95,35 @@ fn device(stage: &Stage) -> Option<Device> {
     Device::new(stage, 64, Image::Direct)
 }
 
+/// A device of compressed memory of the story's own.
+struct Memory(String);
+
+impl Memory {
+    /// `None`, and said, where the kernel adds none.
+    fn new() -> Option<Self> {
+        if !is_root() {
+            return None;
+        }
+        let Ok(number) = std::fs::read_to_string(format!("{ZRAM}/hot_add")) else {
+            skip("no zram can be added");
+            return None;
+        };
+        let memory = Self(number.trim().to_owned());
+        std::fs::write(format!("/sys/block/zram{}/disksize", memory.0), "64M").unwrap();
+        Some(memory)
+    }
+
+    fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/dev/zram{}", self.0))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let _ = std::fs::write(format!("{ZRAM}/hot_remove"), &self.0);
+    }
+}
+
 #[test]
 fn a_capture_has_what_the_device_counted_and_what_fio_did() {
     let stage = Stage::beside_others();
@@ -119,11 +149,8 @@ fn a_capture_has_what_the_device_counted_and_what_fio_did() {
     }
     let by_fio = shown(&stage, "--task fio");
     assert_eq!([requests(&by_fio, "read"), requests(&by_fio, "write")], [reads, writes]);
-    assert_eq!(
-        by_fio["profile"]["flushes"]["asked"].as_u64().unwrap(),
-        syncs + 1,
-        "and one when it closes the device"
-    );
+    assert_eq!(by_fio["profile"]["flushes"]["asked"], syncs);
+    assert!(syncs > 0 && reads > 0 && writes > 0);
     let size = &by_fio["profile"]["operations"][0]["sizes"];
     assert_eq!((&size["min"], &size["max"]), (&4096.into(), &4096.into()));
     assert!(by_fio["profile"]["footprint"]["bytes"].as_u64().unwrap() <= 8 << 20);
@@ -163,21 +190,30 @@ fn what_the_kernel_wrote_over_is_counted_to_the_event() {
     let stage = Stage::beside_others();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
-    let running = start(&stage, "--buffer 8k", &device.path);
-    let [reads, ..] = fio(&["--rw=randread", "--bs=4k", "--size=32m"], &device.path);
+    let (events, counted) = overrun(&stage, &device.path);
+    // Two of each request, and a third of those that waited.
+    assert!((2 * counted..=3 * counted).contains(&events), "{events} events of {counted} reads");
+    let Some(memory) = Memory::new() else { return };
+    let (events, counted) = overrun(&stage, &memory.path());
+    assert_eq!(events, 2 * counted, "of a bio there are two");
+}
+
+/// Reads faster than the smallest buffers take; gives the events, those that were lost among them, and the reads.
+fn overrun(stage: &Stage, device: &Path) -> (u64, u64) {
+    let running = start(stage, "--force --buffer 8k", device);
+    let [reads, ..] = fio(&["--rw=randread", "--bs=4k", "--size=32m"], device);
     let out = stop(running);
     assert_eq!(out.code, Some(1), "{out:?}");
     assert!(out.stdout.starts_with("INCOMPLETE: ") && out.stdout.contains("--buffer"), "{out:?}");
-    let capture = shown(&stage, "");
+    let capture = shown(stage, "");
     let (counted, captured) = counter(&capture, "reads");
     assert!(counted >= reads && captured < counted, "{counted} {captured}");
-    let ending = |name: &str| capture["ending"][name].as_u64().unwrap();
-    assert!(ending("lost_events") > 0);
-    let writes = counter(&capture, "writes").0 + counter(&capture, "flushes").0;
-    assert_eq!(writes, 0, "a load of reads alone has two events for each request");
-    assert_eq!(ending("events") + ending("lost_events"), 2 * counted);
     let sentence = capture["completeness"]["sentence"].as_str().unwrap();
     assert!(sentence.contains("reads, by the device's own counters"), "{sentence}");
+    assert_eq!(counter(&capture, "writes").0 + counter(&capture, "flushes").0, 0, "it only reads");
+    let ending = |name: &str| capture["ending"][name].as_u64().unwrap();
+    assert!(ending("lost_events") > 0);
+    (ending("events") + ending("lost_events"), counted)
 }
 
 #[test]
@@ -234,19 +270,11 @@ fn a_partition_is_captured_by_its_own_sectors() {
 #[test]
 fn compressed_memory_is_captured_by_its_bios() {
     let stage = Stage::beside_others();
-    if !is_root() {
-        return;
-    }
-    let Ok(number) = std::fs::read_to_string(format!("{ZRAM}/hot_add")) else {
-        return skip("no zram can be added");
-    };
-    let (number, _removed) = (number.trim(), Removed(file(&stage)));
-    std::fs::write(format!("/sys/block/zram{number}/disksize"), "64M").unwrap();
-    let path = PathBuf::from(format!("/dev/zram{number}"));
-    let running = start(&stage, "", &path);
-    let [reads, writes, _] = fio(&["--rw=randrw", "--bs=4k", "--size=8m"], &path);
+    let Some(memory) = Memory::new() else { return };
+    let _removed = Removed(file(&stage));
+    let running = start(&stage, "", &memory.path());
+    let [reads, writes, _] = fio(&["--rw=randrw", "--bs=4k", "--size=8m"], &memory.path());
     let out = stop(running);
-    std::fs::write(format!("{ZRAM}/hot_remove"), number).unwrap();
     assert_eq!(out.code, Some(0), "{out:?}");
     let capture = shown(&stage, "");
     assert_eq!(capture["origin"]["unit"], "bios");
@@ -317,8 +345,6 @@ fn a_log_of_fio_goes_in_and_out_and_fio_replays_it() {
     let original = shown(&stage, "");
     let log = stage.path("load.iolog");
     let out = stage.fathom(&format!("export -o {}", log.display()), &file(&stage));
-    assert_eq!(out.code, Some(1).filter(|_| false).or(out.code), "{out:?}");
-    let out = stage.fathom(&format!("export --format iolog -o {}", log.display()), &file(&stage));
     assert_eq!(out.code, Some(0), "{out:?}");
     let log_words = format!("--read_iolog={}", log.display());
     let target = stage.file("replayed", 64);
