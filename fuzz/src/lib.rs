@@ -5,6 +5,7 @@
 
 use capture::file::{MAGIC, Reader, Writer};
 use capture::foreign::Language;
+use capture::names::Names;
 use capture::profile::Profiler;
 use capture::trace::event::{Decoder, Step};
 use capture::trace::merge::Merge;
@@ -13,7 +14,7 @@ use capture::verdict::completeness;
 use dialect::fio::{self, CommandLine};
 use dialect::job;
 use machine::mountinfo;
-use model::captured::{Captured, FORMAT, Origin, Restriction, Unit};
+use model::captured::{Captured, Ending, FORMAT, Origin, Restriction, Unit};
 use model::evidence::{BlockStat, cgroup_v1, cgroup_v2, meminfo_bytes};
 use model::record::frame;
 use model::spec::{JobSpec, keys};
@@ -148,11 +149,14 @@ pub fn verification(text: &str) {
 /// The input is a file, and also what stands behind the header of one; a page; and a trace.
 pub fn capture(bytes: &[u8]) {
     look_at_capture(bytes);
-    let mut file = Writer::new(Vec::new(), &Origin::default())
-        .and_then(|w| w.finish(&capture::names::Names::default(), &Default::default()))
-        .unwrap_or_default();
-    let header = file.len() - file.iter().rev().position(|b| *b == b'E').map_or(0, |at| at + 1);
-    file.truncate(header.max(MAGIC.len()));
+    let whole = Writer::new(Vec::new(), &Origin::default());
+    let mut file = whole.and_then(|w| w.finish(&Names::default(), &Ending::default())).unwrap_or_default();
+    // Up to the end of the header, whose length stands behind its letter.
+    let length = file
+        .get(MAGIC.len() + 1..MAGIC.len() + 5)
+        .and_then(|b| b.try_into().ok())
+        .map_or(0, u32::from_le_bytes);
+    file.truncate(MAGIC.len() + 9 + length as usize);
     // Frames with checksums that no fuzzer would guess.
     for block in bytes.chunks(512) {
         file.push(b'B');

@@ -30,7 +30,7 @@ const BEGINS: &[u8] = b"fathom capture ";
 /// What the user said.
 #[derive(Debug)]
 pub struct Request {
-    /// The file.
+    /// Where the capture is.
     pub file: PathBuf,
     /// Which of its requests.
     pub restriction: Restriction,

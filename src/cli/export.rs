@@ -45,9 +45,9 @@ fn forms() -> PossibleValuesParser {
 pub enum Said {
     /// The JSON schema of a report.
     Schema,
-    /// Sessions.
+    /// As they are, or as reports.
     Sessions(Export),
-    /// A capture.
+    /// As fio's log.
     Capture(captured::Export),
 }
 

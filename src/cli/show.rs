@@ -42,9 +42,9 @@ pub struct Args {
 
 /// What is to be shown.
 pub enum Said {
-    /// A session.
+    /// To be judged again.
     Session(PathBuf, Box<Showing>),
-    /// A capture.
+    /// Its profile, or its requests.
     Capture(captured::Request),
 }
 

@@ -17,7 +17,7 @@ pub struct Task {
     pub pid: Option<u32>,
     /// Whether it is a kernel thread.
     pub kernel: bool,
-    /// Its name.
+    /// As the kernel has it (comm), or what a foreign trace says in its place.
     pub name: String,
 }
 

@@ -29,7 +29,7 @@ impl Row {
         self.sector.saturating_add(u64::from(self.sectors))
     }
 
-    /// Its bytes.
+    /// How much it moves or discards.
     pub fn bytes(&self) -> u64 {
         u64::from(self.sectors) * crate::SECTOR
     }

@@ -50,11 +50,11 @@ impl Tracer {
         let tracefs = sys::tracefs::directory().map_err(MachineError::Refused)?;
         let name = name_of(std::process::id());
         let path = format!("{INSTANCES}/{name}");
-        mkdirat(&tracefs, &path, Mode::from_raw_mode(0o700)).map_err(|e| cannot("made", &path, e.into()))?;
+        mkdirat(&tracefs, &path, Mode::from_raw_mode(0o700)).map_err(|e| cannot("made", &path, &e.into()))?;
         let dir = openat(&tracefs, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let dir = dir.map_err(|e| {
             let _ = unlinkat(&tracefs, &path, AtFlags::REMOVEDIR);
-            cannot("opened", &path, e.into())
+            cannot("opened", &path, &e.into())
         })?;
         // From here on it is removed with this value.
         let mut tracer = Self { tracefs, name, dir, pipes: Vec::new(), events: Vec::new() };
@@ -64,7 +64,7 @@ impl Tracer {
         for cpu in tracer.cpus()? {
             let path = format!("per_cpu/{cpu}/trace_pipe_raw");
             let pipe = tracer.open(&path, OFlags::RDONLY | OFlags::NONBLOCK);
-            tracer.pipes.push(pipe.map_err(|e| cannot("opened", &path, e))?);
+            tracer.pipes.push(pipe.map_err(|e| cannot("opened", &path, &e))?);
         }
         Ok(tracer)
     }
@@ -79,7 +79,7 @@ impl Tracer {
         // The kernel gives it in one piece: a second read gets nothing.
         let mut text = vec![0; MOST_HEADER];
         let got = file.map_err(io::Error::from).and_then(|file| File::from(file).read(&mut text));
-        text.truncate(got.map_err(|e| cannot("read", path, e))?);
+        text.truncate(got.map_err(|e| cannot("read", path, &e))?);
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
@@ -91,7 +91,7 @@ impl Tracer {
         let dir = format!("events/block/{event}");
         let path = format!("{dir}/format");
         let file = self.open(&path, OFlags::RDONLY).and_then(io::read_to_string);
-        let format = file.map_err(|e| cannot("read", &path, e))?;
+        let format = file.map_err(|e| cannot("read", &path, &e))?;
         self.set(&format!("{dir}/filter"), filter)?;
         self.events.push(dir);
         Ok(format)
@@ -126,7 +126,7 @@ impl Tracer {
                     Ok(got) => each(&page[..got]),
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                    Err(e) => return Err(cannot("read", "trace_pipe_raw", e)),
+                    Err(e) => return Err(cannot("read", "trace_pipe_raw", &e)),
                 }
             }
         }
@@ -142,7 +142,7 @@ impl Tracer {
         for cpu in self.cpus()? {
             let path = format!("per_cpu/{cpu}/stats");
             let text = self.open(&path, OFlags::RDONLY).and_then(io::read_to_string);
-            let text = text.map_err(|e| cannot("read", &path, e))?;
+            let text = text.map_err(|e| cannot("read", &path, &e))?;
             lost.overrun += figure(&text, "overrun:");
             lost.dropped += figure(&text, "dropped events:");
         }
@@ -151,12 +151,12 @@ impl Tracer {
 
     /// `cpu0`, `cpu1`, ...
     fn cpus(&self) -> Result<Vec<String>, MachineError> {
-        list(&self.dir, "per_cpu").map_err(|e| cannot("read", "per_cpu", e))
+        list(&self.dir, "per_cpu").map_err(|e| cannot("read", "per_cpu", &e))
     }
 
     fn set(&self, path: &str, text: &str) -> Result<(), MachineError> {
         let file = self.open(path, OFlags::WRONLY | OFlags::TRUNC);
-        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|e| cannot("written", path, e))
+        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|e| cannot("written", path, &e))
     }
 
     fn open(&self, path: &str, flags: OFlags) -> io::Result<File> {
@@ -226,8 +226,8 @@ fn figure(text: &str, name: &str) -> u64 {
     value.unwrap_or(0)
 }
 
-fn cannot(what: &str, path: &str, error: io::Error) -> MachineError {
-    let advice = match Errno::from_io_error(&error) {
+fn cannot(what: &str, path: &str, error: &io::Error) -> MachineError {
+    let advice = match Errno::from_io_error(error) {
         Some(Errno::PERM | Errno::ACCESS) => format!("; {}", sys::user::own_advice()),
         Some(Errno::NOENT) => "; this kernel does not trace block I/O".into(),
         Some(Errno::NOMEM) => "; type a smaller --buffer".into(),

@@ -14,9 +14,9 @@ pub const FORMAT: u32 = 1;
 /// A capture file as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Captured {
-    /// [`FORMAT`].
+    /// Of this JSON: [`FORMAT`].
     pub format: u32,
-    /// The file.
+    /// Path as it was typed.
     pub file: String,
     /// What was captured, and where.
     pub origin: Origin,
@@ -28,7 +28,7 @@ pub struct Captured {
     pub completeness: Completeness,
     /// Which of its requests the profile is about; `None` for all.
     pub restricted: Option<Restriction>,
-    /// The profile.
+    /// What its requests were like.
     pub profile: Profile,
 }
 
@@ -57,7 +57,7 @@ pub struct Origin {
     pub buffer_bytes: u64,
     /// Name of the host.
     pub host: String,
-    /// Its kernel.
+    /// Name, release and version, as `uname -srv` prints them.
     pub kernel: String,
     /// CPUs that fathom may run on there.
     pub cpus: u32,
@@ -74,7 +74,7 @@ pub struct Partition {
     pub name: String,
     /// First sector of 512 bytes. The rows count from here.
     pub first_sector: u64,
-    /// Sectors.
+    /// Length, in units of 512 bytes.
     pub sectors: u64,
 }
 
@@ -123,13 +123,13 @@ pub struct Ending {
 /// Requests that completed between two readings of the counters, by the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completed {
-    /// Reads.
+    /// Those that the kernel counts as reads.
     pub reads: u64,
     /// Writes that carried data.
     pub writes: u64,
     /// Flushes without data, which the kernel counts as writes too (iostats documentation).
     pub empty_flushes: u64,
-    /// Discards.
+    /// Those that the kernel counts as discards.
     pub discards: u64,
     /// Flushes that the device got.
     pub flushes: u64,
@@ -174,11 +174,11 @@ pub struct Restriction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// Reads.
+    /// Moves data from the device.
     Read,
-    /// Writes.
+    /// Moves data to the device.
     Write,
-    /// Discards.
+    /// Tells the device that data are not needed any more (trim).
     Discard,
     /// Writes zeroes without their bytes.
     Zeroes,
@@ -209,7 +209,7 @@ impl Op {
 /// The profile of a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Profile {
-    /// Requests.
+    /// How many there are, flushes that the device got among them.
     pub requests: u64,
     /// Time that they are taken from, in ns.
     pub duration_ns: u64,
@@ -221,7 +221,7 @@ pub struct Profile {
     pub arrivals: Vec<Arrivals>,
     /// Requests in flight; `None` where no completion is known.
     pub depth: Option<Depth>,
-    /// Flushes.
+    /// Those that the device got, and who asked for them.
     pub flushes: Flushes,
     /// Tasks, those with most requests first; no more than [`TASKS`].
     pub tasks: Vec<Task>,
@@ -249,7 +249,7 @@ pub struct Operation {
     pub requests: u64,
     /// Share of all requests.
     pub share: f64,
-    /// Bytes.
+    /// Sum of their sizes; of discards what they discard.
     pub bytes: u64,
     /// Per second.
     pub iops: f64,
@@ -276,7 +276,7 @@ pub struct Operation {
 /// Sizes of requests, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sizes {
-    /// Mean.
+    /// Arithmetic mean.
     pub mean: f64,
     /// Smallest.
     pub min: u64,
@@ -291,7 +291,7 @@ pub struct Sizes {
 /// A size and its share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Share {
-    /// Bytes.
+    /// A multiple of 512.
     pub bytes: u64,
     /// Share of the requests.
     pub share: f64,
@@ -302,7 +302,7 @@ pub struct Share {
 pub struct Sequence {
     /// Share of the requests that are sequential.
     pub share: f64,
-    /// Share of the bytes.
+    /// Share that sequential requests have of all bytes.
     pub byte_share: f64,
     /// Runs of two requests or more.
     pub runs: u64,
@@ -321,7 +321,7 @@ pub struct Latency {
     pub count: u64,
     /// Smallest.
     pub min: u64,
-    /// Mean.
+    /// Arithmetic mean, exact.
     pub mean: f64,
     /// By their names: 50, 99, 99.9. `None` where fewer than ten lie beyond.
     pub percentiles: BTreeMap<String, Option<u64>>,
@@ -338,9 +338,9 @@ pub struct Footprint {
     pub is_least: bool,
     /// Distinct bytes of reads and writes together.
     pub bytes: u64,
-    /// Of reads.
+    /// Distinct bytes that were read.
     pub read_bytes: u64,
-    /// Of writes.
+    /// Distinct bytes that were written.
     pub write_bytes: u64,
     /// From the first to the last byte that was touched.
     pub span_bytes: u64,
@@ -419,7 +419,7 @@ pub struct Owner {
 /// What one task did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Task {
-    /// Its name.
+    /// As the kernel has it: up to 15 letters (comm).
     pub name: String,
     /// Number of the thread.
     pub tid: u32,
@@ -427,17 +427,17 @@ pub struct Task {
     pub pid: Option<u32>,
     /// Whether it is a kernel thread.
     pub kernel: bool,
-    /// Requests.
+    /// How many it issued, whatever they do, but for flushes.
     pub requests: u64,
     /// Share of all requests.
     pub share: f64,
-    /// Reads.
+    /// How many of them read.
     pub reads: u64,
-    /// Bytes of reads.
+    /// Sum of what they read.
     pub read_bytes: u64,
-    /// Writes.
+    /// How many of them write.
     pub writes: u64,
-    /// Bytes of writes.
+    /// Sum of what they write.
     pub write_bytes: u64,
     /// Share of its requests that were issued while another one of it was in flight; `None` where fewer than two completions are known.
     pub overlapping: Option<f64>,

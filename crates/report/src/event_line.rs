@@ -26,7 +26,7 @@ pub struct EventLine<'r> {
     pub error: i32,
     /// First sector of 512 bytes.
     pub sector: u64,
-    /// Sectors.
+    /// Length, in units of 512 bytes.
     pub sectors: u32,
     /// Name of the task.
     pub task: &'r str,

@@ -36,16 +36,24 @@ pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
     let flags = list(rows.iter().map(|row| row.flags));
     put(&mut out, flags.len() as u64);
     flags.0.iter().for_each(|number| put_flags(&mut out, names.flags_at(*number)));
-    rows.iter().for_each(|row| put(&mut out, tasks.place(row.task)));
-    rows.iter().for_each(|row| put(&mut out, flags.place(row.flags)));
+    for row in rows {
+        put(&mut out, tasks.place(row.task));
+    }
+    for row in rows {
+        put(&mut out, flags.place(row.flags));
+    }
     let mut last = 0;
     for row in rows {
         let since = row.issue_ns.wrapping_sub(last);
         put(&mut out, if in_order { since } else { folded(since as i64) });
         last = row.issue_ns;
     }
-    rows.iter().for_each(|row| put(&mut out, above(row.latency_ns)));
-    rows.iter().for_each(|row| put(&mut out, u64::from(row.sectors) >> scale));
+    for row in rows {
+        put(&mut out, above(row.latency_ns));
+    }
+    for row in rows {
+        put(&mut out, u64::from(row.sectors) >> scale);
+    }
     let mut end = 0_u64;
     for row in rows.iter().filter(|row| row.sectors > 0) {
         let distance = (row.sector >> scale).wrapping_sub(end >> scale);
@@ -53,7 +61,9 @@ pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
         end = row.end();
     }
     if has_queue {
-        rows.iter().for_each(|row| put(&mut out, above(row.queued_ns)));
+        for row in rows {
+            put(&mut out, above(row.queued_ns));
+        }
     }
     compressed(&out)
 }

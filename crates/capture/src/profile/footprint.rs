@@ -8,7 +8,7 @@ use crate::row::Row;
 use model::captured::{Footprint, Op};
 use roaring::RoaringTreemap;
 
-/// Sectors of a block.
+/// A block is of 4 KiB: smaller ones would cost memory, and devices seldom have them.
 const BLOCK_SECTORS: u64 = 8;
 /// Zones that a device is taken apart into.
 const ZONES: usize = 1024;

@@ -88,8 +88,8 @@ impl Following {
     /// Which of the last requests ended there.
     fn end_at(&self, sector: u64) -> Option<usize> {
         // Mostly none did: all are compared first, several at once.
-        let any = self.sectors.iter().fold(false, |any, end| any | (*end == sector));
-        if any { self.sectors.iter().position(|end| *end == sector) } else { None }
+        let found: u64 = self.sectors.iter().map(|end| u64::from(*end == sector)).sum();
+        if found > 0 { self.sectors.iter().position(|end| *end == sector) } else { None }
     }
 
     /// Forgets an end; where nothing began there a run is over.

@@ -39,7 +39,7 @@ pub const OF_REQUESTS: [(&str, Step); 5] = [
 pub const OF_BIOS: [(&str, Step); 2] =
     [("block_bio_queue", Step::Issued), ("block_bio_complete", Step::Completed)];
 
-/// An event.
+/// Something that happened to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When, by the clock of the trace, in ns.

@@ -22,11 +22,13 @@ impl Field {
     /// Its value as a number without a sign, of the machine's byte order; 0 where the record is too short.
     pub fn number(&self, record: &[u8]) -> u64 {
         let Some(bytes) = self.bytes(record) else { return 0 };
+        if let Ok(eight) = <[u8; 8]>::try_from(bytes) {
+            return u64::from_ne_bytes(eight);
+        }
         match *bytes {
             [a] => u64::from(a),
             [a, b] => u64::from(u16::from_ne_bytes([a, b])),
             [a, b, c, d] => u64::from(u32::from_ne_bytes([a, b, c, d])),
-            [a, b, c, d, e, f, g, h] => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
             _ => 0,
         }
     }
@@ -80,7 +82,7 @@ impl Format {
     }
 }
 
-/// `unsigned int nr_sector;	offset:24;	size:4;	signed:0;`
+/// `unsigned int nr_sector; offset:24; size:4; signed:0;`, with tabs.
 fn field(text: &str) -> Option<(String, Field)> {
     let mut parts = text.split(';').map(str::trim);
     let declared = parts.next()?;

@@ -347,7 +347,9 @@ impl Pairing {
         let slots = &mut self.slots;
         self.in_flight.retain(|_, line| slots.pending(line.newest).is_some());
         for lines in [&mut self.asked, &mut self.ending] {
-            lines.values_mut().for_each(|line| line.retain(|number| slots.pending(*number).is_some()));
+            for line in lines.values_mut() {
+                line.retain(|number| slots.pending(*number).is_some());
+            }
             lines.retain(|_, line| !line.is_empty());
         }
         self.empty.retain(|number| slots.pending(*number).is_some());
