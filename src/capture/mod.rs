@@ -118,13 +118,13 @@ fn tell(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
     let device = origin.device.as_ref().map_or("", |layer| layer.name.as_str());
     let device = origin.partition.as_ref().map_or(device, |part| part.name.as_str());
     let mut text = format!(
-        "{}: {} ({})\n{}: {} rows of {device} in {}; {} ({per_row:.1} bytes each)\n",
+        "{}: {}\n{}: {} rows of {device} in {} (ended by {}); {}, {per_row:.1} bytes each\n",
         complete.word.to_uppercase(),
         complete.sentence,
-        if ending.why == "time" { "to its end".into() } else { format!("ended by {}", ending.why) },
         name::shown(path),
         show_count(ending.rows as f64),
         show_ns(ending.duration_ns as f64),
+        ending.why,
         show_bytes(bytes),
     );
     if let Some(pid) = origin.pid {

@@ -60,7 +60,7 @@ pub(super) fn record(tracer: Tracer, subject: &Subject, request: &Request) -> Re
     let (mut recording, origin) = begin(tracer, subject, request)?;
     let until =
         request.time_ns.map_or_else(|| "until Ctrl-C".into(), |ns| format!("for {}", show_ns(ns as f64)));
-    stderr::say(&format!("capturing {} {until}", subject.words()));
+    stderr::say(&format!("capturing {} {until}{}", subject.words(), subject.words_of_others()));
     let start_ns = recording.sure_until_ns;
     let recorded = recording.run(&stop, start_ns);
     let ended = recorded.and_then(|()| recording.end(subject, start_ns, &stop));
@@ -208,7 +208,7 @@ impl Recording<'_> {
         let lost = self.tracer.lost()?;
         let counts = self.pairing.counts;
         Ok(Ending {
-            why: if stop.load(Ordering::Relaxed) { "a signal" } else { "time" }.into(),
+            why: if stop.load(Ordering::Relaxed) { "a signal" } else { "--time" }.into(),
             duration_ns: before.saturating_sub(start_ns),
             events: self.decoder.events,
             lost_events: self.decoder.lost.max(lost.overrun.saturating_add(lost.dropped)),

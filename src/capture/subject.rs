@@ -80,19 +80,22 @@ fn subject(place: &Place, top: &Layer, disk: &Layer) -> Option<Subject> {
 impl Subject {
     /// What is captured, in words.
     pub(super) fn words(&self) -> String {
-        let mut words = match &self.partition {
+        let device = match &self.partition {
             Some(part) => format!("{} (of {})", part.name, self.layer.name),
             None => self.layer.name.clone(),
         };
-        words += match self.unit {
-            Unit::Bios => ": bios, since it has no requests",
-            _ => ": requests",
-        };
-        if !self.beside.is_empty() {
-            words +=
-                &format!("; {} below it not, which would count the same load again", self.beside.join(", "));
+        match self.unit {
+            Unit::Bios => format!("the bios of {device}, which has no requests,"),
+            _ => format!("the requests of {device}"),
         }
-        words
+    }
+
+    /// What is not, since it reports the same load once more; nothing where there is nothing else.
+    pub(super) fn words_of_others(&self) -> String {
+        if self.beside.is_empty() {
+            return String::new();
+        }
+        format!("; the same load at {} is not captured", self.beside.join(", "))
     }
 
     /// Whether a file that may not be there yet lies on this device.

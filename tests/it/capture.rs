@@ -170,7 +170,7 @@ fn what_is_shown_can_be_listed_and_restricted() {
     let of_fio = || csv.lines().filter(|line| line.contains(",read,0,") && line.contains(",65536,"));
     assert_eq!(of_fio().count() as u64, reads, "{csv}");
     let text = stage.fathom("show --events", &file);
-    assert!(text.stdout.lines().all(|line| line.len() <= 100) && text.stdout.starts_with("       issue s"));
+    assert!(text.stdout.lines().all(|line| line.len() <= 100) && text.stdout.starts_with("      issue s"));
     // Half of them, by the time of the one in the middle.
     let middle: f64 = of_fio().nth(reads as usize / 2).unwrap().split(',').next().unwrap().parse().unwrap();
     let half = |words: &str| requests(&shown(&stage, &format!("{words} {:.0}us", middle / 1e3)), "read");
@@ -295,7 +295,7 @@ fn a_directory_is_captured_by_the_device_of_its_file_system() {
     let out = running.end();
     assert_eq!(out.code, Some(0), "{out:?}");
     let capture = shown(&stage, "");
-    assert_eq!(capture["ending"]["why"], "time");
+    assert_eq!(capture["ending"]["why"], "--time");
     assert_eq!(capture["completeness"]["word"], "complete", "{}", capture["completeness"]);
     let by_dd = shown(&stage, "--task dd");
     assert!(by_dd["profile"]["operations"][0]["bytes"].as_u64().unwrap() >= 4 << 20, "{by_dd}");

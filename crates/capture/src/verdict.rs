@@ -70,17 +70,16 @@ fn discards(stat: &str) -> u64 {
 
 fn judge(origin: &Origin, ending: &Ending, counters: Vec<Counter>) -> Completeness {
     let edges = ending.completed.at_edges;
-    let part = |counter: &Counter, many: u64| format!("{} {}", show_count(many as f64), counter.name);
     let differs = |more: u64, less: u64| more.saturating_sub(less) > edges;
     let missing: Vec<String> = counters
         .iter()
         .filter(|c| differs(c.counted, c.captured))
-        .map(|c| part(c, c.counted - c.captured))
+        .map(|c| many(c.counted - c.captured, &c.name))
         .collect();
     let beyond: Vec<String> = counters
         .iter()
         .filter(|c| differs(c.captured, c.counted))
-        .map(|c| part(c, c.captured - c.counted))
+        .map(|c| many(c.captured - c.counted, &c.name))
         .collect();
     let (word, sentence) = if !missing.is_empty() {
         let lost = lost(ending);
@@ -97,23 +96,31 @@ fn judge(origin: &Origin, ending: &Ending, counters: Vec<Counter>) -> Completene
 }
 
 fn agreed(origin: &Origin, ending: &Ending, counters: &[Counter]) -> String {
-    let parts: Vec<String> = counters
-        .iter()
-        .filter(|c| c.counted > 0)
-        .map(|c| format!("{} {}", show_count(c.counted as f64), c.name))
-        .collect();
+    let parts: Vec<String> =
+        counters.iter().filter(|c| c.counted > 0).map(|c| many(c.counted, &c.name)).collect();
     let all = if parts.is_empty() { "nothing completed".to_owned() } else { parts.join(", ") };
     let exact = counters.iter().all(|c| c.counted == c.captured);
     let mut said = format!("{all}, as the device counted");
     if ending.completed.empty_flushes > 0 && origin.partition.is_none() {
-        let empty = show_count(ending.completed.empty_flushes as f64);
-        said += &format!(" ({empty} of the writes are flushes without data)");
+        let empty = ending.completed.empty_flushes;
+        let are = if empty == 1 { "is a flush" } else { "are flushes" };
+        said += &format!(" ({} of the writes {are} without data)", show_count(empty as f64));
     }
     if !exact {
         let edges = show_count(ending.completed.at_edges as f64);
         said += &format!(", but for some of the {edges} that completed while the counters were read");
     }
     said
+}
+
+/// `1 discard`, `12 discards`.
+fn many(count: u64, name: &str) -> String {
+    let name = match (count, name) {
+        (1, "flushes") => "flush",
+        (1, many) => many.strip_suffix('s').unwrap_or(many),
+        (_, many) => many,
+    };
+    format!("{} {name}", show_count(count as f64))
 }
 
 fn lost(ending: &Ending) -> String {
@@ -148,7 +155,7 @@ mod tests {
     fn counters_that_agree_are_complete_and_others_are_told_by_how_many() {
         let whole = completeness(&origin(), Some(&ending(ALL, 0)));
         assert_eq!(whole.word, "complete");
-        assert!(whole.sentence.contains("10 reads, 10 writes, 1 discards, 3 flushes"), "{}", whole.sentence);
+        assert!(whole.sentence.contains("10 reads, 10 writes, 1 discard, 3 flushes"), "{}", whole.sentence);
         assert!(whole.sentence.contains("2 of the writes are flushes"), "{}", whole.sentence);
         let some = completeness(&origin(), Some(&ending(Completed { reads: 7, ..ALL }, 6)));
         assert_eq!(some.word, "incomplete");

@@ -94,7 +94,7 @@ pub enum Unit {
 /// The trailer of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
-    /// Why it ended: `time`, `signal`, or what went wrong.
+    /// What ended it: `--time`, `a signal`, or the end of an imported trace.
     pub why: String,
     /// How long it took, in ns.
     pub duration_ns: u64,

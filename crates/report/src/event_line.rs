@@ -40,8 +40,8 @@ impl EventLine<'_> {
     /// The line above lines of text.
     pub fn heading() -> String {
         format!(
-            "{:>14} {:>12} {:>8} {:<6} {:>15} {:>9}  {}\n",
-            "issue s", "latency us", "queue us", "rwbs", "offset", "bytes", "task"
+            "{:>13} {:>11} {:<6} {:>15} {:>9}  {}\n",
+            "issue s", "latency us", "rwbs", "offset", "bytes", "task"
         )
     }
 
@@ -50,16 +50,16 @@ impl EventLine<'_> {
         "issue_ns,latency_ns,queued_ns,op,asked,rwbs,error,offset_bytes,bytes,task,tid,pid\r\n".into()
     }
 
-    /// In 80 columns where names are short.
+    /// In 80 columns where names are short; what few lines have stands behind the task.
     pub fn text(&self) -> String {
-        let us = |ns: Option<u64>| ns.map_or_else(|| "-".into(), |ns| format!("{:.1}", ns as f64 / 1e3));
-        let queued = self.queued_ns.map_or_else(String::new, |ns| us(Some(ns)));
+        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+        let latency = self.latency_ns.map_or_else(|| "-".into(), us);
+        let queued = self.queued_ns.map_or_else(String::new, |ns| format!(" queued {} us", us(ns)));
         let asked = if self.asked { " asks" } else { "" };
         let error = if self.error == 0 { String::new() } else { format!(" error {}", self.error) };
         format!(
-            "{:>14.9} {:>12} {queued:>8} {:<6} {:>15} {:>9}  {}:{}{asked}{error}\n",
+            "{:>13.6} {latency:>11} {:<6} {:>15} {:>9}  {}:{}{asked}{queued}{error}\n",
             self.issue_ns as f64 / 1e9,
-            us(self.latency_ns),
             self.letters,
             self.sector.saturating_mul(SECTOR),
             u64::from(self.sectors) * SECTOR,
@@ -115,7 +115,7 @@ fn a_request_is_one_line_of_each_kind() {
         pid: None,
     };
     let text = line.text();
-    assert!(text.contains("1.500000000") && text.contains("85.3") && text.ends_with("a,\"b\":7 error -5\n"));
+    assert!(text.contains("1.500000 ") && text.contains("85.3") && text.ends_with("a,\"b\":7 error -5\n"));
     assert_eq!(line.csv(), "1500000000,85300,,write,0,FWFSM,-5,117450752,1024,\"a,\"\"b\"\"\",7,\r\n");
     assert_eq!(EventLine::csv_heading().matches(',').count(), 11);
     let unseen = EventLine { latency_ns: None, asked: true, error: 0, task: "postgres", ..line };

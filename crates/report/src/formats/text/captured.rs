@@ -322,3 +322,123 @@ fn other_tasks(of: &Profile) -> String {
         n => format!("and {} more tasks with {} requests", show_count(n as f64), show_count(requests as f64)),
     }
 }
+
+#[cfg(test)]
+fn latency(ns: u64) -> Latency {
+    let percentiles = [("50", Some(ns)), ("99", Some(ns * 3)), ("99.9", None)];
+    let percentiles = percentiles.map(|(name, ns)| (name.to_owned(), ns)).into();
+    Latency { count: 1000, min: ns / 2, mean: ns as f64, percentiles, max: ns * 9 }
+}
+
+#[cfg(test)]
+fn captured() -> Captured {
+    let share = |bytes, share| model::captured::Share { bytes, share };
+    let read = Operation {
+        op: Op::Read,
+        requests: 138_181,
+        share: 0.97,
+        bytes: 1 << 30,
+        iops: 34_543.2,
+        mb_per_s: 142.1,
+        fua: 0,
+        read_ahead: 0,
+        metadata: 0,
+        synchronous: 0,
+        sizes: Some(Sizes {
+            mean: 4403.0,
+            min: 512,
+            percentiles: [("50".to_owned(), 4096)].into(),
+            max: 1 << 20,
+            frequent: vec![share(4096, 0.9), share(65_536, 0.1)],
+        }),
+        sequence: Some(Sequence {
+            share: 0.1,
+            runs: 3,
+            run_requests: [3.5, 3.0, 9.0],
+            streams: [0.5, 2.0],
+            ..Sequence::default()
+        }),
+        latency_ns: Some(latency(85_300)),
+        queued_ns: Some(latency(900)),
+    };
+    let task = Task {
+        name: "kworker/u8:12-ev".into(),
+        tid: 1_234_567,
+        pid: None,
+        kernel: true,
+        requests: 138_181,
+        share: 0.97,
+        reads: 138_181,
+        read_bytes: 1 << 30,
+        writes: 0,
+        write_bytes: 0,
+        overlapping: None,
+        think_ns: Some(latency(38_000)),
+    };
+    let profile = Profile {
+        requests: 142_000,
+        duration_ns: 4_000_000_000,
+        operations: vec![read],
+        arrivals: vec![Arrivals {
+            of: "all".into(),
+            gap_ns: latency(12_000),
+            idc_10ms: Some(2018.3),
+            idc_100ms: None,
+        }],
+        flushes: Flushes {
+            at_device: 12,
+            asked: 9,
+            asked_ns: Some(latency(1_200_000)),
+            ..Flushes::default()
+        },
+        tasks: vec![task],
+        of_kernel_workers: 138_181,
+        ..Profile::default()
+    };
+    Captured {
+        format: model::captured::FORMAT,
+        file: "x.capture".into(),
+        origin: Origin {
+            asked: "sda.blktrace.0".into(),
+            imported: Some("blktrace".into()),
+            ..Origin::default()
+        },
+        ending: None,
+        damage: Some("cut off at byte 4096: its end is missing".into()),
+        completeness: model::captured::Completeness {
+            word: "unknown".into(),
+            sentence: "imported from blktrace, which there is nothing to hold against".into(),
+            counters: Vec::new(),
+        },
+        restricted: Some(Restriction { task: Some("postgres".into()), ..Restriction::default() }),
+        profile,
+    }
+}
+
+#[test]
+fn a_capture_fits_any_width_and_what_is_not_known_is_not_zero() {
+    for width in [40, 80, 120] {
+        let mut out = Vec::new();
+        let written = write(&captured(), Style { width, ..Style::default() }, &mut out);
+        let text = String::from_utf8(out).unwrap_or_default();
+        assert!(
+            written.is_ok() && text.lines().all(|line| crate::prose::columns(line) <= width),
+            "{width}\n{text}"
+        );
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "CUT the file is cut off at byte 4096",
+            "UNKNOWN imported from blktrace",
+            "only requests of task postgres",
+            "4K 90 %, 64K 10 %",
+            "10 % sequential",
+            "3 runs of 3.50 requests in the mean, median 3, longest 9",
+            "not known: no completion is in the file",
+            "2,018 in 10 ms, - in 100 ms",
+            "12 at the device, asked for 9 times alone",
+            "138,181 requests (97 %) by kernel workers",
+        ] {
+            assert!(flat.contains(words), "{words}\n{text}");
+        }
+    }
+}
