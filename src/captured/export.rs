@@ -8,7 +8,7 @@ use crate::output::{self, Replace, Rules};
 use crate::spared::Spared;
 use crate::{stderr, stdout};
 use capture::foreign::iolog;
-use model::captured::Origin;
+use model::captured::{Origin, Unit};
 use model::name;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -77,8 +77,8 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
 fn write(request: &Export, to: BufWriter<Box<dyn Write>>, place: &Path) -> Result<ExitCode, Failure> {
     let refuse = |e: io::Error| cannot_write(place, &e);
     let mut reader = open(&request.file)?;
-    // Who asked for flushes is seen in the events of a device that has requests; other traces have no flushes but those.
-    let owned = reader.origin.imported.is_none();
+    // Who asked for flushes has rows of its own where the device has requests; elsewhere a flush is its owner's.
+    let owned = reader.origin.imported.is_none() && reader.origin.unit == Unit::Requests;
     let mut log = iolog::Export::new(to, &device(&reader.origin), owned).map_err(refuse)?;
     while reader.block().is_some() {
         let (rows, names) = reader.last();

@@ -7,7 +7,7 @@
 
 use super::{Into, Lines, Trouble};
 use crate::names::{Names, Task};
-use crate::row::{Flags, Kind, Row};
+use crate::row::{Kind, Row};
 use model::captured::Op;
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
@@ -163,9 +163,4 @@ impl<W: Write> Export<W> {
         self.to.flush()?;
         Ok(self.to)
     }
-}
-
-/// Whether any of these flags is of a flush that has an owner.
-pub fn has_owners(names: &Names) -> bool {
-    names.all_flags().iter().any(|flags: &Flags| flags.kind == Kind::Asked)
 }

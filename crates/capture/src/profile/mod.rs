@@ -20,7 +20,7 @@ use arrivals::Arriving;
 use depth::InFlight;
 use flushes::Flushing;
 use footprint::Touched;
-use model::captured::{Op, Origin, Profile, Restriction};
+use model::captured::{Op, Origin, Profile, Restriction, Unit};
 use operations::Operations;
 use restriction::Within;
 use tasks::Tasks;
@@ -31,6 +31,7 @@ pub use restriction::Selection;
 #[derive(Debug)]
 pub struct Profiler {
     within: Within,
+    has_bios: bool,
     requests: u64,
     failed: u64,
     without_completion: u64,
@@ -53,6 +54,7 @@ impl Profiler {
         let bytes = bytes.or_else(|| origin.device.as_ref().map(|device| device.bytes));
         Self {
             within: Within::new(restriction),
+            has_bios: origin.unit == Unit::Bios,
             requests: 0,
             failed: 0,
             without_completion: 0,
@@ -104,6 +106,10 @@ impl Profiler {
         }
         if op == Op::Flush {
             self.flushing.at_device();
+            // A bio is its owner's.
+            if self.has_bios {
+                self.flushing.asked(row, flags);
+            }
         } else {
             self.tasks.add(op, row);
         }

@@ -64,3 +64,15 @@ fn a_restriction_holds_for_all_figures() {
     let nobody = profile(&Restriction { task: Some("nobody".into()), ..Restriction::default() });
     assert_eq!((nobody.requests, nobody.operations.len()), (0, 0));
 }
+
+#[test]
+fn a_flush_of_a_device_without_requests_is_its_owners() {
+    let mut names = Names::default();
+    let flags = names.flags(&Flags::of("FWS"));
+    let task = names.task(&Task { tid: 7, name: "postgres".into(), ..Task::default() });
+    let mut profiler =
+        Profiler::new(&Origin { unit: Unit::Bios, ..Origin::default() }, &Restriction::default());
+    profiler.add(&[Row { flags, task, latency_ns: Some(5), ..Row::default() }], &names);
+    let told = profiler.finish(None, &names).flushes;
+    assert_eq!((told.at_device, told.asked, told.owners[0].name.as_str()), (1, 1, "postgres"));
+}

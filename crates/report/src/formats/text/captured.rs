@@ -67,6 +67,16 @@ pub(super) fn write(of: &Captured, style: Style, to: &mut dyn Write) -> io::Resu
     for said in remarks(profile) {
         part(&mut out, "note", &said);
     }
+    if let Some(n) = of.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0) {
+        let n = show_count(n as f64);
+        part(
+            &mut out,
+            "note",
+            &format!(
+                "{n} requests whose issue was not seen are not in the file, most of them in flight when it began"
+            ),
+        );
+    }
     if !profile.tasks.is_empty() {
         out.line("");
         out.table_of(&tasks(&profile.tasks));
@@ -403,7 +413,7 @@ fn captured() -> Captured {
             imported: Some("blktrace".into()),
             ..Origin::default()
         },
-        ending: None,
+        ending: Some(model::captured::Ending { without_issue: 3, ..Default::default() }),
         damage: Some("cut off at byte 4096: its end is missing".into()),
         completeness: model::captured::Completeness {
             word: "unknown".into(),
@@ -437,6 +447,7 @@ fn a_capture_fits_any_width_and_what_is_not_known_is_not_zero() {
             "2,018 in 10 ms, - in 100 ms",
             "12 at the device, asked for 9 times alone",
             "138,181 requests (97 %) by kernel workers",
+            "3 requests whose issue was not seen",
         ] {
             assert!(flat.contains(words), "{words}\n{text}");
         }
