@@ -341,9 +341,9 @@ fn latency(ns: u64) -> Latency {
 }
 
 #[cfg(test)]
-fn captured() -> Captured {
+fn read() -> Operation {
     let share = |bytes, share| model::captured::Share { bytes, share };
-    let read = Operation {
+    Operation {
         op: Op::Read,
         requests: 138_181,
         share: 0.97,
@@ -370,7 +370,11 @@ fn captured() -> Captured {
         }),
         latency_ns: Some(latency(85_300)),
         queued_ns: Some(latency(900)),
-    };
+    }
+}
+
+#[cfg(test)]
+fn captured() -> Captured {
     let task = Task {
         name: "kworker/u8:12-ev".into(),
         tid: 1_234_567,
@@ -388,7 +392,7 @@ fn captured() -> Captured {
     let profile = Profile {
         requests: 142_000,
         duration_ns: 4_000_000_000,
-        operations: vec![read],
+        operations: vec![read()],
         arrivals: vec![Arrivals {
             of: "all".into(),
             gap_ns: latency(12_000),
