@@ -4,6 +4,8 @@
 //! -> report (concluded, crate `analysis`) -> bytes (shown, crate `report`). No stage reaches back.
 #![forbid(unsafe_code)]
 
+pub mod capture;
+pub mod captured;
 pub mod cli;
 pub mod collector;
 pub mod compare;

@@ -1,13 +1,13 @@
 //! The program `fathom`: the flow from command line to exit code, and nothing else.
 
-use fathom_io::cli::{Cli, Command, SweepSaid, sweep_again};
+use fathom_io::cli::{Cli, Command, ExportSaid, ShowSaid, SweepSaid, sweep_again};
 use fathom_io::failure::Failure;
 use fathom_io::output::Rules;
 use fathom_io::request::JobSource;
 use fathom_io::spared::Spared;
 use fathom_io::{
-    compare, devices, doctor, explain, foreign, history, op_log, plan, run, session, show, signals, verify,
-    watch,
+    capture, captured, compare, devices, doctor, explain, foreign, history, op_log, plan, run, session, show,
+    signals, verify, watch,
 };
 use model::machine::Machine;
 use model::plan::Plan;
@@ -56,16 +56,22 @@ fn fathom() -> ExitCode {
             None => Ok(ExitCode::SUCCESS),
         }),
         Command::Fio(args) => return foreign::answer(args.request()),
-        Command::Show(args) => args.showing().and_then(|(files, showing)| again(&files, &showing)),
+        Command::Show(args) => args.said().and_then(|said| match said {
+            ShowSaid::Sessions(files, showing) => again(&files, &showing),
+            ShowSaid::Capture(request) => captured::show(&request),
+        }),
         Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
         Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),
-        Command::Export(args) => {
-            args.request().map_or_else(history::schema, |request| history::export(&request))
-        }
+        Command::Export(args) => args.said().and_then(|said| match said {
+            ExportSaid::Schema => history::schema(),
+            ExportSaid::Sessions(request) => history::export(&request),
+            ExportSaid::Capture(request) => captured::export(&request),
+        }),
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
+        Command::Capture(args) => args.request().and_then(|request| capture::capture(&request)),
         Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
         Command::Doctor(args) => doctor::doctor(&args.request()),
         Command::Devices(args) => devices::devices(args.format()),

@@ -87,7 +87,7 @@ pub fn json(json: impl AsRef<[u8]>) -> Result<(), Failure> {
 /// # Errors
 /// As [`text`].
 pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
-    read_bytes(bytes).map(|_| ())
+    piece(bytes).map(|_| ())
 }
 
 /// Prints one part of what goes on, in which nothing is coloured; its lines, or `None` where nobody reads any more.
@@ -98,7 +98,7 @@ pub(crate) fn part<K: Kind + ?Sized>(format: &Format, part: &K) -> Result<Option
     let style = Style { width: columns(Some(rustix::stdio::stdout())), ..Style::default() };
     let shown = harmless(&render(format, part, style)?, format.content);
     let lines = shown.split(|byte| *byte == b'\n').count().saturating_sub(1);
-    Ok(read_bytes(&shown)?.then_some(lines))
+    Ok(piece(&shown)?.then_some(lines))
 }
 
 /// Lines of the terminal; `None` where it is none.
@@ -109,8 +109,11 @@ pub(crate) fn rows() -> Option<usize> {
     rows_of(rustix::stdio::stdout())
 }
 
-/// Prints bytes as they are; whether anybody reads them.
-fn read_bytes(bytes: &[u8]) -> Result<bool, Failure> {
+/// Prints a piece of something long, as it is; whether anybody still reads.
+///
+/// # Errors
+/// As [`text`].
+pub(crate) fn piece(bytes: &[u8]) -> Result<bool, Failure> {
     let written = match () {
         () if sys::standard::was_closed(NUMBER) => Err(closed()),
         // What a shell sends there by a slip destroys what is stored.
@@ -118,11 +121,10 @@ fn read_bytes(bytes: &[u8]) -> Result<bool, Failure> {
         () => write(rustix::stdio::stdout(), bytes),
     };
     match written {
+        Ok(()) => Ok(true),
         // `fathom ... | head` closes the pipe early; there is nobody left to tell.
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Refused(format!("standard output cannot be written: {e}{}", cause(&e))))
-        }
-        written => Ok(written.is_ok()),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(Failure::Refused(format!("standard output cannot be written: {e}{}", cause(&e)))),
     }
 }
 

@@ -3,9 +3,18 @@
 //! For: the targets beside this file, and `tests/seeds.rs`, which replays the seeds as a plain test. Not for: meaning, which unit
 //! tests hold.
 
+use capture::file::{MAGIC, Reader, Writer};
+use capture::foreign::Language;
+use capture::names::Names;
+use capture::profile::Profiler;
+use capture::trace::event::{Decoder, Step};
+use capture::trace::merge::Merge;
+use capture::trace::pair::{Pairing, Scope};
+use capture::verdict::completeness;
 use dialect::fio::{self, CommandLine};
 use dialect::job;
 use machine::mountinfo;
+use model::captured::{Captured, Ending, FORMAT, Origin, Restriction, Unit};
 use model::evidence::{BlockStat, cgroup_v1, cgroup_v2, meminfo_bytes};
 use model::record::frame;
 use model::spec::{JobSpec, keys};
@@ -134,4 +143,90 @@ pub fn verification(text: &str) {
     }
     let _ = verification.stamp(verification.writes());
     assert!(State::parse(&state.text()).is_ok());
+}
+
+/// Captures, traces of other tools and pages of the kernel's trace: any bytes are rows or a reason, and any rows have a profile.
+/// The input is a file, and also what stands behind the header of one; a page; and a trace.
+pub fn capture(bytes: &[u8]) {
+    look_at_capture(bytes);
+    let whole = Writer::new(Vec::new(), &Origin::default());
+    let mut file = whole.and_then(|w| w.finish(&Names::default(), &Ending::default())).unwrap_or_default();
+    // Up to the end of the header, whose length stands behind its letter.
+    let length = file
+        .get(MAGIC.len() + 1..MAGIC.len() + 5)
+        .and_then(|b| b.try_into().ok())
+        .map_or(0, u32::from_le_bytes);
+    file.truncate(MAGIC.len() + 9 + length as usize);
+    // Frames with checksums that no fuzzer would guess.
+    for block in bytes.chunks(512) {
+        file.push(b'B');
+        file.extend((block.len() as u32).to_le_bytes());
+        file.extend(crc32fast::hash(block).to_le_bytes());
+        file.extend(block);
+    }
+    look_at_capture(&file);
+    pages(bytes);
+    let Some(language) = Language::of(bytes) else { return };
+    let mut rows = 0_u64;
+    let from: Box<dyn std::io::BufRead> = Box::new(std::io::Cursor::new(bytes.to_vec()));
+    let converted = language.convert(vec![from], &mut |_, _| {
+        rows += 1;
+        Ok(())
+    });
+    match converted {
+        Ok((_, ending)) => assert_eq!(ending.rows, rows),
+        Err(why) => assert!(!why.to_string().contains('\u{1b}'), "{why}"),
+    }
+}
+
+fn look_at_capture(bytes: &[u8]) {
+    let Ok(mut reader) = Reader::new(bytes) else { return };
+    let mut profiler = Profiler::new(&reader.origin, &Restriction::default());
+    while reader.block().is_some() {
+        let (rows, names) = reader.last();
+        profiler.add(rows, names);
+    }
+    assert_eq!(reader.ending.is_none(), reader.damage.is_some());
+    let captured = Captured {
+        format: FORMAT,
+        file: String::new(),
+        completeness: completeness(&reader.origin, reader.ending.as_ref()),
+        restricted: None,
+        profile: profiler.finish(reader.ending.as_ref().map(|ending| ending.duration_ns), &reader.names),
+        origin: reader.origin,
+        ending: reader.ending,
+        damage: reader.damage,
+    };
+    for (format, _) in report::able::<Captured>() {
+        let shown = format.bytes(&captured, report::Style { width: 40, ..report::Style::default() });
+        assert!(shown.is_ok_and(|bytes| !bytes.is_empty()), "{}", format.name);
+    }
+}
+
+/// The header of a page and an event, as a kernel says where their parts are.
+const PAGE: &str = "field: u64 timestamp; offset:0; size:8;\nfield: local_t commit; offset:8; size:8;\nfield: char data; offset:16; size:4080;";
+const EVENT: &str = "ID: 1\nfield:unsigned short common_type; offset:0; size:2;\nfield:int common_pid; offset:4; size:4;\nfield:sector_t sector; offset:8; size:8;\nfield:unsigned int nr_sector; offset:16; size:4;\nfield:char rwbs[8]; offset:20; size:8;\nfield:char comm[16]; offset:28; size:16;";
+
+fn pages(bytes: &[u8]) {
+    let completed = EVENT
+        .replace("ID: 1", "ID: 2")
+        .replace("field:char comm", "field:int error; offset:28; size:4;\nfield:char other");
+    let asked = EVENT.replace("ID: 1", "ID: 3");
+    let formats = [(Step::Issued, EVENT.into()), (Step::Completed, completed), (Step::Asked, asked)];
+    let Ok(mut decoder) = Decoder::new(PAGE, &formats) else { panic!("the formats are those above") };
+    let mut merge = Merge::default();
+    for page in bytes.chunks(4096) {
+        decoder.page(page, &mut |_| (None, false), merge.waiting());
+    }
+    for unit in [Unit::Requests, Unit::Bios] {
+        let mut pairing = Pairing::new(Scope { unit, span: Some((8, 1 << 40)), start_ns: 7 });
+        let (mut rows, mut issued) = (0_u64, 0_u64);
+        let events = merge.waiting().clone();
+        for event in &events {
+            issued += u64::from(event.step != Step::Completed);
+            pairing.take(event, &mut decoder.names, &mut |_| rows += 1);
+        }
+        pairing.finish(&mut |_| rows += 1);
+        assert!(rows <= issued, "{rows} rows of {issued} requests");
+    }
 }

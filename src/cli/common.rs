@@ -316,6 +316,25 @@ impl OutputArgs {
     }
 }
 
+impl ShowingArgs {
+    /// How a capture is shown: nothing is judged in it, so what is about that is refused.
+    pub(super) fn of_a_capture(self) -> Result<(&'static Format, Vec<PathBuf>, Replace), Failure> {
+        let of_reports = [
+            ("--accept", !self.accept.is_empty()),
+            ("--ledger", self.ledger),
+            ("--verbose", self.verbose),
+            ("--brief", self.brief),
+            ("--quiet", self.quiet),
+        ];
+        match of_reports.into_iter().find(|(_, said)| *said) {
+            Some((flag, _)) => Err(Failure::Usage(format!(
+                "{flag} is about the report of a measurement, and this is a capture; leave it out"
+            ))),
+            None => Ok((self.format, self.files.output, Replace::by(self.files.force))),
+        }
+    }
+}
+
 /// How much is shown, by the flags of that name.
 pub(super) fn detail(brief: bool, verbose: bool) -> Detail {
     match (brief, verbose) {

@@ -2,19 +2,22 @@
 
 use super::common::format_names;
 use super::headings::OUTPUT;
+use crate::captured;
+use crate::failure::Failure;
 use crate::history::{Export, SESSION_FORM};
+use crate::output::Replace;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::report::Report;
 use std::path::PathBuf;
 
-/// Export sessions: as they are, for `fathom import` on another machine, or as reports.
+/// Export sessions: as they are, for `fathom import` on another machine, or as reports; or a capture as fio's iolog.
 ///
 /// Each is written under its id, with its tags and notes beside it, and the names are printed. In a directory nothing is written
 /// over; the file for one session is replaced as a whole, unless it is a session or no text.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = OUTPUT)]
 pub struct Args {
-    /// Sessions: files, ids or parts of them, tags, `last`, `last~1`
+    /// Sessions: files, ids or parts of them, tags, `last`, `last~1`; or a capture
     #[arg(required_unless_present = "schema", conflicts_with = "schema", value_name = "SESSION")]
     sessions: Vec<String>,
     /// Where to: a directory; for one session also a file, a FIFO, or - for standard output
@@ -33,14 +36,57 @@ pub struct Args {
 
 fn forms() -> PossibleValuesParser {
     let session = PossibleValue::new(SESSION_FORM).help("the session file, which import takes");
-    PossibleValuesParser::new([session].into_iter().chain(format_names::<Report>()))
+    let iolog = PossibleValue::new(captured::IOLOG)
+        .help("of a capture: fio's log of I/O, version 3, for --read_iolog");
+    PossibleValuesParser::new([session].into_iter().chain(format_names::<Report>()).chain([iolog]))
+}
+
+/// What is to be exported.
+pub enum Said {
+    /// The JSON schema of a report.
+    Schema,
+    /// As they are, or as reports.
+    Sessions(Export),
+    /// As fio's log.
+    Capture(captured::Export),
 }
 
 impl Args {
-    /// What was said; `None` where the schema is asked for.
-    pub fn request(self) -> Option<Export> {
-        let request =
-            Export { sessions: self.sessions, form: self.format, to: self.output, force: self.force };
-        (!self.schema).then_some(request)
+    /// What was said.
+    ///
+    /// # Errors
+    /// A usage failure where a capture is asked for in a form that it does not have, or among others.
+    pub fn said(self) -> Result<Said, Failure> {
+        if self.schema {
+            return Ok(Said::Schema);
+        }
+        let captures = self.sessions.iter().any(|word| captured::is_capture(word.as_ref()));
+        let as_iolog = self.format.as_deref().map(|form| form == captured::IOLOG);
+        match (captures, as_iolog) {
+            (false, Some(true)) => Err(Failure::Usage(format!(
+                "--format {} is of captures, and {} is none; name what `fathom capture` wrote",
+                captured::IOLOG,
+                self.sessions.join(", ")
+            ))),
+            (false, _) => Ok(Said::Sessions(Export {
+                sessions: self.sessions,
+                form: self.format,
+                to: self.output,
+                force: self.force,
+            })),
+            (true, Some(false)) => Err(Failure::Usage(format!(
+                "a capture is exported as {} alone; type --format {}, or `fathom show` for its profile",
+                captured::IOLOG,
+                captured::IOLOG
+            ))),
+            (true, _) if self.sessions.len() > 1 => {
+                Err(Failure::Usage("a capture is exported by itself; name it alone".into()))
+            }
+            (true, _) => Ok(Said::Capture(captured::Export {
+                file: self.sessions.into_iter().next().unwrap_or_default().into(),
+                to: self.output,
+                replace: Replace::by(self.force),
+            })),
+        }
     }
 }

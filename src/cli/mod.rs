@@ -2,6 +2,7 @@
 
 mod api;
 mod bench;
+mod capture;
 mod common;
 mod compare;
 mod completions;
@@ -32,6 +33,8 @@ mod watch;
 
 use crate::{stderr, stdout};
 use clap::{Parser, Subcommand};
+pub use export::Said as ExportSaid;
+pub use show::Said as ShowSaid;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -76,6 +79,7 @@ pub enum Command {
     Export(export::Args),
     Import(import::Args),
     Delete(delete::Args),
+    Capture(capture::Args),
     Verify(verify::Args),
     Doctor(doctor::Args),
     Devices(devices::Args),

@@ -9,6 +9,7 @@ mod additions;
 mod api;
 mod bad_input;
 mod blind;
+mod capture;
 mod checked;
 mod ci;
 mod commands;

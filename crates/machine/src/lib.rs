@@ -40,5 +40,6 @@ mod stack;
 pub mod stored;
 pub mod test_file;
 pub mod threads;
+pub mod tracer;
 mod usage;
 mod writers;

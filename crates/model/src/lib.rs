@@ -9,6 +9,7 @@ pub mod annotations;
 pub mod answer;
 pub mod api;
 pub mod capacity;
+pub mod captured;
 pub mod check_id;
 pub mod check_page;
 pub mod comparison;

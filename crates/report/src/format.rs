@@ -3,6 +3,7 @@
 //! For: what a line of the table of formats is made of, and what kinds of report there are. Not for: writing one; that stands in
 //! the file of each format.
 
+use model::captured::Captured;
 use model::check_page::Pages;
 use model::comparison::{Comparison, Comparisons};
 use model::devices::Devices;
@@ -96,6 +97,8 @@ pub struct Format {
     pub verified: Option<Writer<Verified>>,
     /// An interval of a machine that is watched; one is written behind the other.
     pub watched: Option<Writer<Watched>>,
+    /// What was captured of a device.
+    pub captured: Option<Writer<Captured>>,
 }
 
 /// How a format writes one kind of report.
@@ -146,6 +149,7 @@ kinds! {
     Devices: devices, "block devices";
     Verified: verified, "what came of a verification";
     Watched: watched, "what is watched";
+    Captured: captured, "a capture";
 }
 
 impl Format {

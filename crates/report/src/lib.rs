@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod event_line;
 #[cfg(test)]
 mod fixture;
 mod format;
@@ -18,6 +19,7 @@ mod table;
 mod verified;
 mod worst;
 
+pub use event_line::EventLine;
 pub use format::{Content, Detail, Format, Kind, Style, WIDTH, Writer};
 pub use formats::fio::aggregate;
 pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, verdict as fio_verdict};

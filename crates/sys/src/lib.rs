@@ -40,6 +40,6 @@ pub mod stream;
 pub mod thread;
 
 pub use cause::cause;
-mod tracefs;
+pub mod tracefs;
 pub mod user;
 pub mod vectors;

@@ -1,6 +1,6 @@
 //! Files of tracefs, also where nobody mounted it.
 //!
-//! For: small files such as a tracepoint's number, for whoever may read them. Not for: tracing.
+//! For: small files such as a tracepoint's number, for whoever may read them, and its directory. Not for: tracing.
 //!
 //! A machine mounts tracefs below /sys when it boots, a minimal one or a container does not. Root then gets a mount that is
 //! attached nowhere (fsopen(2), since Linux 5.2): no namespace shows it, and it is gone with its descriptor, however the process
@@ -32,11 +32,37 @@ pub(crate) fn read(path: &str) -> Result<String, String> {
     if let Ok(text) = std::fs::read_to_string(place(MOUNTED[1])) {
         return Ok(text);
     }
-    let root = mount().map_err(|e| match e {
-        Errno::PERM | Errno::ACCESS => not_allowed(&first, &e.into()),
-        _ => format!("{first}; mounting tracefs: {e}"),
-    })?;
+    let root = mount(MountAttrFlags::MOUNT_ATTR_RDONLY).map_err(|e| cannot_mount(&first, e))?;
     read_below(&root, path).map_err(|e| format!("{path} of tracefs: {e}"))
+}
+
+/// Its directory, to be read and written below: where it is mounted, else of a mount that is attached nowhere.
+///
+/// # Errors
+/// A sentence: this user may not, or the kernel has none.
+pub fn directory() -> Result<OwnedFd, String> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = |place: &str| {
+        let dir = openat(rustix::fs::CWD, place, flags, Mode::empty())?;
+        // An empty directory of sysfs stands there where nothing is mounted.
+        openat(&dir, "instances", flags, Mode::empty()).map(|_| dir)
+    };
+    let refused = match open(MOUNTED[0]) {
+        Ok(dir) => return Ok(dir),
+        Err(Errno::ACCESS) => return Err(not_allowed(MOUNTED[0], &Errno::ACCESS.into())),
+        Err(e) => format!("{}: {e}", MOUNTED[0]),
+    };
+    match open(MOUNTED[1]) {
+        Ok(dir) => Ok(dir),
+        Err(_) => mount(MountAttrFlags::empty()).map_err(|e| cannot_mount(&refused, e)),
+    }
+}
+
+fn cannot_mount(first: &str, why: Errno) -> String {
+    match why {
+        Errno::PERM | Errno::ACCESS => not_allowed(first, &why.into()),
+        _ => format!("{first}; mounting tracefs: {why}"),
+    }
 }
 
 fn not_allowed(what: &str, why: &io::Error) -> String {
@@ -46,10 +72,10 @@ fn not_allowed(what: &str, why: &io::Error) -> String {
 }
 
 /// A mount of it that is attached nowhere.
-fn mount() -> Result<OwnedFd, Errno> {
+fn mount(access: MountAttrFlags) -> Result<OwnedFd, Errno> {
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;
-    let harmless = MountAttrFlags::MOUNT_ATTR_RDONLY
+    let harmless = access
         | MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;
@@ -70,7 +96,7 @@ mod tests {
         const ID: &str = "events/raw_syscalls/sys_enter/id";
         let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let before = mounts();
-        match mount() {
+        match mount(MountAttrFlags::MOUNT_ATTR_RDONLY) {
             Ok(root) => {
                 assert_eq!(mounts(), before);
                 let number = read_below(&root, ID).map_err(|e| e.to_string());

@@ -24,6 +24,7 @@ pub(super) static FORMAT: Format = Format {
     diagnosis: None,
     devices: None,
     verified: None,
+    captured: None,
     watched: Some(Writer { about: "totals and the present load, for monitoring", write }),
 };
 

@@ -35,4 +35,5 @@ pub(super) static FORMAT: Format = Format {
     devices: None,
     verified: None,
     watched: Some(Writer { about: "a line per interval and device", write: watch::write }),
+    captured: None,
 };

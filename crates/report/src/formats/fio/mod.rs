@@ -70,5 +70,6 @@ const fn format(
         devices: None,
         verified: None,
         watched: None,
+        captured: None,
     }
 }

@@ -53,4 +53,5 @@ pub(super) static FORMAT: Format = Format {
     devices: Some(Writer { about: "a page with a table", write: others::of_devices }),
     verified: Some(Writer { about: "a page with the verdict and the damage", write: others::verification }),
     watched: None,
+    captured: None,
 };

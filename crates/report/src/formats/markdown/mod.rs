@@ -42,6 +42,7 @@ pub(super) static FORMAT: Format = Format {
     devices: Some(Writer { about: "a table for a document", write: devices::write }),
     verified: Some(Writer { about: "for a comment", write: verified::write }),
     watched: None,
+    captured: None,
 };
 
 /// Text as code within a line.

@@ -3,6 +3,7 @@
 //! For: every kind of report, a file each. Not for: programs; that is `json`.
 
 mod api;
+mod captured;
 mod comparison;
 mod course;
 pub(super) mod devices;
@@ -52,4 +53,5 @@ pub(super) static FORMAT: Format = Format {
     devices: Some(Writer { about: "to read", write: devices::write }),
     verified: Some(Writer { about: "for people", write: verified::write }),
     watched: Some(Writer { about: "lines to read", write: watch::write }),
+    captured: Some(Writer { about: "the profile of the load, to read", write: captured::write }),
 };

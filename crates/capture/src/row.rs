@@ -1,0 +1,133 @@
+//! A row: one request as it was seen, and what the kernel's letters say about it.
+//!
+//! For: what stands in a capture file. Not for: how it is written there ([`crate::file`]).
+
+use model::captured::Op;
+
+/// A request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// When it was issued, ns since the capture began.
+    pub issue_ns: u64,
+    /// From issue to completion; `None` where that was not seen.
+    pub latency_ns: Option<u64>,
+    /// From insertion into the scheduler to issue; `None` where it was not inserted, or nobody looked.
+    pub queued_ns: Option<u64>,
+    /// First sector of 512 bytes; 0 where it has no sectors.
+    pub sector: u64,
+    /// Sectors of 512 bytes.
+    pub sectors: u32,
+    /// Index of its [`Flags`] among the names.
+    pub flags: u32,
+    /// Index of its task among the names.
+    pub task: u32,
+}
+
+impl Row {
+    /// The sector behind its last.
+    pub fn end(&self) -> u64 {
+        self.sector.saturating_add(u64::from(self.sectors))
+    }
+
+    /// How much it moves or discards.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.sectors) * crate::SECTOR
+    }
+}
+
+/// What kind of row it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A request or bio of the device.
+    #[default]
+    Request,
+    /// A flush as its owner asked for it, alone or with a write, from being queued until all of it is done. What the device got for it
+    /// stands in rows of their own.
+    Asked,
+}
+
+/// What many rows have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags {
+    /// Which kind of row.
+    pub kind: Kind,
+    /// The kernel's letters, such as `WS` or `FWFSM` (`blk_fill_rwbs`).
+    pub rwbs: String,
+    /// The error it completed with, as a negative `errno`; 0 for none.
+    pub error: i32,
+}
+
+impl Flags {
+    /// A request with these letters.
+    pub fn of(rwbs: &str) -> Self {
+        Self { rwbs: rwbs.to_owned(), ..Self::default() }
+    }
+
+    /// What such a request of so many sectors does.
+    pub fn op(&self, sectors: u32) -> Op {
+        op(self.rwbs.as_bytes(), sectors)
+    }
+
+    /// Whether it asks for the cache to be flushed before it.
+    pub fn has_preflush(&self) -> bool {
+        split(self.rwbs.as_bytes()).0
+    }
+
+    /// Whether it must be stable when it completes.
+    pub fn has_fua(&self) -> bool {
+        self.has(b'F')
+    }
+
+    /// Whether one of the letters behind the operation is there: `F` FUA, `A` read ahead, `S` synchronous, `M` metadata.
+    pub fn has(&self, letter: u8) -> bool {
+        let (_, rest) = split(self.rwbs.as_bytes());
+        rest.get(1..).is_some_and(|letters| letters.contains(&letter))
+    }
+}
+
+/// Whether a flush comes before it, and the letters from the operation on.
+fn split(letters: &[u8]) -> (bool, &[u8]) {
+    match letters {
+        [b'F', rest @ ..] if !rest.is_empty() => (true, rest),
+        _ => (false, letters),
+    }
+}
+
+/// The operation by the kernel's letters. What it has no letter for (`N`) and has sectors writes zeroes.
+pub(crate) fn op(letters: &[u8], sectors: u32) -> Op {
+    match split(letters) {
+        (true, [b'W', ..]) if sectors == 0 => Op::Flush,
+        (_, [b'R', ..]) => Op::Read,
+        (_, [b'W', b'Z', ..]) => Op::Zeroes,
+        (_, [b'W', ..] | [b'Z', b'A', ..]) => Op::Write,
+        (_, [b'D', ..]) => Op::Discard,
+        (_, [b'F', ..]) => Op::Flush,
+        (_, [b'N', ..]) if sectors > 0 => Op::Zeroes,
+        _ => Op::Other,
+    }
+}
+
+#[test]
+fn the_letters_of_the_kernel_are_told_apart() {
+    let table = [
+        ("R", Op::Read),
+        ("RA", Op::Read),
+        ("WS", Op::Write),
+        ("FWFSM", Op::Write),
+        ("WZ", Op::Zeroes),
+        ("DE", Op::Discard),
+        ("FF", Op::Flush),
+        ("F", Op::Flush),
+        ("N", Op::Zeroes),
+        ("ZR", Op::Other),
+        ("", Op::Other),
+    ];
+    for (letters, meant) in table {
+        assert_eq!(Flags::of(letters).op(8), meant, "{letters}");
+    }
+    assert_eq!((Flags::of("FWS").op(0), Flags::of("N").op(0)), (Op::Flush, Op::Other));
+    let all = Flags::of("FWFSM");
+    assert!(all.has_preflush() && all.has_fua() && all.has(b'M') && !all.has(b'A'));
+    let fua = Flags::of("WFS");
+    assert!(!fua.has_preflush() && fua.has_fua() && !Flags::of("FWS").has_fua());
+}

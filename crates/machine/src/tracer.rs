@@ -1,0 +1,271 @@
+//! The kernel's tracer, in an instance of our own: made, read, and removed whatever happens.
+//!
+//! For: files of tracefs (kernel `Documentation/trace/ftrace.rst`). Not for: what stands in its pages (the crate `capture`).
+//!
+//! An instance has buffers, events and filters of its own, so nobody else's tracing is disturbed. It has the name of our process; what a
+//! killed one left is found by that, and the kernel does not let one be removed that anybody has open.
+
+use crate::error::MachineError;
+use crate::root::Root;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read, Write};
+
+/// Before the number of the process in the name of an instance.
+const PREFIX: &str = "fathom-";
+/// Where instances are.
+const INSTANCES: &str = "instances";
+/// Bytes that the text about a page's header has at most.
+const MOST_HEADER: usize = 4096;
+/// `PF_KTHREAD` of the kernel's `include/linux/sched.h`, in the ninth field of `/proc/*/stat`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// An instance of the tracer.
+#[derive(Debug)]
+pub struct Tracer {
+    tracefs: OwnedFd,
+    name: String,
+    dir: OwnedFd,
+    pipes: Vec<File>,
+    events: Vec<String>,
+}
+
+/// Records that the kernel did not keep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Written over before they were read.
+    pub overrun: u64,
+    /// Not written at all.
+    pub dropped: u64,
+}
+
+impl Tracer {
+    /// Makes one that traces nothing yet, with so many bytes of buffer for each CPU.
+    ///
+    /// # Errors
+    /// Why this user may not, or the kernel cannot.
+    pub fn new(buffer_bytes: u64) -> Result<Self, MachineError> {
+        let tracefs = sys::tracefs::directory().map_err(MachineError::Refused)?;
+        let name = name_of(std::process::id());
+        let path = format!("{INSTANCES}/{name}");
+        mkdirat(&tracefs, &path, Mode::from_raw_mode(0o700)).map_err(|e| cannot("made", &path, &e.into()))?;
+        let dir = openat(&tracefs, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let dir = dir.map_err(|e| {
+            let _ = unlinkat(&tracefs, &path, AtFlags::REMOVEDIR);
+            cannot("opened", &path, &e.into())
+        })?;
+        // From here on it is removed with this value.
+        let mut tracer = Self { tracefs, name, dir, pipes: Vec::new(), events: Vec::new() };
+        tracer.set("tracing_on", "0")?;
+        tracer.set("trace_clock", "mono")?;
+        tracer.set("buffer_size_kb", &buffer_bytes.div_ceil(1024).to_string())?;
+        for cpu in tracer.cpus()? {
+            let path = format!("per_cpu/{cpu}/trace_pipe_raw");
+            let pipe = tracer.open(&path, OFlags::RDONLY | OFlags::NONBLOCK);
+            tracer.pipes.push(pipe.map_err(|e| cannot("opened", &path, &e))?);
+        }
+        Ok(tracer)
+    }
+
+    /// The text of `events/header_page`.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn header_page(&self) -> Result<String, MachineError> {
+        let path = "events/header_page";
+        let file = openat(&self.tracefs, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        // The kernel gives it in one piece: a second read gets nothing.
+        let mut text = vec![0; MOST_HEADER];
+        let got = file.map_err(io::Error::from).and_then(|file| File::from(file).read(&mut text));
+        text.truncate(got.map_err(|e| cannot("read", path, &e))?);
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Has an event of block I/O recorded where this filter holds, and gives the text of its format.
+    ///
+    /// # Errors
+    /// Why not; a kernel may not have it.
+    pub fn record(&mut self, event: &str, filter: &str) -> Result<String, MachineError> {
+        let dir = format!("events/block/{event}");
+        let path = format!("{dir}/format");
+        let file = self.open(&path, OFlags::RDONLY).and_then(io::read_to_string);
+        let format = file.map_err(|e| cannot("read", &path, &e))?;
+        self.set(&format!("{dir}/filter"), filter)?;
+        self.events.push(dir);
+        Ok(format)
+    }
+
+    /// Begins.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn begin(&self) -> Result<(), MachineError> {
+        self.events.iter().try_for_each(|dir| self.set(&format!("{dir}/enable"), "1"))?;
+        self.set("tracing_on", "1")
+    }
+
+    /// Ends; what was recorded can still be read.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn end(&self) -> Result<(), MachineError> {
+        self.set("tracing_on", "0")
+    }
+
+    /// Reads all pages that there are now, one after another.
+    ///
+    /// # Errors
+    /// Why one cannot be read.
+    pub fn drain(&mut self, page: &mut [u8], mut each: impl FnMut(&[u8])) -> Result<(), MachineError> {
+        for pipe in &mut self.pipes {
+            loop {
+                match pipe.read(page) {
+                    Ok(0) => break,
+                    Ok(got) => each(&page[..got]),
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(e) => return Err(cannot("read", "trace_pipe_raw", &e)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the kernel lost, by its own count of all CPUs.
+    ///
+    /// # Errors
+    /// Why that cannot be read.
+    pub fn lost(&self) -> Result<Lost, MachineError> {
+        let mut lost = Lost::default();
+        for cpu in self.cpus()? {
+            let path = format!("per_cpu/{cpu}/stats");
+            let text = self.open(&path, OFlags::RDONLY).and_then(io::read_to_string);
+            let text = text.map_err(|e| cannot("read", &path, &e))?;
+            lost.overrun += figure(&text, "overrun:");
+            lost.dropped += figure(&text, "dropped events:");
+        }
+        Ok(lost)
+    }
+
+    /// `cpu0`, `cpu1`, ...
+    fn cpus(&self) -> Result<Vec<String>, MachineError> {
+        list(&self.dir, "per_cpu").map_err(|e| cannot("read", "per_cpu", &e))
+    }
+
+    fn set(&self, path: &str, text: &str) -> Result<(), MachineError> {
+        let file = self.open(path, OFlags::WRONLY | OFlags::TRUNC);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|e| cannot("written", path, &e))
+    }
+
+    fn open(&self, path: &str, flags: OFlags) -> io::Result<File> {
+        Ok(openat(&self.dir, path, flags | OFlags::CLOEXEC, Mode::empty())?.into())
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        // The kernel keeps an instance that anybody has open.
+        self.pipes.clear();
+        let _ = self.end();
+        let _ = unlinkat(&self.tracefs, format!("{INSTANCES}/{}", self.name), AtFlags::REMOVEDIR);
+    }
+}
+
+/// Removes instances of processes of ours that are gone, and gives their names.
+pub fn remove_leftovers() -> Vec<String> {
+    let Ok(tracefs) = sys::tracefs::directory() else { return Vec::new() };
+    let names = list(&tracefs, INSTANCES).unwrap_or_default();
+    let left = names.into_iter().filter(|name| pid_of(name).is_some_and(|pid| name_of(pid) != *name));
+    left.filter(|name| unlinkat(&tracefs, format!("{INSTANCES}/{name}"), AtFlags::REMOVEDIR).is_ok())
+        .collect()
+}
+
+/// The process of a thread, where it is still there, and whether it is the kernel's.
+pub fn process_of(root: &Root, tid: u32) -> (Option<u32>, bool) {
+    let status = root.read(&format!("/proc/{tid}/status")).unwrap_or_default();
+    let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    (pid, flags_of(root, tid).is_some_and(|flags| flags & KERNEL_THREAD != 0))
+}
+
+/// The fields of `/proc/TID/stat` behind the name, which may hold anything.
+fn stat_of(root: &Root, tid: u32) -> Option<Vec<u64>> {
+    let text = root.read(&format!("/proc/{tid}/stat")).ok()?;
+    let (_, behind) = text.rsplit_once(')')?;
+    Some(behind.split_whitespace().map(|word| word.parse().unwrap_or(0)).collect())
+}
+
+fn flags_of(root: &Root, tid: u32) -> Option<u64> {
+    stat_of(root, tid)?.get(6).copied()
+}
+
+/// The name that an instance of this process has: with the time at which it was started, since numbers come again.
+fn name_of(pid: u32) -> String {
+    let started = stat_of(&Root::real(), pid).and_then(|fields| fields.get(19).copied());
+    format!("{PREFIX}{pid}-{}", started.unwrap_or(0))
+}
+
+fn pid_of(name: &str) -> Option<u32> {
+    name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok()
+}
+
+fn list(dir: &OwnedFd, path: &str) -> io::Result<Vec<String>> {
+    let open = openat(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(&open)? {
+        names.extend(entry?.file_name().to_str().map(str::to_owned).ok().filter(|n| !n.starts_with('.')));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// `overrun: 137371`.
+fn figure(text: &str, name: &str) -> u64 {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value.unwrap_or(0)
+}
+
+fn cannot(what: &str, path: &str, error: &io::Error) -> MachineError {
+    let advice = match Errno::from_io_error(error) {
+        Some(Errno::PERM | Errno::ACCESS) => format!("; {}", sys::user::own_advice()),
+        Some(Errno::NOENT) => "; this kernel does not trace block I/O".into(),
+        Some(Errno::NOMEM) => "; type a smaller --buffer".into(),
+        _ => String::new(),
+    };
+    MachineError::Refused(format!("{path} of tracefs cannot be {what}: {error}{advice}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_is_gone_with_its_value_and_one_of_a_live_process_is_no_leftover() {
+        match Tracer::new(64 << 10) {
+            Ok(tracer) => {
+                let name = tracer.name.clone();
+                let there = || list(&tracer.tracefs, INSTANCES).unwrap_or_default().contains(&name);
+                assert!(there() && !remove_leftovers().contains(&name) && there());
+                assert_eq!(tracer.lost().ok(), Some(Lost::default()));
+                drop(tracer);
+                let tracefs = sys::tracefs::directory().unwrap_or_else(|why| panic!("{why}"));
+                assert!(!list(&tracefs, INSTANCES).unwrap_or_default().contains(&name));
+                // As a killed one leaves it: nobody has this number.
+                let left = format!("{PREFIX}4194999-1");
+                let _ = mkdirat(&tracefs, format!("{INSTANCES}/{left}"), Mode::from_raw_mode(0o700));
+                assert!(remove_leftovers().contains(&left));
+            }
+            Err(why) => println!("SKIPPED: {why}"),
+        }
+    }
+
+    #[test]
+    fn this_process_is_its_own_and_not_the_kernels() {
+        let pid = std::process::id();
+        assert_eq!(process_of(&Root::real(), pid), (Some(pid), false));
+        assert_eq!(process_of(&Root::at("/nonexistent-prefix".into()), pid), (None, false));
+        assert_eq!((pid_of("fathom-12-99"), pid_of("fathom-12"), pid_of("other")), (Some(12), None, None));
+        assert_eq!(figure("entries: 0\noverrun: 137371\ndropped events: 2\n", "overrun:"), 137_371);
+    }
+}

@@ -1,0 +1,459 @@
+//! A capture as text: whether it is complete, then the profile of the load.
+//!
+//! For: a part for each thing that one asks of a load. Not for: JSON, which is the data itself.
+
+use crate::format::Style;
+use crate::page::{Page, short_bytes};
+use crate::table::Table;
+use model::captured::{
+    Arrivals, Captured, Depth, Flushes, Footprint, Latency, Op, Operation, Origin, Profile, Restriction,
+    Sequence, Sizes, Task, Unit,
+};
+use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
+use std::io::{self, Write};
+
+/// Columns before what is told of a part, and before further lines.
+const FURTHER: &str = "          ";
+/// Tasks that have a line; the JSON has more.
+const TASKS: usize = 10;
+
+pub(super) fn write(of: &Captured, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    let word = of.completeness.word.to_uppercase();
+    if let Some(damage) = &of.damage {
+        out.prose(
+            "",
+            "  ",
+            &format!("{} the file is {damage}; what is before that is shown", out.paint("CUT", "1")),
+        );
+    }
+    out.prose("", "  ", &format!("{} {}", out.paint(&word, "1"), of.completeness.sentence));
+    out.prose("", "  ", &origin(of));
+    if let Some(restriction) = &of.restricted {
+        out.prose("", "  ", &restricted(restriction));
+    }
+    let profile = &of.profile;
+    if profile.requests == 0 {
+        out.line("No request is in it.");
+        return out.write(to);
+    }
+    out.line("");
+    out.table_of(&operations(&profile.operations));
+    out.line("");
+    let part = |out: &mut Page, what: &str, said: &str| out.prose(&format!("{what:<10}"), FURTHER, said);
+    for of in &profile.operations {
+        if let Some(said) = of.sizes.as_ref().map(sizes).filter(|_| of.op != Op::Flush) {
+            part(&mut out, "sizes", &format!("{}: {said}", of.op.word()));
+        }
+    }
+    for of in &profile.operations {
+        if let Some(said) = of.sequence.as_ref().map(sequence) {
+            part(&mut out, "order", &format!("{}: {said}", of.op.word()));
+        }
+    }
+    part(&mut out, "footprint", &footprint(&profile.footprint));
+    part(
+        &mut out,
+        "depth",
+        &profile.depth.as_ref().map_or_else(|| "not known: no completion is in the file".into(), depth),
+    );
+    if let Some(said) = queued(&profile.operations) {
+        part(&mut out, "queue", &said);
+    }
+    profile.arrivals.iter().for_each(|of| part(&mut out, "arrivals", &arrivals(of)));
+    if let Some(said) = flushes(&profile.flushes) {
+        part(&mut out, "flushes", &said);
+    }
+    for said in remarks(profile) {
+        part(&mut out, "note", &said);
+    }
+    if let Some(n) = of.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0) {
+        let n = show_count(n as f64);
+        part(
+            &mut out,
+            "note",
+            &format!(
+                "{n} requests whose issue was not seen are not in the file, most of them in flight when it began"
+            ),
+        );
+    }
+    if !profile.tasks.is_empty() {
+        out.line("");
+        out.table_of(&tasks(&profile.tasks));
+        let others = other_tasks(profile);
+        if !others.is_empty() {
+            out.prose("", "  ", &others);
+        }
+    }
+    out.write(to)
+}
+
+fn origin(of: &Captured) -> String {
+    let Origin { device, partition, unit, imported, .. } = &of.origin;
+    let mut words = match (partition, device, imported) {
+        (Some(part), Some(disk), _) => vec![format!("{} of {}", part.name, disk.name)],
+        (_, Some(device), _) => vec![device.name.clone()],
+        (_, None, Some(tool)) => vec![format!("{} ({tool})", of.origin.asked)],
+        _ => vec![of.origin.asked.clone()],
+    };
+    if let Some(device) = device {
+        words.extend(device.model.clone());
+        words.extend(device.serial.as_ref().map(|serial| format!("serial {serial}")));
+        words.push(show_bytes(device.bytes));
+    }
+    words.push(format!("for {}", show_ns(of.profile.duration_ns as f64)));
+    if !of.origin.started.is_empty() {
+        words.push(format!("from {}", of.origin.started));
+    }
+    words.push(match unit {
+        Unit::Requests => "requests as the driver got them".into(),
+        Unit::Bios => "bios as they were queued".into(),
+        Unit::Operations => "operations as they were logged".into(),
+    });
+    words.extend(of.origin.pid.map(|pid| format!("those of process {pid} alone")));
+    words.join(", ")
+}
+
+fn restricted(by: &Restriction) -> String {
+    let mut words = Vec::new();
+    words.extend(by.from_ns.map(|ns| format!("from {}", show_ns(ns as f64))));
+    words.extend(by.to_ns.map(|ns| format!("to {}", show_ns(ns as f64))));
+    words.extend(by.task.as_ref().map(|task| format!("of task {task}")));
+    format!("Shown: only requests {}", words.join(", "))
+}
+
+fn operations(all: &[Operation]) -> Table {
+    let headings = ["", "requests", "share", "IOPS", "MB/s", "size", "p50", "p99", "p99.9", "max"];
+    let mut table = Table::new(&headings, &[5, 2, 8, 9]).aligned(9, false);
+    for of in all {
+        let latency =
+            |name: &str| of.latency_ns.as_ref().map_or_else(|| "-".into(), |all| percentile(all, name));
+        let sized = of.sizes.is_some();
+        table.add([
+            of.op.word().to_owned(),
+            show_count(of.requests as f64),
+            show_share(of.share),
+            show_rate(of.iops),
+            if sized { show_rate(of.mb_per_s) } else { String::new() },
+            of.sizes.as_ref().map_or_else(String::new, |sizes| short_bytes(sizes.mean as u64)),
+            latency("50"),
+            latency("99"),
+            latency("99.9"),
+            of.latency_ns.as_ref().map_or_else(|| "-".into(), |all| show_ns(all.max as f64)),
+        ]);
+    }
+    table
+}
+
+/// `-` where too few requests support it.
+fn percentile(of: &Latency, name: &str) -> String {
+    of.percentiles.get(name).copied().flatten().map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
+}
+
+fn sizes(of: &Sizes) -> String {
+    let frequent: Vec<String> = of
+        .frequent
+        .iter()
+        .map(|size| format!("{} {}", short_bytes(size.bytes), show_share(size.share)))
+        .collect();
+    let quantiles: Vec<String> =
+        of.percentiles.iter().map(|(name, bytes)| format!("p{name} {}", short_bytes(*bytes))).collect();
+    match of.frequent.as_slice() {
+        [only] if only.share >= 1.0 => format!("all {}", short_bytes(only.bytes)),
+        _ => format!(
+            "{}; {}; {} to {}",
+            frequent.join(", "),
+            quantiles.join(", "),
+            short_bytes(of.min),
+            short_bytes(of.max)
+        ),
+    }
+}
+
+fn sequence(of: &Sequence) -> String {
+    let mut said =
+        format!("{} sequential ({} of the bytes)", show_share(of.share), show_share(of.byte_share));
+    if of.runs > 0 {
+        let [mean, median, most] = of.run_requests.map(number);
+        said += &format!(
+            "; {} runs of {mean} requests in the mean, median {median}, longest {most} ({})",
+            show_count(of.runs as f64),
+            show_bytes(of.run_bytes[2] as u64)
+        );
+    }
+    if of.streams[1] > 0.0 {
+        said += &format!("; streams at once {:.1}, at most {}", of.streams[0], of.streams[1]);
+    }
+    said
+}
+
+/// A mean with decimals, a whole number without.
+fn number(figure: f64) -> String {
+    if figure.fract() == 0.0 { show_count(figure) } else { show_rate(figure) }
+}
+
+fn footprint(of: &Footprint) -> String {
+    let mut said = format!(
+        "{}{} distinct in blocks of {} ({} read, {} written) within {}; each block touched {} times",
+        if of.is_least { "at least " } else { "" },
+        show_bytes(of.bytes),
+        short_bytes(of.block_bytes),
+        show_bytes(of.read_bytes),
+        show_bytes(of.write_bytes),
+        show_bytes(of.span_bytes),
+        show_rate(of.reuse)
+    );
+    if let Some(half) = of.half_in {
+        said += &format!("; half of the requests in {} of the device", show_share(half));
+    }
+    said
+}
+
+fn depth(of: &Depth) -> String {
+    let shares: Vec<String> = of
+        .shares
+        .iter()
+        .filter(|share| share.share >= 0.001)
+        .map(|share| match (share.from, share.to) {
+            (0, _) => format!("idle {}", show_share(share.share)),
+            (from, to) if from == to => format!("{from} {}", show_share(share.share)),
+            (from, to) => format!("{from}-{to} {}", show_share(share.share)),
+        })
+        .collect();
+    format!(
+        "mean {:.2}, while busy {:.2}, at most {}; of the time {}",
+        of.mean,
+        of.busy_mean,
+        of.max,
+        shares.join(", ")
+    )
+}
+
+fn queued(all: &[Operation]) -> Option<String> {
+    let told = |of: &Operation| {
+        let latency = of.queued_ns.as_ref()?;
+        let [p50, p99] = ["50", "99"].map(|name| percentile(latency, name));
+        Some(format!(
+            "{}: {} waited in the scheduler, p50 {p50}, p99 {p99}",
+            of.op.word(),
+            show_count(latency.count as f64)
+        ))
+    };
+    let said: Vec<String> = all.iter().filter_map(told).collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+fn arrivals(of: &Arrivals) -> String {
+    let idc = |figure: Option<f64>| figure.map_or_else(|| "-".into(), show_rate);
+    format!(
+        "{}: every {} in the mean, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
+        of.of,
+        show_ns(of.gap_ns.mean),
+        percentile(&of.gap_ns, "50"),
+        percentile(&of.gap_ns, "99"),
+        idc(of.idc_10ms),
+        idc(of.idc_100ms)
+    )
+}
+
+fn flushes(of: &Flushes) -> Option<String> {
+    if of.at_device + of.asked + of.with_data == 0 {
+        return None;
+    }
+    let count = |n: u64| show_count(n as f64);
+    let mut said = format!("{} at the device", count(of.at_device));
+    if of.asked + of.with_data > 0 {
+        said += &format!(
+            ", asked for {} times alone and {} times with a write",
+            count(of.asked),
+            count(of.with_data)
+        );
+    }
+    if let Some(latency) = &of.asked_ns {
+        said += &format!("; p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"));
+    }
+    let owner = |of: &model::captured::Owner| {
+        format!("{}:{} {} (one per {} writes)", of.name, of.tid, count(of.asked), show_rate(of.writes_each))
+    };
+    let owners: Vec<String> = of.owners.iter().map(owner).collect();
+    if !owners.is_empty() {
+        said += &format!("; by {}", owners.join(", "));
+    }
+    Some(said)
+}
+
+/// What spoils a figure, or is of nobody.
+fn remarks(of: &Profile) -> Vec<String> {
+    let share = |part: u64| {
+        format!("{} requests ({})", show_count(part as f64), show_share(part as f64 / of.requests as f64))
+    };
+    let all = [
+        (
+            of.of_kernel_workers,
+            "by kernel workers: write-back and flushes, of which nobody can tell who caused them",
+        ),
+        (of.failed, "failed"),
+        (of.without_completion, "have no completion in the file"),
+        (
+            of.late,
+            "took so long that they stand behind later ones; order, depth and arrivals are without them",
+        ),
+    ];
+    all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", share(n))).collect()
+}
+
+fn tasks(all: &[Task]) -> Table {
+    let headings =
+        ["task", "requests", "share", "reads", "MB read", "writes", "MB written", "overlap", "think p50"];
+    let mut table = Table::new(&headings, &[7, 4, 6, 8]).stacked().aligned(8, false);
+    for task in all.iter().take(TASKS) {
+        let mb = |bytes: u64| show_rate(bytes as f64 / 1e6);
+        table.add([
+            format!("{}:{}", task.name, task.tid),
+            show_count(task.requests as f64),
+            show_share(task.share),
+            show_count(task.reads as f64),
+            mb(task.read_bytes),
+            show_count(task.writes as f64),
+            mb(task.write_bytes),
+            task.overlapping.map_or_else(|| "-".into(), show_share),
+            task.think_ns.as_ref().map_or_else(|| "-".into(), |think| percentile(think, "50")),
+        ]);
+    }
+    table
+}
+
+fn other_tasks(of: &Profile) -> String {
+    let listed = of.tasks.get(TASKS..).unwrap_or_default();
+    let tasks = of.other_tasks.tasks + listed.len() as u64;
+    let requests = of.other_tasks.requests + listed.iter().map(|task| task.requests).sum::<u64>();
+    match tasks {
+        0 => String::new(),
+        n => format!("and {} more tasks with {} requests", show_count(n as f64), show_count(requests as f64)),
+    }
+}
+
+#[cfg(test)]
+fn latency(ns: u64) -> Latency {
+    let percentiles = [("50", Some(ns)), ("99", Some(ns * 3)), ("99.9", None)];
+    let percentiles = percentiles.map(|(name, ns)| (name.to_owned(), ns)).into();
+    Latency { count: 1000, min: ns / 2, mean: ns as f64, percentiles, max: ns * 9 }
+}
+
+#[cfg(test)]
+fn read() -> Operation {
+    let share = |bytes, share| model::captured::Share { bytes, share };
+    Operation {
+        op: Op::Read,
+        requests: 138_181,
+        share: 0.97,
+        bytes: 1 << 30,
+        iops: 34_543.2,
+        mb_per_s: 142.1,
+        fua: 0,
+        read_ahead: 0,
+        metadata: 0,
+        synchronous: 0,
+        sizes: Some(Sizes {
+            mean: 4403.0,
+            min: 512,
+            percentiles: [("50".to_owned(), 4096)].into(),
+            max: 1 << 20,
+            frequent: vec![share(4096, 0.9), share(65_536, 0.1)],
+        }),
+        sequence: Some(Sequence {
+            share: 0.1,
+            runs: 3,
+            run_requests: [3.5, 3.0, 9.0],
+            streams: [0.5, 2.0],
+            ..Sequence::default()
+        }),
+        latency_ns: Some(latency(85_300)),
+        queued_ns: Some(latency(900)),
+    }
+}
+
+#[cfg(test)]
+fn captured() -> Captured {
+    let task = Task {
+        name: "kworker/u8:12-ev".into(),
+        tid: 1_234_567,
+        pid: None,
+        kernel: true,
+        requests: 138_181,
+        share: 0.97,
+        reads: 138_181,
+        read_bytes: 1 << 30,
+        writes: 0,
+        write_bytes: 0,
+        overlapping: None,
+        think_ns: Some(latency(38_000)),
+    };
+    let profile = Profile {
+        requests: 142_000,
+        duration_ns: 4_000_000_000,
+        operations: vec![read()],
+        arrivals: vec![Arrivals {
+            of: "all".into(),
+            gap_ns: latency(12_000),
+            idc_10ms: Some(2018.3),
+            idc_100ms: None,
+        }],
+        flushes: Flushes {
+            at_device: 12,
+            asked: 9,
+            asked_ns: Some(latency(1_200_000)),
+            ..Flushes::default()
+        },
+        tasks: vec![task],
+        of_kernel_workers: 138_181,
+        ..Profile::default()
+    };
+    Captured {
+        format: model::captured::FORMAT,
+        file: "x.capture".into(),
+        origin: Origin {
+            asked: "sda.blktrace.0".into(),
+            imported: Some("blktrace".into()),
+            ..Origin::default()
+        },
+        ending: Some(model::captured::Ending { without_issue: 3, ..Default::default() }),
+        damage: Some("cut off at byte 4096: its end is missing".into()),
+        completeness: model::captured::Completeness {
+            word: "unknown".into(),
+            sentence: "imported from blktrace, which there is nothing to hold against".into(),
+            counters: Vec::new(),
+        },
+        restricted: Some(Restriction { task: Some("postgres".into()), ..Restriction::default() }),
+        profile,
+    }
+}
+
+#[test]
+fn a_capture_fits_any_width_and_what_is_not_known_is_not_zero() {
+    for width in [40, 80, 120] {
+        let mut out = Vec::new();
+        let written = write(&captured(), Style { width, ..Style::default() }, &mut out);
+        let text = String::from_utf8(out).unwrap_or_default();
+        assert!(
+            written.is_ok() && text.lines().all(|line| crate::prose::columns(line) <= width),
+            "{width}\n{text}"
+        );
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "CUT the file is cut off at byte 4096",
+            "UNKNOWN imported from blktrace",
+            "only requests of task postgres",
+            "4K 90 %, 64K 10 %",
+            "10 % sequential",
+            "3 runs of 3.50 requests in the mean, median 3, longest 9",
+            "not known: no completion is in the file",
+            "2,018 in 10 ms, - in 100 ms",
+            "12 at the device, asked for 9 times alone",
+            "138,181 requests (97 %) by kernel workers",
+            "3 requests whose issue was not seen",
+        ] {
+            assert!(flat.contains(words), "{words}\n{text}");
+        }
+    }
+}
