@@ -27,6 +27,7 @@ impl Bench {
         mut last: Snapshot,
         (opened, total): (Instant, Duration),
     ) -> Result<(Option<String>, Option<Known<Still>>), Failure> {
+        self.early_begins();
         let mut watch = StillWatch::begin();
         let mut recent = self.live.recent(collector.interval_ns());
         let all = self.left();

@@ -357,7 +357,6 @@ impl Bench {
         let mut collector = Collector::new(phase.streams.len(), interval_ns(&phase));
         let mut ends = Ends::of(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
-        self.early_begins();
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
         let (stuck, still) =
             self.follow((&mut workers, &mut ends), &mut collector, first.clone(), (opened, total))?;

@@ -15,6 +15,7 @@ pub mod check_page;
 pub mod comparison;
 pub mod cost;
 pub mod course;
+pub mod device_figures;
 pub mod devices;
 pub mod diagnosis;
 pub mod disk_counters;
