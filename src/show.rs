@@ -129,7 +129,7 @@ pub fn report(
 /// Prints what was concluded of several sessions side by side, and writes it.
 ///
 /// # Errors
-/// As [`report`].
+/// As [`report()`].
 pub fn table(of: &SessionTable, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
     let format = report::that_writes::<SessionTable>(showing.format).map_err(Failure::Usage)?;
     put(of, (format, showing.style()), outlets, Some(SAME_COMMAND))
@@ -138,7 +138,7 @@ pub fn table(of: &SessionTable, showing: &Showing, outlets: &Outlets) -> Result<
 /// Prints a report of any kind and writes it. `again` says how else it can be had.
 ///
 /// # Errors
-/// As [`report`].
+/// As [`report()`].
 pub fn put<K: Kind + ?Sized>(
     of: &K,
     (printed, style): (&'static Format, Style),

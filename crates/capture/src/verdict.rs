@@ -47,14 +47,16 @@ fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
     }
     let counted = BlockStat::parse(&after)?.since(&BlockStat::parse(&before)?);
     let counted = counted.ok_or("they went backwards")?;
-    let discards = discards(&after).saturating_sub(discards(&before));
     let done = ending.completed;
     let counter = |name: &str, counted, captured| Counter { name: name.into(), counted, captured };
     let mut all = vec![
         counter("reads", counted.read.ios, done.reads),
         counter("writes", counted.write.ios, done.writes + done.empty_flushes),
-        counter("discards", discards, done.discards),
     ];
+    // Kernels before 4.18 do not count them.
+    if let Some((before, after)) = discards(&before).zip(discards(&after)) {
+        all.push(counter("discards", after.saturating_sub(before), done.discards));
+    }
     if origin.partition.is_none() {
         all.push(counter("flushes", counted.flushes, done.flushes));
     } else if let Some(writes) = all.get_mut(1) {
@@ -64,8 +66,8 @@ fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
     Ok(all)
 }
 
-fn discards(stat: &str) -> u64 {
-    stat.split_ascii_whitespace().nth(DISCARDS).and_then(|word| word.parse().ok()).unwrap_or(0)
+fn discards(stat: &str) -> Option<u64> {
+    stat.split_ascii_whitespace().nth(DISCARDS)?.parse().ok()
 }
 
 fn judge(origin: &Origin, ending: &Ending, counters: Vec<Counter>) -> Completeness {
