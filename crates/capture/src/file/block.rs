@@ -2,7 +2,7 @@
 //!
 //! For: few bytes for each row. Not for: checksums and files.
 //!
-//! Columns, each a number for each row ([`super::varint`]): task and flags by their places in the block's own lists; time since the last
+//! Columns, each a number for each row (`varint`): task and flags by their places in the block's own lists; time since the last
 //! issue; latency + 1, or 0 for none; sectors; of rows with sectors their distance from the end of the one before, in the largest unit that
 //! divides all; time in the queue + 1 where that was asked for. Like numbers stand together, which is what compresses.
 
