@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 /// How long it may take to come.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The package, and where its wheel holds the script.
-const PACKAGE: &str = "axe-playwright-python";
+/// The package, at the version that the pages were held against, and where its wheel holds the script.
+const PACKAGE: &str = "axe-playwright-python==0.1.8";
 const SCRIPT: &str = "axe_playwright_python/axe.min.js";
 
 /// The script, or why there is none.
