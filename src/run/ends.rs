@@ -1,10 +1,11 @@
 //! Ends: streams that end by how they go, and those that end with them.
 //!
-//! For: steady state, least rates, longest latencies and streams that end the others, watched from outside while workers run. Not for: amounts and times,
-//! which workers know for themselves, nor the rules, which are the model's ([`model::job::Steady`]).
+//! For: steady state, least rates, longest latencies and streams that end the others, watched from outside while workers run. Not for:
+//! amounts and times, which workers know for themselves, nor the rules, which are the model's ([`model::job::Steady`]).
 
 use engine::tally::Block;
 use engine::workers::{Who, Workers};
+use model::histogram::Histogram;
 use model::job::{Kind, MinRate, Phase, Quantity, Steadied, Steady, Stream};
 use model::record::StreamEnd;
 use model::units::{show_bytes, show_count, show_ns};
@@ -27,10 +28,9 @@ struct Watched {
     ends_others: bool,
     steady: Option<(Steady, Series, Steadied)>,
     min_rate: Option<Least>,
-    /// Longest latency that is allowed.
     max_latency_ns: Option<u64>,
-    /// The longest that was not.
-    too_long: Option<(u64, Kind)>,
+    /// Whether an operation took longer than that.
+    is_too_slow: bool,
 }
 
 /// A least rate with what was done since it was last looked at.
@@ -77,7 +77,7 @@ impl Ends {
             steady: stream.steady.map(|s| (s, Series::new(s.every_ns, stream.workers), Steadied::default())),
             min_rate: stream.min_rate.as_ref().map(|rule| Least::of(rule, stream.workers)),
             max_latency_ns: stream.max_latency_ns,
-            too_long: None,
+            is_too_slow: false,
         };
         Self { streams: phase.streams.iter().enumerate().map(watched).collect(), failure: None }
     }
@@ -92,10 +92,8 @@ impl Ends {
             least.series.add(who.worker, block);
         }
         if let Some(most_ns) = stream.max_latency_ns {
-            let kinds = block.lanes.iter().flat_map(|lane| Kind::ALL.into_iter().zip(&lane.kinds));
-            let longest = kinds.filter(|(kind, _)| *kind != Kind::Sync);
-            let longest = longest.filter_map(|(kind, tally)| Some((tally.latency.max_ns()?, kind)));
-            stream.too_long = stream.too_long.max(longest.filter(|(ns, _)| *ns > most_ns).max());
+            let mut kinds = block.lanes.iter().flat_map(|lane| Kind::ALL.into_iter().zip(&lane.kinds));
+            stream.is_too_slow |= kinds.any(|(kind, tally)| is_too_slow(kind, &tally.latency, most_ns));
         }
     }
 
@@ -103,6 +101,10 @@ impl Ends {
     pub(super) fn act(&mut self, workers: &Workers) {
         for at in 0..self.streams.len() {
             let stream = &mut self.streams[at];
+            if stream.is_too_slow {
+                // Why is told by all that the run came to: what comes in last may be slow too.
+                workers.stop();
+            }
             if workers.has_ended(at) {
                 if stream.ends_others {
                     workers.stop();
@@ -114,8 +116,7 @@ impl Ends {
             {
                 workers.stop_stream(at);
             }
-            if let Some(words) =
-                stream.min_rate.as_mut().and_then(Least::missed).or_else(|| stream.took_too_long())
+            if let Some(words) = stream.min_rate.as_mut().and_then(Least::missed)
                 && self.failure.is_none()
             {
                 self.failure = Some(format!("{}: {words}", stream.name));
@@ -156,13 +157,21 @@ impl Ends {
     }
 }
 
-impl Watched {
-    /// What took too long.
-    fn took_too_long(&self) -> Option<String> {
-        let ((ns, kind), most_ns) = self.too_long.zip(self.max_latency_ns)?;
-        let [took, most] = [ns, most_ns].map(|ns| show_ns(ns as f64));
-        Some(format!("a {} took {took}, where at most {most} was asked for (--max-latency)", kind.word()))
-    }
+/// Syncs may take as long as they take, as under fio.
+fn is_too_slow(kind: Kind, latency: &Histogram, most_ns: u64) -> bool {
+    kind != Kind::Sync && latency.max_ns().is_some_and(|ns| ns > most_ns)
+}
+
+/// What took longer than it may, of all that a run came to.
+pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String> {
+    phase.streams.iter().zip(ends).find_map(|(stream, end)| {
+        let most_ns = stream.max_latency_ns?;
+        let (kind, of) = end.kinds.iter().find(|(kind, of)| is_too_slow(**kind, &of.latency, most_ns))?;
+        let [took, most] = [of.latency.max_ns()?, most_ns].map(|ns| show_ns(ns as f64));
+        let name = if stream.name.is_empty() { String::new() } else { format!("{}: ", stream.name) };
+        let word = kind.word();
+        Some(format!("{name}a {word} took {took}, where at most {most} was asked for (--max-latency)"))
+    })
 }
 
 /// How far from steady.

@@ -381,16 +381,20 @@ impl Bench {
         if let Some(rows) = collector.take_rows(u64::MAX) {
             self.session.append(&Frame::Intervals(rows))?;
         }
-        let ending = match failure {
-            Some(why) => RunEnding::Failed(why),
-            None if self.stopped() => RunEnding::Interrupted,
-            None => RunEnding::Complete,
-        };
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
+        let ending = self.ending_of(failure.or_else(|| ends::took_too_long(&phase, &streams)));
         let end =
             RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, still, notes };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
         Ok(run_of(start, vec![first, last], end))
+    }
+
+    fn ending_of(&self, failure: Option<String>) -> RunEnding {
+        match failure {
+            Some(why) => RunEnding::Failed(why),
+            None if self.stopped() => RunEnding::Interrupted,
+            None => RunEnding::Complete,
+        }
     }
 
     /// What the streams of a phase came to.

@@ -99,6 +99,11 @@ fn what_takes_longer_than_it_may_ends_with_an_error_as_under_fio() {
     let ours =
         stage.fathom("run --rw randread --time 1s --runs 1 --warmup 0 --quiet --max-latency 1us", &file);
     assert!(ours.stdout.contains("where at most 1.00 us was asked for (--max-latency)"), "{ours:?}");
+    // Over before anybody looked.
+    let short =
+        stage.fathom("run --rw randread --ops 3 --runs 1 --warmup 0 --quiet --max-latency 1us", &file);
+    assert!(short.stdout.contains("where at most 1.00 us was asked for (--max-latency)"), "{short:?}");
+    assert_ne!(short.code, Some(0), "{short:?}");
 }
 
 #[test]
