@@ -7,14 +7,13 @@ use crate::failure::Failure;
 use crate::live::Wish;
 use crate::output::{Outlet, Replace, Rules};
 use crate::request::Request;
-use crate::run::Early;
+use crate::run::{Early, SoFar};
 use crate::show::{Showing, judge};
 use crate::spared::Spared;
 use crate::{history, op_log, output, plan, run, stderr, stdout};
 use model::annotations::Annotations;
 use model::job::ALL_ERRORS;
 use model::name;
-use model::record::Record;
 use model::report::Report;
 use report::{Detail, Format, Style, aggregate};
 use std::path::PathBuf;
@@ -120,10 +119,11 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
 }
 
 /// Answers each time something was measured, and gives what was answered where it goes to a file, which is written as a whole each time.
-fn answer_so_far(told: &Receiver<Record>, manners: &Manners, to: Option<(&Outlet, &Rules)>) -> Vec<u8> {
+fn answer_so_far(told: &Receiver<SoFar>, manners: &Manners, to: Option<(&Outlet, &Rules)>) -> Vec<u8> {
     let _ = sys::thread::block_signals();
     let mut answers = Vec::new();
-    while let Ok(record) = told.recv() {
+    while let Ok(so_far) = told.recv() {
+        let Some(record) = so_far.record() else { continue };
         let report = judge(&record, None, Annotations::default(), &Showing::plain(report::TEXT));
         let Ok(answer) = rendered(&report, manners) else { continue };
         let written = match to {

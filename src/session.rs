@@ -114,7 +114,11 @@ impl Session {
         Ok(record)
     }
 
-    fn content(&self) -> io::Result<Vec<u8>> {
+    /// Its bytes so far.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    pub(crate) fn content(&self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; self.bytes as usize];
         self.file.read_exact_at(&mut bytes, 0)?;
         Ok(bytes)

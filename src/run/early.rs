@@ -5,7 +5,7 @@
 
 use super::{Bench, run_of};
 use crate::collector::Collector;
-use model::record::{Record, RunEnd, RunEnding, RunStart};
+use model::record::{Record, RunEnd, RunEnding, RunStart, StreamEnd, frame};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -13,15 +13,43 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Early {
     every: Duration,
-    to: SyncSender<Record>,
+    to: SyncSender<SoFar>,
     /// Time of the run under way when somebody is told next.
     due: Duration,
 }
 
+/// How far a run is. It is read where it is wanted: the thread that makes it takes over what workers hand in.
+#[derive(Debug)]
+pub struct SoFar {
+    /// The session file, in which this run has no end.
+    session: Vec<u8>,
+    at_ns: u64,
+    streams: Vec<StreamEnd>,
+}
+
 impl Early {
     /// Tells each time so much of a run has passed.
-    pub fn new(every: Duration, to: SyncSender<Record>) -> Self {
+    pub fn new(every: Duration, to: SyncSender<SoFar>) -> Self {
         Self { every, to, due: every }
+    }
+}
+
+impl SoFar {
+    /// The record as if it had ended there; `None` where no run was under way.
+    pub fn record(self) -> Option<Record> {
+        let (mut record, _torn) = frame::decode(&self.session).ok()?;
+        let run = record.runs.last_mut().filter(|run| run.end.is_none())?;
+        let now = |streams| RunEnd { at_ns: self.at_ns, streams, ..RunEnd::without(RunEnding::Complete) };
+        run.end = Some(now(self.streams));
+        let start = run.start.clone();
+        let phases = record.header.plan.jobs.get(start.job).map(|job| job.phases.clone()).unwrap_or_default();
+        for (at, phase) in phases.iter().enumerate().skip(start.phase + 1) {
+            // What has not begun has done nothing yet.
+            let streams = Collector::new(phase.streams.len(), 1).so_far();
+            let start = RunStart { phase: at, ..start.clone() };
+            record.runs.push(run_of(start, Vec::new(), now(streams)));
+        }
+        Some(record)
     }
 }
 
@@ -39,20 +67,8 @@ impl Bench {
         while early.due <= at {
             early.due += early.every;
         }
-        let Ok(mut record) = self.session.record() else { return };
-        let Some(run) = record.runs.last_mut().filter(|run| run.end.is_none()) else { return };
+        let Ok(session) = self.session.content() else { return };
         let at_ns = self.epoch.elapsed().as_nanos() as u64;
-        // As if it ended now: what was seen up to here holds.
-        let now = |streams| RunEnd { at_ns, streams, ..RunEnd::without(RunEnding::Complete) };
-        run.end = Some(now(collector.so_far()));
-        let start = run.start.clone();
-        let phases = self.plan.jobs.get(start.job).map_or(&[][..], |job| &job.phases);
-        for (at, phase) in phases.iter().enumerate().skip(start.phase + 1) {
-            // What has not begun has done nothing yet.
-            let streams = Collector::new(phase.streams.len(), 1).so_far();
-            let start = RunStart { phase: at, ..start.clone() };
-            record.runs.push(run_of(start, Vec::new(), now(streams)));
-        }
-        let _ = early.to.try_send(record);
+        let _ = early.to.try_send(SoFar { session, at_ns, streams: collector.so_far() });
     }
 }

@@ -30,7 +30,7 @@ use crate::target::Ready;
 use analysis::Judging;
 use analysis::cost::{run_ns, time_left};
 use analysis::strategy::{self, Budget, Next, Summary};
-pub use early::Early;
+pub use early::{Early, SoFar};
 use ends::Ends;
 use engine::outcome::Outcome;
 use engine::workers::{Who, Workers};
