@@ -12,7 +12,6 @@ use crate::show::{Showing, judge};
 use crate::spared::Spared;
 use crate::{history, op_log, output, plan, run, stderr, stdout};
 use model::annotations::Annotations;
-use model::job::ALL_ERRORS;
 use model::name;
 use model::report::Report;
 use report::{Detail, Format, Style, aggregate};
@@ -177,12 +176,8 @@ fn write(
 
 /// Whether operations failed of a stream that is not to go on all the same.
 fn has_failed(report: &Report) -> bool {
-    report.results.iter().any(|result| {
-        let phase = result.job.phases.get(result.phase as usize);
-        let stream = phase.and_then(|phase| phase.streams.get(result.stream as usize));
-        let goes_on = stream.is_some_and(|stream| stream.max_errors == ALL_ERRORS);
-        !goes_on && result.seen.as_ref().is_some_and(|seen| !seen.errors.is_empty())
-    })
+    let mut seen = report.results.iter().filter_map(|result| result.seen.as_ref());
+    seen.any(|seen| seen.errors.values().sum::<u64>() > seen.ignored_errors)
 }
 
 /// What fathom makes of it, in lines.

@@ -9,6 +9,7 @@ use model::job::{
     Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, MAX_ERRORS, Mix, Order, Pace, PerKind,
     Placement, Positions, Sharing, Sizes, Steps, Stream, SyncCall, Verify,
 };
+use model::spec::ignored::of_ignored_errors;
 use model::spec::{LineSpec, Rw, StreamSpec, parsers, place};
 use model::units::{show_bytes, show_ns};
 
@@ -77,6 +78,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         data,
         limit: spec.limit,
         max_errors: spec.max_errors.unwrap_or(MAX_ERRORS),
+        ignored_errors: spec.ignored_errors.clone().unwrap_or_default(),
         latency_target: spec.latency_target,
         steady: spec.steady,
         min_rate: spec.min_rate.clone(),
@@ -328,6 +330,7 @@ fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(),
     check_rules(spec, engine)?;
     origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
     origins.note("--max-errors", spec.max_errors, |n| parsers::of_max_errors(*n));
+    origins.note("--ignore-errors", spec.ignored_errors.as_ref(), |e| of_ignored_errors(e));
     origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.words());
     origins.note("--steady-state", spec.steady.as_ref(), |s| s.words());
     origins.note("--min-rate", spec.min_rate.as_ref(), |m| m.words());

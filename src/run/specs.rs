@@ -133,6 +133,7 @@ impl Bench {
             delay_ns: stream.delay_ns,
             limit: part_of(stream.limit, number.worker, stream.workers),
             max_errors: stream.max_errors,
+            ignored_errors: stream.ignored_errors.clone(),
             latency_target: stream.latency_target,
             place: place_of(&stream.place, number.worker),
             batch: stream.batch,

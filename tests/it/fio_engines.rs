@@ -2,9 +2,10 @@
 //!
 //! For: lengths and blocks of files, counts of JSON, system calls. Not for: rates.
 
-use crate::disk::{Device, Image};
+use crate::disk::{Device, Disk, Image};
+use crate::fio::fio;
 use crate::output::says;
-use crate::stage::{Stage, is_root, skip, tool, wait};
+use crate::stage::{Outcome, Stage, is_root, skip, tool, wait};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -275,4 +276,46 @@ fn copies_of_a_working_set_leave_as_many_distinct_blocks_as_in_fio() {
     // Of 4096 draws, five deviations to either side of both; copies are of the 409 blocks of the set and of no others.
     assert!(ours[0].abs_diff(theirs[0]) < 220, "{ours:?} {theirs:?}");
     assert!((1..=409).contains(&ours[1]) && ours[1].abs_diff(theirs[1]) < 40, "{ours:?} {theirs:?}");
+}
+
+#[test]
+fn writes_are_atomic_where_the_file_system_takes_them() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::new(&stage, "xfs", Image::Direct) else { return };
+    let run = |engine: &str, more: &str| {
+        let words = format!(
+            "run --engine {engine} --rw randwrite --size 16m --ops 200 --runs 1 --warmup 0 --quiet --format json {more}"
+        );
+        disk.fathom(&stage, &words, &disk.dir)
+    };
+    let failed = |out: Outcome| {
+        let report = out.report();
+        report.answers("B12").first().map(|b12| b12["evidence"]["failed_ops"].as_f64().unwrap_or(0.0))
+    };
+    let first = run("vsync:atomic", "--bs 16k");
+    if first.stderr.contains("writes nothing atomically") {
+        return skip("this kernel's xfs writes nothing atomically");
+    }
+    for engine in ["vsync", "libaio", "io_uring"] {
+        assert_eq!(failed(run(&format!("{engine}:atomic"), "--bs 16k")), Some(0.0), "{engine}");
+        // The kernel refuses an atomic write that does not begin at a multiple of its size, and any other it takes.
+        let crooked = "--bs 16k --align 4k --offset 4k --max-errors all";
+        assert_eq!(failed(run(engine, crooked)), Some(0.0), "{engine}");
+        assert!(failed(run(&format!("{engine}:atomic"), crooked)) > Some(100.0), "{engine}");
+    }
+    for (engine, more, why) in [
+        ("io_uring:atomic", "--bs 12k", "powers of two from"),
+        ("libaio:atomic", "--bs 16k --cache buffered", "type --cache direct"),
+    ] {
+        let out = run(engine, more);
+        assert!(out.code != Some(0) && out.stderr.contains(why), "{out:?}");
+    }
+    // As fio says it; its own file system has none to offer.
+    let out = fio(&stage, "--name=a --size=1m --rw=write --bs=4k --direct=1 --ioengine=libaio --atomic=1");
+    assert!(out.code == Some(0) || out.stderr.contains("option atomic:"), "{out:?}");
+    let out = fio(&stage, "--name=a --size=1m --rw=write --bs=4k --direct=1 --atomic=1");
+    assert!(out.stderr.contains("it goes with ioengine=libaio or io_uring or pvsync2"), "{out:?}");
 }

@@ -36,7 +36,13 @@ fn a_job_goes_on_where_its_operations_fail_if_it_is_to() {
     let words = |more: &str| {
         format!("--name=a --filename={path} --rw=read --bs=4k --output-format=json --size=4m {more}")
     };
-    for (more, code) in [("", 1), ("--continue_on_error=none", 1), ("--continue_on_error=read", 0)] {
+    for (more, code) in [
+        ("", 1),
+        ("--continue_on_error=none", 1),
+        ("--continue_on_error=read", 0),
+        ("--ignore_error=EIO", 0),
+        ("--ignore_error=ENOSPC,EIO", 1),
+    ] {
         for out in
             [Some(fio(&stage, &words(more))), real(&stage.folder("fio"), &words(more))].iter().flatten()
         {
@@ -55,11 +61,18 @@ fn a_job_goes_on_where_its_operations_fail_if_it_is_to() {
         );
         stage.fathom(&words, &device.path)
     };
-    for (more, errors) in [("", 1000), ("--max-errors 7", 7), ("--max-errors all", 1536)] {
+    for (more, errors) in [
+        ("", 1000),
+        ("--max-errors 7", 7),
+        ("--max-errors all", 1536),
+        ("--max-errors 7 --ignore-errors read:EIO", 1536),
+        ("--max-errors 7 --ignore-errors write:EIO,ENOSPC", 7),
+    ] {
         let report = run(more).report();
         let counted = report.answers("B12").first().map(|b12| b12["evidence"]["failed_ops"].as_f64());
         assert_eq!(counted, Some(Some(f64::from(errors))), "{more}: {report:?}");
     }
+    assert!(run("--ignore-errors EOI").stderr.contains("write:ENOSPC"), "{:?}", run("--ignore-errors EOI"));
     assert!(run("--max-errors 0").stderr.contains("--max-errors"), "{:?}", run("--max-errors 0"));
 }
 

@@ -6,7 +6,7 @@ use crate::case::{Case, CaseRun};
 use crate::run_series::rows_of;
 use model::distribution::Distribution;
 use model::evidence::{BlockStat, Moment};
-use model::job::Kind;
+use model::job::{ALL_ERRORS, Kind};
 use model::machine::Layer;
 use model::plan::Role;
 use model::record::{Cell, RunEnding, StreamEnd};
@@ -28,6 +28,7 @@ pub(crate) fn seen(case: &Case) -> Seen {
         is_complete: !case.runs.is_empty() && case.ends.iter().all(|e| e.ending == RunEnding::Complete),
         kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, of_kind(case, kind)?))).collect(),
         errors: errors(case),
+        ignored_errors: ignored_errors(case),
         workers: workers(case),
         disks: disks(case),
         found_depth: found_depth(case),
@@ -87,6 +88,20 @@ fn errors(case: &Case) -> BTreeMap<i32, u64> {
         *sum = sum.saturating_add(*count);
     }
     out
+}
+
+/// Errors that the stream goes on after, as it is to.
+fn ignored_errors(case: &Case) -> u64 {
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    let all = streams.flat_map(|s| &s.issued);
+    let all =
+        all.flat_map(|(kind, issued)| issued.errors.iter().map(|(errno, count)| (*kind, *errno, *count)));
+    let is_ignored = |kind, errno| {
+        case.stream.max_errors == ALL_ERRORS
+            || case.stream.ignored_errors.iter().any(|ignored| ignored.is(kind, Some(errno)))
+    };
+    all.filter(|(kind, errno, _)| is_ignored(*kind, *errno))
+        .fold(0, |sum: u64, (.., count)| sum.saturating_add(count))
 }
 
 fn workers(case: &Case) -> SeenWorkers {

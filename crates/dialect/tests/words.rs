@@ -93,7 +93,17 @@ fn options() -> String {
 
 /// Stories about fio's language, each with its text: those of the program first, then those of the parser.
 fn stories() -> Vec<(String, String)> {
-    const OF_THE_PROGRAM: [&str; 6] = ["fio", "fio_calls", "fio_logs", "fio_out", "checked", "fio_order"];
+    const OF_THE_PROGRAM: [&str; 9] = [
+        "fio",
+        "fio_calls",
+        "fio_logs",
+        "fio_out",
+        "checked",
+        "fio_order",
+        "fio_engines",
+        "fio_errors",
+        "fio_rules",
+    ];
     let of_program = OF_THE_PROGRAM.map(|name| (name, root().join(format!("tests/it/{name}.rs"))));
     let mut of_parser: Vec<PathBuf> = std::fs::read_dir(root().join("crates/dialect/src/fio"))
         .unwrap_or_else(|e| panic!("{e}"))

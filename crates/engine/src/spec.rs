@@ -6,7 +6,8 @@
 use crate::facts::Facts;
 use crate::source::Source;
 use model::job::{
-    Batch, Cache, Data, LatencyTarget, MAX_ERRORS, Options, Placement, StopRule, SyncCall, Verify,
+    Batch, Cache, Data, IgnoredError, LatencyTarget, MAX_ERRORS, Options, Placement, StopRule, SyncCall,
+    Verify,
 };
 use model::payload::Maker;
 use sys::clock::Clock;
@@ -53,6 +54,8 @@ pub struct WorkerSpec {
     pub limit: StopRule,
     /// Failed operations after which it gives up.
     pub max_errors: u64,
+    /// Errors that do not count to that.
+    pub ignored_errors: Vec<IgnoredError>,
     /// What decides about the depth, which is then the most that may be; `None` where it is always that.
     pub latency_target: Option<LatencyTarget>,
     /// Where its thread and its memory are.
@@ -106,6 +109,7 @@ impl WorkerSpec {
             cooldown_ns: 0,
             limit: StopRule::default(),
             max_errors: MAX_ERRORS,
+            ignored_errors: Vec::new(),
             latency_target: None,
             place: Placement::default(),
             batch: Batch { submit: 1, complete: 1 },

@@ -21,6 +21,7 @@ pub mod diagnosis;
 pub mod disk_counters;
 pub mod distribution;
 pub mod entry;
+pub mod errno;
 pub mod evidence;
 pub mod explained;
 pub mod finding;

@@ -24,6 +24,8 @@ pub struct Seen {
     pub kinds: BTreeMap<Kind, SeenKind>,
     /// Errors by errno, of all its runs.
     pub errors: BTreeMap<i32, u64>,
+    /// How many of them its stream goes on after, as it is to.
+    pub ignored_errors: u64,
     /// Costs of its workers, warm-up and drain included.
     pub workers: SeenWorkers,
     /// What the disks below the phase did meanwhile, for all its streams; empty where they were not counted.

@@ -32,7 +32,7 @@ const RING_MAGIC: u32 = 0xa10a_10a1;
 #[derive(Clone, Copy, Debug, Default)]
 struct Control {
     data: u64,
-    /// Key and flags, whose order depends on the byte order; both stay zero.
+    /// The key, which stays zero, and flags (`RWF_...`) in the upper half, whatever the byte order.
     key_and_flags: u64,
     command: u16,
     priority: i16,
@@ -82,15 +82,17 @@ pub struct Aio {
     /// Finished, and not told yet.
     ready: Vec<Done>,
     mapped: bool,
+    /// `RWF_ATOMIC`, or 0.
+    write_flags: u32,
 }
 
 impl Aio {
-    /// Sets a context up for as many operations as the arena has slots.
+    /// Sets a context up for as many operations as the arena has slots. Atomic writes are whole or not there (`RWF_ATOMIC`, 6.11).
     ///
     /// # Errors
     /// `EAGAIN` where the system's limit of operations (sysctl `fs.aio-max-nr`) leaves too few, `ENOSYS` for a kernel that was
     /// built without, `ENOMEM`.
-    pub fn new(arena: Arena, files: Vec<OpenFile>) -> io::Result<(Self, Granted)> {
+    pub fn new(arena: Arena, files: Vec<OpenFile>, atomic_writes: bool) -> io::Result<(Self, Granted)> {
         let count = arena.slots();
         let entries = u32::try_from(count).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         let mut context: libc::c_ulong = 0;
@@ -115,6 +117,7 @@ impl Aio {
             events: vec![Event::default(); count].into_boxed_slice(),
             ready: Vec::with_capacity(count),
             mapped,
+            write_flags: if atomic_writes { libc::RWF_ATOMIC as u32 } else { 0 },
         };
         Ok((aio, granted))
     }
@@ -134,7 +137,7 @@ impl Aio {
     /// Where the slot is in flight, too small or does not exist, or there is no such file: defects of the caller.
     #[inline]
     pub fn read(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
-        self.queue(slot, IOCB_CMD_PREAD, file, offset, bytes);
+        self.queue(slot, (IOCB_CMD_PREAD, 0), file, offset, bytes);
     }
 
     /// Queues a write from a slot.
@@ -144,7 +147,7 @@ impl Aio {
     #[inline]
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.slots.assert_writable(file);
-        self.queue(slot, IOCB_CMD_PWRITE, file, offset, bytes);
+        self.queue(slot, (IOCB_CMD_PWRITE, self.write_flags), file, offset, bytes);
     }
 
     /// Queues making a file's writes stable: those that completed before. With [`Flush::Range`], which this interface lacks,
@@ -155,15 +158,16 @@ impl Aio {
     #[inline]
     pub fn flush(&mut self, slot: u32, file: u32, flush: Flush) {
         let command = if flush == Flush::All { IOCB_CMD_FSYNC } else { IOCB_CMD_FDSYNC };
-        self.queue(slot, command, file, 0, 0);
+        self.queue(slot, (command, 0), file, 0, 0);
     }
 
     #[inline]
-    fn queue(&mut self, slot: u32, command: u16, file: u32, offset: u64, bytes: u32) {
+    fn queue(&mut self, slot: u32, (command, flags): (u16, u32), file: u32, offset: u64, bytes: u32) {
         let address = self.slots.claim(slot, bytes, 0);
         let moves = command == IOCB_CMD_PREAD || command == IOCB_CMD_PWRITE;
         let control = Control {
             data: u64::from(slot),
+            key_and_flags: u64::from(flags) << 32,
             command,
             file: self.slots.number(file) as u32,
             // A sync with an address or a size is refused.

@@ -18,7 +18,7 @@ use crate::open_file::OpenFile;
 use crate::slots::Slots;
 use crate::stable::{Flush, RANGE_FLAGS};
 use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue, types};
-pub use setup::{Pages, RingOptions, TaskWork, Thread};
+pub use setup::{Pages, RingOptions, TaskWork, Thread, Writes};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
@@ -43,6 +43,7 @@ pub struct Ring {
     /// Says which of the two.
     file_flags: squeue::Flags,
     rw_flags: i32,
+    write_flags: i32,
     fixed_buffers: bool,
     /// Completions appear only when asked for.
     polls: bool,
@@ -83,6 +84,7 @@ impl Ring {
         // SAFETY: the pointer is fresh from a box that only `drop` turns back, after the three parts are gone or never;
         // nothing else uses it meanwhile, so the parts borrow from it for as long as they exist.
         let (submitter, submission, completion) = unsafe { (*ring).split() };
+        let rw_flags = if options.pages == Pages::Drop { libc::RWF_DONTCACHE } else { 0 };
         let mut this = Self {
             submitter: ManuallyDrop::new(submitter),
             submission: ManuallyDrop::new(submission),
@@ -91,7 +93,8 @@ impl Ring {
             slots: ManuallyDrop::new(Slots::new(arena, files)),
             numbers: Box::default(),
             file_flags: squeue::Flags::empty(),
-            rw_flags: if options.pages == Pages::Drop { libc::RWF_DONTCACHE } else { 0 },
+            rw_flags,
+            write_flags: rw_flags | if options.writes == Writes::Atomic { libc::RWF_ATOMIC } else { 0 },
             fixed_buffers: false,
             polls: options.poll,
             asked: false,
@@ -173,10 +176,10 @@ impl Ring {
         let entry = if self.fixed_buffers {
             opcode::WriteFixed::new(number, address, bytes, slot as u16)
                 .offset(offset)
-                .rw_flags(self.rw_flags)
+                .rw_flags(self.write_flags)
                 .build()
         } else {
-            opcode::Write::new(number, address, bytes).offset(offset).rw_flags(self.rw_flags).build()
+            opcode::Write::new(number, address, bytes).offset(offset).rw_flags(self.write_flags).build()
         };
         self.push(slot, entry);
     }

@@ -40,11 +40,6 @@ impl Way {
         self.directions().contains(&1)
     }
 
-    /// Whether it reads.
-    pub(super) fn reads(&self) -> bool {
-        self.directions().contains(&0)
-    }
-
     /// Whether nothing but writing is done, so that what is in a file before does not matter.
     pub(super) fn only_writes(&self) -> bool {
         self.directions() == [1]

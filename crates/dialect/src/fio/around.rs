@@ -19,6 +19,8 @@ pub(super) trait Around {
     fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String>;
     /// Bytes of a file or block device.
     fn length(&self, name: &str) -> Result<u64, String>;
+    /// Whether it is a block device.
+    fn is_device(&self, name: &str) -> bool;
     /// The text of a file that the file `by` includes.
     fn include(&self, by: &str, name: &str) -> Result<String, String>;
     /// The NUMA nodes that have memory, such as `0-1`.
@@ -64,6 +66,10 @@ impl Around for Here {
         }
         let device = std::fs::File::open(name).and_then(|mut device| device.seek(SeekFrom::End(0)));
         device.map_err(|e| e.to_string())
+    }
+
+    fn is_device(&self, name: &str) -> bool {
+        std::fs::metadata(name).is_ok_and(|facts| facts.file_type().is_block_device())
     }
 
     fn include(&self, by: &str, name: &str) -> Result<String, String> {

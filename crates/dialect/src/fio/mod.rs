@@ -10,6 +10,7 @@ mod access;
 mod around;
 mod checked;
 mod command;
+mod errors;
 mod help;
 mod jobs;
 mod logs;

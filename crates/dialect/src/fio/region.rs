@@ -25,6 +25,11 @@ pub(super) fn region(
     if job.text("filesize").is_some_and(|text| text.contains('-')) {
         return Err(job.fault("filesize", "sizes of files are not drawn; type one size"));
     }
+    if job.on("fill_device", false)? && !on_devices(job, files, around) {
+        let why =
+            "fathom never fills a file system: it keeps 5 % free; type a size, or a block device as filename";
+        return Err(job.fault("fill_device", why));
+    }
     let shares = Shares { job, around, files, least: least(one) };
     let (size, part) = match job.size("size")? {
         // All that is there, which it is anyway.
@@ -61,6 +66,11 @@ pub(super) fn region(
         one.create = Some(Create { bytes, filling: filling(job, way)?, unlink: job.on("unlink", false)? });
     }
     ends(&shares, way, (size, each), times, one)
+}
+
+/// Whether all that a job touches are block devices, which end where they end.
+fn on_devices(job: &Job, files: u32, around: &dyn Around) -> bool {
+    !names::own_files(job) && names::paths(job, 0, files).iter().all(|path| around.is_device(path))
 }
 
 /// An offset in percent as the next multiple of `offset_align`.

@@ -6,6 +6,7 @@
 use super::access::{self, Way};
 use super::around::Around;
 use super::checked::checked;
+use super::errors::errors;
 use super::jobs::{Fault, Job};
 use super::logs::logs;
 use super::names;
@@ -16,7 +17,7 @@ use super::rules::rules;
 use super::times::{Times, times};
 use super::value::{Size, list, mask};
 use super::zones;
-use model::job::{ALL_ERRORS, Advice, Batch, Cache, Clones, Create, IoPriority, Options, Sharing};
+use model::job::{Advice, Batch, Cache, Clones, Create, IoPriority, Options, Sharing};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
 use model::spec::{EngineSpec, StreamSpec, parsers, place as of_place};
 
@@ -49,6 +50,7 @@ pub(super) const ENGINE_OPTIONS: &[(&str, &[&str])] = &[
     ("hipri", &["io_uring", "pvsync2"]),
     ("uncached", &["io_uring", "pvsync2"]),
     ("nowait", &["pvsync2"]),
+    ("atomic", &["libaio", "io_uring", "pvsync2"]),
     ("fixedbufs", &["io_uring"]),
     ("registerfiles", &["io_uring"]),
     ("sqthread_poll", &["io_uring"]),
@@ -79,8 +81,7 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     let times = times(job)?;
     rules(job, &way, &mut one)?;
     let checks = back || one.verify.as_ref().is_some_and(|verify| verify.checks);
-    one.max_errors =
-        job.text("continue_on_error").map_or(Ok(None), |text| errors(job, &way, checks, text))?;
+    errors(job, &way, checks, &mut one)?;
     if !job.text("exit_what").is_none_or(|what| ["group", "stonewall", "all"].contains(&what)) {
         return Err(job.fault("exit_what", "it is group, stonewall or all; type one of them"));
     }
@@ -152,7 +153,7 @@ fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
         match *option {
             "hipri" => put(if uring { "iopoll" } else { "hipri" }, None),
             "uncached" => put("dontcache", None),
-            "nowait" => put("nowait", None),
+            "nowait" | "atomic" => put(option, None),
             // The others were put above, where io_uring has them.
             _ => None,
         };
@@ -350,28 +351,6 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
         (Some(_), _) => return Err(job.fault("prioclass", "it is no class; type 1, 2 or 3")),
     };
     of_place::io_priority(&text).map(Some).map_err(|why| job.fault("prio", why))
-}
-
-/// Whether failed operations end it; as many may fail as elsewhere where nothing is said.
-fn errors(job: &Job, way: &Way, checks: bool, text: &str) -> Result<Option<u64>, Fault> {
-    let (reads, writes) =
-        match text {
-            "none" | "0" => return Ok(None),
-            "all" | "io" | "1" | "" => (true, true),
-            "read" => (true, false),
-            "write" => (false, true),
-            // What differs is an error like others here.
-            "verify" if checks => (true, true),
-            _ => return Err(job.fault(
-                "continue_on_error",
-                "it is none, read, write, io, all, or verify where something is compared; type one of them",
-            )),
-        };
-    if (way.reads() && !reads) || (way.writes() && !writes) {
-        let why = "errors are tolerated in all directions of a job or in none; type io, or leave it out";
-        return Err(job.fault("continue_on_error", why));
-    }
-    Ok(Some(ALL_ERRORS))
 }
 
 fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {

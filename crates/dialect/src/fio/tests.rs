@@ -39,6 +39,10 @@ impl Around for Test {
         }
     }
 
+    fn is_device(&self, name: &str) -> bool {
+        name.starts_with("/dev/")
+    }
+
     fn include(&self, _by: &str, name: &str) -> Result<String, String> {
         match name {
             "common.inc" => Ok("bs=8k\ndirect=1\n".into()),
@@ -403,6 +407,7 @@ fn every_option_that_is_held_is_asked_for() {
     let sources = [
         include_str!("access.rs"),
         include_str!("checked.rs"),
+        include_str!("errors.rs"),
         include_str!("jobs.rs"),
         include_str!("logs.rs"),
         include_str!("names.rs"),

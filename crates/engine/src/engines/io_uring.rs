@@ -2,6 +2,7 @@
 //!
 //! For: any depth on one thread. Not for: choosing among the ways to set a ring up; each is an option.
 
+use super::atomic;
 use super::polling;
 use super::targets::flush_of;
 use crate::facts::{EngineOption, Number};
@@ -14,7 +15,7 @@ use std::io;
 use std::time::{Duration, Instant};
 use sys::arena::Arena;
 use sys::clock::Clock;
-use sys::ring::{Pages, Ring, RingOptions, TaskWork, Thread};
+use sys::ring::{Pages, Ring, RingOptions, TaskWork, Thread, Writes};
 use sys::stable::Flush;
 
 /// Its options.
@@ -51,6 +52,7 @@ pub(super) const OPTIONS: &[EngineOption] = &[
         about: "drop pages from the page cache after each operation (RWF_DONTCACHE)",
         number: Number::No,
     },
+    EngineOption { name: atomic::ATOMIC, about: atomic::ABOUT, number: Number::No },
 ];
 
 /// Longest wait for the answer to a trial read.
@@ -78,6 +80,7 @@ impl Engine for Uring {
             (options.poll, "polled completions"),
             (nop, "nop: no bytes are moved"),
             (options.pages == Pages::Drop, "RWF_DONTCACHE"),
+            (options.writes == Writes::Atomic, "RWF_ATOMIC, from buffers that are not registered"),
         ] {
             if asked {
                 granted.used.push(word.into());
@@ -181,6 +184,7 @@ fn options(spec: &WorkerSpec) -> io::Result<RingOptions> {
         let why = "option dontcache: direct I/O leaves nothing in the page cache";
         return Err(refusal(io::ErrorKind::InvalidInput, why, "type --cache buffered"));
     }
+    let writes = if atomic::check(spec)? { Writes::Atomic } else { Writes::Plain };
     Ok(RingOptions {
         poll: has("iopoll"),
         thread: match spec.options.get("sqpoll") {
@@ -194,7 +198,9 @@ fn options(spec: &WorkerSpec) -> io::Result<RingOptions> {
             _ => TaskWork::Cooperative,
         },
         pages: if has("dontcache") { Pages::Drop } else { Pages::Stay },
-        plain_buffers: has("plain-buffers"),
+        writes,
+        // File systems take atomic writes from memory that is mapped, and not from pages (`generic_atomic_write_valid`).
+        plain_buffers: has("plain-buffers") || writes == Writes::Atomic,
         plain_files: has("plain-files"),
     })
 }

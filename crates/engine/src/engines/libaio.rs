@@ -3,7 +3,9 @@
 //! For: any depth on one thread with direct I/O. Not for: trims, which it has not; buffered files, where submitting blocks
 //! until the operation is done and the depth means nothing.
 
+use super::atomic;
 use super::targets::{flush_of, no_range};
+use crate::facts::{EngineOption, Number};
 use crate::interface::{self, Done, Engine, Granted, Queue};
 use crate::refusal::{SYNC, refusal};
 use crate::source::Op;
@@ -14,6 +16,10 @@ use sys::aio::Aio;
 use sys::arena::Arena;
 use sys::clock::Clock;
 use sys::stable::Flush;
+
+/// Its options.
+pub(super) const OPTIONS: &[EngineOption] =
+    &[EngineOption { name: atomic::ATOMIC, about: atomic::ABOUT, number: Number::No }];
 
 pub(super) struct Libaio {
     aio: Aio,
@@ -28,8 +34,10 @@ impl Engine for Libaio {
         no_range(spec)?;
         let slots = spec.slots();
         let arena = Arena::new(slots, spec.slot_bytes as usize)?;
-        let (aio, granted) =
-            Aio::new(arena, std::mem::take(&mut spec.files)).map_err(|e| explain(&e, slots))?;
+        let atomic = atomic::check(spec)?;
+        let (aio, mut granted) =
+            Aio::new(arena, std::mem::take(&mut spec.files), atomic).map_err(|e| explain(&e, slots))?;
+        granted.used.extend(atomic.then(|| "RWF_ATOMIC".into()));
         Ok((Self { aio, clock: spec.clock, flush: flush_of(spec.sync_call) }, granted))
     }
 

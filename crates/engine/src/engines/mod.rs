@@ -3,6 +3,7 @@
 //! For: the table from which help, plans and workers are made. Not for: what an engine is ([`crate::interface`]), nor the loop,
 //! which is compiled once per engine.
 
+mod atomic;
 mod boxed;
 mod copy;
 mod fallocate;
@@ -137,6 +138,7 @@ pub const ENGINES: &[Entry] = &[
         ..deep("io_uring", "the kernel's submission and completion rings")
     }),
     Entry::of::<libaio::Libaio>(Facts {
+        options: libaio::OPTIONS,
         kinds: READ_WRITE_SYNC,
         ..deep("libaio", "io_submit and io_getevents, the kernel's asynchronous I/O before io_uring")
     }),

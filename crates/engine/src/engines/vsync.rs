@@ -2,6 +2,7 @@
 //!
 //! For: one operation at a time with a flag that an open file cannot have. Not for: several buffers per operation.
 
+use super::atomic;
 use super::one::Call;
 use super::polling;
 use super::targets::Targets;
@@ -42,9 +43,12 @@ pub(super) const OPTIONS: &[EngineOption] = &[
         about: "drop pages from the page cache after each operation (RWF_DONTCACHE)",
         number: Number::No,
     },
+    EngineOption { name: atomic::ATOMIC, about: atomic::ABOUT, number: Number::No },
 ];
 
 const NOWAIT: ReadWriteFlags = ReadWriteFlags::NOWAIT;
+/// `RWF_ATOMIC` of `linux/fs.h`, kernel 6.11.
+const ATOMIC: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x40);
 /// `RWF_DONTCACHE` of `linux/fs.h`, kernel 6.14.
 const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
@@ -75,11 +79,12 @@ impl Call for Vsync {
                 .into_iter()
                 .filter(|(name, _)| has(name))
                 .collect();
-        let read_flags = asked.iter().map(|(_, flag)| *flag).collect();
-        let dsync = if has("dsync") { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
+        let read_flags: ReadWriteFlags = asked.iter().map(|(_, flag)| *flag).collect();
+        let mut write_flags = read_flags;
+        write_flags.set(ReadWriteFlags::DSYNC, has("dsync"));
+        write_flags.set(ATOMIC, atomic::check(spec)?);
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
-        let mut call =
-            Self { arena, targets: Targets::take(spec)?, read_flags, write_flags: read_flags | dsync, retry };
+        let mut call = Self { arena, targets: Targets::take(spec)?, read_flags, write_flags, retry };
         for (name, flag) in asked {
             call.try_reads(name, flag)?;
         }

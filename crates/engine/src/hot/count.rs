@@ -89,8 +89,10 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     /// Counts an operation that failed or moved too little. It gets no latency: failed I/O is often the quickest.
     #[cold]
     fn odd(&mut self, kind: Kind, result: i32) {
+        let errno = (result < 0).then_some(-result);
+        let is_ignored = self.spec.ignored_errors.iter().any(|ignored| ignored.is(kind, errno));
+        self.failures_left = self.failures_left.saturating_sub(u64::from(!is_ignored));
         let total = &mut self.totals[kind as usize];
-        self.failures_left = self.failures_left.saturating_sub(1);
         if let Ok(bytes) = u64::try_from(result) {
             total.ops += 1;
             total.bytes += bytes;

@@ -7,6 +7,7 @@ use super::cache::Cache;
 use super::data::Data;
 use super::flow::Flow;
 use super::flush::Flush;
+use super::ignored::IgnoredError;
 use super::kind::Kind;
 use super::pace::{Batch, Pace, StopRule};
 use super::rules::{LatencyTarget, MinRate, Steady};
@@ -66,6 +67,9 @@ pub struct Stream {
     /// Failed operations after which a worker gives up, and all end; [`ALL_ERRORS`] where it never does.
     #[serde(default = "max_errors", skip_serializing_if = "is_max_errors")]
     pub max_errors: u64,
+    /// Errors that do not count to that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_errors: Vec<IgnoredError>,
     /// What decides about its depth, which is then the most that may be; `None` where it is always that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
@@ -248,6 +252,7 @@ impl Stream {
             data: Data::default(),
             limit: StopRule::default(),
             max_errors: MAX_ERRORS,
+            ignored_errors: Vec::new(),
             latency_target: None,
             steady: None,
             min_rate: None,

@@ -4,6 +4,7 @@
 //! A key is its flag without the dashes.
 
 use super::foreign::{self, Foreign, diskspd, fio, same, seconds};
+use super::ignored::{by_direction, ignored_errors};
 use super::limits::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_TARGETS, MAX_TIME_NS,
     MAX_WORKERS, MIN_TIME_NS,
@@ -496,6 +497,15 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.max_errors, parsers::max_errors(t))),
     ),
+    key(
+        "ignore-errors",
+        Group::HowLong,
+        "[KIND:]ERROR,...",
+        "Errors that do not count to --max-errors, by name or number, or all; they are counted and told all the same: write:ENOSPC",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.ignored_errors, ignored_errors(t))),
+    )
+    .elsewhere(&[fio("ignore_error", "EIO,ENOSPC", |t| same(&by_direction(t)))]),
     key(
         "ends-others",
         Group::HowLong,

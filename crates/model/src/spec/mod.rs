@@ -8,6 +8,7 @@ mod check;
 pub mod cycle;
 pub mod foreign;
 pub mod gate;
+pub mod ignored;
 pub mod keys;
 pub mod limits;
 pub mod line;
@@ -27,8 +28,8 @@ pub use check::Problem;
 
 use crate::gate::Condition;
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Create, Flow, LatencyTarget, MinRate, Mix, Options, Order,
-    PerKind, Placement, Positions, Sharing, Sizes, Start, Steady, StopRule, Strided, Verify,
+    Advice, Arrivals, Batch, Cache, Clones, Create, Flow, IgnoredError, LatencyTarget, MinRate, Mix, Options,
+    Order, PerKind, Placement, Positions, Sharing, Sizes, Start, Steady, StopRule, Strided, Verify,
 };
 use crate::typed::Typed;
 
@@ -173,6 +174,8 @@ pub struct StreamSpec {
     pub passes: Option<u32>,
     /// Failed operations after which it ends; [`crate::job::ALL_ERRORS`] where none end it.
     pub max_errors: Option<u64>,
+    /// Errors that do not count to that.
+    pub ignored_errors: Option<Vec<IgnoredError>>,
     /// What decides about its depth.
     pub latency_target: Option<LatencyTarget>,
     /// Ends it as soon as it is steady.

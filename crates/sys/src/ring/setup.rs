@@ -20,6 +20,8 @@ pub struct RingOptions {
     pub task_work: TaskWork,
     /// What becomes of pages that operations bring into the page cache.
     pub pages: Pages,
+    /// What becomes of a write that is cut off.
+    pub writes: Writes,
     /// Buffers are not registered.
     pub plain_buffers: bool,
     /// Files are not registered.
@@ -58,6 +60,16 @@ pub enum Pages {
     Stay,
     /// They are dropped after the operation (`RWF_DONTCACHE`, 6.14).
     Drop,
+}
+
+/// What becomes of a write that a power failure cuts off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writes {
+    /// A part of it may be there.
+    #[default]
+    Plain,
+    /// It is whole or not there (`RWF_ATOMIC`, 6.11).
+    Atomic,
 }
 
 /// A way to set a ring up, in words and flags.

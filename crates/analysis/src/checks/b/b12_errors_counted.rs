@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
+use model::errno;
 use model::finding::Severity;
 use model::record::Issued;
 use model::units::show_count;
@@ -59,7 +60,7 @@ fn look(case: &Case) -> Known<Answer> {
     let named: Vec<String> = errors
         .iter()
         .take(NAMED)
-        .map(|(e, n)| format!("{} with {}", show_count(*n as f64), errno_words(*e)))
+        .map(|(e, n)| format!("{} with {}", show_count(*n as f64), errno::words(*e)))
         .collect();
     let which = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
     Ok(Answer::Finding(Detail::new(
@@ -76,23 +77,6 @@ fn look(case: &Case) -> Known<Answer> {
 fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {
     let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
     streams.flat_map(|s| s.issued.values())
-}
-
-/// The errors that storage gives, by name; Linux numbers are the same on all architectures in this range.
-fn errno_words(errno: i32) -> String {
-    let name = match errno {
-        5 => "EIO, input/output error",
-        22 => "EINVAL, invalid argument",
-        27 => "EFBIG, file too large",
-        28 => "ENOSPC, no space left",
-        30 => "EROFS, read-only",
-        61 => "ENODATA, medium error",
-        84 => "EILSEQ, data that are not what should be there",
-        121 => "EREMOTEIO, target error",
-        122 => "EDQUOT, quota exceeded",
-        _ => return format!("errno {errno}"),
-    };
-    name.to_owned()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use super::{job, refused, stream};
 use model::job::{ALL_ERRORS, Arrivals, Batch, Content, Create, Filling, MemoryNodes, Sharing};
+use model::spec::ignored::of_ignored_errors;
 use model::typed::{LogKind, LogValue, Logs};
 
 /// The logs of a job with these options.
@@ -231,7 +232,15 @@ fn what_may_fail_overlap_or_wait_in_a_queue() {
     ] {
         assert_eq!(errors(words), Some(ALL_ERRORS), "{words}");
     }
-    refused("continue_on_error=write rw=rw", &["type io"]);
+    let ignored = |words: &str| {
+        let of = stream(words);
+        assert_eq!(of.max_errors, None, "{words}");
+        of.ignored_errors.map(|errors| of_ignored_errors(&errors))
+    };
+    assert_eq!(ignored("continue_on_error=write rw=rw").as_deref(), Some("write:all,sync:all"));
+    assert_eq!(ignored("ignore_error=EIO:ENOSPC,28").as_deref(), Some("read:EIO,read:ENOSPC,write:ENOSPC"));
+    assert_eq!((ignored("ignore_error=,,"), ignored("")), (None, None));
+    refused("ignore_error=EOI", &["is no error", "EIO"]);
     refused("continue_on_error=verify", &["where something is compared"]);
     refused("continue_on_error=some", &["it is none"]);
 }
@@ -265,4 +274,13 @@ fn jobs_that_end_with_another() {
     super::refused_file(three, &["exit_what=stonewall"]);
     refused("exitall exit_what=job", &["group, stonewall or all"]);
     refused("exit_what=job", &["group, stonewall or all"]);
+}
+
+#[test]
+fn a_device_is_filled_and_a_file_system_is_not() {
+    let job = job("[j]\nfilename=/dev/sdx\nfill_device=1\nrw=write\n");
+    let whole = &job.phases[0].streams[0];
+    assert_eq!((whole.size, whole.passes, whole.create.is_none()), (None, Some(1), true));
+    refused("filename=f fill_device=1 rw=write", &["type a size", "block device"]);
+    refused("filename=/dev/sdx:f fill_device=1 rw=write", &["never fills a file system"]);
 }
