@@ -310,14 +310,15 @@ fn data(spec: &StreamSpec) -> Data {
             compress_percent: spec.compress.unwrap_or(0),
             dedup_percent: spec.dedup.unwrap_or(0),
             dedup_set_bytes: spec.dedup_set,
+            dedup_shared: spec.dedup_shared == Some(true),
         },
     }
 }
 
 fn data_words(data: &Data) -> String {
     match data {
-        Data::Random { compress_percent, dedup_percent, dedup_set_bytes } => {
-            let of = dedup_set_bytes.map_or(String::new(), |b| format!(" of the first {}", show_bytes(b)));
+        Data::Random { compress_percent, dedup_percent, .. } => {
+            let of = data.copies_of();
             format!("random, {compress_percent} % compressible, {dedup_percent} % copies{of}")
         }
         Data::Zeros => "zeros".into(),

@@ -8,8 +8,8 @@ use crate::target::Ready;
 use engine::engines::{self, Entry};
 use engine::source::{self, Back, Common, Group, Panicking, Placed, Share, Source};
 use engine::spec::WorkerSpec;
-use model::job::{Advice, Pace, Phase, Placement, StopRule, Stream, SyncCall};
-use model::payload::split_mix;
+use model::job::{Advice, Data, Pace, Phase, Placement, StopRule, Stream, SyncCall};
+use model::payload::{Set, split_mix};
 use model::plan::Hook;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -28,6 +28,19 @@ struct Number {
     worker: u32,
     /// Index in the phase.
     overall: u32,
+}
+
+/// Workers that share the blocks that copies are of get those of all of them.
+fn share_sets(phase: &Phase, specs: &mut [WorkerSpec]) {
+    let shares = |spec: &WorkerSpec| {
+        phase
+            .streams
+            .get(spec.stream)
+            .is_some_and(|s| matches!(s.data, Data::Random { dedup_shared: true, .. }))
+    };
+    let sets: Arc<[Set]> =
+        specs.iter().filter(|spec| shares(spec)).flat_map(|spec| spec.maker.sets()).copied().collect();
+    specs.iter_mut().filter(|spec| shares(spec)).for_each(|spec| spec.maker.copy_of(&sets));
 }
 
 impl Bench {
@@ -78,6 +91,7 @@ impl Bench {
                 specs.push(spec);
             }
         }
+        share_sets(phase, &mut specs);
         Ok(specs)
     }
 

@@ -279,6 +279,34 @@ fn copies_of_a_working_set_leave_as_many_distinct_blocks_as_in_fio() {
 }
 
 #[test]
+fn jobs_that_share_their_working_sets_have_as_many_distinct_blocks_together_as_in_fio() {
+    if tool(&[&"fio", &"--version"]).is_err() {
+        return skip("there is no fio");
+    }
+    let stage = Stage::beside_others();
+    let words = "--ioengine=psync --rw=write --bs=4k --size=8m --dedupe_percentage=40 --dedupe_mode=working_set \
+                 --dedupe_working_set_percentage=10 --dedupe_global=1 --filename_format=$jobname --name=a --name=b";
+    let distinct = |folder: &Path, files: &[&str]| {
+        let data: Vec<u8> = files.iter().flat_map(|file| std::fs::read(folder.join(file)).unwrap()).collect();
+        data.chunks(4096).collect::<std::collections::HashSet<_>>().len()
+    };
+    let theirs = stage.folder("theirs");
+    let out = wait(Command::new("fio").current_dir(&theirs).args(words.split_whitespace()));
+    if !out.stderr.is_empty() && out.stderr.contains("dedupe_global") {
+        return skip("this fio shares no working sets");
+    }
+    let ours = stage.folder("ours");
+    let own = fio(&stage, &format!("{words} --directory={}", ours.display()));
+    assert_eq!((out.code, own.code), (Some(0), Some(0)), "{out:?} {own:?}");
+    // Of 4096 draws in both files, five deviations to either side.
+    let both = [&ours, &theirs].map(|folder| distinct(folder, &["a", "b"]));
+    assert!(both[0].abs_diff(both[1]) < 250, "{both:?}");
+    // Half of a file's copies are of the other one's blocks: alone it has more that are its own than without sharing.
+    let alone = [&ours, &theirs].map(|folder| distinct(folder, &["a"]));
+    assert!(alone[0].abs_diff(alone[1]) < 180, "{alone:?}");
+}
+
+#[test]
 fn writes_are_atomic_where_the_file_system_takes_them() {
     if !is_root() {
         return;

@@ -121,8 +121,24 @@ fn main() -> Result<(), String> {
     }
     for (name, data) in [
         ("unique", Data::default()),
-        ("half compressible", Data::Random { compress_percent: 50, dedup_percent: 0, dedup_set_bytes: None }),
-        ("half copies", Data::Random { compress_percent: 0, dedup_percent: 50, dedup_set_bytes: None }),
+        (
+            "half compressible",
+            Data::Random {
+                compress_percent: 50,
+                dedup_percent: 0,
+                dedup_set_bytes: None,
+                dedup_shared: false,
+            },
+        ),
+        (
+            "half copies",
+            Data::Random {
+                compress_percent: 0,
+                dedup_percent: 50,
+                dedup_set_bytes: None,
+                dedup_shared: false,
+            },
+        ),
         ("zeros", Data::Zeros),
     ] {
         for block in [4096_usize, 1 << 20] {

@@ -85,7 +85,7 @@ impl Maker {
         let key = split_mix(seed);
         let recipe = match data {
             Data::Random { compress_percent: 0, dedup_percent: 0, .. } => Recipe::Unique { key },
-            Data::Random { compress_percent, dedup_percent, dedup_set_bytes } => {
+            Data::Random { compress_percent, dedup_percent, dedup_set_bytes, .. } => {
                 let set = dedup_set_bytes.map(|bytes| (bytes / BLOCK_BYTES as u64).max(1));
                 Recipe::Shaped(Box::new(Shaped::new(*compress_percent, *dedup_percent, set, key)?))
             }
@@ -97,6 +97,18 @@ impl Maker {
             },
         };
         Ok(Self { recipe })
+    }
+
+    /// What copies are of, where that is a set.
+    pub fn sets(&self) -> &[Set] {
+        if let Recipe::Shaped(shaped) = &self.recipe { &shaped.sets } else { &[] }
+    }
+
+    /// Makes its copies of these sets, its own and those of other workers. Without copies it changes nothing.
+    pub fn copy_of(&mut self, sets: &Arc<[Set]>) {
+        if let Recipe::Shaped(shaped) = &mut self.recipe {
+            shaped.sets = Arc::clone(sets);
+        }
     }
 
     /// Fills the buffer of the next write. Allocates nothing. About 20 GB/s where all is unique and incompressible.
@@ -126,13 +138,36 @@ fn repeat(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usize {
     next
 }
 
+/// Blocks that copies are of: the first that a worker writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Set {
+    /// Key of the first; those of the others follow it.
+    first: u64,
+    blocks: u64,
+}
+
+impl Set {
+    /// The key of one block of all sets, each as likely; `None` where there are none.
+    fn draw(sets: &[Self], draw: u64) -> Option<u64> {
+        let all = sets.iter().fold(0_u64, |sum, set| sum.saturating_add(set.blocks));
+        let mut at = draw.checked_rem(all)?;
+        for set in sets {
+            if at < set.blocks {
+                return Some(set.first.wrapping_add(at));
+            }
+            at -= set.blocks;
+        }
+        None
+    }
+}
+
 /// Blocks that can be compressed, or are copies. A block is a function of its key, so a copy needs the key alone.
 #[derive(Clone, Debug)]
 struct Shaped {
     compress_percent: u8,
     dedup_percent: u8,
-    /// The first of all keys, and how many blocks from it on copies are of; of those in the pool where `None`.
-    set: Option<(u64, u64)>,
+    /// What copies are of; of the blocks in the pool where there are none.
+    sets: Arc<[Set]>,
     /// Keys of blocks that were made before; as many as `made` says.
     pool: [u64; POOL],
     made: usize,
@@ -154,8 +189,8 @@ impl Shaped {
             }
         }
         let draws = split_mix(!key);
-        let set = set_blocks.map(|blocks| (key.wrapping_add(1), blocks));
-        Ok(Self { compress_percent, dedup_percent, set, pool: [0; POOL], made: 0, key, draws })
+        let sets = set_blocks.map(|blocks| Set { first: key.wrapping_add(1), blocks }).into_iter().collect();
+        Ok(Self { compress_percent, dedup_percent, sets, pool: [0; POOL], made: 0, key, draws })
     }
 
     #[inline]
@@ -173,16 +208,14 @@ impl Shaped {
     /// before its turn comes: then that is the copy.
     #[inline]
     fn next_key(&mut self) -> u64 {
-        if self.dedup_percent > 0 && (self.made > 0 || self.set.is_some()) {
+        if self.dedup_percent > 0 && (self.made > 0 || !self.sets.is_empty()) {
             self.draws = self.draws.wrapping_add(1);
             let draw = split_mix(self.draws);
             // Two draws from one word: its lower half decides, its upper half chooses.
             if ((draw & 0xffff_ffff) * 100) >> 32 < u64::from(self.dedup_percent) {
-                return match self.set {
-                    // Of its own, since the upper half does not reach all blocks of a large set alike.
-                    Some((first, blocks)) => first.wrapping_add(split_mix(draw) % blocks),
-                    None => self.pool[(draw >> 32) as usize % self.made.min(POOL)],
-                };
+                // Drawn anew, since the upper half does not reach all blocks of a large set alike.
+                return Set::draw(&self.sets, split_mix(draw))
+                    .unwrap_or_else(|| self.pool[(draw >> 32) as usize % self.made.min(POOL)]);
             }
         }
         self.key = self.key.wrapping_add(1);
@@ -228,7 +261,7 @@ fn buffers_are_unique_and_full_of_bits() {
 
 #[cfg(test)]
 fn measured(compress_percent: u8, dedup_percent: u8) -> Written {
-    let data = Data::Random { compress_percent, dedup_percent, dedup_set_bytes: None };
+    let data = Data::Random { compress_percent, dedup_percent, dedup_set_bytes: None, dedup_shared: false };
     measure(&data, None, 7).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -247,7 +280,8 @@ fn data_are_as_compressible_and_repetitive_as_asked() {
 
 #[test]
 fn small_writes_are_made_like_large_ones() {
-    let data = Data::Random { compress_percent: 50, dedup_percent: 40, dedup_set_bytes: None };
+    let data =
+        Data::Random { compress_percent: 50, dedup_percent: 40, dedup_set_bytes: None, dedup_shared: false };
     let mut maker = Maker::new(&data, None, 1).unwrap_or_else(|e| panic!("{e}"));
     let (mut seen, mut copies) = (HashSet::new(), 0);
     for _ in 0..5000 {
@@ -267,7 +301,12 @@ fn small_writes_are_made_like_large_ones() {
 fn copies_of_a_set_are_of_the_first_blocks_and_of_no_others() {
     const SET: usize = 16;
     let set_bytes = Some((SET * BLOCK_BYTES) as u64);
-    let data = Data::Random { compress_percent: 0, dedup_percent: 50, dedup_set_bytes: set_bytes };
+    let data = Data::Random {
+        compress_percent: 0,
+        dedup_percent: 50,
+        dedup_set_bytes: set_bytes,
+        dedup_shared: false,
+    };
     let mut maker = Maker::new(&data, None, 1).unwrap_or_else(|e| panic!("{e}"));
     let mut counts: std::collections::HashMap<[u8; 16], usize> = std::collections::HashMap::new();
     for _ in 0..4096 {
@@ -281,9 +320,35 @@ fn copies_of_a_set_are_of_the_first_blocks_and_of_no_others() {
     assert!(often.iter().all(|n| n.abs_diff(128) < 60), "{often:?}");
     assert!(counts.len().abs_diff(2048) < 160, "{}", counts.len());
     // As large as all that is written it converges only later: what is copied before its turn is no copy.
-    let large = Data::Random { compress_percent: 0, dedup_percent: 50, dedup_set_bytes: Some(1 << 30) };
+    let large = Data::Random {
+        compress_percent: 0,
+        dedup_percent: 50,
+        dedup_set_bytes: Some(1 << 30),
+        dedup_shared: false,
+    };
     let few = measure(&large, None, 7).unwrap_or_else(|e| panic!("{e}")).dedup_percent;
     assert!(few < 5.0, "{few}");
+}
+
+#[test]
+fn workers_that_share_their_sets_copy_each_others_blocks() {
+    const SET: usize = 16;
+    let dedup_set_bytes = Some((SET * BLOCK_BYTES) as u64);
+    let data = Data::Random { compress_percent: 0, dedup_percent: 50, dedup_set_bytes, dedup_shared: true };
+    let mut makers = [1, 2, 3].map(|seed| Maker::new(&data, None, seed).unwrap_or_else(|e| panic!("{e}")));
+    let sets: Arc<[Set]> = makers.iter().flat_map(Maker::sets).copied().collect();
+    assert_eq!(sets.len(), 3);
+    makers.iter_mut().for_each(|maker| maker.copy_of(&sets));
+    let mut counts: std::collections::HashMap<[u8; 16], usize> = std::collections::HashMap::new();
+    let mut block = [0; BLOCK_BYTES];
+    for _ in 0..4096 {
+        makers[0].fill(&mut block);
+        *counts.entry(std::array::from_fn(|i| block[i])).or_default() += 1;
+    }
+    let often: Vec<usize> = counts.values().copied().filter(|n| *n > 1).collect();
+    assert_eq!(often.len(), 3 * SET, "the blocks of all, though one of them writes");
+    // Half of 4096 are divided among 48: 43 each, five deviations to either side.
+    assert!(often.iter().all(|n| n.abs_diff(43) < 34), "{often:?}");
 }
 
 #[test]
@@ -311,7 +376,8 @@ fn zeros_are_zeros_and_impossible_shares_are_refused() {
     let zeros = measure(&Data::Zeros, None, 1).unwrap_or_else(|e| panic!("{e}"));
     assert!(zeros.compress_percent > 99.0 && zeros.dedup_percent > 99.0);
     for (compress_percent, dedup_percent) in [(101, 0), (0, 101)] {
-        let data = Data::Random { compress_percent, dedup_percent, dedup_set_bytes: None };
+        let data =
+            Data::Random { compress_percent, dedup_percent, dedup_set_bytes: None, dedup_shared: false };
         assert!(Maker::new(&data, None, 1).is_err());
     }
 }

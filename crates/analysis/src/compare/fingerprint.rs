@@ -165,8 +165,8 @@ fn depth(stream: &Stream) -> String {
 fn data(data: &Data) -> String {
     match data {
         Data::Random { compress_percent: 0, dedup_percent: 0, .. } => "unique, incompressible".into(),
-        Data::Random { compress_percent, dedup_percent, dedup_set_bytes } => {
-            let of = dedup_set_bytes.map_or(String::new(), |b| format!(" of the first {}", show_bytes(b)));
+        Data::Random { compress_percent, dedup_percent, .. } => {
+            let of = data.copies_of();
             format!("{compress_percent} % compressible, {dedup_percent} % copies{of}")
         }
         Data::Zeros => "zeros".into(),

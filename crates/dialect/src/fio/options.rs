@@ -388,7 +388,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("dedupe_percentage", &[], Held("--dedup")),
     option("dedupe_mode", &[], Held("--dedup-set where it is working_set")),
     option("dedupe_working_set_percentage", &[], Held("--dedup-set, of the size")),
-    option("dedupe_global", &[], Only(OFF, "jobs write no copies of one another's blocks; leave it out")),
+    option("dedupe_global", &[], Held("--dedup-shared, among jobs that run at once")),
     option("clat_percentiles", &[], NoEffect(PERCENTILES)),
     option("lat_percentiles", &[], NoEffect(PERCENTILES)),
     option("slat_percentiles", &[], NoEffect(PERCENTILES)),

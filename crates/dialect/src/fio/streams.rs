@@ -251,6 +251,11 @@ fn durability_and_data(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(),
     } else {
         (one.compress, one.dedup) = (compress, dedup);
         one.dedup_set = dedup.map_or(Ok(None), |dedup| set_of_copies(job, dedup))?;
+        if job.on("dedupe_global", false)? {
+            let why = "it is about working sets; type dedupe_percentage=30 and dedupe_mode=working_set too, or leave it out";
+            one.dedup_set.ok_or_else(|| job.fault("dedupe_global", why))?;
+            one.dedup_shared = Some(true);
+        }
     }
     Ok(())
 }

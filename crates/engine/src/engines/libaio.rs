@@ -17,7 +17,7 @@ use sys::arena::Arena;
 use sys::clock::Clock;
 use sys::stable::Flush;
 
-/// Its options.
+/// Options of libaio by their names.
 pub(super) const OPTIONS: &[EngineOption] =
     &[EngineOption { name: atomic::ATOMIC, about: atomic::ABOUT, number: Number::No }];
 

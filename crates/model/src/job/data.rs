@@ -2,6 +2,7 @@
 //!
 //! For: how compressible and how repetitive data are. Not for: making them ([`crate::payload`]).
 
+use crate::units::show_bytes;
 use serde::{Deserialize, Serialize};
 
 /// What is written.
@@ -18,6 +19,9 @@ pub enum Data {
         /// Copies are of the first so many bytes that a worker writes; of those written shortly before where `None`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dedup_set_bytes: Option<u64>,
+        /// Copies are of the blocks of all workers of its phase that share theirs, and not of its own alone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        dedup_shared: bool,
     },
     /// Nothing but bytes of value 0.
     Zeros,
@@ -25,8 +29,21 @@ pub enum Data {
     File(String),
 }
 
+impl Data {
+    /// What copies are of, with a blank before it; nothing where they are of what was written shortly before.
+    pub fn copies_of(&self) -> String {
+        match self {
+            Self::Random { dedup_set_bytes: Some(bytes), dedup_shared, .. } => {
+                let whose = if *dedup_shared { " that each worker writes" } else { "" };
+                format!(" of the first {}{whose}", show_bytes(*bytes))
+            }
+            _ => String::new(),
+        }
+    }
+}
+
 impl Default for Data {
     fn default() -> Self {
-        Self::Random { compress_percent: 0, dedup_percent: 0, dedup_set_bytes: None }
+        Self::Random { compress_percent: 0, dedup_percent: 0, dedup_set_bytes: None, dedup_shared: false }
     }
 }

@@ -283,6 +283,7 @@ impl StreamSpec {
             ("compress", self.compress.is_some()),
             ("dedup", self.dedup.is_some()),
             ("dedup-set", self.dedup_set.is_some()),
+            ("dedup-shared", self.dedup_shared == Some(true)),
             ("zeros", self.zeros == Some(true)),
             ("data", self.data.is_some()),
         ]
@@ -308,6 +309,10 @@ impl StreamSpec {
             let message =
                 "{dedup-set} says what copies are of; type {dedup 30} too, or leave {dedup-set} out";
             found.push(Problem::new(&["dedup-set"], message.into()));
+        }
+        if self.dedup_shared == Some(true) && self.dedup_set.is_none() {
+            let message = "{dedup-shared} says whose sets copies are of; type {dedup-set 64m} too, or leave {dedup-shared} out";
+            found.push(Problem::new(&["dedup-shared"], message.into()));
         }
         // A compressible share and a share of copies go together; zeros and a file are all of the data.
         for whole in ["zeros", "data"].into_iter().filter(|whole| data.contains(whole)) {

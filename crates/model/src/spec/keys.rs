@@ -575,6 +575,14 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.dedup_set, size(t, 4096, u64::MAX))),
     ),
     key(
+        "dedup-shared",
+        Group::What,
+        "",
+        "Copies are of the sets of all workers that share theirs, and not of each one's own alone",
+        &[Run],
+        Set::Switch(|s, on| s.dedup_shared = Some(on)),
+    ),
+    key(
         "zeros",
         Group::What,
         "",

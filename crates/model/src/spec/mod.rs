@@ -164,6 +164,8 @@ pub struct StreamSpec {
     pub dedup: Option<u8>,
     /// Bytes that copies are of: the first that a worker writes.
     pub dedup_set: Option<u64>,
+    /// Whether copies are of what other workers write too.
+    pub dedup_shared: Option<bool>,
     /// Write zeros.
     pub zeros: Option<bool>,
     /// Write the bytes of this file.

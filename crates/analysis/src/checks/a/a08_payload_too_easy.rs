@@ -137,7 +137,12 @@ fn a_tenth_is_nothing_and_zeros_bias_or_void() {
 
 #[test]
 fn what_was_asked_for_is_a_note_and_easier_data_are_not() {
-    let asked = || Data::Random { compress_percent: 50, dedup_percent: 0, dedup_set_bytes: None };
+    let asked = || Data::Random {
+        compress_percent: 50,
+        dedup_percent: 0,
+        dedup_set_bytes: None,
+        dedup_shared: false,
+    };
     let at = |shares| CHECK.severity(&written(&Fixture::honest_write(), asked(), shares));
     assert_eq!(at([51.0, 1.0]), Some(Severity::Note));
     assert_eq!(at([60.0, 1.0]), Some(Severity::Biased));
