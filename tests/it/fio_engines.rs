@@ -296,7 +296,7 @@ fn jobs_that_share_their_working_sets_have_as_many_distinct_blocks_together_as_i
         return skip("this fio shares no working sets");
     }
     let ours = stage.folder("ours");
-    let own = fio(&stage, &format!("{words} --directory={}", ours.display()));
+    let own = fio(&stage, &format!("--directory={} {words}", ours.display()));
     assert_eq!((out.code, own.code), (Some(0), Some(0)), "{out:?} {own:?}");
     // Of 4096 draws in both files, five deviations to either side.
     let both = [&ours, &theirs].map(|folder| distinct(folder, &["a", "b"]));
