@@ -51,6 +51,7 @@ mod output;
 mod page;
 mod place;
 mod places;
+mod plain;
 mod precision;
 mod profiles;
 mod programs;
