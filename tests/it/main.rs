@@ -15,6 +15,7 @@ mod ci;
 mod commands;
 mod compare;
 mod contradictions;
+mod crystal;
 mod disk;
 mod disturbed;
 mod doctor;
