@@ -63,6 +63,7 @@ fn dd_leaves_what_dd_leaves_and_says_what_dd_says() {
         "if=src of=. bs=4k",
         "if=src of=/dev/null iflag=nocache oflag=nocache bs=64k",
         "if=src count=1 bs=10 status=none",
+        "if=/dev/zero | head -c 5",
     ] {
         let run = |by: &str| {
             let line = format!(
@@ -154,8 +155,10 @@ fn called_dd_it_is_dd_and_sigusr1_has_it_tell() {
     let mut running = crate::stage::Running::start(&mut command);
     // Until its handlers are there the signal would end it.
     let status = format!("/proc/{}/status", running.id());
-    let catches =
-        |text: &str| text.lines().any(|l| l.starts_with("SigCgt:") && l.as_bytes()[l.len() - 3] >= b'2');
+    let catches = |text: &str| {
+        let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(mask.trim(), 16).unwrap() & 1 << (Signal::USR1.as_raw() - 1) != 0
+    };
     while !std::fs::read_to_string(&status).is_ok_and(|text| catches(&text)) {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

@@ -12,6 +12,7 @@ use crate::stderr;
 use dialect::dd::{Amount, Conversion, Copy, Flag, Status};
 use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fcntl_getfl, fcntl_setfl, seek};
 use rustix::io::Errno;
+use signal_hook::consts::SIGPIPE;
 use std::fs::File;
 
 /// Bytes after which what was copied is dropped from the page cache, where that was asked for.
@@ -32,7 +33,19 @@ pub(super) struct Copying<'a> {
     /// Whether the last write was one that `O_DIRECT` cannot do, so that the rest has to be made stable.
     left_direct: bool,
     warns_of_partial: bool,
+    ways: Ways,
     to_drop: [u64; 2],
+}
+
+/// What is asked of each block, looked up once.
+#[derive(Clone, Copy, Debug)]
+struct Ways {
+    /// Reads go on until a block is full.
+    fills: bool,
+    /// Blocks that are not full are filled up with zeros.
+    pads: bool,
+    /// What was copied is dropped from the page cache, of the input and of the output.
+    drops: [bool; 2],
 }
 
 /// What becomes of blocks of zeros.
@@ -89,6 +102,11 @@ impl<'a> Copying<'a> {
             warns_of_partial: said.as_it_came
                 && !said.reading.contains(&Flag::FullBlock)
                 && (counts_blocks || direct),
+            ways: Ways {
+                fills: said.reading.contains(&Flag::FullBlock),
+                pads: said.conversion.contains(&Conversion::Sync),
+                drops: [&said.reading, &said.writing].map(|flags| flags.contains(&Flag::NoCache)),
+            },
             to_drop: [0; 2],
         })
     }
@@ -162,7 +180,7 @@ impl<'a> Copying<'a> {
 
     /// One read, or as many as fill a block.
     fn read(&mut self, bytes: usize) -> Result<usize, Errno> {
-        let fills = self.said.reading.contains(&Flag::FullBlock);
+        let fills = self.ways.fills;
         let buffer = &mut self.buffers[IN].bytes()[..bytes];
         let mut done = 0;
         loop {
@@ -186,7 +204,7 @@ impl<'a> Copying<'a> {
             Some(Amount::Blocks(n)) => (n, 0),
             Some(Amount::Bytes(n)) => (n / block, n % block),
         };
-        let pads = self.said.conversion.contains(&Conversion::Sync);
+        let pads = self.ways.pads;
         let mut reads = 0_u64;
         let mut partial_before = 0;
         while reads < blocks || (reads == blocks && rest > 0) {
@@ -238,7 +256,7 @@ impl<'a> Copying<'a> {
             return Got::End;
         }
         // In its place come zeros where blocks are filled up.
-        if self.said.conversion.contains(&Conversion::Sync) { Got::Bytes(0) } else { Got::Nothing }
+        if self.ways.pads { Got::Bytes(0) } else { Got::Nothing }
     }
 
     /// Hands on what was read: as it came, or gathered into whole blocks.
@@ -283,6 +301,10 @@ impl<'a> Copying<'a> {
                 add(&self.counts.bytes, written as u64);
                 if written > 0 {
                     add(&self.counts.partial_writes, 1);
+                }
+                if error == Errno::PIPE {
+                    // Nobody reads any more, which ends dd without a word.
+                    let _ = sys::default_action::take(SIGPIPE);
                 }
                 return Err(Self::fails("error writing", self.output, error));
             }
@@ -333,8 +355,7 @@ impl<'a> Copying<'a> {
 
     /// Notes what was read or written, and drops it from the page cache where that is wanted.
     fn passed(&mut self, at: usize, bytes: u64) {
-        let flags = if at == IN { &self.said.reading } else { &self.said.writing };
-        if flags.contains(&Flag::NoCache) {
+        if self.ways.drops[at] {
             self.to_drop[at] += bytes;
             if self.to_drop[at] >= DROP_BYTES {
                 self.drop_passed(at);
