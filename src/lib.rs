@@ -4,6 +4,7 @@
 //! -> report (concluded, crate `analysis`) -> bytes (shown, crate `report`). No stage reaches back.
 #![forbid(unsafe_code)]
 
+mod allowed;
 pub mod capture;
 pub mod captured;
 pub mod cli;
@@ -20,6 +21,7 @@ pub mod interfaces;
 pub mod live;
 pub mod op_log;
 pub mod output;
+pub mod plain;
 pub mod plan;
 pub mod recipes;
 pub mod request;

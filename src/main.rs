@@ -56,6 +56,9 @@ fn fathom() -> ExitCode {
             None => Ok(ExitCode::SUCCESS),
         }),
         Command::Fio(args) => return foreign::answer(args.request()),
+        Command::Dd(args) => return args.run(),
+        Command::Hdparm(args) => return args.run(),
+        Command::Ioping(args) => return args.run(),
         Command::Show(args) => args.said().and_then(|said| match said {
             ShowSaid::Sessions(files, showing) => again(&files, &showing),
             ShowSaid::Capture(request) => captured::show(&request),

@@ -12,6 +12,11 @@ pub fn say(words: &str) {
     let _ = stream::write(rustix::stdio::stderr(), format!("{}\n", visible(words)).as_bytes());
 }
 
+/// Says something in the place of what was said so before, with no line feed behind it.
+pub fn say_in_place(words: &str) {
+    let _ = stream::write(rustix::stdio::stderr(), format!("\r{}", visible(words)).as_bytes());
+}
+
 /// Says something that has a form with colours too, which differs from the plain one in nothing else.
 pub fn say_coloured(plain: &str, coloured: &str) {
     // Escape sequences are let through only where every one of them is ours.

@@ -15,7 +15,10 @@ type Target = fn(&[u8]);
 /// Each by the name of its folder of seeds.
 const TARGETS: &[(&str, Target)] = &[
     ("capture", targets::capture),
+    ("dd", |input| on_text(input, targets::dd)),
     ("fio", |input| on_text(input, targets::fio)),
+    ("hdparm", |input| on_text(input, targets::hdparm)),
+    ("ioping", |input| on_text(input, targets::ioping)),
     ("job", |input| on_text(input, targets::job)),
     ("kernel_text", |input| on_text(input, targets::kernel_text)),
     ("mountinfo", |input| on_text(input, targets::mountinfo)),

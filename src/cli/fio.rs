@@ -3,6 +3,7 @@
 //! For: what fio's own options ask of this program. Not for: the language (crate `dialect`), nor fio's manners ([`crate::foreign`]).
 
 use super::job_file;
+use crate::allowed;
 use crate::failure::Failure;
 use crate::foreign::Manners;
 use crate::request::{JobSource, Request, Work};
@@ -17,8 +18,6 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Names what may be overwritten, for command lines that cannot be changed.
-const DESTROY_VARIABLE: &str = "FATHOM_DESTROY";
 /// A job file that is read from standard input.
 const STANDARD_INPUT: &str = "-";
 
@@ -89,7 +88,7 @@ fn request(line: CommandLine, mut job: JobSpec, manners: &Manners) -> Request {
     // As fio measures: once, whatever others do meanwhile.
     job.runs = Some(1);
     job.attempts = Some(1);
-    let allowed = std::env::var_os(DESTROY_VARIABLE).map(|list| allowed(&list, &job));
+    let allowed = allowed(&job);
     Request {
         command: std::env::args_os().map(name::text).collect(),
         work: Work::Job,
@@ -97,7 +96,7 @@ fn request(line: CommandLine, mut job: JobSpec, manners: &Manners) -> Request {
         source: Some(JobSource::CommandOf(Tool::Fio)),
         flags: Vec::new(),
         targets: Vec::new(),
-        destroy: line.destroy.into_iter().chain(allowed.into_iter().flatten()).collect(),
+        destroy: line.destroy.into_iter().chain(allowed).collect(),
         hook: None,
         against: None,
         fail_if_slower: None,
@@ -106,8 +105,8 @@ fn request(line: CommandLine, mut job: JobSpec, manners: &Manners) -> Request {
     }
 }
 
-/// What of a list of paths this job would overwrite: the list may be set for many.
-fn allowed(list: &OsString, job: &JobSpec) -> Vec<String> {
+/// What this job would overwrite of what may be: that may be said for many.
+fn allowed(job: &JobSpec) -> Vec<String> {
     let reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
     let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !reads(&stream.rw));
     // The same file may be written down in several ways.
@@ -115,5 +114,5 @@ fn allowed(list: &OsString, job: &JobSpec) -> Vec<String> {
     let targets: Vec<PathBuf> =
         streams.flat_map(|stream| &stream.target).map(|target| real(&name::path(target))).collect();
     let is_target = |path: &Path| targets.contains(&real(path));
-    std::env::split_paths(list).filter(|path| is_target(path)).map(name::text).collect()
+    allowed::paths().into_iter().filter(|path| is_target(path)).map(name::text).collect()
 }

@@ -6,6 +6,7 @@ mod capture;
 mod common;
 mod compare;
 mod completions;
+mod dd;
 mod delete;
 mod devices;
 mod doctor;
@@ -14,8 +15,10 @@ mod export;
 mod fio;
 mod first_steps;
 mod gates;
+mod hdparm;
 mod headings;
 mod import;
+mod ioping;
 mod job_file;
 mod layers;
 mod limit;
@@ -39,9 +42,6 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 pub use sweep::{Said as SweepSaid, again as sweep_again};
-
-/// The name by which programs call fio.
-const FIO: &str = "fio";
 
 /// Measures storage, and says whether the number means what you think it means.
 ///
@@ -71,6 +71,9 @@ pub enum Command {
     Api(api::Args),
     Recipe(recipe::Args),
     Fio(fio::Args),
+    Dd(dd::Args),
+    Hdparm(hdparm::Args),
+    Ioping(ioping::Args),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),
@@ -88,11 +91,12 @@ pub enum Command {
     Man(man::Args),
 }
 
-/// What is called by the name of fio is its command here.
-fn as_fio(mut words: Vec<OsString>) -> Vec<OsString> {
-    let is_fio = |word: &OsString| Path::new(word).file_name().is_some_and(|name| name == FIO);
-    if words.first().is_some_and(is_fio) {
-        words.splice(..1, ["fathom", FIO].map(OsString::from));
+/// What is called by the name of another tool is its command here.
+fn by_name(mut words: Vec<OsString>) -> Vec<OsString> {
+    let called = words.first().and_then(|word| Path::new(word).file_name()).map(OsString::from);
+    let is_called = |name: &&&str| called.as_ref().is_some_and(|called| called == **name);
+    if let Some(name) = dialect::COMMANDS.iter().find(is_called) {
+        words.splice(..1, ["fathom", name].map(OsString::from));
     }
     words
 }
@@ -103,7 +107,7 @@ impl Cli {
     /// # Errors
     /// The exit code, where there is nothing to do: help and version were printed, or what is wrong with what was typed.
     pub fn read() -> Result<Self, ExitCode> {
-        let words = as_fio(std::env::args_os().collect());
+        let words = by_name(std::env::args_os().collect());
         if words.len() == 2 && words[1] == "-h" {
             let printed = stdout::text(&first_steps::text());
             return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));

@@ -180,7 +180,7 @@ impl<'a> Targets<'a> {
         let index = if let Some(known) = self.known(said, &path)? {
             known
         } else {
-            self.found.push(look(self.root, said, &path)?);
+            self.found.push(look_for(draft, self.root, said, &path)?);
             origins.fixed("TARGET", &shown(&path), from);
             self.found.len() - 1
         };
@@ -194,7 +194,7 @@ impl<'a> Targets<'a> {
                 .or_else(|e| if draft.size.is_some() { Err(e) } else { Ok(()) })?;
             target.bytes = target.bytes.max(bytes);
         } else if let Some(create) =
-            draft.create.filter(|_| target.role == Role::File && kept_file::is_ours(&path))
+            draft.create.filter(|_| target.role == Role::File && kept_file::may_be_made(&path))
         {
             // What fathom made and kept may be made again.
             kept::make_again(target, create);
@@ -359,8 +359,24 @@ fn device_bytes(path: &Path) -> std::io::Result<u64> {
     std::fs::File::open(path)?.seek(SeekFrom::End(0))
 }
 
-/// What a path is.
+/// What a path is. What is made may be there already with nothing in it, as programs that call mkstemp have it.
+fn look_for(draft: &Draft, root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
+    if draft.create.is_some() { look_also_empty(root, said, path) } else { look(root, said, path) }
+}
+
+/// What a path is; refuses a file in which there is nothing.
 pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
+    let found = look_also_empty(root, said, path)?;
+    if found.0.bytes > 0 || found.0.role != Role::File {
+        return Ok(found);
+    }
+    Err(Failure::Usage(format!(
+        "{} is empty, so there is nothing to read or overwrite; name its directory, and fathom makes a test file there",
+        name::shown(said)
+    )))
+}
+
+fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
     let facts = std::fs::metadata(path).map_err(|e| unreachable_path(said, &e))?;
     let place = machine::resolve::resolve(root, path)?;
     let kind = facts.file_type();
@@ -377,12 +393,6 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
     };
     if bytes == 0 && role == Role::Device {
         return Err(Failure::Refused(format!("{} has no capacity: it is not set up", name::shown(said))));
-    }
-    if bytes == 0 && role == Role::File {
-        return Err(Failure::Usage(format!(
-            "{} is empty, so there is nothing to read or overwrite; name its directory, and fathom makes a test file there",
-            name::shown(said)
-        )));
     }
     if role == Role::File {
         super::job_file::refuse(said)?;

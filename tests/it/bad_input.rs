@@ -72,7 +72,7 @@ fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can()
     let table: [(&str, &[&str]); 10] = [
         ("doctor --format csv", &["'csv'", "text, json, markdown, html]"]),
         ("verify --format csv", &["'csv'", "text, json, markdown, html]"]),
-        ("bench --format pdf", &["'pdf'", "text, json, csv, markdown, html, fio, fio-json,"]),
+        ("bench --format pdf", &["'pdf'", "text, json, csv, markdown, html, cdm, fio, fio-json,"]),
         ("bench --brief --verbose", &["--brief", "--verbose"]),
         ("bench --brief --explain", &["--brief", "--explain"]),
         ("bench --brief --format json", &["--brief", "json has one form", "--format markdown"]),

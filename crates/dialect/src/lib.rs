@@ -4,9 +4,13 @@
 #![forbid(unsafe_code)]
 
 mod content;
+pub mod dd;
 pub mod fio;
+pub mod hdparm;
+pub mod ioping;
 pub mod job;
 mod language;
+mod line;
 mod nearest;
 pub mod trouble;
 
@@ -18,6 +22,9 @@ use std::path::Path;
 
 /// Every language there is.
 pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE];
+
+/// Tools whose command lines are read, by the names that people and programs call them by.
+pub const COMMANDS: &[&str] = &["fio", "dd", "hdparm", "ioping"];
 
 /// The language of a file, by the end of its name in whichever case; `None` where that is not one's.
 pub fn of_name(path: &Path) -> Option<&'static Language> {

@@ -33,6 +33,12 @@ pub fn is_ours(path: &Path) -> bool {
     facts.is_file() && said == Some(facts.ino().to_string().as_bytes())
 }
 
+/// Whether what a path leads to may be made, or made again: one that fathom made and kept, or one in which there is nothing.
+pub fn may_be_made(path: &Path) -> bool {
+    let is_empty = std::fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.len() == 0);
+    is_empty || is_ours(path)
+}
+
 /// The same of a file that is open.
 fn bears_mark(file: &File) -> io::Result<bool> {
     let mut mark = [0; MARK_BYTES];
@@ -73,10 +79,19 @@ pub fn make(
 /// A new file with the mark.
 fn begin(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).write(true).create_new(true).open(path)?;
+    mark(&file)?;
+    Ok(file)
+}
+
+/// Marks a file as ours, which was made a moment ago.
+///
+/// # Errors
+/// Where it cannot be looked at.
+pub fn mark(file: &File) -> io::Result<()> {
     let ino = file.metadata()?.ino().to_string();
     // Without it the next call asks before it writes.
-    let _ = fsetxattr(&file, MARK, ino.as_bytes(), XattrFlags::empty());
-    Ok(file)
+    let _ = fsetxattr(file, MARK, ino.as_bytes(), XattrFlags::empty());
+    Ok(())
 }
 
 /// One that was made before.
@@ -91,6 +106,11 @@ fn again(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<File, M
     // Before it is opened for writing, since from then on fathom itself is a user.
     safety::users_unseen(root, path, &open(false)?)?;
     let file = open(true)?;
+    // One in which there is nothing is ours from now on.
+    if file.metadata().is_ok_and(|facts| facts.len() == 0) {
+        mark(&file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+        return Ok(file);
+    }
     match bears_mark(&file) {
         Ok(true) => Ok(file),
         _ => Err(MachineError::Refused(format!(
@@ -178,6 +198,10 @@ mod tests {
         assert!(status.success() && !is_ours(&copy));
         assert!(made(&copy, MIB, Filling::Nothing).is_err(), "what is not ours is not touched");
         assert_eq!(std::fs::metadata(&copy)?.len(), MIB);
+        std::fs::write(&copy, "")?;
+        assert!(may_be_made(&copy) && !is_ours(&copy));
+        made(&copy, MIB, Filling::Data)?;
+        assert!(is_ours(&copy), "there was nothing in it");
         Ok(())
     }
 }

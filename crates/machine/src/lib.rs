@@ -26,7 +26,7 @@ pub mod mountinfo;
 pub mod on_devices;
 pub mod open_files;
 pub mod others;
-mod pages;
+pub mod pages;
 pub mod probe;
 pub mod process_io;
 pub mod resolve;

@@ -17,7 +17,10 @@ use sys::cachestat;
 const OVERLAY: i64 = 0x794c_7630;
 
 /// Counts the pages of a file or block device.
-pub(crate) fn look(file: &File) -> Known<Pages> {
+///
+/// # Errors
+/// Why nobody can say.
+pub fn look(file: &File) -> Known<Pages> {
     let page_bytes = rustix::param::page_size() as u64;
     let overlay = fstatfs(file).is_ok_and(|s| s.f_type == OVERLAY);
     if overlay {

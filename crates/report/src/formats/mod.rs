@@ -2,6 +2,7 @@
 //!
 //! For: which formats there are. Not for: what a format is ([`crate::format`]).
 
+mod cdm;
 mod csv;
 pub(crate) mod fio;
 mod html;
@@ -19,6 +20,7 @@ pub const FORMATS: &[&Format] = &[
     &csv::FORMAT,
     &markdown::FORMAT,
     &html::FORMAT,
+    &cdm::FORMAT,
     &fio::NORMAL,
     &fio::JSON,
     &fio::JSON_PLUS,

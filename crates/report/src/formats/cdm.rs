@@ -1,0 +1,200 @@
+//! The format `cdm`: results as CrystalDiskMark's text has them, to the column.
+//!
+//! For: forums, tables and programs that read that text. Not for: anything that it has no line for: such results are counted in its
+//! comment, with the verdict, and a result without a number has no line.
+//!
+//! As there, a score is the fastest of the runs. Its latency is that of the same run, by Little's law (operations in flight by rate);
+//! CrystalDiskMark takes the shortest of any run, so that its two figures need not belong together. Source: the text that
+//! CrystalDiskMark 9.0.1 saves (`CDiskMarkDlg::SaveText`, MIT).
+
+use crate::format::{Content, Format, Style, Writer};
+use model::job::{Pattern, Percent, Stream};
+use model::profile::{PROFILES, Test};
+use model::report::{Measured, Report, RunFigures};
+use model::units::{GIB, MIB};
+use std::io::{self, Write};
+
+pub(super) static FORMAT: Format = Format {
+    name: "cdm",
+    extension: "txt",
+    content: Content::Text,
+    has_brief: false,
+    report: Some(Writer { about: "as CrystalDiskMark saves its results", write }),
+    comparison: None,
+    comparisons: None,
+    plan: None,
+    sessions: None,
+    session_table: None,
+    pages: None,
+    diagnosis: None,
+    devices: None,
+    verified: None,
+    captured: None,
+    watched: None,
+};
+
+/// Columns of its rules.
+const WIDTH: usize = 78;
+/// The profiles of fathom that are its own, and what it calls them.
+const NAMES: [(&str, &str); 6] = [
+    ("cdm", "Default"),
+    ("nvme", "Default"),
+    ("peak", "Peak"),
+    ("real", "Real"),
+    ("demo", "Demo"),
+    ("mix", "Default"),
+];
+/// The user that it calls an administrator.
+const ROOT: u32 = 0;
+/// What its times are rounded up to.
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A result that it has a line for.
+struct Row<'r> {
+    result: &'r Measured,
+    stream: &'r Stream,
+    pattern: Pattern,
+    block_kib: u32,
+    reads: Percent,
+}
+
+fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<Row> = report.results.iter().filter_map(row).collect();
+    let rule = "-".repeat(WIDTH);
+    let mut out = vec![
+        rule.clone(),
+        format!("fathom {} in the layout of CrystalDiskMark 9.0.1", report.fathom.version),
+        format!("{:>WIDTH$}", "CrystalDiskMark: https://crystalmark.info/"),
+        rule,
+        "* MB/s = 1,000,000 bytes/s [SATA/600 = 600,000,000 bytes/s]".into(),
+        "* KB = 1000 bytes, KiB = 1024 bytes".into(),
+        String::new(),
+    ];
+    let mut shares: Vec<Percent> = rows.iter().map(|r| r.reads).collect();
+    shares.sort_by(|a, b| place(*a).cmp(&place(*b)).then(b.get().total_cmp(&a.get())));
+    shares.dedup();
+    for share in shares {
+        out.push(heading(share));
+        out.extend(rows.iter().filter(|r| r.reads == share).filter_map(line));
+        out.push(String::new());
+    }
+    out.extend(foot(report, &rows));
+    to.write_all((out.join("\r\n") + "\r\n").as_bytes())
+}
+
+/// What of a result its line says; `None` where it has no line for such work.
+fn row(result: &Measured) -> Option<Row<'_>> {
+    let [phase] = result.job.phases.as_slice() else { return None };
+    let [stream] = phase.streams.as_slice() else { return None };
+    let access = &stream.access;
+    let block = access.block_bytes().filter(|bytes| bytes.is_multiple_of(1024) && *bytes > 0)?;
+    Some(Row {
+        result,
+        stream,
+        pattern: access.pattern()?,
+        block_kib: block / 1024,
+        reads: access.read_percent()?,
+    })
+}
+
+/// Reads come first, mixes last.
+fn place(reads: Percent) -> u8 {
+    match reads {
+        Percent::ALL => 0,
+        Percent::NONE => 1,
+        _ => 2,
+    }
+}
+
+fn heading(reads: Percent) -> String {
+    match place(reads) {
+        0 => "[Read]".into(),
+        1 => "[Write]".into(),
+        _ => format!("[Mix] Read {:.0}%/Write {:.0}%", reads.get(), 100.0 - reads.get()),
+    }
+}
+
+/// The line of a result; `None` where it has no number.
+fn line(row: &Row) -> Option<String> {
+    let best = best(row.result)?;
+    let order = if row.pattern == Pattern::Random { "RND" } else { "SEQ" };
+    let (size, unit) =
+        if row.block_kib >= 1024 { (row.block_kib / 1024, "MiB") } else { (row.block_kib, "KiB") };
+    let latency_us = if best.iops > 0.0 { best.depth_mean / best.iops * 1e6 } else { 0.0 };
+    Some(format!(
+        "  {order} {size:4}{unit} (Q={:3}, T={:2}): {:9.3} MB/s [{:9.1} IOPS] <{latency_us:9.2} us>",
+        row.stream.depth, row.stream.workers, best.mb_per_s, best.iops
+    ))
+}
+
+/// The fastest run of a result that has a number.
+fn best(result: &Measured) -> Option<&RunFigures> {
+    let told = result.total.is_some() && !result.void;
+    let runs = result.runs.iter().filter(|run| told && run.mb_per_s > 0.0);
+    runs.max_by(|a, b| a.mb_per_s.total_cmp(&b.mb_per_s))
+}
+
+/// What it calls the profile of these rows.
+fn profile(rows: &[Row]) -> &'static str {
+    let is = |row: &Row, test: &Test| {
+        (row.pattern, row.block_kib * 1024, row.stream.depth, row.stream.workers)
+            == (test.pattern, test.block_bytes, test.depth, test.workers)
+    };
+    let fits = |name: &str| {
+        let tests = PROFILES.iter().find(|p| p.name == name).map_or(&[][..], |p| p.tests);
+        tests.iter().all(|t| rows.iter().any(|r| is(r, t)))
+            && rows.iter().all(|r| tests.iter().any(|t| is(r, t)))
+    };
+    NAMES.iter().find(|(name, _)| fits(name)).map_or("Custom", |(_, called)| *called)
+}
+
+fn foot(report: &Report, rows: &[Row]) -> Vec<String> {
+    let span = rows.iter().map(|r| r.stream.access.span_bytes).max().unwrap_or(0);
+    let size = if span.is_multiple_of(GIB) && span > 0 {
+        format!("{} GiB", span / GIB)
+    } else {
+        format!("{} MiB", span / MIB)
+    };
+    let runs = rows.iter().map(|r| r.result.runs.len()).max().unwrap_or(0);
+    let place = report.machine.places.first().map_or_else(String::new, |place| format!(" [{}]", place.path));
+    let time_ns = rows.iter().flat_map(|r| &r.result.job.phases).map(|p| p.time_ns).max().unwrap_or(0);
+    let admin = if report.machine.user_id == ROOT { " [Admin]" } else { "" };
+    let kernel: Vec<&str> = report.machine.kernel.split_whitespace().take(2).collect();
+    vec![
+        format!("Profile: {}", profile(rows)),
+        format!("   Test: {size} (x{runs}){place}"),
+        format!("   Mode:{admin}"),
+        format!("   Time: Measure {} sec / Interval 0 sec ", time_ns.div_ceil(SECOND_NS)),
+        format!("   Date: {}", date(&report.started)),
+        format!("     OS: {}", kernel.join(" ")),
+        format!("Comment: {}", comment(report, rows)),
+    ]
+}
+
+/// `2026-03-14T05:09:26+01:00` as `2026/03/14 5:09:26`.
+fn date(started: &str) -> String {
+    let Some((day, rest)) = started.split_once('T') else { return started.to_owned() };
+    let time: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == ':').collect();
+    format!("{} {}", day.replace('-', "/"), time.strip_prefix('0').unwrap_or(&time))
+}
+
+/// The verdict, and what has no line.
+fn comment(report: &Report, rows: &[Row]) -> String {
+    let lacking = report.results.len() - rows.len();
+    let void = rows.iter().filter(|row| best(row.result).is_none()).count();
+    let mut out = format!("fathom: {}", report.verdict.word());
+    for (number, why) in [(void, "without a number"), (lacking, "that CrystalDiskMark has no line for")] {
+        if number > 0 {
+            let results = if number == 1 { "result" } else { "results" };
+            out += &format!(", {number} {results} {why}");
+        }
+    }
+    out + "; scores are the fastest of the runs, as there"
+}
+
+#[test]
+fn a_line_is_as_wide_as_the_tools() {
+    assert_eq!(date("2026-03-14T05:09:26+01:00"), "2026/03/14 5:09:26");
+    assert_eq!(heading(Percent::whole(70)), "[Mix] Read 70%/Write 30%");
+    assert_eq!([100, 0, 70].map(|p| place(Percent::whole(p))), [0, 1, 2]);
+}

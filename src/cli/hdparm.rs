@@ -1,0 +1,59 @@
+//! `fathom hdparm`: hdparm's options as timings.
+//!
+//! For: the words, and what is printed instead of timing. Not for: the language (crate `dialect`), nor the timings
+//! ([`crate::plain::hdparm`]).
+
+use crate::{plain, stderr, stdout};
+use dialect::hdparm::{self, Ask};
+use model::name;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// What hdparm gives for words that it does not know: EINVAL.
+const USAGE: u8 = 22;
+/// What `-h` prints.
+const HELP: &str = "\
+Usage: fathom hdparm [-t] [-T] [--direct] [--offset GiB] DEVICE...
+
+Times reads as hdparm does, prints hdparm's lines, and under them what they really measured. Devices are only read. fathom called
+by the name hdparm is this command.
+
+  -T             the same 2 MiB for two seconds: memory, and no disk
+  -t             one 2 MiB behind the other for three seconds, from a device that nothing is cached of
+  --direct       past the page cache
+  --offset GiB   where -t begins
+  -V, -h         the version; this
+
+Everything else that hdparm does asks or tells a drive something, and is refused by its name.
+";
+
+/// Time reads of a device as `hdparm -tT` does, with its lines, and say what they really measured.
+///
+/// `fathom hdparm -h` lists the options. fathom called by the name hdparm is this command.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct Args {
+    /// What would be typed behind `hdparm`
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+impl Args {
+    /// Carries it out; exit codes are hdparm's, which are numbers of errors.
+    pub fn run(self) -> ExitCode {
+        let words: Vec<String> = self.words.iter().map(name::text).collect();
+        let printed = |text: &str| stdout::text(text).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+        match hdparm::read(&words) {
+            Ok(Ask::Help) => printed(HELP),
+            Ok(Ask::Version) => printed(&format!("{}\n", plain::hdparm::VERSION)),
+            Ok(Ask::Time(timings)) => plain::hdparm::hdparm(&timings),
+            Err(trouble) => {
+                stderr::say_coloured(
+                    &format!("hdparm: {trouble}"),
+                    &format!("hdparm: {}", trouble.coloured()),
+                );
+                ExitCode::from(USAGE)
+            }
+        }
+    }
+}
