@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod content;
+pub mod diskspd;
 pub mod fio;
 pub mod job;
 mod language;
@@ -17,7 +18,7 @@ pub use trouble::Trouble;
 use std::path::Path;
 
 /// Every language there is.
-pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE];
+pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE];
 
 /// The language of a file, by the end of its name in whichever case; `None` where that is not one's.
 pub fn of_name(path: &Path) -> Option<&'static Language> {
