@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Names what may be overwritten, for command lines that cannot be changed.
-const DESTROY_VARIABLE: &str = "FATHOM_DESTROY";
+pub(super) const DESTROY_VARIABLE: &str = "FATHOM_DESTROY";
 /// A job file that is read from standard input.
 const STANDARD_INPUT: &str = "-";
 
@@ -107,7 +107,7 @@ fn request(line: CommandLine, mut job: JobSpec, manners: &Manners) -> Request {
 }
 
 /// What of a list of paths this job would overwrite: the list may be set for many.
-fn allowed(list: &OsString, job: &JobSpec) -> Vec<String> {
+pub(super) fn allowed(list: &OsString, job: &JobSpec) -> Vec<String> {
     let reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
     let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !reads(&stream.rw));
     // The same file may be written down in several ways.

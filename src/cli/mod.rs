@@ -8,6 +8,7 @@ mod compare;
 mod completions;
 mod delete;
 mod devices;
+mod diskspd;
 mod doctor;
 mod explain;
 mod export;
@@ -40,8 +41,8 @@ use std::path::Path;
 use std::process::ExitCode;
 pub use sweep::{Said as SweepSaid, again as sweep_again};
 
-/// The name by which programs call fio.
-const FIO: &str = "fio";
+/// Names by which programs call other tools, each of which is a command here.
+const BY_NAME: [&str; 2] = ["fio", "diskspd"];
 
 /// Measures storage, and says whether the number means what you think it means.
 ///
@@ -71,6 +72,7 @@ pub enum Command {
     Api(api::Args),
     Recipe(recipe::Args),
     Fio(fio::Args),
+    Diskspd(diskspd::Args),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),
@@ -88,11 +90,11 @@ pub enum Command {
     Man(man::Args),
 }
 
-/// What is called by the name of fio is its command here.
-fn as_fio(mut words: Vec<OsString>) -> Vec<OsString> {
-    let is_fio = |word: &OsString| Path::new(word).file_name().is_some_and(|name| name == FIO);
-    if words.first().is_some_and(is_fio) {
-        words.splice(..1, ["fathom", FIO].map(OsString::from));
+/// What is called by the name of another tool is its command here.
+fn as_tool(mut words: Vec<OsString>) -> Vec<OsString> {
+    let name = words.first().and_then(|word| Path::new(word).file_name());
+    if let Some(tool) = BY_NAME.into_iter().find(|tool| name.is_some_and(|name| name == *tool)) {
+        words.splice(..1, ["fathom", tool].map(OsString::from));
     }
     words
 }
@@ -103,7 +105,7 @@ impl Cli {
     /// # Errors
     /// The exit code, where there is nothing to do: help and version were printed, or what is wrong with what was typed.
     pub fn read() -> Result<Self, ExitCode> {
-        let words = as_fio(std::env::args_os().collect());
+        let words = as_tool(std::env::args_os().collect());
         if words.len() == 2 && words[1] == "-h" {
             let printed = stdout::text(&first_steps::text());
             return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));

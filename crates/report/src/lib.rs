@@ -21,6 +21,7 @@ mod worst;
 
 pub use event_line::EventLine;
 pub use format::{Content, Detail, Format, Kind, Style, WIDTH, Writer};
+pub use formats::diskspd::{NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as diskspd_profile};
 pub use formats::fio::aggregate;
 pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, verdict as fio_verdict};
 pub use formats::json::schema;

@@ -3,6 +3,7 @@
 //! For: which formats there are. Not for: what a format is ([`crate::format`]).
 
 mod csv;
+pub(crate) mod diskspd;
 pub(crate) mod fio;
 mod html;
 pub(crate) mod json;
@@ -27,6 +28,8 @@ pub const FORMATS: &[&Format] = &[
     &fio::TERSE_4,
     &fio::TERSE_5,
     &openmetrics::FORMAT,
+    &diskspd::TEXT,
+    &diskspd::XML,
 ];
 
 /// The format for people, which writes every kind of report.
