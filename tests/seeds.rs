@@ -15,6 +15,7 @@ type Target = fn(&[u8]);
 /// Each by the name of its folder of seeds.
 const TARGETS: &[(&str, Target)] = &[
     ("capture", targets::capture),
+    ("diskspd", |input| on_text(input, targets::diskspd)),
     ("fio", |input| on_text(input, targets::fio)),
     ("job", |input| on_text(input, targets::job)),
     ("kernel_text", |input| on_text(input, targets::kernel_text)),

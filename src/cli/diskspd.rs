@@ -100,6 +100,9 @@ fn look_at(target: &Target) -> Result<(), Failure> {
         )));
     }
     let there = length(&path);
+    if target.create.is_none() && !path.exists() {
+        return Err(Failure::Usage(format!("{shown} does not exist; type -c1G too, which makes it with that size")));
+    }
     if let (Some(bytes), Some(there)) = (target.create, there)
         && there != bytes
         && !machine::kept_file::is_ours(&path)

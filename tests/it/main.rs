@@ -17,6 +17,7 @@ mod compare;
 mod contradictions;
 mod disk;
 mod disturbed;
+mod diskspd;
 mod doctor;
 mod evidence;
 mod false_numbers;

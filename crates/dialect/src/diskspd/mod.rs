@@ -28,7 +28,10 @@ pub(crate) const LANGUAGE: Language = Language { tool: Tool::Diskspd, extension:
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let (profile, source) = xml::read(name, text, &[])?;
     let said = Said { profile, source, ..Said::default() };
-    job(&said, &[], also)
+    let mut job = job(&said, &[], also)?;
+    // Measured several times its workers are told together, as those of any job.
+    job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.each_worker = None);
+    Ok(job)
 }
 
 /// The jobs of a command line, whose threads are bound to these CPUs in turn unless it says otherwise. Of one whose profile is to be

@@ -68,7 +68,7 @@ pub(super) fn spans(report: &Report, profile: &Profile) -> Vec<Span> {
         Span {
             said: said.clone(),
             seconds: seen.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9,
-            lanes: lanes(&seen),
+            lanes: lanes(&seen, said),
             cpus: seen.first().map(|s| s.cpus.clone()).unwrap_or_default(),
         }
     };
@@ -76,26 +76,30 @@ pub(super) fn spans(report: &Report, profile: &Profile) -> Vec<Span> {
 }
 
 /// Threads in their order, each with its targets in theirs.
-fn lanes(seen: &[&Seen]) -> Vec<Lane> {
+fn lanes(seen: &[&Seen], said: &TimeSpan) -> Vec<Lane> {
     let mut out = Vec::new();
-    for seen in seen {
+    for (stream, seen) in seen.iter().enumerate() {
         if seen.lanes.is_empty() {
             // Workers were not told apart: they are one thread.
             let thread = out.last().map_or(0, |lane: &Lane| lane.thread + 1);
             out.push(together(seen, thread));
         }
-        out.extend(seen.lanes.iter().map(|lane| apart(seen, lane)));
+        out.extend(seen.lanes.iter().map(|lane| {
+            // As it was typed: with -F a thread has all targets, else a stream has one.
+            let typed = said.targets.get(if said.threads > 0 { lane.target } else { stream });
+            apart(seen, lane, typed)
+        }));
     }
     out.sort_by_key(|lane| lane.thread);
     out
 }
 
-fn apart(seen: &Seen, lane: &SeenLane) -> Lane {
+fn apart(seen: &Seen, lane: &SeenLane, typed: Option<&Target>) -> Lane {
     let target = seen.targets.get(lane.target);
     let of = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
     Lane {
         thread: lane.worker,
-        path: target.map(|t| t.path.clone()).unwrap_or_default(),
+        path: typed.map(|t| &t.path).or(target.map(|t| &t.path)).cloned().unwrap_or_default(),
         bytes: target.map_or(0, |t| t.bytes),
         read: of(Kind::Read),
         write: of(Kind::Write),

@@ -51,7 +51,7 @@ pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
     if style.detail == Detail::Brief { Ok(()) } else { write!(to, "\n{}", verdict(report)) }
 }
 
-fn of_span(span: &Span, topology: &Topology, to: Out) -> io::Result<()> {
+pub(super) fn of_span(span: &Span, topology: &Topology, to: Out) -> io::Result<()> {
     if span.seconds <= 0.0 {
         return writeln!(to, "The test was interrupted before the measurements began. No results are displayed.");
     }
@@ -150,7 +150,7 @@ fn row(figures: &Figures, span: &Span) -> String {
     let mib = bytes as f64 / 1_048_576.0 / seconds;
     let mut row = format!("{bytes:15} | {count:12} | {mib:10.2} | {:10.2}", count as f64 / seconds);
     if span.said.latency {
-        row += &format!(" | {:8.3}", figures.mean_ms());
+        row += &if count > 0 { format!(" | {:8.3}", figures.mean_ms()) } else { format!(" | {:>8}", "N/A") };
     }
     if span.said.iops {
         row += &match figures.iops_deviation(span.said.bucket_ms) {
