@@ -158,7 +158,8 @@ fn add_lanes(lanes: &mut Vec<LaneEnd>, worker: u32, block: &Block, bucket: Optio
             lanes.insert(at, LaneEnd { worker, lane, ..LaneEnd::default() });
             at
         });
-        for (kind, tally) in Kind::ALL.into_iter().zip(&tallies.kinds).filter(|(_, t)| !t.latency.is_empty()) {
+        for (kind, tally) in Kind::ALL.into_iter().zip(&tallies.kinds).filter(|(_, t)| !t.latency.is_empty())
+        {
             let end = lanes[at].kinds.entry(kind).or_default();
             end.bytes += tally.bytes;
             end.latency.merge(&tally.latency);

@@ -169,7 +169,9 @@ fn write(
         }
         None => stdout::bytes(&bytes).map_err(|why| instead(&why, report))?,
     }
-    if manners.is_text() && to.is_none() {
+    // Its result file has no place for it, wherever that goes.
+    let has_no_place = manners.formats.iter().any(|format| format.name == report::IOMETER);
+    if has_no_place || (manners.is_text() && to.is_none()) {
         stderr::say(verdict(report, manners).trim());
     }
     Ok(())

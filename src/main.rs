@@ -57,6 +57,7 @@ fn fathom() -> ExitCode {
         }),
         Command::Fio(args) => return foreign::answer(args.request()),
         Command::Diskspd(args) => return foreign::answer(args.request()),
+        Command::Iometer(args) => return foreign::answer(args.request()),
         Command::Show(args) => args.said().and_then(|said| match said {
             ShowSaid::Sessions(files, showing) => again(&files, &showing),
             ShowSaid::Capture(request) => captured::show(&request),

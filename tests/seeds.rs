@@ -17,6 +17,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("capture", targets::capture),
     ("diskspd", |input| on_text(input, targets::diskspd)),
     ("fio", |input| on_text(input, targets::fio)),
+    ("iometer", |input| on_text(input, targets::iometer)),
     ("job", |input| on_text(input, targets::job)),
     ("kernel_text", |input| on_text(input, targets::kernel_text)),
     ("mountinfo", |input| on_text(input, targets::mountinfo)),

@@ -13,6 +13,7 @@ use capture::trace::pair::{Pairing, Scope};
 use capture::verdict::completeness;
 use dialect::diskspd::{self, Here, Said};
 use dialect::fio::{self, CommandLine};
+use dialect::iometer::{self, Here as Beside};
 use dialect::job;
 use machine::mountinfo;
 use model::captured::{Captured, Ending, FORMAT, Origin, Restriction, Unit};
@@ -102,6 +103,24 @@ pub fn diskspd(text: &str) {
         {
             assert_eq!(again.profile.spans.len(), said.profile.spans.len());
         }
+    }
+}
+
+/// Configuration files of Iometer's: any text is a job that contradicts itself nowhere, or a message with its place.
+pub fn iometer(text: &str) {
+    let two = vec!["/first".to_owned(), "/second".to_owned()];
+    for places in [Vec::new(), two] {
+        let beside = Beside { places, seconds: Some(1) };
+        match iometer::read("test.icf", text, &beside, &|_| Vec::new()) {
+            Ok(job) => {
+                assert_eq!(job.check(), []);
+                assert!(job.phases.iter().all(|p| !p.streams.is_empty()));
+            }
+            Err(trouble) => assert!(!trouble.to_string().contains('\u{1b}'), "{trouble}"),
+        }
+    }
+    if let Ok(specs) = iometer::specs("test.icf", text) {
+        assert!(specs.iter().all(|spec| spec.lines.iter().map(|l| l.share).sum::<u32>() == 100));
     }
 }
 

@@ -69,7 +69,9 @@ fn cpus() -> Vec<u32> {
 
 /// A seed of the clock.
 fn clock() -> u32 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos() ^ since.as_secs() as u32)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.subsec_nanos() ^ since.as_secs() as u32)
 }
 
 /// Holds what was said against the files that are there: a region ends with its file, and nothing is said of a file in vain.
@@ -101,7 +103,9 @@ fn look_at(target: &Target) -> Result<(), Failure> {
     }
     let there = length(&path);
     if target.create.is_none() && !path.exists() {
-        return Err(Failure::Usage(format!("{shown} does not exist; type -c1G too, which makes it with that size")));
+        return Err(Failure::Usage(format!(
+            "{shown} does not exist; type -c1G too, which makes it with that size"
+        )));
     }
     if let (Some(bytes), Some(there)) = (target.create, there)
         && there != bytes
@@ -112,7 +116,9 @@ fn look_at(target: &Target) -> Result<(), Failure> {
             show_bytes(there)
         )));
     }
-    let Some(file) = target.buffer_file.as_deref().filter(|_| target.write_percent > 0) else { return Ok(()) };
+    let Some(file) = target.buffer_file.as_deref().filter(|_| target.write_percent > 0) else {
+        return Ok(());
+    };
     match length(&name::path(file)) {
         Some(bytes) if bytes > target.buffer => Err(Failure::Usage(format!(
             "-Z{},{file}: the file has {}, all of which are written; type -Z{bytes},{file}, or name a smaller file",

@@ -17,6 +17,7 @@ mod first_steps;
 mod gates;
 mod headings;
 mod import;
+mod iometer;
 mod job_file;
 mod layers;
 mod limit;
@@ -73,6 +74,7 @@ pub enum Command {
     Recipe(recipe::Args),
     Fio(fio::Args),
     Diskspd(diskspd::Args),
+    Iometer(iometer::Args),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),

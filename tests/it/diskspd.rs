@@ -61,7 +61,11 @@ fn caching_is_what_its_letters_say_and_the_ledger_agrees() {
         done(&stage, &format!("-c8M -b4K -r {words} data"));
         let result = last(&stage).remove(0);
         let stream = stream(&result);
-        assert_eq!((stream["cache"].as_str(), stream["engine"].as_str()), (Some(cache), Some(engine)), "{words}");
+        assert_eq!(
+            (stream["cache"].as_str(), stream["engine"].as_str()),
+            (Some(cache), Some(engine)),
+            "{words}"
+        );
         let ledger = &result["ledger"];
         if cache.starts_with("direct") {
             let read = &ledger["read"];
@@ -119,7 +123,11 @@ fn what_is_written_is_what_z_says() {
     let blocks: std::collections::HashSet<&[u8]> = copies.chunks(4096).collect();
     assert!((1..=16).contains(&blocks.len()), "{} blocks of a buffer of sixteen", blocks.len());
     fill(&source, 1);
-    says(&diskspd(&stage, "-d1 -w100 -c1M -Z64K,source written"), 1, &["all of which are written", "-Z1048576,source"]);
+    says(
+        &diskspd(&stage, "-d1 -w100 -c1M -Z64K,source written"),
+        1,
+        &["all of which are written", "-Z1048576,source"],
+    );
 }
 
 #[test]
@@ -185,10 +193,16 @@ fn latencies_and_intervals_stand_where_readers_look() {
     ] {
         assert!(out.stdout.contains(words), "{words}: {out:?}");
     }
-    assert!(out.stderr.contains("fathom: ") && !out.stdout.contains("fathom: "), "the verdict stands beside: {out:?}");
+    assert!(
+        out.stderr.contains("fathom: ") && !out.stdout.contains("fathom: "),
+        "the verdict stands beside: {out:?}"
+    );
     let out = done(&stage, "-D250 -L -Rxml -c4M -b4K -r -Su -o4 data");
     assert_eq!(out.stderr, "", "nothing beside XML");
-    assert!(out.stdout.starts_with("<Results>\n  <System>\n") && out.stdout.ends_with("</Results>\n"), "{out:?}");
+    assert!(
+        out.stdout.starts_with("<Results>\n  <System>\n") && out.stdout.ends_with("</Results>\n"),
+        "{out:?}"
+    );
     let (of_all, _) = out.stdout.split_once("<Thread>").unwrap();
     assert_eq!(of_all.matches("<Bucket SampleMillisecond=").count(), 4, "{of_all}");
     assert_eq!(of_all.matches("<Percentile>").count(), 108);
@@ -199,7 +213,11 @@ fn latencies_and_intervals_stand_where_readers_look() {
 fn a_profile_is_printed_and_carried_out_with_all_of_its_time_spans() {
     let stage = Stage::beside_others();
     let printed = diskspd(&stage, "-Rpxml -d1 -W0 -L -c2M -b8K -r -Su -o4 data");
-    assert_eq!((printed.code, printed.stderr.as_str(), stage.sessions().len()), (Some(0), "", 0), "{printed:?}");
+    assert_eq!(
+        (printed.code, printed.stderr.as_str(), stage.sessions().len()),
+        (Some(0), "", 0),
+        "{printed:?}"
+    );
     assert!(!stage.folder("here").join("data").exists(), "nothing is made");
     let (before, rest) = printed.stdout.split_once("    <TimeSpan>\n").unwrap();
     let (span, after) = rest.split_once("    </TimeSpan>\n").unwrap();
@@ -212,11 +230,22 @@ fn a_profile_is_printed_and_carried_out_with_all_of_its_time_spans() {
         assert!(out.stdout.contains(words), "{words}: {out:?}");
     }
     let all = last(&stage);
-    assert!(all.len() == 2 && all[0]["read"]["ops"].as_u64() > Some(0) && all[1]["write"]["ops"].as_u64() > Some(0));
+    assert!(
+        all.len() == 2
+            && all[0]["read"]["ops"].as_u64() > Some(0)
+            && all[1]["write"]["ops"].as_u64() > Some(0)
+    );
     // In fathom's own way it is a job like others.
     let here = stage.folder("here");
-    std::fs::write(here.join("own.xml"), span.replace("*1", here.join("data").to_str().unwrap()).replace("    <TimeSpan>", &format!("{before}<TimeSpan>")) + after).unwrap();
-    let out = stage.fathom("run --runs 1 --attempts 1 --time 100ms --format json --quiet", &here.join("own.xml"));
+    std::fs::write(
+        here.join("own.xml"),
+        span.replace("*1", here.join("data").to_str().unwrap())
+            .replace("    <TimeSpan>", &format!("{before}<TimeSpan>"))
+            + after,
+    )
+    .unwrap();
+    let out =
+        stage.fathom("run --runs 1 --attempts 1 --time 100ms --format json --quiet", &here.join("own.xml"));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     assert_eq!(out.report().0["results"][0]["runs"].as_array().map(Vec::len), Some(1));
     says(&diskspd(&stage, "-Xtwo.xml"), 1, &["template target '*1' was not substituted"]);
@@ -266,6 +295,7 @@ fn what_is_wrong_is_told_before_anything_is_made_with_exit_code_1() {
     assert!(help.code == Some(0) && help.stdout.contains("Usage: diskspd [options] target1"), "{help:?}");
     let warned = done(&stage, "-c1M -t2 -P a");
     assert!(warned.stderr.contains("will not be sequential, consider -si"), "{warned:?}");
-    let out = wait(stage.command(&[], "diskspd -d1 -W0 -c1M b", Path::new("")).current_dir(stage.folder("here")));
+    let out =
+        wait(stage.command(&[], "diskspd -d1 -W0 -c1M b", Path::new("")).current_dir(stage.folder("here")));
     assert_eq!(out.code, Some(0), "{out:?}");
 }

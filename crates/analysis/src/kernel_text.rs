@@ -76,7 +76,8 @@ pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<SeenCpu> {
     let text = snapshot.text("/proc/stat").unwrap_or_default();
     let cpu = |line: &str| {
         let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
-        let ticks: Vec<u64> = rest.split_ascii_whitespace().take(FIELDS).map_while(|w| w.parse().ok()).collect();
+        let ticks: Vec<u64> =
+            rest.split_ascii_whitespace().take(FIELDS).map_while(|w| w.parse().ok()).collect();
         // Guests' time is in that of programs already, and stolen time is nobody's here.
         let [user, nice, system, idle, waiting, irq, softirq, ..] = ticks[..] else { return None };
         let sum = |all: &[u64]| all.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));

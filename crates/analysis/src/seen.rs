@@ -11,7 +11,9 @@ use model::job::Kind;
 use model::machine::Layer;
 use model::plan::Role;
 use model::record::{Cell, LaneEnd, LaneKind, RunEnding, StreamEnd};
-use model::seen::{Seen, SeenCpu, SeenDisk, SeenKind, SeenLane, SeenLaneKind, SeenTarget, SeenWorkers, Stretch};
+use model::seen::{
+    Seen, SeenCpu, SeenDisk, SeenKind, SeenLane, SeenLaneKind, SeenTarget, SeenWorkers, Stretch,
+};
 use std::collections::BTreeMap;
 
 /// Adds it up.
@@ -97,7 +99,13 @@ fn lanes(case: &Case) -> Vec<SeenLane> {
 fn cpus(case: &Case) -> Vec<SeenCpu> {
     let of_run = |ran: &CaseRun| -> Option<Vec<SeenCpu>> {
         let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
-        Some(each_cpu(start).into_iter().zip(each_cpu(stop)).map(|(before, after)| grown(before, after)).collect())
+        Some(
+            each_cpu(start)
+                .into_iter()
+                .zip(each_cpu(stop))
+                .map(|(before, after)| grown(before, after))
+                .collect(),
+        )
     };
     let all = case.runs.iter().filter_map(of_run);
     all.reduce(|sum, one| sum.into_iter().zip(one).map(|(a, b)| plus(a, b)).collect()).unwrap_or_default()

@@ -6,6 +6,7 @@
 mod content;
 pub mod diskspd;
 pub mod fio;
+pub mod iometer;
 pub mod job;
 mod language;
 mod nearest;
@@ -18,7 +19,7 @@ pub use trouble::Trouble;
 use std::path::Path;
 
 /// Every language there is.
-pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE];
+pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE, iometer::LANGUAGE];
 
 /// The language of a file, by the end of its name in whichever case; `None` where that is not one's.
 pub fn of_name(path: &Path) -> Option<&'static Language> {

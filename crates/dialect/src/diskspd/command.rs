@@ -151,7 +151,9 @@ impl Said {
             if let Some(name) = word.strip_prefix(DESTROY) {
                 match name.strip_prefix('=').filter(|name| !name.is_empty()) {
                     Some(name) => self.destroy.push(name.to_owned()),
-                    None => marks.push(Mark::new(place.clone(), "--destroy has no name; type --destroy=NAME")),
+                    None => {
+                        marks.push(Mark::new(place.clone(), "--destroy has no name; type --destroy=NAME"))
+                    }
                 }
             } else if !word.starts_with('-') {
                 targets.push(word.clone());
@@ -207,7 +209,12 @@ impl Said {
                 }
             }
         }
-        if self.source.words.iter().any(|(w, _)| matches!(w.as_str(), "-Rtext" | "-Rxml" | "-Rptext" | "-Rpxml")) {
+        if self
+            .source
+            .words
+            .iter()
+            .any(|(w, _)| matches!(w.as_str(), "-Rtext" | "-Rxml" | "-Rptext" | "-Rpxml"))
+        {
             profile.xml = typed.xml;
         }
         profile.verbose |= typed.verbose;
@@ -244,7 +251,9 @@ impl Said {
             let Some(value) = word.strip_prefix("-b") else { continue };
             let bytes = size(value, block).and_then(|bytes| {
                 let fits = u32::try_from(bytes).ok().filter(|b| (1..u32::MAX).contains(b));
-                fits.ok_or_else(|| format!("{} is no block; type a size from 1 byte to below 4G", shown(value)))
+                fits.ok_or_else(|| {
+                    format!("{} is no block; type a size from 1 byte to below 4G", shown(value))
+                })
             });
             match bytes {
                 Ok(bytes) => block = bytes,
@@ -339,7 +348,12 @@ impl Said {
             "xml" => self.profile.xml = true,
             "text" => self.profile.xml = false,
             "" if value == "p" => {}
-            _ => return Err("there is no such format; type -Rtext or -Rxml, with p behind the R to print the profile".into()),
+            _ => {
+                return Err(
+                    "there is no such format; type -Rtext or -Rxml, with p behind the R to print the profile"
+                        .into(),
+                );
+            }
         }
         Ok(())
     }
@@ -396,7 +410,9 @@ impl Caching {
             _ => return Err(format!("{letter} is no way to cache; type letters of b, h, m, u and w")),
         };
         if twice {
-            return Err(format!("{letter} conflicts with what was said of caches before it; type one of them"));
+            return Err(format!(
+                "{letter} conflicts with what was said of caches before it; type one of them"
+            ));
         }
         match letter {
             'b' => self.cache = Some(Cache::Cached),
@@ -467,7 +483,9 @@ fn order_random(value: &str, target: &mut Target) -> Result<(), String> {
     if let Some(share) = value.strip_prefix('s') {
         let share = percent(share, 1)?;
         if target.random_percent == 0 && target.alignment.is_some() {
-            return Err("-s is there already; use -r to specify IO alignment beside -rs, and leave -s out".into());
+            return Err(
+                "-s is there already; use -r to specify IO alignment beside -rs, and leave -s out".into()
+            );
         }
         if !matches!(target.random_percent, 0 | 100) {
             return Err("mixed random/sequential IO is specified multiple times; type -rs once".into());
@@ -475,11 +493,10 @@ fn order_random(value: &str, target: &mut Target) -> Result<(), String> {
         target.random_percent = share;
         return Ok(());
     }
-    let align = if value.is_empty() { target.block.into() } else { at_least_one(size(value, target.block)?)? };
+    let align =
+        if value.is_empty() { target.block.into() } else { at_least_one(size(value, target.block)?)? };
     match (target.random_percent, target.alignment) {
-        (0, Some(_)) => {
-            Err("sequential IO (-s) conflicts with random IO (-r, -rs); type one of them".into())
-        }
+        (0, Some(_)) => Err("sequential IO (-s) conflicts with random IO (-r, -rs); type one of them".into()),
         (_, Some(_)) => Err("random IO is specified multiple times; type -r once".into()),
         (random, None) => {
             target.random_percent = if random == 0 { 100 } else { random };
@@ -499,6 +516,7 @@ fn order_sequential(value: &str, target: &mut Target) -> Result<(), String> {
         return Err("sequential IO is specified multiple times; type -s once".into());
     }
     target.interlocked |= interlocked;
-    target.alignment = Some(if stride.is_empty() { target.block.into() } else { size(stride, target.block)? });
+    target.alignment =
+        Some(if stride.is_empty() { target.block.into() } else { size(stride, target.block)? });
     Ok(())
 }

@@ -41,7 +41,8 @@ type Wrong = (&'static str, String);
 
 fn of_span(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
     let buckets = u64::from(span.duration_s) * 1000 / u64::from(span.bucket_ms.max(1));
-    let lanes = span.thread_count().saturating_mul(if span.threads > 0 { span.targets.len() as u64 } else { 1 });
+    let lanes =
+        span.thread_count().saturating_mul(if span.threads > 0 { span.targets.len() as u64 } else { 1 });
     let longest = span.duration_s.max(span.warmup_s).max(span.cooldown_s);
     let foreign = span.affinity.iter().find(|(group, _)| *group > 0);
     let of_thread = span.threads.max(span.targets.iter().map(|t| t.threads).max().unwrap_or(0));
@@ -100,9 +101,19 @@ fn of_path(target: &Target) -> Option<Wrong> {
     let mut chars = path.chars();
     let is_volume = chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.as_str() == ":";
     if is_drive {
-        Some(("#", format!("{path} is a drive of Windows; type the device itself, such as /dev/sdb (`fathom devices` lists them)")))
+        Some((
+            "#",
+            format!(
+                "{path} is a drive of Windows; type the device itself, such as /dev/sdb (`fathom devices` lists them)"
+            ),
+        ))
     } else if is_volume {
-        Some(("#", format!("{path} is a volume of Windows; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)")))
+        Some((
+            "#",
+            format!(
+                "{path} is a volume of Windows; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)"
+            ),
+        ))
     } else {
         path.is_empty().then(|| ("#", "a target has no name; type a file or a device".into()))
     }

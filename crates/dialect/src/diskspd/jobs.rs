@@ -5,8 +5,8 @@
 
 use model::diskspd::{Cache as Caching, Distribution, Flush, Profile, Target, Throughput, TimeSpan};
 use model::job::{
-    Advice, Cache, Create, Filling, IoPriority, Mix, Options, Order, PerKind, Placement, Sharing, Sizes, Start, Zone,
-    ZoneSize,
+    Advice, Cache, Create, Filling, IoPriority, Mix, Options, Order, PerKind, Placement, Sharing, Sizes,
+    Start, Zone, ZoneSize,
 };
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::typed::{Typed, TypedStream};
@@ -213,7 +213,9 @@ fn priority(target: &Target) -> Option<IoPriority> {
 fn written(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
     match &target.buffer_file {
         Some(file) if target.buffer > 0 => stream.data = Some(file.clone()),
-        _ if target.buffer > 0 => (stream.dedup, stream.dedup_set) = (Some(100), Some(target.buffer.max(4096))),
+        _ if target.buffer > 0 => {
+            (stream.dedup, stream.dedup_set) = (Some(100), Some(target.buffer.max(4096)))
+        }
         _ if target.zeros => stream.zeros = Some(true),
         _ if span.random_writes => {}
         _ => stream.counting = Some(true),

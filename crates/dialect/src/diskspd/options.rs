@@ -35,10 +35,8 @@ pub(super) const ETW: &str =
 pub(super) const EVENTS: &str =
     "Linux has no named events; begin it from a script (`diskspd ... & wait`), and leave it out";
 pub(super) const ROUTINES: &str = "Linux has no completion routines; leave it out";
-pub(super) const REMOTE: &str =
-    "Linux cannot leave its own cache out and use that of a file server; type -Su for neither, or -Sb for both";
-pub(super) const TEMPORARY: &str =
-    "Linux has no such attribute; make the file on tmpfs where it should not reach a disk, and leave the t out";
+pub(super) const REMOTE: &str = "Linux cannot leave its own cache out and use that of a file server; type -Su for neither, or -Sb for both";
+pub(super) const TEMPORARY: &str = "Linux has no such attribute; make the file on tmpfs where it should not reach a disk, and leave the t out";
 pub(super) const NON_VOLATILE: &str =
     "Linux flushes a mapping by msync alone; type -Nv, which waits for each write";
 pub(super) const STATISTICS: &str =
@@ -53,10 +51,20 @@ pub const OPTIONS: &[DiskspdOption] = &[
     option(
         "ag",
         "",
-        Held("each thread on a CPU of its own in turn (`sched_setaffinity`), on all that may be used; this is what happens unless -n"),
+        Held(
+            "each thread on a CPU of its own in turn (`sched_setaffinity`), on all that may be used; this is what happens unless -n",
+        ),
     ),
-    option("a", "[gN,]CPU,...", Held("the same on these CPUs, in this order; Linux has one processor group, g0")),
-    option("b", "SIZE", Held("bytes of each operation, and what `b` stands for behind a size [default: 64K]")),
+    option(
+        "a",
+        "[gN,]CPU,...",
+        Held("the same on these CPUs, in this order; Linux has one processor group, g0"),
+    ),
+    option(
+        "b",
+        "SIZE",
+        Held("bytes of each operation, and what `b` stands for behind a size [default: 64K]"),
+    ),
     option(
         "B",
         "BASE[:LENGTH]",
@@ -69,7 +77,11 @@ pub const OPTIONS: &[DiskspdOption] = &[
             "files of this size are made where they are missing, filled with data that cannot be compressed, and kept; one that an earlier call made is used again, and made larger where it is too small",
         ),
     ),
-    option("C", "SECONDS", Held("time behind the measured window in which operations still run (`--cooldown`) [default: 0]")),
+    option(
+        "C",
+        "SECONDS",
+        Held("time behind the measured window in which operations still run (`--cooldown`) [default: 0]"),
+    ),
     option(
         "D",
         "MS",
@@ -79,8 +91,16 @@ pub const OPTIONS: &[DiskspdOption] = &[
     ),
     option("d", "SECONDS", Held("length of the measured window (`--time`) [default: 10]")),
     option("f", "SIZE", Held("first byte that is not touched any more (`--size`) [default: the end]")),
-    option("fr", "", Held("`posix_fadvise(POSIX_FADV_RANDOM)`: the kernel reads nothing ahead (`--advice random`)")),
-    option("fs", "", Held("`posix_fadvise(POSIX_FADV_SEQUENTIAL)`: it reads further ahead (`--advice sequential`)")),
+    option(
+        "fr",
+        "",
+        Held("`posix_fadvise(POSIX_FADV_RANDOM)`: the kernel reads nothing ahead (`--advice random`)"),
+    ),
+    option(
+        "fs",
+        "",
+        Held("`posix_fadvise(POSIX_FADV_SEQUENTIAL)`: it reads further ahead (`--advice sequential`)"),
+    ),
     option("ft", "", Refused(TEMPORARY)),
     option("F", "N", Held("threads, each of which works on all targets (`--workers`, `--sharing each`)")),
     option(
@@ -91,7 +111,11 @@ pub const OPTIONS: &[DiskspdOption] = &[
         ),
     ),
     option("h", "", Held("the same as -Sh")),
-    option("i", "N", Held("operations of a burst, divided by the threads of the target; goes with -j (`--burst`)")),
+    option(
+        "i",
+        "N",
+        Held("operations of a burst, divided by the threads of the target; goes with -j (`--burst`)"),
+    ),
     option(
         "j",
         "MS",
@@ -100,7 +124,9 @@ pub const OPTIONS: &[DiskspdOption] = &[
     option(
         "I",
         "1|2|3",
-        Held("priority of the operations (`ioprio_set`): 1 is idle, 2 is be:7, 3 is what everybody has [default: 3]"),
+        Held(
+            "priority of the operations (`ioprio_set`): 1 is idle, 2 is be:7, 3 is what everybody has [default: 3]",
+        ),
     ),
     option("l", "", NoEffect("buffers lie on huge pages wherever the kernel gives them")),
     option("L", "", Held("latencies in the output; they are always measured")),
@@ -119,14 +145,22 @@ pub const OPTIONS: &[DiskspdOption] = &[
     option(
         "p",
         "",
-        Held("all operations in flight of a thread begin at the same place: each place is touched -o times in a row (`--times`)"),
+        Held(
+            "all operations in flight of a thread begin at the same place: each place is touched -o times in a row (`--times`)",
+        ),
     ),
     option("P", "N", Held("progress in lines on standard error instead of dots")),
-    option("r", "[ALIGN]", Held("random, offsets counted from -B on in multiples of this (`--align`) [default: those of -b]")),
+    option(
+        "r",
+        "[ALIGN]",
+        Held("random, offsets counted from -B on in multiples of this (`--align`) [default: those of -b]"),
+    ),
     option(
         "rdpct",
         "IO%/TARGET%:...",
-        Held("shares of random operations by parts of the target (`--random zones:`); what is left goes to the rest, 0/ to nothing"),
+        Held(
+            "shares of random operations by parts of the target (`--random zones:`); what is left goes to the rest, 0/ to nothing",
+        ),
     ),
     option(
         "rdabs",
@@ -140,9 +174,25 @@ pub const OPTIONS: &[DiskspdOption] = &[
             "so many operations are random, the others go on from the one before (`--random mixed:`); in a mix of reads and writes each run has one direction (`--mix-by-run`)",
         ),
     ),
-    option("R", "text|xml", Held("format of the results; -Rptext and -Rpxml print what was asked for and measure nothing [default: text]")),
-    option("s", "[STRIDE]", Held("sequential, with this from the start of one operation to that of the next (`--stride`) [default: those of -b]")),
-    option("si", "[STRIDE]", Held("the same from one position that all threads share (`--start interlocked`)")),
+    option(
+        "R",
+        "text|xml",
+        Held(
+            "format of the results; -Rptext and -Rpxml print what was asked for and measure nothing [default: text]",
+        ),
+    ),
+    option(
+        "s",
+        "[STRIDE]",
+        Held(
+            "sequential, with this from the start of one operation to that of the next (`--stride`) [default: those of -b]",
+        ),
+    ),
+    option(
+        "si",
+        "[STRIDE]",
+        Held("the same from one position that all threads share (`--start interlocked`)"),
+    ),
     option("S", "", Held("the same as -Su")),
     option("Sb", "", Held("through the page cache [default]")),
     option("Sh", "", Held("the same as -Suw")),
@@ -151,20 +201,36 @@ pub const OPTIONS: &[DiskspdOption] = &[
     option("Su", "", Held("O_DIRECT: past the page cache")),
     option("Sw", "", Held("O_DSYNC: each write is stable before it completes; goes with b and u")),
     option("t", "N", Held("threads of each target (`--workers`) [default: 1]")),
-    option("T", "OFFSET", Held("each sequential thread begins so many bytes behind the one before (`--start every:`)")),
+    option(
+        "T",
+        "OFFSET",
+        Held("each sequential thread begins so many bytes behind the one before (`--start every:`)"),
+    ),
     option("v", "", Held("what fathom found, in full, behind its verdict")),
     option("vs", "", Refused(STATISTICS)),
     option("w", "PERCENT", Held("share of writes (`--mix`) [default: 0]")),
-    option("W", "SECONDS", Held("time before the measured window in which operations run (`--warmup`) [default: 5]")),
+    option(
+        "W",
+        "SECONDS",
+        Held("time before the measured window in which operations run (`--warmup`) [default: 5]"),
+    ),
     option("x", "", Refused(ROUTINES)),
-    option("X", "FILE", Held("an XML profile; behind it -C, -d, -R, -v, -W and -z, and targets for *1, *2 ... in it")),
+    option(
+        "X",
+        "FILE",
+        Held("an XML profile; behind it -C, -d, -R, -v, -W and -z, and targets for *1, *2 ... in it"),
+    ),
     option("ye", "EVENT", Refused(EVENTS)),
     option("yf", "EVENT", Refused(EVENTS)),
     option("yp", "EVENT", Refused(EVENTS)),
     option("yr", "EVENT", Refused(EVENTS)),
     option("ys", "EVENT", Refused(EVENTS)),
     option("e", "WORD", Refused(ETW)),
-    option("z", "[SEED]", Held("seed of everything random; without a number it is of the clock (`--seed`) [default: 0]")),
+    option(
+        "z",
+        "[SEED]",
+        Held("seed of everything random; without a number it is of the clock (`--seed`) [default: 0]"),
+    ),
     option("Z", "", Held("writes are zeros (`--zeros`)")),
     option("Zr", "", Held("writes are random and unique, each of them (what fathom writes by itself)")),
     option(

@@ -137,7 +137,9 @@ const STATES: &[Row] = &[
     ("-rs100 -r8k", |_, t| t.random_percent == 100),
     ("-r -rs100", |_, t| t.random_percent == 100),
     ("-r8k -rs100", |_, t| t.random_percent == 100),
-    ("-rdpct10/10:10/10:0/10 -r", |_, t| t.distribution.as_ref().is_some_and(|d| d.percent && d.ranges.len() == 4)),
+    ("-rdpct10/10:10/10:0/10 -r", |_, t| {
+        t.distribution.as_ref().is_some_and(|d| d.percent && d.ranges.len() == 4)
+    }),
     ("-rdabs10/1G:10/1G:0/100G -r", |_, t| {
         t.distribution.as_ref().is_some_and(|d| !d.percent && d.ranges.len() == 4 && d.ranges[3].length == 0)
     }),
@@ -153,23 +155,124 @@ fn the_states_of_diskspd_s_own_tables_carry_over() {
     assert_eq!(STATES.len(), 70, "as many expectations carry over");
     let all = profile("-P345 -v -Rxml testfile.dat testfile2.dat");
     assert_eq!((all.progress, all.verbose, all.xml), (345, true, true));
-    assert_eq!(all.spans[0].targets.iter().map(|t| t.path.as_str()).collect::<Vec<_>>(), ["testfile.dat", "testfile2.dat"]);
+    assert_eq!(
+        all.spans[0].targets.iter().map(|t| t.path.as_str()).collect::<Vec<_>>(),
+        ["testfile.dat", "testfile2.dat"]
+    );
 }
 
 /// Command lines that DISKSPD refuses in its tables.
 const REFUSED: &[&str] = &[
-    "-ag0", "-agg", "-ag,0,1,2", "-a1,", "-ag1,0,", "-ag1,0,g", "-ag1,0,g2", "-ax", "-ag0,300", "-ag70000,1",
-    "-B5m:1m -f6m", "-B5m:1m -B5m:1m", "-B5m:1m -B5m", "-B5m -B5m", "-f5m -f6m", "-B5mx", "-B5m:", "-B5m:j",
-    "-B5m:1x", "-B5m:1mx", "-Sub", "-Sbu", "-Sru", "-Smu", "-Sb -h", "-h -Sb", "-Sm -h", "-Suw -h", "-h -Suw",
-    "-S -Su", "-Sb -Sb", "-Sm -Sm", "-Sx", "-n -a1,2", "-gi100", "-g0", "-g0i", "-g", "-gi", "-g100x", "-rs50 -s8k",
-    "-s8k -rs50", "-rs50 -s", "-s -rs50", "-r -s", "-s -r", "-rs50 -s -r", "-s -rs50 -r", "-s -r -rs50",
-    "-rs50 -s8k -r", "-s8k -rs50 -r", "-s8k -r -rs50", "-rs50 -s -r8k", "-s -rs50 -r8k", "-s -r8k -rs50", "-s -s8k",
-    "-s8k -s", "-s -s", "-s8k -s8k", "-r -r8k", "-r8k -r", "-r -r", "-r8k -r8k", "-r8k -r4k", "-rs0 -r", "-rs0 -r8k",
-    "-rs0 -s", "-rs0 -s8k", "-rdpct90/10 -s", "-rdpct90/10", "-rd -r", "-rdfoo -r", "-rdpctBAD -r", "-rdpct10/ -r",
-    "-rdpct60/10:60/10 -r", "-rdabs60/10g:60/10g -r", "-rdpct10/50:10/50 -r", "-rdpct10/50:10/60 -r", "-rdabs10/10 -r",
-    "-w", "-w101", "-r0", "-T0", "-t0", "-o0", "-F0", "-I4", "-I0", "-R", "-Rfoo", "-vx", "-zx", "-b", "-b4G", "-F2 -t2",
-    "-i5", "-j5", "-F2 -O2 -g5", "-F2 -O2 -i5 -j5", "-F2 -O2 -p", "-r -T4k", "-r -si", "-r -p", "-si -T4k -t2", "-si -p",
-    "-T4k", "-Nv", "-Z4k", "-f1m -B2m", "-q",
+    "-ag0",
+    "-agg",
+    "-ag,0,1,2",
+    "-a1,",
+    "-ag1,0,",
+    "-ag1,0,g",
+    "-ag1,0,g2",
+    "-ax",
+    "-ag0,300",
+    "-ag70000,1",
+    "-B5m:1m -f6m",
+    "-B5m:1m -B5m:1m",
+    "-B5m:1m -B5m",
+    "-B5m -B5m",
+    "-f5m -f6m",
+    "-B5mx",
+    "-B5m:",
+    "-B5m:j",
+    "-B5m:1x",
+    "-B5m:1mx",
+    "-Sub",
+    "-Sbu",
+    "-Sru",
+    "-Smu",
+    "-Sb -h",
+    "-h -Sb",
+    "-Sm -h",
+    "-Suw -h",
+    "-h -Suw",
+    "-S -Su",
+    "-Sb -Sb",
+    "-Sm -Sm",
+    "-Sx",
+    "-n -a1,2",
+    "-gi100",
+    "-g0",
+    "-g0i",
+    "-g",
+    "-gi",
+    "-g100x",
+    "-rs50 -s8k",
+    "-s8k -rs50",
+    "-rs50 -s",
+    "-s -rs50",
+    "-r -s",
+    "-s -r",
+    "-rs50 -s -r",
+    "-s -rs50 -r",
+    "-s -r -rs50",
+    "-rs50 -s8k -r",
+    "-s8k -rs50 -r",
+    "-s8k -r -rs50",
+    "-rs50 -s -r8k",
+    "-s -rs50 -r8k",
+    "-s -r8k -rs50",
+    "-s -s8k",
+    "-s8k -s",
+    "-s -s",
+    "-s8k -s8k",
+    "-r -r8k",
+    "-r8k -r",
+    "-r -r",
+    "-r8k -r8k",
+    "-r8k -r4k",
+    "-rs0 -r",
+    "-rs0 -r8k",
+    "-rs0 -s",
+    "-rs0 -s8k",
+    "-rdpct90/10 -s",
+    "-rdpct90/10",
+    "-rd -r",
+    "-rdfoo -r",
+    "-rdpctBAD -r",
+    "-rdpct10/ -r",
+    "-rdpct60/10:60/10 -r",
+    "-rdabs60/10g:60/10g -r",
+    "-rdpct10/50:10/50 -r",
+    "-rdpct10/50:10/60 -r",
+    "-rdabs10/10 -r",
+    "-w",
+    "-w101",
+    "-r0",
+    "-T0",
+    "-t0",
+    "-o0",
+    "-F0",
+    "-I4",
+    "-I0",
+    "-R",
+    "-Rfoo",
+    "-vx",
+    "-zx",
+    "-b",
+    "-b4G",
+    "-F2 -t2",
+    "-i5",
+    "-j5",
+    "-F2 -O2 -g5",
+    "-F2 -O2 -i5 -j5",
+    "-F2 -O2 -p",
+    "-r -T4k",
+    "-r -si",
+    "-r -p",
+    "-si -T4k -t2",
+    "-si -p",
+    "-T4k",
+    "-Nv",
+    "-Z4k",
+    "-f1m -B2m",
+    "-q",
 ];
 
 #[test]
@@ -178,12 +281,17 @@ fn what_diskspd_refuses_is_refused_with_what_to_type() {
         let why = wrong(options);
         assert!(why.contains("--> command line:1:"), "{options}: {why}");
     }
-    for line in ["testfile.dat -r", "testfile.dat testfile2.dat -r", "testfile.dat -r testfile2.dat", "-r", ""] {
+    for line in
+        ["testfile.dat -r", "testfile.dat testfile2.dat -r", "testfile.dat -r testfile2.dat", "-r", ""]
+    {
         assert!(made(line).is_err(), "{line}");
     }
     // A place, the option, and what to type instead.
     let why = wrong("-b4K -t0");
-    assert!(why.contains("1:6") && why.contains("incorrectly provided option: -t0") && why.contains("from 1 on"), "{why}");
+    assert!(
+        why.contains("1:6") && why.contains("incorrectly provided option: -t0") && why.contains("from 1 on"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -220,7 +328,10 @@ fn what_linux_has_not_is_refused_by_name() {
 #[test]
 fn each_option_is_what_it_says_here() {
     let plain = stream("-n");
-    assert_eq!((plain.rw, plain.depth, plain.workers, plain.create), (Some(Rw::Read), Some(2), Some(1), None));
+    assert_eq!(
+        (plain.rw, plain.depth, plain.workers, plain.create),
+        (Some(Rw::Read), Some(2), Some(1), None)
+    );
     assert!(plain.place.cpus.is_empty() && !plain.place.split && plain.each_worker == Some(0));
     let word = |s: &StreamSpec| s.cache.map(|c| c.word());
     for (options, cache, engine) in [
@@ -231,7 +342,11 @@ fn each_option_is_what_it_says_here() {
         ("-Sm -o8", "mmap", "mmap"),
     ] {
         let one = stream(options);
-        assert_eq!((word(&one), one.engine.map(|e| e.name)), (Some(cache), Some(engine.to_owned())), "{options}");
+        assert_eq!(
+            (word(&one), one.engine.map(|e| e.name)),
+            (Some(cache), Some(engine.to_owned())),
+            "{options}"
+        );
     }
     let mixed = stream("-b8k -r -w30 -t4 -o16 -g100i -I2 -fr");
     assert_eq!((mixed.rw, mixed.mix, mixed.align), (Some(Rw::Randrw), Some(Mix::of(70, 0)), Some(8192)));
@@ -355,7 +470,8 @@ fn a_profile_has_several_time_spans_and_templates() {
     assert_eq!((all.phases.len(), all.seed), (2, Some(9)), "the seed of the command line goes before");
     let times: Vec<_> = all.phases.iter().map(|p| (p.time, p.cooldown)).collect();
     assert_eq!(times, [(Some(4_000_000_000), Some(1_000_000_000)), (Some(4_000_000_000), Some(0))]);
-    let paths = |phase: usize| all.phases[phase].streams.iter().flat_map(|s| &s.target).cloned().collect::<Vec<_>>();
+    let paths =
+        |phase: usize| all.phases[phase].streams.iter().flat_map(|s| &s.target).cloned().collect::<Vec<_>>();
     assert_eq!((paths(0), paths(1)), (vec!["one".to_owned(), "b".into()], vec!["two".into()]));
     let first = &all.phases[0].streams[0];
     assert_eq!((first.random.clone(), first.limit_iops), (Some(Order::Mixed(60.0)), Some(1000.0)));
@@ -392,7 +508,8 @@ fn what_is_wrong_with_a_profile_is_shown_at_its_place() {
 
 #[test]
 fn results_of_before_can_be_measured_again() {
-    let results = format!("<Results><System/>{}<TimeSpan/></Results>", XML.replace("*1", "a").replace("*2", "c"));
+    let results =
+        format!("<Results><System/>{}<TimeSpan/></Results>", XML.replace("*1", "a").replace("*2", "c"));
     let all = (super::LANGUAGE.parse)("r.xml", &results, &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(all.phases.len(), 2);
     assert!((super::LANGUAGE.parse)("r.xml", "<Results/>", &|_| Vec::new()).is_err());

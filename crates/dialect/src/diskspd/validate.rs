@@ -20,7 +20,9 @@ pub(super) fn validate(said: &Said) -> (Vec<Mark>, Vec<String>) {
     }
     for (at, span) in said.profile.spans.iter().enumerate() {
         if span.targets.is_empty() {
-            marks.push(all("you need to provide at least one target; type a file or a device behind the options"));
+            marks.push(all(
+                "you need to provide at least one target; type a file or a device behind the options",
+            ));
         }
         for (number, target) in span.targets.iter().enumerate() {
             let mut wrong = of_span(span);
@@ -58,7 +60,11 @@ fn of_target(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
     let (think, burst) = (target.think_ms.unwrap_or(0), target.burst.unwrap_or(0));
     let pooled = span.threads > 0 && span.requests > 0;
     let rules = [
-        (span.threads > 0 && target.threads > 1, "t", "-F and -t parameters cannot be used together; type one of them"),
+        (
+            span.threads > 0 && target.threads > 1,
+            "t",
+            "-F and -t parameters cannot be used together; type one of them",
+        ),
         (
             throughput && span.completion_routines,
             "g",
@@ -70,13 +76,21 @@ fn of_target(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
             "g",
             "-g throughput control cannot be used with -O outstanding requests per thread; type -o instead",
         ),
-        (pooled && think > 0, "j", "-j think time cannot be used with -O outstanding requests per thread; type -o instead"),
+        (
+            pooled && think > 0,
+            "j",
+            "-j think time cannot be used with -O outstanding requests per thread; type -o instead",
+        ),
         (
             pooled && target.parallel,
             "p",
             "-p parallel IO cannot be used with -O outstanding requests per thread; type -o instead",
         ),
-        (pooled && target.weight == 0, "O", "a non-zero target Weight must be specified; write one from 1 on"),
+        (
+            pooled && target.weight == 0,
+            "O",
+            "a non-zero target Weight must be specified; write one from 1 on",
+        ),
         (
             pooled && target.thread_targets.iter().any(|(thread, _)| *thread >= span.threads),
             "O",
@@ -172,7 +186,9 @@ fn of_distribution(all: &Distribution, target: &Target) -> Option<Wrong> {
     (all.percent && covered != 100).then(|| {
         (
             "rd",
-            format!("invalid random distribution span: Target% ({covered}%) must total 100%; type a part more"),
+            format!(
+                "invalid random distribution span: Target% ({covered}%) must total 100%; type a part more"
+            ),
         )
     })
 }

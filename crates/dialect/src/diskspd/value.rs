@@ -58,7 +58,8 @@ pub(super) fn bounds(text: &str, block: u32) -> Result<(u64, Option<u64>), Strin
         format!("{} stands behind the base; type a colon between base and length", shown(rest))
     })?;
     let end = base.checked_add(size(length, block)?);
-    end.map(|end| (base, Some(end))).ok_or_else(|| "base and length go beyond all sizes; type smaller ones".into())
+    end.map(|end| (base, Some(end)))
+        .ok_or_else(|| "base and length go beyond all sizes; type smaller ones".into())
 }
 
 /// CPUs with their group before them where that is not 0: `1,4,g1,2`.
@@ -151,7 +152,8 @@ fn groups_stand_before_their_cpus() {
     let of = |text| affinity(text).map_err(|e| e.contains("; type"));
     assert_eq!(of("1,4,6"), Ok(vec![(0, 1), (0, 4), (0, 6)]));
     assert_eq!(of("g0,1,4,6,g1,2,5,7"), Ok(vec![(0, 1), (0, 4), (0, 6), (1, 2), (1, 5), (1, 7)]));
-    for bad in ["g0", "gg", "g,0,1,2", "1,", "g1,0,", "g1,0,g", "g1,0,g2", "x", "g0,300", "g70000,1", "1,,2"] {
+    for bad in ["g0", "gg", "g,0,1,2", "1,", "g1,0,", "g1,0,g", "g1,0,g2", "x", "g0,300", "g70000,1", "1,,2"]
+    {
         assert_eq!(of(bad), Err(true), "{bad}");
     }
 }
@@ -169,9 +171,30 @@ fn parts_have_shares_and_holes_have_none() {
         Ok((false, vec![(10, giga), (10, giga), (0, 100 * giga), (80, 0)]))
     );
     for bad in [
-        "", "foo", "foo10/1G:10/1G:0/100G", "pctBAD", "absBAD", "pct10", "abs10", "pct10[", "abs10[", "pct10/",
-        "abs10/", "pct10/BAD", "abs10/BAD", "pct10/10[", "abs10/10g[", "pct10/10:", "abs10/10g:",
-        "pct10/10:BAD", "abs10/10g:BAD", "pct101/10", "abs101/10g", "pct10/0", "pct60/10:10/0", "abs10/0",
+        "",
+        "foo",
+        "foo10/1G:10/1G:0/100G",
+        "pctBAD",
+        "absBAD",
+        "pct10",
+        "abs10",
+        "pct10[",
+        "abs10[",
+        "pct10/",
+        "abs10/",
+        "pct10/BAD",
+        "abs10/BAD",
+        "pct10/10[",
+        "abs10/10g[",
+        "pct10/10:",
+        "abs10/10g:",
+        "pct10/10:BAD",
+        "abs10/10g:BAD",
+        "pct101/10",
+        "abs101/10g",
+        "pct10/0",
+        "pct60/10:10/0",
+        "abs10/0",
         "abs60/10g:10/0",
     ] {
         assert_eq!(of(bad), Err(true), "{bad}");

@@ -32,7 +32,8 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
         let at = why.pos();
         let line = text.lines().nth((at.row as usize).saturating_sub(1)).unwrap_or_default();
         let start = line.as_ptr() as usize - text.as_ptr() as usize;
-        let column = line.char_indices().nth((at.col as usize).saturating_sub(1)).map_or(line.len(), |(i, _)| i);
+        let column =
+            line.char_indices().nth((at.col as usize).saturating_sub(1)).map_or(line.len(), |(i, _)| i);
         let place = if line.is_empty() { text.len()..text.len() } else { start + column..start + column };
         Trouble::new(name, text, vec![Mark::new(place, format!("this is no XML: {why}"))])
     })?;
@@ -77,7 +78,10 @@ impl Reader<'_> {
         let text = self.text(node);
         let number = text.parse::<N>().ok().filter(|n| *n >= least);
         number.unwrap_or_else(|| {
-            let why = format!("{} is no number that can stand here; write a whole one that is large enough", shown(text));
+            let why = format!(
+                "{} is no number that can stand here; write a whole one that is large enough",
+                shown(text)
+            );
             self.wrong(node, why);
             N::default()
         })
@@ -140,8 +144,11 @@ impl Reader<'_> {
                 },
                 "PrecreateFiles" => {
                     let rule = self.text(child);
-                    let known =
-                        ["UseMaxSize", "CreateOnlyFilesWithConstantSizes", "CreateOnlyFilesWithConstantOrZeroSizes"];
+                    let known = [
+                        "UseMaxSize",
+                        "CreateOnlyFilesWithConstantSizes",
+                        "CreateOnlyFilesWithConstantOrZeroSizes",
+                    ];
                     if !known.contains(&rule) {
                         self.wrong(child, "there is no such rule; write UseMaxSize");
                     }
@@ -303,7 +310,10 @@ impl Reader<'_> {
         match number {
             Some(Some(number)) => self.targets.get(number - 1).cloned().unwrap_or_else(|| path.to_owned()),
             Some(None) => {
-                self.wrong(node, "a template target has a number; write *1 for the first target of the command line");
+                self.wrong(
+                    node,
+                    "a template target has a number; write *1 for the first target of the command line",
+                );
                 String::new()
             }
             None => path.to_owned(),
@@ -323,7 +333,8 @@ impl Reader<'_> {
         };
         let mut ranges = Vec::new();
         for range in kind.into_iter().flat_map(elements) {
-            let io = range.attribute("IO").and_then(|io| io.trim().parse::<u32>().ok()).filter(|io| *io <= 100);
+            let io =
+                range.attribute("IO").and_then(|io| io.trim().parse::<u32>().ok()).filter(|io| *io <= 100);
             match (range.tag_name().name(), io) {
                 ("Range", Some(io)) => {
                     let length: u64 = self.number(range, u64::from(percent));
@@ -377,7 +388,9 @@ impl Reader<'_> {
                 ("Pattern", "sequential") => {}
                 ("Pattern", "zero") => target.zeros = true,
                 ("Pattern", "random") => random = true,
-                ("Pattern", _) => self.wrong(child, "there is no such pattern; write sequential, zero or random"),
+                ("Pattern", _) => {
+                    self.wrong(child, "there is no such pattern; write sequential, zero or random")
+                }
                 ("RandomDataSource", _) => {
                     for source in elements(child) {
                         match source.tag_name().name() {

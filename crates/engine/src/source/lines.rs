@@ -268,7 +268,20 @@ impl Line {
             return Err("operations on one place, and runs of one direction, need one size for all and no replies; leave times and mix-by-run out".into());
         }
         let (left_in_row, of_run) = (0, None);
-        Ok(Self { kinds, lengths, burst, delay_ns, reply_bytes, pair, own, row, left_in_row, times, by_run, of_run })
+        Ok(Self {
+            kinds,
+            lengths,
+            burst,
+            delay_ns,
+            reply_bytes,
+            pair,
+            own,
+            row,
+            left_in_row,
+            times,
+            by_run,
+            of_run,
+        })
     }
 
     /// Whether the next operation is one of a row that has begun, so that none is drawn.

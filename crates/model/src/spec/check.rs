@@ -11,6 +11,9 @@ use super::limits::{MAX_PHASES, MAX_STREAMS};
 use super::{JobSpec, Rw, StreamSpec};
 use crate::job::{Clones, Kind, Mix, Sharing};
 
+/// Keys that each say all of what is written.
+const WHOLE: [&str; 3] = ["zeros", "counting", "data"];
+
 /// What is wrong with a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -313,7 +316,6 @@ impl StreamSpec {
             found.push(Problem::new(&["dedup-set"], message.into()));
         }
         // A compressible share and a share of copies go together; zeros and a file are all of the data.
-        const WHOLE: [&str; 3] = ["zeros", "counting", "data"];
         for (at, whole) in WHOLE.into_iter().enumerate().filter(|(_, whole)| data.contains(whole)) {
             // Two of them are told once.
             for other in data.iter().filter(|other| **other != whole && !WHOLE[..at].contains(*other)) {

@@ -6,6 +6,7 @@ mod csv;
 pub(crate) mod diskspd;
 pub(crate) mod fio;
 mod html;
+pub(crate) mod iometer;
 pub(crate) mod json;
 mod markdown;
 mod openmetrics;
@@ -30,6 +31,7 @@ pub const FORMATS: &[&Format] = &[
     &openmetrics::FORMAT,
     &diskspd::TEXT,
     &diskspd::XML,
+    &iometer::FORMAT,
 ];
 
 /// The format for people, which writes every kind of report.

@@ -7,7 +7,13 @@ use super::*;
 use model::job::Mix;
 
 /// The first offsets of one of `workers` threads, of blocks of `block` bytes with a stride on a file of 3000 bytes.
-fn offsets((block, stride): (u32, u64), start: Start, base: u64, (worker, workers): (u32, u32), count: usize) -> Vec<u64> {
+fn offsets(
+    (block, stride): (u32, u64),
+    start: Start,
+    base: u64,
+    (worker, workers): (u32, u32),
+    count: usize,
+) -> Vec<u64> {
     let steps = Steps { stride_bytes: stride, start, ..Steps::default() };
     let mut stream = endless(Order::Sequential(steps));
     stream.access.offset_bytes = base;
@@ -56,7 +62,8 @@ fn threads_without_a_stride_begin_in_the_same_place_and_interlocked_ones_share_i
             lanes(&stream, &[3000], &[1], &share).unwrap_or_else(|e| panic!("{e}")).remove(0)
         })
         .collect();
-    let drawn: Vec<u64> = [0, 0, 1, 0, 1].map(|thread: usize| taken(&mut *both[thread], 1)[0].offset).to_vec();
+    let drawn: Vec<u64> =
+        [0, 0, 1, 0, 1].map(|thread: usize| taken(&mut *both[thread], 1)[0].offset).to_vec();
     assert_eq!(drawn, [1000, 1500, 2000, 1000, 1500]);
 }
 
@@ -88,7 +95,8 @@ fn runs_between_random_places_have_one_direction() {
         changes += usize::from(pair[0].kind != pair[1].kind);
     }
     assert!(changes.abs_diff(runs / 2) < runs / 20, "{changes} changes in {runs} runs");
-    let broken = ops.windows(2).filter(|p| p[1].offset == p[0].offset + 4096 && p[1].kind != p[0].kind).count();
+    let broken =
+        ops.windows(2).filter(|p| p[1].offset == p[0].offset + 4096 && p[1].kind != p[0].kind).count();
     assert!(broken < 300, "{broken} of the draws that hit the next place by chance");
     let reads = ops.iter().filter(|op| op.kind == Kind::Read).count();
     assert!(reads.abs_diff(50_000) < 3000, "{reads}");
@@ -96,7 +104,8 @@ fn runs_between_random_places_have_one_direction() {
 
 /// Where operations go, of a hundred blocks of 4 KiB: shares of each block in percent.
 fn shares(zones: &[(f64, ZoneSize)], blocks: u64) -> Vec<f64> {
-    let zones = zones.iter().map(|(access_percent, size)| Zone { access_percent: *access_percent, size: *size });
+    let zones =
+        zones.iter().map(|(access_percent, size)| Zone { access_percent: *access_percent, size: *size });
     let stream = endless(Order::Zones(zones.collect()));
     let mut lanes = lanes(&stream, &[blocks * 4096], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
     let mut hits = vec![0.0; blocks as usize];
@@ -110,7 +119,8 @@ fn shares(zones: &[(f64, ZoneSize)], blocks: u64) -> Vec<f64> {
 fn parts_of_a_target_are_cut_at_whole_blocks_and_those_beyond_its_end_are_left_out() {
     let percent = |io, part| (io, ZoneSize::Percent(part));
     // Test_ThreadTargetStateEffectiveDistPct: 100 KiB of 4 KiB, 10/10:10/10:0/10:80/70
-    let all = shares(&[percent(10.0, 10.0), percent(10.0, 10.0), percent(0.0, 10.0), percent(80.0, 70.0)], 25);
+    let all =
+        shares(&[percent(10.0, 10.0), percent(10.0, 10.0), percent(0.0, 10.0), percent(80.0, 70.0)], 25);
     let sum = |from: usize, to: usize| all[from..to].iter().sum::<f64>();
     let parts = [sum(0, 2), sum(2, 5), sum(5, 7), sum(7, 25)];
     for (part, expected) in parts.into_iter().zip([10.0, 10.0, 0.0, 80.0]) {

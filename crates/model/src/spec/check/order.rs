@@ -84,7 +84,8 @@ impl StreamSpec {
             let message = "{mix-by-run} is about sequential operations between random ones, in several directions; type {rw randrw} and {random mixed:30} too, or leave it out";
             found.push(Problem::new(&["mix-by-run", "random"], message.into()));
         } else if self.bs.as_ref().is_some_and(|bs| bs.read != bs.write || bs.read.fixed().is_none()) {
-            let message = "{mix-by-run} needs one size for all operations; type one, or leave {mix-by-run} out";
+            let message =
+                "{mix-by-run} needs one size for all operations; type one, or leave {mix-by-run} out";
             found.push(Problem::new(&["mix-by-run", "bs"], message.into()));
         } else if self.positions == Some(Positions::Own) {
             let message = "{positions own} lets each direction go on by itself, and {mix-by-run} lets none; type one of them";

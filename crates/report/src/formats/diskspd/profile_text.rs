@@ -101,9 +101,11 @@ pub(super) fn of_target(target: &Target, threads: bool, requests: bool, routines
     } else {
         say(format!("relative IO weight in thread pool: {}", target.weight));
     }
-    for (bytes, what) in
-        [(target.base, "base file offset"), (target.end, "max file size"), (target.thread_stride, "thread stride size")]
-    {
+    for (bytes, what) in [
+        (target.base, "base file offset"),
+        (target.end, "max file size"),
+        (target.thread_stride, "thread stride size"),
+    ] {
         if bytes > 0 {
             say(format!("{what}: {}", size(bytes)));
         }
@@ -120,8 +122,11 @@ pub(super) fn of_target(target: &Target, threads: bool, requests: bool, routines
     if threads {
         say(format!("threads per file: {}", target.threads));
         if target.requests > 1 {
-            let how =
-                if routines { "completion routines (ReadFileEx/WriteFileEx)" } else { "I/O Completion Ports" };
+            let how = if routines {
+                "completion routines (ReadFileEx/WriteFileEx)"
+            } else {
+                "I/O Completion Ports"
+            };
             say(format!("using {how}"));
         }
     }
@@ -160,7 +165,8 @@ fn caching(target: &Target, say: &mut dyn FnMut(String)) {
     }
     .into());
     if target.mapped {
-        let flush = target.flush.map_or_else(String::new, |flush| format!(", flush mode: {}", flush.words().1));
+        let flush =
+            target.flush.map_or_else(String::new, |flush| format!(", flush mode: {}", flush.words().1));
         say(format!("memory mapped I/O enabled{flush}"));
     }
 }

@@ -140,7 +140,8 @@ fn of_results(results: &[&Measured]) -> TimeSpan {
 
 fn of_stream(stream: &Stream, seen: Option<&Seen>) -> Target {
     let order = stream.access.lines.first().map(|line: &Line| &line.order);
-    let paths: Vec<&str> = seen.map(|s| s.targets.iter().map(|t| t.path.as_str()).collect()).unwrap_or_default();
+    let paths: Vec<&str> =
+        seen.map(|s| s.targets.iter().map(|t| t.path.as_str()).collect()).unwrap_or_default();
     let reads = stream.access.read_percent().map_or(0.0, |p| p.get());
     Target {
         path: paths.join(" "),
@@ -154,7 +155,11 @@ fn of_stream(stream: &Stream, seen: Option<&Seen>) -> Target {
         requests: stream.depth,
         threads: stream.workers,
         base: stream.access.offset_bytes,
-        cache: if stream.cache.is_direct() { model::diskspd::Cache::Off } else { model::diskspd::Cache::Cached },
+        cache: if stream.cache.is_direct() {
+            model::diskspd::Cache::Off
+        } else {
+            model::diskspd::Cache::Cached
+        },
         write_through: stream.cache.is_sync(),
         mapped: stream.cache == model::job::Cache::Mmap,
         ..Target::default()

@@ -32,31 +32,58 @@ fn a_profile_is_repeated_in_text_as_there() {
 
 /// What differs of a target, and the lines that say so, each in its place.
 const LINES: &[(fn(&mut Target), &str)] = &[
-    (|t| t.thread_stride = 100 << 10, "number of outstanding I/O operations per thread: 2|thread stride size: 100KiB|IO priority: normal"),
+    (
+        |t| t.thread_stride = 100 << 10,
+        "number of outstanding I/O operations per thread: 2|thread stride size: 100KiB|IO priority: normal",
+    ),
     (|t| t.end = 2000 << 10, "per thread: 2|max file size: 1.95MiB|IO priority"),
     (|t| t.base = 2 << 20, "per thread: 2|base file offset: 2MiB|IO priority"),
-    (|t| t.throughput = Some(Throughput::BytesPerMs(1000)), "IO priority: normal|throughput rate-limited to 1000 B/ms|"),
-    (|t| t.throughput = Some(Throughput::Iops(1000)), "IO priority: normal|throughput rate-limited to 1000 IOPS|"),
-    (|t| t.write_percent = 30, "writethrough off|performing mix test (read/write ratio: 70/30)|block size: 64KiB"),
+    (
+        |t| t.throughput = Some(Throughput::BytesPerMs(1000)),
+        "IO priority: normal|throughput rate-limited to 1000 B/ms|",
+    ),
+    (
+        |t| t.throughput = Some(Throughput::Iops(1000)),
+        "IO priority: normal|throughput rate-limited to 1000 IOPS|",
+    ),
+    (
+        |t| t.write_percent = 30,
+        "writethrough off|performing mix test (read/write ratio: 70/30)|block size: 64KiB",
+    ),
     (|t| t.write_percent = 100, "writethrough off|performing write test|block size: 64KiB"),
-    (|t| t.buffer = 12_341_234, "writethrough off|write buffer size: 11.77MiB|write buffer source: random fill|performing read test"),
+    (
+        |t| t.buffer = 12_341_234,
+        "writethrough off|write buffer size: 11.77MiB|write buffer source: random fill|performing read test",
+    ),
     (
         |t| (t.buffer, t.buffer_file) = (12_341_234, Some("x:\\foo\\bar.dat".into())),
         "write buffer size: 11.77MiB|write buffer source: 'x:\\foo\\bar.dat'|performing read test",
     ),
-    (|t| t.random_percent = 100, "block size: 64KiB|using random I/O (alignment: 64KiB)|number of outstanding"),
+    (
+        |t| t.random_percent = 100,
+        "block size: 64KiB|using random I/O (alignment: 64KiB)|number of outstanding",
+    ),
     (
         |t| t.random_percent = 60,
         "block size: 64KiB|using mixed random/sequential I/O (60% random) (alignment/stride: 64KiB)|number of outstanding",
     ),
     (|t| t.interlocked = true, "using interlocked sequential I/O (stride: 64KiB)|"),
-    (|t| t.cache = Cache::Off, "burst size: 0|software cache disabled|using hardware write cache, writethrough off"),
+    (
+        |t| t.cache = Cache::Off,
+        "burst size: 0|software cache disabled|using hardware write cache, writethrough off",
+    ),
     (
         |t| (t.cache, t.write_through) = (Cache::Off, true),
         "software cache disabled|hardware write cache disabled, writethrough on|performing",
     ),
-    (|t| t.cache = Cache::Remote, "local software cache disabled, remote cache enabled|using hardware write cache"),
-    (|t| t.write_through = true, "using software cache|hardware and software write caches disabled, writethrough on|performing"),
+    (
+        |t| t.cache = Cache::Remote,
+        "local software cache disabled, remote cache enabled|using hardware write cache",
+    ),
+    (
+        |t| t.write_through = true,
+        "using software cache|hardware and software write caches disabled, writethrough on|performing",
+    ),
     (
         |t| (t.mapped, t.flush) = (true, Some(Flush::View)),
         "memory mapped I/O enabled, flush mode: FlushViewOfFile|performing",
@@ -82,7 +109,8 @@ fn each_setting_has_its_line_in_its_place() {
 
 #[test]
 fn parts_of_a_target_are_told_from_to() {
-    let ranges = |all: &[(u32, u64)]| all.iter().map(|(io, length)| Range { io: *io, length: *length }).collect();
+    let ranges =
+        |all: &[(u32, u64)]| all.iter().map(|(io, length)| Range { io: *io, length: *length }).collect();
     let percent = Target {
         distribution: Some(Distribution::of(true, ranges(&[(10, 10), (10, 10), (0, 10)]))),
         random_percent: 100,
@@ -118,13 +146,17 @@ fn a_profile_is_repeated_in_xml_as_there() {
     let whole = profile(&Profile { xml: true, ..of_one(Target::default()) });
     let begin = "<Profile>\n  <Progress>0</Progress>\n  <ResultFormat>xml</ResultFormat>\n  <Verbose>false</Verbose>\n  <TimeSpans>\n    <TimeSpan>\n      <CompletionRoutines>false</CompletionRoutines>\n      <MeasureLatency>false</MeasureLatency>\n      <CalculateIopsStdDev>false</CalculateIopsStdDev>\n      <DisableAffinity>false</DisableAffinity>\n      <Duration>10</Duration>\n      <Warmup>5</Warmup>\n      <Cooldown>0</Cooldown>\n      <ThreadCount>0</ThreadCount>\n      <RequestCount>0</RequestCount>\n      <IoBucketDuration>1000</IoBucketDuration>\n      <RandSeed>0</RandSeed>\n      <Targets>\n        <Target>\n          <Path></Path>\n          <BlockSize>65536</BlockSize>\n";
     assert!(whole.starts_with(begin), "{whole}");
-    assert!(whole.ends_with("        </Target>\n      </Targets>\n    </TimeSpan>\n  </TimeSpans>\n</Profile>\n"));
+    assert!(
+        whole.ends_with("        </Target>\n      </Targets>\n    </TimeSpan>\n  </TimeSpans>\n</Profile>\n")
+    );
 }
 
 /// Operations of which so many completed, each in `ns`.
 fn kind(bytes: u64, count: u64, ns: u64, course: Vec<Bucket>) -> SeenLaneKind {
     let mut latency = Histogram::new();
-    (0..count).for_each(|_| latency.record(ns));
+    for _ in 0..count {
+        latency.record(ns);
+    }
     SeenLaneKind { bytes, latency: Latencies::from(&latency), course }
 }
 
@@ -152,7 +184,9 @@ fn text_of(span: &Span) -> String {
 #[test]
 fn results_are_told_in_text_as_there() {
     let border = "-".repeat(91);
-    let head = format!("thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s | IopsStdDev |  file\n{border}\n");
+    let head = format!(
+        "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s | IopsStdDev |  file\n{border}\n"
+    );
     let expected = format!(
         "\nactual test time:\t120.00s\nthread count:\t\t1\n\nCPU |  Usage |  User  | Kernel |  Idle\n----------------------------------------\n   0|  55.00%|  30.00%|  25.00%|  45.00%\n----------------------------------------\navg.|  55.00%|  30.00%|  25.00%|  45.00%\n\nTotal IO\n{head}     0 |         6291456 |           16 |       0.05 |       0.13 |       0.00 | testfile1.dat (10MiB)\n{border}\ntotal:           6291456 |           16 |       0.05 |       0.13 |       0.00\n\nRead IO\n{head}     0 |         4194304 |            6 |       0.03 |       0.05 |       0.00 | testfile1.dat (10MiB)\n{border}\ntotal:           4194304 |            6 |       0.03 |       0.05 |       0.00\n\nWrite IO\n{head}     0 |         2097152 |           10 |       0.02 |       0.08 |       0.00 | testfile1.dat (10MiB)\n{border}\ntotal:           2097152 |           10 |       0.02 |       0.08 |       0.00\n"
     );
@@ -166,18 +200,30 @@ fn latencies_have_columns_and_percentiles_that_too_few_support_have_none() {
     assert!(text.contains("|  I/O per s |  AvgLat  | LatStdDev |  file\n"), "{text}");
     assert!(text.contains("       0.13 |    3.250 |     0.968 | testfile1.dat (10MiB)\n"), "{text}");
     assert!(text.contains("    min |      2.000 |      4.000 |      2.000\n   25th |        N/A |        N/A |      2.000\n   50th |        N/A |        N/A |        N/A\n"), "{text}");
-    assert!(text.ends_with("9-nines |        N/A |        N/A |        N/A\n    max |      2.000 |      4.000 |      4.000\n"), "{text}");
+    assert!(
+        text.ends_with(
+            "9-nines |        N/A |        N/A |        N/A\n    max |      2.000 |      4.000 |      4.000\n"
+        ),
+        "{text}"
+    );
     // Of a million the percentile with five nines is supported, and no other behind it.
     span.lanes[0].read = kind(1 << 30, 1_000_000, 2_000_000, Vec::new());
     span.lanes[0].write = SeenLaneKind::default();
     let text = text_of(&span);
-    assert!(text.contains("5-nines |      2.000 |        N/A |      2.000\n6-nines |        N/A |"), "{text}");
+    assert!(
+        text.contains("5-nines |      2.000 |        N/A |      2.000\n6-nines |        N/A |"),
+        "{text}"
+    );
     assert!(text.contains("Write IO") && text.contains(" |       N/A | testfile1.dat"), "{text}");
     // Of two targets each has a table of its own.
     let other = Lane { path: "b".into(), thread: 1, ..span.lanes[0].clone() };
     span.lanes.push(other);
     let text = text_of(&span);
-    let tables = ["\nLatency distribution: testfile1.dat\n", "\nLatency distribution: b\n", "\nTotal latency distribution:\n"];
+    let tables = [
+        "\nLatency distribution: testfile1.dat\n",
+        "\nLatency distribution: b\n",
+        "\nTotal latency distribution:\n",
+    ];
     assert!(tables.iter().all(|t| text.contains(t)), "{text}");
     span.seconds = 0.0;
     assert!(text_of(&span).starts_with("The test was interrupted before the measurements began."));
@@ -213,7 +259,8 @@ fn report() -> Report {
         ]),
     };
     let targets = ["a.dat", "b.dat"];
-    let target = |path: &str| Target { path: path.into(), random_percent: 100, block: 4096, ..Target::default() };
+    let target =
+        |path: &str| Target { path: path.into(), random_percent: 100, block: 4096, ..Target::default() };
     let span = TimeSpan {
         threads: 2,
         latency: true,
@@ -296,7 +343,8 @@ fn readers_of_the_xml_find_what_they_look_for() {
         assert!(first.is_empty() || text(&found[0]) == *first, "{path}: {}", text(&found[0]));
     }
     // VMFleet takes percentiles by their place: 0, 1 ... 99, and the nines.
-    let ranks: Vec<&str> = found(root, "Results/TimeSpan/Latency/Bucket/Percentile").iter().map(text).collect();
+    let ranks: Vec<&str> =
+        found(root, "Results/TimeSpan/Latency/Bucket/Percentile").iter().map(text).collect();
     let nines = ["99.9", "99.99", "99.999", "99.9999", "99.99999", "99.999999", "99.9999999", "100"];
     assert!((0..100).all(|p| ranks[p] == p.to_string()) && ranks[100..] == nines, "{ranks:?}");
     let buckets = found(root, "Results/TimeSpan/Latency/Bucket");

@@ -53,7 +53,10 @@ pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
 
 pub(super) fn of_span(span: &Span, topology: &Topology, to: Out) -> io::Result<()> {
     if span.seconds <= 0.0 {
-        return writeln!(to, "The test was interrupted before the measurements began. No results are displayed.");
+        return writeln!(
+            to,
+            "The test was interrupted before the measurements began. No results are displayed."
+        );
     }
     writeln!(to, "\nactual test time:\t{:.2}s", span.seconds)?;
     writeln!(to, "thread count:\t\t{}", span.thread_count())?;
@@ -132,7 +135,10 @@ fn columns(said: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
 
 fn section(which: Which, span: &Span, to: Out) -> io::Result<()> {
     let [mean, iops, deviation] = columns(&span.said, ["|  AvgLat  ", "| IopsStdDev ", "| LatStdDev "]);
-    writeln!(to, "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s {mean}{iops}{deviation}|  file")?;
+    writeln!(
+        to,
+        "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s {mean}{iops}{deviation}|  file"
+    )?;
     let dashes = columns(&span.said, ["-----------", "-------------", "------------"]).concat();
     let border = format!("{}{dashes}------------", "-".repeat(66));
     writeln!(to, "{border}")?;
@@ -183,10 +189,16 @@ fn percentiles(span: &Span, to: Out) -> io::Result<()> {
 }
 
 fn chart(lanes: &[&Lane], to: Out) -> io::Result<()> {
-    writeln!(to, "  %-ile |  Read (ms) | Write (ms) | Total (ms)\n----------------------------------------------")?;
-    let all = [Which::Read, Which::Write, Which::Total].map(|which| Figures::of(which, lanes.iter().copied(), 0));
+    writeln!(
+        to,
+        "  %-ile |  Read (ms) | Write (ms) | Total (ms)\n----------------------------------------------"
+    )?;
+    let all =
+        [Which::Read, Which::Write, Which::Total].map(|which| Figures::of(which, lanes.iter().copied(), 0));
     let mut line = |name: &str, of: &dyn Fn(&Figures) -> Option<f64>| {
-        let cell = |figures: &Figures| of(figures).map_or_else(|| format!("{:>10}", "N/A"), |ms| format!("{ms:10.3}"));
+        let cell = |figures: &Figures| {
+            of(figures).map_or_else(|| format!("{:>10}", "N/A"), |ms| format!("{ms:10.3}"))
+        };
         let [read, write, total] = [&all[0], &all[1], &all[2]].map(cell);
         writeln!(to, "{name:>7} | {read} | {write} | {total}")
     };
@@ -199,16 +211,23 @@ fn chart(lanes: &[&Lane], to: Out) -> io::Result<()> {
 
 /// All time spans together.
 fn totals(spans: &[Span], to: Out) -> io::Result<()> {
-    writeln!(to, "\n\nTotals:\n{STARS}\n\ntype   |       bytes     |     I/Os     |    MiB/s   |  I/O per s\n{}", "-".repeat(79))?;
+    writeln!(
+        to,
+        "\n\nTotals:\n{STARS}\n\ntype   |       bytes     |     I/Os     |    MiB/s   |  I/O per s\n{}",
+        "-".repeat(79)
+    )?;
     let seconds: f64 = spans.iter().map(|span| span.seconds).sum();
     let lanes = || spans.iter().flat_map(|span| &span.lanes);
-    for (which, name) in [(Which::Write, "write  | "), (Which::Read, "read   | "), (Which::Total, "total  | ")] {
+    for (which, name) in
+        [(Which::Write, "write  | "), (Which::Read, "read   | "), (Which::Total, "total  | ")]
+    {
         if which == Which::Total {
             writeln!(to, "{}", "-".repeat(79))?;
         }
         let figures = Figures::of(which, lanes(), 0);
         let (bytes, count) = (figures.bytes, figures.count());
-        let rates = [bytes as f64 / 1_048_576.0, count as f64].map(|n| if seconds > 0.0 { n / seconds } else { 0.0 });
+        let rates =
+            [bytes as f64 / 1_048_576.0, count as f64].map(|n| if seconds > 0.0 { n / seconds } else { 0.0 });
         writeln!(to, "{name}{bytes:15} | {count:12} | {:10.2} | {:10.2}", rates[0], rates[1])?;
     }
     writeln!(to, "\ntotal test time:\t{seconds:.2}s")

@@ -67,13 +67,19 @@ fn of_fathom(report: &Report, lines: &mut Lines) {
 
 fn of_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines) {
     if span.seconds <= 0.0 {
-        lines.value("Error", "The test was interrupted before the measurements began. No results are displayed.");
+        lines.value(
+            "Error",
+            "The test was interrupted before the measurements began. No results are displayed.",
+        );
         return;
     }
     lines.value("TestTimeSeconds", format_args!("{:.2}", span.seconds));
     lines.value("ThreadCount", span.thread_count());
     lines.value("RequestCount", span.said.requests);
-    lines.value("ProcCount", if span.cpus.is_empty() { report.machine.cpus as usize } else { span.cpus.len() });
+    lines.value(
+        "ProcCount",
+        if span.cpus.is_empty() { report.machine.cpus as usize } else { span.cpus.len() },
+    );
     if !span.cpus.is_empty() {
         lines.within("CpuUtilization", |lines| cpus(&span.cpus, topology, lines));
     }
@@ -136,7 +142,8 @@ fn latencies(span: &Span, lines: &mut Lines) {
     lines.with("Latency", &buckets, |lines| {
         for (name, figures) in all.iter().filter(|(_, f)| f.count() > 0) {
             lines.value(&format!("Average{name}Milliseconds"), format_args!("{:.3}", figures.mean_ms()));
-            let stdev = if *name == "Total" { "LatencyStdev".to_owned() } else { format!("{name}LatencyStdev") };
+            let stdev =
+                if *name == "Total" { "LatencyStdev".to_owned() } else { format!("{name}LatencyStdev") };
             lines.value(&stdev, format_args!("{:.3}", figures.deviation_ms()));
         }
         let mut bucket = |rank: &str, of: &dyn Fn(&Figures) -> Option<f64>| {
@@ -165,7 +172,9 @@ fn iops(span: &Span, lanes: Vec<&Lane>, lines: &mut Lines) {
     let [(_, read), (_, write), (_, total)] = directions(&lanes, span.stretches());
     let bucket_ms = span.said.bucket_ms;
     lines.within("Iops", |lines| {
-        for (name, figures) in [("ReadIopsStdDev", &read), ("WriteIopsStdDev", &write), ("IopsStdDev", &total)] {
+        for (name, figures) in
+            [("ReadIopsStdDev", &read), ("WriteIopsStdDev", &write), ("IopsStdDev", &total)]
+        {
             if let Some(deviation) = figures.iops_deviation(bucket_ms) {
                 lines.value(name, format_args!("{deviation:.3}"));
             }
@@ -209,7 +218,10 @@ fn of_target(lane: &Lane, span: &Span, lines: &mut Lines) {
     if span.said.latency {
         for (name, figures) in [("Read", &read), ("Write", &write), ("", &total)] {
             if figures.count() > 0 {
-                lines.value(&format!("Average{name}LatencyMilliseconds"), format_args!("{:.3}", figures.mean_ms()));
+                lines.value(
+                    &format!("Average{name}LatencyMilliseconds"),
+                    format_args!("{:.3}", figures.mean_ms()),
+                );
                 lines.value(&format!("{name}LatencyStdev"), format_args!("{:.3}", figures.deviation_ms()));
             }
         }
