@@ -91,14 +91,17 @@ fn said(words: &[String]) -> Result<Said, String> {
     let mut said = Said::default();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
-        let mut value = || rest.next().cloned().ok_or_else(|| format!("{word} has no value; type one behind it"));
+        let mut value =
+            || rest.next().cloned().ok_or_else(|| format!("{word} has no value; type one behind it"));
         match word.as_str() {
             "/c" | "-c" => said.configuration = Some(value()?),
             "/r" | "-r" => said.results = Some(value()?),
             "/t" | "-t" => {
                 let text = value()?;
                 let seconds = text.parse().ok().filter(|seconds| (1..=86_400).contains(seconds));
-                said.seconds = Some(seconds.ok_or_else(|| format!("/t {text}: it is no time; type 1 to 86400 seconds"))?);
+                said.seconds = Some(
+                    seconds.ok_or_else(|| format!("/t {text}: it is no time; type 1 to 86400 seconds"))?,
+                );
             }
             "/?" | "-?" | "--help" => said.helps = true,
             _ if word.starts_with("--destroy=") => said.destroy.push(word["--destroy=".len()..].to_owned()),

@@ -10,14 +10,19 @@ use std::path::Path;
 fn file(stage: &Stage, cycle: &str) -> String {
     let worker = |number: u32, targets: &[&str], specs: &[&str]| {
         format!(
-            "'Worker\n\tWorker {number}\n'Worker type\n\tDISK\n'Default target settings for worker\n'Number of outstanding IOs,test connection rate,transactions per connection,use fixed seed,fixed seed value\n\t2,DISABLED,1,DISABLED,0\n'Disk maximum size,starting sector,Data pattern\n\t16384,0,2\n'End default target settings for worker\n'Assigned access specs\n{}'End assigned access specs\n'Target assignments\n{}'End target assignments\n'End worker\n",
+            "'Worker\n\tWorker {number}\n'Worker type\n\tDISK\n'Default target settings for worker\n'Number of outstanding IOs,test connection rate,transactions per connection,use fixed seed,fixed seed value\n\t2,DISABLED,1,DISABLED,0\n'Disk maximum size,starting sector,Data pattern\n\t32768,0,2\n'End default target settings for worker\n'Assigned access specs\n{}'End assigned access specs\n'Target assignments\n{}'End target assignments\n'End worker\n",
             specs.iter().map(|s| format!("\t{s}\n")).collect::<String>(),
-            targets.iter().map(|t| format!("'Target\n\t{t}\n'Target type\n\tDISK\n'End target\n")).collect::<String>()
+            targets
+                .iter()
+                .map(|t| format!("'Target\n\t{t}\n'Target type\n\tDISK\n'End target\n"))
+                .collect::<String>()
         )
     };
     let all = ["4K OLTP", "Web", "Backup", "Mixed"];
     let spec = |name: &str, line: &str| {
-        format!("'Access specification name,default assignment\n\t{name},NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t{line}\n")
+        format!(
+            "'Access specification name,default assignment\n\t{name},NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t{line}\n"
+        )
     };
     let text = format!(
         "Version 1.1.0 \n'TEST SETUP ====\n'Test Description\n\tthree workers\n'Run Time\n'\thours      minutes    seconds\n\t0          0          1\n'Ramp Up Time (s)\n\t0\n'Record Results\n\tALL\n'Queue Depth Cycling\n'\tstart      end        step       step type\n\t1          2          2          EXPONENTIAL\n'Test Type\n\t{cycle}\n'END test setup\n'ACCESS SPECIFICATIONS ====\n{}{}{}{}'END access specifications\n'MANAGER LIST ====\n'Manager ID, manager name\n\t1,HOST\n'Manager network address\n\t\n{}{}{}'End manager\n'END manager list\nVersion 1.1.0 \n",
@@ -64,17 +69,25 @@ fn three_workers_four_specifications_and_a_cycle_are_as_many_tests_with_a_row_fo
     let depths: Vec<String> = tests.iter().map(|t| column(&of(t, "WORKER")[0], "Queue Depth")).collect();
     assert_eq!(depths, ["1", "2", "1", "2", "1", "2", "1", "2"]);
     // The third worker idles first and backs up then; from the third specification on the first is alone.
-    let counts: Vec<(usize, usize)> = tests.iter().map(|t| (of(t, "WORKER").len(), of(t, "DISK").len())).collect();
+    let counts: Vec<(usize, usize)> =
+        tests.iter().map(|t| (of(t, "WORKER").len(), of(t, "DISK").len())).collect();
     assert_eq!(counts, [(2, 3), (2, 3), (3, 4), (3, 4), (1, 2), (1, 2), (1, 2), (1, 2)]);
-    let specs: Vec<String> = tests.iter().map(|t| column(&of(t, "WORKER")[0], "Access Specification Name")).collect();
+    let specs: Vec<String> =
+        tests.iter().map(|t| column(&of(t, "WORKER")[0], "Access Specification Name")).collect();
     assert_eq!(specs, ["4K OLTP", "4K OLTP", "Web", "Web", "Backup", "Backup", "Mixed", "Mixed"]);
     for test in &tests {
         let rows: Vec<&str> = test.lines().filter(|l| l.contains(',') && !l.starts_with('\'')).collect();
         assert!(rows.iter().all(|row| row.split(',').count() == header.split(',').count()), "{test}");
-        let sum = |kind: &str, name: &str| -> u64 { of(test, kind).iter().map(|r| column(r, name).parse::<u64>().unwrap()).sum() };
+        let sum = |kind: &str, name: &str| -> u64 {
+            of(test, kind).iter().map(|r| column(r, name).parse::<u64>().unwrap()).sum()
+        };
         for name in ["Read I/Os", "Write I/Os", "Bytes Read", "Bytes Written", "100 to 200 uS"] {
             let all = sum("ALL", name);
-            assert_eq!((sum("MANAGER", name), sum("WORKER", name), sum("DISK", name)), (all, all, all), "{name}: {test}");
+            assert_eq!(
+                (sum("MANAGER", name), sum("WORKER", name), sum("DISK", name)),
+                (all, all, all),
+                "{name}: {test}"
+            );
         }
         assert!(sum("ALL", "Read I/Os") + sum("ALL", "Write I/Os") > 0);
         assert!(!of(test, "PROCESSOR").is_empty());
@@ -93,7 +106,8 @@ fn a_file_is_a_job_of_fathom_too_and_its_specifications_are_those_of_a_sweep() {
         .replace("\tC:\n", &format!("\t{}\n", here.join("a").display()))
         .replace("\tD:\n", &format!("\t{} [ext4]\n", here.join("b").display()));
     std::fs::write(here.join("paths.icf"), paths).unwrap();
-    let out = stage.fathom("run --runs 1 --attempts 1 --format json --quiet --no-history", &here.join("paths.icf"));
+    let out =
+        stage.fathom("run --runs 1 --attempts 1 --format json --quiet --no-history", &here.join("paths.icf"));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     assert_eq!(out.report().0["results"].as_array().map(Vec::len), Some(2 + 3 + 1 + 1));
     let words = format!("sweep --engine sim --depth 1 --list --spec-file {}", here.join("x.icf").display());
@@ -121,7 +135,7 @@ fn what_is_wrong_with_a_file_is_told_before_anything_is_made() {
     let help = iometer(&stage, "/?");
     assert!(help.code == Some(0) && help.stdout.contains("Usage: fathom iometer /c FILE"), "{help:?}");
     let foreign = stage.folder("here").join("foreign");
-    std::fs::write(&foreign, vec![7; 8 << 20]).unwrap();
+    std::fs::write(&foreign, vec![7; 16 << 20]).unwrap();
     says(&iometer(&stage, "/c x.icf /t 1 foreign b"), 1, &["--destroy"]);
     assert!(std::fs::read(&foreign).unwrap().iter().all(|byte| *byte == 7));
 }

@@ -143,7 +143,10 @@ impl Reader {
             }
             Some(begins) if begins.starts_with("results display") => self.skips = true,
             // A second heading that names the columns of the first one's values.
-            Some(columns) if columns.starts_with("hours") || columns.starts_with("start ") || columns.starts_with("start\t") => {}
+            Some(columns)
+                if columns.starts_with("hours")
+                    || columns.starts_with("start ")
+                    || columns.starts_with("start\t") => {}
             Some(heading) => self.heading = heading.to_owned(),
             None if self.skips || (line.is_empty() && !self.heading.starts_with("test description")) => {}
             None => {
@@ -161,7 +164,10 @@ impl Reader {
             "test description" => icf.description = value.replace(',', " "),
             "run time" => {
                 let [hours, minutes, seconds] = numbers::<3>(value)?;
-                icf.seconds = hours.saturating_mul(3600).saturating_add(minutes.saturating_mul(60)).saturating_add(seconds);
+                icf.seconds = hours
+                    .saturating_mul(3600)
+                    .saturating_add(minutes.saturating_mul(60))
+                    .saturating_add(seconds);
             }
             h if h.starts_with("ramp up time") => icf.ramp_seconds = number(value)?,
             // Who measures is said by the list of managers.
@@ -178,7 +184,10 @@ impl Reader {
                 icf.specs.push(Spec { name: name.trim().to_owned(), default, lines: Vec::new(), place });
             }
             h if h.starts_with("size,") => {
-                let spec = icf.specs.last_mut().ok_or("a line has no access specification; write its name before it")?;
+                let spec = icf
+                    .specs
+                    .last_mut()
+                    .ok_or("a line has no access specification; write its name before it")?;
                 if spec.lines.len() == MAX_LINES {
                     return Err(format!("there are too many lines; write {MAX_LINES} at most"));
                 }
@@ -196,7 +205,8 @@ impl Reader {
     fn of_worker(&mut self, heading: &str, value: &str, place: Range<usize>) -> Result<(), String> {
         let manager = self.icf.managers.last_mut();
         if heading == "worker" {
-            let manager = manager.ok_or("a worker has no manager; write 'Manager ID, manager name before it")?;
+            let manager =
+                manager.ok_or("a worker has no manager; write 'Manager ID, manager name before it")?;
             manager.workers.push(Worker {
                 name: value.to_owned(),
                 outstanding: 1,
@@ -210,16 +220,25 @@ impl Reader {
             });
             return Ok(());
         }
-        let known = ["worker type", "number of outstanding", "disk maximum size", "assigned access specs", "target"];
+        let known =
+            ["worker type", "number of outstanding", "disk maximum size", "assigned access specs", "target"];
         if !known.iter().any(|k| heading.starts_with(k)) {
-            return Err(format!("the heading {} is none of Iometer's; write one of its own before this", short(heading)));
+            return Err(format!(
+                "the heading {} is none of Iometer's; write one of its own before this",
+                short(heading)
+            ));
         }
-        let worker = manager.and_then(|m| m.workers.last_mut()).ok_or("this is of a worker; write 'Worker before it")?;
+        let worker = manager
+            .and_then(|m| m.workers.last_mut())
+            .ok_or("this is of a worker; write 'Worker before it")?;
         let fields: Vec<&str> = value.split(',').map(str::trim).collect();
         match heading {
             "worker type" | "target type" => {
                 if !value.eq_ignore_ascii_case("disk") {
-                    return Err(format!("{} is no disk, and fathom measures disks alone; take this worker away", short(value)));
+                    return Err(format!(
+                        "{} is no disk, and fathom measures disks alone; take this worker away",
+                        short(value)
+                    ));
                 }
             }
             h if h.starts_with("number of outstanding") => {
@@ -228,7 +247,8 @@ impl Reader {
                     return Err("disks have no connections to open and close; write DISABLED".into());
                 }
                 let is_fixed = fields.get(3).is_some_and(|fixed| fixed.eq_ignore_ascii_case("enabled"));
-                worker.seed = if is_fixed { Some(number(fields.get(4).copied().unwrap_or(""))?) } else { None };
+                worker.seed =
+                    if is_fixed { Some(number(fields.get(4).copied().unwrap_or(""))?) } else { None };
             }
             h if h.starts_with("disk maximum size") => {
                 worker.sectors = number(fields[0])?;
@@ -258,7 +278,10 @@ impl Reader {
         let workers = self.icf.managers.iter().flat_map(|m| &m.workers);
         for (name, place) in workers.flat_map(|w| &w.specs) {
             if !names.contains(&name.to_lowercase()) && !name.eq_ignore_ascii_case("idle") {
-                let why = format!("there is no access specification {}; write it down, or assign another", short(name));
+                let why = format!(
+                    "there is no access specification {}; write it down, or assign another",
+                    short(name)
+                );
                 self.marks.push(Mark::new(place.clone(), why));
             }
         }
@@ -269,7 +292,10 @@ impl Reader {
 fn line(value: &str) -> Result<LineSpec, String> {
     let [size, share, reads, random, delay, burst, align, reply] = numbers::<8>(value)?;
     let percent = |n: u64, what: &str| {
-        u8::try_from(n).ok().filter(|n| *n <= 100).ok_or_else(|| format!("{n} {what} is no percentage; write 0 to 100"))
+        u8::try_from(n)
+            .ok()
+            .filter(|n| *n <= 100)
+            .ok_or_else(|| format!("{n} {what} is no percentage; write 0 to 100"))
     };
     if size == 0 || size.max(align).max(reply) > MAX_BLOCK_BYTES {
         return Err(format!("an operation has 1 to {MAX_BLOCK_BYTES} bytes; write another size"));
@@ -289,14 +315,21 @@ fn line(value: &str) -> Result<LineSpec, String> {
 /// `start [end] step LAW`.
 fn rises(value: &str, has_end: bool) -> Result<Rises, String> {
     let fields: Vec<&str> = value.split([' ', '\t', ',']).filter(|f| !f.is_empty()).collect();
-    let (end, by, law) = match (fields.as_slice(), has_end) {
-        ([_, end, by, law], true) => (Some(*end), *by, *law),
-        ([_, by, law], false) => (None, *by, *law),
-        _ => return Err("it is start, end of the queue's depth alone, step and LINEAR or EXPONENTIAL; write these".into()),
-    };
+    let (end, by, law) =
+        match (fields.as_slice(), has_end) {
+            ([_, end, by, law], true) => (Some(*end), *by, *law),
+            ([_, by, law], false) => (None, *by, *law),
+            _ => return Err(
+                "it is start, end of the queue's depth alone, step and LINEAR or EXPONENTIAL; write these"
+                    .into(),
+            ),
+        };
     let least = |text: &str| {
         let number = number(text)?;
-        u32::try_from(number).ok().filter(|n| *n > 0).ok_or_else(|| format!("{number} is out of range; write one from 1 on"))
+        u32::try_from(number)
+            .ok()
+            .filter(|n| *n > 0)
+            .ok_or_else(|| format!("{number} is out of range; write one from 1 on"))
     };
     Ok(Rises {
         start: least(fields[0])?,
@@ -307,7 +340,8 @@ fn rises(value: &str, has_end: bool) -> Result<Rises, String> {
 }
 
 fn numbers<const N: usize>(value: &str) -> Result<[u64; N], String> {
-    let all: Vec<u64> = value.split([' ', '\t', ',']).filter(|f| !f.is_empty()).map(number).collect::<Result<_, _>>()?;
+    let all: Vec<u64> =
+        value.split([' ', '\t', ',']).filter(|f| !f.is_empty()).map(number).collect::<Result<_, _>>()?;
     let count = all.len();
     all.try_into().map_err(|_| format!("there are {count} numbers; write {N}"))
 }
@@ -318,7 +352,9 @@ fn number(text: &str) -> Result<u64, String> {
 
 fn one_of(text: &str, words: &[&str]) -> Result<String, String> {
     let found = words.iter().find(|word| word.eq_ignore_ascii_case(text.trim()));
-    found.map(|word| (*word).to_owned()).ok_or_else(|| format!("{} is none of them; write {}", short(text), words.join(", ")))
+    found
+        .map(|word| (*word).to_owned())
+        .ok_or_else(|| format!("{} is none of them; write {}", short(text), words.join(", ")))
 }
 
 /// A piece of the file inside a message.

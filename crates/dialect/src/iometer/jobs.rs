@@ -55,7 +55,10 @@ pub(super) fn job(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
         }
     }
     if phases.is_empty() || phases.len() > MAX_PHASES {
-        let why = format!("there are {} tests; a job has 1 to {MAX_PHASES}, so assign other access specifications, or use larger steps", phases.len());
+        let why = format!(
+            "there are {} tests; a job has 1 to {MAX_PHASES}, so assign other access specifications, or use larger steps",
+            phases.len()
+        );
         return Err(vec![Mark::new(manager.place.clone(), why)]);
     }
     let seed = workers.iter().find_map(|w| w.seed);
@@ -105,14 +108,22 @@ fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
     }
     let names = names(icf);
     if !places.is_empty() && places.len() != names.len() {
-        let why = format!("its workers name {} targets ({}), and {} are typed; type as many", names.len(), names.join(", "), places.len());
+        let why = format!(
+            "its workers name {} targets ({}), and {} are typed; type as many",
+            names.len(),
+            names.join(", "),
+            places.len()
+        );
         marks.push(Mark::new(first.place.clone(), why));
     }
     let seeds: Vec<u64> = first.workers.iter().filter_map(|w| w.seed).collect();
     for worker in &first.workers {
         let mut wrong = |why: String| marks.push(Mark::new(worker.place.clone(), why));
         if worker.targets.is_empty() || worker.targets.len() > MAX_TARGETS {
-            wrong(format!("a worker has 1 to {MAX_TARGETS} targets, not {}; write 'Target with its name", worker.targets.len()));
+            wrong(format!(
+                "a worker has 1 to {MAX_TARGETS} targets, not {}; write 'Target with its name",
+                worker.targets.len()
+            ));
         }
         if worker.outstanding > MAX_DEPTH {
             wrong(format!("too many operations are in flight; write {MAX_DEPTH} at most"));
@@ -129,7 +140,10 @@ fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
     }
     for (name, place) in first.workers.iter().flat_map(|w| &w.targets).filter(|_| places.is_empty()) {
         if !path(name).starts_with('/') {
-            let why = format!("{} is no path; type a file, directory or device for each target, as in fathom iometer /c FILE TARGET...", short(name));
+            let why = format!(
+                "{} is no path; type a file, directory or device for each target, as in fathom iometer /c FILE TARGET...",
+                short(name)
+            );
             marks.push(Mark::new(place.clone(), why));
         }
     }
@@ -188,7 +202,12 @@ pub(super) fn loads(icf: &Icf, workers: usize, targets: usize) -> Vec<Load> {
     let mut out = Vec::new();
     for workers in &all_workers {
         for targets in &all_targets {
-            out.extend(depths.iter().map(|depth| Load { workers: *workers, targets: *targets, of_last: None, outstanding: *depth }));
+            out.extend(depths.iter().map(|depth| Load {
+                workers: *workers,
+                targets: *targets,
+                of_last: None,
+                outstanding: *depth,
+            }));
         }
     }
     out

@@ -40,9 +40,20 @@ fn cells(cycle: &str) -> Vec<Vec<(usize, u32)>> {
 #[test]
 fn each_test_type_has_its_tests_for_each_access_specification() {
     // Test by test: workers with their targets and depths. The third worker idles first, and only the first has four.
-    assert_eq!(cells("NORMAL"), [vec![(2, 4), (1, 1)], vec![(2, 4), (1, 1), (2, 2)], vec![(2, 4)], vec![(2, 4)]]);
+    assert_eq!(
+        cells("NORMAL"),
+        [vec![(2, 4), (1, 1)], vec![(2, 4), (1, 1), (2, 2)], vec![(2, 4)], vec![(2, 4)]]
+    );
     let targets = cells("CYCLE_TARGETS");
-    assert_eq!(targets[..4], [vec![(1, 4), (1, 1)], vec![(2, 4), (1, 1)], vec![(1, 4), (1, 1), (1, 2)], vec![(2, 4), (1, 1), (2, 2)]]);
+    assert_eq!(
+        targets[..4],
+        [
+            vec![(1, 4), (1, 1)],
+            vec![(2, 4), (1, 1)],
+            vec![(1, 4), (1, 1), (1, 2)],
+            vec![(2, 4), (1, 1), (2, 2)]
+        ]
+    );
     assert_eq!(targets.len(), 8);
     let workers = cells("CYCLE_WORKERS");
     assert_eq!(workers[..3], [vec![(2, 4)], vec![(2, 4), (1, 1)], vec![(2, 4), (1, 1)]]);
@@ -63,14 +74,25 @@ fn a_worker_does_what_its_specification_says_where_it_says() {
     let times: Vec<_> = job.phases.iter().map(|p| (p.time, p.warmup)).collect();
     assert!(times.iter().all(|t| *t == (Some(2_000_000_000), Some(1_000_000_000))), "{times:?}");
     let first = &job.phases[1].streams[0];
-    assert_eq!((first.target.as_slice(), first.sharing.clone()), (["/a".to_owned(), "/b".into()].as_slice(), Some(Sharing::Each)));
+    assert_eq!(
+        (first.target.as_slice(), first.sharing.clone()),
+        (["/a".to_owned(), "/b".into()].as_slice(), Some(Sharing::Each))
+    );
     assert_eq!((first.offset, first.size, first.workers), (Some(4096), Some(16 << 20), Some(1)));
-    let lines: Vec<_> = first.lines.iter().map(|l| (l.share, l.bs.most(), l.random, l.delay, l.burst, l.align)).collect();
+    let lines: Vec<_> =
+        first.lines.iter().map(|l| (l.share, l.bs.most(), l.random, l.delay, l.burst, l.align)).collect();
     assert_eq!(lines, [(22, 512, 100.0, 0, 1, 0), (78, 65_536, 30.0, 2_000_000, 4, 4096)]);
     let typed = job.typed.unwrap_or_default();
     let told = &typed.phases[1][2].options;
-    assert!(told.contains(&("worker".into(), "Worker 3".into())) && told.contains(&("specification".into(), "Backup".into())));
-    assert!(typed.defaults.contains(&("description".into(), "three workers  cycling".into())), "{:?}", typed.defaults);
+    assert!(
+        told.contains(&("worker".into(), "Worker 3".into()))
+            && told.contains(&("specification".into(), "Backup".into()))
+    );
+    assert!(
+        typed.defaults.contains(&("description".into(), "three workers  cycling".into())),
+        "{:?}",
+        typed.defaults
+    );
     assert!(typed.defaults.contains(&("line".into(), "65536,78,100,30,2,4,4096,0".into())));
     // Files of before: fewer fields, another mark, paths of its Linux side.
     let old = file("NORMAL")
@@ -82,7 +104,10 @@ fn a_worker_does_what_its_specification_says_where_it_says() {
         .replace("\tD:\n", "\t/dev/sdx\n");
     let job = (LANGUAGE.parse)("x.icf", &old, &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
     let backup = &job.phases[2].streams[0];
-    assert_eq!((backup.target.clone(), backup.dedup), (vec!["/data/c".to_owned(), "/dev/sdx".into()], Some(100)));
+    assert_eq!(
+        (backup.target.clone(), backup.dedup),
+        (vec!["/data/c".to_owned(), "/dev/sdx".into()], Some(100))
+    );
     assert_eq!(backup.each_worker, None);
 }
 

@@ -26,8 +26,8 @@ const VERSION: &str = "1.1.0";
 pub(super) const HEADER: &str = "'Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,Write IOps,MiBps (Binary),Read MiBps (Binary),Write MiBps (Binary),MBps (Decimal),Read MBps (Decimal),Write MBps (Decimal),Transactions per Second,Connections per Second,Average Response Time,Average Read Response Time,Average Write Response Time,Average Transaction Time,Average Connection Time,Maximum Response Time,Maximum Read Response Time,Maximum Write Response Time,Maximum Transaction Time,Maximum Connection Time,Errors,Read Errors,Write Errors,Bytes Read,Bytes Written,Read I/Os,Write I/Os,Connections,Transactions per Connection,Total Raw Read Response Time,Total Raw Write Response Time,Total Raw Transaction Time,Total Raw Connection Time,Maximum Raw Read Response Time,Maximum Raw Write Response Time,Maximum Raw Transaction Time,Maximum Raw Connection Time,Total Raw Run Time,Starting Sector,Maximum Size,Queue Depth,% CPU Utilization,% User Time,% Privileged Time,% DPC Time,% Interrupt Time,Processor Speed,Interrupts per Second,CPU Effectiveness,Packets/Second,Packet Errors,Segments Retransmitted/Second,0 to 50 uS,50 to 100 uS,100 to 200 uS,200 to 500 uS,0.5 to 1 mS,1 to 2 mS,2 to 5 mS,5 to 10 mS,10 to 15 mS,15 to 20 mS,20 to 30 mS,30 to 50 mS,50 to 100 mS,100 to 200 mS,200 to 500 mS,0.5 to 1 S,1 to 2 s,2 to 4.7 s,4.7 to 5 s,5 to 10 s, >= 10 s";
 /// Where its bins of latency begin, in us.
 const BINS_US: [u64; 21] = [
-    0, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 30_000, 50_000, 100_000, 200_000, 500_000,
-    1_000_000, 2_000_000, 4_700_000, 5_000_000, 10_000_000,
+    0, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 30_000, 50_000, 100_000, 200_000,
+    500_000, 1_000_000, 2_000_000, 4_700_000, 5_000_000, 10_000_000,
 ];
 /// Raw times are in ns.
 const NS_PER_SECOND: u64 = 1_000_000_000;
@@ -83,7 +83,8 @@ fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
 
 /// What was asked for.
 fn preamble(report: &Report, typed: &TypedResult) -> String {
-    let (kind, about) = (default(typed, "test type").unwrap_or("0"), default(typed, "description").unwrap_or(""));
+    let (kind, about) =
+        (default(typed, "test type").unwrap_or("0"), default(typed, "description").unwrap_or(""));
     let mut out = format!(
         "'Test Type,Test Description\n{kind},{}\n'Version\n{VERSION}\n'Time Stamp\n{}\n'Access specifications\n",
         field(about),
@@ -93,7 +94,10 @@ fn preamble(report: &Report, typed: &TypedResult) -> String {
         if name == "specification" {
             let (spec, default) = value.rsplit_once(',').unwrap_or((value, "NONE"));
             let number = DEFAULTS.iter().position(|d| *d == default).unwrap_or(0);
-            out += &format!("'Access specification name,default assignment\n{},{number}\n'size,% of size,% reads,% random,delay,burst,align,reply\n", field(spec));
+            out += &format!(
+                "'Access specification name,default assignment\n{},{number}\n'size,% of size,% reads,% random,delay,burst,align,reply\n",
+                field(spec)
+            );
         } else if name == "line" {
             out += &format!("{value}\n");
         }
@@ -146,7 +150,9 @@ impl Worker<'_> {
     /// What it did: on all targets, or on one of them.
     fn figures(&self, target: Option<usize>) -> Figures {
         let lanes = self.seen.lanes.iter().filter(|lane| target.is_none_or(|at| lane.target == at));
-        let of = |kind: Kind| -> Vec<SeenLaneKind> { lanes.clone().filter_map(|l| l.kinds.get(&kind)).cloned().collect() };
+        let of = |kind: Kind| -> Vec<SeenLaneKind> {
+            lanes.clone().filter_map(|l| l.kinds.get(&kind)).cloned().collect()
+        };
         let (mut read, mut write) = (Sum::of(&of(Kind::Read)), Sum::of(&of(Kind::Write)));
         if self.seen.lanes.is_empty() {
             let whole = |kind: Kind| {
@@ -239,18 +245,30 @@ fn rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
     let cpu = mean(&first.seen.cpus);
     let manager = field(first.said("manager").unwrap_or(&report.machine.host));
     let counts = [Some(1), Some(workers.len()), Some(disks)];
-    let mut out = vec![line(&Row { kind: "ALL", name: "All".into(), spec: spec.clone(), counts, cpu, ..Row::default() }, Some(&all))];
+    let mut out = vec![line(
+        &Row { kind: "ALL", name: "All".into(), spec: spec.clone(), counts, cpu, ..Row::default() },
+        Some(&all),
+    )];
     if record == "NO_MANAGERS" {
         return out;
     }
     let counts = [None, Some(workers.len()), Some(disks)];
-    out.push(line(&Row { kind: "MANAGER", name: manager, spec, counts, cpu, raw: true, ..Row::default() }, Some(&all)));
+    out.push(line(
+        &Row { kind: "MANAGER", name: manager, spec, counts, cpu, raw: true, ..Row::default() },
+        Some(&all),
+    ));
     for cpu in &first.seen.cpus {
-        let row = Row { kind: "PROCESSOR", name: format!("CPU {}", cpu.cpu), cpu: Some(percents(cpu)), ..Row::default() };
+        let row = Row {
+            kind: "PROCESSOR",
+            name: format!("CPU {}", cpu.cpu),
+            cpu: Some(percents(cpu)),
+            ..Row::default()
+        };
         out.push(line(&row, None));
     }
     for worker in workers.iter().filter(|_| record != "NO_WORKERS") {
-        let place = ["first sector", "sectors", "outstanding"].map(|name| worker.said(name).unwrap_or("").to_owned());
+        let place =
+            ["first sector", "sectors", "outstanding"].map(|name| worker.said(name).unwrap_or("").to_owned());
         let (spec, targets) = (worker.spec(), worker.seen.targets.len());
         let row = Row {
             kind: "WORKER",
@@ -301,7 +319,9 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
         None => fields.extend(std::iter::repeat_n(String::new(), 39)),
     }
     fields.extend(row.place.iter().cloned());
-    let cpu = row.cpu.map_or_else(|| [const { String::new() }; 3], |cpu| cpu.map(|percent| format!("{percent:.6}")));
+    let cpu = row
+        .cpu
+        .map_or_else(|| [const { String::new() }; 3], |cpu| cpu.map(|percent| format!("{percent:.6}")));
     fields.extend(cpu);
     // Interrupts are part of the kernel's time here.
     fields.extend([String::new(), String::new()]);
@@ -357,7 +377,12 @@ fn measured(figures: &Figures, raw: bool) -> Vec<String> {
         return out;
     }
     let whole = |ns: f64| format!("{ns:.0}");
-    out.extend([whole(read.total_ns()), whole(write.total_ns()), of_plain(whole(all.total_ns())), "0".into()]);
+    out.extend([
+        whole(read.total_ns()),
+        whole(write.total_ns()),
+        of_plain(whole(all.total_ns())),
+        "0".into(),
+    ]);
     out.extend([read.latency.max_ns.to_string(), write.latency.max_ns.to_string()]);
     out.extend([of_plain(all.latency.max_ns.to_string()), "0".into(), whole(seconds * NS_PER_SECOND as f64)]);
     out
