@@ -127,7 +127,8 @@ fn keys_pressures_and_entries_are_read_and_what_is_missing_is_no_zero() {
 
 #[test]
 fn each_cpu_has_its_times_and_lines_of_other_things_none() {
-    let mut snapshot = Snapshot { moment: Moment::Start, at_ns: 0, files: std::collections::BTreeMap::new() };
+    let (files, targets) = (std::collections::BTreeMap::new(), Vec::new());
+    let mut snapshot = Snapshot { moment: Moment::Start, at_ns: 0, files, targets };
     let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu11 1 0 0 1 0 0 0\ncpu2 x\nctxt 5\n";
     snapshot.files.insert("/proc/stat".into(), Ok(stat.into()));
     let all = each_cpu(&snapshot);

@@ -167,12 +167,12 @@ fn of_target(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
         (
             u64::from(target.block) > MAX_BLOCK_BYTES,
             "b",
-            format!("an operation has {} bytes at most here; type a smaller -b", MAX_BLOCK_BYTES),
+            format!("an operation has {MAX_BLOCK_BYTES} bytes at most here; type a smaller -b"),
         ),
         (
             target.random_percent > 0 && target.step() > MAX_BLOCK_BYTES,
             "r",
-            format!("an alignment has {} bytes at most here; type a smaller one", MAX_BLOCK_BYTES),
+            format!("an alignment has {MAX_BLOCK_BYTES} bytes at most here; type a smaller one"),
         ),
         (depth > MAX_DEPTH, "o", format!("too many operations are in flight; type {MAX_DEPTH} at most")),
         (

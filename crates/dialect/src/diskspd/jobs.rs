@@ -214,7 +214,7 @@ fn written(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
     match &target.buffer_file {
         Some(file) if target.buffer > 0 => stream.data = Some(file.clone()),
         _ if target.buffer > 0 => {
-            (stream.dedup, stream.dedup_set) = (Some(100), Some(target.buffer.max(4096)))
+            (stream.dedup, stream.dedup_set) = (Some(100), Some(target.buffer.max(4096)));
         }
         _ if target.zeros => stream.zeros = Some(true),
         _ if span.random_writes => {}

@@ -20,7 +20,7 @@ pub(super) fn number(text: &str, least: u32) -> Result<u32, String> {
 }
 
 /// A size, and what is behind it.
-fn size_before<'t>(text: &'t str, block: u32) -> Result<(u64, &'t str), String> {
+fn size_before(text: &str, block: u32) -> Result<(u64, &str), String> {
     let wrong =
         || format!("{} is no size; type a whole number of bytes, or one with K, M, G, T or b", shown(text));
     let (number, rest) = leading(text).ok_or_else(wrong)?;

@@ -49,6 +49,11 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
 /// Where the targets of each time span stand.
 type Places = Vec<Vec<std::ops::Range<usize>>>;
 
+/// The text of an element.
+fn text_of<'a>(node: Node<'a, '_>) -> &'a str {
+    node.text().unwrap_or_default().trim()
+}
+
 struct Reader<'r> {
     marks: Vec<Mark>,
     targets: &'r [String],
@@ -69,13 +74,8 @@ impl Reader<'_> {
         self.wrong(node, format!("there is no such element: {name}; take it away"));
     }
 
-    /// The text of an element.
-    fn text<'a>(&mut self, node: Node<'a, '_>) -> &'a str {
-        node.text().unwrap_or_default().trim()
-    }
-
-    fn number<N: std::str::FromStr + Default + PartialOrd>(&mut self, node: Node, least: N) -> N {
-        let text = self.text(node);
+    fn number<N: std::str::FromStr + Default + PartialOrd + Copy>(&mut self, node: Node, least: N) -> N {
+        let text = text_of(node);
         let number = text.parse::<N>().ok().filter(|n| *n >= least);
         number.unwrap_or_else(|| {
             let why = format!(
@@ -96,7 +96,7 @@ impl Reader<'_> {
     }
 
     fn yes(&mut self, node: Node) -> bool {
-        match self.text(node) {
+        match text_of(node) {
             "true" | "1" => true,
             "false" | "0" => false,
             other => {
@@ -109,7 +109,7 @@ impl Reader<'_> {
 
     /// An element that is known and refused where it is on.
     fn must_be_off(&mut self, node: Node, why: &str) {
-        if !matches!(self.text(node), "false" | "0") {
+        if !matches!(text_of(node), "false" | "0") {
             self.wrong(node, why);
         }
     }
@@ -137,13 +137,13 @@ impl Reader<'_> {
                 "VerboseStats" => self.must_be_off(child, STATISTICS),
                 "ExperimentFlags" => self.must_be_off(child, EXPERIMENT),
                 "ETW" => self.wrong(child, ETW),
-                "ResultFormat" => match self.text(child) {
+                "ResultFormat" => match text_of(child) {
                     "xml" => profile.xml = true,
                     "text" => profile.xml = false,
                     _ => self.wrong(child, "there is no such format; write text or xml"),
                 },
                 "PrecreateFiles" => {
-                    let rule = self.text(child);
+                    let rule = text_of(child);
                     let known = [
                         "UseMaxSize",
                         "CreateOnlyFilesWithConstantSizes",
@@ -292,7 +292,7 @@ impl Reader<'_> {
             "WriteThrough" => target.write_through |= self.yes(child),
             "MemoryMappedIo" => target.mapped = self.yes(child),
             "FlushType" => {
-                let said = self.text(child);
+                let said = text_of(child);
                 target.flush = Flush::ALL.iter().find(|(word, ..)| *word == said).map(|(.., flush)| *flush);
                 if target.flush.is_none() {
                     self.wrong(child, "there is no such flush; write ViewOfFile");
@@ -305,7 +305,7 @@ impl Reader<'_> {
 
     /// The path, or the target of the command line whose number stands there.
     fn path(&mut self, node: Node) -> String {
-        let path = self.text(node);
+        let path = text_of(node);
         let number = path.strip_prefix('*').map(|n| n.parse::<usize>().ok().filter(|n| *n > 0));
         match number {
             Some(Some(number)) => self.targets.get(number - 1).cloned().unwrap_or_else(|| path.to_owned()),
@@ -384,18 +384,18 @@ impl Reader<'_> {
     fn content(&mut self, node: Node, target: &mut Target) {
         let mut random = false;
         for child in elements(node) {
-            match (child.tag_name().name(), self.text(child)) {
+            match (child.tag_name().name(), text_of(child)) {
                 ("Pattern", "sequential") => {}
                 ("Pattern", "zero") => target.zeros = true,
                 ("Pattern", "random") => random = true,
                 ("Pattern", _) => {
-                    self.wrong(child, "there is no such pattern; write sequential, zero or random")
+                    self.wrong(child, "there is no such pattern; write sequential, zero or random");
                 }
                 ("RandomDataSource", _) => {
                     for source in elements(child) {
                         match source.tag_name().name() {
                             "SizeInBytes" => target.buffer = self.number(source, 1),
-                            "FilePath" => target.buffer_file = Some(self.text(source).to_owned()),
+                            "FilePath" => target.buffer_file = Some(text_of(source).to_owned()),
                             _ => self.unknown(source),
                         }
                     }

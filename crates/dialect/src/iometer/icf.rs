@@ -147,7 +147,7 @@ impl Reader {
                 if columns.starts_with("hours")
                     || columns.starts_with("start ")
                     || columns.starts_with("start\t") => {}
-            Some(heading) => self.heading = heading.to_owned(),
+            Some(heading) => heading.clone_into(&mut self.heading),
             None if self.skips || (line.is_empty() && !self.heading.starts_with("test description")) => {}
             None => {
                 if let Err(why) = self.value(line, place.clone()) {
@@ -233,13 +233,11 @@ impl Reader {
             .ok_or("this is of a worker; write 'Worker before it")?;
         let fields: Vec<&str> = value.split(',').map(str::trim).collect();
         match heading {
-            "worker type" | "target type" => {
-                if !value.eq_ignore_ascii_case("disk") {
-                    return Err(format!(
-                        "{} is no disk, and fathom measures disks alone; take this worker away",
-                        short(value)
-                    ));
-                }
+            "worker type" | "target type" if !value.eq_ignore_ascii_case("disk") => {
+                return Err(format!(
+                    "{} is no disk, and fathom measures disks alone; take this worker away",
+                    short(value)
+                ));
             }
             h if h.starts_with("number of outstanding") => {
                 worker.outstanding = number(fields[0])?.clamp(1, u32::MAX.into()) as u32;

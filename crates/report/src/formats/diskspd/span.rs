@@ -142,7 +142,7 @@ fn of_stream(stream: &Stream, seen: Option<&Seen>) -> Target {
     let order = stream.access.lines.first().map(|line: &Line| &line.order);
     let paths: Vec<&str> =
         seen.map(|s| s.targets.iter().map(|t| t.path.as_str()).collect()).unwrap_or_default();
-    let reads = stream.access.read_percent().map_or(0.0, |p| p.get());
+    let reads = stream.access.lines.first().map_or(100.0, |line| line.mix.read_percent.get());
     Target {
         path: paths.join(" "),
         block: stream.access.largest_bytes(),

@@ -31,7 +31,9 @@ fn a_profile_is_repeated_in_text_as_there() {
 }
 
 /// What differs of a target, and the lines that say so, each in its place.
-const LINES: &[(fn(&mut Target), &str)] = &[
+type Changed = (fn(&mut Target), &'static str);
+
+const LINES: &[Changed] = &[
     (
         |t| t.thread_stride = 100 << 10,
         "number of outstanding I/O operations per thread: 2|thread stride size: 100KiB|IO priority: normal",

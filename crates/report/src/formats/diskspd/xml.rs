@@ -87,7 +87,7 @@ fn of_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines)
         latencies(span, lines);
     }
     if span.said.iops {
-        iops(span, span.lanes.iter().collect(), lines);
+        iops(span, &span.lanes.iter().collect::<Vec<_>>(), lines);
     }
     let mut threads: Vec<u32> = span.lanes.iter().map(|lane| lane.thread).collect();
     threads.dedup();
@@ -130,15 +130,15 @@ fn cpus(cpus: &[SeenCpu], topology: &Topology, lines: &mut Lines) {
 }
 
 /// Reads, writes and both, each with its name in elements.
-fn directions<'l>(lanes: &[&'l Lane], stretches: usize) -> [(&'static str, Figures); 3] {
+fn directions(lanes: &[&Lane], stretches: usize) -> [(&'static str, Figures); 3] {
     [("Read", Which::Read), ("Write", Which::Write), ("Total", Which::Total)]
         .map(|(name, which)| (name, Figures::of(which, lanes.iter().copied(), stretches)))
 }
 
 fn latencies(span: &Span, lines: &mut Lines) {
     let all = directions(&span.lanes.iter().collect::<Vec<_>>(), 0);
-    let buckets: String =
-        all.iter().map(|(name, f)| format!(" {name}HistoBuckets=\"{}\"", f.latency.bins.len())).collect();
+    let buckets =
+        all.each_ref().map(|(name, f)| format!(" {name}HistoBuckets=\"{}\"", f.latency.bins.len())).concat();
     lines.with("Latency", &buckets, |lines| {
         for (name, figures) in all.iter().filter(|(_, f)| f.count() > 0) {
             lines.value(&format!("Average{name}Milliseconds"), format_args!("{:.3}", figures.mean_ms()));
@@ -168,8 +168,8 @@ fn latencies(span: &Span, lines: &mut Lines) {
 }
 
 /// The rate by stretches of equal length.
-fn iops(span: &Span, lanes: Vec<&Lane>, lines: &mut Lines) {
-    let [(_, read), (_, write), (_, total)] = directions(&lanes, span.stretches());
+fn iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
+    let [(_, read), (_, write), (_, total)] = directions(lanes, span.stretches());
     let bucket_ms = span.said.bucket_ms;
     lines.within("Iops", |lines| {
         for (name, figures) in
@@ -227,6 +227,6 @@ fn of_target(lane: &Lane, span: &Span, lines: &mut Lines) {
         }
     }
     if span.said.iops {
-        iops(span, vec![lane], lines);
+        iops(span, &[lane], lines);
     }
 }
