@@ -63,10 +63,10 @@ impl Args {
         let words: Vec<String> = self.words.iter().map(name::text).collect();
         let said = said(&words).map_err(Failure::Usage)?;
         let Some(file) = said.configuration.as_deref().filter(|_| !said.helps) else {
-            return match said.helps {
-                true => stdout::text(HELP).map(|()| None),
-                false => Err(Failure::Usage("there is no configuration file; type /c FILE".into())),
-            };
+            if said.helps {
+                return stdout::text(HELP).map(|()| None);
+            }
+            return Err(Failure::Usage("there is no configuration file; type /c FILE".into()));
         };
         let text = job_file::text(&name::path(file))?;
         let here = Here { places: said.targets.clone(), seconds: said.seconds };

@@ -11,11 +11,12 @@ fn file(stage: &Stage, cycle: &str) -> String {
     let worker = |number: u32, targets: &[&str], specs: &[&str]| {
         format!(
             "'Worker\n\tWorker {number}\n'Worker type\n\tDISK\n'Default target settings for worker\n'Number of outstanding IOs,test connection rate,transactions per connection,use fixed seed,fixed seed value\n\t2,DISABLED,1,DISABLED,0\n'Disk maximum size,starting sector,Data pattern\n\t32768,0,2\n'End default target settings for worker\n'Assigned access specs\n{}'End assigned access specs\n'Target assignments\n{}'End target assignments\n'End worker\n",
-            specs.iter().map(|s| format!("\t{s}\n")).collect::<String>(),
+            specs.iter().map(|s| format!("\t{s}\n")).collect::<Vec<_>>().concat(),
             targets
                 .iter()
                 .map(|t| format!("'Target\n\t{t}\n'Target type\n\tDISK\n'End target\n"))
-                .collect::<String>()
+                .collect::<Vec<_>>()
+                .concat()
         )
     };
     let all = ["4K OLTP", "Web", "Backup", "Mixed"];

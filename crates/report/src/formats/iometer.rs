@@ -6,6 +6,7 @@
 //! Source: Iometer 1.1.0, the header of its result files and its User's Guide. What was not counted is an empty field. Raw times are in
 //! ns, of which the column "Processor Speed" says how many a second has. A transaction is a request with its reply.
 
+use super::diskspd::groups;
 use crate::format::{Content, Format, Writer};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
@@ -15,7 +16,6 @@ use model::job::Kind;
 use model::report::{Measured, Report};
 use model::seen::{Seen, SeenCpu, SeenLaneKind};
 use model::typed::TypedResult;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// The name of the format.
@@ -62,16 +62,17 @@ struct Worker<'r> {
 fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.clone()).unwrap_or_default();
     let mut out = preamble(report, &typed);
-    let mut tests: BTreeMap<u32, Vec<Worker>> = BTreeMap::new();
-    for result in &report.results {
-        if let Some(seen) = &result.seen {
-            tests.entry(result.phase).or_default().push(Worker { result, seen });
-        }
-    }
     let record = default(&typed, "record").unwrap_or("ALL");
-    for workers in tests.values() {
+    for results in groups(report).into_values() {
+        let workers: Vec<Worker> = results
+            .into_iter()
+            .filter_map(|result| Some(Worker { result, seen: result.seen.as_ref()? }))
+            .collect();
+        if workers.is_empty() {
+            continue;
+        }
         out += &format!("'Results\n{HEADER}\n");
-        for row in rows(report, workers, record) {
+        for row in rows(report, &workers, record) {
             out += &row;
             out.push('\n');
         }

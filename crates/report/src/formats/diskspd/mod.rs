@@ -17,6 +17,8 @@ mod tests;
 mod text;
 mod xml;
 
+pub(super) use span::groups;
+
 use crate::format::{Content, Format, Style, Writer};
 use model::diskspd::Profile;
 use model::report::Report;

@@ -47,7 +47,7 @@ pub(super) fn profile(report: &Report) -> Profile {
 }
 
 /// The results of each job and phase, in their order.
-fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<&Measured>> {
+pub(in crate::formats) fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<&Measured>> {
     let mut all: BTreeMap<(usize, u32), Vec<&Measured>> = BTreeMap::new();
     let (mut job, mut before) = (0, None);
     for result in &report.results {
