@@ -8,14 +8,12 @@ use super::letters::{
     Caching, alone, at_least_one, data, flush, order_random, order_sequential, percent, throughput,
 };
 use super::options::{self, ETW, EVENTS, EXPERIMENT, STATISTICS, help};
+use super::source::Source;
 use super::value::{affinity, bounds, number, shown, size};
 use super::xml;
 use crate::trouble::{Mark, Trouble};
 use model::diskspd::{BLOCK, Profile, Target, TimeSpan};
-use std::ops::Range;
 
-/// What messages call a command line.
-const COMMAND_LINE: &str = "command line";
 /// Letters of the options that may stand beside an XML profile.
 const BESIDE_XML: &str = ":CdRvWXz";
 /// What allows overwriting, which DISKSPD does not have.
@@ -28,7 +26,7 @@ const PROGRESS: u32 = 65_536;
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ask {
-    /// To measure.
+    /// To carry it out.
     #[default]
     Measure,
     /// To print the profile: as XML, or as text.
@@ -62,43 +60,6 @@ pub struct Said {
     pub remarks: Vec<String>,
     /// What messages are about.
     pub(super) source: Source,
-}
-
-/// A text with the places of what it says.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Source {
-    pub(super) name: String,
-    pub(super) text: String,
-    /// Of a command line: each word.
-    pub(super) words: Vec<(String, Range<usize>)>,
-    /// Of XML: each target of each time span.
-    pub(super) targets: Vec<Vec<Range<usize>>>,
-}
-
-impl Source {
-    fn of(words: &[String]) -> Self {
-        let mut source = Self { name: COMMAND_LINE.into(), ..Self::default() };
-        for word in words {
-            let start = source.text.len();
-            source.text += word;
-            source.words.push((word.clone(), start..source.text.len()));
-            source.text.push(' ');
-        }
-        source.text = source.text.trim_end().to_owned();
-        source
-    }
-
-    /// The place of an option, by how it begins, or of a target in XML.
-    pub(super) fn place(&self, span: usize, target: usize, option: &str) -> Range<usize> {
-        let of_xml = self.targets.get(span).and_then(|targets| targets.get(target));
-        let mut words = self.words.iter().rev();
-        let word = words.find(|(word, _)| word.strip_prefix('-').is_some_and(|w| w.starts_with(option)));
-        of_xml.or(word.map(|(_, place)| place)).cloned().unwrap_or(0..self.text.len())
-    }
-
-    pub(super) fn trouble(&self, marks: Vec<Mark>) -> Trouble {
-        Trouble::new(&self.name, &self.text, marks)
-    }
 }
 
 /// Options while they are read, of all targets alike.

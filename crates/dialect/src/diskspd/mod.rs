@@ -12,6 +12,7 @@ mod here;
 mod jobs;
 mod letters;
 pub mod options;
+mod source;
 #[cfg(test)]
 mod tests;
 mod validate;

@@ -4,7 +4,7 @@
 
 use How::{Held, NoEffect, Refused};
 
-/// An option of DISKSPD.
+/// A line of the table: what begins alike and means one thing.
 #[derive(Debug)]
 pub struct DiskspdOption {
     /// How it begins, behind the dash: a letter, and where that has several meanings what tells them apart.

@@ -5,8 +5,8 @@
 //!
 //! Source of names and values: DISKSPD 2.2, `XmlProfileParser/diskspd.xsd` (MIT licence).
 
-use super::command::Source;
 use super::options::{ETW, EXPERIMENT, STATISTICS};
+use super::source::Source;
 use super::value::shown;
 use crate::language::MAX_FILE_BYTES;
 use crate::trouble::{Mark, Trouble};

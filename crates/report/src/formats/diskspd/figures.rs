@@ -15,9 +15,9 @@ const BEYOND: f64 = 10.0;
 pub(super) enum Which {
     /// Both directions.
     Total,
-    /// Reads.
+    /// Those that moved bytes from the target.
     Read,
-    /// Writes.
+    /// Those that moved bytes to it.
     Write,
 }
 

@@ -101,24 +101,7 @@ pub(super) fn of_target(target: &Target, threads: bool, requests: bool, routines
     } else {
         say(format!("relative IO weight in thread pool: {}", target.weight));
     }
-    for (bytes, what) in [
-        (target.base, "base file offset"),
-        (target.end, "max file size"),
-        (target.thread_stride, "thread stride size"),
-    ] {
-        if bytes > 0 {
-            say(format!("{what}: {}", size(bytes)));
-        }
-    }
-    for (hint, name) in [
-        (target.sequential_hint, "FILE_FLAG_SEQUENTIAL_SCAN"),
-        (target.random_hint, "FILE_FLAG_RANDOM_ACCESS"),
-        (target.temporary_hint, "FILE_ATTRIBUTE_TEMPORARY"),
-    ] {
-        if hint {
-            say(format!("using {name} hint"));
-        }
-    }
+    region(target, &mut say);
     if threads {
         say(format!("threads per file: {}", target.threads));
         if target.requests > 1 {
@@ -149,6 +132,28 @@ pub(super) fn of_target(target: &Target, threads: bool, requests: bool, routines
         out += &distribution(parts, "\t\t");
     }
     out
+}
+
+/// Where it begins and ends, and what is told of the order of accesses.
+fn region(target: &Target, say: &mut dyn FnMut(String)) {
+    for (bytes, what) in [
+        (target.base, "base file offset"),
+        (target.end, "max file size"),
+        (target.thread_stride, "thread stride size"),
+    ] {
+        if bytes > 0 {
+            say(format!("{what}: {}", size(bytes)));
+        }
+    }
+    for (hint, name) in [
+        (target.sequential_hint, "FILE_FLAG_SEQUENTIAL_SCAN"),
+        (target.random_hint, "FILE_FLAG_RANDOM_ACCESS"),
+        (target.temporary_hint, "FILE_ATTRIBUTE_TEMPORARY"),
+    ] {
+        if hint {
+            say(format!("using {name} hint"));
+        }
+    }
 }
 
 fn caching(target: &Target, say: &mut dyn FnMut(String)) {

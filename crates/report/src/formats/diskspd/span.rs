@@ -30,9 +30,9 @@ pub(super) struct Lane {
     pub(super) path: String,
     /// Its size.
     pub(super) bytes: u64,
-    /// Reads.
+    /// What moved bytes from the target.
     pub(super) read: SeenLaneKind,
-    /// Writes.
+    /// What moved bytes to it.
     pub(super) write: SeenLaneKind,
 }
 
