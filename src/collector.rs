@@ -6,7 +6,8 @@ use engine::tally::Block;
 use engine::workers::Who;
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::record::{Cell, Interval, Intervals, Issued, KindEnd, StreamEnd};
+use model::job::Phase;
+use model::record::{Bucket, Cell, Interval, Intervals, Issued, KindEnd, LaneEnd, StreamEnd};
 use std::collections::BTreeMap;
 
 /// Most rows kept per second of a run: with about 100 bytes each they stay within the 4 KiB/s of a session file.
@@ -21,6 +22,8 @@ pub struct Collector {
     rows: BTreeMap<(usize, u64), Row>,
     interval_ns: u64,
     operations: u64,
+    /// By stream: length of the stretches of each worker, where its workers are told apart.
+    each_worker: Vec<Option<u64>>,
 }
 
 /// A row that may still grow: blocks of several workers that begin in the same interval of the grid.
@@ -37,7 +40,14 @@ impl Collector {
     pub fn new(streams: usize, interval_ns: u64) -> Self {
         let spans = vec![None; streams];
         let streams = (0..streams).map(|stream| StreamEnd { stream, ..StreamEnd::default() }).collect();
-        Self { streams, spans, rows: BTreeMap::new(), interval_ns: interval_ns.max(1), operations: 0 }
+        let interval_ns = interval_ns.max(1);
+        Self { streams, spans, rows: BTreeMap::new(), interval_ns, operations: 0, each_worker: Vec::new() }
+    }
+
+    /// For the streams of a phase, of which some may tell their workers apart.
+    pub fn of(phase: &Phase, interval_ns: u64) -> Self {
+        let each_worker = phase.streams.iter().map(|s| s.each_worker_ns).collect();
+        Self { each_worker, ..Self::new(phase.streams.len(), interval_ns) }
     }
 
     /// Adds a block.
@@ -47,7 +57,12 @@ impl Collector {
         let end_ns = block.end_ns.max(block.start_ns);
         let span = self.spans[who.stream].get_or_insert((block.start_ns, end_ns));
         *span = (span.0.min(block.start_ns), span.1.max(end_ns));
+        let from_ns = span.0;
         let middle = block.start_ns / 2 + end_ns / 2;
+        if let Some(every_ns) = self.each_worker.get(who.stream).copied().flatten() {
+            let bucket = (every_ns > 0).then(|| middle.saturating_sub(from_ns) / every_ns);
+            add_lanes(&mut stream.lanes, who.worker, block, bucket);
+        }
         let row = self
             .rows
             .entry((who.stream, middle / self.interval_ns))
@@ -134,6 +149,29 @@ impl Collector {
     }
 }
 
+/// Adds a block to what its worker did on each of its targets, as the stretch of this number.
+fn add_lanes(lanes: &mut Vec<LaneEnd>, worker: u32, block: &Block, bucket: Option<u64>) {
+    for (lane, tallies) in (0..).zip(&block.lanes) {
+        let known = lanes.iter().position(|l| (l.worker, l.lane) == (worker, lane));
+        let at = known.unwrap_or_else(|| {
+            let at = lanes.partition_point(|l| (l.worker, l.lane) < (worker, lane));
+            lanes.insert(at, LaneEnd { worker, lane, ..LaneEnd::default() });
+            at
+        });
+        for (kind, tally) in Kind::ALL.into_iter().zip(&tallies.kinds).filter(|(_, t)| !t.latency.is_empty())
+        {
+            let end = lanes[at].kinds.entry(kind).or_default();
+            end.bytes += tally.bytes;
+            end.latency.merge(&tally.latency);
+            let Some(number) = bucket.and_then(|number| usize::try_from(number).ok()) else { continue };
+            if end.course.len() <= number {
+                end.course.resize(number + 1, Bucket::default());
+            }
+            end.course[number] = end.course[number].plus(Bucket::of(&tally.latency));
+        }
+    }
+}
+
 /// Merges each row with the next of its stream, two and two.
 fn merge_neighbours(rows: Vec<(usize, Row)>) -> Vec<(usize, Row)> {
     let mut out: Vec<(usize, Row)> = Vec::with_capacity(rows.len() / 2 + 1);
@@ -206,6 +244,28 @@ fn blocks_of_workers_share_rows_and_totals_lose_nothing() {
     let totals = collector.finish();
     assert_eq!(totals[0].kinds[&Kind::Read].latency.count(), 1200);
     assert_eq!(totals[0].kinds[&Kind::Read].bytes, 1200 * 4096);
+}
+
+#[test]
+fn workers_are_told_apart_where_that_is_asked_for() {
+    use model::job::{Access, Pattern, Stream};
+    let mut stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 1, 2, "null");
+    stream.each_worker_ns = Some(20);
+    let phase = Phase { warmup_ns: 0, time_ns: 40, cooldown_ns: 0, streams: vec![stream] };
+    let mut collector = Collector::of(&phase, 10);
+    for (worker, ops) in [(1, 5), (0, 3)] {
+        for i in 0..4 {
+            collector.add(Who { worker, stream: 0 }, &block(i * 10 + 1, i * 10 + 10, ops));
+        }
+    }
+    let lanes = collector.finish().remove(0).lanes;
+    let of = |lane: &LaneEnd| {
+        let read = &lane.kinds[&Kind::Read];
+        let course: Vec<u64> = read.course.iter().map(|b| b.0).collect();
+        (lane.worker, lane.lane, read.bytes, read.latency.count(), course)
+    };
+    let all: Vec<_> = lanes.iter().map(of).collect();
+    assert_eq!(all, [(0, 0, 12 * 4096, 12, vec![6, 6]), (1, 0, 20 * 4096, 20, vec![10, 10])]);
 }
 
 #[test]

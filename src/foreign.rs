@@ -48,11 +48,11 @@ pub struct Manners {
 impl Manners {
     /// Whether people read the answer.
     fn is_text(&self) -> bool {
-        self.formats.iter().any(|format| format.name == report::FIO)
+        self.formats.iter().any(|format| matches!(format.name, report::FIO | report::DISKSPD))
     }
 }
 
-/// Measures and answers; `None` where there is nothing to measure. Whatever goes wrong is exit code 1, as in fio.
+/// Measures and answers; `None` where there is nothing to measure. Whatever goes wrong is exit code 1, as in fio and DISKSPD.
 pub fn answer(said: Result<Option<(Request, Manners)>, Failure>) -> ExitCode {
     let done = said.and_then(|said| match said {
         Some((request, manners)) => measure(&request, &manners),
@@ -168,7 +168,9 @@ fn write(
         }
         None => stdout::bytes(&bytes).map_err(|why| instead(&why, report))?,
     }
-    if manners.is_text() && to.is_none() {
+    // Its result file has no place for it, wherever that goes.
+    let has_no_place = manners.formats.iter().any(|format| format.name == report::IOMETER);
+    if has_no_place || (manners.is_text() && to.is_none()) {
         stderr::say(verdict(report, manners).trim());
     }
     Ok(())

@@ -59,6 +59,8 @@ fn fathom() -> ExitCode {
         Command::Dd(args) => return args.run(),
         Command::Hdparm(args) => return args.run(),
         Command::Ioping(args) => return args.run(),
+        Command::Diskspd(args) => return foreign::answer(args.request()),
+        Command::Iometer(args) => return foreign::answer(args.request()),
         Command::Show(args) => args.said().and_then(|said| match said {
             ShowSaid::Sessions(files, showing) => again(&files, &showing),
             ShowSaid::Capture(request) => captured::show(&request),

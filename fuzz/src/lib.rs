@@ -11,7 +11,9 @@ use capture::trace::event::{Decoder, Step};
 use capture::trace::merge::Merge;
 use capture::trace::pair::{Pairing, Scope};
 use capture::verdict::completeness;
+use dialect::diskspd::{self, Here, Said};
 use dialect::fio::{self, CommandLine};
+use dialect::iometer::{self, Here as Beside};
 use dialect::{Trouble, dd, hdparm, ioping, job};
 use machine::mountinfo;
 use model::captured::{Captured, Ending, FORMAT, Origin, Restriction, Unit};
@@ -119,6 +121,56 @@ fn told(line: &CommandLine) {
             assert!(fio::as_one_line(line).is_ok_and(|text| text.starts_with("fio ")));
         }
         Err(trouble) => assert!(!trouble.to_string().contains('\u{1b}'), "{trouble}"),
+    }
+}
+
+/// Command lines and XML profiles of DISKSPD's: any text is a job that contradicts itself nowhere, or a message with its place. What
+/// is carried out can be printed, and read again as the same.
+/// The input is a profile, and also the words of a command line, one a line.
+pub fn diskspd(text: &str) {
+    let words: Vec<String> = text.lines().map(str::to_owned).collect();
+    let profile = ["-Xprofile.xml", "first", "second"].map(str::to_owned).to_vec();
+    for words in [profile, words] {
+        let here = Here { read: &|_| Ok(text.into()), cpus: &[0, 1], clock: 7 };
+        let said = match Said::of(&words, &here) {
+            Ok(said) => said,
+            Err(trouble) => {
+                assert!(!trouble.to_string().contains('\u{1b}'), "{trouble}");
+                continue;
+            }
+        };
+        let job = diskspd::job(&said, &[0, 1], &|_| Vec::new());
+        if let Ok(job) = &job {
+            assert_eq!(job.check(), []);
+            assert!(job.phases.iter().all(|p| !p.streams.is_empty()));
+        }
+        let mut xml = said.profile.clone();
+        xml.xml = true;
+        let printed = report::diskspd_profile(&xml);
+        let again = Said::of(&["-Xagain.xml".to_owned()], &Here { read: &|_| Ok(printed.clone()), ..here });
+        if job.is_ok()
+            && let Ok(again) = again
+        {
+            assert_eq!(again.profile.spans.len(), said.profile.spans.len());
+        }
+    }
+}
+
+/// Configuration files of Iometer's: any text is a job that contradicts itself nowhere, or a message with its place.
+pub fn iometer(text: &str) {
+    let two = vec!["/first".to_owned(), "/second".to_owned()];
+    for places in [Vec::new(), two] {
+        let beside = Beside { places, seconds: Some(1) };
+        match iometer::read("test.icf", text, &beside, &|_| Vec::new()) {
+            Ok(job) => {
+                assert_eq!(job.check(), []);
+                assert!(job.phases.iter().all(|p| !p.streams.is_empty()));
+            }
+            Err(trouble) => assert!(!trouble.to_string().contains('\u{1b}'), "{trouble}"),
+        }
+    }
+    if let Ok(specs) = iometer::specs("test.icf", text) {
+        assert!(specs.iter().all(|spec| spec.lines.iter().map(|l| l.share).sum::<u32>() == 100));
     }
 }
 

@@ -2,20 +2,19 @@
 //!
 //! For: what fio's own options ask of this program. Not for: the language (crate `dialect`), nor fio's manners ([`crate::foreign`]).
 
+use super::as_tool::request;
 use super::job_file;
-use crate::allowed;
 use crate::failure::Failure;
 use crate::foreign::Manners;
-use crate::request::{JobSource, Request, Work};
+use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
 use dialect::fio::{self, Ask, CommandLine};
 use model::name;
 use model::report::Report;
-use model::spec::{JobSpec, Rw};
+use model::spec::JobSpec;
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A job file that is read from standard input.
@@ -52,7 +51,7 @@ impl Args {
             Ask::Measure => {
                 let job = fio::read(&line, &crate::plan::problems).map_err(pointed)?;
                 let manners = manners(&line, &job);
-                Ok(Some((request(line, job, &manners), manners)))
+                Ok(Some((request(Tool::Fio, job, line.destroy, manners.measures), manners)))
             }
         }
     }
@@ -82,37 +81,4 @@ fn manners(line: &CommandLine, job: &JobSpec) -> Manners {
         // fio shows progress where somebody watches, and nothing beside its JSON.
         quiet: line.quiet || !line.formats.contains(&report::FIO) || !std::io::stderr().is_terminal(),
     }
-}
-
-fn request(line: CommandLine, mut job: JobSpec, manners: &Manners) -> Request {
-    // As fio measures: once, whatever others do meanwhile.
-    job.runs = Some(1);
-    job.attempts = Some(1);
-    let allowed = allowed(&job);
-    Request {
-        command: std::env::args_os().map(name::text).collect(),
-        work: Work::Job,
-        job,
-        source: Some(JobSource::CommandOf(Tool::Fio)),
-        flags: Vec::new(),
-        targets: Vec::new(),
-        destroy: line.destroy.into_iter().chain(allowed).collect(),
-        hook: None,
-        against: None,
-        fail_if_slower: None,
-        keep: manners.measures,
-        expect_device: None,
-    }
-}
-
-/// What this job would overwrite of what may be: that may be said for many.
-fn allowed(job: &JobSpec) -> Vec<String> {
-    let reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
-    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !reads(&stream.rw));
-    // The same file may be written down in several ways.
-    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let targets: Vec<PathBuf> =
-        streams.flat_map(|stream| &stream.target).map(|target| real(&name::path(target))).collect();
-    let is_target = |path: &Path| targets.contains(&real(path));
-    allowed::paths().into_iter().filter(|path| is_target(path)).map(name::text).collect()
 }

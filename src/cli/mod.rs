@@ -1,6 +1,7 @@
 //! The command line: one file per command, each its flags and their translation into a request. Nothing else.
 
 mod api;
+mod as_tool;
 mod bench;
 mod capture;
 mod common;
@@ -9,6 +10,7 @@ mod completions;
 mod dd;
 mod delete;
 mod devices;
+mod diskspd;
 mod doctor;
 mod explain;
 mod export;
@@ -18,6 +20,7 @@ mod gates;
 mod hdparm;
 mod headings;
 mod import;
+mod iometer;
 mod ioping;
 mod job_file;
 mod layers;
@@ -74,6 +77,8 @@ pub enum Command {
     Dd(dd::Args),
     Hdparm(hdparm::Args),
     Ioping(ioping::Args),
+    Diskspd(diskspd::Args),
+    Iometer(iometer::Args),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),

@@ -38,6 +38,9 @@ pub struct Args {
     /// What cells are ranked by, and maps show [default: iops where offsets are random, bandwidth where they are sequential]
     #[arg(long, value_name = "MEASURE", value_parser = measures(), help_heading = WHAT)]
     by: Option<Measure>,
+    /// Access specifications of a configuration file of Iometer (.icf): those that --spec names beside them, else these alone
+    #[arg(long, value_name = "FILE", help_heading = WHAT)]
+    spec_file: Option<PathBuf>,
     /// Test type of the preset iometer, in any case [default: NORMAL]
     #[arg(long, value_name = "TYPE", value_parser = Cycle::parse, long_help = cycles(), help_heading = WHAT)]
     cycle: Option<Cycle>,
@@ -179,6 +182,7 @@ impl Args {
             || self.preset.is_some()
             || !self.axes.said.is_empty()
             || self.by.is_some()
+            || self.spec_file.is_some()
             || self.cycle.is_some()
             || self.step.is_some()
             || self.pattern.is_some()
@@ -211,7 +215,13 @@ impl Args {
         for (axis, text) in named.map_or(&[][..], |p| p.said) {
             say(&mut axes, find(axis).map_err(Failure::Usage)?, text)?;
         }
+        if self.spec_file.is_some() && !self.axes.names().contains(&"spec") {
+            axes.spec.clear();
+        }
         self.axes.overrule(&mut axes)?;
+        if let Some(file) = &self.spec_file {
+            axes.spec.extend(super::iometer::specs(file)?);
+        }
         self.check_in_order(named, &axes)?;
         if self.pattern == Some(Order::Sequential) {
             axes.rw = vec![Rw::Read];

@@ -5,14 +5,13 @@
 
 use crate::failure::Failure;
 use crate::input::{self, Small};
-use dialect::{MAX_FILE_BYTES, Tool, of_name, of_tool, what_language};
+use dialect::{MAX_FILE_BYTES, Tool, of_name, what_language};
 use model::name;
 use model::units::show_bytes;
 use std::path::Path;
 
-/// Ends of names of files in which other tools keep their jobs.
-const FOREIGN: [(&str, Tool); 4] =
-    [("fio", Tool::Fio), ("job", Tool::Fio), ("icf", Tool::Iometer), ("xml", Tool::Diskspd)];
+/// How names of fio's files end too.
+const OF_FIO: &str = "job";
 
 /// Refuses a file that is a job: by what stands in it, or by its name where it is a text. Nobody means to measure its few bytes.
 pub(super) fn refuse(said: &Path) -> Result<(), Failure> {
@@ -22,17 +21,8 @@ pub(super) fn refuse(said: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     let name = name::shown(said);
-    let instead = match (of_tool(tool), tool) {
-        (Some(_), _) => format!("`fathom run {name}` carries it out"),
-        (None, Tool::Iometer) => "fathom does not read those; `fathom sweep --preset iometer` has the access specifications that \
-                                  come with Iometer, and with --line (docs/jobs.md) any other is written for `fathom run JOB.toml`"
-            .into(),
-        (None, _) => "fathom does not read those; docs/coming-from.md says what its options are called here, as flags or in a job \
-                      of your own for `fathom run JOB.toml`"
-            .into(),
-    };
     Err(Failure::Usage(format!(
-        "{name} is a job file of {} ({}) and no disk to measure; {instead}",
+        "{name} is a job file of {} ({}) and no disk to measure; `fathom run {name}` carries it out",
         tool.word(),
         show_bytes(content.len() as u64)
     )))
@@ -41,6 +31,6 @@ pub(super) fn refuse(said: &Path) -> Result<(), Failure> {
 /// Whose job files have names that end like this one.
 fn named(said: &Path) -> Option<Tool> {
     let extension = said.extension()?;
-    let foreign = FOREIGN.iter().find(|(end, _)| extension.eq_ignore_ascii_case(end)).map(|(_, tool)| *tool);
-    of_name(said).map(|language| language.tool).or(foreign)
+    let of_fio = extension.eq_ignore_ascii_case(OF_FIO).then_some(Tool::Fio);
+    of_name(said).map(|language| language.tool).or(of_fio)
 }

@@ -89,6 +89,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         place: spec.place.clone(),
         verify: spec.verify.clone(),
         log_interval_ns: spec.log_interval,
+        each_worker_ns: spec.each_worker,
     };
     if let Some(kind) = stream.kinds().find(|k| !engine.kinds.contains(k)) {
         return Err(unable(engine, kind));
@@ -133,7 +134,7 @@ fn check_verify(verify: &Verify, engine: &Entry, data: &Data) -> Result<(), Fail
     }
     if *data != Data::default() {
         return Err(Failure::Usage(
-            "--verify: what is checked has data of its own; leave --compress, --dedup, --zeros and --data out".into(),
+            "--verify: what is checked has data of its own; leave --compress, --dedup, --zeros, --counting and --data out".into(),
         ));
     }
     Ok(())
@@ -213,6 +214,8 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let sizes = origins.choose("--bs", spec.bs.clone(), default, size_words);
     origins.note("--positions", spec.positions, |p| parsers::of_positions(*p).into());
     origins.note("--consecutive", spec.consecutive, u32::to_string);
+    origins.note("--times", spec.times, u32::to_string);
+    origins.note("--mix-by-run", spec.mix_by_run, bool::to_string);
     origins.note("--align", spec.align, |a| show_bytes(*a));
     origins.note("--think", spec.think, |t| show_ns(*t as f64));
     Line {
@@ -220,7 +223,9 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
         order,
         positions: spec.positions.unwrap_or_default(),
         consecutive: spec.consecutive.unwrap_or(1),
+        times: spec.times.unwrap_or(1),
         mix,
+        mix_by_run: spec.mix_by_run == Some(true),
         sizes,
         align_bytes: spec.align.unwrap_or(0),
         burst: spec.burst.unwrap_or(1),
@@ -242,7 +247,9 @@ fn line(spec: &LineSpec) -> Line {
         order,
         positions: Positions::default(),
         consecutive: 1,
+        times: 1,
         mix: spec.mix,
+        mix_by_run: false,
         sizes,
         align_bytes: spec.align,
         burst: spec.burst.max(1),
@@ -306,6 +313,7 @@ fn data(spec: &StreamSpec) -> Data {
     match (&spec.data, spec.zeros) {
         (Some(file), _) => Data::File(file.clone()),
         (None, Some(true)) => Data::Zeros,
+        (None, _) if spec.counting == Some(true) => Data::Counting,
         _ => Data::Random {
             compress_percent: spec.compress.unwrap_or(0),
             dedup_percent: spec.dedup.unwrap_or(0),
@@ -322,6 +330,7 @@ fn data_words(data: &Data) -> String {
             format!("random, {compress_percent} % compressible, {dedup_percent} % copies{of}")
         }
         Data::Zeros => "zeros".into(),
+        Data::Counting => "the bytes 0 to 255".into(),
         Data::File(path) => format!("the bytes of {path}"),
     }
 }

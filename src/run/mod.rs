@@ -354,7 +354,7 @@ impl Bench {
         let before = self.cpu_ns();
         workers.open();
         let opened = Instant::now();
-        let mut collector = Collector::new(phase.streams.len(), interval_ns(&phase));
+        let mut collector = Collector::of(&phase, interval_ns(&phase));
         let mut ends = Ends::of(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
@@ -477,5 +477,8 @@ fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
 /// Length of the intervals of a phase: no longer than what ends a stream looks at.
 fn interval_ns(phase: &Phase) -> u64 {
     let watched = phase.streams.iter().filter_map(ends::every_ns).min().unwrap_or(u64::MAX);
-    (phase.time_ns / 100).min(watched).clamp(INTERVAL_NS.0, INTERVAL_NS.1)
+    let interval = (phase.time_ns / 100).min(watched).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
+    // Stretches of a worker are whole numbers of them.
+    let stretch = phase.streams.iter().filter_map(|s| s.each_worker_ns).filter(|ns| *ns > 0).min();
+    stretch.map_or(interval, |ns| ns / ns.div_ceil(interval))
 }

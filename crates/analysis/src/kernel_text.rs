@@ -7,6 +7,7 @@ use crate::case::CaseRun;
 use model::Known;
 use model::evidence::{Moment, Snapshot};
 use model::kernel_files::CPU_STAT;
+use model::seen::SeenCpu;
 
 /// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Those behind them
 /// are part of the first two.
@@ -70,6 +71,22 @@ fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
     Ok(words.take(FIELDS).filter_map(|w| w.parse().ok()).collect())
 }
 
+/// The times of each CPU since the machine started; none where the kernel does not say.
+pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<SeenCpu> {
+    let text = snapshot.text("/proc/stat").unwrap_or_default();
+    let cpu = |line: &str| {
+        let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let ticks: Vec<u64> =
+            rest.split_ascii_whitespace().take(FIELDS).map_while(|w| w.parse().ok()).collect();
+        // Guests' time is in that of programs already, and stolen time is nobody's here.
+        let [user, nice, system, idle, waiting, irq, softirq, ..] = ticks[..] else { return None };
+        let sum = |all: &[u64]| all.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
+        let (user, kernel, idle) = (sum(&[user, nice]), sum(&[system, irq, softirq]), sum(&[idle, waiting]));
+        Some(SeenCpu { cpu: number.parse().ok()?, user, kernel, idle })
+    };
+    text.lines().filter_map(cpu).collect()
+}
+
 /// How often a quota paused our cgroup, and for how long in ns, all threads together, since it was made.
 ///
 /// # Errors
@@ -106,4 +123,15 @@ fn keys_pressures_and_entries_are_read_and_what_is_missing_is_no_zero() {
     assert!(pressure_us("", "some").is_err() && pressure_us("some total=x", "some").is_err());
     let lines: Vec<_> = entries("/sys/a: 1\nnothing\n/sys/b: two words\n").collect();
     assert_eq!(lines, [("/sys/a", "1"), ("/sys/b", "two words")]);
+}
+
+#[test]
+fn each_cpu_has_its_times_and_lines_of_other_things_none() {
+    let (files, targets) = (std::collections::BTreeMap::new(), Vec::new());
+    let mut snapshot = Snapshot { moment: Moment::Start, at_ns: 0, files, targets };
+    let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu11 1 0 0 1 0 0 0\ncpu2 x\nctxt 5\n";
+    snapshot.files.insert("/proc/stat".into(), Ok(stat.into()));
+    let all = each_cpu(&snapshot);
+    let of = |cpu, user, kernel, idle| SeenCpu { cpu, user, kernel, idle };
+    assert_eq!(all, [of(0, 3, 16, 9), of(11, 1, 0, 1)]);
 }

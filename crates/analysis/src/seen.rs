@@ -3,14 +3,17 @@
 //! For: formats of other tools. Not for: figures with intervals ([`crate::figures`]) nor opinions.
 
 use crate::case::{Case, CaseRun};
+use crate::kernel_text::each_cpu;
 use crate::run_series::rows_of;
 use model::distribution::Distribution;
 use model::evidence::{BlockStat, Moment};
 use model::job::{ALL_ERRORS, Kind};
 use model::machine::Layer;
 use model::plan::Role;
-use model::record::{Cell, RunEnding, StreamEnd};
-use model::seen::{Seen, SeenDisk, SeenKind, SeenTarget, SeenWorkers, Stretch};
+use model::record::{Cell, LaneEnd, LaneKind, RunEnding, StreamEnd};
+use model::seen::{
+    Seen, SeenCpu, SeenDisk, SeenKind, SeenLane, SeenLaneKind, SeenTarget, SeenWorkers, Stretch,
+};
 use std::collections::BTreeMap;
 
 /// Adds it up.
@@ -33,6 +36,8 @@ pub(crate) fn seen(case: &Case) -> Seen {
         disks: disks(case),
         found_depth: found_depth(case),
         steadied: case.stream.steady.zip(case.runs.last().and_then(|r| r.stream.steadied.clone())),
+        lanes: lanes(case),
+        cpus: cpus(case),
         typed: case.record.header.plan.typed.as_ref().and_then(|t| t.result(case.phase, case.index)),
     }
 }
@@ -73,6 +78,49 @@ fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
         before = before.saturating_add(ran.stream.window_ns);
     }
     out
+}
+
+/// What each worker did, of the last run: a language that asks for it has one.
+fn lanes(case: &Case) -> Vec<SeenLane> {
+    let Some(last) = case.runs.last() else { return Vec::new() };
+    let of_kind = |kind: &LaneKind| SeenLaneKind {
+        bytes: kind.bytes,
+        latency: Distribution::from(&kind.latency),
+        course: kind.course.clone(),
+    };
+    let lane = |lane: &LaneEnd| SeenLane {
+        worker: lane.worker,
+        target: lane.lane as usize,
+        kinds: lane.kinds.iter().map(|(kind, of)| (*kind, of_kind(of))).collect(),
+    };
+    last.stream.lanes.iter().map(lane).collect()
+}
+
+/// What each CPU did, over all runs.
+fn cpus(case: &Case) -> Vec<SeenCpu> {
+    let of_run = |ran: &CaseRun| -> Option<Vec<SeenCpu>> {
+        let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
+        Some(
+            each_cpu(start)
+                .into_iter()
+                .zip(each_cpu(stop))
+                .map(|(before, after)| grown(before, after))
+                .collect(),
+        )
+    };
+    let all = case.runs.iter().filter_map(of_run);
+    all.reduce(|sum, one| sum.into_iter().zip(one).map(|(a, b)| plus(a, b)).collect()).unwrap_or_default()
+}
+
+fn grown(before: SeenCpu, after: SeenCpu) -> SeenCpu {
+    // Times of CPUs that are idle may go back by a tick.
+    let since = |of: fn(&SeenCpu) -> u64| of(&after).saturating_sub(of(&before));
+    SeenCpu { cpu: after.cpu, user: since(|c| c.user), kernel: since(|c| c.kernel), idle: since(|c| c.idle) }
+}
+
+fn plus(a: SeenCpu, b: SeenCpu) -> SeenCpu {
+    let sum = |of: fn(&SeenCpu) -> u64| of(&a).saturating_add(of(&b));
+    SeenCpu { cpu: a.cpu, user: sum(|c| c.user), kernel: sum(|c| c.kernel), idle: sum(|c| c.idle) }
 }
 
 fn found_depth(case: &Case) -> Option<u32> {

@@ -80,8 +80,10 @@ fn is_diskspd(text: &str) -> bool {
 fn is_iometer(text: &str) -> bool {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
-    let is_version =
-        first.strip_prefix("Version ").is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+    let is_version = first
+        .trim_start_matches('\'')
+        .strip_prefix("Version ")
+        .is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
     is_version
         && lines.any(|line| line.starts_with("'TEST SETUP") || line.starts_with("'ACCESS SPECIFICATIONS"))
 }

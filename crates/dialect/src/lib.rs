@@ -5,8 +5,10 @@
 
 mod content;
 pub mod dd;
+pub mod diskspd;
 pub mod fio;
 pub mod hdparm;
+pub mod iometer;
 pub mod ioping;
 pub mod job;
 mod language;
@@ -21,10 +23,10 @@ pub use trouble::Trouble;
 use std::path::Path;
 
 /// Every language there is.
-pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE];
+pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE, iometer::LANGUAGE];
 
 /// Tools whose command lines are read, by the names that people and programs call them by.
-pub const COMMANDS: &[&str] = &["fio", "dd", "hdparm", "ioping"];
+pub const COMMANDS: &[&str] = &["fio", "diskspd", "dd", "hdparm", "ioping"];
 
 /// The language of a file, by the end of its name in whichever case; `None` where that is not one's.
 pub fn of_name(path: &Path) -> Option<&'static Language> {

@@ -2,6 +2,7 @@
 //!
 //! For: files outside this crate that would go stale. Not for: the language itself (unit tests).
 
+use dialect::diskspd::options as diskspd;
 use dialect::fio::options::{FioOption, How, OPTIONS};
 use dialect::fio::own::{OWN, OwnOption};
 use dialect::job::parse;
@@ -44,6 +45,33 @@ fn the_document_names_every_key_as_it_is() {
 fn the_document_says_what_becomes_of_every_option_of_fio() {
     holds("docs/fio.md", "<!-- own options -->\n", &own_options());
     holds("docs/fio.md", "<!-- options -->\n", &options());
+}
+
+#[test]
+fn the_document_says_what_becomes_of_every_option_of_diskspd() {
+    holds("docs/diskspd.md", "<!-- options -->\n", &options_of_diskspd());
+}
+
+/// The table of DISKSPD's options. Each that is held is typed by a story or by a test of the parser.
+fn options_of_diskspd() -> String {
+    let texts =
+        ["tests/it/diskspd.rs", "crates/dialect/src/diskspd/tests.rs"].map(|path| read(&root().join(path)));
+    let mut out = String::from("\n| option | here | on Linux |\n|---|---|---|\n");
+    for diskspd::DiskspdOption { name, value, how } in diskspd::OPTIONS {
+        let (word, about) = match how {
+            diskspd::How::Held(about) => ("held", about),
+            diskspd::How::NoEffect(why) => ("no effect", why),
+            diskspd::How::Refused(why) => ("refused", why),
+        };
+        let typed =
+            [format!(" -{name}"), format!("\"-{name}"), format!("--{}", name.trim_start_matches('-'))];
+        let is_typed = texts.iter().any(|text| typed.iter().any(|typed| text.contains(typed.as_str())));
+        assert!(word != "held" || is_typed, "no story types -{name}");
+        out += &format!("| `-{name}{value}` | {word} | {about} |\n")
+            .replace("text|xml", "text\\|xml")
+            .replace("1|2|3", "1\\|2\\|3");
+    }
+    out + "\n"
 }
 
 /// Asserts that a document has a generated part as it would be made today, or makes it.

@@ -24,6 +24,8 @@ fn line(order: Order, read_percent: u8) -> Line {
         order,
         positions: Positions::default(),
         consecutive: 1,
+        times: 1,
+        mix_by_run: false,
         mix: Mix::of(read_percent, 0),
         sizes: PerKind::all(size),
         align_bytes: 0,

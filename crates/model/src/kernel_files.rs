@@ -36,5 +36,9 @@ pub const RAID: &str = "/proc/mdstat";
 pub const CPU_STAT: &str = "cpu.stat of our cgroup";
 /// In snapshots: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC` in ns: it grows while the machine is suspended.
 pub const SUSPENDED: &str = "CLOCK_BOOTTIME - CLOCK_MONOTONIC";
+/// A fact: the number of the core of each CPU, which counts within its package.
+pub const CORES: &str = "/sys/devices/system/cpu/cpu*/topology/core_id";
+/// A fact: the number of the package of each CPU.
+pub const PACKAGES: &str = "/sys/devices/system/cpu/cpu*/topology/physical_package_id";
 /// A fact: the CPUs of each memory node, as lists such as `0-3,8`.
 pub const NODES: &str = "/sys/devices/system/node/node*/cpulist";

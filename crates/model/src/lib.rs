@@ -19,6 +19,7 @@ pub mod device_figures;
 pub mod devices;
 pub mod diagnosis;
 pub mod disk_counters;
+pub mod diskspd;
 pub mod distribution;
 pub mod entry;
 pub mod errno;

@@ -90,6 +90,7 @@ impl Maker {
                 Recipe::Shaped(Box::new(Shaped::new(*compress_percent, *dedup_percent, set, key)?))
             }
             Data::Zeros => Recipe::Zeros,
+            Data::Counting => Recipe::File { bytes: (0..=u8::MAX).collect(), next: 0 },
             Data::File(path) => match file_bytes {
                 Some(bytes) if !bytes.is_empty() => Recipe::File { bytes, next: 0 },
                 Some(_) => return Err(format!("{path} is empty; name a file with bytes to write")),
@@ -365,6 +366,16 @@ fn the_bytes_of_a_file_go_on_from_write_to_write() {
     assert_eq!(written, (0..31).map(|i| i % 7).collect::<Vec<u8>>());
     assert!(Maker::new(&file, None, 1).is_err_and(|e| e.contains("seven")));
     assert!(Maker::new(&file, Some(Arc::new([])), 1).is_err_and(|e| e.contains("empty")));
+}
+
+#[test]
+fn bytes_that_count_begin_with_zero_where_the_size_is_a_multiple_of_them() {
+    let mut maker = Maker::new(&Data::Counting, None, 1).unwrap_or_else(|e| panic!("{e}"));
+    for _ in 0..2 {
+        let mut write = [9; 512];
+        maker.fill(&mut write);
+        assert!(write.iter().zip((0..=u8::MAX).cycle()).all(|(byte, counted)| *byte == counted));
+    }
 }
 
 #[test]

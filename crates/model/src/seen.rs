@@ -6,6 +6,7 @@
 use crate::distribution::Distribution;
 use crate::evidence::BlockStat;
 use crate::job::{Kind, Steadied, Steady};
+use crate::record::Bucket;
 use crate::typed::TypedResult;
 use std::collections::BTreeMap;
 
@@ -36,6 +37,45 @@ pub struct Seen {
     pub steadied: Option<(Steady, Steadied)>,
     /// What was typed of it in the language of another tool.
     pub typed: Option<TypedResult>,
+    /// What each worker did on each target, where that was asked for.
+    pub lanes: Vec<SeenLane>,
+    /// What CPUs did meanwhile, for all streams of the phase; empty where that was not counted.
+    pub cpus: Vec<SeenCpu>,
+}
+
+/// What a worker did on a target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeenLane {
+    /// Index of the worker in the phase.
+    pub worker: u32,
+    /// Index of the target in [`Seen::targets`].
+    pub target: usize,
+    /// What completed; kinds of which nothing did are not in it.
+    pub kinds: BTreeMap<Kind, SeenLaneKind>,
+}
+
+/// A worker's operations of one kind on a target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeenLaneKind {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Latencies.
+    pub latency: Distribution,
+    /// The course in stretches of the length that was asked for; empty where none was.
+    pub course: Vec<Bucket>,
+}
+
+/// Times of a CPU between the snapshots around the runs, in ticks of the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SeenCpu {
+    /// Its number.
+    pub cpu: u32,
+    /// In programs.
+    pub user: u64,
+    /// In the kernel, interrupts included.
+    pub kernel: u64,
+    /// Without work, or waiting for I/O.
+    pub idle: u64,
 }
 
 /// A file or device that was touched.

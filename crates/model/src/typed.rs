@@ -2,6 +2,7 @@
 //!
 //! For: the formats of that tool, which repeat it. Not for: what is done ([`crate::job`]), nor for reading such a language.
 
+use crate::diskspd::Profile;
 use serde::{Deserialize, Serialize};
 
 /// Options with their values, in the order of typing. What was typed without a value is not among them.
@@ -15,6 +16,9 @@ pub struct Typed {
     pub defaults: Options,
     /// What was typed of each, by phase and stream.
     pub phases: Vec<Vec<TypedStream>>,
+    /// The whole of it, where it was typed in the language of DISKSPD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
 }
 
 /// What was typed of a stream.
@@ -137,12 +141,14 @@ pub struct TypedResult {
     pub defaults: Options,
     /// What was typed of its own.
     pub stream: TypedStream,
+    /// All of what was typed, in the language of DISKSPD.
+    pub profile: Option<Profile>,
 }
 
 impl Typed {
     /// What was typed of a result.
     pub fn result(&self, phase: usize, stream: usize) -> Option<TypedResult> {
         let stream = self.phases.get(phase)?.get(stream)?.clone();
-        Some(TypedResult { defaults: self.defaults.clone(), stream })
+        Some(TypedResult { defaults: self.defaults.clone(), stream, profile: self.profile.clone() })
     }
 }

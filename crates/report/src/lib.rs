@@ -21,8 +21,10 @@ mod worst;
 
 pub use event_line::EventLine;
 pub use format::{Content, Detail, Format, Kind, Style, WIDTH, Writer};
+pub use formats::diskspd::{NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as diskspd_profile};
 pub use formats::fio::aggregate;
 pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, verdict as fio_verdict};
+pub use formats::iometer::NAME as IOMETER;
 pub use formats::json::schema;
 pub use formats::{FORMATS, TEXT};
 pub use logs::{LogFile, log_files};

@@ -149,7 +149,7 @@ fn people_can_read<K: Kind + ?Sized>() -> bool {
 fn the_table_has_each_name_once_and_people_can_read_every_kind() {
     let names: BTreeSet<&str> = FORMATS.iter().map(|f| f.name).collect();
     assert_eq!(names.len(), FORMATS.len());
-    assert_eq!(report::extensions::<Report>(), ".txt, .json, .csv, .md, .html, .terse");
+    assert_eq!(report::extensions::<Report>(), ".txt, .json, .csv, .md, .html, .terse, .xml");
     assert!(
         people_can_read::<Report>()
             && people_can_read::<Comparison>()

@@ -170,6 +170,7 @@ fn data(data: &Data) -> String {
             format!("{compress_percent} % compressible, {dedup_percent} % copies{of}")
         }
         Data::Zeros => "zeros".into(),
+        Data::Counting => "the bytes 0 to 255".into(),
         Data::File(path) => format!("of {path}"),
     }
 }

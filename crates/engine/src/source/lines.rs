@@ -13,7 +13,7 @@ use super::next_offset::NextOffset;
 use super::span::{Span, Target};
 use super::walk::{Last, Walk};
 use super::{Op, Share, Source};
-use model::job::{self, Kind, Order, Positions, Sharing, Start, Steps};
+use model::job::{self, Kind, Order, Positions, Sharing, Sizes, Start, Steps};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(super) struct Lines {
     line: usize,
     left: u32,
     reply: Option<Reply>,
+    /// The operation whose place is touched again, and how often.
+    again: Option<(Op, u32)>,
 }
 
 /// One line of it, as far as it is the same for all targets.
@@ -48,6 +50,11 @@ pub(super) struct Line {
     /// Operations from each random place on, and how many of them are left.
     row: u32,
     left_in_row: u32,
+    /// Operations on each place.
+    times: u32,
+    /// Whether the direction is drawn at random places alone; then the last one drawn.
+    by_run: bool,
+    of_run: Option<Kind>,
 }
 
 /// A target with the state of each line on it.
@@ -113,7 +120,7 @@ impl Lines {
         let files: Vec<File> = targets.iter().map(file).collect::<Result<_, _>>()?;
         let pick = Pick::new(&stream.sharing, targets.len(), share.worker)?;
         let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
-        Ok(Self { choice, rows, files, pick, rng, is_shared, line: 0, left: 0, reply: None })
+        Ok(Self { choice, rows, files, pick, rng, is_shared, line: 0, left: 0, reply: None, again: None })
     }
 
     /// Whether the second half of a transaction is next.
@@ -123,7 +130,8 @@ impl Lines {
 
     /// Forgets where it was, as if nothing had been drawn; what comes once per pass begins with another pass.
     pub(super) fn begin_again(&mut self) {
-        self.rows.iter_mut().for_each(|line| line.left_in_row = 0);
+        self.again = None;
+        self.rows.iter_mut().for_each(|line| (line.left_in_row, line.of_run) = (0, None));
         for file in &mut self.files {
             file.last = [Last::NONE; 3];
             file.places.iter_mut().for_each(|place| place.next_offset.begin_again());
@@ -134,6 +142,9 @@ impl Lines {
     pub(super) fn next(&mut self) -> Op {
         if let Some(reply) = self.reply.take() {
             return self.answer(reply);
+        }
+        if let Some((op, left)) = self.again.take() {
+            return self.repeat(op, left);
         }
         let mut op = Op::NONE;
         if self.left == 0 {
@@ -150,7 +161,10 @@ impl Lines {
         let target = self.pick.draw(self.files.len(), &mut self.rng);
         let file = &mut self.files[target];
         op.file = file.index;
-        op.kind = line.kinds.draw(&mut self.rng);
+        op.kind = match line.of_run {
+            Some(kind) => kind,
+            None => line.kinds.draw(&mut self.rng),
+        };
         op.length = line.lengths[op.kind as usize].as_ref().map_or(0, |l| l.draw(&mut self.rng));
         let place = &mut file.places[self.line];
         let mut size = u64::from(op.length);
@@ -160,6 +174,13 @@ impl Lines {
         } else {
             place.next_offset.draw(place.span.align, &mut size, &mut self.rng)
         };
+        if line.by_run {
+            // All sizes are the same there, so that the place is one for any direction.
+            if drawn.is_some() && line.of_run.is_some() {
+                op.kind = line.kinds.draw(&mut self.rng);
+            }
+            line.of_run = Some(op.kind);
+        }
         let start = drawn.unwrap_or_else(|| {
             if let Some(lengths) = line.lengths[op.kind as usize].as_ref().filter(|l| l.varies()) {
                 size = lengths.fitting(size, place.walk.left(*last), &mut self.rng);
@@ -169,6 +190,9 @@ impl Lines {
         op.length = size as u32;
         *last = Last::at(start, size);
         op.offset = place.span.base + start;
+        if line.times > 1 {
+            self.again = Some((op, line.times - 1));
+        }
         if op.kind == Kind::Trim {
             if let Some(flags) = line.pair {
                 self.reply = Some(Reply::Same(Op { kind: Kind::Write, flags, at_ns: 0, ..op }));
@@ -177,6 +201,14 @@ impl Lines {
         } else if line.reply_bytes > 0 {
             self.reply = Some(Reply::Opposite { line: self.line, file: target, request: op.kind });
         }
+        op
+    }
+
+    /// The same place once more, in a direction of its own.
+    fn repeat(&mut self, op: Op, left: u32) -> Op {
+        let kinds = &self.rows[self.line].kinds;
+        let op = Op { kind: kinds.draw(&mut self.rng), at_ns: 0, flags: 0, ..op };
+        self.again = (left > 1).then_some((op, left - 1));
         op
     }
 
@@ -227,8 +259,29 @@ impl Line {
         let own = line.positions == Positions::Own && matches!(kinds, Kinds::Drawn { .. });
         let (delay_ns, reply_bytes) = (line.delay_ns, line.reply_bytes);
         let pair = line.has_pairs().then_some(pair_flags);
-        let row = line.consecutive;
-        Ok(Self { kinds, lengths, burst, delay_ns, reply_bytes, pair, own, row, left_in_row: 0 })
+        let (row, times) = (line.consecutive, line.times);
+        let by_run = line.mix_by_run && matches!(kinds, Kinds::Drawn { .. });
+        let mut drawn = line.drawn_sizes().map(Sizes::fixed);
+        let first = drawn.next().flatten();
+        let is_of_one_size = first.is_some() && drawn.all(|size| size == first);
+        if (by_run || times > 1) && (!is_of_one_size || pair.is_some() || reply_bytes > 0) {
+            return Err("operations on one place, and runs of one direction, need one size for all and no replies; leave times and mix-by-run out".into());
+        }
+        let (left_in_row, of_run) = (0, None);
+        Ok(Self {
+            kinds,
+            lengths,
+            burst,
+            delay_ns,
+            reply_bytes,
+            pair,
+            own,
+            row,
+            left_in_row,
+            times,
+            by_run,
+            of_run,
+        })
     }
 
     /// Whether the next operation is one of a row that has begun, so that none is drawn.
@@ -248,7 +301,8 @@ impl Line {
     /// Whether no rows, positions of directions, pauses or replies bend its order.
     pub(super) fn is_plain(&self) -> bool {
         let has_reply = self.reply_bytes > 0 || self.pair.is_some();
-        !self.own && self.row < 2 && !has_reply && self.delay_ns == 0
+        let is_bent = self.own || self.by_run || self.row > 1 || self.times > 1;
+        !is_bent && !has_reply && self.delay_ns == 0
     }
 
     /// The smallest size that is drawn, replies aside.

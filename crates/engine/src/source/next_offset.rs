@@ -235,16 +235,22 @@ fn ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Range<u6
     let mut ranges: Vec<Range<u64>> = Vec::with_capacity(zones.len());
     // Percents are added before they are turned into places, so that 100 / 3 three times leaves none out.
     let (mut percent, mut bytes) = (0.0, 0_u64);
+    let mut shares: Vec<f64> = Vec::with_capacity(zones.len());
     for (i, zone) in zones.iter().enumerate() {
+        let mut share = zone.access_percent;
         match zone.size {
             ZoneSize::Percent(p) if p.is_finite() && p >= 0.0 => percent += p,
             ZoneSize::Percent(p) => return Err(format!("zone {} is {p} % large; give 0 to 100", i + 1)),
-            ZoneSize::Bytes(b) => bytes = bytes.saturating_add(b),
+            ZoneSize::Bytes(b) | ZoneSize::UpTo(b) => bytes = bytes.saturating_add(b),
         }
-        let of_percent = (percent / 100.0 * count as f64).round() as u64;
+        // Down to a whole block, but not by the rounding of the sum.
+        let of_percent = (percent / 100.0 * count as f64 + 1e-6) as u64;
         let start = ranges.last().map_or(0, |r| r.end);
         let end = of_percent.saturating_add(bytes.div_ceil(span.align)).min(count);
-        if zone.access_percent > 0.0 && start >= end {
+        if start >= end && matches!(zone.size, ZoneSize::UpTo(_)) {
+            share = 0.0;
+        }
+        if share > 0.0 && start >= end {
             return Err(format!(
                 "zone {} gets operations but holds no block: the span has {count} and the zones before it take {start}; \
                  make it larger or those smaller",
@@ -252,8 +258,8 @@ fn ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Range<u6
             ));
         }
         ranges.push(start..end);
+        shares.push(share);
     }
-    let shares: Vec<f64> = zones.iter().map(|z| z.access_percent).collect();
     let choice = Alias::new(&shares).ok_or(
         "the zones' shares of the operations are not all numbers from 0 up, or all 0; they must sum to 100 %",
     )?;

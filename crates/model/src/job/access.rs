@@ -38,8 +38,14 @@ pub struct Line {
     /// Operations from each random offset on, one behind the other; 1 where each is drawn.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub consecutive: u32,
+    /// Operations on each place before the next one; 1 where each has its own.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub times: u32,
     /// Shares of directions, drawn per operation.
     pub mix: Mix,
+    /// Whether they are drawn at random places alone, and what goes on from one has its direction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mix_by_run: bool,
     /// Sizes of reads, writes and trims.
     pub sizes: PerKind<Sizes>,
     /// Offsets are multiples of this, counted from the span's first byte; 0 stands for no constraint but the target's.
@@ -76,7 +82,9 @@ impl Access {
             order,
             positions: Positions::default(),
             consecutive: 1,
+            times: 1,
             mix: Mix::of(read_percent, 0),
+            mix_by_run: false,
             sizes: PerKind::all(Sizes::Fixed(block_bytes)),
             align_bytes: 0,
             burst: 1,
@@ -216,8 +224,10 @@ impl Line {
             }
         }
         let apart = if self.positions == Positions::Own { ", a position each" } else { "" };
+        let times = if self.times > 1 { format!(", each place {} times", self.times) } else { String::new() };
+        let runs = if self.mix_by_run { ", a direction each run" } else { "" };
         let row = if self.is_in_rows() { format!(", {} in a row", self.consecutive) } else { String::new() };
-        format!("{} {} {}{row}{apart}", sizes.join("/"), self.order.words(), self.direction())
+        format!("{} {} {}{row}{times}{runs}{apart}", sizes.join("/"), self.order.words(), self.direction())
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Data {
     },
     /// Nothing but bytes of value 0.
     Zeros,
+    /// The bytes 0 to 255, over and over: as compressible as zeros, and no zeros.
+    Counting,
     /// The bytes of a file, over and over.
     File(String),
 }

@@ -101,6 +101,8 @@ pub enum ZoneSize {
     Percent(f64),
     /// Bytes; the last zone may ask for more than is left, and gets the rest.
     Bytes(u64),
+    /// As many of these bytes as are left; a zone that has none left gets no operations, and the others share its part.
+    UpTo(u64),
 }
 
 impl Positions {
@@ -146,7 +148,8 @@ impl Order {
                 let words = zones.iter().map(|z| {
                     let size = match z.size {
                         ZoneSize::Percent(p) => format!("{p} %"),
-                        ZoneSize::Bytes(b) => show_bytes(b),
+                        ZoneSize::UpTo(u64::MAX) => "the rest".into(),
+                        ZoneSize::Bytes(b) | ZoneSize::UpTo(b) => show_bytes(b),
                     };
                     format!("{} % to {size}", z.access_percent)
                 });

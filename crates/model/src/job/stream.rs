@@ -100,6 +100,10 @@ pub struct Stream {
     /// Length in ns of the intervals that its operations are logged by, 0 for each by itself; `None` where they are not logged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_interval_ns: Option<u64>,
+    /// Length in ns of the stretches that the course of each worker on each target is kept in, 0 for its totals alone; `None` where
+    /// workers are told together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each_worker_ns: Option<u64>,
 }
 
 /// Failed operations after which a worker gives up where nobody says otherwise: enough to count, too few to fill a log or to run for long.
@@ -263,6 +267,7 @@ impl Stream {
             place: Placement::default(),
             verify: None,
             log_interval_ns: None,
+            each_worker_ns: None,
         }
     }
 

@@ -29,6 +29,67 @@ pub struct StreamEnd {
     /// What the data that were written are like, made once more and measured; `None` where nothing is written.
     #[serde(default)]
     pub data: Option<Written>,
+    /// The same of each worker on each target, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<LaneEnd>,
+}
+
+/// Totals of a worker on a target, or on all of them where it does not tell them apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LaneEnd {
+    /// Index of the worker in the phase.
+    pub worker: u32,
+    /// Index among its lanes: that of the target, where each has one.
+    pub lane: u32,
+    /// Totals per kind within the window.
+    pub kinds: BTreeMap<Kind, LaneKind>,
+}
+
+/// Totals of a worker's operations of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LaneKind {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Latencies, as in [`KindEnd::latency`].
+    pub latency: Histogram,
+    /// Its course in stretches of equal length, from the window's first ns on; the last one may be shorter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub course: Vec<Bucket>,
+}
+
+/// Latencies of a stretch: how many, the smallest and the largest in ns, their sum and that of their squares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bucket(pub u64, pub u64, pub u64, pub u64, pub f64);
+
+impl Bucket {
+    /// Those of a histogram, each as large as its bucket says.
+    pub fn of(latency: &Histogram) -> Self {
+        let squares = latency.counts().map(|(ns, count)| count as f64 * (ns as f64).powi(2)).sum();
+        let (min, max) = (latency.min_ns().unwrap_or(0), latency.max_ns().unwrap_or(0));
+        Self(latency.count(), min, max, latency.sum_ns(), squares)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let min = match (self.0, other.0) {
+            (0, _) => other.1,
+            (_, 0) => self.1,
+            _ => self.1.min(other.1),
+        };
+        let count = self.0.saturating_add(other.0);
+        Self(count, min, self.2.max(other.2), self.3.saturating_add(other.3), self.4 + other.4)
+    }
+
+    /// Their mean in ns; 0 where there is none.
+    pub fn mean_ns(&self) -> f64 {
+        if self.0 == 0 { 0.0 } else { self.3 as f64 / self.0 as f64 }
+    }
+
+    /// Their standard deviation in ns; 0 where there is none.
+    pub fn deviation_ns(&self) -> f64 {
+        if self.0 == 0 { 0.0 } else { (self.4 / self.0 as f64 - self.mean_ns().powi(2)).max(0.0).sqrt() }
+    }
 }
 
 /// What data are like, as a compressor and a deduplicator see them.
@@ -76,4 +137,20 @@ pub struct Issued {
     pub short: u64,
     /// Longest latency, the drain included.
     pub max_ns: u64,
+}
+
+#[test]
+fn stretches_are_added_up_as_if_they_were_one() {
+    let of = |latencies: &[u64]| {
+        let mut histogram = Histogram::new();
+        for ns in latencies {
+            histogram.record(*ns);
+        }
+        Bucket::of(&histogram)
+    };
+    let (one, other) = (of(&[10, 20]), of(&[30]));
+    assert_eq!(one.plus(other), of(&[10, 20, 30]));
+    assert_eq!((one.plus(Bucket::default()), Bucket::default().plus(other)), (one, other));
+    assert_eq!((one.mean_ns(), one.deviation_ns()), (15.0, 5.0));
+    assert_eq!((Bucket::default().mean_ns(), Bucket::default().deviation_ns()), (0.0, 0.0));
 }

@@ -11,6 +11,9 @@ use super::limits::{MAX_PHASES, MAX_STREAMS};
 use super::{JobSpec, Rw, StreamSpec};
 use crate::job::{Clones, Kind, Mix, Sharing};
 
+/// Keys that each say all of what is written.
+const WHOLE: [&str; 3] = ["zeros", "counting", "data"];
+
 /// What is wrong with a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -191,6 +194,8 @@ impl StreamSpec {
             ("start", self.start.is_some()),
             ("positions", self.positions.is_some()),
             ("consecutive", self.consecutive.is_some()),
+            ("times", self.times.is_some()),
+            ("mix-by-run", self.mix_by_run == Some(true)),
             ("think", self.think.is_some()),
             ("burst", self.burst.is_some()),
         ];
@@ -285,6 +290,7 @@ impl StreamSpec {
             ("dedup-set", self.dedup_set.is_some()),
             ("dedup-shared", self.dedup_shared == Some(true)),
             ("zeros", self.zeros == Some(true)),
+            ("counting", self.counting == Some(true)),
             ("data", self.data.is_some()),
         ]
         .into_iter()
@@ -315,10 +321,9 @@ impl StreamSpec {
             found.push(Problem::new(&["dedup-shared"], message.into()));
         }
         // A compressible share and a share of copies go together; zeros and a file are all of the data.
-        for whole in ["zeros", "data"].into_iter().filter(|whole| data.contains(whole)) {
-            for other in
-                data.iter().filter(|other| **other != whole && !(whole == "data" && **other == "zeros"))
-            {
+        for (at, whole) in WHOLE.into_iter().enumerate().filter(|(_, whole)| data.contains(whole)) {
+            // Two of them are told once.
+            for other in data.iter().filter(|other| **other != whole && !WHOLE[..at].contains(*other)) {
                 let message = format!(
                     "{{{whole}}} says all of what is written, so {{{other}}} cannot; type one of them"
                 );

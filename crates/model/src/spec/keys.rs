@@ -320,6 +320,22 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.consecutive, count(t, 1, u32::MAX))),
     ),
     key(
+        "times",
+        Group::What,
+        "N",
+        "Operations on each place before the next one [default: 1]",
+        &[Run, Limit],
+        Set::Stream(|s, t| put(&mut s.times, count(t, 1, u32::MAX))),
+    ),
+    key(
+        "mix-by-run",
+        Group::What,
+        "",
+        "Draw the direction of randrw at random offsets alone: what goes on from one has its direction; goes with random mixed:RANDOM%",
+        &[Run, Limit],
+        Set::Switch(|s, on| s.mix_by_run = Some(on)),
+    ),
+    key(
         "strided",
         Group::What,
         "SIZE[,RANGE[,SKIP]]",
@@ -591,6 +607,14 @@ pub const KEYS: &[Key] = &[
         Set::Switch(|s, on| s.zeros = Some(on)),
     )
     .elsewhere(&[fio("zero_buffers", "1", foreign::on), diskspd("Z", "", foreign::on)]),
+    key(
+        "counting",
+        Group::What,
+        "",
+        "Write the bytes 0 to 255, over and over: as compressible as zeros, and no zeros",
+        &[Run, Limit],
+        Set::Switch(|s, on| s.counting = Some(on)),
+    ),
     key(
         "data",
         Group::What,

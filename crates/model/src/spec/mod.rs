@@ -110,6 +110,10 @@ pub struct StreamSpec {
     pub positions: Option<Positions>,
     /// Operations from each random offset on.
     pub consecutive: Option<u32>,
+    /// Operations on each place before the next one.
+    pub times: Option<u32>,
+    /// Whether directions of a mix are drawn at random places alone.
+    pub mix_by_run: Option<bool>,
     /// Zones that are worked in one at a time.
     pub strided: Option<Strided>,
     /// Lines of an access specification, instead of the settings above.
@@ -168,6 +172,8 @@ pub struct StreamSpec {
     pub dedup_shared: Option<bool>,
     /// Write zeros.
     pub zeros: Option<bool>,
+    /// Write the bytes 0 to 255, over and over.
+    pub counting: Option<bool>,
     /// Write the bytes of this file.
     pub data: Option<String>,
     /// Operations or bytes after which it ends.
@@ -200,6 +206,8 @@ pub struct StreamSpec {
     pub read_back: Option<u32>,
     /// Length in ns of the intervals that its operations are logged by; 0 for each by itself.
     pub log_interval: Option<u64>,
+    /// Length in ns of the stretches that the course of each worker is kept in; 0 for its totals alone.
+    pub each_worker: Option<u64>,
 }
 
 /// A line of an access specification as it was asked for, in Iometer's sense.

@@ -70,7 +70,7 @@ fn zones(text: &str) -> Result<Vec<Zone>, String> {
         .iter()
         .map(|z| match z.size {
             ZoneSize::Percent(p) => p,
-            ZoneSize::Bytes(_) => 0.0,
+            ZoneSize::Bytes(_) | ZoneSize::UpTo(_) => 0.0,
         })
         .sum();
     let all_percent = zones.iter().all(|z| matches!(z.size, ZoneSize::Percent(_)));

@@ -4,8 +4,10 @@
 
 mod cdm;
 mod csv;
+pub(crate) mod diskspd;
 pub(crate) mod fio;
 mod html;
+pub(crate) mod iometer;
 pub(crate) mod json;
 mod markdown;
 mod openmetrics;
@@ -29,6 +31,9 @@ pub const FORMATS: &[&Format] = &[
     &fio::TERSE_4,
     &fio::TERSE_5,
     &openmetrics::FORMAT,
+    &diskspd::TEXT,
+    &diskspd::XML,
+    &iometer::FORMAT,
 ];
 
 /// The format for people, which writes every kind of report.

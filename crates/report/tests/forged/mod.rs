@@ -6,7 +6,7 @@ use model::distribution::Distribution;
 use model::evidence::{BlockFlow, BlockStat};
 use model::job::Kind;
 use model::report::{Figures, Latency, Measured, Report};
-use model::seen::{Seen, SeenDisk, SeenKind, SeenTarget, SeenWorkers, Stretch};
+use model::seen::{Seen, SeenCpu, SeenDisk, SeenKind, SeenTarget, SeenWorkers, Stretch};
 use std::collections::BTreeMap;
 
 const RUN_NS: u64 = 1_000_000_000;
@@ -50,6 +50,8 @@ fn seen(result: &Measured) -> Seen {
         found_depth: None,
         steadied: None,
         typed: None,
+        lanes: Vec::new(),
+        cpus: [0, 1].map(|cpu| SeenCpu { cpu, user: 30, kernel: 25, idle: 45 }).to_vec(),
     }
 }
 

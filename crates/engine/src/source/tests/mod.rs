@@ -2,6 +2,7 @@
 //!
 //! For: what operations come out of a stream. Not for: the parts, whose tests stand below them.
 
+mod diskspd;
 mod orders;
 mod property;
 mod refusals;

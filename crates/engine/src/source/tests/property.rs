@@ -80,6 +80,8 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
                 order,
                 positions,
                 consecutive,
+                times: 1,
+                mix_by_run: false,
                 mix,
                 sizes,
                 align_bytes,

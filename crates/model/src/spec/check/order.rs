@@ -47,6 +47,11 @@ impl StreamSpec {
             found.push(Problem::new(&["hole", "stride"], message.into()));
         }
         self.check_positions(found);
+        self.check_runs(found);
+        if self.times.is_some_and(|times| times > 1) && self.think.is_some() {
+            let message = "{times} counts operations on one place, and {burst} counts them between pauses; leave {times} or {think} out";
+            found.push(Problem::new(&["times", "think"], message.into()));
+        }
         if self.clones.is_some() && self.start.is_some() {
             let message = "{start} says where workers that divide the work begin, and {clones} each do all of it; type one of them";
             found.push(Problem::new(&["start", "clones"], message.into()));
@@ -67,6 +72,24 @@ impl StreamSpec {
         if self.target.len() > 1 && self.sharing.as_ref().is_some_and(|s| *s != Sharing::Each) {
             let message = "{strided} is about the zones of one target at a time; leave {sharing} out, or type {sharing each}";
             found.push(Problem::new(&["strided", "sharing"], message.into()));
+        }
+    }
+
+    /// Directions that are drawn at random places alone.
+    fn check_runs(&self, found: &mut Vec<Problem>) {
+        if self.mix_by_run != Some(true) {
+            return;
+        }
+        if !self.way().is_mixed() || !matches!(self.random, Some(Order::Mixed(_))) {
+            let message = "{mix-by-run} is about sequential operations between random ones, in several directions; type {rw randrw} and {random mixed:30} too, or leave it out";
+            found.push(Problem::new(&["mix-by-run", "random"], message.into()));
+        } else if self.bs.as_ref().is_some_and(|bs| bs.read != bs.write || bs.read.fixed().is_none()) {
+            let message =
+                "{mix-by-run} needs one size for all operations; type one, or leave {mix-by-run} out";
+            found.push(Problem::new(&["mix-by-run", "bs"], message.into()));
+        } else if self.positions == Some(Positions::Own) {
+            let message = "{positions own} lets each direction go on by itself, and {mix-by-run} lets none; type one of them";
+            found.push(Problem::new(&["mix-by-run", "positions"], message.into()));
         }
     }
 

@@ -164,10 +164,12 @@ fn distribution(line: &Line) -> Option<Named> {
         Order::Pareto(share) => Some(("random_distribution", format!("pareto:{share}"))),
         Order::Normal(deviation) => Some(("random_distribution", format!("normal:{deviation}"))),
         Order::Zones(zones) => {
-            let absolute = zones.iter().any(|z| matches!(z.size, ZoneSize::Bytes(_)));
+            let absolute = zones.iter().any(|z| matches!(z.size, ZoneSize::Bytes(_) | ZoneSize::UpTo(_)));
             let words = zones.iter().map(|z| match z.size {
                 ZoneSize::Percent(percent) => format!("{}/{percent}", z.access_percent),
-                ZoneSize::Bytes(bytes) => format!("{}/{}", z.access_percent, size(bytes)),
+                ZoneSize::Bytes(bytes) | ZoneSize::UpTo(bytes) => {
+                    format!("{}/{}", z.access_percent, size(bytes))
+                }
             });
             let word = if absolute { "zoned_abs" } else { "zoned" };
             Some(("random_distribution", format!("{word}:{}", words.collect::<Vec<_>>().join(":"))))

@@ -1,0 +1,190 @@
+//! What Linux, or fathom, has not: refused by its name with what to type instead.
+//!
+//! For: profiles that DISKSPD would take. Not for: what it refuses itself ([`super::validate`]).
+
+use super::command::Said;
+use super::options::{NON_VOLATILE, REMOTE, ROUTINES, TEMPORARY};
+use crate::trouble::Mark;
+use model::diskspd::{Cache, Flush, Target, TimeSpan};
+use model::spec::limits::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
+
+/// Shortest interval of `-D` in ms: workers tell what they did no more often.
+const LEAST_BUCKET_MS: u32 = 10;
+/// Most intervals of all threads on all targets: a session keeps each.
+const MOST_BUCKETS: u64 = 200_000;
+/// Longest time in seconds: a day.
+const LONGEST_S: u32 = 86_400;
+
+/// Everything that cannot be carried out, and what is told of what changes nothing.
+pub(super) fn refused(said: &Said) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let seeds: Vec<u32> = said.profile.spans.iter().map(|s| s.seed).collect();
+    for (at, span) in said.profile.spans.iter().enumerate() {
+        for (number, target) in span.targets.iter().enumerate() {
+            let of_span = if number == 0 { of_span(span, &seeds) } else { Vec::new() };
+            let sizes = said.profile.spans.iter().flat_map(|s| &s.targets);
+            let mut other = sizes.filter(|t| t.path == target.path).map(|t| t.create);
+            let all = of_span
+                .into_iter()
+                .chain(of_path(target))
+                .chain(of_target(span, target))
+                .chain(other.any(|size| size != target.create).then(|| {
+                    ("c", "a file has one size here, that of its first time span; write the same size into all of them".to_owned())
+                }));
+            marks.extend(all.map(|(option, why)| Mark::new(said.source.place(at, number, option), why)));
+        }
+    }
+    marks
+}
+
+type Wrong = (&'static str, String);
+
+fn of_span(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
+    let buckets = u64::from(span.duration_s) * 1000 / u64::from(span.bucket_ms.max(1));
+    let lanes =
+        span.thread_count().saturating_mul(if span.threads > 0 { span.targets.len() as u64 } else { 1 });
+    let longest = span.duration_s.max(span.warmup_s).max(span.cooldown_s);
+    let foreign = span.affinity.iter().find(|(group, _)| *group > 0);
+    let of_thread = span.threads.max(span.targets.iter().map(|t| t.threads).max().unwrap_or(0));
+    let rules = [
+        (span.completion_routines, "x", ROUTINES.to_owned()),
+        (span.duration_s == 0, "d", "nothing can be said of no time at all; type -d1 or more".into()),
+        (longest > LONGEST_S, "d", format!("a time is {LONGEST_S} seconds at most here; type a shorter one")),
+        (
+            foreign.is_some(),
+            "a",
+            "Linux has one processor group; type the numbers of CPUs alone, as `lscpu -e` lists them".into(),
+        ),
+        (
+            span.iops && span.bucket_ms < LEAST_BUCKET_MS,
+            "D",
+            format!("intervals are {LEAST_BUCKET_MS} ms or longer here; type -D{LEAST_BUCKET_MS} or more"),
+        ),
+        (
+            span.iops && buckets.saturating_mul(lanes) > MOST_BUCKETS,
+            "D",
+            format!("of all threads together {MOST_BUCKETS} intervals are kept; type longer ones"),
+        ),
+        (
+            seeds.iter().any(|seed| seed != &span.seed),
+            "z",
+            "all time spans have one seed here; write the same RandSeed into each".into(),
+        ),
+        (
+            span.requests > 0 && span.threads > 0 && span.targets.len() > 1,
+            "O",
+            "operations of a thread are not shared among several targets here; type -o, which counts for each target".into(),
+        ),
+        (
+            span.requests > 0 && span.threads == 0,
+            "O",
+            "-O is of threads that -F makes; type -o for those of -t".into(),
+        ),
+        (
+            of_thread > MAX_WORKERS,
+            if span.threads > 0 { "F" } else { "t" },
+            format!("there are too many threads; type {MAX_WORKERS} at most"),
+        ),
+        (
+            span.targets.len() > if span.threads > 0 { MAX_TARGETS } else { MAX_STREAMS },
+            "b",
+            format!("there are too many targets; type {MAX_TARGETS} at most"),
+        ),
+    ];
+    rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why)).collect()
+}
+
+/// Names of Windows' drives and volumes.
+fn of_path(target: &Target) -> Option<Wrong> {
+    let path = &target.path;
+    let is_drive = path.strip_prefix('#').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+    let mut chars = path.chars();
+    let is_volume = chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.as_str() == ":";
+    if is_drive {
+        Some((
+            "#",
+            format!(
+                "{path} is a drive of Windows; type the device itself, such as /dev/sdb (`fathom devices` lists them)"
+            ),
+        ))
+    } else if is_volume {
+        Some((
+            "#",
+            format!(
+                "{path} is a volume of Windows; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)"
+            ),
+        ))
+    } else {
+        path.is_empty().then(|| ("#", "a target has no name; type a file or a device".into()))
+    }
+}
+
+fn of_target(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
+    let mixed = (1..100).contains(&target.random_percent);
+    let non_volatile = matches!(target.flush, Some(Flush::NonVolatile | Flush::NonVolatileNoDrain));
+    let depth = target.requests.max(span.requests);
+    let think = target.think_ms.is_some();
+    let rules = [
+        (target.cache == Cache::Remote, "S", REMOTE.to_owned()),
+        (target.temporary_hint, "f", TEMPORARY.into()),
+        (non_volatile, "N", NON_VOLATILE.into()),
+        (
+            target.sequential_hint && target.random_hint,
+            "f",
+            "the kernel is told one order of accesses; type -fr or -fs".into(),
+        ),
+        (
+            target.mapped && target.write_through,
+            "S",
+            "a mapping has no writes that could go through; type -Sm with -Nv, which flushes each".into(),
+        ),
+        (
+            mixed && target.distribution.is_some(),
+            "rd",
+            "parts of a target are for random operations alone here; type -r instead of -rs, or leave -rd out".into(),
+        ),
+        (
+            mixed && target.step() < target.block.into(),
+            "r",
+            "sequential operations go on at the end of the one before here; type -r with the block's size or more".into(),
+        ),
+        (
+            target.throughput.is_some() && think,
+            "g",
+            "DISKSPD leaves -i and -j out beside -g; leave them out, or -g".into(),
+        ),
+        (target.parallel && think, "p", "-p and -i both say what a burst is; leave one of them out".into()),
+        (
+            target.weight != 1 || !target.thread_targets.is_empty(),
+            "O",
+            "all targets have one weight here; write Weight 1, and leave ThreadTargets out".into(),
+        ),
+        (
+            target.alignment == Some(0) && span.thread_count() > 1,
+            "s",
+            "threads that stay in one place are all in the same here; type -t1 with -s0".into(),
+        ),
+        (
+            u64::from(target.block) > MAX_BLOCK_BYTES,
+            "b",
+            format!("an operation has {MAX_BLOCK_BYTES} bytes at most here; type a smaller -b"),
+        ),
+        (
+            target.random_percent > 0 && target.step() > MAX_BLOCK_BYTES,
+            "r",
+            format!("an alignment has {MAX_BLOCK_BYTES} bytes at most here; type a smaller one"),
+        ),
+        (depth > MAX_DEPTH, "o", format!("too many operations are in flight; type {MAX_DEPTH} at most")),
+        (
+            target.random_percent > 0 && target.alignment == Some(0),
+            "r",
+            "invalid alignment passed to -r; type one from 1 on".into(),
+        ),
+        (
+            target.create == Some(0),
+            "c",
+            "a file of 0 bytes has nothing to touch; type a size, such as -c1G".into(),
+        ),
+    ];
+    rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why)).collect()
+}

@@ -1,0 +1,226 @@
+//! From a profile to phases with streams.
+//!
+//! For: what each setting of DISKSPD is here; a time span is a phase, and in it each target is a stream with threads of its own, or
+//! with `-F` all targets are one. Not for: settings that cannot be carried out, which are refused before ([`super::here`]).
+
+use model::diskspd::{Cache as Caching, Distribution, Flush, Profile, Target, Throughput, TimeSpan};
+use model::job::{
+    Advice, Cache, Create, Filling, IoPriority, Mix, Options, Order, PerKind, Placement, Sharing, Sizes,
+    Start, Zone, ZoneSize,
+};
+use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
+use model::typed::{Typed, TypedStream};
+
+const SECOND_NS: u64 = 1_000_000_000;
+const MS_NS: u64 = 1_000_000;
+
+/// The whole job. Threads are bound to `cpus` in turn where nothing else was said.
+pub(super) fn job(profile: &Profile, cpus: &[u32]) -> JobSpec {
+    let phases: Vec<PhaseSpec> = profile.spans.iter().map(|span| phase(span, cpus)).collect();
+    let typed = phases.iter().map(|phase| vec![TypedStream::default(); phase.streams.len()]).collect();
+    JobSpec {
+        seed: profile.spans.first().map(|span| span.seed.into()),
+        typed: Some(Typed { phases: typed, profile: Some(profile.clone()), ..Typed::default() }),
+        phases,
+        ..JobSpec::default()
+    }
+}
+
+fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
+    let mut streams = Vec::new();
+    let mut threads = 0;
+    // With -F all targets of a thread differ in their paths alone, unless XML says otherwise.
+    for targets in groups(span) {
+        let Some(first) = targets.first() else { continue };
+        let mut one = stream(span, first, targets.len() as u32);
+        one.target = targets.iter().map(|target| target.path.clone()).collect();
+        one.place.cpus = bound_to(span, cpus, threads);
+        one.place.split = !one.place.cpus.is_empty();
+        threads += one.workers.unwrap_or(1) as usize;
+        streams.push(one);
+    }
+    PhaseSpec {
+        time: Some(u64::from(span.duration_s) * SECOND_NS),
+        warmup: Some(u64::from(span.warmup_s) * SECOND_NS),
+        cooldown: Some(u64::from(span.cooldown_s) * SECOND_NS),
+        streams,
+    }
+}
+
+/// Targets that the same threads work on.
+fn groups(span: &TimeSpan) -> Vec<&[Target]> {
+    if span.threads > 0 { vec![&span.targets] } else { span.targets.chunks(1).collect() }
+}
+
+/// The CPUs of threads from the one of this number on, in their order: each takes the next.
+fn bound_to(span: &TimeSpan, cpus: &[u32], thread: usize) -> Vec<u32> {
+    if span.disable_affinity {
+        return Vec::new();
+    }
+    let mut all: Vec<u32> = span.affinity.iter().map(|(_, cpu)| *cpu).collect();
+    if all.is_empty() {
+        all = cpus.to_vec();
+    }
+    let from = thread.checked_rem(all.len()).unwrap_or(0);
+    all.rotate_left(from);
+    all
+}
+
+/// What is done to a target, or alike to as many as there are.
+fn stream(span: &TimeSpan, target: &Target, targets: u32) -> StreamSpec {
+    let pooled = span.threads > 0;
+    let workers = if pooled { span.threads } else { target.threads };
+    let depth = if pooled && span.requests > 0 { span.requests } else { target.requests };
+    let depth = if target.mapped { 1 } else { depth };
+    let mut stream = StreamSpec {
+        bs: Some(PerKind::all(Sizes::Fixed(target.block))),
+        depth: Some(depth),
+        workers: Some(workers),
+        sharing: (targets > 1).then_some(Sharing::Each),
+        engine: Some(engine(target, depth)),
+        cache: Some(cache(target)),
+        advice: advice(target),
+        create: target.create.map(|bytes| Create { bytes, filling: Filling::Data, unlink: false }),
+        think: target.think_ms.map(|ms| u64::from(ms) * MS_NS),
+        burst: target.burst.map(|burst| (burst / workers.max(1)).max(1)),
+        place: Placement { io_priority: priority(target), ..Placement::default() },
+        each_worker: Some(if span.iops { u64::from(span.bucket_ms) * MS_NS } else { 0 }),
+        ..StreamSpec::default()
+    };
+    order(target, workers, &mut stream);
+    region(target, &mut stream);
+    pace(target, u64::from(workers) * u64::from(targets), &mut stream);
+    if target.write_percent > 0 {
+        written(span, target, &mut stream);
+    }
+    stream
+}
+
+/// Direction and order.
+fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
+    let random = target.random_percent > 0;
+    let rw = match (random, target.write_percent) {
+        (false, 0) => Rw::Read,
+        (false, 100) => Rw::Write,
+        (false, _) => Rw::Rw,
+        (true, 0) => Rw::Randread,
+        (true, 100) => Rw::Randwrite,
+        (true, _) => Rw::Randrw,
+    };
+    stream.rw = Some(rw);
+    let mixed = (1..100).contains(&target.write_percent);
+    stream.mix = mixed.then(|| Mix::of(100 - target.write_percent as u8, 0));
+    if random {
+        stream.align = Some(target.step());
+        stream.random = match &target.distribution {
+            Some(parts) => Some(zones(parts)),
+            None if target.random_percent < 100 => Some(Order::Mixed(target.random_percent.into())),
+            None => None,
+        };
+        stream.mix_by_run = (mixed && target.random_percent < 100).then_some(true);
+        return;
+    }
+    // A stride of nothing is one place, which the region is cut to.
+    stream.stride = Some(target.step()).filter(|step| *step > 0 && *step != u64::from(target.block));
+    if workers > 1 {
+        stream.start = Some(match target.thread_stride {
+            _ if target.interlocked => Start::Interlocked,
+            0 => Start::Same,
+            stride => Start::Every(stride),
+        });
+    }
+    if target.parallel && target.requests > 1 && !target.mapped {
+        stream.times = Some(target.requests);
+    }
+}
+
+fn zones(parts: &Distribution) -> Order {
+    let zone = |part: &model::diskspd::Range| Zone {
+        access_percent: part.io.into(),
+        size: match (parts.percent, part.length) {
+            (true, percent) => ZoneSize::Percent(percent as f64),
+            (false, 0) => ZoneSize::UpTo(u64::MAX),
+            (false, bytes) => ZoneSize::UpTo(bytes),
+        },
+    };
+    Order::Zones(parts.ranges.iter().map(zone).collect())
+}
+
+/// First and last byte.
+fn region(target: &Target, stream: &mut StreamSpec) {
+    let end = match (target.end, target.create) {
+        (0, create) => create,
+        // What is beyond the end of the file is not touched.
+        (end, create) => Some(create.map_or(end, |bytes| end.min(bytes))),
+    };
+    stream.offset = Some(target.base).filter(|base| *base > 0);
+    let is_cut = target.end > 0 || target.base > 0;
+    stream.size = end.filter(|_| is_cut).map(|end| end.saturating_sub(target.base).max(1));
+    if target.alignment == Some(0) && target.random_percent == 0 {
+        stream.size = Some(target.block.into());
+    }
+}
+
+/// The most of all threads on all targets together: each gets its part.
+fn pace(target: &Target, lanes: u64, stream: &mut StreamSpec) {
+    match target.throughput {
+        Some(Throughput::Iops(iops)) => stream.limit_iops = Some(f64::from(iops) * lanes as f64),
+        Some(Throughput::BytesPerMs(bytes)) => {
+            stream.limit_bandwidth = Some(u64::from(bytes).saturating_mul(1000).saturating_mul(lanes));
+        }
+        None => {}
+    }
+}
+
+fn engine(target: &Target, depth: u32) -> EngineSpec {
+    let name = match depth {
+        _ if target.mapped => "mmap",
+        1 => "sync",
+        _ => "io_uring",
+    };
+    EngineSpec { name: name.into(), options: Options::new() }
+}
+
+fn cache(target: &Target) -> Cache {
+    match (target.cache, target.write_through) {
+        _ if target.mapped => Cache::Mmap,
+        (Caching::Off, false) => Cache::Direct,
+        (Caching::Off, true) => Cache::DirectDsync,
+        (_, false) => Cache::Buffered,
+        (_, true) => Cache::Dsync,
+    }
+}
+
+/// Past the page cache there is nothing to be read ahead.
+fn advice(target: &Target) -> Option<Advice> {
+    match (target.random_hint, target.sequential_hint) {
+        _ if target.cache == Caching::Off => None,
+        (true, _) => Some(Advice::Random),
+        (false, true) => Some(Advice::Sequential),
+        (false, false) => None,
+    }
+}
+
+fn priority(target: &Target) -> Option<IoPriority> {
+    match target.priority {
+        1 => Some(IoPriority::Idle),
+        2 => Some(IoPriority::BestEffort(7)),
+        _ => None,
+    }
+}
+
+/// What is written, and when it is flushed.
+fn written(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
+    match &target.buffer_file {
+        Some(file) if target.buffer > 0 => stream.data = Some(file.clone()),
+        _ if target.buffer > 0 => {
+            (stream.dedup, stream.dedup_set) = (Some(100), Some(target.buffer.max(4096)));
+        }
+        _ if target.zeros => stream.zeros = Some(true),
+        _ if span.random_writes => {}
+        _ => stream.counting = Some(true),
+    }
+    if target.flush == Some(Flush::View) {
+        stream.fsync = Some(1);
+    }
+}

@@ -1,0 +1,410 @@
+//! DISKSPD's XML profiles.
+//!
+//! For: a profile, or results with the profile that they are of, as a value; every element that is not known is an error at its place.
+//! Not for: whether settings go together ([`super::validate`]).
+//!
+//! Source of names and values: DISKSPD 2.2, `XmlProfileParser/diskspd.xsd` (MIT licence).
+
+use super::options::{ETW, EXPERIMENT, STATISTICS};
+use super::source::Source;
+use super::value::shown;
+use crate::language::MAX_FILE_BYTES;
+use crate::trouble::{Mark, Trouble};
+use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
+use roxmltree::{Document, Node, ParsingOptions};
+
+/// Most elements of a profile; a hundred targets in a hundred time spans have fewer.
+const MOST_NODES: u32 = 500_000;
+
+/// Reads a profile. Targets take the places of `*1`, `*2` and so on.
+///
+/// # Errors
+/// Everything that is wrong with it, each at its place.
+pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profile, Source), Trouble> {
+    if text.len() > MAX_FILE_BYTES {
+        let why = format!("the file has {} bytes; a profile has {MAX_FILE_BYTES} at most", text.len());
+        return Err(Trouble::new(name, "", vec![Mark::new(0..0, why)]));
+    }
+    // A mark of its order of bytes is no part of it.
+    let text = text.trim_start_matches('\u{feff}');
+    let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(text, options).map_err(|why| {
+        let at = why.pos();
+        let line = text.lines().nth((at.row as usize).saturating_sub(1)).unwrap_or_default();
+        let start = line.as_ptr() as usize - text.as_ptr() as usize;
+        let column =
+            line.char_indices().nth((at.col as usize).saturating_sub(1)).map_or(line.len(), |(i, _)| i);
+        let place = if line.is_empty() { text.len()..text.len() } else { start + column..start + column };
+        Trouble::new(name, text, vec![Mark::new(place, format!("this is no XML: {why}"))])
+    })?;
+    let mut reader = Reader { marks: Vec::new(), targets };
+    let (profile, places) = reader.root(document.root_element());
+    if !reader.marks.is_empty() {
+        return Err(Trouble::new(name, text, reader.marks));
+    }
+    let source = Source { name: name.into(), text: text.into(), words: Vec::new(), targets: places };
+    Ok((profile, source))
+}
+
+/// Where the targets of each time span stand.
+type Places = Vec<Vec<std::ops::Range<usize>>>;
+
+/// The text of an element.
+fn text_of<'a>(node: Node<'a, '_>) -> &'a str {
+    node.text().unwrap_or_default().trim()
+}
+
+struct Reader<'r> {
+    marks: Vec<Mark>,
+    targets: &'r [String],
+}
+
+/// The elements of a node, comments and text aside.
+fn elements<'a, 'i>(node: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
+    node.children().filter(Node::is_element)
+}
+
+impl Reader<'_> {
+    fn wrong(&mut self, node: Node, why: impl Into<String>) {
+        self.marks.push(Mark::new(node.range(), why));
+    }
+
+    fn unknown(&mut self, node: Node) {
+        let name = node.tag_name().name();
+        self.wrong(node, format!("there is no such element: {name}; take it away"));
+    }
+
+    fn number<N: std::str::FromStr + Default + PartialOrd + Copy>(&mut self, node: Node, least: N) -> N {
+        let text = text_of(node);
+        let number = text.parse::<N>().ok().filter(|n| *n >= least);
+        number.unwrap_or_else(|| {
+            let why = format!(
+                "{} is no number that can stand here; write a whole one that is large enough",
+                shown(text)
+            );
+            self.wrong(node, why);
+            N::default()
+        })
+    }
+
+    fn percent(&mut self, node: Node, least: u32) -> u32 {
+        let percent = self.number(node, least);
+        if percent > 100 {
+            self.wrong(node, "it is more than all; write a percentage from 0 to 100");
+        }
+        percent.min(100)
+    }
+
+    fn yes(&mut self, node: Node) -> bool {
+        match text_of(node) {
+            "true" | "1" => true,
+            "false" | "0" => false,
+            other => {
+                let why = format!("{} is neither; write true or false", shown(other));
+                self.wrong(node, why);
+                false
+            }
+        }
+    }
+
+    /// An element that is known and refused where it is on.
+    fn must_be_off(&mut self, node: Node, why: &str) {
+        if !matches!(text_of(node), "false" | "0") {
+            self.wrong(node, why);
+        }
+    }
+
+    fn root(&mut self, root: Node) -> (Profile, Places) {
+        match root.tag_name().name() {
+            "Profile" => return self.profile(root),
+            "Results" => {
+                if let Some(profile) = elements(root).find(|n| n.tag_name().name() == "Profile") {
+                    return self.profile(profile);
+                }
+                self.wrong(root, "these results have no profile; name the profile itself");
+            }
+            _ => self.wrong(root, "this is no profile of DISKSPD; its first element is Profile"),
+        }
+        (Profile::default(), Vec::new())
+    }
+
+    fn profile(&mut self, node: Node) -> (Profile, Places) {
+        let (mut profile, mut places) = (Profile::default(), Vec::new());
+        for child in elements(node) {
+            match child.tag_name().name() {
+                "Progress" => profile.progress = self.number(child, 0),
+                "Verbose" => profile.verbose = self.yes(child),
+                "VerboseStats" => self.must_be_off(child, STATISTICS),
+                "ExperimentFlags" => self.must_be_off(child, EXPERIMENT),
+                "ETW" => self.wrong(child, ETW),
+                "ResultFormat" => match text_of(child) {
+                    "xml" => profile.xml = true,
+                    "text" => profile.xml = false,
+                    _ => self.wrong(child, "there is no such format; write text or xml"),
+                },
+                "PrecreateFiles" => {
+                    let rule = text_of(child);
+                    let known = [
+                        "UseMaxSize",
+                        "CreateOnlyFilesWithConstantSizes",
+                        "CreateOnlyFilesWithConstantOrZeroSizes",
+                    ];
+                    if !known.contains(&rule) {
+                        self.wrong(child, "there is no such rule; write UseMaxSize");
+                    }
+                    profile.precreate = Some(rule.to_owned());
+                }
+                "TimeSpans" => {
+                    for span in elements(child) {
+                        if span.tag_name().name() == "TimeSpan" {
+                            let (span, targets) = self.span(span);
+                            profile.spans.push(span);
+                            places.push(targets);
+                        } else {
+                            self.unknown(span);
+                        }
+                    }
+                }
+                _ => self.unknown(child),
+            }
+        }
+        (profile, places)
+    }
+
+    fn span(&mut self, node: Node) -> (TimeSpan, Vec<std::ops::Range<usize>>) {
+        let (mut span, mut places) = (TimeSpan::default(), Vec::new());
+        for child in elements(node) {
+            match child.tag_name().name() {
+                "CompletionRoutines" => span.completion_routines = self.yes(child),
+                "MeasureLatency" => span.latency = self.yes(child),
+                "CalculateIopsStdDev" => span.iops = self.yes(child),
+                "DisableAffinity" => span.disable_affinity = self.yes(child),
+                "RandomWriteData" => span.random_writes = self.yes(child),
+                "Duration" => span.duration_s = self.number(child, 0),
+                "Warmup" => span.warmup_s = self.number(child, 0),
+                "Cooldown" => span.cooldown_s = self.number(child, 0),
+                "ThreadCount" => span.threads = self.number(child, 0),
+                "RequestCount" => span.requests = self.number(child, 0),
+                "IoBucketDuration" => span.bucket_ms = self.number(child, 1),
+                "RandSeed" => span.seed = self.number(child, 0),
+                "Affinity" => self.affinity(child, &mut span),
+                "Targets" => {
+                    for target in elements(child) {
+                        if target.tag_name().name() == "Target" {
+                            places.push(target.range());
+                            let target = self.target(target);
+                            span.targets.push(target);
+                        } else {
+                            self.unknown(target);
+                        }
+                    }
+                }
+                _ => self.unknown(child),
+            }
+        }
+        (span, places)
+    }
+
+    fn affinity(&mut self, node: Node, span: &mut TimeSpan) {
+        for child in elements(node) {
+            let name = child.tag_name().name();
+            if name == "AffinityAssignment" {
+                // As older versions write it.
+                span.affinity.push((0, self.number(child, 0)));
+                continue;
+            }
+            let attribute = |name| child.attribute(name).and_then(|text| text.trim().parse::<u32>().ok());
+            match (name, attribute("Group"), attribute("Processor")) {
+                ("AffinityGroupAssignment", Some(group), Some(cpu)) => span.affinity.push((group, cpu)),
+                ("AffinityGroupAssignment", ..) => {
+                    self.wrong(child, "it names no CPU; write Group=\"0\" Processor=\"1\"");
+                }
+                _ => self.unknown(child),
+            }
+        }
+    }
+
+    fn target(&mut self, node: Node) -> Target {
+        let mut target = Target::default();
+        let (mut stride, mut random) = (None, None);
+        for child in elements(node) {
+            match child.tag_name().name() {
+                "Path" => target.path = self.path(child),
+                "BlockSize" => target.block = self.number(child, 1),
+                "StrideSize" => stride = Some(self.number(child, 0)),
+                "Random" => random = Some(self.number(child, 1)),
+                "RandomRatio" => target.random_percent = self.percent(child, 1),
+                "Distribution" => target.distribution = self.distribution(child),
+                "InterlockedSequential" => target.interlocked = self.yes(child),
+                "ParallelAsyncIO" => target.parallel = self.yes(child),
+                "ThreadStride" => target.thread_stride = self.number(child, 0),
+                "BaseFileOffset" => target.base = self.number(child, 0),
+                "MaxFileSize" => target.end = self.number(child, 0),
+                "FileSize" => target.create = Some(self.number(child, 0)),
+                "RequestCount" => target.requests = self.number(child, 1),
+                "WriteRatio" => target.write_percent = self.percent(child, 0),
+                "ThreadsPerFile" => target.threads = self.number(child, 1),
+                "BurstSize" => target.burst = Some(self.number(child, 0)).filter(|n| *n > 0),
+                "ThinkTime" => target.think_ms = Some(self.number(child, 0)).filter(|n| *n > 0),
+                "Throughput" => target.throughput = self.throughput(child),
+                "IOPriority" => {
+                    target.priority = self.number(child, 1);
+                    if target.priority > 3 {
+                        self.wrong(child, "there are three priorities; write 1, 2 or 3");
+                    }
+                }
+                "Weight" => target.weight = self.number(child, 0),
+                "ThreadTargets" => self.thread_targets(child, &mut target),
+                name => self.way(child, name, &mut target),
+            }
+        }
+        if let Some(align) = random {
+            // Both may stand there: then it is random.
+            target.alignment = Some(align);
+            target.random_percent = if target.random_percent == 0 { 100 } else { target.random_percent };
+        } else {
+            if target.random_percent > 0 {
+                self.wrong(node, "RandomRatio is the share of what Random says; write a Random too");
+            }
+            target.alignment = stride;
+        }
+        target
+    }
+
+    /// How a target is opened, and what is written to it.
+    fn way(&mut self, child: Node, name: &str, target: &mut Target) {
+        match name {
+            "SequentialScan" => target.sequential_hint = self.yes(child),
+            "RandomAccess" => target.random_hint = self.yes(child),
+            "TemporaryFile" => target.temporary_hint = self.yes(child),
+            "UseLargePages" => target.large_pages = self.yes(child),
+            "DisableAllCache" => {
+                if self.yes(child) {
+                    (target.cache, target.write_through) = (Cache::Off, true);
+                }
+            }
+            "DisableOSCache" => {
+                target.cache = if self.yes(child) { Cache::Off } else { target.cache };
+            }
+            "DisableLocalCache" => {
+                target.cache = if self.yes(child) { Cache::Remote } else { target.cache };
+            }
+            "WriteThrough" => target.write_through |= self.yes(child),
+            "MemoryMappedIo" => target.mapped = self.yes(child),
+            "FlushType" => {
+                let said = text_of(child);
+                target.flush = Flush::ALL.iter().find(|(word, ..)| *word == said).map(|(.., flush)| *flush);
+                if target.flush.is_none() {
+                    self.wrong(child, "there is no such flush; write ViewOfFile");
+                }
+            }
+            "WriteBufferContent" => self.content(child, target),
+            _ => self.unknown(child),
+        }
+    }
+
+    /// The path, or the target of the command line whose number stands there.
+    fn path(&mut self, node: Node) -> String {
+        let path = text_of(node);
+        let number = path.strip_prefix('*').map(|n| n.parse::<usize>().ok().filter(|n| *n > 0));
+        match number {
+            Some(Some(number)) => self.targets.get(number - 1).cloned().unwrap_or_else(|| path.to_owned()),
+            Some(None) => {
+                self.wrong(
+                    node,
+                    "a template target has a number; write *1 for the first target of the command line",
+                );
+                String::new()
+            }
+            None => path.to_owned(),
+        }
+    }
+
+    fn distribution(&mut self, node: Node) -> Option<Distribution> {
+        let mut kinds = elements(node);
+        let (kind, more) = (kinds.next(), kinds.next());
+        let percent = match kind.map(|k| k.tag_name().name()) {
+            Some("Percent") if more.is_none() => true,
+            Some("Absolute") if more.is_none() => false,
+            _ => {
+                self.wrong(node, "a distribution is of one kind; write Percent or Absolute into it");
+                return None;
+            }
+        };
+        let mut ranges = Vec::new();
+        for range in kind.into_iter().flat_map(elements) {
+            let io =
+                range.attribute("IO").and_then(|io| io.trim().parse::<u32>().ok()).filter(|io| *io <= 100);
+            match (range.tag_name().name(), io) {
+                ("Range", Some(io)) => {
+                    let length: u64 = self.number(range, u64::from(percent));
+                    if percent && length > 100 {
+                        self.wrong(range, "it is more than all of the target; write a percentage up to 100");
+                    }
+                    ranges.push(Range { io, length });
+                }
+                ("Range", None) => self.wrong(range, "it has no share of the operations; write IO=\"10\""),
+                _ => self.unknown(range),
+            }
+        }
+        if ranges.is_empty() {
+            self.wrong(node, "a distribution has no range; write one at least");
+            return None;
+        }
+        Some(Distribution::of(percent, ranges))
+    }
+
+    fn throughput(&mut self, node: Node) -> Option<Throughput> {
+        let number = self.number(node, 0);
+        let throughput = match node.attribute("unit") {
+            None | Some("BPMS") => Throughput::BytesPerMs(number),
+            Some("IOPS") => Throughput::Iops(number),
+            Some(_) => {
+                self.wrong(node, "there is no such unit; write BPMS or IOPS");
+                return None;
+            }
+        };
+        (number > 0).then_some(throughput)
+    }
+
+    fn thread_targets(&mut self, node: Node, target: &mut Target) {
+        for one in elements(node) {
+            let (mut thread, mut weight) = (0, 0);
+            for child in elements(one) {
+                match child.tag_name().name() {
+                    "Thread" => thread = self.number(child, 0),
+                    "Weight" => weight = self.number(child, 0),
+                    _ => self.unknown(child),
+                }
+            }
+            target.thread_targets.push((thread, weight));
+        }
+    }
+
+    fn content(&mut self, node: Node, target: &mut Target) {
+        let mut random = false;
+        for child in elements(node) {
+            match (child.tag_name().name(), text_of(child)) {
+                ("Pattern", "sequential") => {}
+                ("Pattern", "zero") => target.zeros = true,
+                ("Pattern", "random") => random = true,
+                ("Pattern", _) => {
+                    self.wrong(child, "there is no such pattern; write sequential, zero or random");
+                }
+                ("RandomDataSource", _) => {
+                    for source in elements(child) {
+                        match source.tag_name().name() {
+                            "SizeInBytes" => target.buffer = self.number(source, 1),
+                            "FilePath" => target.buffer_file = Some(text_of(source).to_owned()),
+                            _ => self.unknown(source),
+                        }
+                    }
+                }
+                _ => self.unknown(child),
+            }
+        }
+        if random != (target.buffer > 0) {
+            self.wrong(node, "the pattern random and its RandomDataSource go together; write both");
+        }
+    }
+}

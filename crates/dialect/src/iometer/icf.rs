@@ -1,0 +1,362 @@
+//! Iometer's configuration files: lines that begin with an apostrophe are headings, the others values of the heading before them.
+//!
+//! For: what such a file says, each thing with its place. Not for: what is made of it ([`super::jobs`]).
+//!
+//! Source: Iometer 1.1.0, User's Guide, and the files that it writes; those of 2004 and 2006 have fewer fields, and are read too.
+
+use crate::language::MAX_FILE_BYTES;
+use crate::trouble::{Mark, Trouble};
+use model::job::{Mix, Sizes};
+use model::spec::LineSpec;
+use model::spec::cycle::{Cycle, Step};
+use model::spec::limits::{MAX_BLOCK_BYTES, MAX_LINES};
+use std::ops::Range;
+
+/// How a number rises from test to test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rises {
+    pub(super) start: u32,
+    /// The last number; `None` for as many as there are.
+    pub(super) end: Option<u32>,
+    pub(super) by: u32,
+    pub(super) law: Step,
+}
+
+/// An access specification.
+#[derive(Clone, Debug)]
+pub(super) struct Spec {
+    pub(super) name: String,
+    /// Who has it where nothing is assigned: NONE, ALL, DISK or NET.
+    pub(super) default: String,
+    pub(super) lines: Vec<LineSpec>,
+    pub(super) place: Range<usize>,
+}
+
+/// A worker with its targets.
+#[derive(Clone, Debug)]
+pub(super) struct Worker {
+    pub(super) name: String,
+    pub(super) outstanding: u32,
+    /// Seed, where it is fixed.
+    pub(super) seed: Option<u64>,
+    /// Largest size of a target in sectors; 0 for all of it.
+    pub(super) sectors: u64,
+    pub(super) first_sector: u64,
+    /// 0 repeating bytes, 1 one buffer for all writes, 2 random.
+    pub(super) pattern: u32,
+    /// Names of access specifications with their places.
+    pub(super) specs: Vec<(String, Range<usize>)>,
+    /// Names of targets with their places.
+    pub(super) targets: Vec<(String, Range<usize>)>,
+    pub(super) place: Range<usize>,
+}
+
+/// A computer with its workers.
+#[derive(Clone, Debug)]
+pub(super) struct Manager {
+    pub(super) name: String,
+    pub(super) workers: Vec<Worker>,
+    pub(super) place: Range<usize>,
+}
+
+/// A whole file.
+#[derive(Clone, Debug)]
+pub(super) struct Icf {
+    pub(super) description: String,
+    pub(super) seconds: u64,
+    pub(super) ramp_seconds: u64,
+    /// What of the results is recorded: ALL, NO_TARGETS, NO_WORKERS, NO_MANAGERS or NONE.
+    pub(super) record: String,
+    pub(super) workers: Rises,
+    pub(super) targets: Rises,
+    pub(super) outstanding: Rises,
+    pub(super) cycle: Cycle,
+    pub(super) specs: Vec<Spec>,
+    pub(super) managers: Vec<Manager>,
+}
+
+/// What results of a test are recorded.
+const RECORDED: [&str; 5] = ["ALL", "NO_TARGETS", "NO_WORKERS", "NO_MANAGERS", "NONE"];
+/// Who may have an access specification unless it is assigned.
+const DEFAULTS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
+
+impl Default for Icf {
+    /// As its own editor begins.
+    fn default() -> Self {
+        let rises = |end, by, law| Rises { start: 1, end, by, law };
+        Self {
+            description: String::new(),
+            seconds: 0,
+            ramp_seconds: 0,
+            record: RECORDED[0].into(),
+            workers: rises(None, 1, Step::Linear),
+            targets: rises(None, 1, Step::Linear),
+            outstanding: rises(Some(32), 2, Step::Exponential),
+            cycle: Cycle::Normal,
+            specs: Vec::new(),
+            managers: Vec::new(),
+        }
+    }
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// Everything that is wrong with it, each at its place.
+pub(super) fn read(name: &str, text: &str) -> Result<Icf, Trouble> {
+    if text.len() > MAX_FILE_BYTES {
+        let why = format!("the file has {} bytes; a configuration has {MAX_FILE_BYTES} at most", text.len());
+        return Err(Trouble::new(name, "", vec![Mark::new(0..0, why)]));
+    }
+    let mut reader = Reader { icf: Icf::default(), marks: Vec::new(), heading: String::new(), skips: false };
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let value = line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+        let start = at + line.find(value).unwrap_or(0);
+        reader.line(value, start..start + value.len());
+        at += line.len();
+    }
+    reader.check();
+    if reader.marks.is_empty() { Ok(reader.icf) } else { Err(Trouble::new(name, text, reader.marks)) }
+}
+
+struct Reader {
+    icf: Icf,
+    marks: Vec<Mark>,
+    /// The last heading, in lower case.
+    heading: String,
+    /// Whether a section passes that says nothing of what is measured.
+    skips: bool,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str, place: Range<usize>) {
+        let lower = line.to_ascii_lowercase();
+        let heading = lower.strip_prefix('\'').map(str::trim);
+        if lower.trim_start_matches('\'').starts_with("version ") {
+            return;
+        }
+        match heading {
+            Some(end) if end.starts_with("end") => {
+                self.heading.clear();
+                self.skips = false;
+            }
+            Some(begins) if begins.starts_with("results display") => self.skips = true,
+            // A second heading that names the columns of the first one's values.
+            Some(columns)
+                if columns.starts_with("hours")
+                    || columns.starts_with("start ")
+                    || columns.starts_with("start\t") => {}
+            Some(heading) => heading.clone_into(&mut self.heading),
+            None if self.skips || (line.is_empty() && !self.heading.starts_with("test description")) => {}
+            None => {
+                if let Err(why) = self.value(line, place.clone()) {
+                    self.marks.push(Mark::new(place, why));
+                }
+            }
+        }
+    }
+
+    fn value(&mut self, value: &str, place: Range<usize>) -> Result<(), String> {
+        let heading = self.heading.clone();
+        let icf = &mut self.icf;
+        match heading.as_str() {
+            "test description" => icf.description = value.replace(',', " "),
+            "run time" => {
+                let [hours, minutes, seconds] = numbers::<3>(value)?;
+                icf.seconds = hours
+                    .saturating_mul(3600)
+                    .saturating_add(minutes.saturating_mul(60))
+                    .saturating_add(seconds);
+            }
+            h if h.starts_with("ramp up time") => icf.ramp_seconds = number(value)?,
+            // Who measures is said by the list of managers.
+            h if h.starts_with("default disk workers") || h.starts_with("default network workers") => {}
+            h if h.starts_with("manager network address") => {}
+            "record results" => icf.record = one_of(value, &RECORDED)?,
+            "worker cycling" => icf.workers = rises(value, false)?,
+            "disk cycling" | "target cycling" => icf.targets = rises(value, false)?,
+            "queue depth cycling" => icf.outstanding = rises(value, true)?,
+            "test type" => icf.cycle = Cycle::parse(value)?,
+            h if h.starts_with("access specification name") => {
+                let (name, default) = value.rsplit_once(',').unwrap_or((value, "NONE"));
+                let default = one_of(default, &DEFAULTS)?;
+                icf.specs.push(Spec { name: name.trim().to_owned(), default, lines: Vec::new(), place });
+            }
+            h if h.starts_with("size,") => {
+                let spec = icf
+                    .specs
+                    .last_mut()
+                    .ok_or("a line has no access specification; write its name before it")?;
+                if spec.lines.len() == MAX_LINES {
+                    return Err(format!("there are too many lines; write {MAX_LINES} at most"));
+                }
+                spec.lines.push(line(value)?);
+            }
+            h if h.starts_with("manager id") => {
+                let name = value.split_once(',').map_or(value, |(_, name)| name).trim().to_owned();
+                icf.managers.push(Manager { name, workers: Vec::new(), place });
+            }
+            _ => return self.of_worker(&heading, value, place),
+        }
+        Ok(())
+    }
+
+    fn of_worker(&mut self, heading: &str, value: &str, place: Range<usize>) -> Result<(), String> {
+        let manager = self.icf.managers.last_mut();
+        if heading == "worker" {
+            let manager =
+                manager.ok_or("a worker has no manager; write 'Manager ID, manager name before it")?;
+            manager.workers.push(Worker {
+                name: value.to_owned(),
+                outstanding: 1,
+                seed: None,
+                sectors: 0,
+                first_sector: 0,
+                pattern: 1,
+                specs: Vec::new(),
+                targets: Vec::new(),
+                place,
+            });
+            return Ok(());
+        }
+        let known =
+            ["worker type", "number of outstanding", "disk maximum size", "assigned access specs", "target"];
+        if !known.iter().any(|k| heading.starts_with(k)) {
+            return Err(format!(
+                "the heading {} is none of Iometer's; write one of its own before this",
+                short(heading)
+            ));
+        }
+        let worker = manager
+            .and_then(|m| m.workers.last_mut())
+            .ok_or("this is of a worker; write 'Worker before it")?;
+        let fields: Vec<&str> = value.split(',').map(str::trim).collect();
+        match heading {
+            "worker type" | "target type" if !value.eq_ignore_ascii_case("disk") => {
+                return Err(format!(
+                    "{} is no disk, and fathom measures disks alone; take this worker away",
+                    short(value)
+                ));
+            }
+            h if h.starts_with("number of outstanding") => {
+                worker.outstanding = number(fields[0])?.clamp(1, u32::MAX.into()) as u32;
+                if fields.get(1).is_some_and(|rate| rate.eq_ignore_ascii_case("enabled")) {
+                    return Err("disks have no connections to open and close; write DISABLED".into());
+                }
+                let is_fixed = fields.get(3).is_some_and(|fixed| fixed.eq_ignore_ascii_case("enabled"));
+                worker.seed =
+                    if is_fixed { Some(number(fields.get(4).copied().unwrap_or(""))?) } else { None };
+            }
+            h if h.starts_with("disk maximum size") => {
+                worker.sectors = number(fields[0])?;
+                worker.first_sector = number(fields.get(1).copied().unwrap_or("0"))?;
+                worker.pattern = number(fields.get(2).copied().unwrap_or("1"))? as u32;
+                if worker.pattern > 2 {
+                    return Err("there are three patterns of data; write 0, 1 or 2".into());
+                }
+            }
+            "assigned access specs" => worker.specs.push((value.to_owned(), place)),
+            "target" => worker.targets.push((value.to_owned(), place)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What is wrong with the whole.
+    fn check(&mut self) {
+        let names: Vec<String> = self.icf.specs.iter().map(|s| s.name.to_lowercase()).collect();
+        for spec in &self.icf.specs {
+            let sum: u32 = spec.lines.iter().map(|line| line.share).sum();
+            if sum != 100 {
+                let why = format!("the shares of its lines sum to {sum}; write lines that sum to 100");
+                self.marks.push(Mark::new(spec.place.clone(), why));
+            }
+        }
+        let workers = self.icf.managers.iter().flat_map(|m| &m.workers);
+        for (name, place) in workers.flat_map(|w| &w.specs) {
+            if !names.contains(&name.to_lowercase()) && !name.eq_ignore_ascii_case("idle") {
+                let why = format!(
+                    "there is no access specification {}; write it down, or assign another",
+                    short(name)
+                );
+                self.marks.push(Mark::new(place.clone(), why));
+            }
+        }
+    }
+}
+
+/// `size,% of size,% reads,% random,delay,burst,align,reply`.
+fn line(value: &str) -> Result<LineSpec, String> {
+    let [size, share, reads, random, delay, burst, align, reply] = numbers::<8>(value)?;
+    let percent = |n: u64, what: &str| {
+        u8::try_from(n)
+            .ok()
+            .filter(|n| *n <= 100)
+            .ok_or_else(|| format!("{n} {what} is no percentage; write 0 to 100"))
+    };
+    if size == 0 || size.max(align).max(reply) > MAX_BLOCK_BYTES {
+        return Err(format!("an operation has 1 to {MAX_BLOCK_BYTES} bytes; write another size"));
+    }
+    Ok(LineSpec {
+        share: percent(share, "% of size")?.into(),
+        bs: Sizes::Fixed(size as u32),
+        mix: Mix::of(percent(reads, "% reads")?, 0),
+        random: percent(random, "% random")?.into(),
+        delay: delay.checked_mul(1_000_000).ok_or("the delay is too long; write a shorter one in ms")?,
+        burst: u32::try_from(burst).map_err(|_| "the burst is too long; write fewer operations")?.max(1),
+        align,
+        reply: reply as u32,
+    })
+}
+
+/// `start [end] step LAW`.
+fn rises(value: &str, has_end: bool) -> Result<Rises, String> {
+    let fields: Vec<&str> = value.split([' ', '\t', ',']).filter(|f| !f.is_empty()).collect();
+    let (end, by, law) =
+        match (fields.as_slice(), has_end) {
+            ([_, end, by, law], true) => (Some(*end), *by, *law),
+            ([_, by, law], false) => (None, *by, *law),
+            _ => return Err(
+                "it is start, end of the queue's depth alone, step and LINEAR or EXPONENTIAL; write these"
+                    .into(),
+            ),
+        };
+    let least = |text: &str| {
+        let number = number(text)?;
+        u32::try_from(number)
+            .ok()
+            .filter(|n| *n > 0)
+            .ok_or_else(|| format!("{number} is out of range; write one from 1 on"))
+    };
+    Ok(Rises {
+        start: least(fields[0])?,
+        end: end.map(least).transpose()?,
+        by: least(by)?,
+        law: Step::parse(law)?,
+    })
+}
+
+fn numbers<const N: usize>(value: &str) -> Result<[u64; N], String> {
+    let all: Vec<u64> =
+        value.split([' ', '\t', ',']).filter(|f| !f.is_empty()).map(number).collect::<Result<_, _>>()?;
+    let count = all.len();
+    all.try_into().map_err(|_| format!("there are {count} numbers; write {N}"))
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.trim().parse().map_err(|_| format!("{} is no whole number; write one", short(text)))
+}
+
+fn one_of(text: &str, words: &[&str]) -> Result<String, String> {
+    let found = words.iter().find(|word| word.eq_ignore_ascii_case(text.trim()));
+    found
+        .map(|word| (*word).to_owned())
+        .ok_or_else(|| format!("{} is none of them; write {}", short(text), words.join(", ")))
+}
+
+/// A piece of the file inside a message.
+pub(super) fn short(text: &str) -> String {
+    let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
+    format!("'{short}'")
+}

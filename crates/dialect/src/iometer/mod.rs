@@ -1,0 +1,61 @@
+//! Iometer's language: its configuration files.
+//!
+//! For: a job that goes through a file's tests as Iometer would, and the access specifications of a file by themselves. Not for:
+//! carrying them out, nor Iometer's result file (crate `report`).
+//!
+//! A file is read into a value (`icf`), of which phases are made (`jobs`). Compared with its guide and its files alone.
+
+mod icf;
+mod jobs;
+#[cfg(test)]
+mod tests;
+
+use crate::language::{Language, Objections, Tool};
+use crate::trouble::{Mark, Trouble};
+use model::spec::JobSpec;
+use model::spec::specs::Spec;
+
+pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension: "icf", parse };
+
+/// Reads a file whose targets are paths.
+fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
+    let mut job = read(name, text, &Here::default(), also)?;
+    // Measured several times its workers are told together, as those of any job.
+    job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.each_worker = None);
+    Ok(job)
+}
+
+/// What is said beside a file.
+#[derive(Clone, Debug, Default)]
+pub struct Here {
+    /// What stands for its targets, in the order of their first naming; nothing where these are paths.
+    pub places: Vec<String>,
+    /// Its run time in seconds, where that is said.
+    pub seconds: Option<u64>,
+}
+
+/// The job of a file.
+///
+/// # Errors
+/// Everything that is wrong with it, each at its place with what to write instead.
+pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<JobSpec, Trouble> {
+    let mut icf = icf::read(name, text)?;
+    icf.seconds = here.seconds.unwrap_or(icf.seconds);
+    let job = jobs::job(&icf, &here.places).map_err(|marks| Trouble::new(name, text, marks))?;
+    let problems = job.check().into_iter().chain(also(&job));
+    let marks: Vec<Mark> = problems.map(|problem| Mark::new(0..0, problem.in_flags())).collect();
+    if marks.is_empty() { Ok(job) } else { Err(Trouble::new(name, text, marks)) }
+}
+
+/// The access specifications of a file.
+///
+/// # Errors
+/// Everything that is wrong with it, or that there are none.
+pub fn specs(name: &str, text: &str) -> Result<Vec<Spec>, Trouble> {
+    let icf = icf::read(name, text)?;
+    if icf.specs.is_empty() {
+        let why = "there is no access specification; write 'Access specification name,default assignment";
+        return Err(Trouble::new(name, text, vec![Mark::new(0..0, why)]));
+    }
+    Ok(icf.specs.into_iter().map(|spec| Spec { name: spec.name, lines: spec.lines }).collect())
+}

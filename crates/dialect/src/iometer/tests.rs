@@ -1,0 +1,163 @@
+//! What configuration files of Iometer become.
+//!
+//! For: the tests that a file has, test type by test type, and what is refused. Not for: measuring.
+
+use super::{Here, LANGUAGE, read, specs};
+use model::job::{Order, Sharing};
+use model::spec::JobSpec;
+
+/// Three workers, four access specifications, and a cycle to be filled in.
+pub(super) fn file(cycle: &str) -> String {
+    let worker = |number: u32, outstanding: u32, targets: &[&str], assigned: &[&str]| {
+        let target = |t: &&str| format!("'Target\n\t{t}\n'Target type\n\tDISK\n'End target\n");
+        format!(
+            "'Worker\n\tWorker {number}\n'Worker type\n\tDISK\n'Default target settings for worker\n'Number of outstanding IOs,test connection rate,transactions per connection,use fixed seed,fixed seed value\n\t{outstanding},DISABLED,1,DISABLED,0\n'Disk maximum size,starting sector,Data pattern\n\t32768,8,2\n'End default target settings for worker\n'Assigned access specs\n{}'End assigned access specs\n'Target assignments\n{}'End target assignments\n'End worker\n",
+            assigned.iter().map(|a| format!("\t{a}\n")).collect::<Vec<_>>().concat(),
+            targets.iter().map(target).collect::<Vec<_>>().concat()
+        )
+    };
+    let all = ["4K OLTP", "Web; 70%", "Backup", "Mixed"];
+    format!(
+        "Version 1.1.0 \n'TEST SETUP ====\n'Test Description\n\tthree workers, cycling\n'Run Time\n'\thours      minutes    seconds\n\t0          0          2\n'Ramp Up Time (s)\n\t1\n'Default Disk Workers to Spawn\n\tNUMBER_OF_CPUS\n'Default Network Workers to Spawn\n\t0\n'Record Results\n\tALL\n'Worker Cycling\n'\tstart      step       step type\n\t1          1          LINEAR\n'Disk Cycling\n'\tstart      step       step type\n\t1          1          LINEAR\n'Queue Depth Cycling\n'\tstart      end        step       step type\n\t1          8          2          EXPONENTIAL\n'Test Type\n\t{cycle}\n'END test setup\n'RESULTS DISPLAY ====\n'Record Last Update Results,Update Frequency,Update Type\n\tDISABLED,1,WHOLE_TEST\n'Bar chart 1 statistic\n\tTotal I/Os per Second\n'END results display\n'ACCESS SPECIFICATIONS ====\n'Access specification name,default assignment\n\t4K OLTP,DISK\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,100,67,100,0,1,0,0\n'Access specification name,default assignment\n\tWeb; 70%,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t512,22,100,100,0,1,0,0\n\t65536,78,100,30,2,4,4096,0\n'Access specification name,default assignment\n\tBackup,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t65536,100,0,0,0,1,0,0\n'Access specification name,default assignment\n\tMixed,ALL\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t8192,100,50,50,0,1,0,512\n'END access specifications\n'MANAGER LIST ====\n'Manager ID, manager name\n\t1,HOST\n'Manager network address\n\t\n{}{}{}'End manager\n'END manager list\nVersion 1.1.0 \n",
+        worker(1, 4, &["C:", "D:"], &all),
+        worker(2, 1, &["C:"], &all[..2]),
+        worker(3, 2, &["C:", "D:"], &["Idle", "Backup"])
+    )
+}
+
+fn made(text: &str, places: &[&str]) -> Result<JobSpec, String> {
+    let places = places.iter().map(|p| (*p).to_owned()).collect();
+    read("x.icf", text, &Here { places, seconds: None }, &|_| Vec::new()).map_err(|e| e.to_string())
+}
+
+/// What is wrong, where anything is.
+fn told(made: Result<JobSpec, String>) -> String {
+    made.err().unwrap_or_default()
+}
+
+/// Workers, targets of each, and depth of each test.
+fn cells(cycle: &str) -> Vec<Vec<(usize, u32)>> {
+    let job = made(&file(cycle), &["/a", "/b"]).unwrap_or_else(|e| panic!("{cycle}: {e}"));
+    let stream = |s: &model::spec::StreamSpec| (s.target.len(), s.depth.unwrap_or(0));
+    job.phases.iter().map(|p| p.streams.iter().map(stream).collect()).collect()
+}
+
+#[test]
+fn each_test_type_has_its_tests_for_each_access_specification() {
+    // Test by test: workers with their targets and depths. The third worker idles first, and only the first has four.
+    assert_eq!(
+        cells("NORMAL"),
+        [vec![(2, 4), (1, 1)], vec![(2, 4), (1, 1), (2, 2)], vec![(2, 4)], vec![(2, 4)]]
+    );
+    let targets = cells("CYCLE_TARGETS");
+    assert_eq!(
+        targets[..4],
+        [
+            vec![(1, 4), (1, 1)],
+            vec![(2, 4), (1, 1)],
+            vec![(1, 4), (1, 1), (1, 2)],
+            vec![(2, 4), (1, 1), (2, 2)]
+        ]
+    );
+    assert_eq!(targets.len(), 8);
+    let workers = cells("CYCLE_WORKERS");
+    assert_eq!(workers[..3], [vec![(2, 4)], vec![(2, 4), (1, 1)], vec![(2, 4), (1, 1)]]);
+    assert_eq!(workers.len(), 12);
+    let depths: Vec<_> = cells("CYCLE_OUTSTANDING_IOS").iter().map(|c| c[0].1).collect();
+    assert_eq!(depths, [1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8]);
+    assert_eq!(cells("CYCLE_WORKERS_AND_TARGETS").len(), 4 * 3 * 2);
+    assert_eq!(cells("CYCLE_OUTSTANDING_IOS_AND_TARGETS").len(), 4 * 4 * 2);
+    // One target more for one worker at a time: 1, 2 of the first, then those of the second and the third.
+    let rising = cells("INCREMENT_TARGETS_PARALLEL");
+    assert_eq!(rising[..3], [vec![(1, 4)], vec![(2, 4)], vec![(2, 4), (1, 1)]]);
+    assert_eq!(rising.len(), 4 * 6);
+}
+
+#[test]
+fn a_worker_does_what_its_specification_says_where_it_says() {
+    let job = made(&file("NORMAL"), &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
+    let times: Vec<_> = job.phases.iter().map(|p| (p.time, p.warmup)).collect();
+    assert!(times.iter().all(|t| *t == (Some(2_000_000_000), Some(1_000_000_000))), "{times:?}");
+    let first = &job.phases[1].streams[0];
+    assert_eq!(
+        (first.target.as_slice(), first.sharing.clone()),
+        (["/a".to_owned(), "/b".into()].as_slice(), Some(Sharing::Each))
+    );
+    assert_eq!((first.offset, first.size, first.workers), (Some(4096), Some(16 << 20), Some(1)));
+    let lines: Vec<_> =
+        first.lines.iter().map(|l| (l.share, l.bs.most(), l.random, l.delay, l.burst, l.align)).collect();
+    assert_eq!(lines, [(22, 512, 100.0, 0, 1, 0), (78, 65_536, 30.0, 2_000_000, 4, 4096)]);
+    let typed = job.typed.unwrap_or_default();
+    let told = &typed.phases[1][2].options;
+    assert!(
+        told.contains(&("worker".into(), "Worker 3".into()))
+            && told.contains(&("specification".into(), "Backup".into()))
+    );
+    assert!(
+        typed.defaults.contains(&("description".into(), "three workers  cycling".into())),
+        "{:?}",
+        typed.defaults
+    );
+    assert!(typed.defaults.contains(&("line".into(), "65536,78,100,30,2,4,4096,0".into())));
+    // Files of before: fewer fields, another mark, paths of its Linux side.
+    let old = file("NORMAL")
+        .replace("Version 1.1.0 ", "'Version 2004.07.30")
+        .replace(",use fixed seed,fixed seed value", "")
+        .replace(",DISABLED,1,DISABLED,0", ",DISABLED,1")
+        .replace(",Data pattern\n\t32768,8,2", "\n\t32768,8")
+        .replace("\tC:\n", "\t/data/c [ext4]\n")
+        .replace("\tD:\n", "\t/dev/sdx\n");
+    let job = (LANGUAGE.parse)("x.icf", &old, &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
+    let backup = &job.phases[2].streams[0];
+    assert_eq!(
+        (backup.target.clone(), backup.dedup),
+        (vec!["/data/c".to_owned(), "/dev/sdx".into()], Some(100))
+    );
+    assert_eq!(backup.each_worker, None);
+}
+
+#[test]
+fn access_specifications_are_read_by_themselves() {
+    let all = specs("x.icf", &file("NORMAL")).unwrap_or_else(|e| panic!("{e}"));
+    let names: Vec<&str> = all.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names, ["4K OLTP", "Web; 70%", "Backup", "Mixed"]);
+    assert!(matches!(all[3].lines.as_slice(), [line] if line.reply == 512));
+    assert!(specs("x.icf", "Version 1.1.0\n").is_err());
+}
+
+#[test]
+fn what_cannot_be_carried_out_is_shown_at_its_place() {
+    let text = file("NORMAL");
+    for (from, to, words) in [
+        ("\tNORMAL\n", "\tSIDEWAYS\n", &["x.icf:", "type one of NORMAL"] as &[&str]),
+        ("\t4096,100,67,100,0,1,0,0", "\t4096,90,67,100,0,1,0,0", &["sum to 90"]),
+        ("\t4096,100,67,100,0,1,0,0", "\t4096,100,167,100,0,1,0,0", &["167 % reads", "0 to 100"]),
+        ("\t4096,100,67,100,0,1,0,0", "\t4096,100,67", &["there are 3 numbers", "write 8"]),
+        ("'Worker type\n\tDISK", "'Worker type\n\tNETWORK,TCP", &["no disk"]),
+        ("\t4,DISABLED,1", "\t4,ENABLED,1", &["DISABLED"]),
+        ("\tBackup\n\tMixed\n", "\tBackup\n\tOther\n", &["no access specification 'Other'"]),
+        ("\t0          0          2", "\t0 0 0", &["/t SECONDS"]),
+        ("'Bar chart", "'END results display\n'Bar chart", &["the heading 'bar chart 1 statistic' is none"]),
+        ("\t1          8          2", "\t0 8 2", &["from 1 on"]),
+        ("'Manager ID, manager name\n\t1,HOST\n", "", &["a worker has no manager"]),
+    ] {
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(changed, text, "{from}");
+        let why = told(made(&changed, &["/a", "/b"]));
+        assert!(words.iter().all(|w| why.contains(w)), "{to}: {why}");
+    }
+    let why = told(made(&text, &[]));
+    assert!(why.contains("'C:' is no path") && why.contains("fathom iometer /c FILE TARGET"), "{why}");
+    let why = told(made(&text, &["/a"]));
+    assert!(why.contains("name 2 targets (C:, D:), and 1 are typed"), "{why}");
+    let long = text.replace("'END access", &format!("{}'END access", "x".repeat(1 << 20)));
+    assert!(made(&long, &[]).is_err_and(|e| e.contains("at most")));
+}
+
+#[test]
+fn half_random_lines_are_random_in_part() {
+    let job = made(&file("NORMAL"), &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
+    let line = &job.phases[3].streams[0].lines[0];
+    assert!((line.random - 50.0).abs() < f64::EPSILON && line.reply == 512);
+    assert!(!matches!(job.phases[3].streams[0].random, Some(Order::Random)));
+}

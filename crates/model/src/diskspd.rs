@@ -1,0 +1,318 @@
+//! A profile of DISKSPD: what its command line or its XML says, with its defaults filled in.
+//!
+//! For: its language, which makes jobs of it, and its formats, which repeat it. Not for: what is done ([`crate::job`]).
+//!
+//! Source of fields and defaults: DISKSPD 2.2, `Common/Common.h` (`Profile`, `TimeSpan`, `Target`) and `XmlProfileParser/diskspd.xsd`.
+
+use serde::{Deserialize, Serialize};
+
+/// Stretches of time one behind the other, and how results are told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Profile {
+    /// The command line, as its text repeats it.
+    pub command: String,
+    /// `-v`.
+    pub verbose: bool,
+    /// `-P`: operations of a thread after which progress is shown; 0 for none.
+    pub progress: u32,
+    /// `-Rxml`: results as XML; as text otherwise.
+    pub xml: bool,
+    /// `PrecreateFiles` of its XML: files are made before the first time span, by this rule.
+    pub precreate: Option<String>,
+    /// At least one.
+    pub spans: Vec<TimeSpan>,
+}
+
+/// What runs at once, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct TimeSpan {
+    /// `-d`, in seconds.
+    pub duration_s: u32,
+    /// `-W`, in seconds.
+    pub warmup_s: u32,
+    /// `-C`, in seconds.
+    pub cooldown_s: u32,
+    /// `-z`.
+    pub seed: u32,
+    /// `-F`: threads that each work on all targets; 0 where each target has its own.
+    pub threads: u32,
+    /// `-O`: operations in flight of such a thread on all targets together; 0 where each target has its own.
+    pub requests: u32,
+    /// `-n`.
+    pub disable_affinity: bool,
+    /// `-a`: processor group and CPU of one thread after the other.
+    pub affinity: Vec<(u32, u32)>,
+    /// `-L`.
+    pub latency: bool,
+    /// `-D`.
+    pub iops: bool,
+    /// `-D`: length of its intervals in ms.
+    pub bucket_ms: u32,
+    /// `-x`.
+    pub completion_routines: bool,
+    /// `-Zr`.
+    pub random_writes: bool,
+    /// At least one.
+    pub targets: Vec<Target>,
+}
+
+/// What is done to a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct Target {
+    /// Its path; `*1` in an XML profile stands for the first target of the command line.
+    pub path: String,
+    /// `-b`.
+    pub block: u32,
+    /// `-r` and `-s` with a number: the alignment of random offsets, the stride of sequential ones; the block where it is not said.
+    pub alignment: Option<u64>,
+    /// `-r`, `-rs`: percent of random operations.
+    pub random_percent: u32,
+    /// `-rd`.
+    pub distribution: Option<Distribution>,
+    /// `-si`.
+    pub interlocked: bool,
+    /// `-p`.
+    pub parallel: bool,
+    /// `-T`; 0 where it is not said.
+    pub thread_stride: u64,
+    /// `-B`.
+    pub base: u64,
+    /// `-f`, or the end of `-B`: the first byte that may not be touched; 0 for the end of the target.
+    pub end: u64,
+    /// `-c`.
+    pub create: Option<u64>,
+    /// `-fs`.
+    pub sequential_hint: bool,
+    /// `-fr`.
+    pub random_hint: bool,
+    /// `-ft`.
+    pub temporary_hint: bool,
+    /// `-l`.
+    pub large_pages: bool,
+    /// `-S`.
+    pub cache: Cache,
+    /// `-Sw`.
+    pub write_through: bool,
+    /// `-Sm`.
+    pub mapped: bool,
+    /// `-N`.
+    pub flush: Option<Flush>,
+    /// `-Z`.
+    pub zeros: bool,
+    /// `-ZSIZE`; 0 where it is not said.
+    pub buffer: u64,
+    /// `-ZSIZE,FILE`.
+    pub buffer_file: Option<String>,
+    /// `-i`.
+    pub burst: Option<u32>,
+    /// `-j`, in ms.
+    pub think_ms: Option<u32>,
+    /// `-g`.
+    pub throughput: Option<Throughput>,
+    /// `-o`.
+    pub requests: u32,
+    /// `-w`.
+    pub write_percent: u32,
+    /// `-t`.
+    pub threads: u32,
+    /// `-I`, from 1 to 3.
+    pub priority: u32,
+    /// `Weight` of its XML: share among the targets of a thread of `-F` with `-O`.
+    pub weight: u32,
+    /// `ThreadTargets` of its XML: threads of `-F` with `-O` that alone work on it, with their weights; 0 for the target's.
+    pub thread_targets: Vec<(u32, u32)>,
+}
+
+/// What of the page cache a target uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cache {
+    /// `-Sb`: all of it.
+    #[default]
+    Cached,
+    /// `-Sr`: that of a file server alone.
+    Remote,
+    /// `-Su`: none.
+    Off,
+}
+
+/// How what was written to a mapping is flushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Flush {
+    /// `-Nv`.
+    View,
+    /// `-Nn`.
+    NonVolatile,
+    /// `-Ni`.
+    NonVolatileNoDrain,
+}
+
+impl Flush {
+    /// All with the words of its XML and of its text.
+    pub const ALL: [(&'static str, &'static str, Self); 3] = [
+        ("ViewOfFile", "FlushViewOfFile", Self::View),
+        ("NonVolatileMemory", "FlushNonVolatileMemory", Self::NonVolatile),
+        ("NonVolatileMemoryNoDrain", "FlushNonVolatileMemory with no drain", Self::NonVolatileNoDrain),
+    ];
+
+    /// The word of its XML and that of its text.
+    pub fn words(self) -> (&'static str, &'static str) {
+        Self::ALL.iter().find(|(.., flush)| *flush == self).map_or(("", ""), |(xml, text, _)| (xml, text))
+    }
+}
+
+/// The most that each thread does on each target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Throughput {
+    /// Bytes per millisecond.
+    BytesPerMs(u32),
+    /// Operations of the block's size per second.
+    Iops(u32),
+}
+
+impl Throughput {
+    /// Bytes per millisecond with blocks of this size, as DISKSPD works them out.
+    pub fn bytes_per_ms(self, block: u32) -> u64 {
+        match self {
+            Self::BytesPerMs(bytes) => bytes.into(),
+            Self::Iops(iops) => u64::from(iops) * u64::from(block) / 1000,
+        }
+    }
+}
+
+/// Shares of random operations by parts of the target, one behind the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Whether lengths are percent of the target; bytes otherwise.
+    pub percent: bool,
+    /// The parts, with what is left behind those that were said.
+    pub ranges: Vec<Range>,
+}
+
+/// A part of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range {
+    /// Percent of the operations; 0 for none.
+    pub io: u32,
+    /// Its length; 0 bytes for all that is left.
+    pub length: u64,
+}
+
+impl Distribution {
+    /// These parts, and behind them what is left of operations for what is left of the target.
+    pub fn of(percent: bool, mut ranges: Vec<Range>) -> Self {
+        let said: u64 = ranges.iter().map(|r| u64::from(r.io)).sum();
+        let length = ranges.iter().fold(0_u64, |sum, r| sum.saturating_add(r.length));
+        if said < 100 {
+            let length = if percent { 100_u64.saturating_sub(length) } else { 0 };
+            ranges.push(Range { io: 100 - said as u32, length });
+        }
+        Self { percent, ranges }
+    }
+}
+
+impl Default for TimeSpan {
+    fn default() -> Self {
+        Self {
+            duration_s: 10,
+            warmup_s: 5,
+            cooldown_s: 0,
+            seed: 0,
+            threads: 0,
+            requests: 0,
+            disable_affinity: false,
+            affinity: Vec::new(),
+            latency: false,
+            iops: false,
+            bucket_ms: 1000,
+            completion_routines: false,
+            random_writes: false,
+            targets: Vec::new(),
+        }
+    }
+}
+
+/// Block where none is said.
+pub const BLOCK: u32 = 64 << 10;
+/// Priority where none is said.
+pub const PRIORITY: u32 = 3;
+
+impl Default for Target {
+    fn default() -> Self {
+        Self {
+            path: String::new(),
+            block: BLOCK,
+            alignment: None,
+            random_percent: 0,
+            distribution: None,
+            interlocked: false,
+            parallel: false,
+            thread_stride: 0,
+            base: 0,
+            end: 0,
+            create: None,
+            sequential_hint: false,
+            random_hint: false,
+            temporary_hint: false,
+            large_pages: false,
+            cache: Cache::Cached,
+            write_through: false,
+            mapped: false,
+            flush: None,
+            zeros: false,
+            buffer: 0,
+            buffer_file: None,
+            burst: None,
+            think_ms: None,
+            throughput: None,
+            requests: 2,
+            write_percent: 0,
+            threads: 1,
+            priority: PRIORITY,
+            weight: 1,
+            thread_targets: Vec::new(),
+        }
+    }
+}
+
+impl TimeSpan {
+    /// Threads of all targets together.
+    pub fn thread_count(&self) -> u64 {
+        match self.threads {
+            0 => self.targets.iter().map(|t| u64::from(t.threads)).sum(),
+            threads => threads.into(),
+        }
+    }
+}
+
+impl Target {
+    /// The alignment of random offsets, or the stride of sequential ones.
+    pub fn step(&self) -> u64 {
+        self.alignment.unwrap_or_else(|| self.block.into())
+    }
+}
+
+#[test]
+fn what_is_left_of_operations_goes_to_what_is_left_of_the_target() {
+    let of = |percent, ranges: &[(u32, u64)]| {
+        let ranges = ranges.iter().map(|(io, length)| Range { io: *io, length: *length }).collect();
+        let all = Distribution::of(percent, ranges).ranges;
+        all.iter().map(|r| (r.io, r.length)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(true, &[(10, 10), (10, 10), (0, 10)]), [(10, 10), (10, 10), (0, 10), (80, 70)]);
+    assert_eq!(of(false, &[(10, 1 << 30)]), [(10, 1 << 30), (90, 0)]);
+    assert_eq!(of(true, &[(100, 40)]), [(100, 40)]);
+}
+
+#[test]
+fn rates_are_bytes_per_millisecond() {
+    let all = [Throughput::BytesPerMs(567), Throughput::Iops(10)].map(|t| t.bytes_per_ms(128 << 10));
+    assert_eq!(all, [567, 1310]);
+}

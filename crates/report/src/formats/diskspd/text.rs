@@ -1,0 +1,234 @@
+//! DISKSPD's text.
+//!
+//! For: the tables that people know and scripts look for, and fathom's verdict behind them. Not for: figures ([`super::figures`]).
+
+use super::figures::{Figures, Which};
+use super::profile_text::{profile as profile_lines, size};
+use super::span::{Lane, Span, profile, spans};
+use super::system::{self, Topology};
+use crate::format::{Detail, Style};
+use crate::formats::fio::verdict;
+use model::diskspd::TimeSpan;
+use model::report::Report;
+use model::seen::SeenCpu;
+use std::io::{self, Write};
+
+type Out<'o> = &'o mut dyn Write;
+
+const STARS: &str = "*******************************************************************************";
+/// Percentiles with their names.
+const PERCENTILES: [(f64, &str); 13] = [
+    (0.25, "25th"),
+    (0.50, "50th"),
+    (0.75, "75th"),
+    (0.90, "90th"),
+    (0.95, "95th"),
+    (0.99, "99th"),
+    (0.999, "3-nines"),
+    (0.9999, "4-nines"),
+    (0.99999, "5-nines"),
+    (0.999_999, "6-nines"),
+    (0.999_999_9, "7-nines"),
+    (0.999_999_99, "8-nines"),
+    (0.999_999_999, "9-nines"),
+];
+
+/// Writes it; in brief as DISKSPD does, without what fathom says of it.
+pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
+    let profile = profile(report);
+    let spans = spans(report, &profile);
+    write!(to, "{}", profile_lines(&profile))?;
+    let topology = Topology::of(report);
+    let cpus = spans.first().map(|s| s.cpus.as_slice()).unwrap_or_default();
+    write!(to, "{}", system::text(report, &topology, cpus))?;
+    for (number, span) in (1..).zip(&spans) {
+        writeln!(to, "\nResults for timespan {number}:\n{STARS}")?;
+        of_span(span, &topology, to)?;
+    }
+    if spans.len() > 1 {
+        totals(&spans, to)?;
+    }
+    if style.detail == Detail::Brief { Ok(()) } else { write!(to, "\n{}", verdict(report)) }
+}
+
+pub(super) fn of_span(span: &Span, topology: &Topology, to: Out) -> io::Result<()> {
+    if span.seconds <= 0.0 {
+        return writeln!(
+            to,
+            "The test was interrupted before the measurements began. No results are displayed."
+        );
+    }
+    writeln!(to, "\nactual test time:\t{:.2}s", span.seconds)?;
+    writeln!(to, "thread count:\t\t{}", span.thread_count())?;
+    if span.said.threads > 0 && span.said.requests > 0 {
+        writeln!(to, "request count:\t\t{}", span.said.requests)?;
+    }
+    cpus(&span.cpus, topology, to)?;
+    for (which, name) in [(Which::Total, "Total"), (Which::Read, "Read"), (Which::Write, "Write")] {
+        writeln!(to, "\n{name} IO")?;
+        section(which, span, to)?;
+    }
+    if span.said.latency { percentiles(span, to) } else { Ok(()) }
+}
+
+/// CPUs, with columns for what there are several of.
+fn cpus(cpus: &[SeenCpu], topology: &Topology, to: Out) -> io::Result<()> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let several = [
+        (Topology::count(&topology.sockets) > 1, "Socket | ", 9, 7),
+        (Topology::count(&topology.nodes) > 1, "Node | ", 7, 5),
+        (topology.has_threads(), "Core | ", 7, 5),
+    ];
+    let shown = |which: usize| several[which].0;
+    let head: String = several.iter().filter(|(is, ..)| *is).map(|(_, head, ..)| *head).collect();
+    let width: usize = several.iter().filter(|(is, ..)| *is).map(|(.., width, _)| *width).sum();
+    let border = "-".repeat(40 + width);
+    writeln!(to, "\n{head}CPU |  Usage |  User  | Kernel |  Idle\n{border}")?;
+    let mut sums = [0.0; 4];
+    for cpu in cpus {
+        let places = [
+            topology.sockets.get(&cpu.cpu).map(u32::to_string),
+            topology.nodes.get(&cpu.cpu).map(u32::to_string),
+            topology.cores.get(&cpu.cpu).map(usize::to_string),
+        ];
+        for (at, place) in places.into_iter().enumerate().filter(|(at, _)| shown(*at)) {
+            write!(to, "{:>width$}| ", place.unwrap_or_else(|| "N/A".into()), width = several[at].3)?;
+        }
+        let shares = percents(cpu);
+        sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
+        writeln!(to, "{:4}| {}", cpu.cpu, joined(shares))?;
+    }
+    let means = sums.map(|sum| sum / cpus.len() as f64);
+    writeln!(to, "{border}\n{:width$}avg.| {}", "", joined(means))
+}
+
+fn joined(shares: [f64; 4]) -> String {
+    shares.map(|share| format!("{share:6.2}%")).join("| ")
+}
+
+/// Use, user, kernel and idle in percent of the time.
+pub(super) fn percents(cpu: &SeenCpu) -> [f64; 4] {
+    let [user, kernel, idle] = [cpu.user, cpu.kernel, cpu.idle].map(|ticks| ticks as f64);
+    let all = (user + kernel + idle).max(1.0);
+    [user + kernel, user, kernel, idle].map(|part| 100.0 * part / all)
+}
+
+impl Span {
+    /// Threads that were asked for.
+    pub(super) fn thread_count(&self) -> u64 {
+        if self.said.targets.is_empty() { self.lanes.len() as u64 } else { self.said.thread_count() }
+    }
+
+    /// Whole stretches of the course in the measured time.
+    pub(super) fn stretches(&self) -> usize {
+        (u64::from(self.said.duration_s) * 1000 / u64::from(self.said.bucket_ms.max(1))) as usize
+    }
+}
+
+/// What stands between the columns that are always there: for latencies, for deviations of the rate, for those of latencies.
+fn columns(said: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
+    let shown = [said.latency, said.iops, said.latency];
+    std::array::from_fn(|at| if shown[at] { all[at] } else { "" })
+}
+
+fn section(which: Which, span: &Span, to: Out) -> io::Result<()> {
+    let [mean, iops, deviation] = columns(&span.said, ["|  AvgLat  ", "| IopsStdDev ", "| LatStdDev "]);
+    writeln!(
+        to,
+        "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s {mean}{iops}{deviation}|  file"
+    )?;
+    let dashes = columns(&span.said, ["-----------", "-------------", "------------"]).concat();
+    let border = format!("{}{dashes}------------", "-".repeat(66));
+    writeln!(to, "{border}")?;
+    for lane in &span.lanes {
+        let figures = Figures::of(which, [lane], span.stretches());
+        let row = row(&figures, span);
+        writeln!(to, "{:6} | {row} | {} ({})", lane.thread, lane.path, size(lane.bytes))?;
+    }
+    writeln!(to, "{border}")?;
+    writeln!(to, "total:   {}", row(&Figures::of(which, &span.lanes, span.stretches()), span))
+}
+
+fn row(figures: &Figures, span: &Span) -> String {
+    let (bytes, count, seconds) = (figures.bytes, figures.count(), span.seconds);
+    let mib = bytes as f64 / 1_048_576.0 / seconds;
+    let mut row = format!("{bytes:15} | {count:12} | {mib:10.2} | {:10.2}", count as f64 / seconds);
+    if span.said.latency {
+        row += &if count > 0 { format!(" | {:8.3}", figures.mean_ms()) } else { format!(" | {:>8}", "N/A") };
+    }
+    if span.said.iops {
+        row += &match figures.iops_deviation(span.said.bucket_ms) {
+            Some(deviation) => format!(" | {deviation:10.2}"),
+            None if count == 0 => format!(" | {:10.2}", 0.0),
+            None => format!(" | {:>10}", "N/A"),
+        };
+    }
+    if span.said.latency {
+        row += &if count > 0 { format!(" |  {:8.3}", figures.deviation_ms()) } else { " |       N/A".into() };
+    }
+    row
+}
+
+/// A table for each target where there are several, and one of all.
+fn percentiles(span: &Span, to: Out) -> io::Result<()> {
+    let mut paths: Vec<&str> = Vec::new();
+    for lane in &span.lanes {
+        if !paths.contains(&lane.path.as_str()) {
+            paths.push(&lane.path);
+        }
+    }
+    for path in paths.iter().filter(|_| paths.len() > 1) {
+        writeln!(to, "\nLatency distribution: {path}")?;
+        let of_path: Vec<&Lane> = span.lanes.iter().filter(|lane| lane.path == *path).collect();
+        chart(&of_path, to)?;
+    }
+    writeln!(to, "\nTotal latency distribution:")?;
+    chart(&span.lanes.iter().collect::<Vec<_>>(), to)
+}
+
+fn chart(lanes: &[&Lane], to: Out) -> io::Result<()> {
+    writeln!(
+        to,
+        "  %-ile |  Read (ms) | Write (ms) | Total (ms)\n----------------------------------------------"
+    )?;
+    let all =
+        [Which::Read, Which::Write, Which::Total].map(|which| Figures::of(which, lanes.iter().copied(), 0));
+    let mut line = |name: &str, of: &dyn Fn(&Figures) -> Option<f64>| {
+        let cell = |figures: &Figures| {
+            of(figures).map_or_else(|| format!("{:>10}", "N/A"), |ms| format!("{ms:10.3}"))
+        };
+        let [read, write, total] = [&all[0], &all[1], &all[2]].map(cell);
+        writeln!(to, "{name:>7} | {read} | {write} | {total}")
+    };
+    line("min", &Figures::min_ms)?;
+    for (share, name) in PERCENTILES {
+        line(name, &|figures| figures.percentile_ms(share))?;
+    }
+    line("max", &Figures::max_ms)
+}
+
+/// All time spans together.
+fn totals(spans: &[Span], to: Out) -> io::Result<()> {
+    writeln!(
+        to,
+        "\n\nTotals:\n{STARS}\n\ntype   |       bytes     |     I/Os     |    MiB/s   |  I/O per s\n{}",
+        "-".repeat(79)
+    )?;
+    let seconds: f64 = spans.iter().map(|span| span.seconds).sum();
+    let lanes = || spans.iter().flat_map(|span| &span.lanes);
+    for (which, name) in
+        [(Which::Write, "write  | "), (Which::Read, "read   | "), (Which::Total, "total  | ")]
+    {
+        if which == Which::Total {
+            writeln!(to, "{}", "-".repeat(79))?;
+        }
+        let figures = Figures::of(which, lanes(), 0);
+        let (bytes, count) = (figures.bytes, figures.count());
+        let rates =
+            [bytes as f64 / 1_048_576.0, count as f64].map(|n| if seconds > 0.0 { n / seconds } else { 0.0 });
+        writeln!(to, "{name}{bytes:15} | {count:12} | {:10.2} | {:10.2}", rates[0], rates[1])?;
+    }
+    writeln!(to, "\ntotal test time:\t{seconds:.2}s")
+}

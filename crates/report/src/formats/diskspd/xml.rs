@@ -1,0 +1,232 @@
+//! DISKSPD's XML.
+//!
+//! For: the elements that its readers look for by their paths, and one of fathom's behind them. Not for: figures ([`super::figures`]),
+//! nor the profile that is repeated ([`super::profile_xml`]).
+
+use super::figures::{Figures, Which};
+use super::profile_xml::{self, Lines};
+use super::span::{Lane, Span, profile, spans};
+use super::system::{self, Topology};
+use super::text::percents;
+use crate::worst::{first, rest};
+use model::finding::Severity;
+use model::record::Bucket;
+use model::report::Report;
+use model::seen::SeenCpu;
+use std::io::{self, Write};
+
+/// Percentiles behind the whole ones, with their digits.
+const NINES: [(f64, &str); 7] = [
+    (0.999, "99.9"),
+    (0.9999, "99.99"),
+    (0.99999, "99.999"),
+    (0.999_999, "99.9999"),
+    (0.999_999_9, "99.99999"),
+    (0.999_999_99, "99.999999"),
+    (0.999_999_999, "99.9999999"),
+];
+
+/// Writes all of it.
+pub(super) fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
+    let profile = profile(report);
+    let spans = spans(report, &profile);
+    let topology = Topology::of(report);
+    let mut lines = Lines::new(0);
+    lines.within("Results", |lines| {
+        let cpus = spans.first().map(|s| s.cpus.as_slice()).unwrap_or_default();
+        system::xml(report, &topology, cpus, lines);
+        lines.text += &profile_xml::profile(&profile, 2);
+        for span in &spans {
+            lines.within("TimeSpan", |lines| of_span(span, report, &topology, lines));
+        }
+        lines.within("Fathom", |lines| of_fathom(report, lines));
+    });
+    to.write_all(lines.text.as_bytes())
+}
+
+/// What fathom makes of it.
+fn of_fathom(report: &Report, lines: &mut Lines) {
+    lines.value("Verdict", report.verdict.word());
+    lines.value("Reason", &report.verdict_reason);
+    if let Some(session) = &report.session {
+        lines.value("Session", session);
+    }
+    for finding in first(report) {
+        let severity = finding.severity.map_or("", Severity::word);
+        lines.line(format_args!(
+            "<Finding Id=\"{}\" Name=\"{}\" Severity=\"{severity}\">{}</Finding>",
+            finding.id,
+            finding.name,
+            profile_xml::escaped(&finding.sentence)
+        ));
+    }
+    if let Some(rest) = rest(report) {
+        lines.value("Rest", rest);
+    }
+}
+
+fn of_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines) {
+    if span.seconds <= 0.0 {
+        lines.value(
+            "Error",
+            "The test was interrupted before the measurements began. No results are displayed.",
+        );
+        return;
+    }
+    lines.value("TestTimeSeconds", format_args!("{:.2}", span.seconds));
+    lines.value("ThreadCount", span.thread_count());
+    lines.value("RequestCount", span.said.requests);
+    lines.value(
+        "ProcCount",
+        if span.cpus.is_empty() { report.machine.cpus as usize } else { span.cpus.len() },
+    );
+    if !span.cpus.is_empty() {
+        lines.within("CpuUtilization", |lines| cpus(&span.cpus, topology, lines));
+    }
+    if span.said.latency {
+        latencies(span, lines);
+    }
+    if span.said.iops {
+        iops(span, &span.lanes.iter().collect::<Vec<_>>(), lines);
+    }
+    let mut threads: Vec<u32> = span.lanes.iter().map(|lane| lane.thread).collect();
+    threads.dedup();
+    for thread in threads {
+        lines.within("Thread", |lines| {
+            lines.value("Id", thread);
+            for lane in span.lanes.iter().filter(|lane| lane.thread == thread) {
+                lines.within("Target", |lines| of_target(lane, span, lines));
+            }
+        });
+    }
+}
+
+fn cpus(cpus: &[SeenCpu], topology: &Topology, lines: &mut Lines) {
+    const NAMES: [&str; 4] = ["UsagePercent", "UserPercent", "KernelPercent", "IdlePercent"];
+    let mut sums = [0.0; 4];
+    let write = |shares: [f64; 4], lines: &mut Lines| {
+        for (name, share) in NAMES.into_iter().zip(shares) {
+            lines.value(name, format_args!("{share:.2}"));
+        }
+    };
+    for cpu in cpus {
+        let shares = percents(cpu);
+        sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
+        lines.within("CPU", |lines| {
+            for (of, name) in [(&topology.sockets, "Socket"), (&topology.nodes, "Node")] {
+                if let Some(number) = of.get(&cpu.cpu) {
+                    lines.value(name, number);
+                }
+            }
+            lines.value("Group", 0);
+            if let Some(core) = topology.cores.get(&cpu.cpu) {
+                lines.value("Core", core);
+            }
+            lines.value("Id", cpu.cpu);
+            write(shares, lines);
+        });
+    }
+    lines.within("Average", |lines| write(sums.map(|sum| sum / cpus.len() as f64), lines));
+}
+
+/// Reads, writes and both, each with its name in elements.
+fn directions(lanes: &[&Lane], stretches: usize) -> [(&'static str, Figures); 3] {
+    [("Read", Which::Read), ("Write", Which::Write), ("Total", Which::Total)]
+        .map(|(name, which)| (name, Figures::of(which, lanes.iter().copied(), stretches)))
+}
+
+fn latencies(span: &Span, lines: &mut Lines) {
+    let all = directions(&span.lanes.iter().collect::<Vec<_>>(), 0);
+    let buckets =
+        all.each_ref().map(|(name, f)| format!(" {name}HistoBuckets=\"{}\"", f.latency.bins.len())).concat();
+    lines.with("Latency", &buckets, |lines| {
+        for (name, figures) in all.iter().filter(|(_, f)| f.count() > 0) {
+            lines.value(&format!("Average{name}Milliseconds"), format_args!("{:.3}", figures.mean_ms()));
+            let stdev =
+                if *name == "Total" { "LatencyStdev".to_owned() } else { format!("{name}LatencyStdev") };
+            lines.value(&stdev, format_args!("{:.3}", figures.deviation_ms()));
+        }
+        let mut bucket = |rank: &str, of: &dyn Fn(&Figures) -> Option<f64>| {
+            lines.within("Bucket", |lines| {
+                lines.value("Percentile", rank);
+                for (name, figures) in &all {
+                    if let Some(ms) = of(figures) {
+                        lines.value(&format!("{name}Milliseconds"), format_args!("{ms:.3}"));
+                    }
+                }
+            });
+        };
+        bucket("0", &Figures::min_ms);
+        for percent in 1..100_u32 {
+            bucket(&percent.to_string(), &|f| f.percentile_ms(f64::from(percent) / 100.0));
+        }
+        for (share, rank) in NINES {
+            bucket(rank, &|f| f.percentile_ms(share));
+        }
+        bucket("100", &Figures::max_ms);
+    });
+}
+
+/// The rate by stretches of equal length.
+fn iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
+    let [(_, read), (_, write), (_, total)] = directions(lanes, span.stretches());
+    let bucket_ms = span.said.bucket_ms;
+    lines.within("Iops", |lines| {
+        for (name, figures) in
+            [("ReadIopsStdDev", &read), ("WriteIopsStdDev", &write), ("IopsStdDev", &total)]
+        {
+            if let Some(deviation) = figures.iops_deviation(bucket_ms) {
+                lines.value(name, format_args!("{deviation:.3}"));
+            }
+        }
+        for at in 0..read.course.len().max(write.course.len()) {
+            let of = |figures: &Figures| figures.course.get(at).copied().unwrap_or_default();
+            lines.line(stretch(at, bucket_ms, of(&read), of(&write)));
+        }
+    });
+}
+
+fn stretch(at: usize, bucket_ms: u32, read: Bucket, write: Bucket) -> String {
+    let rate = |bucket: Bucket| bucket.0 as f64 / (f64::from(bucket_ms) / 1000.0);
+    let latencies = |name: &str, bucket: Bucket| {
+        let [min, max] = [bucket.1, bucket.2].map(|ns| ns as f64 / 1e6);
+        let [mean, deviation] = [bucket.mean_ns(), bucket.deviation_ns()].map(|ns| ns / 1e6);
+        format!(
+            "{name}MinLatencyMilliseconds=\"{min:.3}\" {name}MaxLatencyMilliseconds=\"{max:.3}\" {name}AvgLatencyMilliseconds=\"{mean:.3}\" {name}LatencyStdDev=\"{deviation:.3}\""
+        )
+    };
+    let (reads, writes) = (rate(read), rate(write));
+    format!(
+        "<Bucket SampleMillisecond=\"{}\" Read=\"{reads:.0}\" Write=\"{writes:.0}\" Total=\"{:.0}\" {} {}/>",
+        u64::from(bucket_ms) * (at as u64 + 1),
+        reads + writes,
+        latencies("Read", read),
+        latencies("Write", write)
+    )
+}
+
+fn of_target(lane: &Lane, span: &Span, lines: &mut Lines) {
+    let [(_, read), (_, write), (_, total)] = directions(&[lane], 0);
+    lines.value("Path", &lane.path);
+    lines.value("BytesCount", total.bytes);
+    lines.value("FileSize", lane.bytes);
+    lines.value("IOCount", total.count());
+    lines.value("ReadBytes", read.bytes);
+    lines.value("ReadCount", read.count());
+    lines.value("WriteBytes", write.bytes);
+    lines.value("WriteCount", write.count());
+    if span.said.latency {
+        for (name, figures) in [("Read", &read), ("Write", &write), ("", &total)] {
+            if figures.count() > 0 {
+                lines.value(
+                    &format!("Average{name}LatencyMilliseconds"),
+                    format_args!("{:.3}", figures.mean_ms()),
+                );
+                lines.value(&format!("{name}LatencyStdev"), format_args!("{:.3}", figures.deviation_ms()));
+            }
+        }
+    }
+    if span.said.iops {
+        iops(span, &[lane], lines);
+    }
+}

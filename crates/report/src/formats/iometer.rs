@@ -1,0 +1,415 @@
+//! Iometer's result file.
+//!
+//! For: its CSV with its columns in their order, a row for everything together, the computer, its CPUs, each worker and each of its
+//! targets, test by test. Not for: its view of instantaneous results, nor columns of networks, which are empty.
+//!
+//! Source: Iometer 1.1.0, the header of its result files and its User's Guide. What was not counted is an empty field. Raw times are in
+//! ns, of which the column "Processor Speed" says how many a second has. A transaction is a request with its reply.
+
+use super::diskspd::groups;
+use crate::format::{Content, Format, Writer};
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp, Zoned};
+use model::distribution::Distribution;
+use model::job::Kind;
+use model::report::{Measured, Report};
+use model::seen::{Seen, SeenCpu, SeenLaneKind};
+use model::typed::TypedResult;
+use std::io::{self, Write};
+
+/// The name of the format.
+pub const NAME: &str = "iometer-csv";
+/// The version whose format this is.
+const VERSION: &str = "1.1.0";
+/// Its columns.
+pub(super) const HEADER: &str = "'Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,Write IOps,MiBps (Binary),Read MiBps (Binary),Write MiBps (Binary),MBps (Decimal),Read MBps (Decimal),Write MBps (Decimal),Transactions per Second,Connections per Second,Average Response Time,Average Read Response Time,Average Write Response Time,Average Transaction Time,Average Connection Time,Maximum Response Time,Maximum Read Response Time,Maximum Write Response Time,Maximum Transaction Time,Maximum Connection Time,Errors,Read Errors,Write Errors,Bytes Read,Bytes Written,Read I/Os,Write I/Os,Connections,Transactions per Connection,Total Raw Read Response Time,Total Raw Write Response Time,Total Raw Transaction Time,Total Raw Connection Time,Maximum Raw Read Response Time,Maximum Raw Write Response Time,Maximum Raw Transaction Time,Maximum Raw Connection Time,Total Raw Run Time,Starting Sector,Maximum Size,Queue Depth,% CPU Utilization,% User Time,% Privileged Time,% DPC Time,% Interrupt Time,Processor Speed,Interrupts per Second,CPU Effectiveness,Packets/Second,Packet Errors,Segments Retransmitted/Second,0 to 50 uS,50 to 100 uS,100 to 200 uS,200 to 500 uS,0.5 to 1 mS,1 to 2 mS,2 to 5 mS,5 to 10 mS,10 to 15 mS,15 to 20 mS,20 to 30 mS,30 to 50 mS,50 to 100 mS,100 to 200 mS,200 to 500 mS,0.5 to 1 S,1 to 2 s,2 to 4.7 s,4.7 to 5 s,5 to 10 s, >= 10 s";
+/// Where its bins of latency begin, in us.
+const BINS_US: [u64; 21] = [
+    0, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 30_000, 50_000, 100_000, 200_000,
+    500_000, 1_000_000, 2_000_000, 4_700_000, 5_000_000, 10_000_000,
+];
+/// Raw times are in ns.
+const NS_PER_SECOND: u64 = 1_000_000_000;
+/// Who has an access specification by default, by the number that stands for it.
+const DEFAULTS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
+
+pub(super) static FORMAT: Format = Format {
+    name: NAME,
+    extension: "csv",
+    content: Content::Text,
+    has_brief: false,
+    report: Some(Writer { about: "as Iometer's result file", write: |report, _, to| write(report, to) }),
+    comparison: None,
+    comparisons: None,
+    plan: None,
+    sessions: None,
+    session_table: None,
+    pages: None,
+    diagnosis: None,
+    devices: None,
+    verified: None,
+    watched: None,
+    captured: None,
+};
+
+/// A worker of a test.
+struct Worker<'r> {
+    result: &'r Measured,
+    seen: &'r Seen,
+}
+
+fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
+    let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.clone()).unwrap_or_default();
+    let mut out = preamble(report, &typed);
+    let record = default(&typed, "record").unwrap_or("ALL");
+    for results in groups(report).into_values() {
+        let workers: Vec<Worker> = results
+            .into_iter()
+            .filter_map(|result| Some(Worker { result, seen: result.seen.as_ref()? }))
+            .collect();
+        if workers.is_empty() {
+            continue;
+        }
+        out += &format!("'Results\n{HEADER}\n");
+        for row in rows(report, &workers, record) {
+            out += &row;
+            out.push('\n');
+        }
+        let ended = workers.iter().map(|w| w.seen.ended_ns).max().unwrap_or(0);
+        out += &format!("'Time Stamp\n{}\n", stamp(report, ended));
+    }
+    to.write_all((out + "'End Test\n").as_bytes())
+}
+
+/// What was asked for.
+fn preamble(report: &Report, typed: &TypedResult) -> String {
+    let (kind, about) =
+        (default(typed, "test type").unwrap_or("0"), default(typed, "description").unwrap_or(""));
+    let mut out = format!(
+        "'Test Type,Test Description\n{kind},{}\n'Version\n{VERSION}\n'Time Stamp\n{}\n'Access specifications\n",
+        field(about),
+        stamp(report, 0)
+    );
+    for (name, value) in &typed.defaults {
+        if name == "specification" {
+            let (spec, default) = value.rsplit_once(',').unwrap_or((value, "NONE"));
+            let number = DEFAULTS.iter().position(|d| *d == default).unwrap_or(0);
+            out += &format!(
+                "'Access specification name,default assignment\n{},{number}\n'size,% of size,% reads,% random,delay,burst,align,reply\n",
+                field(spec)
+            );
+        } else if name == "line" {
+            out += &format!("{value}\n");
+        }
+    }
+    out + "'End access specifications\n"
+}
+
+fn default<'t>(typed: &'t TypedResult, name: &str) -> Option<&'t str> {
+    typed.defaults.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+/// A text without what ends a field or a line.
+fn field(text: &str) -> String {
+    text.chars().map(|c| if c == ',' || c.is_control() { ' ' } else { c }).collect()
+}
+
+/// `2026-11-23 18:00:00:000`, so many ns behind the beginning; nothing where that is not known.
+fn stamp(report: &Report, ns: u64) -> String {
+    let at = || -> Option<Zoned> {
+        let began: Timestamp = report.started.parse().ok()?;
+        let offset = Pieces::parse(&report.started).ok()?.to_numeric_offset().unwrap_or(Offset::UTC);
+        let after = SignedDuration::from_nanos(i64::try_from(ns).ok()?);
+        Some(began.checked_add(after).ok()?.to_zoned(TimeZone::fixed(offset)))
+    };
+    at().map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M:%S:%3f").to_string())
+}
+
+impl Worker<'_> {
+    /// Something that was said of it in the file.
+    fn said(&self, name: &str) -> Option<&str> {
+        let options = &self.seen.typed.as_ref()?.stream.options;
+        options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn name(&self) -> String {
+        field(self.said("worker").unwrap_or(&self.result.name))
+    }
+
+    fn spec(&self) -> String {
+        field(self.said("specification").unwrap_or(&self.result.name))
+    }
+
+    /// Whether each request is answered, so that two operations are one transaction.
+    fn replies(&self) -> bool {
+        let phase = self.result.job.phases.get(self.result.phase as usize);
+        let stream = phase.and_then(|p| p.streams.get(self.result.stream as usize));
+        stream.is_some_and(|s| s.access.lines.iter().any(|l| l.reply_bytes > 0))
+    }
+
+    /// What it did: on all targets, or on one of them.
+    fn figures(&self, target: Option<usize>) -> Figures {
+        let lanes = self.seen.lanes.iter().filter(|lane| target.is_none_or(|at| lane.target == at));
+        let of = |kind: Kind| -> Vec<SeenLaneKind> {
+            lanes.clone().filter_map(|l| l.kinds.get(&kind)).cloned().collect()
+        };
+        let (mut read, mut write) = (Sum::of(&of(Kind::Read)), Sum::of(&of(Kind::Write)));
+        if self.seen.lanes.is_empty() {
+            let whole = |kind: Kind| {
+                let of = self.seen.kinds.get(&kind).filter(|_| target.is_none_or(|at| at == 0));
+                of.map(|k| Sum { bytes: k.bytes, latency: k.latency.clone() }).unwrap_or_default()
+            };
+            (read, write) = (whole(Kind::Read), whole(Kind::Write));
+        }
+        // Errors are told by worker, and where there is one target are its own.
+        let errors = self.seen.errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
+        let known = errors == 0 || target.is_none() || self.seen.targets.len() == 1;
+        let seconds = self.seen.window_ns as f64 / NS_PER_SECOND as f64;
+        Figures { read, write, seconds, replies: self.replies(), errors: known.then_some(errors) }
+    }
+}
+
+/// Operations of one direction.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    bytes: u64,
+    latency: Distribution,
+}
+
+impl Sum {
+    fn of(kinds: &[SeenLaneKind]) -> Self {
+        let bytes = kinds.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes));
+        Self { bytes, latency: kinds.iter().map(|k| &k.latency).collect() }
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        let bytes = self.bytes.saturating_add(other.bytes);
+        Self { bytes, latency: [&self.latency, &other.latency].into_iter().collect() }
+    }
+
+    fn total_ns(&self) -> f64 {
+        self.latency.mean_ns * self.latency.count as f64
+    }
+}
+
+/// What a row tells of.
+#[derive(Clone, Debug, Default)]
+struct Figures {
+    read: Sum,
+    write: Sum,
+    seconds: f64,
+    replies: bool,
+    /// Errors of both directions; `None` where they are not told apart.
+    errors: Option<u64>,
+}
+
+impl Figures {
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            read: self.read.plus(&other.read),
+            write: self.write.plus(&other.write),
+            seconds: self.seconds.max(other.seconds),
+            replies: self.replies || other.replies,
+            errors: self.errors.zip(other.errors).map(|(a, b)| a.saturating_add(b)),
+        }
+    }
+}
+
+/// What stands around the figures of a row.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    kind: &'static str,
+    name: String,
+    spec: String,
+    counts: [Option<usize>; 3],
+    /// First sector, largest size and depth.
+    place: [String; 3],
+    cpu: Option<[f64; 3]>,
+    /// Whether raw times stand there.
+    raw: bool,
+}
+
+/// All rows of a test.
+fn rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
+    let Some(first) = workers.first() else { return Vec::new() };
+    if record == "NONE" {
+        return Vec::new();
+    }
+    let alone = |same: Vec<String>| same.windows(2).all(|pair| pair[0] == pair[1]);
+    let spec = if alone(workers.iter().map(Worker::spec).collect()) { first.spec() } else { String::new() };
+    let all = workers.iter().fold(Figures::default(), |sum, w| match sum.seconds {
+        seconds if seconds > 0.0 => sum.plus(&w.figures(None)),
+        _ => w.figures(None),
+    });
+    let disks: usize = workers.iter().map(|w| w.seen.targets.len()).sum();
+    let cpu = mean(&first.seen.cpus);
+    let manager = field(first.said("manager").unwrap_or(&report.machine.host));
+    let counts = [Some(1), Some(workers.len()), Some(disks)];
+    let mut out = vec![line(
+        &Row { kind: "ALL", name: "All".into(), spec: spec.clone(), counts, cpu, ..Row::default() },
+        Some(&all),
+    )];
+    if record == "NO_MANAGERS" {
+        return out;
+    }
+    let counts = [None, Some(workers.len()), Some(disks)];
+    out.push(line(
+        &Row { kind: "MANAGER", name: manager, spec, counts, cpu, raw: true, ..Row::default() },
+        Some(&all),
+    ));
+    for cpu in &first.seen.cpus {
+        let row = Row {
+            kind: "PROCESSOR",
+            name: format!("CPU {}", cpu.cpu),
+            cpu: Some(percents(cpu)),
+            ..Row::default()
+        };
+        out.push(line(&row, None));
+    }
+    for worker in workers.iter().filter(|_| record != "NO_WORKERS") {
+        let place =
+            ["first sector", "sectors", "outstanding"].map(|name| worker.said(name).unwrap_or("").to_owned());
+        let (spec, targets) = (worker.spec(), worker.seen.targets.len());
+        let row = Row {
+            kind: "WORKER",
+            name: worker.name(),
+            spec: spec.clone(),
+            counts: [None, None, Some(targets)],
+            place: place.clone(),
+            cpu: None,
+            raw: true,
+        };
+        out.push(line(&row, Some(&worker.figures(None))));
+        for (at, target) in worker.seen.targets.iter().enumerate().filter(|_| record != "NO_TARGETS") {
+            let row = Row {
+                kind: "DISK",
+                name: field(&target.path),
+                spec: spec.clone(),
+                place: place.clone(),
+                raw: true,
+                ..Row::default()
+            };
+            // One lane does not tell its targets apart.
+            let known = targets == 1 || worker.seen.lanes.len() >= targets;
+            out.push(line(&row, known.then(|| worker.figures(Some(at))).as_ref()));
+        }
+    }
+    out
+}
+
+/// Use, user and kernel in percent.
+fn percents(cpu: &SeenCpu) -> [f64; 3] {
+    let all = (cpu.user + cpu.kernel + cpu.idle).max(1) as f64;
+    [cpu.user + cpu.kernel, cpu.user, cpu.kernel].map(|ticks| 100.0 * ticks as f64 / all)
+}
+
+fn mean(cpus: &[SeenCpu]) -> Option<[f64; 3]> {
+    let sums = cpus.iter().map(percents).reduce(|a, b| [0, 1, 2].map(|i| a[i] + b[i]))?;
+    Some(sums.map(|sum| sum / cpus.len() as f64))
+}
+
+/// One row, with an empty field for what is not known.
+fn line(row: &Row, figures: Option<&Figures>) -> String {
+    let count = |n: Option<usize>| n.map_or_else(String::new, |n| n.to_string());
+    let mut fields = vec![row.kind.to_owned(), row.name.clone(), row.spec.clone()];
+    fields.extend(row.counts.map(count));
+    match figures {
+        Some(figures) => fields.extend(measured(figures, row.raw)),
+        // As many as there are up to the raw times.
+        None => fields.extend(std::iter::repeat_n(String::new(), 39)),
+    }
+    fields.extend(row.place.iter().cloned());
+    let cpu = row
+        .cpu
+        .map_or_else(|| [const { String::new() }; 3], |cpu| cpu.map(|percent| format!("{percent:.6}")));
+    fields.extend(cpu);
+    // Interrupts are part of the kernel's time here.
+    fields.extend([String::new(), String::new()]);
+    fields.push(if row.raw { NS_PER_SECOND.to_string() } else { String::new() });
+    fields.push(String::new());
+    let effectiveness = figures.zip(row.cpu).filter(|(_, cpu)| cpu[0] > 0.0);
+    fields.push(effectiveness.map_or_else(String::new, |(f, cpu)| {
+        let ops = (f.read.latency.count + f.write.latency.count) as f64;
+        format!("{:.6}", ops / f.seconds.max(f64::MIN_POSITIVE) / cpu[0])
+    }));
+    fields.extend(std::iter::repeat_n(String::new(), 3));
+    let bin = |at: usize| match figures {
+        Some(f) => {
+            let from = BINS_US[at].saturating_mul(1000);
+            let to = BINS_US.get(at + 1).map_or(u64::MAX, |us| us.saturating_mul(1000));
+            f.read.latency.between(from, to).saturating_add(f.write.latency.between(from, to)).to_string()
+        }
+        None => String::new(),
+    };
+    fields.extend((0..BINS_US.len()).map(bin));
+    fields.join(",")
+}
+
+/// From the rate to the time that was measured.
+fn measured(figures: &Figures, raw: bool) -> Vec<String> {
+    let Figures { read, write, seconds, replies, errors } = figures;
+    let all = read.plus(write);
+    let three = [&all, read, write];
+    let seconds_or_one = if *seconds > 0.0 { *seconds } else { 1.0 };
+    let float = |value: f64| format!("{value:.6}");
+    let per_second = |n: f64| float(n / seconds_or_one);
+    let ms = |ns: f64| float(ns / 1e6);
+    let mut out: Vec<String> = three.map(|s| per_second(s.latency.count as f64)).to_vec();
+    out.extend(three.map(|s| per_second(s.bytes as f64 / 1_048_576.0)));
+    out.extend(three.map(|s| per_second(s.bytes as f64 / 1e6)));
+    // Without replies each operation is a transaction by itself; with them its time is that of two.
+    let plain = !replies;
+    let of_plain = |value: String| if plain { value } else { String::new() };
+    let transactions = all.latency.count as f64 / if plain { 1.0 } else { 2.0 };
+    out.extend([per_second(transactions), float(0.0)]);
+    out.extend(three.map(|s| ms(s.latency.mean_ns)));
+    out.extend([of_plain(ms(all.latency.mean_ns)), float(0.0)]);
+    out.extend(three.map(|s| ms(s.latency.max_ns as f64)));
+    out.extend([of_plain(ms(all.latency.max_ns as f64)), float(0.0)]);
+    let known = errors.map_or_else(String::new, |n| n.to_string());
+    // By direction they are not told apart where there are any.
+    let each = if *errors == Some(0) { "0".to_owned() } else { String::new() };
+    out.extend([known, each.clone(), each]);
+    out.extend([read.bytes, write.bytes, read.latency.count, write.latency.count, 0].map(|n| n.to_string()));
+    out.push(String::new());
+    if !raw {
+        out.extend(std::iter::repeat_n(String::new(), 9));
+        return out;
+    }
+    let whole = |ns: f64| format!("{ns:.0}");
+    out.extend([
+        whole(read.total_ns()),
+        whole(write.total_ns()),
+        of_plain(whole(all.total_ns())),
+        "0".into(),
+    ]);
+    out.extend([read.latency.max_ns.to_string(), write.latency.max_ns.to_string()]);
+    out.extend([of_plain(all.latency.max_ns.to_string()), "0".into(), whole(seconds * NS_PER_SECOND as f64)]);
+    out
+}
+
+#[test]
+fn each_row_has_a_field_for_each_column() {
+    let columns = HEADER.split(',').count();
+    assert_eq!((columns, BINS_US.len()), (80, 21));
+    let mut histogram = model::histogram::Histogram::new();
+    for ns in [40_000, 60_000, 20_000_000_000] {
+        histogram.record(ns);
+    }
+    let read = Sum { bytes: 3 << 20, latency: Distribution::from(&histogram) };
+    let figures = Figures { read, write: Sum::default(), seconds: 2.0, replies: false, errors: Some(0) };
+    for raw in [true, false] {
+        let row = Row { kind: "WORKER", raw, cpu: Some([50.0, 20.0, 30.0]), ..Row::default() };
+        let line = line(&row, Some(&figures));
+        let fields: Vec<&str> = line.split(',').collect();
+        assert_eq!(fields.len(), columns, "{line}");
+        let at = |name: &str| fields[HEADER.split(',').position(|c| c == name).unwrap_or(0)];
+        assert_eq!((at("IOps"), at("Read MiBps (Binary)"), at("Read I/Os")), ("1.500000", "1.500000", "3"));
+        assert_eq!((at("0 to 50 uS"), at("50 to 100 uS"), at(" >= 10 s")), ("1", "1", "1"));
+        assert_eq!((at("% CPU Utilization"), at("CPU Effectiveness")), ("50.000000", "0.030000"));
+        assert_eq!(at("Total Raw Run Time"), if raw { "2000000000" } else { "" });
+        assert_eq!((at("Errors"), at("Write Errors"), at("Packets/Second")), ("0", "0", ""));
+    }
+    assert_eq!(line(&Row::default(), None).split(',').count(), columns);
+}

@@ -1,0 +1,144 @@
+//! `fathom diskspd`: a command line of DISKSPD's as a request.
+//!
+//! For: what its own options ask of this program, and what files at hand make of them. Not for: the language (crate `dialect`), nor
+//! foreign manners ([`crate::foreign`]).
+
+use super::as_tool::request;
+use super::job_file;
+use crate::failure::Failure;
+use crate::foreign::Manners;
+use crate::request::Request;
+use crate::stdout;
+use dialect::Tool;
+use dialect::diskspd::{self, Ask, Here, Said};
+use model::diskspd::Target;
+use model::name;
+use model::report::Report;
+use model::spec::JobSpec;
+use model::units::show_bytes;
+use rustix::thread::CpuSet;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Carry out command lines and XML profiles of DISKSPD: the same options, output and exit codes.
+///
+/// `fathom diskspd -?` lists its options, and docs/diskspd.md what each is on Linux. fathom called by the name diskspd is this command.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct Args {
+    /// What would be typed behind `diskspd`
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+impl Args {
+    /// What was said; `None` where only something was to be printed, which is done.
+    ///
+    /// # Errors
+    /// A usage failure that names the option, or the place in a profile.
+    pub fn request(self) -> Result<Option<(Request, Manners)>, Failure> {
+        let words: Vec<String> = self.words.iter().map(name::text).collect();
+        if matches!(words.as_slice(), [word] if word == "--help") {
+            return stdout::text(&diskspd::options::help()).map(|()| None);
+        }
+        let read = |path: &str| job_file::text(&name::path(path)).map_err(|why| why.words().to_owned());
+        let pointed = |trouble| job_file::pointed(&trouble);
+        let cpus = cpus();
+        let here = Here { read: &read, cpus: &cpus, clock: clock() };
+        let said = Said::of(&words, &here).map_err(pointed)?;
+        if let Ask::Print(text) = &said.ask {
+            return stdout::text(text).map(|()| None);
+        }
+        let mut job = diskspd::job(&said, &cpus, &crate::plan::problems).map_err(pointed)?;
+        if said.ask == Ask::Profile {
+            return stdout::text(&report::diskspd_profile(&said.profile)).map(|()| None);
+        }
+        fit(&said, &mut job)?;
+        let manners = manners(&said, &job);
+        Ok(Some((request(Tool::Diskspd, job, said.destroy, true), manners)))
+    }
+}
+
+/// The CPUs that this process may use.
+fn cpus() -> Vec<u32> {
+    let set = rustix::thread::sched_getaffinity(None);
+    set.map(|set| (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect())
+        .unwrap_or_default()
+}
+
+/// A seed of the clock.
+fn clock() -> u32 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.subsec_nanos() ^ since.as_secs() as u32)
+}
+
+/// Holds what was said against the files that are there: a region ends with its file, and nothing is said of a file in vain.
+fn fit(said: &Said, job: &mut JobSpec) -> Result<(), Failure> {
+    for target in said.profile.spans.iter().flat_map(|span| &span.targets) {
+        look_at(target)?;
+    }
+    for stream in job.phases.iter_mut().flat_map(|phase| &mut phase.streams).filter(|s| s.create.is_none()) {
+        let lengths = stream.target.iter().filter_map(|path| length(&name::path(path)));
+        let (Some(size), Some(shortest)) = (stream.size, lengths.min()) else { continue };
+        let left = shortest.saturating_sub(stream.offset.unwrap_or(0));
+        stream.size = Some(size.min(left.max(1)));
+    }
+    Ok(())
+}
+
+/// The length of a plain file that is there.
+fn length(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
+}
+
+fn look_at(target: &Target) -> Result<(), Failure> {
+    let path = name::path(&target.path);
+    let shown = name::shown(&path);
+    if path.is_dir() {
+        return Err(Failure::Usage(format!(
+            "{shown} is a directory; type the file in it, with -c1G to make it where it is missing"
+        )));
+    }
+    let there = length(&path);
+    if target.create.is_none() && !path.exists() {
+        return Err(Failure::Usage(format!(
+            "{shown} does not exist; type -c1G too, which makes it with that size"
+        )));
+    }
+    if let (Some(bytes), Some(there)) = (target.create, there)
+        && there != bytes
+        && !machine::kept_file::is_ours(&path)
+    {
+        return Err(Failure::Usage(format!(
+            "-c{bytes}: {shown} is there with {}, and fathom did not make it, so it is not made anew; remove it, or leave -c out",
+            show_bytes(there)
+        )));
+    }
+    let Some(file) = target.buffer_file.as_deref().filter(|_| target.write_percent > 0) else {
+        return Ok(());
+    };
+    match length(&name::path(file)) {
+        Some(bytes) if bytes > target.buffer => Err(Failure::Usage(format!(
+            "-Z{},{file}: the file has {}, all of which are written; type -Z{bytes},{file}, or name a smaller file",
+            target.buffer,
+            show_bytes(bytes)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn manners(said: &Said, job: &JobSpec) -> Manners {
+    let format = if said.profile.xml { report::DISKSPD_XML } else { report::DISKSPD };
+    Manners {
+        formats: report::find::<Report>(format).into_iter().collect(),
+        output: None,
+        bandwidth_log: false,
+        status_interval: None,
+        job_files: said.read.iter().map(|path| name::path(path)).collect(),
+        remarks: job.remarks.clone(),
+        measures: true,
+        quiet: said.profile.progress == 0 && !said.profile.verbose,
+    }
+}

@@ -1,0 +1,141 @@
+//! `fathom iometer`: a configuration file of Iometer's as a request, and its access specifications for a sweep.
+//!
+//! For: the words that Iometer takes on its command line, and targets for those of Windows that a file names. Not for: the language
+//! (crate `dialect`), nor foreign manners ([`crate::foreign`]).
+
+use super::as_tool::request;
+use super::job_file;
+use crate::failure::Failure;
+use crate::foreign::Manners;
+use crate::request::Request;
+use crate::stdout;
+use dialect::Tool;
+use dialect::iometer::{self, Here};
+use model::name;
+use model::report::Report;
+use model::spec::specs::Spec;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::Path;
+
+const HELP: &str = "Usage: fathom iometer /c FILE [/r FILE] [/t SECONDS] [TARGET...]
+
+  /c FILE        configuration file of Iometer (.icf) that is carried out
+  /r FILE        file that the results go to, as Iometer's CSV [default: standard output]
+  /t SECONDS     run time of each test [default: that of the configuration file]
+  --destroy=NAME allow overwriting a file that fathom did not make (its path) or a device (its name or serial);
+                 may be repeated; FATHOM_DESTROY has the same, as paths with : between several
+  TARGET         files, directories or devices in place of the targets that the file names, in the order of
+                 their first naming; none where these are paths
+
+Options may begin with - too. What of a file is carried out: docs/iometer.md.
+";
+
+/// Carry out a configuration file of Iometer: its tests one after another, and its result file.
+///
+/// `fathom iometer /?` lists its options, and docs/iometer.md says what of a file is carried out.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct Args {
+    /// What would be typed behind `iometer`
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// A command line.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Said {
+    configuration: Option<String>,
+    results: Option<String>,
+    seconds: Option<u64>,
+    destroy: Vec<String>,
+    targets: Vec<String>,
+    helps: bool,
+}
+
+impl Args {
+    /// What was said; `None` where only something was to be printed, which is done.
+    ///
+    /// # Errors
+    /// A usage failure that names the word, or the place in the file.
+    pub fn request(self) -> Result<Option<(Request, Manners)>, Failure> {
+        let words: Vec<String> = self.words.iter().map(name::text).collect();
+        let said = said(&words).map_err(Failure::Usage)?;
+        let Some(file) = said.configuration.as_deref().filter(|_| !said.helps) else {
+            if said.helps {
+                return stdout::text(HELP).map(|()| None);
+            }
+            return Err(Failure::Usage("there is no configuration file; type /c FILE".into()));
+        };
+        let text = job_file::text(&name::path(file))?;
+        let here = Here { places: said.targets.clone(), seconds: said.seconds };
+        let job = iometer::read(file, &text, &here, &crate::plan::problems)
+            .map_err(|trouble| job_file::pointed(&trouble))?;
+        let manners = Manners {
+            formats: report::find::<Report>(report::IOMETER).into_iter().collect(),
+            output: said.results.as_deref().map(name::path),
+            bandwidth_log: false,
+            status_interval: None,
+            job_files: vec![name::path(file)],
+            remarks: job.remarks.clone(),
+            measures: true,
+            quiet: !std::io::stderr().is_terminal(),
+        };
+        Ok(Some((request(Tool::Iometer, job, said.destroy, true), manners)))
+    }
+}
+
+/// The words behind `iometer`.
+fn said(words: &[String]) -> Result<Said, String> {
+    let mut said = Said::default();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let mut value =
+            || rest.next().cloned().ok_or_else(|| format!("{word} has no value; type one behind it"));
+        match word.as_str() {
+            "/c" | "-c" => said.configuration = Some(value()?),
+            "/r" | "-r" => said.results = Some(value()?),
+            "/t" | "-t" => {
+                let text = value()?;
+                let seconds = text.parse().ok().filter(|seconds| (1..=86_400).contains(seconds));
+                said.seconds = Some(
+                    seconds.ok_or_else(|| format!("/t {text}: it is no time; type 1 to 86400 seconds"))?,
+                );
+            }
+            "/?" | "-?" | "--help" => said.helps = true,
+            _ if word.starts_with("--destroy=") => said.destroy.push(word["--destroy=".len()..].to_owned()),
+            _ if word.starts_with('-') => {
+                return Err(format!("{word} is no option; `fathom iometer /?` lists them"));
+            }
+            _ => said.targets.push(word.clone()),
+        }
+    }
+    Ok(said)
+}
+
+/// The access specifications of a configuration file.
+///
+/// # Errors
+/// A usage failure that names the place in the file.
+pub(super) fn specs(file: &Path) -> Result<Vec<Spec>, Failure> {
+    let text = job_file::text(file)?;
+    iometer::specs(&name::shown(file), &text).map_err(|trouble| job_file::pointed(&trouble))
+}
+
+#[test]
+fn words_are_those_of_iometer_and_what_is_none_of_them_is_a_target() {
+    let of = |line: &str| said(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    let all = of("/c a.icf -r out.csv /t 5 --destroy=/dev/sdx /data b");
+    let expected = Said {
+        configuration: Some("a.icf".into()),
+        results: Some("out.csv".into()),
+        seconds: Some(5),
+        destroy: vec!["/dev/sdx".into()],
+        targets: vec!["/data".into(), "b".into()],
+        helps: false,
+    };
+    assert_eq!(all, Ok(expected));
+    for bad in ["/c", "/t 0", "/t x", "-x", "/r"] {
+        assert!(of(bad).is_err_and(|e| e.contains("; type") || e.contains("lists them")), "{bad}");
+    }
+}

@@ -1,0 +1,301 @@
+//! Command lines of DISKSPD: what they do to files, threads and rates, with the ledger beside them, and its manners.
+//!
+//! For: `fathom diskspd` and the program by the name of diskspd. Not for: the language and the formats, which have unit tests.
+
+use crate::output::says;
+use crate::stage::{Outcome, Stage, fill, wait};
+use serde_json::Value;
+use std::path::Path;
+
+const MIB: usize = 1 << 20;
+
+/// fathom by the name of diskspd, in the folder of the story.
+fn diskspd(stage: &Stage, words: &str) -> Outcome {
+    diskspd_with(stage, words, &[])
+}
+
+fn diskspd_with(stage: &Stage, words: &str, set: &[(&str, &str)]) -> Outcome {
+    let by_name = ["bash", "-c", "exec -a /usr/bin/diskspd \"$0\" \"$@\""].map(str::to_owned);
+    let mut command = stage.command(&by_name, words, Path::new(""));
+    wait(command.current_dir(stage.folder("here")).envs(set.iter().copied()))
+}
+
+/// A short measurement that has to be carried out.
+#[track_caller]
+fn done(stage: &Stage, words: &str) -> Outcome {
+    let out = diskspd(stage, &format!("-d1 -W0 {words}"));
+    assert_eq!(out.code, Some(0), "{words}: {out:?}");
+    out
+}
+
+/// The results of the last session, as fathom tells them.
+fn last(stage: &Stage) -> Vec<Value> {
+    let report = stage.fathom("show last --format json", Path::new("")).report();
+    report.0["results"].as_array().cloned().unwrap_or_default()
+}
+
+fn stream(result: &Value) -> &Value {
+    &result["job"]["phases"][result["phase"].as_u64().unwrap() as usize]["streams"]
+        [result["stream"].as_u64().unwrap() as usize]
+}
+
+fn here(stage: &Stage, name: &str) -> Vec<u8> {
+    std::fs::read(stage.folder("here").join(name)).unwrap()
+}
+
+/// Whether bytes count from 0 to 255, over and over.
+fn counts(bytes: &[u8]) -> bool {
+    bytes.iter().zip((0..=u8::MAX).cycle()).all(|(byte, counted)| *byte == counted)
+}
+
+#[test]
+fn caching_is_what_its_letters_say_and_the_ledger_agrees() {
+    let stage = Stage::beside_others();
+    for (words, cache, engine) in [
+        ("-Su -o1", "direct", "sync"),
+        ("-Sh -o4 -w50", "direct-dsync", "io_uring"),
+        ("-Sb -fr", "buffered", "io_uring"),
+        ("-Sw -w100 -o1", "dsync", "sync"),
+        ("-Sm -Nv -w10", "mmap", "mmap"),
+    ] {
+        done(&stage, &format!("-c8M -b4K -r {words} data"));
+        let result = last(&stage).remove(0);
+        let stream = stream(&result);
+        assert_eq!(
+            (stream["cache"].as_str(), stream["engine"].as_str()),
+            (Some(cache), Some(engine)),
+            "{words}"
+        );
+        let ledger = &result["ledger"];
+        if cache.starts_with("direct") {
+            let read = &ledger["read"];
+            assert!(read["issued"]["ios"].as_u64() > Some(0), "{words}: {ledger:#}");
+            // Where the kernel charges what is read to fathom, it is what was issued.
+            let word = read["charged"]["word"].as_str();
+            assert!(matches!(word, Some("agrees") | None), "{words}: {ledger:#}");
+        }
+        if words.contains("-Nv") {
+            assert!(result["sync"]["ops"].as_u64() >= Some(1), "each write is flushed: {:#}", result["sync"]);
+        }
+    }
+}
+
+#[test]
+fn writes_are_where_base_stride_and_parts_say_and_nowhere_else() {
+    let stage = Stage::beside_others();
+    for (words, is_touched) in [
+        ("-B1M:1M -r -b64K", (|at: usize| (16..32).contains(&at)) as fn(usize) -> bool),
+        ("-f1M -s -b64K", |at| at < 16),
+        ("-s128K -b64K", |at| at % 2 == 0),
+        ("-r128K -b64K", |at| at % 2 == 0),
+        ("-r -b64K -rdpct100/25:0/75", |at| at < 16),
+        ("-r -b64K -rdabs0/1M:100/1M", |at| (16..32).contains(&at)),
+        ("-p -s -b64K -o3 -f2M", |at| at < 32),
+        ("-s0 -B512K -b64K", |at| at == 8),
+    ] {
+        let name = "region";
+        let _ = std::fs::remove_file(stage.folder("here").join(name));
+        done(&stage, &format!("-c4M -w100 -Su {words} {name}"));
+        let data = here(&stage, name);
+        let touched: Vec<bool> = data.chunks(64 << 10).map(counts).collect();
+        let expected: Vec<bool> = (0..64).map(is_touched).collect();
+        assert_eq!(touched, expected, "{words}");
+    }
+}
+
+#[test]
+fn what_is_written_is_what_z_says() {
+    let stage = Stage::beside_others();
+    let source = stage.folder("here").join("source");
+    std::fs::write(&source, b"seven b").unwrap();
+    let written = |z: &str| {
+        done(&stage, &format!("-c1M -b4K -w100 -Su -s {z} written"));
+        here(&stage, "written")
+    };
+    assert!(counts(&written("")));
+    assert!(written("-Z").iter().all(|byte| *byte == 0));
+    let unique = written("-Zr");
+    let blocks: std::collections::HashSet<&[u8]> = unique.chunks(4096).collect();
+    assert_eq!(blocks.len(), 256, "each block is another");
+    let of_file = written("-Z8K,source");
+    assert!(of_file.windows(7).any(|w| w == b"seven b") && of_file.iter().all(|b| b"seven b".contains(b)));
+    let copies = written("-Z64K");
+    let blocks: std::collections::HashSet<&[u8]> = copies.chunks(4096).collect();
+    assert!((1..=16).contains(&blocks.len()), "{} blocks of a buffer of sixteen", blocks.len());
+    fill(&source, 1);
+    says(
+        &diskspd(&stage, "-d1 -w100 -c1M -Z64K,source written"),
+        1,
+        &["all of which are written", "-Z1048576,source"],
+    );
+}
+
+#[test]
+fn threads_are_told_apart_by_targets_and_take_their_cpus_in_turn() {
+    let stage = Stage::beside_others();
+    let rows = |out: &Outcome| {
+        let (_, total) = out.stdout.split_once("Total IO\n").unwrap();
+        let (total, _) = total.split_once("\nRead IO").unwrap();
+        let row = |line: &str| {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            let thread = cells.first()?.parse::<u32>().ok()?;
+            let ios: u64 = cells.get(2)?.parse().ok()?;
+            assert!(ios > 0, "{line}");
+            Some((thread, cells.last()?.to_string()))
+        };
+        total.lines().filter_map(row).collect::<Vec<_>>()
+    };
+    let own = done(&stage, "-c4M -b64K -t2 -r -Su -a0 one two");
+    let [one, two] = ["one (4MiB)", "two (4MiB)"].map(str::to_owned);
+    assert_eq!(rows(&own), [(0, one.clone()), (1, one.clone()), (2, two.clone()), (3, two.clone())]);
+    assert!(own.stdout.contains("thread count:\t\t4\n"), "{own:?}");
+    let pooled = done(&stage, "-c4M -b64K -F2 -o2 -r -Su one two");
+    assert_eq!(rows(&pooled), [(0, one.clone()), (0, two.clone()), (1, one.clone()), (1, two)]);
+    assert!(pooled.stdout.contains("\tthread pool with 2 threads\n"), "{pooled:?}");
+    done(&stage, "-c4M -b64K -F2 -O3 -r -Su one");
+    assert_eq!(stream(&last(&stage)[0])["depth"], 3);
+    // Workers that begin elsewhere, together, or from one position: what each is said to be.
+    for (words, start) in [("-T1M", "every"), ("-si", "interlocked"), ("", "same")] {
+        done(&stage, &format!("-c4M -b64K -t2 {words} -Su one"));
+        let result = last(&stage).remove(0);
+        let order = stream(&result)["access"]["lines"][0]["order"].to_string();
+        assert!(order.contains(start), "{words}: {order}");
+    }
+    done(&stage, "-c4M -b64K -t2 -n -r -rs50 -w40 -I2 -l -Su one");
+    let result = last(&stage).remove(0);
+    let (line, place) = (&stream(&result)["access"]["lines"][0], &stream(&result)["place"]);
+    assert_eq!((line["mix_by_run"].as_bool(), place["cpus"].as_array().map(Vec::len)), (Some(true), Some(0)));
+}
+
+#[test]
+fn throughput_and_bursts_are_kept_by_each_thread() {
+    let stage = Stage::beside_others();
+    let iops = |stage: &Stage| last(stage)[0]["total"]["iops"].as_f64().unwrap();
+    for (words, expected) in [("-g100i -t2", 200.0), ("-g4096 -t1", 1000.0), ("-i10 -j100 -o1 -t1", 99.0)] {
+        done(&stage, &format!("-c4M -b4K -r {words} paced"));
+        let seen = iops(&stage);
+        assert!((seen - expected).abs() < expected * 0.2, "{words}: {seen}");
+    }
+}
+
+#[test]
+fn latencies_and_intervals_stand_where_readers_look() {
+    let stage = Stage::beside_others();
+    let out = diskspd(&stage, "-d2 -W1 -C1 -D500 -L -c4M -b4K -r -Su -o4 -w20 -v data");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    for words in [
+        "\tgathering IOPS at intervals of 500ms\n",
+        "\twarm up time: 1s\n\tcool down time: 1s\n",
+        "|  I/O per s |  AvgLat  | IopsStdDev | LatStdDev |  file\n",
+        "  %-ile |  Read (ms) | Write (ms) | Total (ms)\n",
+        "9-nines |        N/A |        N/A |        N/A\n",
+        "actual test time:\t2.0",
+    ] {
+        assert!(out.stdout.contains(words), "{words}: {out:?}");
+    }
+    assert!(
+        out.stderr.contains("fathom: ") && !out.stdout.contains("fathom: "),
+        "the verdict stands beside: {out:?}"
+    );
+    let out = done(&stage, "-D250 -L -Rxml -c4M -b4K -r -Su -o4 data");
+    assert_eq!(out.stderr, "", "nothing beside XML");
+    assert!(
+        out.stdout.starts_with("<Results>\n  <System>\n") && out.stdout.ends_with("</Results>\n"),
+        "{out:?}"
+    );
+    let (of_all, _) = out.stdout.split_once("<Thread>").unwrap();
+    assert_eq!(of_all.matches("<Bucket SampleMillisecond=").count(), 4, "{of_all}");
+    assert_eq!(of_all.matches("<Percentile>").count(), 108);
+    assert!(out.stdout.contains("<Verdict>"), "{out:?}");
+}
+
+#[test]
+fn a_profile_is_printed_and_carried_out_with_all_of_its_time_spans() {
+    let stage = Stage::beside_others();
+    let printed = diskspd(&stage, "-Rpxml -d1 -W0 -L -c2M -b8K -r -Su -o4 data");
+    assert_eq!(
+        (printed.code, printed.stderr.as_str(), stage.sessions().len()),
+        (Some(0), "", 0),
+        "{printed:?}"
+    );
+    assert!(!stage.folder("here").join("data").exists(), "nothing is made");
+    let (before, rest) = printed.stdout.split_once("    <TimeSpan>\n").unwrap();
+    let (span, after) = rest.split_once("    </TimeSpan>\n").unwrap();
+    let span = format!("    <TimeSpan>\n{span}    </TimeSpan>\n").replace("<Path>data<", "<Path>*1<");
+    let two = format!("{before}{span}{}{after}", span.replace("<WriteRatio>0<", "<WriteRatio>100<"));
+    std::fs::write(stage.folder("here").join("two.xml"), two).unwrap();
+    let out = diskspd(&stage, "-Xtwo.xml -Rtext data");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    for words in ["timespan:   2\n", "Results for timespan 2:", "\nTotals:\n", "\ntotal test time:\t2.0"] {
+        assert!(out.stdout.contains(words), "{words}: {out:?}");
+    }
+    let all = last(&stage);
+    assert!(
+        all.len() == 2
+            && all[0]["read"]["ops"].as_u64() > Some(0)
+            && all[1]["write"]["ops"].as_u64() > Some(0)
+    );
+    // In fathom's own way it is a job like others.
+    let here = stage.folder("here");
+    std::fs::write(
+        here.join("own.xml"),
+        span.replace("*1", here.join("data").to_str().unwrap())
+            .replace("    <TimeSpan>", &format!("{before}<TimeSpan>"))
+            + after,
+    )
+    .unwrap();
+    let out =
+        stage.fathom("run --runs 1 --attempts 1 --time 100ms --format json --quiet", &here.join("own.xml"));
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    assert_eq!(out.report().0["results"][0]["runs"].as_array().map(Vec::len), Some(1));
+    says(&diskspd(&stage, "-Xtwo.xml"), 1, &["template target '*1' was not substituted"]);
+}
+
+#[test]
+fn its_files_are_its_own_and_no_other_is_written() {
+    let stage = Stage::beside_others();
+    let out = done(&stage, "-c2M -w100 -Su kept");
+    assert!(out.stdout.contains("Command Line: -d1 -W0 -c2M -w100 -Su kept\n"), "{out:?}");
+    done(&stage, "-c4M -w100 -Su kept");
+    assert_eq!(here(&stage, "kept").len(), 4 * MIB, "it is made again, and larger");
+    let foreign = stage.folder("here").join("foreign");
+    std::fs::write(&foreign, vec![7; MIB]).unwrap();
+    says(&diskspd(&stage, "-d1 -W0 -w100 foreign"), 1, &["--destroy", "foreign"]);
+    says(&diskspd(&stage, "-d1 -W0 -c2M foreign"), 1, &["fathom did not make it", "leave -c out"]);
+    assert!(here(&stage, "foreign").iter().all(|byte| *byte == 7));
+    done(&stage, "-f64M foreign");
+    let set = [("FATHOM_DESTROY", foreign.to_str().unwrap())];
+    let out = diskspd_with(&stage, "-d1 -W0 -w100 -Su foreign", &set);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(counts(&here(&stage, "foreign")));
+    std::fs::write(&foreign, vec![7; MIB]).unwrap();
+    done(&stage, &format!("--destroy={} -w100 -Su foreign", foreign.display()));
+    says(&diskspd(&stage, "-d1 absent"), 1, &["does not exist", "-c1G"]);
+    says(&diskspd(&stage, "-d1 ."), 1, &["is a directory"]);
+}
+
+#[test]
+fn what_is_wrong_is_told_before_anything_is_made_with_exit_code_1() {
+    let stage = Stage::beside_others();
+    for (words, told) in [
+        ("-c1M -t0 a", "from 1 on"),
+        ("-c1M -x a", "completion routines"),
+        ("-c1M -eDISK_IO a", "fathom capture"),
+        ("-c1M -ysgo a", "named events"),
+        ("-c1M #3", "/dev/sdb"),
+        ("-c1M Q:", "lsblk"),
+        ("-c1M -r -T1M -t2 a", "-T conflicts with -r"),
+        ("a -c1M", "options before targets"),
+        ("-c1M", "at least one target"),
+    ] {
+        says(&diskspd(&stage, words), 1, &[told]);
+    }
+    assert_eq!(std::fs::read_dir(stage.folder("here")).unwrap().count(), 0);
+    let help = diskspd(&stage, "-?");
+    assert!(help.code == Some(0) && help.stdout.contains("Usage: diskspd [options] target1"), "{help:?}");
+    let warned = done(&stage, "-c1M -t2 -P a");
+    assert!(warned.stderr.contains("will not be sequential, consider -si"), "{warned:?}");
+    let out =
+        wait(stage.command(&[], "diskspd -d1 -W0 -c1M b", Path::new("")).current_dir(stage.folder("here")));
+    assert_eq!(out.code, Some(0), "{out:?}");
+}
