@@ -14,6 +14,7 @@ use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fcntl_getfl, fcntl_setfl, se
 use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
 use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
 
 /// Bytes after which what was copied is dropped from the page cache, where that was asked for.
 const DROP_BYTES: u64 = 128 << 10;
@@ -119,7 +120,7 @@ impl<'a> Copying<'a> {
         copied.is_ok() && stable.is_ok() && !self.failed
     }
 
-    fn fails(what: &str, side: &Side, error: Errno) -> Failed {
+    fn fails(what: &str, side: &Side, error: impl Into<io::Error>) -> Failed {
         says(&format!("{what} {}: {}", side.shown, reason(&error.into())));
         Failed
     }
@@ -179,15 +180,15 @@ impl<'a> Copying<'a> {
     }
 
     /// One read, or as many as fill a block.
-    fn read(&mut self, bytes: usize) -> Result<usize, Errno> {
+    fn read(&mut self, bytes: usize) -> io::Result<usize> {
         let fills = self.ways.fills;
         let buffer = &mut self.buffers[IN].bytes()[..bytes];
         let mut done = 0;
         loop {
-            match rustix::io::read(&self.input.file, &mut buffer[done..]) {
+            match (&self.input.file).read(&mut buffer[done..]) {
                 Ok(0) => return Ok(done),
                 Ok(read) => done += read,
-                Err(Errno::INTR) => continue,
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(_) if done > 0 => return Ok(done),
                 Err(e) => return Err(e),
             }
@@ -261,10 +262,11 @@ impl<'a> Copying<'a> {
 
     /// Hands on what was read: as it came, or gathered into whole blocks.
     fn give(&mut self, bytes: usize) -> Result<(), Failed> {
-        if self.said.as_it_came {
+        let block = self.said.output_block_bytes as usize;
+        // What is a whole block already need not be gathered.
+        if self.said.as_it_came || (self.waiting == 0 && bytes == block) {
             return self.write(IN, bytes);
         }
-        let block = self.said.output_block_bytes as usize;
         let mut from = 0;
         while from < bytes {
             let part = (block - self.waiting).min(bytes - from);
@@ -302,7 +304,7 @@ impl<'a> Copying<'a> {
                 if written > 0 {
                     add(&self.counts.partial_writes, 1);
                 }
-                if error == Errno::PIPE {
+                if error.kind() == ErrorKind::BrokenPipe {
                     // Nobody reads any more, which ends dd without a word.
                     let _ = sys::default_action::take(SIGPIPE);
                 }
@@ -397,14 +399,14 @@ fn says(what: &str) {
 }
 
 /// Writes all of it; how far it came, where it failed.
-fn write_all(file: &File, data: &[u8]) -> Result<(), (usize, Errno)> {
+fn write_all(mut file: &File, data: &[u8]) -> Result<(), (usize, io::Error)> {
     let mut done = 0;
     while done < data.len() {
-        match rustix::io::write(file, &data[done..]) {
+        match file.write(&data[done..]) {
             // As a full device answers that says no error.
-            Ok(0) => return Err((done, Errno::NOSPC)),
+            Ok(0) => return Err((done, Errno::NOSPC.into())),
             Ok(written) => done += written,
-            Err(Errno::INTR) => {}
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err((done, error)),
         }
     }
