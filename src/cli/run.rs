@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// Measure one workload, from flags or from a job file.
 ///
-/// Every flag is also a key of a job file, without its dashes. A job file (fathom's own in TOML, or fio's) is given as a TARGET
-/// and recognised by its content, or by .toml or .fio at its end; with it, only --runs, --precision, --until, --settle,
+/// Every flag is also a key of a job file, without its dashes. A job file (fathom's own in TOML, or one of fio, DISKSPD or
+/// Iometer) is given as a TARGET and recognised by its content, or by .toml, .fio, .xml or .icf at its end; with it, only --runs, --precision, --until, --settle,
 /// --max-runs, --attempts, --fail-if, --seed, --precondition and, for a job of one phase, --time may describe the workload.
 #[derive(clap::Args, Debug)]
 pub struct Args {

@@ -152,6 +152,12 @@ fn threads_are_told_apart_by_targets_and_take_their_cpus_in_turn() {
     let pooled = done(&stage, "-c4M -b64K -F2 -o2 -r -Su one two");
     assert_eq!(rows(&pooled), [(0, one.clone()), (0, two.clone()), (1, one.clone()), (1, two)]);
     assert!(pooled.stdout.contains("\tthread pool with 2 threads\n"), "{pooled:?}");
+    // Out of the page cache operations complete at once, and yet each target has its turn.
+    done(&stage, "-c4M -b64K -F1 -o2 -r one two");
+    let xml = done(&stage, "-c4M -b64K -F1 -o2 -r -Rxml one two").stdout;
+    let counts: Vec<u64> =
+        xml.split("<IOCount>").skip(1).map(|rest| rest.split('<').next().unwrap().parse().unwrap()).collect();
+    assert!(counts.len() == 2 && counts[0].abs_diff(counts[1]) < counts[0] / 4, "{counts:?}");
     done(&stage, "-c4M -b64K -F2 -O3 -r -Su one");
     assert_eq!(stream(&last(&stage)[0])["depth"], 3);
     // Workers that begin elsewhere, together, or from one position: what each is said to be.

@@ -288,10 +288,12 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.held = NOT_HELD;
         for _ in 0..lanes {
             let lane = self.turn_of;
-            if !self.gather_from(lane, limit) {
+            let goes_on = self.gather_from(lane, limit);
+            // Also where the batch is full: a lane whose operations complete at once would leave the others none.
+            self.turn_of = if lane + 1 == lanes { 0 } else { lane + 1 };
+            if !goes_on {
                 break;
             }
-            self.turn_of = if lane + 1 == lanes { 0 } else { lane + 1 };
         }
     }
 

@@ -98,6 +98,29 @@ fn a_simulated_device_is_measured_exactly() {
 }
 
 #[test]
+fn lanes_whose_operations_complete_at_once_take_turns() {
+    let mut spec = spec("null", 2, 50_000_000);
+    let reads = |file| Box::new(Conditions(0, move |_| Op { file, ..Op::NONE })) as Box<dyn Source>;
+    spec.sources = vec![reads(0), reads(1)];
+    let mut workers = Workers::spawn(vec![spec]).unwrap_or_else(|e| panic!("{}", e.sentence));
+    workers.open();
+    let mut counts = [0_u64; 2];
+    let mut add = |block: &Block| {
+        for (count, lane) in counts.iter_mut().zip(&block.lanes) {
+            *count += lane.kinds[Kind::Read as usize].latency.count();
+        }
+    };
+    while !workers.is_done() {
+        workers.collect(|_, block| add(block));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    workers.collect(|_, block| add(block));
+    let (_, mut outcome) = workers.finish().remove(0);
+    outcome.last.take().iter().for_each(|block| add(block));
+    assert!(counts[0] > 1000 && counts[0].abs_diff(counts[1]) <= 4, "{counts:?}");
+}
+
+#[test]
 fn a_warm_up_runs_and_does_not_count() {
     let mut spec = spec("sim", 4, 500_000_000);
     spec.warmup_ns = 250_000_000;

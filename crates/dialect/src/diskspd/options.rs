@@ -206,7 +206,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
         "OFFSET",
         Held("each sequential thread begins so many bytes behind the one before (`--start every:`)"),
     ),
-    option("v", "", Held("what fathom found, in full, behind its verdict")),
+    option("v", "", Held("progress in lines on standard error, as with -P")),
     option("vs", "", Refused(STATISTICS)),
     option("w", "PERCENT", Held("share of writes (`--mix`) [default: 0]")),
     option(

@@ -15,6 +15,8 @@ use model::typed::{Options, Typed, TypedStream};
 
 const SECTOR_BYTES: u64 = 512;
 const SECOND_NS: u64 = 1_000_000_000;
+/// Longest run time and ramp up: a day.
+const LONGEST_S: u64 = 86_400;
 
 /// Who works on how much in a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +106,11 @@ fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
     };
     if icf.seconds == 0 {
         let why = "its run time is 0, which ends by hand there; write seconds, or type /t SECONDS";
+        marks.push(Mark::new(first.place.clone(), why));
+    }
+    if icf.seconds.max(icf.ramp_seconds) > LONGEST_S {
+        let why =
+            format!("its run time or its ramp up is longer than a day; write {LONGEST_S} seconds at most");
         marks.push(Mark::new(first.place.clone(), why));
     }
     let names = names(icf);

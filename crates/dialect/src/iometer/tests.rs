@@ -137,6 +137,7 @@ fn what_cannot_be_carried_out_is_shown_at_its_place() {
         ("\t4,DISABLED,1", "\t4,ENABLED,1", &["DISABLED"]),
         ("\tBackup\n\tMixed\n", "\tBackup\n\tOther\n", &["no access specification 'Other'"]),
         ("\t0          0          2", "\t0 0 0", &["/t SECONDS"]),
+        ("\t0          0          2", "\t99999999999 0 0", &["longer than a day"]),
         ("'Bar chart", "'END results display\n'Bar chart", &["the heading 'bar chart 1 statistic' is none"]),
         ("\t1          8          2", "\t0 8 2", &["from 1 on"]),
         ("'Manager ID, manager name\n\t1,HOST\n", "", &["a worker has no manager"]),
