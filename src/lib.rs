@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod capture;
+mod capture_file;
 pub mod captured;
 pub mod cli;
 pub mod collector;
@@ -22,6 +23,7 @@ pub mod op_log;
 pub mod output;
 pub mod plan;
 pub mod recipes;
+mod replay;
 pub mod request;
 pub mod run;
 pub mod session;

@@ -87,6 +87,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         place: spec.place.clone(),
         verify: spec.verify.clone(),
         log_interval_ns: spec.log_interval,
+        replay: None,
     };
     if let Some(kind) = stream.kinds().find(|k| !engine.kinds.contains(k)) {
         return Err(unable(engine, kind));

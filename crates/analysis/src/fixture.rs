@@ -246,6 +246,7 @@ impl Fixture {
             Issued { ops: issued, bytes: issued * bytes, errors, short: self.short, max_ns: self.latency() };
         StreamEnd {
             steadied: None,
+            replayed: None,
             stream: 0,
             window_ns: WINDOW_NS,
             depth_ns: if self.ops > 0 { (self.depth_seen * WINDOW_NS as f64) as u64 } else { 0 },

@@ -8,6 +8,7 @@
 //! operations and one whenever completions are first seen; depth is the integral of operations in flight over the same
 //! stamps, kept apart from the latencies so that Little's law can be used as a check.
 
+mod choose;
 mod count;
 mod depth;
 mod stage;
@@ -148,6 +149,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             last: Some(self.block),
             totals: self.totals,
             depth: self.search.as_ref().map(Search::found),
+            replayed: self.spec.replay.as_ref().map(|counts| counts.told()),
             turns: self.turn_count,
             ..Outcome::default()
         })
@@ -269,6 +271,9 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         if self.in_flight == 0 && self.is_exhausted() {
             self.edge = self.now;
         }
+        if R::KEEPS {
+            self.tell(taken);
+        }
         if R::KEEPS && self.recorder.is_fatal() {
             return Err(
                 "ended with the first read that found something else than what should be there".into()
@@ -340,6 +345,10 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     /// The stamp from which an operation with conditions counts, where it may go now; else notes what its lane waits for.
     #[inline(never)]
     fn look_at_clock(&mut self, at: usize, op: &Op) -> Option<u64> {
+        if R::KEEPS && op.flags & Op::CHOSEN != 0 {
+            self.choose(at);
+            return None;
+        }
         let time = self.engine.time();
         let turn = |now| self.lanes[at].turn(op, self.begin, now, time);
         // The last stamp is old where the last turn waited or found nothing, so a look at the clock decides.

@@ -9,6 +9,7 @@ use super::flow::Flow;
 use super::flush::Flush;
 use super::kind::Kind;
 use super::pace::{Batch, Pace, StopRule};
+use super::replay::Replay;
 use super::rules::{LatencyTarget, MinRate, Steady};
 use super::verify::Verify;
 use crate::units::{show_bytes, show_count};
@@ -96,6 +97,10 @@ pub struct Stream {
     /// Length in ns of the intervals that its operations are logged by, 0 for each by itself; `None` where they are not logged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_interval_ns: Option<u64>,
+    /// The captured load whose operations it has instead of those of its access, which is then no more than a summary of them; `None`
+    /// where it draws its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Box<Replay>>,
 }
 
 /// Failed operations after which a worker gives up where nobody says otherwise: enough to count, too few to fill a log or to run for long.
@@ -258,7 +263,18 @@ impl Stream {
             place: Placement::default(),
             verify: None,
             log_interval_ns: None,
+            replay: None,
         }
+    }
+
+    /// What is done: the words of its access, or of the load that it replays.
+    pub fn words(&self) -> String {
+        self.replay.as_ref().map_or_else(|| self.access.words(), |replay| replay.words())
+    }
+
+    /// Bytes of the buffer of an operation.
+    pub fn buffer_bytes(&self) -> u32 {
+        self.replay.as_ref().map_or_else(|| self.access.largest_bytes(), |replay| replay.largest_bytes)
     }
 
     /// Lanes of each worker: one per target where each has its own depth, else one.
@@ -310,13 +326,14 @@ impl Stream {
     }
 
     /// Whether operations are submitted as soon as there is room for all of its depth: no schedule, no pauses, no latency target, nothing that
-    /// waits for others, overlapping ones among them.
+    /// waits for others, overlapping ones and those of a replay among them.
     pub fn is_unheld(&self) -> bool {
         let waits = |l: &Line| l.delay_ns > 0 || (l.has_pairs() && self.depth > 1);
         self.pace == Pace::Closed
             && self.latency_target.is_none()
             && self.flow.is_none()
             && !self.serialize_overlap
+            && self.replay.is_none()
             && !self.access.lines.iter().any(waits)
             && self.flush.is_none_or(|f| !f.drain)
     }
@@ -331,6 +348,8 @@ impl Stream {
                 let bytes = bytes_per_s as u64;
                 words.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
             }
+            // Its name has the pace.
+            Pace::Open { .. } if self.replay.is_some() => {}
             Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
         }
         let pauses = self.access.lines.iter().any(|l| l.delay_ns > 0);
@@ -343,7 +362,8 @@ impl Stream {
 
     /// The kinds of operation that this stream submits.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
-        let sync = self.flush.is_some() && self.access.writes();
+        let replayed = self.replay.as_ref().is_some_and(|replay| replay.original.count(Kind::Sync) > 0);
+        let sync = replayed || (self.flush.is_some() && self.access.writes());
         self.access.kinds().chain(sync.then_some(Kind::Sync))
     }
 }
