@@ -6,6 +6,7 @@
 
 mod allowed;
 pub mod capture;
+mod capture_file;
 pub mod captured;
 pub mod cli;
 pub mod collector;
@@ -24,6 +25,7 @@ pub mod output;
 pub mod plain;
 pub mod plan;
 pub mod recipes;
+mod replay;
 pub mod request;
 pub mod run;
 pub mod session;

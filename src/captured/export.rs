@@ -2,7 +2,7 @@
 //!
 //! For: `fathom export x.capture`, of any length, written as it is read. Not for: the log's form (crate `capture`).
 
-use super::open;
+use crate::capture_file::open;
 use crate::failure::{Failure, cause};
 use crate::output::{self, Replace, Rules};
 use crate::spared::Spared;

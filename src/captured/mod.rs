@@ -4,12 +4,12 @@
 
 mod export;
 
-use crate::failure::{Failure, cause};
-use crate::input;
+use crate::capture_file::open;
+use crate::failure::Failure;
 use crate::output::{self, Replace, Rules};
 use crate::spared::Spared;
 use crate::{stderr, stdout};
-use capture::file::{MAGIC, Reader, Unreadable};
+use capture::file::Reader;
 use capture::profile::{Profiler, Selection};
 use capture::row::Kind;
 use capture::verdict::completeness;
@@ -18,14 +18,12 @@ use model::captured::{Captured, FORMAT, Restriction};
 use model::name;
 use report::{EventLine, Format, Style};
 use std::fs::File;
-use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::io::BufReader;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Bytes that are read and written at once.
+/// Bytes that are written at once.
 const AT_ONCE: usize = 256 << 10;
-/// How the first line of a capture begins, whatever its version.
-const BEGINS: &[u8] = b"fathom capture ";
 
 /// What the user said.
 #[derive(Debug)]
@@ -72,23 +70,6 @@ impl Events {
             ))),
         }
     }
-}
-
-/// Whether a file is a capture, by its first bytes; what cannot be read is none.
-pub fn is_capture(path: &Path) -> bool {
-    let mut begins = Vec::new();
-    let read = input::open(path).and_then(|file| file.take(BEGINS.len() as u64).read_to_end(&mut begins));
-    read.is_ok() && begins == BEGINS && MAGIC.starts_with(BEGINS)
-}
-
-/// Opens a capture.
-///
-/// # Errors
-/// [`Failure::Usage`] where it is none that can be read.
-pub fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
-    let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
-    let file = input::open(path).map_err(|e| usage(format!("{e}{}", cause(&e))))?;
-    Reader::new(BufReader::with_capacity(AT_ONCE, file)).map_err(|e: Unreadable| usage(e.to_string()))
 }
 
 /// Prints the profile or the requests.

@@ -2,6 +2,7 @@
 
 use super::common::format_names;
 use super::headings::OUTPUT;
+use crate::capture_file::is_capture;
 use crate::captured;
 use crate::failure::Failure;
 use crate::history::{Export, SESSION_FORM};
@@ -60,7 +61,7 @@ impl Args {
         if self.schema {
             return Ok(Said::Schema);
         }
-        let captures = self.sessions.iter().any(|word| captured::is_capture(word.as_ref()));
+        let captures = self.sessions.iter().any(|word| is_capture(word.as_ref()));
         let as_iolog = self.format.as_deref().map(|form| form == captured::IOLOG);
         match (captures, as_iolog) {
             (false, Some(true)) => Err(Failure::Usage(format!(

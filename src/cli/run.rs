@@ -1,30 +1,47 @@
 //! `fathom run`: its flags.
 
-use super::common::{LiveArgs, Measuring, ShowingArgs};
+use super::common::{LiveArgs, Measuring, Said, ShowingArgs};
 use super::gates::{InconclusiveArgs, SlowerArgs};
 use super::headings::{OUTPUT, WHAT};
 use super::job_file;
+use crate::capture_file::is_capture;
 use crate::failure::Failure;
 use crate::input::{self, Small};
-use crate::request::{JobSource, Request, Work};
+use crate::request::{JobSource, ReplaySpec, Request, Work};
 use crate::show::Showing;
 use crate::stderr;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dialect::{Language, MAX_FILE_BYTES, Tool};
+use model::job::ReplayPace;
+use model::name;
 use model::spec::JobSpec;
-#[cfg(test)]
 use model::spec::keys::{self, Command};
 use std::path::{Path, PathBuf};
 
-/// Measure one workload, from flags or from a job file.
+/// Least and most that the times of a capture are divided by.
+const SPEEDS: (f64, f64) = (0.001, 1000.0);
+
+/// Measure one workload, from flags or from a job file, or replay a capture.
 ///
 /// Every flag is also a key of a job file, without its dashes. A job file (fathom's own in TOML, or one of fio, DISKSPD or
 /// Iometer) is given as a TARGET and recognised by its content, or by .toml, .fio, .xml or .icf at its end; with it, only --runs, --precision, --until, --settle,
 /// --max-runs, --attempts, --fail-if, --seed, --precondition and, for a job of one phase, --time may describe the workload.
+///
+/// A file that `fathom capture` wrote is told by its content too: its requests are submitted again to the TARGET, and the report compares
+/// both. A directory gets a test file of what they touch.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Directories, files or block devices, and at most one job file [default: the current directory]
+    /// Directories, files or block devices, and at most one job file or capture [default: the current directory]
     #[arg(value_name = "TARGET")]
     targets: Vec<PathBuf>,
+    /// Of a capture: when its requests are submitted again: dependent (each as long after the last of its task that had completed as it
+    /// was then), timed (at their times, as an open loop) or fast (as soon as there is room) [default: dependent; timed where no completions are
+    /// known]
+    #[arg(long, value_name = "WORD", help_heading = WHAT, value_parser = paces())]
+    pace: Option<ReplayPace>,
+    /// Of a capture: what its times are divided by, such as 2 for twice as fast [default: 1]
+    #[arg(long, value_name = "NUMBER", help_heading = WHAT, value_parser = speed)]
+    speed: Option<f64>,
     /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of that, or
     /// `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
@@ -50,8 +67,18 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag, or the place in the job file.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
+        let (captures, others): (Vec<PathBuf>, Vec<PathBuf>) =
+            self.targets.iter().cloned().partition(|t| is_capture(t));
+        if !captures.is_empty() {
+            return self.replay(captures, others);
+        }
+        if let Some(flag) = self.pace.map(|_| "--pace").or(self.speed.map(|_| "--speed")) {
+            return Err(Failure::Usage(format!(
+                "{flag} is of a capture, and none is named; type the file that `fathom capture` wrote too, or leave it out"
+            )));
+        }
         let (files, targets): (Vec<PathBuf>, Vec<PathBuf>) =
-            self.targets.into_iter().partition(|t| language(t).is_some());
+            others.into_iter().partition(|t| language(t).is_some());
         if let [first, second, ..] = files.as_slice() {
             return Err(Failure::Usage(format!(
                 "{} and {} are two job files; type one",
@@ -78,6 +105,59 @@ impl Args {
             }
         }
         Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+    }
+
+    /// What was said of a capture.
+    fn replay(self, captures: Vec<PathBuf>, targets: Vec<PathBuf>) -> Result<(Request, Showing), Failure> {
+        let [file] = <[PathBuf; 1]>::try_from(captures).map_err(|_| {
+            Failure::Usage("several captures are replayed one after another; name one".into())
+        })?;
+        if let Some(job) = targets.iter().find(|target| language(target).is_some()) {
+            return Err(Failure::Usage(format!(
+                "{} is a job file and {} a capture; type one of them",
+                name::shown(job),
+                name::shown(&file)
+            )));
+        }
+        let not_its: Option<&Said> =
+            self.measuring.said().iter().find(|s| !s.key.taken.contains(&Command::RunCapture));
+        if let Some(said) = not_its {
+            let allowed: Vec<String> =
+                keys::taken_by(Command::RunCapture).map(|key| format!("--{}", key.name)).collect();
+            return Err(Failure::Usage(format!(
+                "--{} cannot be combined with the capture {}, which is the workload (flags that may be combined with it: --pace, --speed, {})",
+                said.key.name,
+                name::shown(&file),
+                allowed.join(", ")
+            )));
+        }
+        let said = ReplaySpec { file: file.clone(), pace: self.pace, speed: self.speed };
+        let mut request = self.measuring.request(Work::Replay(said), targets);
+        if let Some(problem) = request.job.check().into_iter().next() {
+            return Err(Failure::Usage(problem.in_flags()));
+        }
+        request.source = Some(JobSource::File(file));
+        request.against = self.against;
+        request.fail_if_slower = self.slower.slower();
+        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+    }
+}
+
+/// The words of `--pace`.
+fn paces() -> impl TypedValueParser<Value = ReplayPace> {
+    let words = ReplayPace::ALL.map(|(word, _)| word);
+    let found =
+        |word: String| ReplayPace::ALL.iter().find(|(known, _)| *known == word).map(|(_, pace)| *pace);
+    PossibleValuesParser::new(words).try_map(move |word| found(word).ok_or("there is no such pace"))
+}
+
+/// What times are divided by.
+fn speed(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "type a number such as 2 or 0.5".to_owned())?;
+    if (SPEEDS.0..=SPEEDS.1).contains(&number) {
+        Ok(number)
+    } else {
+        Err(format!("type a number from {} to {}", SPEEDS.0, SPEEDS.1))
     }
 }
 

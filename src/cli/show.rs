@@ -3,6 +3,7 @@
 use super::common::ShowingArgs;
 use super::gates::InconclusiveArgs;
 use super::headings::{OUTPUT, WHAT};
+use crate::capture_file::is_capture;
 use crate::captured::{self, Events};
 use crate::failure::Failure;
 use crate::history;
@@ -62,11 +63,11 @@ impl Args {
     pub fn said(self) -> Result<Said, Failure> {
         let files = self.sessions.iter().map(|word| history::find(word)).collect::<Result<Vec<_>, _>>()?;
         if let [file] = files.as_slice()
-            && captured::is_capture(file)
+            && is_capture(file)
         {
             return self.of_a_capture(file.clone()).map(Said::Capture);
         }
-        if let Some(capture) = files.iter().find(|file| captured::is_capture(file)) {
+        if let Some(capture) = files.iter().find(|file| is_capture(file)) {
             return Err(Failure::Usage(format!(
                 "{} is a capture, and what stands side by side are sessions; type fathom show {0}",
                 name::shown(capture)

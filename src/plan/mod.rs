@@ -21,6 +21,7 @@ mod profile;
 mod quick;
 mod read_back;
 mod repeats;
+mod replay;
 mod rerun;
 pub mod resume;
 mod seed;
@@ -35,7 +36,7 @@ use crate::request::{BenchSpec, JobSource, Request, Work};
 pub(crate) use engine::problems;
 use layers::LayerJobs;
 use machine::root::Root;
-use model::job::{Job, Phase, Stream};
+use model::job::{Job, Phase, Replay, Stream};
 use model::machine::Machine;
 use model::plan::{LatencyTarget, MAKING_NS, Plan, Role, Strategy, Target};
 use model::spec::limits::MAX_TIME_NS;
@@ -67,7 +68,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let mut machine = machine::host::look(&root);
     let memory = machine.memory_bytes.as_ref().ok().copied();
     let (mut origins, asked) = asked(request, &root, memory)?;
-    let mut drafts = drafts(request, &asked.specs, &mut origins)?;
+    let mut drafts = drafts(request, &asked, &mut origins)?;
     let mut study = asked.study;
     if let Some(latency_target) = latency_target(request, &mut drafts, &mut origins) {
         study = Study::Limit(latency_target);
@@ -76,7 +77,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
-    let (runs, strategy) = repeats::repeats(&study, (&request.job, is_quick), &mut origins);
+    let (runs, strategy) = repeats::repeats(&study, request, is_quick, &mut origins);
     let fail_if = gate::conditions(&request.job, (&jobs, &study), &mut origins)?;
     let fail_if_slower = gate::slower(request, &mut origins)?;
     let against = request
@@ -165,9 +166,9 @@ fn title(request: &Request) -> String {
         (Work::Limit(_), _) => "limit".into(),
         (Work::Sweep(said), _) => said.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name)),
         (Work::Api { .. }, _) => "api".into(),
-        (Work::Job, None) => "run".into(),
-        (Work::Job, Some(JobSource::File(file))) => format!("run {}", shown(file)),
-        (Work::Job, Some(source)) => source.name(),
+        (Work::Job | Work::Replay(_), None) => "run".into(),
+        (Work::Job | Work::Replay(_), Some(JobSource::File(file))) => format!("run {}", shown(file)),
+        (Work::Job | Work::Replay(_), Some(source)) => source.name(),
     }
 }
 
@@ -203,6 +204,8 @@ struct Asked {
     headline: Option<usize>,
     /// What they answer together.
     study: Study,
+    /// The captured load that they are.
+    replay: Option<Replay>,
 }
 
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
@@ -219,12 +222,16 @@ fn asked<'a>(
         Work::Layers => {
             let LayerJobs { specs, comparison, headline } = layers::of_each(request, root, &mut origins)?;
             origins.leave_out(layers::OF_LAYERS);
-            Asked { specs, headline, study: Study::Layers(comparison) }
+            Asked { specs, headline, study: Study::Layers(comparison), replay: None }
         }
         Work::Sweep(said) => {
             let jobs = sweep::grid(request, said, (root, memory), &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
-            Asked { specs: jobs.specs, headline: None, study: Study::Sweep(jobs.grid) }
+            Asked { specs: jobs.specs, study: Study::Sweep(jobs.grid), ..Asked::default() }
+        }
+        Work::Replay(said) => {
+            let (spec, replay) = replay::spec(request, said)?;
+            Asked { specs: vec![spec], replay: Some(replay), ..Asked::default() }
         }
         Work::Api { sizes, interfaces } => {
             let asked = api::compare(request, (sizes, interfaces), root, &mut origins)?;
@@ -256,15 +263,19 @@ struct DraftJob {
     phases: Vec<(Phase, Vec<Draft>)>,
 }
 
-fn drafts(request: &Request, specs: &[JobSpec], origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
+fn drafts(request: &Request, asked: &Asked, origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
     let mut jobs: Vec<DraftJob> = Vec::new();
-    for spec in specs {
-        jobs.push(draft_job(request, spec, origins)?);
+    for spec in &asked.specs {
+        jobs.push(draft_job(request, (spec, asked.replay.as_ref()), origins)?);
     }
     Ok(jobs)
 }
 
-fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result<DraftJob, Failure> {
+fn draft_job(
+    request: &Request,
+    (spec, replay): (&JobSpec, Option<&Replay>),
+    origins: &mut Origins,
+) -> Result<DraftJob, Failure> {
     let several = spec.phases.len() > 1 || spec.phases.iter().any(|p| p.streams.len() > 1);
     let mut phases = Vec::new();
     for (at, phase) in spec.phases.iter().enumerate() {
@@ -272,7 +283,11 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
         for (index, stream) in phase.streams.iter().enumerate() {
             let stream = &read_back::meant(spec, at, stream)?;
             origins.enter(&if several { stream_name(stream, at, index) } else { String::new() });
-            drafts.push(stream::draft(stream, origins)?);
+            let mut draft = stream::draft(stream, origins)?;
+            if let Some(replay) = replay {
+                replay::fill(request, replay, &mut draft, origins)?;
+            }
+            drafts.push(draft);
         }
         origins.enter(&if spec.phases.len() > 1 { format!("phase {}", at + 1) } else { String::new() });
         let times = times(request, phase, &drafts, origins)?;
@@ -307,7 +322,7 @@ fn times(
         Work::Profile(said) if said.quick => quick::times(said.chosen())?,
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         // The cells of a sweep say theirs.
-        Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
+        Work::Job | Work::Sweep(_) | Work::Replay(_) => RUN_TIMES_NS,
         Work::Limit(_) => LIMIT_TIMES_NS,
         Work::Api { .. } => API_TIMES_NS,
     };

@@ -4,6 +4,7 @@
 //! `model`, where the spec is checked) nor deciding while measuring (crate `analysis`).
 
 use super::origins::Origins;
+use crate::request::Request;
 use model::plan::Strategy;
 use model::spec::limits::{ATTEMPTS, FEWEST_GATED_RUNS, FEWEST_ROUNDS, MAX_RUNS};
 use model::spec::{JobSpec, Until};
@@ -25,26 +26,31 @@ const ROUNDS: u32 = 25;
 /// How often at least, and what decides.
 pub(super) fn repeats(
     study: &Study,
-    (spec, is_quick): (&JobSpec, bool),
+    request: &Request,
+    is_quick: bool,
     origins: &mut Origins,
 ) -> (u32, Strategy) {
     if is_quick {
         origins.fixed("--runs", "1", "--quick");
         return (1, Strategy::Fixed);
     }
+    let spec = &request.job;
     let mut choose = |default| origins.choose("--runs", spec.runs, default, u32::to_string);
     match study {
         Study::Limit(target) => (choose(LIMIT_RUNS), Strategy::Limit(*target)),
         // How often a cell is measured is told beside its time.
         Study::Sweep(_) => (spec.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
-        Study::Interfaces(_) if spec.gates_a_percentile() => of_workloads(spec, origins),
+        Study::Interfaces(_) if spec.gates_a_percentile() => of_workloads(request, origins),
         Study::Interfaces(_) => (choose(API_RUNS), Strategy::Fixed),
-        Study::Jobs | Study::Layers(_) | Study::Profile(_) | Study::Targets(_) => of_workloads(spec, origins),
+        Study::Jobs | Study::Layers(_) | Study::Profile(_) | Study::Targets(_) => {
+            of_workloads(request, origins)
+        }
     }
 }
 
 /// The same for workloads that stand for themselves, where more than a number may be said.
-fn of_workloads(spec: &JobSpec, origins: &mut Origins) -> (u32, Strategy) {
+fn of_workloads(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
+    let spec = &request.job;
     let words = |n: &u32| n.to_string();
     if let Some(Until::Steady) = spec.until {
         origins.note("--until", spec.until, |_| "steady: the last five rounds count".into());
@@ -53,6 +59,9 @@ fn of_workloads(spec: &JobSpec, origins: &mut Origins) -> (u32, Strategy) {
     }
     let (default, from) = if spec.gates_a_percentile() {
         (FEWEST_GATED_RUNS, "default: --fail-if has a percentile")
+    } else if request.replay().is_some() {
+        // It takes as long as the capture did.
+        (1, "default of a replay")
     } else {
         (RUNS, "default")
     };

@@ -90,6 +90,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         verify: spec.verify.clone(),
         log_interval_ns: spec.log_interval,
         each_worker_ns: spec.each_worker,
+        replay: None,
     };
     if let Some(kind) = stream.kinds().find(|k| !engine.kinds.contains(k)) {
         return Err(unable(engine, kind));

@@ -6,7 +6,7 @@
 use super::origins::Origins;
 use super::span::{check_size, check_span, direct_alignment};
 use super::stream::Draft;
-use super::{DraftJob, ends, kept, precondition, shown};
+use super::{DraftJob, ends, kept, precondition, replay, shown};
 use crate::failure::Failure;
 use crate::request::{JobSource, Request};
 use machine::kept_file;
@@ -61,11 +61,8 @@ impl<'a> Targets<'a> {
                 "--size 0: there is nothing to measure; type a size such as 1g, or leave it out".into(),
             ));
         }
-        let paths: Vec<PathBuf> = if draft.paths.is_empty() {
-            self.request.targets.clone()
-        } else {
-            draft.paths.iter().map(|p| name::path(p)).collect()
-        };
+        let own: Vec<PathBuf> = draft.paths.iter().map(|p| name::path(p)).collect();
+        let paths = if own.is_empty() { self.request.targets.clone() } else { own };
         if !draft.engine.touches_targets() {
             self.touch_nothing(draft, &paths, origins)?;
             stream.targets = vec![NOTHING];
@@ -77,7 +74,7 @@ impl<'a> Targets<'a> {
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
         for said in &paths {
             let target = self.find(said, draft, from, origins)?;
-            // Used twice it would have twice the operations in flight, and its bytes would count twice.
+            // Used twice it would have twice as much in flight, and its bytes would count twice.
             if !stream.targets.contains(&target) {
                 stream.targets.push(target);
             }
@@ -92,8 +89,8 @@ impl<'a> Targets<'a> {
                 stream.targets.len()
             )));
         }
-        let targets: Vec<&Target> =
-            stream.targets.iter().filter_map(|t| Some(&self.found.get(*t)?.0)).collect();
+        let found = |at: &usize| Some(&self.found.get(*at)?.0);
+        let targets: Vec<&Target> = stream.targets.iter().filter_map(found).collect();
         let compares =
             stream.access.reads() && stream.verify.as_ref().is_some_and(|v| v.checks && v.back.is_none());
         if compares && targets.iter().any(|t| t.role == Role::Made) {
@@ -103,8 +100,10 @@ impl<'a> Targets<'a> {
             ));
         }
         stream.access.span_bytes = draft.size.unwrap_or(u64::MAX);
-        for target in &targets {
-            check_span(job, &stream, target)?;
+        if stream.replay.is_some() {
+            replay::fit(&mut stream, &targets)?;
+        } else {
+            targets.iter().try_for_each(|target| check_span(job, &stream, target))?;
         }
         if let [target] = targets.as_slice() {
             let left = target.bytes.saturating_sub(stream.access.offset_bytes);

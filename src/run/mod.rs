@@ -477,7 +477,10 @@ fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
 /// Length of the intervals of a phase: no longer than what ends a stream looks at.
 fn interval_ns(phase: &Phase) -> u64 {
     let watched = phase.streams.iter().filter_map(ends::every_ns).min().unwrap_or(u64::MAX);
-    let interval = (phase.time_ns / 100).min(watched).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
+    // What a capture takes is known, and not when it has to end.
+    let replayed = phase.streams.iter().filter_map(|s| s.replay.as_ref()?.expected_ns()).min();
+    let time_ns = phase.time_ns.min(replayed.unwrap_or(u64::MAX));
+    let interval = (time_ns / 100).min(watched).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
     // Stretches of a worker are whole numbers of them.
     let stretch = phase.streams.iter().filter_map(|s| s.each_worker_ns).filter(|ns| *ns > 0).min();
     stretch.map_or(interval, |ns| ns / ns.div_ceil(interval))

@@ -4,13 +4,16 @@
 
 use super::{Bench, interval_ns};
 use crate::failure::Failure;
+use crate::replay;
 use crate::target::Ready;
 use engine::engines::{self, Entry};
+use engine::source::replay::Counts;
 use engine::source::{self, Back, Common, Group, Panicking, Placed, Share, Source};
 use engine::spec::WorkerSpec;
-use model::job::{Advice, Data, Pace, Phase, Placement, StopRule, Stream, SyncCall};
+use model::job::{Advice, Cache, Data, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall};
 use model::payload::{Set, split_mix};
 use model::plan::Hook;
+use model::units::show_bytes;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
@@ -131,21 +134,30 @@ impl Bench {
             advise(&file, stream.advice)?;
             files.push(OpenFile { file, writable: changes });
         }
+        let replay = stream.replay.as_ref().map(|replay| (replay, Arc::<Counts>::default()));
+        let sources = match &replay {
+            Some((replay, counts)) => vec![self.replayed((stream, replay), &targets, &mut files, counts)?],
+            None => self.sources(stream, &targets, number, share)?,
+        };
         Ok(WorkerSpec {
             worker: number.overall,
             stream: number.stream,
             engine: entry,
-            sources: self.sources(stream, &targets, number, share)?,
+            sources,
             files,
             depth: stream.depth,
-            slot_bytes: stream.access.largest_bytes(),
+            slot_bytes: stream.buffer_bytes(),
             writes,
             options: stream.options.clone(),
             cache: stream.cache,
-            sync_call: stream.flush.map_or(SyncCall::Fsync, |f| f.call),
+            sync_call: sync_call(stream),
             open_loop: stream.is_open_loop(),
             delay_ns: stream.delay_ns,
-            limit: part_of(stream.limit, number.worker, stream.workers),
+            limit: if replay.is_some() {
+                StopRule::default()
+            } else {
+                part_of(stream.limit, number.worker, stream.workers)
+            },
             max_errors: stream.max_errors,
             ignored_errors: stream.ignored_errors.clone(),
             latency_target: stream.latency_target,
@@ -158,10 +170,28 @@ impl Bench {
             count_calls: false,
             // Whoever takes a log over says so.
             log: false,
+            replay: replay.map(|(_, counts)| counts),
             verify: stream.verify.clone(),
             maker: self.supplies.maker(&stream.data, split_mix(of_data ^ 0x7061_796c))?,
             clock: self.clock,
         })
+    }
+
+    /// The source of a replay, with the second descriptor of its target where some writes must be stable.
+    fn replayed(
+        &self,
+        (stream, replay): (&Stream, &Replay),
+        targets: &[&Ready],
+        files: &mut Vec<OpenFile>,
+        counts: &Arc<Counts>,
+    ) -> Result<Box<dyn Source>, Failure> {
+        has_room(replay, targets)?;
+        let stable = stable(stream.cache).filter(|_| replay.stable_writes && !files.is_empty());
+        if let (Some(cache), [ready]) = (stable, targets) {
+            let changes = stream.changes_targets();
+            files.push(OpenFile { file: ready.open(&self.root, cache, changes)?, writable: changes });
+        }
+        Ok(Box::new(replay::source(replay, stream.depth, stable.is_some(), counts)?))
     }
 
     fn sources(
@@ -185,6 +215,35 @@ impl Bench {
         }
         Ok(sources)
     }
+}
+
+/// The call behind syncs. A capture has flushes of the device's cache, for which the data alone are enough.
+fn sync_call(stream: &Stream) -> SyncCall {
+    let usual = if stream.replay.is_some() { SyncCall::Fdatasync } else { SyncCall::Fsync };
+    stream.flush.map_or(usual, |flush| flush.call)
+}
+
+/// How a file is opened whose writes must be stable when they complete; `None` where they are so already.
+fn stable(cache: Cache) -> Option<Cache> {
+    match cache {
+        Cache::Direct => Some(Cache::DirectDsync),
+        Cache::Buffered => Some(Cache::Dsync),
+        Cache::Sync | Cache::Dsync | Cache::DirectSync | Cache::DirectDsync | Cache::Mmap => None,
+    }
+}
+
+/// Refuses a file that could not be made as large as a replay needs it.
+fn has_room(replay: &Replay, targets: &[&Ready]) -> Result<(), Failure> {
+    let needed = if replay.dense { replay.original.footprint_bytes } else { replay.original.end_bytes };
+    let Some(small) = targets.iter().find(|ready| ready.handle().is_some() && ready.bytes() < needed) else {
+        return Ok(());
+    };
+    Err(Failure::Refused(format!(
+        "{} needs {}, and its target has {}; name one with more room",
+        replay.file,
+        show_bytes(needed),
+        show_bytes(small.bytes())
+    )))
 }
 
 /// The stream of the phase before whose blocks another one reads back, without what held it up.

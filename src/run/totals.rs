@@ -11,6 +11,7 @@ use model::record::{Issued, StreamEnd, WorkerEnd};
 /// Adds a worker's totals to its stream's.
 pub(super) fn add_totals(stream: &mut StreamEnd, outcome: &Outcome) {
     stream.window_ns = stream.window_ns.max(outcome.window_ns);
+    stream.replayed = outcome.replayed.clone().or(stream.replayed.take());
     for (kind, of_worker) in Kind::ALL.into_iter().zip(&outcome.totals) {
         if *of_worker == Issued::default() {
             continue;

@@ -60,6 +60,7 @@ mod profiles;
 mod programs;
 mod provoke;
 mod recipes;
+mod replay;
 mod safety;
 mod scene;
 mod schema;

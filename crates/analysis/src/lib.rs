@@ -37,6 +37,7 @@ mod per_second;
 mod pressure;
 mod quick;
 mod read_ahead;
+mod replay;
 mod rerun;
 mod run_series;
 mod runs;
@@ -194,6 +195,7 @@ fn measured(answered: &CaseAnswers) -> Measured {
         series: per_second::per_second(case),
         course: None,
         latencies: std::collections::BTreeMap::new(),
+        replay: replay::compared(case).map(Box::new),
         steadiness: steadiness::steadiness(case),
         seen: Some(seen::seen(case)),
     }

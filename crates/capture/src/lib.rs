@@ -1,4 +1,5 @@
-//! Block I/O as it was seen: the kernel's trace decoded and paired, the capture file, its profile, and traces of other tools.
+//! Block I/O as it was seen: the kernel's trace decoded and paired, the capture file, its profile, its
+//! requests to be replayed, and traces of other tools.
 //!
 //! For: pure work on bytes and rows, over `io::Read` and `io::Write`. Not for: the tracer itself (crate `machine`), nor for layout
 //! (crate `report`). Whatever a file or a kernel buffer holds, the answer is rows or words, never a panic.
@@ -8,6 +9,7 @@ pub mod file;
 pub mod foreign;
 pub mod names;
 pub mod profile;
+pub mod replay;
 pub mod row;
 pub mod trace;
 pub mod verdict;

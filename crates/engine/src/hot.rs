@@ -8,6 +8,7 @@
 //! operations and one whenever completions are first seen; depth is the integral of operations in flight over the same
 //! stamps, kept apart from the latencies so that Little's law can be used as a check.
 
+mod choose;
 mod count;
 mod depth;
 mod stage;
@@ -148,6 +149,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             last: Some(self.block),
             totals: self.totals,
             depth: self.search.as_ref().map(Search::found),
+            replayed: self.spec.replay.as_ref().map(|counts| counts.told()),
             turns: self.turn_count,
             ..Outcome::default()
         })
@@ -266,8 +268,15 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
                 self.count_apart(self.done[i]);
             }
         }
+        // Where its operations complete at once, a lane would leave the others none.
+        if self.lanes.len() > 1 {
+            self.pass_turn();
+        }
         if self.in_flight == 0 && self.is_exhausted() {
             self.edge = self.now;
+        }
+        if R::KEEPS {
+            self.tell(taken);
         }
         if R::KEEPS && self.recorder.is_fatal() {
             return Err(
@@ -288,12 +297,10 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.held = NOT_HELD;
         for _ in 0..lanes {
             let lane = self.turn_of;
-            let goes_on = self.gather_from(lane, limit);
-            // Also where the batch is full: a lane whose operations complete at once would leave the others none.
-            self.turn_of = if lane + 1 == lanes { 0 } else { lane + 1 };
-            if !goes_on {
+            if !self.gather_from(lane, limit) {
                 break;
             }
+            self.turn_of = if lane + 1 == lanes { 0 } else { lane + 1 };
         }
     }
 
@@ -333,6 +340,12 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.batch.len() < limit
     }
 
+    /// Gives the turn to the next lane.
+    #[cold]
+    fn pass_turn(&mut self) {
+        self.turn_of = (self.turn_of + 1) % self.lanes.len();
+    }
+
     /// Puts the data of a write on its slot.
     #[inline]
     fn fill(&mut self, slot: u32, bytes: u32) {
@@ -342,6 +355,10 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     /// The stamp from which an operation with conditions counts, where it may go now; else notes what its lane waits for.
     #[inline(never)]
     fn look_at_clock(&mut self, at: usize, op: &Op) -> Option<u64> {
+        if R::KEEPS && op.flags & Op::CHOSEN != 0 {
+            self.choose(at);
+            return None;
+        }
         let time = self.engine.time();
         let turn = |now| self.lanes[at].turn(op, self.begin, now, time);
         // The last stamp is old where the last turn waited or found nothing, so a look at the clock decides.

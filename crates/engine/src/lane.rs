@@ -3,7 +3,7 @@
 //! For: which operation is next, on which slot, and from when on. Not for: submitting it, nor its data.
 
 use crate::interface::Time;
-use crate::source::{LOOK_AHEAD, Op, Source};
+use crate::source::{Choice, LOOK_AHEAD, Op, Source};
 use model::job::Kind;
 
 /// One source with its own depth.
@@ -90,6 +90,16 @@ impl Lane {
         let slot = self.free.pop()?;
         self.ready = Some(slot);
         Some((slot, self.peek()))
+    }
+
+    /// What its source chooses at this time since the beginning.
+    pub(crate) fn choose(&mut self, now_ns: u64) -> Choice {
+        self.source.choose(now_ns)
+    }
+
+    /// Tells its source of a completion.
+    pub(crate) fn tell(&mut self, op: &Op, now_ns: u64) {
+        self.source.completed(op, now_ns);
     }
 
     /// Notes which slot an operation with conditions is about to get, where another one waits for its completion.

@@ -5,6 +5,7 @@
 use crate::interface::Granted;
 use crate::tally::{Block, Totals};
 use model::job::FoundDepth;
+use model::record::Replayed;
 use sys::perf::Counted;
 use sys::thread::Usage;
 
@@ -33,6 +34,8 @@ pub struct Outcome {
     pub calls: Option<Result<u64, String>>,
     /// How many operations may be in flight, where that was searched for.
     pub depth: Option<FoundDepth>,
+    /// How far its source could follow a capture; `None` where it follows none.
+    pub replayed: Option<Replayed>,
     /// Turns of the loop.
     pub turns: u64,
     /// The first read that found something else than what should be there.

@@ -1,6 +1,7 @@
 //! Recorders: what a loop does with single operations beside counting them, which is nothing unless a log or a check is asked for.
 //!
-//! For: two loops out of one text, of which the plain one has not an instruction of the other. Not for: figures ([`crate::tally`]), what
+//! For: two loops out of one text, of which the plain one has not an instruction of the other: that of logs, of checks and of replays, whose
+//! sources are told of each completion. Not for: figures ([`crate::tally`]), what
 //! becomes of the log (the collector), nor what should stand in a block ([`model::job::Content`]).
 
 use crate::link::Link;
@@ -23,6 +24,8 @@ pub(crate) trait Recorder: Sized {
     fn of(spec: &WorkerSpec, link: &mut Link) -> Self;
     /// An operation has got its slot, whose data it may write.
     fn begin(&mut self, slot: u32, op: &Op, data: &mut [u8]);
+    /// The operation on a slot.
+    fn op(&self, slot: u32) -> Op;
     /// Whether a read has found what should be there.
     fn is_right(&mut self, slot: u32, data: &[u8]) -> bool;
     /// An operation was counted in the measured window.
@@ -54,6 +57,11 @@ impl Recorder for Off {
 
     #[inline]
     fn begin(&mut self, _: u32, _: &Op, _: &mut [u8]) {}
+
+    #[inline]
+    fn op(&self, _: u32) -> Op {
+        Op::NONE
+    }
 
     #[inline]
     fn is_right(&mut self, _: u32, _: &[u8]) -> bool {
@@ -98,6 +106,11 @@ impl Recorder for Watched {
         if let (Some(verify), Kind::Write) = (&self.verify, op.kind) {
             verify.content.put(op.offset, &mut data[..op.length as usize]);
         }
+    }
+
+    #[inline]
+    fn op(&self, slot: u32) -> Op {
+        self.ops[slot as usize]
     }
 
     #[inline]

@@ -5,11 +5,13 @@
 
 use crate::facts::Facts;
 use crate::source::Source;
+use crate::source::replay::Counts;
 use model::job::{
     Batch, Cache, Data, IgnoredError, LatencyTarget, MAX_ERRORS, Options, Placement, StopRule, SyncCall,
     Verify,
 };
 use model::payload::Maker;
+use std::sync::Arc;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
@@ -72,6 +74,8 @@ pub struct WorkerSpec {
     pub count_calls: bool,
     /// Whether each operation is handed over for a log.
     pub log: bool,
+    /// What its source counts, where that chooses each operation by those that have completed ([`crate::source::Op::CHOSEN`]).
+    pub replay: Option<Arc<Counts>>,
     /// What it writes to be checked, and whether its reads are.
     pub verify: Option<Verify>,
     /// Makes the data that are written; no other worker of the session has the same.
@@ -118,6 +122,7 @@ impl WorkerSpec {
             interval_ns: time_ns,
             count_calls: false,
             log: false,
+            replay: None,
             verify: None,
             maker: Maker::new(&Data::default(), None, 1)?,
             clock,
@@ -131,10 +136,12 @@ impl WorkerSpec {
 
     /// Whether more than figures is kept of its operations.
     pub(crate) fn is_watched(&self) -> bool {
-        self.log || self.verify.is_some()
+        self.log || self.replay.is_some() || self.verify.is_some()
     }
 
     pub(crate) fn fills_ahead(&self) -> bool {
-        self.writes && self.slot_bytes >= FILL_AHEAD_BYTES && !self.engine.in_the_call
+        // What is next in a replay is not known before there is room for it.
+        let is_known = self.replay.is_none();
+        is_known && self.writes && self.slot_bytes >= FILL_AHEAD_BYTES && !self.engine.in_the_call
     }
 }

@@ -2,12 +2,14 @@
 
 use crate::engines::find;
 use crate::outcome::Outcome;
+use crate::source::replay::{Counts, Given, Replay, Step, feed};
 use crate::source::{Common, Op, Panicking, Share, Source, lanes};
 use crate::spec::WorkerSpec;
 use crate::tally::Block;
 use crate::workers::Workers;
 use model::histogram::Histogram;
 use model::job::{Access, Kind, Pattern, Stream};
+use model::record::Replayed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -272,4 +274,66 @@ fn operations_on_the_same_bytes_wait_for_each_other_where_they_are_to() {
         // The sync between two of them is in flight beside one.
         assert!(near(seen, expected) || (seen - expected) / expected < 0.15, "{seen} for {expected}");
     }
+}
+
+/// What a replay of these steps came to on the simulated device, and what its source counted.
+fn replayed(steps: &[Step], depth: u32) -> (Ran, Replayed) {
+    let (mut to, from) = feed();
+    for step in steps {
+        assert_eq!(to.give(*step), Given::Taken);
+    }
+    drop(to);
+    let counts = Arc::<Counts>::default();
+    let source: Box<dyn Source> = Box::new(Replay::new(from, 2, depth, true, Arc::clone(&counts)));
+    let plain = spec("sim", depth, 1_000_000_000);
+    let ran = ran(WorkerSpec { sources: vec![source], replay: Some(counts), ..plain });
+    let counted = ran.outcome.replayed.clone().unwrap_or_default();
+    (ran, counted)
+}
+
+#[test]
+fn a_replay_keeps_gaps_behind_completions_and_ends_with_its_load() {
+    let first =
+        Step { offset: 0, wait_ns: 20_000, length: 4096, after: 0, lane: 0, file: 0, kind: Kind::Read };
+    let next = Step { wait_ns: 50_000, after: 1, ..first };
+    // A task that begins while the other one goes on, with a gap in which its next waits for nothing of it.
+    let other = Step { lane: 1, wait_ns: 200_000, ..first };
+    let (ran, counted) = replayed(&[first, next, next, other, next, Step { lane: 1, ..next }], 8);
+    assert_eq!(counted, Replayed { is_whole: true, ..Replayed::default() });
+    // Four of the one task, each taking the device's time, three of them behind a gap.
+    assert_eq!((ran.window_ns, ran.latency.count()), (20_000 + 4 * LATENCY_NS + 3 * 50_000, 6));
+    assert_eq!((ran.latency.min_ns(), ran.latency.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
+    assert_eq!(ran.depth_ns, 6 * LATENCY_NS);
+    // With one in flight the other task is in the way.
+    let (ran, counted) = replayed(&[first, next, other, Step { lane: 1, ..next }], 1);
+    assert!(ran.window_ns > 20_000 + 3 * LATENCY_NS && counted.held_by_depth > 0, "{counted:?}");
+    assert!(counted.is_whole && counted.starved == 0, "{counted:?}");
+}
+
+#[test]
+fn a_replay_at_its_times_counts_latency_from_them_and_one_that_is_cut_off_says_so() {
+    let at = |us: u64| Step {
+        offset: 0,
+        wait_ns: us * 1000,
+        length: 4096,
+        after: 0,
+        lane: 0,
+        file: 0,
+        kind: Kind::Read,
+    };
+    let steps = [at(0), at(10), at(20), at(5_000)];
+    let (mut to, from) = feed();
+    for step in steps {
+        assert_eq!(to.give(step), Given::Taken);
+    }
+    drop(to);
+    let counts = Arc::<Counts>::default();
+    let source: Box<dyn Source> = Box::new(Replay::new(from, 1, 1, true, Arc::clone(&counts)));
+    let plain = spec("sim", 1, 2_000_000);
+    let ran = ran(WorkerSpec { sources: vec![source], replay: Some(counts), open_loop: true, ..plain });
+    // One at a time: the second is late by what is left of the first, the third by that of both.
+    let late = [0, LATENCY_NS - 10_000, 2 * LATENCY_NS - 20_000];
+    assert_eq!((ran.lateness.count(), ran.lateness.sum_ns()), (3, late.iter().sum()));
+    assert_eq!(ran.latency.max_ns(), Some(late[2] + LATENCY_NS));
+    assert_eq!(ran.outcome.replayed.map(|counted| counted.is_whole), Some(false));
 }

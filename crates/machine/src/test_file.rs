@@ -24,7 +24,7 @@ use std::time::{Duration, Instant, SystemTime};
 use sys::arena::Arena;
 
 /// Smaller files say nothing about storage.
-const LEAST_BYTES: u64 = 16 * MIB;
+pub const LEAST_BYTES: u64 = 16 * MIB;
 /// Share of a file system that stays free: one in twenty.
 const KEPT_FREE: u64 = 20;
 /// How often free space is looked at and buffered data are pushed to the device while filling.

@@ -45,6 +45,7 @@ pub mod producer;
 pub mod profile;
 pub mod quick;
 pub mod record;
+pub mod replay;
 pub mod report;
 pub mod seen;
 pub mod session_table;

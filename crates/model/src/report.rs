@@ -19,6 +19,7 @@ pub use crate::producer::Producer;
 use crate::quick::Quick;
 use crate::record::disturbed::Disturbance;
 use crate::record::{Preconditioned, Written};
+use crate::replay::ReplayComparison;
 use crate::seen::Seen;
 use crate::steadiness::{Estimate, Steadiness};
 use crate::study::Studied;
@@ -241,6 +242,9 @@ pub struct Measured {
     /// Latencies of all complete runs by direction (`read`), as a histogram; none in studies of many settings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latencies: BTreeMap<String, LatencyBuckets>,
+    /// The capture that it replays beside what came of that; `None` where it replays none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Box<ReplayComparison>>,
     /// How the rate behaved within the runs; `None` where their course was not kept.
     #[serde(default)]
     pub steadiness: Option<Steadiness>,

@@ -5,7 +5,7 @@
 //!
 //! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush`, `pace`, `flow` and `serial` are put around them.
 //! `strided` is any access in one zone of its span at a time. `walk` is sequential order, `next_offset` the random orders with `zipf`, `scatter` and `map`; `span` is what they lie on,
-//! and `placed` finds a span that is stored in pieces.
+//! and `placed` finds a span that is stored in pieces. `replay` is a load that was captured, and comes from elsewhere.
 
 mod alias;
 mod common;
@@ -18,6 +18,7 @@ mod next_offset;
 mod pace;
 mod placed;
 mod plain;
+pub mod replay;
 mod scatter;
 mod serial;
 mod span;
@@ -48,7 +49,7 @@ use std::sync::Arc;
 pub struct Op {
     /// First byte.
     pub offset: u64,
-    /// A time in ns whose meaning `flags` says; 0 without [`Op::AT`] and [`Op::AFTER`].
+    /// A time in ns whose meaning `flags` says; 0 without [`Op::AT`] and [`Op::AFTER`]. With [`Op::CHOSEN`] the source's own.
     pub at_ns: u64,
     /// Bytes; 0 for a sync.
     pub length: u32,
@@ -56,7 +57,8 @@ pub struct Op {
     pub file: u16,
     /// What it does.
     pub kind: Kind,
-    /// Conditions of submitting it: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`], [`Op::SERIAL`]. Mostly none.
+    /// Conditions of submitting it: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`], [`Op::SERIAL`],
+    /// [`Op::CHOSEN`]. Mostly none.
     pub flags: u8,
 }
 
@@ -73,6 +75,8 @@ impl Op {
     pub const SHARED: u8 = 16;
     /// Not while bytes that it is about are those of an operation of the lane in flight.
     pub const SERIAL: u8 = 32;
+    /// Which one it is is asked when there is room for it ([`Source::choose`]).
+    pub const CHOSEN: u8 = 64;
 
     /// A read of nothing, to fill places with.
     pub const NONE: Self = Self { offset: 0, at_ns: 0, length: 0, file: 0, kind: Kind::Read, flags: 0 };
@@ -81,7 +85,20 @@ impl Op {
 /// Most operations that a source is asked for at once.
 pub const LOOK_AHEAD: usize = 64;
 
-/// An endless supply of operations.
+/// What a source answers that is asked for its next operation when there is room for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// This one, which was due at this time in ns since the beginning.
+    Now(Op, u64),
+    /// None before this time.
+    At(u64),
+    /// None before something completes.
+    Later,
+    /// None any more.
+    End,
+}
+
+/// An endless supply of operations, unless it is asked for each ([`Op::CHOSEN`]).
 pub trait Source: Send {
     /// Overwrites all of `ops` with the next operations.
     fn refill(&mut self, ops: &mut [Op]);
@@ -96,6 +113,14 @@ pub trait Source: Send {
     fn hold(&self) -> Option<u64> {
         None
     }
+
+    /// Asked in place of an operation with [`Op::CHOSEN`], at this time in ns since the beginning.
+    fn choose(&mut self, _now_ns: u64) -> Choice {
+        Choice::End
+    }
+
+    /// Told of each completion, where the loop looks at single operations.
+    fn completed(&mut self, _op: &Op, _now_ns: u64) {}
 }
 
 /// Who asks, where several workers share one stream.

@@ -14,6 +14,7 @@ mod kind;
 mod mix;
 mod order;
 mod pace;
+mod replay;
 mod rules;
 mod sizes;
 mod stream;
@@ -31,6 +32,7 @@ pub use kind::Kind;
 pub use mix::{Mix, Percent};
 pub use order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
 pub use pace::{Arrivals, Batch, Pace, StopRule};
+pub use replay::{Original, OriginalKind, Replay, ReplayPace};
 pub use rules::{FoundDepth, LatencyTarget, MinRate, Quantity, Spread, Steadied, Steady};
 pub use sizes::{PerKind, Sizes};
 pub use stream::{

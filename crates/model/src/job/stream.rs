@@ -10,6 +10,7 @@ use super::flush::Flush;
 use super::ignored::IgnoredError;
 use super::kind::Kind;
 use super::pace::{Batch, Pace, StopRule};
+use super::replay::Replay;
 use super::rules::{LatencyTarget, MinRate, Steady};
 use super::verify::Verify;
 use crate::units::{show_bytes, show_count};
@@ -104,6 +105,10 @@ pub struct Stream {
     /// workers are told together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each_worker_ns: Option<u64>,
+    /// The captured load whose operations it has instead of those of its access, which is then no more than a summary of them; `None`
+    /// where it draws its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Box<Replay>>,
 }
 
 /// Failed operations after which a worker gives up where nobody says otherwise: enough to count, too few to fill a log or to run for long.
@@ -268,7 +273,18 @@ impl Stream {
             verify: None,
             log_interval_ns: None,
             each_worker_ns: None,
+            replay: None,
         }
+    }
+
+    /// What is done: the words of its access, or of the load that it replays.
+    pub fn words(&self) -> String {
+        self.replay.as_ref().map_or_else(|| self.access.words(), |replay| replay.words())
+    }
+
+    /// Bytes of the buffer of an operation.
+    pub fn buffer_bytes(&self) -> u32 {
+        self.replay.as_ref().map_or_else(|| self.access.largest_bytes(), |replay| replay.largest_bytes)
     }
 
     /// Lanes of each worker: one per target where each has its own depth, else one.
@@ -320,13 +336,14 @@ impl Stream {
     }
 
     /// Whether operations are submitted as soon as there is room for all of its depth: no schedule, no pauses, no latency target, nothing that
-    /// waits for others, overlapping ones among them.
+    /// waits for others, overlapping ones and those of a replay among them.
     pub fn is_unheld(&self) -> bool {
         let waits = |l: &Line| l.delay_ns > 0 || (l.has_pairs() && self.depth > 1);
         self.pace == Pace::Closed
             && self.latency_target.is_none()
             && self.flow.is_none()
             && !self.serialize_overlap
+            && self.replay.is_none()
             && !self.access.lines.iter().any(waits)
             && self.flush.is_none_or(|f| !f.drain)
     }
@@ -341,6 +358,8 @@ impl Stream {
                 let bytes = bytes_per_s as u64;
                 words.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
             }
+            // Its name has the pace.
+            Pace::Open { .. } if self.replay.is_some() => {}
             Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
         }
         let pauses = self.access.lines.iter().any(|l| l.delay_ns > 0);
@@ -353,7 +372,8 @@ impl Stream {
 
     /// The kinds of operation that this stream submits.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
-        let sync = self.flush.is_some() && self.access.writes();
+        let replayed = self.replay.as_ref().is_some_and(|replay| replay.original.count(Kind::Sync) > 0);
+        let sync = replayed || (self.flush.is_some() && self.access.writes());
         self.access.kinds().chain(sync.then_some(Kind::Sync))
     }
 }

@@ -32,6 +32,28 @@ pub struct StreamEnd {
     /// The same of each worker on each target, where that was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<LaneEnd>,
+    /// How far a replay could follow its capture; `None` of anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
+}
+
+/// How far a replay could follow its capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Replayed {
+    /// Operations that were read from the capture only after they should have been submitted.
+    pub starved: u64,
+    /// The longest that one of those was late, in ns.
+    pub starved_ns: u64,
+    /// Times that an operation was due and none could be in flight any more.
+    pub held_by_depth: u64,
+    /// Operations that came late because those before them in the capture, which wait for others, filled the table of operations.
+    pub held_by_order: u64,
+    /// Discards that lay wholly outside what was read or written, and so have no place on a smaller target.
+    #[serde(default)]
+    pub outside: u64,
+    /// Whether all of the capture was submitted.
+    pub is_whole: bool,
 }
 
 /// Totals of a worker on a target, or on all of them where it does not tell them apart.

@@ -11,7 +11,7 @@ use super::limits::{
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
 use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, repeat, rules, sizes};
-use Command::{Api, Bench, Layers, Limit, Run, RunFile, Sweep};
+use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 
 /// A setting.
 #[derive(Debug)]
@@ -42,6 +42,8 @@ pub enum Command {
     /// `fathom run` beside a job file, and `fathom recipe`: how often, from which seed, for how long and in which state is not the file's
     /// alone.
     RunFile,
+    /// `fathom run` beside a capture: what its requests do not say.
+    RunCapture,
     /// `fathom bench`: what leaves a workload what it is.
     Bench,
     /// `fathom layers`: what is the same at every layer.
@@ -194,7 +196,7 @@ pub const KEYS: &[Key] = &[
         Group::HowDeep,
         "N",
         "Operations in flight per worker [default: 32 random, 8 sequential]",
-        &[Run, Layers, Limit, Api],
+        &[Run, RunCapture, Layers, Limit, Api],
         Set::Stream(|s, t| put(&mut s.depth, count(t, 1, MAX_DEPTH))),
     )
     .defaults(&[(Api, "8, for interfaces that can have several")])
@@ -428,7 +430,7 @@ pub const KEYS: &[Key] = &[
         Group::HowDeep,
         "SUBMIT[,COMPLETE]",
         "Operations submitted per call, and completions waited for [default: 1,1: each at once]",
-        &[Run, Bench, Limit],
+        &[Run, RunCapture, Bench, Limit],
         Set::Stream(|s, t| put(&mut s.batch, parsers::batch(t))),
     )
     .elsewhere(&[fio("iodepth_batch", "8", same), fio("iodepth_batch_submit", "8", same)]),
@@ -501,7 +503,7 @@ pub const KEYS: &[Key] = &[
         Group::HowLong,
         "DURATION",
         "End with an error as soon as a read, a write or a trim took longer",
-        &[Run],
+        &[Run, RunCapture],
         Set::Stream(|s, t| put(&mut s.max_latency, time(t, 1, MAX_TIME_NS))),
     )
     .elsewhere(&[fio("max_latency", "10000", foreign::microseconds)]),
@@ -510,7 +512,7 @@ pub const KEYS: &[Key] = &[
         Group::HowLong,
         "N|all",
         "Failed operations after which a worker gives up and all end; all: none end it [default: 1000]",
-        &[Run],
+        &[Run, RunCapture],
         Set::Stream(|s, t| put(&mut s.max_errors, parsers::max_errors(t))),
     ),
     key(
@@ -569,7 +571,7 @@ pub const KEYS: &[Key] = &[
         Group::What,
         "%",
         "How much of the data written a compressor can save [default: 0]",
-        &[Run, Limit, Sweep],
+        &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.compress, percent(t))),
     )
     .elsewhere(&[fio("buffer_compress_percentage", "50", same)]),
@@ -578,7 +580,7 @@ pub const KEYS: &[Key] = &[
         Group::What,
         "%",
         "Share of the blocks written that are copies of others [default: 0]",
-        &[Run, Limit, Sweep],
+        &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.dedup, percent(t))),
     )
     .elsewhere(&[fio("dedupe_percentage", "30", same)]),
@@ -587,7 +589,7 @@ pub const KEYS: &[Key] = &[
         Group::What,
         "SIZE",
         "Copies are of the first so many bytes that each worker writes, such as 64m [default: of its last 64 blocks]",
-        &[Run, Limit],
+        &[Run, RunCapture, Limit],
         Set::Stream(|s, t| put(&mut s.dedup_set, size(t, 4096, u64::MAX))),
     ),
     key(
@@ -603,7 +605,7 @@ pub const KEYS: &[Key] = &[
         Group::What,
         "",
         "Write zeros",
-        &[Run, Limit],
+        &[Run, RunCapture, Limit],
         Set::Switch(|s, on| s.zeros = Some(on)),
     )
     .elsewhere(&[fio("zero_buffers", "1", foreign::on), diskspd("Z", "", foreign::on)]),
@@ -620,7 +622,7 @@ pub const KEYS: &[Key] = &[
         Group::What,
         "FILE",
         "Write the bytes of this file, over and over",
-        &[Run, Limit],
+        &[Run, RunCapture, Limit],
         Set::Stream(|s, t| put(&mut s.data, parsers::path(t))),
     )
     .elsewhere(&[diskspd("Z", "1M,data.bin", |t| t.split_once(',').map(|(_, file)| file.to_owned()).into_iter().collect())]),
@@ -646,7 +648,7 @@ pub const KEYS: &[Key] = &[
         Group::HowDeep,
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
-        &[Run, Limit, Sweep],
+        &[Run, RunCapture, Limit, Sweep],
         Set::List { clear: |s| s.place.cpus.clear(), add: |s, t| place::cpus(&mut s.place.cpus, t) },
     )
     .elsewhere(&[fio("cpus_allowed", "0-3", same), diskspd("a", "0,1", same)]),
@@ -655,7 +657,7 @@ pub const KEYS: &[Key] = &[
         Group::HowDeep,
         "",
         "Each worker on one of the CPUs by itself, in turn",
-        &[Run, Limit, Sweep],
+        &[Run, RunCapture, Limit, Sweep],
         Set::Switch(|s, on| s.place.split = on),
     )
     .elsewhere(&[fio("cpus_allowed_policy", "split", |t| if t == "split" { same("true") } else { Vec::new() })]),
@@ -664,7 +666,7 @@ pub const KEYS: &[Key] = &[
         Group::HowDeep,
         "N",
         "NUMA node of the memory, and of the threads where no CPUs are named",
-        &[Run, Limit, Sweep],
+        &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.place.node, count(t, 0, MAX_NODE))),
     )
     .elsewhere(&[fio("numa_cpu_nodes", "0", same)]),
@@ -673,7 +675,7 @@ pub const KEYS: &[Key] = &[
         Group::HowDeep,
         "POLICY",
         "NUMA nodes of the workers' memory: bind:0-1 (these alone), prefer:0 (that one first), interleave:0-1 (in turn), local (that of the CPU) [default: --node]",
-        &[Run, Limit, Sweep],
+        &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.place.memory, place::memory_nodes(t))),
     )
     .elsewhere(&[fio("numa_mem_policy", "bind:0", same)]),
@@ -682,7 +684,7 @@ pub const KEYS: &[Key] = &[
         Group::HowDeep,
         "N",
         "Nice value of the workers, -20 to 19",
-        &[Run, Limit, Sweep],
+        &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.place.nice, place::nice(t))),
     ),
     key(
@@ -690,7 +692,7 @@ pub const KEYS: &[Key] = &[
         Group::HowDeep,
         "CLASS:N",
         "Priority of the operations for schedulers that have one (bfq, mq-deadline): rt:0 to rt:7, be:0 to be:7, idle",
-        &[Run, Limit, Sweep],
+        &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.place.io_priority, place::io_priority(t))),
     ),
     key(
@@ -706,7 +708,7 @@ pub const KEYS: &[Key] = &[
         Group::HowLong,
         "DURATION",
         "Length of each measured window, such as 3s or 500ms",
-        &[Run, RunFile, Bench, Layers, Limit, Sweep, Api],
+        &[Run, RunCapture, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Phase(|p, t| put(&mut p.time, time(t, MIN_TIME_NS, MAX_TIME_NS))),
     )
     .elsewhere(&[fio("runtime", "60", seconds), diskspd("d", "60", seconds)]),
@@ -733,7 +735,7 @@ pub const KEYS: &[Key] = &[
         Group::HowLong,
         "N",
         "Times each workload is measured [default: 5]",
-        &[Run, RunFile, Bench, Layers, Limit, Sweep, Api],
+        &[Run, RunCapture, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Job(|j, t| put(&mut j.runs, count(t, 1, MAX_RUNS))),
     )
     .defaults(&[(Limit, "3, and more where they disagree"), (Sweep, "3 with --exhaustive; else as often as the search asks"), (Api, "3")])
@@ -743,7 +745,7 @@ pub const KEYS: &[Key] = &[
         Group::HowLong,
         "%",
         "Measure each workload, runs times at least, until the 95 % interval of its rate is this narrow to either side, such as 2.5%",
-        &[Run, RunFile, Bench],
+        &[Run, RunCapture, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.precision, repeat::precision(t))),
     ),
     key(
@@ -751,7 +753,7 @@ pub const KEYS: &[Key] = &[
         Group::HowLong,
         "WORD",
         "steady: measure round after round without a rest until five rates in a row drift by less than 5 % (95 % confidence); only these count",
-        &[Run, RunFile, Bench],
+        &[Run, RunCapture, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.until, repeat::until(t))),
     ),
     key(
@@ -759,7 +761,7 @@ pub const KEYS: &[Key] = &[
         Group::HowLong,
         "N",
         "Most times with precision, until or settle [default: twice runs with precision, 25 until steady, ten times runs with settle]",
-        &[Run, RunFile, Bench],
+        &[Run, RunCapture, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.max_runs, count(t, 1, MAX_RUNS))),
     ),
     key(
@@ -767,7 +769,7 @@ pub const KEYS: &[Key] = &[
         Group::HowLong,
         "N",
         "Most attempts at a run that other load disturbs; 1 repeats none [default: 3]",
-        &[Run, RunFile, Bench, Limit, Sweep, Layers, Api],
+        &[Run, RunCapture, RunFile, Bench, Limit, Sweep, Layers, Api],
         Set::Job(|j, t| put(&mut j.attempts, count(t, 1, MAX_ATTEMPTS))),
     ),
     key(
@@ -775,7 +777,7 @@ pub const KEYS: &[Key] = &[
         Group::Output,
         "CONDITION",
         "Fail where p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90, also of one result as in 'NAME: p99>1ms', several with commas; the report begins with PASS, FAIL or INCONCLUSIVE, and a percentile takes 8 runs",
-        &[Run, RunFile, Bench, Limit, Sweep, Layers, Api],
+        &[Run, RunCapture, RunFile, Bench, Limit, Sweep, Layers, Api],
         Set::Job(|j, t| put(&mut j.fail_if, gate::conditions(t))),
     ),
     key(
@@ -783,7 +785,7 @@ pub const KEYS: &[Key] = &[
         Group::HowLong,
         "",
         "Where fail-if or fail-if-slower cannot be decided, add once the number of runs that should decide it; the 95 % confidence covers both rounds",
-        &[Run, RunFile, Bench],
+        &[Run, RunCapture, RunFile, Bench],
         Set::JobSwitch(|j, on| j.settle = Some(on)),
     ),
     key(
@@ -791,7 +793,7 @@ pub const KEYS: &[Key] = &[
         Group::What,
         "N",
         "Seed of offsets, data and the order of runs [default: from the clock]",
-        &[Run, RunFile, Bench, Layers, Limit, Sweep, Api],
+        &[Run, RunCapture, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Job(|j, t| put(&mut j.seed, whole(t, 0, u64::MAX))),
     )
     .elsewhere(&[fio("randseed", "42", same), diskspd("z", "42", same)]),
@@ -824,7 +826,7 @@ pub const KEYS: &[Key] = &[
         Group::What,
         "",
         "Empty the page cache of every target before each run, of a file that is read through it too",
-        &[Run],
+        &[Run, RunCapture],
         Set::JobSwitch(|j, on| j.cold = Some(on)),
     ),
     key(
@@ -832,7 +834,7 @@ pub const KEYS: &[Key] = &[
         Group::Output,
         "FILE",
         "Write a line for every operation of the measured windows to a file, as CSV: when it completed, its latency, offset and size",
-        &[Run],
+        &[Run, RunCapture],
         Set::Job(|j, t| put(&mut j.op_log, parsers::path(t))),
     )
     .elsewhere(&[fio("write_lat_log", "FILE", same)]),
@@ -841,7 +843,7 @@ pub const KEYS: &[Key] = &[
         Group::Output,
         "DURATION",
         "Write a line for every interval of this length instead, with the operations, bytes, mean and largest latency of each worker [default: 0]",
-        &[Run],
+        &[Run, RunCapture],
         Set::Stream(|s, t| put(&mut s.log_interval, time(t, 0, MAX_TIME_NS))),
     )
     .elsewhere(&[fio("log_avg_msec", "500", foreign::milliseconds)]),
@@ -850,7 +852,7 @@ pub const KEYS: &[Key] = &[
         Group::What,
         "NAME[:OPTIONS]",
         "Interface that carries the operations, with its options as in io_uring:sqpoll=1 [default: io_uring]",
-        &[Run, Bench, Layers, Limit],
+        &[Run, RunCapture, Bench, Layers, Limit],
         Set::Stream(|s, t| put(&mut s.engine, parsers::engine(t))),
     )
     .elsewhere(&[fio("ioengine", "libaio", foreign::fio_engine)]),
@@ -859,7 +861,7 @@ pub const KEYS: &[Key] = &[
         Group::What,
         "WORD",
         "What the target is opened with: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]",
-        &[Run, Bench, Limit],
+        &[Run, RunCapture, Bench, Limit],
         Set::Stream(|s, t| put(&mut s.cache, parsers::cache(t))),
     )
     .elsewhere(&[fio("direct", "1", |t| foreign::fio_direct(t, "direct", "buffered")), fio("buffered", "1", |t| foreign::fio_direct(t, "buffered", "direct")), fio("sync", "1", foreign::fio_sync), diskspd("S", "h", foreign::diskspd_cache)]),

@@ -48,7 +48,9 @@ pub(super) const CHECK: Check = Check {
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let by_intention =
         |o: &Order| matches!(o, Order::Zipf(_) | Order::Pareto(_) | Order::Normal(_) | Order::Zones(_));
-    let intended = case.stream.access.lines.iter().any(|l| by_intention(&l.order));
+    // A replay comes back to what its capture came back to.
+    let intended =
+        case.stream.replay.is_some() || case.stream.access.lines.iter().any(|l| by_intention(&l.order));
     if !case.does(Kind::Read) || !case.on_device() || intended || earlier.finds(CheckId::A01) {
         return Ok(Answer::DoesNotApply);
     }

@@ -16,6 +16,9 @@ pub(super) fn repeats(case: &Case, bytes: f64) -> Known<f64> {
     let [line] = stream.access.lines.as_slice() else {
         return Err("how often a workload of several lines comes back to a block is not computed".into());
     };
+    if stream.replay.is_some() {
+        return Err("how often a replay comes back to a block is not computed".into());
+    }
     if stream.access.strided.is_some() {
         return Err(
             "how often a workload that is in one zone at a time comes back to a block is not computed".into(),

@@ -86,6 +86,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 fn drawn_before(case: &Case) -> Option<Known<Detail>> {
     let plan = &case.record.header.plan;
     let draws = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
+    let draws = draws && case.stream.replay.is_none();
     let session = plan.seed_again.as_ref().filter(|_| draws && case.has_storage())?;
     Some(session.clone().map(|session| Detail::new(Severity::Biased, format!(
             "Seed {} drew the offsets of session {session} too: where caches below still hold its blocks, these were answered by them.",

@@ -71,7 +71,9 @@ struct Stalls {
 }
 
 fn look(case: &Case) -> Known<Answer> {
-    if case.stream.is_open_loop() || !case.has_storage() || has_step(case) {
+    // Who waits for whom in a replay is the capture's.
+    let is_replay = case.stream.replay.is_some();
+    if is_replay || case.stream.is_open_loop() || !case.has_storage() || has_step(case) {
         return Ok(Answer::DoesNotApply);
     }
     let worst = TIMED

@@ -25,7 +25,8 @@ pub(in crate::checks) const CHECK: Check = Check {
              it says more about fathom than about the storage. Where less than {served} of the operations asked for were \
              served within the windows, and more are missing than random arrivals vary by ({ARRIVALS_VARY} times the square \
              root of their number), the latencies are void: what is left waits in a queue that grows with the length of the \
-             run.",
+             run. A replay is void where more than {starved} of its operations were read from the capture too late.",
+            starved = Share(STARVED_TO),
             late = Share(LATE_SHARE),
             served = Share(SERVED_FROM)
         ),
@@ -47,7 +48,13 @@ pub(in crate::checks) const CHECK: Check = Check {
     },
 };
 
+/// Share of a replay's operations that may have been read too late. A reader thread is stopped now and then, as any is.
+const STARVED_TO: f64 = 0.001;
+
 fn look(case: &Case) -> Known<Answer> {
+    if let Some(starved) = starved(case) {
+        return Ok(starved);
+    }
     let Pace::Open { iops: asked, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
     let seconds = case.window_ns() / 1e9;
     let ops: u64 = [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| case.in_windows(*k).ops).sum();
@@ -87,6 +94,26 @@ fn look(case: &Case) -> Known<Answer> {
     )))
 }
 
+/// A replay whose operations were read too late: then its times are those of the reader.
+fn starved(case: &Case) -> Option<Answer> {
+    case.stream.replay.as_ref()?;
+    let seen = case.runs.iter().filter_map(|run| run.stream.replayed.as_ref());
+    let late: u64 = seen.clone().map(|run| run.starved).sum();
+    let most_ns = seen.map(|run| run.starved_ns).max().unwrap_or(0);
+    let ops: u64 = Kind::ALL.iter().map(|kind| case.in_windows(*kind).ops).sum();
+    let part = share(late as f64, ops as f64);
+    (part > STARVED_TO).then(|| {
+        let numbers = evidence([("starved_share", part), ("starved_ns", most_ns as f64)]);
+        let words = format!(
+            "{} of the operations were read from the capture too late, by up to {}: when they were submitted is the reader's.",
+            show_share(part),
+            show_ns(most_ns as f64)
+        );
+        let cure = "Put the capture on faster storage, such as /dev/shm, or use a smaller --speed.";
+        Answer::Finding(Detail { cure: Some(cure.into()), ..Detail::new(Severity::Void, words, numbers) })
+    })
+}
+
 /// Names of the percentiles that lateness spoils, of any kind of operation.
 fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
     let mut late = Vec::new();
@@ -115,4 +142,17 @@ fn what_is_not_served_voids_and_what_is_late_withholds() {
     let late = Fixture { open_loop: Some((10_000.0, Some(1_000_000))), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&late.record()), Some(Severity::Biased));
     assert_eq!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn a_replay_that_was_read_too_late_is_void() {
+    use model::job::ReplayPace;
+    use model::record::Replayed;
+    let with = |starved| Replayed { starved, starved_ns: 1_000_000, is_whole: true, ..Replayed::default() };
+    let said = |starved| {
+        let record = crate::replay::replaying(ReplayPace::Dependent, |_| {}, Some(&with(starved)));
+        CHECK.severity(&record)
+    };
+    assert_eq!([said(0), said(1)], [None, None]);
+    assert_eq!(said(1 << 40), Some(Severity::Void));
 }

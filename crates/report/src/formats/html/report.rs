@@ -6,11 +6,12 @@ use super::page::{card, page};
 use super::words::time;
 use super::{findings, foot, grid, head, limit, results, studies, sweep, table};
 use crate::format::Style;
+use crate::formats::text::replay;
 use crate::formats::text::report::table as text_table;
 use crate::rows;
 use crate::table::Table;
 use crate::worst;
-use model::report::Report;
+use model::report::{Measured, Report};
 use model::study::Studied;
 use model::units::show_rate;
 use std::io::{self, Write};
@@ -22,6 +23,7 @@ pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result
     let mut sections = vec![head::hero(report, &told)];
     sections.extend(gates(report));
     sections.push(study);
+    sections.extend(report.results.iter().filter(|result| !result.void).filter_map(replayed));
     sections.push(findings::acting(report, &told));
     sections.push(below);
     sections.extend(against(report));
@@ -105,6 +107,13 @@ fn every(report: &Report) -> String {
         "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
     ];
     card("All figures", &lead, &table::table("Every result", &text_table(report, true)))
+}
+
+/// A replay beside its original.
+fn replayed(result: &Measured) -> Option<String> {
+    let of = result.replay.as_deref()?;
+    let heading = replay::heading(of);
+    Some(card(&heading, &of.differs, &table::table("Every figure of both", &replay::table(of))))
 }
 
 /// Each condition with what came of it.

@@ -6,6 +6,7 @@
 use super::{code, fenced};
 use crate::command::{self, how_to_see_all};
 use crate::format::{Detail, Style};
+use crate::formats::text::replay;
 use crate::formats::text::report::{ending, headline, table};
 use crate::page::{mark, supported};
 use crate::prose::prose;
@@ -60,6 +61,18 @@ fn against(rerun: &Rerun) -> String {
     format!("**{}** {}\n", answer.word(), escaped(&words))
 }
 
+/// A replay beside its original.
+fn replayed(result: &Measured) -> Option<String> {
+    let of = result.replay.as_deref()?;
+    let differs = of.differs.iter().map(|why| format!("- {}\n", escaped(why)));
+    Some(format!(
+        "\n{}\n\n{}\n{}",
+        escaped(&replay::heading(of)),
+        replay::table(of).markdown(),
+        differs.collect::<String>()
+    ))
+}
+
 fn page(report: &Report, all: bool) -> String {
     let mut out = first_line(report);
     let shown = if all { worst::told(report) } else { worst::first(report) };
@@ -75,6 +88,7 @@ fn page(report: &Report, all: bool) -> String {
     if table.has("~") {
         out += "\n\\~ = rounded, since the interval is wide\n";
     }
+    out += &report.results.iter().filter(|result| !result.void).filter_map(replayed).collect::<String>();
     if let Some(rerun) = &report.against {
         out += &format!("\n{}", against(rerun));
     }

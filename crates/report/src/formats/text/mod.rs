@@ -17,6 +17,7 @@ pub(super) mod map;
 mod pages;
 pub(super) mod plan;
 mod pts;
+pub(super) mod replay;
 pub(super) mod report;
 mod rerun;
 mod results;

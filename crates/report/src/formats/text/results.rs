@@ -2,7 +2,7 @@
 //!
 //! For: reports of plain jobs and profiles. Not for: studies with tables of their own.
 
-use super::runs;
+use super::{replay, runs};
 use crate::page::{Page, device, half_width, mark, percentile, supported};
 use crate::table::Table;
 use model::report::{Figures, Latency, Measured};
@@ -47,6 +47,7 @@ pub(super) fn show(out: &mut Page, results: &[Measured], all: bool) {
     for result in results.iter().filter(|r| !r.void) {
         open_loop(out, result);
         final_sync(out, result);
+        replay::show(out, result);
     }
     if let ([only], true) = (results, all) {
         cost(out, only);

@@ -1,0 +1,160 @@
+//! Loads of a few requests: what becomes of them, and what each waits for.
+
+use super::*;
+use crate::names::{Names, Task};
+use crate::row::{Flags, Kind as RowKind, Row};
+use model::captured::{Origin, Unit};
+use model::job::{Kind, ReplayPace};
+
+/// Rows of tasks, written down.
+#[derive(Default)]
+struct Rows {
+    names: Names,
+    rows: Vec<Row>,
+}
+
+impl Rows {
+    fn add(&mut self, task: &str, rwbs: &str, times: (u64, u64), (sector, sectors): (u64, u32)) {
+        self.push(task, &Flags::of(rwbs), times, (sector, sectors));
+    }
+
+    fn ask(&mut self, task: &str, rwbs: &str, times: (u64, u64), place: (u64, u32)) {
+        self.push(task, &Flags { kind: RowKind::Asked, ..Flags::of(rwbs) }, times, place);
+    }
+
+    fn push(
+        &mut self,
+        task: &str,
+        flags: &Flags,
+        (issue_ns, done_ns): (u64, u64),
+        (sector, sectors): (u64, u32),
+    ) {
+        let task = self.names.task(&Task { name: task.into(), ..Task::default() });
+        let flags = self.names.flags(flags);
+        let latency_ns = Some(done_ns - issue_ns);
+        self.rows.push(Row { issue_ns, latency_ns, queued_ns: None, sector, sectors, flags, task });
+    }
+
+    fn load(&self, origin: &Origin) -> Load {
+        let mut scan = Scan::new(origin);
+        scan.add(&self.rows, &self.names);
+        scan.finish(256)
+    }
+
+    fn steps(&self, origin: &Origin, way: Way) -> Vec<Step> {
+        let mut into = Vec::new();
+        Steps::new(origin, self.load(origin), way).add(&self.rows, &self.names, &mut into);
+        into
+    }
+}
+
+const DEPENDENT: Way = Way { pace: ReplayPace::Dependent, speed: 1.0, dense: false, reach: 1024 };
+
+fn waits(steps: &[Step]) -> Vec<(u32, u64)> {
+    steps.iter().map(|step| (step.after, step.wait_ns)).collect()
+}
+
+#[test]
+fn each_waits_for_the_last_that_had_completed_of_its_task() {
+    let mut rows = Rows::default();
+    // 16 before, so that each task has a lane of its own.
+    for task in ["a", "b"] {
+        (0..16).for_each(|at| rows.add(task, "R", (1000 + at, 1001 + at), (at * 8, 8)));
+    }
+    rows.add("a", "R", (2000, 2500), (0, 8));
+    rows.add("b", "R", (2100, 2200), (8, 8));
+    rows.add("a", "R", (2300, 2400), (16, 8));
+    rows.add("a", "R", (2450, 2600), (24, 8));
+    rows.add("a", "R", (2700, 2800), (32, 8));
+    rows.add("b", "R", (2900, 2950), (40, 8));
+    let steps = rows.steps(&Origin::default(), DEPENDENT);
+    assert_eq!(waits(&steps[..2]), [(0, 0), (1, 0)]);
+    assert_eq!(
+        waits(&steps[32..]),
+        [
+            (1, 2000 - 1016),
+            (1, 2100 - 1016),
+            // While the one before is in flight: behind the one before that.
+            (2, 2300 - 1016),
+            // Its predecessor completed at 2400; the one at 2000 is still in flight.
+            (1, 50),
+            // The last to complete was its predecessor.
+            (1, 100),
+            (1, 700),
+        ]
+    );
+    assert_ne!(steps[32].lane, steps[33].lane);
+    let fast = Way { speed: 2.0, ..DEPENDENT };
+    assert_eq!(rows.steps(&Origin::default(), fast)[32].wait_ns, 492);
+    let timed = Way { pace: ReplayPace::Timed, speed: 2.0, ..DEPENDENT };
+    assert_eq!(waits(&rows.steps(&Origin::default(), timed)[32..34]), [(0, 500), (0, 550)]);
+}
+
+#[test]
+fn few_requests_of_many_tasks_share_a_lane() {
+    let mut rows = Rows::default();
+    (0..40_u64).for_each(|at| rows.add(&format!("cc{at}"), "R", (at * 10, at * 10 + 5), (0, 8)));
+    let load = rows.load(&Origin::default());
+    assert_eq!((load.lanes(), load.original().tasks), (1, 40));
+    assert_eq!(waits(&rows.steps(&Origin::default(), DEPENDENT)[..3]), [(0, 0), (1, 5), (1, 5)]);
+}
+
+#[test]
+fn flushes_are_those_that_were_asked_for() {
+    let mut rows = Rows::default();
+    rows.ask("db", "FWS", (0, 90), (0, 0));
+    rows.add("kworker/0:1", "FF", (10, 80), (0, 0));
+    // A write that needs a flush, which began when it was queued.
+    rows.ask("jbd2", "FWFSM", (100, 400), (64, 8));
+    rows.add("kworker/0:1", "FF", (110, 290), (0, 0));
+    rows.add("jbd2", "FWFSM", (300, 390), (64, 8));
+    let origin = Origin::default();
+    let steps = rows.steps(&origin, DEPENDENT);
+    let kinds: Vec<_> =
+        steps.iter().map(|step| (step.kind, step.is_stable, step.after, step.wait_ns)).collect();
+    assert_eq!(kinds, [(Kind::Sync, false, 0, 0), (Kind::Sync, false, 1, 10), (Kind::Write, true, 1, 0)]);
+    let original = rows.load(&origin).original();
+    assert_eq!((original.count(Kind::Sync), original.count(Kind::Write), original.elapsed_ns), (2, 1, 390));
+    assert_eq!(original.depth_mean, Some((90.0 + 200.0 + 90.0) / 390.0));
+    // Bios are their owners', and a flush of theirs is all that is known of it.
+    let origin = Origin { unit: Unit::Bios, ..Origin::default() };
+    let mut bios = Rows::default();
+    bios.add("db", "FWS", (0, 90), (0, 0));
+    bios.add("db", "FWFS", (100, 200), (64, 8));
+    let kinds: Vec<_> = bios.steps(&origin, DEPENDENT).iter().map(|step| (step.kind, step.after)).collect();
+    assert_eq!(kinds, [(Kind::Sync, 0), (Kind::Sync, 1), (Kind::Write, 1)]);
+}
+
+#[test]
+fn what_is_moved_together_keeps_its_sizes_and_discards_outside_are_left_out() {
+    let mut rows = Rows::default();
+    rows.add("a", "D", (0, 1), (0, 64));
+    rows.add("a", "W", (2, 3), (1 << 30, 16));
+    rows.add("a", "R", (4, 5), ((1 << 30) + 16, 8));
+    rows.add("a", "D", (6, 7), (1 << 20, 1 << 30));
+    let way = Way { dense: true, ..DEPENDENT };
+    let mut into = Vec::new();
+    let mut steps = Steps::new(&Origin::default(), rows.load(&Origin::default()), way);
+    steps.add(&rows.rows, &rows.names, &mut into);
+    let places: Vec<_> = into.iter().map(|step| (step.kind, step.offset, step.length)).collect();
+    assert_eq!(places, [(Kind::Write, 0, 8192), (Kind::Read, 8192, 4096), (Kind::Trim, 0, 12_288)]);
+    assert_eq!((steps.outside, waits(&into)), (1, vec![(0, 2), (1, 1), (1, 1)]));
+    // In place, a discard is as many as its length needs.
+    let mut large = Rows::default();
+    large.add("a", "D", (6, 7), (0, (1 << 22) - 1));
+    let straight = large.steps(&Origin::default(), DEPENDENT);
+    assert_eq!(straight.iter().map(|s| s.length).collect::<Vec<_>>(), [1 << 30, (1 << 30) - 512]);
+}
+
+#[test]
+fn what_no_request_stands_for_is_counted_and_nothing_panics() {
+    let mut rows = Rows::default();
+    rows.add("a", "N", (0, 1), (0, 0));
+    rows.add("a", "R", (5, 6), (u64::MAX - 3, u32::MAX));
+    rows.rows.push(Row { flags: 99, task: 99, ..Row::default() });
+    let load = rows.load(&Origin::default());
+    assert_eq!((load.operations(), load.original().left_out), (1, 1));
+    assert_eq!(rows.steps(&Origin::default(), Way { dense: true, ..DEPENDENT }).len(), 1);
+    let nothing = Rows::default().load(&Origin::default());
+    assert_eq!((nothing.operations(), nothing.original().depth_mean), (0, None));
+}

@@ -1,0 +1,129 @@
+//! Replay without a loop: what is due when, and what is told of a reader that is late.
+
+use super::*;
+
+const READ: Step = Step { offset: 0, wait_ns: 0, length: 4096, after: 0, lane: 0, file: 0, kind: Kind::Read };
+
+/// A replay of these, behind a reader that is done.
+fn of(steps: &[Step], depth: u32) -> (Replay, Arc<Counts>) {
+    let (mut to, from) = feed();
+    for step in steps {
+        assert_eq!(to.give(*step), Given::Taken);
+    }
+    drop(to);
+    let counts = Arc::<Counts>::default();
+    (Replay::new(from, 4, depth, true, Arc::clone(&counts)), counts)
+}
+
+#[track_caller]
+fn now(replay: &mut Replay, ns: u64) -> Op {
+    match replay.choose(ns) {
+        Choice::Now(op, _) => op,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_operation_is_due_so_long_after_the_one_it_waits_for() {
+    let steps = [
+        Step { wait_ns: 100, ..READ },
+        // While the first is in flight.
+        Step { wait_ns: 150, offset: 1, ..READ },
+        // After the first, though the second is still in flight.
+        Step { wait_ns: 30, after: 2, offset: 2, ..READ },
+        // Of another task, due meanwhile.
+        Step { wait_ns: 170, lane: 1, offset: 3, ..READ },
+    ];
+    let (mut replay, counts) = of(&steps, 8);
+    assert_eq!(replay.choose(0), Choice::At(100));
+    let first = now(&mut replay, 100);
+    assert_eq!(replay.choose(120), Choice::At(150));
+    let second = now(&mut replay, 160);
+    assert_eq!((first.offset, second.offset), (0, 1));
+    assert_eq!(now(&mut replay, 180).offset, 3);
+    assert_eq!(replay.choose(190), Choice::Later, "nothing is due before something completes");
+    replay.completed(&first, 1000);
+    assert_eq!(replay.choose(1000), Choice::At(1030));
+    assert_eq!(now(&mut replay, 1030).offset, 2);
+    assert_eq!(replay.choose(1031), Choice::End);
+    assert_eq!(counts.told(), Replayed { is_whole: true, ..Replayed::default() });
+}
+
+#[test]
+fn what_completed_before_the_next_was_read_is_known_all_the_same() {
+    let (mut to, from) = feed();
+    assert_eq!(to.give(READ), Given::Taken);
+    let mut replay = Replay::new(from, 1, 8, true, Arc::default());
+    let first = now(&mut replay, 0);
+    replay.completed(&first, 500);
+    assert_eq!(replay.choose(510), Choice::At(510 + ASK_AGAIN_NS), "the reader is not done");
+    assert_eq!(to.give(Step { wait_ns: 40, after: 1, ..READ }), Given::Taken);
+    drop(to);
+    assert_eq!(replay.choose(520), Choice::At(540));
+    now(&mut replay, 540);
+    assert_eq!(replay.choose(541), Choice::End);
+}
+
+#[test]
+fn what_is_read_too_late_and_what_finds_no_place_in_flight_is_counted() {
+    let (mut to, from) = feed();
+    let counts = Arc::<Counts>::default();
+    let mut replay = Replay::new(from, 1, 1, true, Arc::clone(&counts));
+    assert_eq!(replay.choose(10), Choice::At(10 + ASK_AGAIN_NS));
+    assert_eq!(to.give(Step { wait_ns: 20, ..READ }), Given::Taken);
+    assert_eq!(to.give(Step { wait_ns: 950, ..READ }), Given::Taken);
+    let first = now(&mut replay, 900);
+    assert_eq!((counts.told().starved, counts.told().starved_ns), (1, 880));
+    // The second is due at 950, and the one place is taken until 2000.
+    replay.completed(&first, 2000);
+    assert_eq!(counts.told().held_by_depth, 1);
+    now(&mut replay, 2000);
+    assert_eq!(
+        counts.told(),
+        Replayed { starved: 1, starved_ns: 880, held_by_depth: 1, ..Replayed::default() }
+    );
+}
+
+#[test]
+fn a_task_that_waits_does_not_hold_up_others_until_the_table_is_full_of_it() {
+    let (mut to, from) = feed();
+    let counts = Arc::<Counts>::default();
+    assert_eq!(to.give(READ), Given::Taken);
+    let mut replay = Replay::new(from, 2, 8, true, Arc::clone(&counts));
+    let first = now(&mut replay, 0);
+    let feed_on = |replay: &mut Replay, to: &mut Feed, step: Step, count: usize| {
+        for _ in 0..count {
+            while to.give(step) == Given::Full {
+                replay.take_over(1);
+            }
+        }
+        while replay.take_over(1) > 0 {}
+    };
+    let waits = Step { after: 1, wait_ns: 5, ..READ };
+    feed_on(&mut replay, &mut to, waits, HELD - 1);
+    feed_on(&mut replay, &mut to, Step { lane: 1, wait_ns: 1, ..READ }, 1);
+    assert_eq!(now(&mut replay, 1).at_ns >> NUMBER_BITS, 1);
+    feed_on(&mut replay, &mut to, waits, 1);
+    feed_on(&mut replay, &mut to, Step { lane: 1, wait_ns: 2, ..READ }, 1);
+    assert_eq!(replay.choose(100), Choice::Later, "the table is full, and its first waits");
+    replay.completed(&first, 100);
+    let second = now(&mut replay, 105);
+    assert_eq!(second.at_ns >> NUMBER_BITS, 0);
+    assert_eq!(now(&mut replay, 106).at_ns >> NUMBER_BITS, 1);
+    assert_eq!((counts.told().held_by_order, counts.told().starved), (1, 0));
+}
+
+#[test]
+fn stamps_reach_back_as_far_as_is_promised() {
+    let mut steps = vec![READ; REACH as usize - 1];
+    steps.push(Step { after: REACH - 1, wait_ns: 7, ..READ });
+    let (mut replay, _) = of(&steps, u32::MAX);
+    let ops: Vec<Op> = (1..REACH).map(|_| now(&mut replay, 0)).collect();
+    assert_eq!(replay.choose(0), Choice::Later);
+    for op in &ops[1..] {
+        replay.completed(op, 10);
+    }
+    assert_eq!(replay.choose(10), Choice::Later);
+    replay.completed(&ops[0], 20);
+    assert_eq!(replay.choose(20), Choice::At(27));
+}

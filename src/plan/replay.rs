@@ -1,0 +1,245 @@
+//! Replay: a workload from a capture, and whether it has a place on its target.
+//!
+//! For: `fathom run x.capture`: what is not said by flags is the capture's. Not for: reading it (`replay`), nor whether the target may be
+//! written (`target`), which is asked as of any other workload.
+
+use super::origins::Origins;
+use super::stream::Draft;
+use crate::failure::Failure;
+use crate::replay;
+use crate::request::{ReplaySpec, Request};
+use engine::engines::ENGINES;
+use machine::test_file::LEAST_BYTES;
+use model::job::{
+    Arrivals, Cache, Kind, Mix, Order, Original, PerKind, Percent, Replay, ReplayPace, Sizes, Stream,
+};
+use model::name;
+use model::plan::{Role, Target};
+use model::spec::limits::{MAX_BLOCK_BYTES, MAX_DEPTH};
+use model::spec::{JobSpec, Rw};
+use model::units::{MIB, show_bytes, show_count, show_ns};
+use std::path::Path;
+
+/// Operations in flight for which there is room at least.
+const LEAST_DEPTH: u32 = 32;
+/// Most bytes that buffers take where no depth is said.
+const BUFFERS: u64 = 256 * MIB;
+/// Smallest share of a direction that is not rounded away.
+const LEAST_SHARE: f64 = 1e-7;
+/// Size of an operation of a kind that there is none of.
+const NO_SIZE: u32 = 4096;
+
+/// What is said of the workload by the capture, as far as flags do not.
+pub(super) fn spec(request: &Request, said: &ReplaySpec) -> Result<(JobSpec, Replay), Failure> {
+    let path = &said.file;
+    let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
+    let replay::Scanned { load, original } = replay::scan(path)?;
+    if load.operations() == 0 {
+        return Err(usage(
+            "it holds no request that could be replayed; `fathom show` prints what it holds".into(),
+        ));
+    }
+    let pace = match said.pace {
+        Some(ReplayPace::Dependent) if !load.has_completions() => {
+            return Err(usage(
+                "it does not say when requests completed, so none can wait for another; type --pace timed, or --pace fast".into(),
+            ));
+        }
+        None if !load.has_completions() => ReplayPace::Timed,
+        pace => pace.unwrap_or_default(),
+    };
+    let largest = Kind::MOVING.iter().filter_map(|kind| original.of(*kind)).map(|kind| kind.sizes[1]).max();
+    let largest = largest.unwrap_or(u64::from(NO_SIZE));
+    if largest > MAX_BLOCK_BYTES {
+        return Err(usage(format!(
+            "it has a request of {}, and the largest operation that fathom submits is {}",
+            show_bytes(largest),
+            show_bytes(MAX_BLOCK_BYTES)
+        )));
+    }
+    let replay = Replay {
+        file: name::text(path),
+        pace,
+        speed: said.speed.unwrap_or(1.0),
+        dense: false,
+        stable_writes: load.has_stable_writes(),
+        largest_bytes: largest as u32,
+        original,
+    };
+    let mut job = request.job.clone();
+    for stream in job.phases.iter_mut().flat_map(|phase| &mut phase.streams) {
+        let original = &replay.original;
+        (stream.rw, stream.mix, stream.bs) =
+            (Some(Rw::Randrw), Some(mix(original)), Some(sizes(original, largest as u32)));
+        stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
+        // Syncs are not counted by it, and the last ones must not be left out: the source ends it.
+        let counted = original.operations() - original.count(Kind::Sync);
+        stream.limit.operations = Some(counted.max(1));
+        stream.depth = stream.depth.or(Some(depth(&replay)));
+        if pace == ReplayPace::Timed {
+            let seconds = replay.expected_ns().unwrap_or(0).max(1) as f64 / 1e9;
+            (stream.rate, stream.arrivals) =
+                (Some(counted.max(1) as f64 / seconds), Some(Arrivals::Constant));
+        }
+    }
+    Ok((job, replay))
+}
+
+/// Twice what was in flight, as far as buffers of that number are not too many bytes.
+fn depth(replay: &Replay) -> u32 {
+    let twice = replay.original.depth_max.saturating_mul(2).clamp(LEAST_DEPTH, MAX_DEPTH);
+    let most = BUFFERS / u64::from(replay.largest_bytes.max(1));
+    twice.min(u32::try_from(most).unwrap_or(u32::MAX)).max(replay.original.depth_max.clamp(1, LEAST_DEPTH))
+}
+
+/// Shares of directions; of what there is at all never nothing, since what is never written is opened for reading.
+fn mix(original: &Original) -> Mix {
+    let counts = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| original.count(kind) as f64);
+    let all: f64 = counts.iter().sum();
+    if all == 0.0 {
+        return Mix::of(100, 0);
+    }
+    let [reads, writes, trims] =
+        counts.map(|count| if count > 0.0 { count.max(all * LEAST_SHARE) } else { 0.0 });
+    let percent = |count: f64| Percent::nearest(100.0 * count / (reads + writes + trims)).unwrap_or_default();
+    let trim_percent = percent(trims);
+    let read_percent = if writes == 0.0 { trim_percent.rest(Percent::NONE) } else { percent(reads) };
+    Mix { read_percent, trim_percent }
+}
+
+/// Smallest and largest size of each direction. A trim has no buffer, however large it is.
+fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
+    let of = |kind: Kind| {
+        let Some([least, most]) = original.of(kind).map(|of| of.sizes) else {
+            return Sizes::Fixed(NO_SIZE.min(largest));
+        };
+        let [least, most] = [least, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX).min(largest));
+        if least == most { Sizes::Fixed(most) } else { Sizes::Range(least, most) }
+    };
+    PerKind { read: of(Kind::Read), write: of(Kind::Write), trim: of(Kind::Trim) }
+}
+
+/// Makes a drafted stream the replay of a capture.
+pub(super) fn fill(
+    request: &Request,
+    replay: &Replay,
+    draft: &mut Draft,
+    origins: &mut Origins,
+) -> Result<(), Failure> {
+    let mut replay = replay.clone();
+    let said = |is_said: bool| if is_said { "command line" } else { "default" };
+    let (pace, speed) = request.replay().map_or((false, false), |r| (r.pace.is_some(), r.speed.is_some()));
+    let from =
+        if !pace && replay.pace == ReplayPace::Timed { "no completions are known" } else { said(pace) };
+    origins.fixed("--pace", replay.pace.word(), from);
+    origins.fixed("--speed", &replay.speed.to_string(), said(speed));
+    let original = &replay.original;
+    origins.fixed("capture", &words(original), &replay.file);
+    let stream = &mut draft.stream;
+    if stream.workers != 1 {
+        return Err(Failure::Usage("a capture is replayed by one worker; leave --workers out".into()));
+    }
+    if stream.moves_no_data() {
+        return Err(Failure::Usage(format!(
+            "--engine {} moves no data, and a capture is of data that were moved; name another one",
+            stream.engine
+        )));
+    }
+    // A directory gets a file of what was touched.
+    let is_folder = |path: &Path| path.is_dir();
+    let made = draft.engine.touches_targets() && request.targets.first().is_none_or(|path| is_folder(path));
+    if made {
+        draft.size = Some(original.footprint_bytes.max(LEAST_BYTES).next_multiple_of(MIB));
+    }
+    replay.dense = made;
+    if replay.stable_writes && stream.cache == Cache::Mmap {
+        return Err(Failure::Usage(
+            "--cache mmap: the capture has writes that must be stable at once (FUA), and a mapping has none; type --cache direct".into(),
+        ));
+    }
+    stream.replay = Some(Box::new(replay));
+    match stream.kinds().find(|kind| !draft.engine.kinds.contains(kind)) {
+        Some(kind) => {
+            let able: Vec<&str> =
+                ENGINES.iter().filter(|e| e.kinds.contains(&kind)).map(|e| e.name).collect();
+            Err(Failure::Usage(format!(
+                "the capture has {}s, which the engine {} cannot do; type --engine with one of {}",
+                kind.word(),
+                stream.engine,
+                able.join(", ")
+            )))
+        }
+        None => Ok(()),
+    }
+}
+
+/// `98,026 operations of vda in 12.1 s, 6 tasks`.
+fn words(original: &Original) -> String {
+    format!(
+        "{} operations of {} in {}, {} tasks, {} touched",
+        show_count(original.operations() as f64),
+        original.device,
+        show_ns(original.elapsed_ns as f64),
+        original.tasks,
+        show_bytes(original.footprint_bytes)
+    )
+}
+
+/// Decides where a replay's operations go on its target, or refuses where they have no place.
+pub(super) fn fit(stream: &mut Stream, targets: &[&Target]) -> Result<(), Failure> {
+    let is_direct = stream.cache.is_direct();
+    let Some(replay) = &mut stream.replay else { return Ok(()) };
+    let original = &replay.original;
+    let [target] = targets else {
+        return Err(Failure::Usage(
+            "a capture is of one device, and is replayed on one target; name one".into(),
+        ));
+    };
+    let align = if is_direct { target.block_bytes.max(1) } else { 1 };
+    if !original.align_bytes.is_multiple_of(align) && align > original.align_bytes {
+        return Err(Failure::Usage(format!(
+            "{} has requests at multiples of {} bytes, and direct I/O to {} needs multiples of {align}; name a target with smaller blocks, or type --cache buffered",
+            replay.file, original.align_bytes, target.path
+        )));
+    }
+    if target.role == Role::Made {
+        return Ok(());
+    }
+    replay.dense = original.end_bytes > target.bytes;
+    if replay.dense && original.footprint_bytes > target.bytes {
+        return Err(Failure::Usage(format!(
+            "{} reads and writes {} in all, and {} has {}; name a target at least as large as that",
+            replay.file,
+            show_bytes(original.footprint_bytes),
+            target.path,
+            show_bytes(target.bytes)
+        )));
+    }
+    Ok(())
+}
+
+#[test]
+fn shares_are_of_what_there_is_and_what_is_never_written_stays_so() {
+    let of = |reads: u64, writes: u64, trims: u64| {
+        let kinds = [(Kind::Read, reads), (Kind::Write, writes), (Kind::Trim, trims)];
+        let kind = |(kind, operations)| model::job::OriginalKind {
+            kind,
+            operations,
+            bytes: 0,
+            sizes: [4096; 2],
+            p50_ns: None,
+            p99_ns: None,
+        };
+        mix(&Original { kinds: kinds.map(kind).to_vec(), ..Original::default() })
+    };
+    assert_eq!(of(5, 0, 0), Mix::of(100, 0));
+    assert_eq!(
+        [of(0, 5, 0), of(0, 0, 5), of(3, 1, 0), of(0, 0, 0)].map(Mix::words),
+        ["write", "trim", "75/25", "read"]
+    );
+    for (reads, writes, trims) in [(u64::MAX, 1, 0), (1, 1, u64::MAX), (u64::MAX, 0, 1), (1, 0, u64::MAX)] {
+        let mix = of(reads, writes, trims);
+        let does = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| mix.does(kind));
+        assert_eq!(does, [reads > 0, writes > 0, trims > 0], "{mix:?}");
+    }
+}

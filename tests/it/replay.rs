@@ -1,0 +1,255 @@
+//! Replays of captures: what the target gets, when, and what is refused.
+//!
+//! For: `fathom run x.capture`. Not for: capturing (`capture`), nor for what waits for what, which the crates' own tests hold.
+
+use crate::disk::{Device, Image};
+use crate::stage::{Outcome, Stage, is_root, tool};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Ticks of a trace of MSR Cambridge in a microsecond, and when ours begins.
+const TICKS: u64 = 10;
+const BEGINS: u64 = 128_166_372_000_000_000;
+/// What the simulated device takes for every operation in us.
+const SIMULATED_US: u64 = 100;
+
+/// A capture of one task made of requests: when in us, what, where, how long, and how long it took in us.
+fn capture(stage: &Stage, name: &str, requests: &[(u64, &str, u64, u64, u64)]) -> PathBuf {
+    let mut text = String::new();
+    for (at_us, what, offset, bytes, took_us) in requests {
+        let at = BEGINS + at_us * TICKS;
+        writeln!(text, "{at},host,0,{what},{offset},{bytes},{}", took_us * TICKS).unwrap();
+    }
+    let (trace, file) = (stage.path(&format!("{name}.csv")), stage.path(&format!("{name}.capture")));
+    std::fs::write(&trace, text).unwrap();
+    let out = stage.fathom(&format!("capture -o {} --import", file.display()), &trace);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    file
+}
+
+/// A chain of reads: each takes so long, and the next comes that much later.
+fn chain(stage: &Stage, name: &str, reads: u64, took_us: u64, gap_us: u64) -> PathBuf {
+    let step = took_us + gap_us;
+    let all: Vec<_> = (0..reads).map(|at| (at * step, "Read", at * 8192, 4096, took_us)).collect();
+    capture(stage, name, &all)
+}
+
+/// The replay beside its original, of the only result.
+fn replayed(out: &Outcome) -> Value {
+    let report: Value =
+        serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {out:?}"));
+    report["results"][0]["replay"].clone()
+}
+
+/// A figure of the original and of the replay.
+fn figure(replay: &Value, name: &str) -> (f64, f64) {
+    let all = replay["figures"].as_array().unwrap_or_else(|| panic!("{replay}"));
+    let of = all.iter().find(|figure| figure["name"] == name).unwrap_or_else(|| panic!("{name}: {all:?}"));
+    (of["original"].as_f64().unwrap(), of["replay"].as_f64().unwrap())
+}
+
+#[test]
+fn on_a_device_of_known_latency_a_replay_takes_what_its_gaps_and_that_latency_come_to() {
+    let stage = Stage::beside_others();
+    // In the original each read took twice as long as the simulated device does.
+    let (reads, gap_us) = (200, 300);
+    let file = chain(&stage, "chain", reads, 2 * SIMULATED_US, gap_us);
+    let run = |words: &str| {
+        let out =
+            stage.fathom(&format!("run --engine sim --format json --quiet --no-history {words}"), &file);
+        replayed(&out)
+    };
+    let us = |ns: f64| (ns / 1000.0).round() as u64;
+    let dependent = run("");
+    let (then, now) = figure(&dependent, "elapsed");
+    assert_eq!(us(then), reads * 2 * SIMULATED_US + (reads - 1) * gap_us);
+    assert_eq!(us(now), reads * SIMULATED_US + (reads - 1) * gap_us);
+    assert_eq!(figure(&dependent, "operations"), (reads as f64, reads as f64));
+    assert_eq!(us(figure(&dependent, "read p50").1), SIMULATED_US);
+    assert_eq!((&dependent["pace"], &dependent["counted"]["is_whole"]), (&"dependent".into(), &true.into()));
+    // At half of the gaps, at the times of the capture, and without any.
+    assert_eq!(us(figure(&run("--speed 2"), "elapsed").1), reads * SIMULATED_US + (reads - 1) * gap_us / 2);
+    let begun = (reads - 1) * (2 * SIMULATED_US + gap_us);
+    assert_eq!(us(figure(&run("--pace timed"), "elapsed").1), begun + SIMULATED_US);
+    assert_eq!(us(figure(&run("--pace fast --depth 10"), "elapsed").1), reads / 10 * SIMULATED_US);
+    let cut = run("--time 20ms");
+    assert!(figure(&cut, "operations").1 < reads as f64, "{cut}");
+    assert_eq!(cut["counted"]["is_whole"], false);
+    let shown = stage.fathom("run --engine sim --quiet --no-history", &file);
+    for words in ["replay of chain.capture, dependent", "original", "elapsed", "IOPS"] {
+        assert!(shown.stdout.contains(words), "{words}: {}", shown.stdout);
+    }
+}
+
+#[test]
+fn what_is_submitted_too_late_has_no_latency() {
+    let stage = Stage::beside_others();
+    // Twenty at once every 10 ms: with one in flight at a time the last of each is late by all before it.
+    let all: Vec<_> = (0..2000_u64).map(|at| (at / 20 * 10_000, "Read", at * 4096, 4096, 50)).collect();
+    let file = capture(&stage, "bursts", &all);
+    let words = "run --engine sim --format json --quiet --no-history --pace timed";
+    let late = stage.fathom(&format!("{words} --depth 1"), &file);
+    assert!(late.report().says("E10", "finding"), "{}", late.stdout);
+    let replay = replayed(&late);
+    let p99 = replay["figures"].as_array().unwrap().iter().find(|f| f["name"] == "read p99").unwrap();
+    assert!(p99["replay"].is_null(), "{p99}");
+    assert!(replay["counted"]["held_by_depth"].as_u64().unwrap() > 0, "{replay}");
+    let in_time = stage.fathom(&format!("{words} --depth 32"), &file);
+    assert!(in_time.report().says("E10", "holds"), "{}", in_time.stdout);
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused_in_words() {
+    let stage = Stage::beside_others();
+    let file = chain(&stage, "chain", 20, 200, 300);
+    let refused = |words: &str, on: &Path, why: &str| {
+        let out = stage.fathom(&format!("run --quiet --no-history {words}"), on);
+        assert_eq!(out.code, Some(2), "{words}: {out:?}");
+        assert!(out.stderr.contains(why), "{words}: {}", out.stderr);
+    };
+    refused("--engine sim --bs 4k", &file, "--bs cannot be combined with the capture");
+    refused("--engine sim --speed 0", &file, "from 0.001 to 1000");
+    refused("--engine sim --pace soon", &file, "dependent");
+    refused("--engine sim --workers 2", &file, "--workers cannot be combined");
+    refused("--pace fast", &stage.folder("empty"), "--pace is of a capture");
+    let other = chain(&stage, "other", 30, 200, 300);
+    refused(&format!("--engine sim {}", other.display()), &file, "name one");
+    // Without completions nothing can wait for one.
+    let log = stage.path("load.iolog");
+    std::fs::write(
+        &log,
+        "fio version 3 iolog\n0 /x add\n0 /x open\n5 /x read 0 4096\n900 /x read 8192 4096\n1000 /x close\n",
+    )
+    .unwrap();
+    let imported = stage.path("log.capture");
+    let out = stage.fathom(&format!("capture -o {} --import", imported.display()), &log);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    refused("--engine sim --pace dependent", &imported, "does not say when requests completed");
+    let timed = stage.fathom("run --engine sim --format json --quiet --no-history", &imported);
+    assert_eq!(replayed(&timed)["pace"], "timed");
+    // Nothing in it; and one that is cut off, whose beginning is replayed and told to be no more.
+    std::fs::write(&log, "fio version 3 iolog\n0 /x add\n0 /x open\n1000 /x close\n").unwrap();
+    let out = stage.fathom(&format!("capture --force -o {} --import", imported.display()), &log);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    refused("--engine sim", &imported, "holds no request that could be replayed");
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() - 20]).unwrap();
+    let cut = stage.fathom("run --engine sim --format json --quiet --no-history", &file);
+    let replay = replayed(&cut);
+    assert!(replay["differs"][0].as_str().unwrap().contains("cut off"), "{replay}");
+    assert_eq!(figure(&replay, "operations").1 as u64, 20);
+    std::fs::write(&file, &bytes[..60]).unwrap();
+    refused("--engine sim", &file, "header");
+}
+
+#[test]
+fn a_smaller_target_gets_what_was_touched_moved_together_where_that_fits() {
+    let stage = Stage::beside_others();
+    // Reads all over 64 GiB, of 8 MiB in all.
+    let all: Vec<_> =
+        (0..128_u64).map(|at| (at * 100, "Read", ((at * 37) % 128) << 29, 65_536, 50)).collect();
+    let file = capture(&stage, "wide", &all);
+    let run = |on: &Path| {
+        stage.fathom(
+            &format!("run --cache buffered --format json --quiet --no-history {}", file.display()),
+            on,
+        )
+    };
+    let small = run(&stage.file("small", 4));
+    assert_eq!(small.code, Some(2), "{small:?}");
+    assert!(small.stderr.contains("reads and writes 8 MiB in all"), "{}", small.stderr);
+    let fits = run(&stage.file("fits", 16));
+    let replay = replayed(&fits);
+    assert_eq!(figure(&replay, "operations"), (128.0, 128.0));
+    assert!(replay["differs"].to_string().contains("moved together"), "{replay}");
+    assert!(fits.stdout.contains("\"dense\":true") || fits.stdout.contains("\"dense\": true"));
+    // A directory gets a file of as much.
+    let made = run(&stage.folder("made"));
+    assert_eq!(figure(&replayed(&made), "operations"), (128.0, 128.0));
+}
+
+/// Requests of tasks that begin so, in order of place: what, first byte and bytes; and the flushes that were asked for.
+fn requests(stage: &Stage, capture: &Path, tasks: &[&str]) -> (Vec<(String, u64, u64)>, usize) {
+    let out = stage.fathom("show --events --format csv", capture);
+    let mut lines = out.stdout.lines();
+    let heading: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let column =
+        |name: &str| heading.iter().position(|h| *h == name).unwrap_or_else(|| panic!("{heading:?}"));
+    let [op, asked, offset, bytes, task] = ["op", "asked", "offset_bytes", "bytes", "task"].map(column);
+    let mut all = Vec::new();
+    let mut flushes = 0;
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        if !tasks.iter().any(|name| cells[task].starts_with(name)) {
+            continue;
+        }
+        if cells[asked] == "1" {
+            flushes += 1;
+        } else if cells[op] != "flush" {
+            all.push((cells[op].to_owned(), cells[offset].parse().unwrap(), cells[bytes].parse().unwrap()));
+        }
+    }
+    all.sort();
+    (all, flushes)
+}
+
+#[test]
+fn a_captured_mix_comes_back_to_a_device_as_it_was_and_not_without_leave() {
+    let stage = Stage::beside_others();
+    if !is_root() {
+        return;
+    }
+    crate::stage::fill(&stage.path("image"), 64);
+    let Some(device) = Device::on(&stage.path("image"), Image::Direct) else { return };
+    let [first, again] = ["first", "again"].map(|name| stage.path(&format!("{name}.capture")));
+    let captured = |file: &Path, load: &dyn Fn() -> Outcome| {
+        let mut running = stage.start(&format!("capture -o {}", file.display()), &device.path);
+        running.until_it_says("capturing ");
+        let out = load();
+        running.signal(Signal::INT);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        out
+    };
+    let filename = format!("--filename={}", device.path.display());
+    let fio = || {
+        let words: [&dyn AsRef<std::ffi::OsStr>; 10] = [
+            &"fio",
+            &"--name=load",
+            &filename,
+            &"--rw=randrw",
+            &"--bsrange=4k-16k",
+            &"--size=6m",
+            &"--direct=1",
+            &"--fdatasync=16",
+            &"--randseed=7",
+            &"--output=/dev/null",
+        ];
+        tool(&words).unwrap_or_else(|why| panic!("{why}"));
+        stage.fathom("list", Path::new(""))
+    };
+    captured(&first, &fio);
+    let run = |words: &str| {
+        stage.fathom(
+            &format!("run --format json --quiet --no-history {words} {}", first.display()),
+            &device.path,
+        )
+    };
+    let before = device.checksum();
+    let refused = run("");
+    assert!(refused.code == Some(2) && refused.stderr.contains("--destroy"), "{refused:?}");
+    assert_eq!(device.checksum(), before);
+    let out = captured(&again, &|| run(&format!("--destroy {}", device.name())));
+    let replay = replayed(&out);
+    let (then, flushes) = requests(&stage, &first, &["fio"]);
+    let (now, flushed) = requests(&stage, &again, &["fathom-0", "iou-wrk"]);
+    assert!(then.len() > 100 && flushes > 5, "{} {flushes}", then.len());
+    assert_eq!((now == then, flushed), (true, flushes), "{} and {}", then.len(), now.len());
+    assert_ne!(device.checksum(), before);
+    for name in ["operations", "read size", "write size", "sync share"] {
+        let (then, now) = figure(&replay, name);
+        assert!((then - now).abs() < 1e-9, "{name}: {then} {now}");
+    }
+}
