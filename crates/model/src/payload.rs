@@ -339,7 +339,9 @@ fn workers_that_share_their_sets_copy_each_others_blocks() {
     let mut makers = [1, 2, 3].map(|seed| Maker::new(&data, None, seed).unwrap_or_else(|e| panic!("{e}")));
     let sets: Arc<[Set]> = makers.iter().flat_map(Maker::sets).copied().collect();
     assert_eq!(sets.len(), 3);
-    makers.iter_mut().for_each(|maker| maker.copy_of(&sets));
+    for maker in &mut makers {
+        maker.copy_of(&sets);
+    }
     let mut counts: std::collections::HashMap<[u8; 16], usize> = std::collections::HashMap::new();
     let mut block = [0; BLOCK_BYTES];
     for _ in 0..4096 {

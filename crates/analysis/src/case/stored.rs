@@ -153,7 +153,15 @@ impl<'a> Case<'a> {
 
     /// Bytes that the stream may touch, on all of its targets together.
     pub fn span_bytes(&self) -> u64 {
-        self.stream.access.span_bytes.saturating_mul(self.stream.targets.len().max(1) as u64)
+        let access = &self.stream.access;
+        let targets = &self.record.header.plan.targets;
+        // A span that is all there is has no number of its own.
+        let of = |target: &usize| {
+            let there =
+                targets.get(*target).map_or(u64::MAX, |t| t.bytes.saturating_sub(access.offset_bytes));
+            access.span_bytes.min(there)
+        };
+        self.stream.targets.iter().map(of).fold(0, u64::saturating_add)
     }
 
     /// The most bytes of a kind that the stream itself handed over in one run.

@@ -30,7 +30,8 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|why| {
         let at = why.pos();
-        let line = text.lines().nth((at.row as usize).saturating_sub(1)).unwrap_or_default();
+        // What is missing at the end is missed behind the last line.
+        let line = text.lines().nth((at.row as usize).saturating_sub(1)).unwrap_or(&text[text.len()..]);
         let start = line.as_ptr() as usize - text.as_ptr() as usize;
         let column =
             line.char_indices().nth((at.col as usize).saturating_sub(1)).map_or(line.len(), |(i, _)| i);

@@ -114,8 +114,9 @@ fn by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let from_memory = missing.min(case.span_bytes());
     let mut most = 0;
     for moment in [Moment::Start, Moment::Stop] {
-        for state in case.states(moment)?.into_iter().flatten() {
-            most = most.max(cached_bytes(state)?);
+        for states in case.states(moment)? {
+            let cached = states.into_iter().map(cached_bytes).sum::<Known<u64>>()?;
+            most = most.max(cached);
         }
     }
     let numbers = evidence([("missing_bytes", missing as f64), ("cached_bytes", most as f64)]);
@@ -123,7 +124,7 @@ fn by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::Holds("The device or the page cache accounts for what was read.", numbers));
     }
     let sentence = format!(
-        "{} of reads reached no device, and only {} of the file are in the page cache: nothing that can be seen carried them out.",
+        "{} of reads reached no device, and only {} of what it read are in the page cache: nothing that can be seen carried them out.",
         show_bytes(missing),
         show_bytes(most)
     );
@@ -172,4 +173,17 @@ fn where_calls_are_not_counted_pages_must_explain_what_no_device_did() {
     assert_eq!(at(10), Some(Severity::Void));
     let cold = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&cold.record()), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn a_small_file_that_is_cached_explains_any_number_of_reads_of_it() {
+    let at = |pages| {
+        let mut record = calls([0, pages]);
+        let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
+        (stream.engine, stream.access.span_bytes) = ("io_uring".into(), u64::MAX);
+        record.header.plan.targets[0].bytes = 1 << 20;
+        CHECK.severity(&record)
+    };
+    assert_eq!(at(256), None, "all of it, and all that is read may be no more");
+    assert_eq!(at(1), Some(Severity::Void));
 }

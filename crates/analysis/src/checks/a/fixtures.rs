@@ -34,5 +34,8 @@ pub(super) fn snapshots(record: &mut Record, change: impl Fn(&mut Snapshot)) {
 pub(super) fn spanning(span: u64, fixture: &Fixture) -> Record {
     let mut record = fixture.record();
     record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = span;
+    for target in &mut record.header.plan.targets {
+        target.bytes = target.bytes.max(span);
+    }
     record
 }
