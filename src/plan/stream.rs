@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, MAX_ERRORS, Mix, Order, Pace, PerKind,
-    Placement, Positions, Sharing, Sizes, Steps, Stream, SyncCall, Verify,
+    Positions, Sharing, Sizes, Steps, Stream, SyncCall, Verify,
 };
 use model::spec::ignored::of_ignored_errors;
 use model::spec::{LineSpec, Rw, StreamSpec, parsers, place};
@@ -56,9 +56,8 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         check_verify(verify, engine, &data)?;
         origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
     }
-    origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
     rules(spec, engine, origins)?;
-    note_place(&spec.place, origins);
+    note_place(spec, origins);
     let stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
         access,
@@ -354,7 +353,9 @@ fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(),
 }
 
 /// Says where the workers are, and who goes first.
-fn note_place(place: &Placement, origins: &mut Origins) {
+fn note_place(spec: &StreamSpec, origins: &mut Origins) {
+    origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
+    let place = &spec.place;
     let cpus = Some(&place.cpus).filter(|cpus| !cpus.is_empty());
     origins.note("--cpus", cpus, |c| place::of_cpus(c));
     origins.note("--memory-nodes", place.memory.as_ref(), |m| place::of_memory_nodes(m));

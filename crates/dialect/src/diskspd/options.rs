@@ -1,6 +1,6 @@
 //! The table of DISKSPD's options: each with what becomes of it here.
 //!
-//! For: reading its command line, its help, and docs/diskspd.md, which is made from it. Not for: carrying any of it out ([`super::jobs`]).
+//! For: reading its command line, its help, and docs/diskspd.md, which is made from it. Not for: carrying any of it out (`jobs`).
 
 use How::{Held, NoEffect, Refused};
 
