@@ -36,9 +36,9 @@ const fn option(name: &'static str, aliases: &'static [&'static str], how: How) 
 /// Values of a switch that is off.
 const OFF: &[&str] = &["0", "false"];
 const PERCENTILES: &str = "the report has the percentiles that its operations support";
-const REPLAY: &str = "fathom replays no I/O logs; describe the load by the other options";
+const REPLAY: &str = "a log is replayed by itself and not as a job; type `fathom capture --import LOG -o x.capture`, then `fathom run x.capture TARGET`";
 const TRACE: &str = "no latency is left out of a measurement; there is nothing to save";
-const CMDPRIO: &str = "fathom sets no priorities of single operations; leave it out";
+const CMDPRIO: &str = "priorities are those of a job and not of single operations; type two jobs, each with its prio and prioclass";
 pub(super) const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
 const STATE: &str = "fathom steps between no states of verification; type `fathom verify`";
 const CGROUP: &str =

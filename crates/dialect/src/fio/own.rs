@@ -28,7 +28,13 @@ const LINE: &str = "progress is one line on standard error, where that is a term
 pub const OWN: &[OwnOption] = &[
     own("debug", Some("WORDS"), Refused("type `fathom show last --verbose` afterwards, and leave it out")),
     own("parse-only", None, Held("Read the jobs, say what is wrong with them, and stop")),
-    own("merge-blktrace-only", None, Refused("fathom replays no I/O logs; leave it out")),
+    own(
+        "merge-blktrace-only",
+        None,
+        Refused(
+            "fathom merges no traces; replay each by `fathom capture --import` and `fathom run`, and leave it out",
+        ),
+    ),
     own("output", Some("FILE"), Held("Write the output to a file")),
     own(
         "bandwidth-log",

@@ -377,7 +377,7 @@ fn every_mistake_has_its_place_and_its_cure() {
         ("[a]\nsize=10%\n", "2:1", ["a share is of what is there", "type a size"]),
         ("[a]\nreadwrit=read\n", "2:1", ["no option 'readwrit'", "type readwrite"]),
         ("[a]\nverify=null\n", "2:1", ["verify=null", "crc32c"]),
-        ("[a]\n  read_iolog=x\n", "2:3", ["read_iolog=x", "replays no I/O logs"]),
+        ("[a]\n  read_iolog=x\n", "2:3", ["read_iolog=x", "fathom capture --import"]),
         ("[a]\nsize=1m\nfsync=1\nfdatasync=1\nrw=write\n", "4:1", ["fsync or fdatasync", "one call"]),
         ("[a]\nsize=1m\niodepth=0\n", "3:1", ["out of range", "from 1"]),
     ] {
