@@ -342,8 +342,16 @@ fn writes_are_atomic_where_the_file_system_takes_them() {
         assert!(out.code != Some(0) && out.stderr.contains(why), "{out:?}");
     }
     // As fio says it; its own file system has none to offer.
-    let out = fio(&stage, "--name=a --size=1m --rw=write --bs=4k --direct=1 --ioengine=libaio --atomic=1");
+    let folder = stage.folder("here");
+    let fio = |more: &str| {
+        let words = format!(
+            "--directory={} --name=a --size=1m --rw=write --bs=4k --direct=1 {more}",
+            folder.display()
+        );
+        fio(&stage, &words)
+    };
+    let out = fio("--ioengine=libaio --atomic=1");
     assert!(out.code == Some(0) || out.stderr.contains("option atomic:"), "{out:?}");
-    let out = fio(&stage, "--name=a --size=1m --rw=write --bs=4k --direct=1 --atomic=1");
+    let out = fio("--atomic=1");
     assert!(out.stderr.contains("it goes with ioengine=libaio or io_uring or pvsync2"), "{out:?}");
 }
