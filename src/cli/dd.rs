@@ -3,11 +3,10 @@
 //! For: the words, and what is printed instead of copying. Not for: the language (crate `dialect`), nor the copy
 //! ([`crate::plain::dd`]).
 
+use super::tool_words::{ToolWords, print, refuse};
 use crate::plain::may_write::Allowed;
-use crate::{allowed, plain, stderr, stdout};
+use crate::{allowed, plain};
 use dialect::dd::{self, Ask};
-use model::name;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// What `--help` prints.
@@ -39,27 +38,21 @@ SIGUSR1 has it print how far it is. Exit codes: 0 copied, 1 anything else.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {
-    /// What would be typed behind `dd`
-    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<OsString>,
+    #[command(flatten)]
+    words: ToolWords,
 }
 
 impl Args {
     /// Carries it out; whatever goes wrong is exit code 1, as in dd.
     pub fn run(self) -> ExitCode {
-        let words: Vec<String> = self.words.iter().map(name::text).collect();
-        let printed = |text: &str| stdout::text(text).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
-        match dd::read(&words) {
-            Ok(Ask::Help) => printed(HELP),
-            Ok(Ask::Version) => printed(&format!("{}\n", plain::dd::VERSION)),
+        match dd::read(&self.words.text()) {
+            Ok(Ask::Help) => print(HELP),
+            Ok(Ask::Version) => print(&format!("{}\n", plain::dd::VERSION)),
             Ok(Ask::Copy(copy)) => {
                 let allowed = Allowed { here: copy.destroy.clone(), always: allowed::paths() };
                 plain::dd::dd(&copy, &allowed)
             }
-            Err(trouble) => {
-                stderr::say_coloured(&format!("dd: {trouble}"), &format!("dd: {}", trouble.coloured()));
-                ExitCode::FAILURE
-            }
+            Err(trouble) => refuse("dd", &trouble, ExitCode::FAILURE),
         }
     }
 }

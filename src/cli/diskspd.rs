@@ -5,6 +5,7 @@
 
 use super::as_tool::request;
 use super::job_file;
+use super::tool_words::ToolWords;
 use crate::failure::Failure;
 use crate::foreign::Manners;
 use crate::request::Request;
@@ -17,7 +18,6 @@ use model::report::Report;
 use model::spec::JobSpec;
 use model::units::show_bytes;
 use rustix::thread::CpuSet;
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -27,9 +27,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {
-    /// What would be typed behind `diskspd`
-    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<OsString>,
+    #[command(flatten)]
+    words: ToolWords,
 }
 
 impl Args {
@@ -38,7 +37,7 @@ impl Args {
     /// # Errors
     /// A usage failure that names the option, or the place in a profile.
     pub fn request(self) -> Result<Option<(Request, Manners)>, Failure> {
-        let words: Vec<String> = self.words.iter().map(name::text).collect();
+        let words = self.words.text();
         if matches!(words.as_slice(), [word] if word == "--help") {
             return stdout::text(&diskspd::options::help()).map(|()| None);
         }

@@ -4,6 +4,7 @@
 
 use super::as_tool::request;
 use super::job_file;
+use super::tool_words::ToolWords;
 use crate::failure::Failure;
 use crate::foreign::Manners;
 use crate::request::Request;
@@ -13,7 +14,6 @@ use dialect::fio::{self, Ask, CommandLine};
 use model::name;
 use model::report::Report;
 use model::spec::JobSpec;
-use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -27,9 +27,8 @@ const STANDARD_INPUT: &str = "-";
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {
-    /// What would be typed behind `fio`
-    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<OsString>,
+    #[command(flatten)]
+    words: ToolWords,
 }
 
 impl Args {
@@ -38,7 +37,7 @@ impl Args {
     /// # Errors
     /// A usage failure that names the option, or the place in a job file.
     pub fn request(self) -> Result<Option<(Request, Manners)>, Failure> {
-        let words: Vec<String> = self.words.iter().map(name::text).collect();
+        let words = self.words.text();
         let line = CommandLine::of(&words, &text).map_err(Failure::Usage)?;
         let pointed = |trouble| job_file::pointed(&trouble);
         match &line.ask {

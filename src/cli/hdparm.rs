@@ -3,10 +3,9 @@
 //! For: the words, and what is printed instead of timing. Not for: the language (crate `dialect`), nor the timings
 //! ([`crate::plain::hdparm`]).
 
-use crate::{plain, stderr, stdout};
+use super::tool_words::{ToolWords, print, refuse};
+use crate::plain;
 use dialect::hdparm::{self, Ask};
-use model::name;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// What hdparm gives for words that it does not know: EINVAL.
@@ -33,27 +32,18 @@ Everything else that hdparm does asks or tells a drive something, and is refused
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {
-    /// What would be typed behind `hdparm`
-    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<OsString>,
+    #[command(flatten)]
+    words: ToolWords,
 }
 
 impl Args {
     /// Carries it out; exit codes are hdparm's, which are numbers of errors.
     pub fn run(self) -> ExitCode {
-        let words: Vec<String> = self.words.iter().map(name::text).collect();
-        let printed = |text: &str| stdout::text(text).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
-        match hdparm::read(&words) {
-            Ok(Ask::Help) => printed(HELP),
-            Ok(Ask::Version) => printed(&format!("{}\n", plain::hdparm::VERSION)),
+        match hdparm::read(&self.words.text()) {
+            Ok(Ask::Help) => print(HELP),
+            Ok(Ask::Version) => print(&format!("{}\n", plain::hdparm::VERSION)),
             Ok(Ask::Time(timings)) => plain::hdparm::hdparm(&timings),
-            Err(trouble) => {
-                stderr::say_coloured(
-                    &format!("hdparm: {trouble}"),
-                    &format!("hdparm: {}", trouble.coloured()),
-                );
-                ExitCode::from(USAGE)
-            }
+            Err(trouble) => refuse("hdparm", &trouble, ExitCode::from(USAGE)),
         }
     }
 }

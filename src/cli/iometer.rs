@@ -5,6 +5,7 @@
 
 use super::as_tool::request;
 use super::job_file;
+use super::tool_words::ToolWords;
 use crate::failure::Failure;
 use crate::foreign::Manners;
 use crate::request::Request;
@@ -14,7 +15,6 @@ use dialect::iometer::{self, Here};
 use model::name;
 use model::report::Report;
 use model::spec::specs::Spec;
-use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -37,9 +37,8 @@ Options may begin with - too. What of a file is carried out: docs/iometer.md.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {
-    /// What would be typed behind `iometer`
-    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<OsString>,
+    #[command(flatten)]
+    words: ToolWords,
 }
 
 /// A command line.
@@ -59,7 +58,7 @@ impl Args {
     /// # Errors
     /// A usage failure that names the word, or the place in the file.
     pub fn request(self) -> Result<Option<(Request, Manners)>, Failure> {
-        let words: Vec<String> = self.words.iter().map(name::text).collect();
+        let words = self.words.text();
         let said = said(&words).map_err(Failure::Usage)?;
         let Some(file) = said.configuration.as_deref().filter(|_| !said.helps) else {
             if said.helps {

@@ -3,11 +3,10 @@
 //! For: the words, and what is printed instead of requests. Not for: the language (crate `dialect`), nor the requests
 //! ([`crate::plain::ioping`]).
 
+use super::tool_words::{ToolWords, print, refuse};
 use crate::plain::may_write::Allowed;
-use crate::{allowed, plain, stderr, stdout};
+use crate::{allowed, plain};
 use dialect::ioping::{self, Ask};
-use model::name;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// What `-h` prints.
@@ -40,30 +39,21 @@ Exit codes: 1 usage, 2 before the first request, 3 at one of them.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {
-    /// What would be typed behind `ioping`
-    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<OsString>,
+    #[command(flatten)]
+    words: ToolWords,
 }
 
 impl Args {
     /// Carries it out; exit codes are ioping's.
     pub fn run(self) -> ExitCode {
-        let words: Vec<String> = self.words.iter().map(name::text).collect();
-        let printed = |text: &str| stdout::text(text).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
-        match ioping::read(&words) {
-            Ok(Ask::Help) => printed(HELP),
-            Ok(Ask::Version) => printed(&format!("{}\n", plain::ioping::VERSION)),
+        match ioping::read(&self.words.text()) {
+            Ok(Ask::Help) => print(HELP),
+            Ok(Ask::Version) => print(&format!("{}\n", plain::ioping::VERSION)),
             Ok(Ask::Ping(ping)) => {
                 let allowed = Allowed { here: ping.destroy.clone(), always: allowed::paths() };
                 plain::ioping::ioping(&ping, &allowed)
             }
-            Err(trouble) => {
-                stderr::say_coloured(
-                    &format!("ioping: {trouble}"),
-                    &format!("ioping: {}", trouble.coloured()),
-                );
-                ExitCode::FAILURE
-            }
+            Err(trouble) => refuse("ioping", &trouble, ExitCode::FAILURE),
         }
     }
 }

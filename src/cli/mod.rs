@@ -33,6 +33,7 @@ mod run;
 mod show;
 mod sweep;
 mod tag;
+mod tool_words;
 mod unknown;
 mod verify;
 mod watch;

@@ -101,6 +101,40 @@ pub struct Format {
     pub captured: Option<Writer<Captured>>,
 }
 
+impl Format {
+    /// Writes no kind of report: what formats for readers of one kind are made from. Those that are fathom's own say of each kind how they
+    /// write it, so that the compiler asks about a new one.
+    pub(crate) const NONE: Self = Self {
+        name: "",
+        extension: "",
+        content: Content::Text,
+        has_brief: false,
+        report: None,
+        comparison: None,
+        comparisons: None,
+        plan: None,
+        sessions: None,
+        session_table: None,
+        pages: None,
+        diagnosis: None,
+        devices: None,
+        verified: None,
+        watched: None,
+        captured: None,
+    };
+
+    /// Writes what came of a measurement, and nothing else, as most tools whose formats these are.
+    pub(crate) const fn of_measurements(
+        name: &'static str,
+        extension: &'static str,
+        content: Content,
+        about: &'static str,
+        write: fn(&Report, Style, &mut dyn Write) -> io::Result<()>,
+    ) -> Self {
+        Self { name, extension, content, report: Some(Writer { about, write }), ..Self::NONE }
+    }
+}
+
 /// How a format writes one kind of report.
 pub struct Writer<K: ?Sized> {
     /// One line for `--help`.

@@ -7,31 +7,15 @@
 //! CrystalDiskMark takes the shortest of any run, so that its two figures need not belong together. Source: the text that
 //! CrystalDiskMark 9.0.1 saves (`CDiskMarkDlg::SaveText`, MIT).
 
-use crate::format::{Content, Format, Style, Writer};
+use crate::format::{Content, Format, Style};
 use model::job::{Pattern, Percent, Stream};
 use model::profile::{PROFILES, Test};
 use model::report::{Measured, Report, RunFigures};
 use model::units::{GIB, MIB};
 use std::io::{self, Write};
 
-pub(super) static FORMAT: Format = Format {
-    name: "cdm",
-    extension: "txt",
-    content: Content::Text,
-    has_brief: false,
-    report: Some(Writer { about: "as CrystalDiskMark saves its results", write }),
-    comparison: None,
-    comparisons: None,
-    plan: None,
-    sessions: None,
-    session_table: None,
-    pages: None,
-    diagnosis: None,
-    devices: None,
-    verified: None,
-    captured: None,
-    watched: None,
-};
+pub(super) static FORMAT: Format =
+    Format::of_measurements("cdm", "txt", Content::Text, "as CrystalDiskMark saves its results", write);
 
 /// Columns of its rules.
 const WIDTH: usize = 78;

@@ -7,7 +7,7 @@
 //! ns, of which the column "Processor Speed" says how many a second has. A transaction is a request with its reply.
 
 use super::diskspd::groups;
-use crate::format::{Content, Format, Writer};
+use crate::format::{Content, Format};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};
@@ -34,24 +34,10 @@ const NS_PER_SECOND: u64 = 1_000_000_000;
 /// Who has an access specification by default, by the number that stands for it.
 const DEFAULTS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
 
-pub(super) static FORMAT: Format = Format {
-    name: NAME,
-    extension: "csv",
-    content: Content::Text,
-    has_brief: false,
-    report: Some(Writer { about: "as Iometer's result file", write: |report, _, to| write(report, to) }),
-    comparison: None,
-    comparisons: None,
-    plan: None,
-    sessions: None,
-    session_table: None,
-    pages: None,
-    diagnosis: None,
-    devices: None,
-    verified: None,
-    watched: None,
-    captured: None,
-};
+pub(super) static FORMAT: Format =
+    Format::of_measurements(NAME, "csv", Content::Text, "as Iometer's result file", |report, _, to| {
+        write(report, to)
+    });
 
 /// A worker of a test.
 struct Worker<'r> {

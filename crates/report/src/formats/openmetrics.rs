@@ -13,19 +13,8 @@ pub(super) static FORMAT: Format = Format {
     name: "openmetrics",
     extension: "prom",
     content: Content::Text,
-    has_brief: false,
-    report: None,
-    comparison: None,
-    comparisons: None,
-    plan: None,
-    sessions: None,
-    session_table: None,
-    pages: None,
-    diagnosis: None,
-    devices: None,
-    verified: None,
-    captured: None,
     watched: Some(Writer { about: "totals and the present load, for monitoring", write }),
+    ..Format::NONE
 };
 
 /// A metric of a device.

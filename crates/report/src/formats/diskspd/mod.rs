@@ -19,10 +19,8 @@ mod xml;
 
 pub(super) use span::groups;
 
-use crate::format::{Content, Format, Style, Writer};
+use crate::format::{Content, Format};
 use model::diskspd::Profile;
-use model::report::Report;
-use std::io::{self, Write};
 
 /// The version whose formats these are, as programs expect it, and its date.
 const VERSION: [&str; 2] = ["2.2.0", "2024/6/3"];
@@ -32,39 +30,14 @@ pub const NAME: &str = "diskspd";
 /// The name of the format that is its XML.
 pub const XML_NAME: &str = "diskspd-xml";
 
-pub(super) static TEXT: Format = format(NAME, "txt", Content::Text, "as DISKSPD prints it", text::write);
+pub(super) static TEXT: Format =
+    Format::of_measurements(NAME, "txt", Content::Text, "as DISKSPD prints it", text::write);
 pub(super) static XML: Format =
-    format(XML_NAME, "xml", Content::Text, "as DISKSPD's XML", |report, _, to| xml::write(report, to));
+    Format::of_measurements(XML_NAME, "xml", Content::Text, "as DISKSPD's XML", |report, _, to| {
+        xml::write(report, to)
+    });
 
 /// What was asked for, as DISKSPD prints it for `-Rp`.
 pub fn profile(profile: &Profile) -> String {
     if profile.xml { profile_xml::profile(profile, 0) } else { profile_text::profile(profile) }
-}
-
-/// DISKSPD has a way to write what was measured, and nothing else.
-const fn format(
-    name: &'static str,
-    extension: &'static str,
-    content: Content,
-    about: &'static str,
-    write: fn(&Report, Style, &mut dyn Write) -> io::Result<()>,
-) -> Format {
-    Format {
-        name,
-        extension,
-        content,
-        has_brief: false,
-        report: Some(Writer { about, write }),
-        comparison: None,
-        comparisons: None,
-        plan: None,
-        sessions: None,
-        session_table: None,
-        pages: None,
-        diagnosis: None,
-        devices: None,
-        verified: None,
-        watched: None,
-        captured: None,
-    }
 }

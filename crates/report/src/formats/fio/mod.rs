@@ -17,10 +17,8 @@ mod numbers;
 mod options;
 mod terse;
 
-use crate::format::{Content, Format, Style, Writer};
-use model::report::Report;
+use crate::format::{Content, Format};
 pub use normal::verdict;
-use std::io::{self, Write};
 
 /// The version whose formats these are, as programs expect it.
 pub const VERSION: &str = "fio-3.33";
@@ -28,48 +26,35 @@ pub const VERSION: &str = "fio-3.33";
 /// The name of the format that is its text.
 pub const NAME: &str = "fio";
 
-pub(super) static NORMAL: Format = format(NAME, "txt", Content::Text, "as fio prints it", normal::write);
+pub(super) static NORMAL: Format =
+    Format::of_measurements(NAME, "txt", Content::Text, "as fio prints it", normal::write);
 pub(super) static JSON: Format =
-    format("fio-json", "json", Content::Json, "as fio's JSON", |r, _, to| json::write(r, false, to));
-pub(super) static JSON_PLUS: Format =
-    format("fio-json+", "json", Content::Json, "the same with all latencies, as fio's json+", |r, _, to| {
-        json::write(r, true, to)
+    Format::of_measurements("fio-json", "json", Content::Json, "as fio's JSON", |r, _, to| {
+        json::write(r, false, to)
     });
-pub(super) static TERSE: Format =
-    format("fio-terse", "terse", Content::Text, "as fio's terse lines, version 3", |r, _, to| {
-        terse::write(r, 3, to)
-    });
+pub(super) static JSON_PLUS: Format = Format::of_measurements(
+    "fio-json+",
+    "json",
+    Content::Json,
+    "the same with all latencies, as fio's json+",
+    |r, _, to| json::write(r, true, to),
+);
+pub(super) static TERSE: Format = Format::of_measurements(
+    "fio-terse",
+    "terse",
+    Content::Text,
+    "as fio's terse lines, version 3",
+    |r, _, to| terse::write(r, 3, to),
+);
 pub(super) static TERSE_2: Format =
-    format("fio-terse-2", "terse", Content::Text, "the same, version 2", |r, _, to| terse::write(r, 2, to));
+    Format::of_measurements("fio-terse-2", "terse", Content::Text, "the same, version 2", |r, _, to| {
+        terse::write(r, 2, to)
+    });
 pub(super) static TERSE_4: Format =
-    format("fio-terse-4", "terse", Content::Text, "the same, version 4", |r, _, to| terse::write(r, 4, to));
+    Format::of_measurements("fio-terse-4", "terse", Content::Text, "the same, version 4", |r, _, to| {
+        terse::write(r, 4, to)
+    });
 pub(super) static TERSE_5: Format =
-    format("fio-terse-5", "terse", Content::Text, "the same, version 5", |r, _, to| terse::write(r, 5, to));
-
-/// fio has a way to write what was measured, and nothing else.
-const fn format(
-    name: &'static str,
-    extension: &'static str,
-    content: Content,
-    about: &'static str,
-    write: fn(&Report, Style, &mut dyn Write) -> io::Result<()>,
-) -> Format {
-    Format {
-        name,
-        extension,
-        content,
-        has_brief: false,
-        report: Some(Writer { about, write }),
-        comparison: None,
-        comparisons: None,
-        plan: None,
-        sessions: None,
-        session_table: None,
-        pages: None,
-        diagnosis: None,
-        devices: None,
-        verified: None,
-        watched: None,
-        captured: None,
-    }
-}
+    Format::of_measurements("fio-terse-5", "terse", Content::Text, "the same, version 5", |r, _, to| {
+        terse::write(r, 5, to)
+    });
