@@ -43,7 +43,7 @@ fn traced(stage: &Stage, by_fio: bool, calls: &str, words: &str) -> (Value, Vec<
     let words = format!("--output-format=json --name=j {words}");
     let out = if by_fio {
         let mut command = Command::new("strace");
-        command.args(&strace[1..]).arg("fio").args(words.split_whitespace());
+        command.args(&strace[1..]).arg("fio").args(words.split_whitespace()).current_dir(stage.path(""));
         wait(&mut command)
     } else {
         wait(&mut stage.command(&strace, &format!("fio {words}"), Path::new("")))

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Under fio itself.
 fn real(words: &str) -> Outcome {
-    wait(std::process::Command::new("fio").args(words.split_whitespace()))
+    wait(std::process::Command::new("fio").current_dir(std::env::temp_dir()).args(words.split_whitespace()))
 }
 
 fn job(out: &Outcome) -> Value {

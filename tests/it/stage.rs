@@ -192,6 +192,8 @@ impl Stage {
             command.arg(target);
         }
         command.env("XDG_DATA_HOME", self.folder("xdg")).env("TMPDIR", self.folder("tmp"));
+        // What is named without a folder must not lie in the source.
+        command.current_dir(self.folder("cwd"));
         // Stories that look for words in tables have room for them; those about widths say their own.
         command.env("COLUMNS", WIDE);
         command
@@ -230,7 +232,8 @@ pub(crate) fn names(dir: &Path) -> Vec<PathBuf> {
 pub(crate) fn tool(words: &[&dyn AsRef<OsStr>]) -> Result<String, String> {
     let mut words = words.iter().map(AsRef::as_ref);
     let mut command = Command::new(words.next().unwrap());
-    command.args(words).stdin(Stdio::null());
+    // Where a tool may leave what it makes beside its output: fio, states of verification.
+    command.args(words).stdin(Stdio::null()).current_dir(std::env::temp_dir());
     let out = command.output().map_err(|e| format!("{command:?}: {e}"))?;
     if !out.status.success() {
         return Err(format!("{command:?}: {}", String::from_utf8_lossy(&out.stderr).trim()));
