@@ -343,7 +343,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     /// Gives the turn to the next lane.
     #[cold]
     fn pass_turn(&mut self) {
-        self.turn_of = (self.turn_of + 1) % self.lanes.len();
+        self.turn_of = if self.turn_of + 1 == self.lanes.len() { 0 } else { self.turn_of + 1 };
     }
 
     /// Puts the data of a write on its slot.
