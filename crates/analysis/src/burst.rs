@@ -39,7 +39,7 @@ pub(crate) fn bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
 fn of_case(case: &Case) -> Option<Deduction> {
     let streams = &case.job.phases.get(case.phase)?.streams;
     // A device does not know streams: what others wrote meanwhile filled it too.
-    if streams.len() > 1 || !case.does(Kind::Write) || !case.has_storage() {
+    if streams.len() > 1 || case.stream.load_changes() || !case.does(Kind::Write) || !case.has_storage() {
         return None;
     }
     let courses = courses(case).ok()?;

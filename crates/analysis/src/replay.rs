@@ -216,6 +216,20 @@ pub(crate) fn replaying(
     counted: Option<&Replayed>,
 ) -> model::record::Record {
     let mut record = Fixture::honest().record();
+    make_replay(&mut record, pace, change);
+    for stream in record.runs.iter_mut().filter_map(|run| run.end.as_mut()).flat_map(|end| &mut end.streams) {
+        stream.replayed = counted.cloned();
+    }
+    record
+}
+
+/// Makes the first stream of a record a replay of a second of reads.
+#[cfg(test)]
+pub(crate) fn make_replay(
+    record: &mut model::record::Record,
+    pace: ReplayPace,
+    change: impl FnOnce(&mut Replay),
+) {
     let read = model::job::OriginalKind {
         kind: Kind::Read,
         operations: 1000,
@@ -241,10 +255,6 @@ pub(crate) fn replaying(
     };
     change(&mut replay);
     record.header.plan.jobs[0].phases[0].streams[0].replay = Some(Box::new(replay));
-    for stream in record.runs.iter_mut().filter_map(|run| run.end.as_mut()).flat_map(|end| &mut end.streams) {
-        stream.replayed = counted.cloned();
-    }
-    record
 }
 
 #[cfg(test)]

@@ -163,11 +163,12 @@ fn settles(course: &Series) -> bool {
     one_way && slower && far && warm_up(&course.rates).is_none()
 }
 
-/// The answer for a case; `None` where a run's course was not kept, or the runs were offered different loads.
+/// The answer for a case; `None` where a run's course was not kept, the runs were offered different loads, or the load itself
+/// changes.
 pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
     let kept = |r: &crate::case::CaseRun| rows_of(r).next().is_some();
     let alike = case.runs.windows(2).all(|r| r[0].run.start.offered_iops == r[1].run.start.offered_iops);
-    if case.runs.is_empty() || !alike || !case.runs.iter().all(kept) {
+    if case.runs.is_empty() || !alike || case.stream.load_changes() || !case.runs.iter().all(kept) {
         return None;
     }
     let rates = case.runs.iter().filter_map(iops).collect();

@@ -39,10 +39,9 @@ impl Vectors {
         offset: u64,
     ) -> io::Result<usize> {
         self.gather(arena, parts);
-        let count = self.0.len() as libc::c_int;
         // SAFETY: the vectors were made above and lie inside the arena, which is borrowed mutably for as long as the call takes;
         // its bytes may have any value.
-        let moved = unsafe { libc::preadv64(file.as_raw_fd(), self.0.as_ptr(), count, offset.cast_signed()) };
+        let moved = unsafe { self.call(libc::SYS_preadv, file, offset) };
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
     }
 
@@ -61,12 +60,22 @@ impl Vectors {
         offset: u64,
     ) -> io::Result<usize> {
         self.gather(arena, parts);
-        let count = self.0.len() as libc::c_int;
         // SAFETY: the vectors were made above and lie inside the arena, which is borrowed for as long as the call takes; the
         // kernel reads from them alone.
-        let moved =
-            unsafe { libc::pwritev64(file.as_raw_fd(), self.0.as_ptr(), count, offset.cast_signed()) };
+        let moved = unsafe { self.call(libc::SYS_pwritev, file, offset) };
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Makes one of the two calls. By its number: the C library's function for it is a point of cancellation, for which every thread
+    /// of several pays some 20 ns a call.
+    ///
+    /// # Safety
+    /// The vectors must be of memory that lives through the call, and that nobody else uses where it is read into.
+    unsafe fn call(&self, number: libc::c_long, file: &File, offset: u64) -> libc::c_long {
+        // The kernel takes the offset in two words; one of 64 bits holds all of it, and the second is not looked at.
+        let (low, high) = (offset as libc::c_ulong, (offset >> 32) as libc::c_ulong);
+        // SAFETY: as the caller promises; the numbers are as long as words, and the vectors as many as are said.
+        unsafe { libc::syscall(number, file.as_raw_fd(), self.0.as_ptr(), self.0.len(), low, high) }
     }
 
     fn gather(&mut self, arena: &Arena, parts: impl Iterator<Item = (u32, u32)>) {

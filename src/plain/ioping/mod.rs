@@ -19,12 +19,12 @@ use machine::root::Root;
 use meaning::Facts;
 use model::payload::split_mix;
 use rustix::fs::{Advice, fadvise};
+use rustix::io::{pread, pwrite};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 use statistics::Statistics;
 use std::io;
 use std::num::NonZeroU64;
-use std::os::unix::fs::FileExt;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -198,11 +198,11 @@ impl Pinging<'_> {
         }
         let began = Instant::now();
         let done = if is_write {
-            self.ready.file.write_at(self.buffer.bytes(), offset)
+            pwrite(&self.ready.file, self.buffer.bytes(), offset)
         } else {
-            self.ready.file.read_at(self.buffer.bytes(), offset)
+            pread(&self.ready.file, self.buffer.bytes(), offset)
         };
-        let done = done.map_err(|e| format!("ioping: request failed: {}", reason(&e)))? as u64;
+        let done = done.map_err(|e| format!("ioping: request failed: {}", reason(&e.into())))? as u64;
         if is_write && !said.cached {
             self.ready.file.sync_data().map_err(|e| {
                 format!("ioping: fdatasync failed, please retry with option -C: {}", reason(&e))

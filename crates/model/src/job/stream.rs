@@ -277,6 +277,12 @@ impl Stream {
         }
     }
 
+    /// Whether the load itself changes in the course of time, as a replay's does: what the rate does meanwhile is then no
+    /// property of the storage.
+    pub fn load_changes(&self) -> bool {
+        self.replay.is_some()
+    }
+
     /// What is done: the words of its access, or of the load that it replays.
     pub fn words(&self) -> String {
         self.replay.as_ref().map_or_else(|| self.access.words(), |replay| replay.words())

@@ -59,6 +59,9 @@ fn look(case: &Case) -> Known<Answer> {
     if let Some(rounds) = case.unsteady {
         return Ok(Answer::Finding(never(rounds)));
     }
+    if case.stream.load_changes() {
+        return Ok(Answer::DoesNotApply);
+    }
     let courses = courses(case)?;
     // A step is told by the check after this one, with all of its levels.
     if cliff(&courses).is_some() {

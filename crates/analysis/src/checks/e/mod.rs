@@ -97,3 +97,17 @@ fn without_courses() -> model::record::Record {
     record.runs.iter_mut().for_each(|r| r.intervals.clear());
     record
 }
+
+/// What a replay's rate does in the course of time is its capture's doing.
+#[test]
+fn the_course_of_a_load_that_changes_is_not_held_against_the_storage() {
+    use model::check_id::CheckId;
+    for check in
+        CHECKS.iter().filter(|c| [CheckId::E01, CheckId::E02, CheckId::E03, CheckId::E04].contains(&c.id))
+    {
+        let mut record = check.fires.unwrap_or_else(|| panic!("{} is never made to fire", check.name))();
+        assert!(check.severity(&record).is_some(), "{}", check.name);
+        crate::replay::make_replay(&mut record, model::job::ReplayPace::Timed, |_| {});
+        assert!(matches!(check.answer(&record), Ok(super::check::Answer::DoesNotApply)), "{}", check.name);
+    }
+}
