@@ -2,8 +2,9 @@
 //!
 //! For: `-T` and `-t`, of block devices, which are only read. Not for: their options (crate `dialect`).
 //!
-//! hdparm reads 2 MiB at a time: for `-T` the first of the device for two seconds, less what going back there takes; for `-t` one
-//! behind the other for three seconds, from a device that nothing is cached of.
+//! hdparm reads 2 MiB at a time, and looks at each sector of them: for `-T` the first of the device for two seconds, less what going
+//! back there takes; for `-t`, after three seconds of rest, one behind the other for three seconds, from a device that nothing is
+//! cached of.
 
 use super::buffer::Buffer;
 use super::look::{Disk, Subject, flow};
@@ -19,6 +20,7 @@ use model::units::{GIB, show_bytes, show_share};
 use rustix::fs::{Mode, OFlags, SeekFrom, seek};
 use rustix::io::Errno;
 use std::fs::File;
+use std::hint::black_box;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -32,6 +34,13 @@ const BLOCK_MB: u64 = 2;
 const CACHED: Duration = Duration::from_secs(2);
 /// How long one is read behind the other.
 const READS: Duration = Duration::from_secs(3);
+/// How long it rests before that. It matters: where a hypervisor takes freed memory back (free page reporting), the page cache has to
+/// be given that memory again, and a guest then reads at a third of the rate.
+const REST: Duration = Duration::from_secs(3);
+/// Bytes from one that is looked at to the next.
+const SECTOR_BYTES: usize = 512;
+/// Share of the time on a CPU from which that, and no device, set the rate.
+const CPU_BOUND_FROM: f64 = 0.9;
 /// hdparm's exit code where a device cannot be read: EIO.
 const NOT_READ: u8 = 5;
 /// What `-V` prints.
@@ -134,10 +143,14 @@ impl Timing {
         })
     }
 
-    /// One read; that there is less than a block left is an error, as there.
+    /// One read, and a look at all that it brought; that there is less than a block left is an error, as there.
     fn read(&self, buffer: &mut Buffer) -> Result<(), u8> {
         match rustix::io::retry_on_intr(|| rustix::io::read(&self.file, buffer.bytes())) {
-            Ok(BLOCK_BYTES) => return Ok(()),
+            Ok(BLOCK_BYTES) => {
+                let sectors = buffer.bytes().chunks_mut(SECTOR_BYTES);
+                sectors.filter_map(<[u8]>::first_mut).for_each(|byte| *byte = black_box(*byte & 1));
+                return Ok(());
+            }
             Ok(0) => stderr::say("read() hit EOF - device too small"),
             Ok(read) => stderr::say(&format!("read({BLOCK_BYTES}) returned {read} bytes")),
             Err(e) => {
@@ -193,11 +206,12 @@ impl Timing {
 
     fn reads(&self, direct: bool, offset_gib: Option<u64>) -> Result<(), u8> {
         let mut buffer = Self::buffer()?;
+        let evicted = rest::evict(&self.file);
+        std::thread::sleep(REST);
         let place = offset_gib.map_or_else(String::new, |gib| format!(" (offset {gib} GB)"));
         print(&format!(" Timing {} disk reads{place}: ", if direct { "O_DIRECT" } else { "buffered" }))?;
         let offset = offset_gib.unwrap_or(0).saturating_mul(GIB);
         let left = self.bytes.saturating_sub(offset) / BLOCK_BYTES as u64;
-        let evicted = rest::evict(&self.file);
         self.go_to(offset)?;
         let timed = self.timed(|| {
             let began = Instant::now();
@@ -276,8 +290,14 @@ fn of_reads(timed: &Timed, direct: bool) -> String {
     } else {
         "as the kernel's read-ahead asked for them"
     };
+    let bound = timed.cpu_share.filter(|share| *share >= CPU_BOUND_FROM).map_or_else(String::new, |share| {
+        format!(
+            ". A CPU was {} busy: finding memory and copying set the rate, and not the device",
+            show_share(share.min(1.0))
+        )
+    });
     format!(
-        "{} read {}, {how}, {depth:.1} in flight on average; several at once: fathom run --rw read --bs 2m --depth 8 DEVICE",
+        "{} read {}, {how}, {depth:.1} in flight on average{bound}; several at once: fathom run --rw read --bs 2m --depth 8 DEVICE",
         disk.name,
         flow(&disk.did.read)
     )
@@ -315,5 +335,8 @@ mod tests {
         assert!(drive.contains("past the page cache: a cache of the drive"), "{drive}");
         let reads = of_reads(&timed(128, 3.0, 2048, 256 << 20), false);
         assert!(reads.contains("2,048 requests of 128 KiB") && reads.contains("2.0 in flight"), "{reads}");
+        assert!(reads.contains("A CPU was 99 % busy"), "{reads}");
+        let waited = Timed { cpu_share: Some(0.4), ..timed(128, 3.0, 2048, 256 << 20) };
+        assert!(!of_reads(&waited, false).contains("CPU"));
     }
 }
