@@ -72,6 +72,34 @@ fn a_virtual_machine_is_told_from_one_of_metal() {
 }
 
 #[test]
+fn memory_that_a_host_takes_and_gives_is_named_and_no_other() {
+    let stage = Stage::watching();
+    let file = stage.file("data", 128);
+    let synced = std::fs::File::open(&file).and_then(|file| file.sync_all());
+    let dropped = std::process::Command::new("dd")
+        .arg(format!("if={}", file.display()))
+        .args(["iflag=nocache", "count=0"])
+        .output();
+    assert!(
+        synced.is_ok() && dropped.is_ok_and(|out| out.status.success()),
+        "it may be in the page cache still"
+    );
+    let words =
+        "run --rw read --bs 1m --engine sync --depth 1 --cache buffered --time 60ms --warmup 0s --runs 1";
+    let report = stage.fathom(&format!("{words} --quiet --format json"), &file).report();
+    let order = std::fs::read_to_string("/sys/module/page_reporting/parameters/page_reporting_order");
+    let reported = order.is_ok_and(|order| !["-1", "10", "11"].contains(&order.trim()));
+    if reported {
+        let finding = report.must_say("D28", "finding");
+        assert!(finding["evidence"]["taken_bytes"].as_f64().unwrap() > 1e6, "{finding:#}");
+    } else {
+        report.must_say("D28", "holds");
+    }
+    let direct = stage.fathom(&format!("run --rw read --bs 1m {SHORT}"), &file).report();
+    assert!(!direct.says("D28", "finding"), "it takes no memory");
+}
+
+#[test]
 fn reads_of_a_file_just_read_are_about_the_page_cache() {
     let Some(out) = scene::CACHED_FILE.tell(&Stage::watching()) else { return };
     let report = out.report();

@@ -65,6 +65,11 @@ const TRUE_HERE: &[True] = &[
         why: "the host of a virtual disk takes writes as fast as one thread hands them over",
     },
     True { id: "D06", of: |_| true, why: "on few CPUs a fast disk leaves a worker no time to spare" },
+    True {
+        id: "D28",
+        of: |s| s.cache != "direct",
+        why: "the host of a virtual machine takes memory that is free",
+    },
     True { id: "E02", of: Shape::writes, why: HOST },
     True { id: "E06", of: Shape::writes, why: HOST },
     True { id: "E07", of: Shape::writes, why: HOST },

@@ -18,6 +18,7 @@ pub(crate) fn look(root: &Root) -> BTreeMap<String, Known<String>> {
         (kept::VENDOR, root.read(kept::VENDOR)),
         (kept::PRODUCT, root.read(kept::PRODUCT)),
         (kept::LIBRARIES, libraries(root)),
+        (kept::PAGE_REPORTING, root.matches(kept::PAGE_REPORTING).and_then(|paths| root.first_lines(&paths))),
         (kept::CORES, root.matches(kept::CORES).and_then(|paths| root.first_lines(&paths))),
         (kept::PACKAGES, root.matches(kept::PACKAGES).and_then(|paths| root.first_lines(&paths))),
         (kept::NODES, root.matches(kept::NODES).and_then(|paths| root.first_lines(&paths))),
@@ -93,7 +94,7 @@ mod tests {
     fn every_fact_of_this_machine_is_a_text_or_a_reason() {
         let facts = look(&Root::real());
         println!("{facts:#?}");
-        assert_eq!(facts.len(), 9);
+        assert_eq!(facts.len(), 10);
         assert!(facts[kept::LIBRARIES].is_ok());
     }
 }

@@ -18,6 +18,8 @@ pub const SLEEPS: &str = "/sys/devices/system/cpu/cpu0/cpuidle/state*/latency";
 pub const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 /// A fact: what it is called.
 pub const PRODUCT: &str = "/sys/class/dmi/id/product_name";
+/// A fact: from which order on free pages are told to the host, so that it takes them; no file where the kernel cannot.
+pub const PAGE_REPORTING: &str = "/sys/module/*/parameters/page_reporting_order";
 /// A fact: libraries mapped into fathom, a path a line, and a first line `LD_PRELOAD: ...` where that is set.
 pub const LIBRARIES: &str = "libraries of /proc/self/maps";
 /// In snapshots: the names of the kernel's own threads that do housekeeping, a line for each, `pid: name`.

@@ -80,7 +80,8 @@ fn every_check_fires_on_its_fixture_is_silent_on_honest_records_and_not_checked_
                 Fixture::honest_write(),
                 Fixture::honest_loop(),
                 Fixture::honest_open(),
-                Fixture::honest_sequential()
+                Fixture::honest_sequential(),
+                Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest_sequential() }
             ]
             .into_iter()
             .any(holds)

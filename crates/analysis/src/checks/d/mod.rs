@@ -29,6 +29,7 @@ mod d24_remote_fs;
 mod d25_container_view;
 mod d26_stood_still;
 mod d27_runs_disturbed;
+mod d28_freed_memory_given_up;
 
 use super::check::Check;
 
@@ -61,4 +62,5 @@ pub(super) const CHECKS: &[Check] = &[
     d25_container_view::CHECK,
     d26_stood_still::CHECK,
     d27_runs_disturbed::CHECK,
+    d28_freed_memory_given_up::CHECK,
 ];

@@ -1,0 +1,159 @@
+//! D28: a guest whose free memory goes back to the host, and a page cache that had to get it again.
+//!
+//! For: what that memory cost while it was measured. Not for: a machine that is short of memory (D14), nor for time that the host
+//! took (D10).
+
+use crate::case::{Amount, Case, CaseRun, share};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::kernel_text::{entries, keyed};
+use crate::threshold::Share;
+use model::Known;
+use model::check_id::CheckId;
+use model::evidence::Moment;
+use model::finding::Severity;
+use model::kernel_files::PAGE_REPORTING;
+use model::units::{show_bytes, show_share};
+
+const VMSTAT: &str = "/proc/vmstat";
+/// Bytes of a page in the counters of `/proc/vmstat`; larger ones would make more of the same count, never less.
+const PAGE_BYTES: u64 = 4096;
+/// What `page_reporting_order` says where nobody asked for reports: -1, and the largest orders there are, which older kernels
+/// began with (mm/page_reporting.c).
+const NOBODY: [i64; 3] = [-1, 11, 10];
+/// Share of the bytes moved that was taken out of free memory, from which its price is in the number.
+const TAKEN_FROM: Share = Share(0.10);
+/// System time of a byte from which memory was given by the host first. Finding a page and copying it costs 0.1 to 0.25 ns a byte;
+/// 0.8 to 1.9 were measured where the host had to give it (KVM, 2 MiB at a time).
+const NS_PER_BYTE_FROM: f64 = 0.5;
+/// System time of an operation, whatever its size, that is left out of that, ns.
+const NS_PER_OPERATION: f64 = 5_000.0;
+
+pub(super) const CHECK: Check = Check {
+    id: CheckId::D28,
+    name: "FREED_MEMORY_GIVEN_UP",
+    belief: "memory that is free costs nothing to take",
+    page: Page {
+        reads: "`/sys/module/page_reporting/parameters/page_reporting_order`, `nr_file_pages` of `/proc/vmstat` at start and stop \
+                of each run, system time of the workers (`getrusage`).",
+        formula: formula!(
+            "Of jobs that go through the page cache, in a guest that tells its host which memory is free (free page reporting of \
+             virtio_balloon or hv_balloon), so that the host takes it: within seconds after it was freed. Taking it again costs a \
+             fault in the host. What the page cache grew by in the runs is held against the bytes moved. A note from {TAKEN_FROM} \
+             on; biased where the workers also spent {NS_PER_BYTE_FROM} ns of system time a byte or more, with {NS_PER_OPERATION} \
+             ns left out for each operation: then the host's giving memory was a part of the rate. It is an upper bound: \
+             nobody tells the guest which of its free pages the host took."
+        ),
+        provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom run --rw read --bs 1m \
+                  --cache buffered --time 400ms --warmup 0s --runs 1 FILE`, beside the same without the sleep.",
+        fix: "Use --cache direct, which takes no memory; or measure with memory that the guest has used a moment ago; or have the \
+              host switch free page reporting off (QEMU: `free-page-reporting=off` of the balloon).",
+        accept: "Accept it where the load that you mean starts on such a machine after a pause, too.",
+    },
+    ask: Ask::Alone(look),
+    #[cfg(test)]
+    fires: Some(|| reading(9, 0.5, 0.9)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::fixture::Fixture {
+            cache: model::job::Cache::Buffered,
+            ..crate::fixture::Fixture::honest()
+        }
+        .record();
+        record.header.hosts[0].facts.remove(PAGE_REPORTING);
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() || case.stream.cache.is_direct() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let machine = case.machine.ok_or("the record names no host")?;
+    let order = entries(machine.fact(PAGE_REPORTING)?).next().map(|(_, order)| order.parse::<i64>());
+    let reported = match order {
+        None => false,
+        Some(order) => !NOBODY.contains(&order.map_err(|_| format!("{PAGE_REPORTING} is no number"))?),
+    };
+    if !reported {
+        let holds = "Memory that this machine frees stays with it, as far as can be seen.";
+        return Ok(Answer::Holds(holds, evidence([])));
+    }
+    let taken =
+        case.runs.iter().try_fold(0_u64, |sum, run| Ok::<_, String>(sum.saturating_add(taken(run)?)))?;
+    let moved = case.issued_total();
+    if moved.bytes == 0 {
+        return Err("no byte was read or written".into());
+    }
+    let part = share(taken as f64, moved.bytes as f64).min(1.0);
+    let mut numbers = evidence([("taken_bytes", taken as f64), ("moved_bytes", moved.bytes as f64)]);
+    if part < TAKEN_FROM {
+        return Ok(Answer::Holds("The page cache took hardly any memory that had been free.", numbers));
+    }
+    let spent = system_ns_per_byte(case, &moved);
+    numbers.extend(spent.map(|ns| ("system_ns_per_byte".to_owned(), ns)));
+    let first = format!(
+        "The host takes the memory that this guest frees, and gives it back when it is used: {} of what was moved ({}) went into \
+         memory that had been free",
+        show_share(part),
+        show_bytes(moved.bytes)
+    );
+    Ok(Answer::Finding(match spent.filter(|ns| *ns >= NS_PER_BYTE_FROM) {
+        Some(ns) => Detail::new(
+            Severity::Biased,
+            format!("{first}, at {ns:.1} ns of system time a byte: with memory at hand, the same is faster."),
+            numbers,
+        ),
+        None => Detail::new(Severity::Note, format!("{first}."), numbers),
+    }))
+}
+
+/// Bytes that the page cache had more at the stop of a run than at its start: they were free.
+fn taken(run: &CaseRun) -> Known<u64> {
+    let pages = |moment| keyed(run.at(moment)?.text(VMSTAT)?, "nr_file_pages");
+    Ok(pages(Moment::Stop)?.saturating_sub(pages(Moment::Start)?).saturating_mul(PAGE_BYTES))
+}
+
+/// System time of the stream's workers for each byte, less what operations cost whatever their size; `None` where it is not known.
+fn system_ns_per_byte(case: &Case, moved: &Amount) -> Option<f64> {
+    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let system: f64 = workers().map(|w| w.system_ns as f64).sum();
+    let known = workers().any(|w| w.wall_ns > 0);
+    known.then(|| (system - moved.ops as f64 * NS_PER_OPERATION).max(0.0) / moved.bytes as f64)
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use model::record::Record;
+
+/// Reads of 1 MiB through the page cache where pages are reported by an order, of which a share went into free memory, with workers
+/// that were busy for a share of the time.
+#[cfg(test)]
+fn reading(order: i64, share: f64, cpu_share: f64) -> Record {
+    let fixture = Fixture {
+        cache: model::job::Cache::Buffered,
+        block_bytes: 1 << 20,
+        ops: 300,
+        cpu_share,
+        ..Fixture::honest()
+    };
+    let mut record = fixture.record();
+    let path = PAGE_REPORTING.replace('*', "page_reporting");
+    record.header.hosts[0].facts.insert(PAGE_REPORTING.into(), Ok(format!("{path}: {order}\n")));
+    let pages = (share * 330.0 * 256.0) as u64;
+    for snapshot in record.runs.iter_mut().flat_map(|run| &mut run.evidence) {
+        let cached = if snapshot.moment == Moment::Start { 100_000 } else { 100_000 + pages };
+        snapshot.files.insert(VMSTAT.into(), Ok(format!("nr_file_pages {cached}\n")));
+    }
+    record
+}
+
+#[test]
+fn memory_that_the_host_gives_counts_where_much_of_it_was_taken_and_its_price_shows() {
+    assert_eq!(CHECK.severity(&reading(9, 0.5, 0.9)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&reading(9, 0.5, 0.1)), Some(Severity::Note), "it was still there");
+    assert!(matches!(CHECK.answer(&reading(9, 0.05, 0.9)), Ok(Answer::Holds(..))), "pages that were in use");
+    for nobody in NOBODY {
+        assert!(matches!(CHECK.answer(&reading(nobody, 0.5, 0.9)), Ok(Answer::Holds(..))), "{nobody}");
+    }
+}
