@@ -74,13 +74,11 @@ fn a_virtual_machine_is_told_from_one_of_metal() {
 #[test]
 fn memory_that_a_host_takes_and_gives_is_named_and_no_other() {
     let stage = Stage::watching();
-    let file = stage.file("data", 64);
-    // Written anew, so that all of its pages are.
-    let words = format!(
-        "run --rw write --bs 1m --engine sync:new --cache buffered --time 60ms --warmup 0s --runs 1 --destroy {}",
-        file.display()
-    );
-    let report = stage.fathom(&format!("{words} --quiet --format json"), &file).report();
+    let folder = stage.path("folder");
+    std::fs::create_dir(&folder).unwrap();
+    // A file that is written anew, so that all of its pages are.
+    let words = "run --rw write --bs 1m --engine sync:new --cache buffered --size 128m --time 60ms --warmup 0s --runs 1";
+    let report = stage.fathom(&format!("{words} --quiet --format json"), &folder).report();
     let order = std::fs::read_to_string("/sys/module/page_reporting/parameters/page_reporting_order");
     let reported = order.is_ok_and(|order| !["-1", "10", "11"].contains(&order.trim()));
     if reported {
@@ -89,7 +87,7 @@ fn memory_that_a_host_takes_and_gives_is_named_and_no_other() {
     } else {
         report.must_say("D28", "holds");
     }
-    let direct = stage.fathom(&format!("run --rw read --bs 1m {SHORT}"), &file).report();
+    let direct = stage.fathom(&format!("run --rw read --bs 1m --size 16m {SHORT}"), &folder).report();
     assert!(!direct.says("D28", "finding"), "it takes no memory");
 }
 
