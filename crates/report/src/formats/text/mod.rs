@@ -3,7 +3,7 @@
 //! For: every kind of report, a file each. Not for: programs; that is `json`.
 
 mod api;
-mod captured;
+pub(super) mod captured;
 mod comparison;
 mod course;
 pub(super) mod devices;
