@@ -3,14 +3,14 @@
 //! For: figures out of rows in the order of their issue, in memory that does not grow with their number. Not for: laying them out
 //! (crate `report`).
 
-mod arrivals;
+pub(crate) mod arrivals;
 mod depth;
 mod figures;
 mod flushes;
 mod footprint;
 mod operations;
 mod restriction;
-mod sequence;
+pub(crate) mod sequence;
 mod sizes;
 mod tasks;
 

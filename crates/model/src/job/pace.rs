@@ -50,7 +50,7 @@ impl Pace {
 }
 
 /// Distances between arrivals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
@@ -59,6 +59,18 @@ pub enum Arrivals {
     Poisson,
     /// All the same.
     Constant,
+    /// Several at once, at exponential distances; their number is geometric.
+    Batch {
+        /// Mean of that number, at least 1.
+        mean: f64,
+    },
+    /// At random while it is on and none while it is off, both for exponential times.
+    OnOff {
+        /// Mean time on in ns.
+        on_ns: u64,
+        /// Mean time off in ns.
+        off_ns: u64,
+    },
 }
 
 /// What ends a stream before its time, over all its workers, warm-up not counted. The first to be reached counts.

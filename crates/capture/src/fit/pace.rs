@@ -1,0 +1,177 @@
+//! Pace: whether a part waits for its own operations, and how long it thinks.
+//!
+//! For: overlap, stretches in which something is in flight, and the pauses between them. Not for: what arrivals of an open loop are like
+//! ([`super::bursts`]).
+
+use super::law::{self, Law};
+use crate::profile::arrivals::Coming;
+use crate::replay::operations::Operation;
+use model::histogram::Histogram;
+use model::job::Kind;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Most in flight that are counted.
+const MOST_IN_FLIGHT: usize = 1 << 14;
+/// Share of overlapping operations below which a part does one after another.
+const OVERLAPPING: f64 = 0.05;
+/// Index of dispersion in 10 ms below which a part is no crowd of independent users.
+const REGULAR: f64 = 0.7;
+/// Share of the time in flight, and of the deepest queue in the mean, from which on a queue is kept full.
+const ALWAYS_BUSY: f64 = 0.9;
+const KEPT_FULL: f64 = 0.75;
+/// Variance of the times from one operation to the next, in squares of their mean, below which they are even.
+const EVEN: f64 = 0.05;
+/// Part of that variance, that a clock leaves of the dispersion in 100 ms.
+const BY_A_CLOCK: f64 = 0.25;
+/// Fewest operations that say something.
+const FEWEST: u64 = 20;
+
+/// Operations of a part in time.
+#[derive(Debug, Default)]
+pub(super) struct Pacing {
+    flying: BinaryHeap<Reverse<u64>>,
+    /// Most in flight at once.
+    pub(super) most: u32,
+    /// Since when something is in flight, and until when.
+    stretch: Option<(u64, u64)>,
+    has_data: bool,
+    /// Idle time since the last stretch with data.
+    idle_ns: u64,
+    think: Histogram,
+    /// Data operations, and the stretches of these.
+    all: Coming,
+    stretches: Coming,
+    stretch_count: u64,
+    data: u64,
+    overlapping: u64,
+    unfinished: u64,
+    busy_ns: u128,
+    flown_ns: u128,
+}
+
+/// How operations of a part are submitted.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Loop {
+    /// Whatever completes.
+    Open,
+    /// As soon as there is room.
+    Full,
+    /// One after another, not faster than a clock.
+    Paced,
+    /// So many at once, then a pause.
+    Thinking {
+        /// The pause.
+        law: Law,
+        /// At once.
+        burst: u32,
+        /// Mean of that, as it was.
+        mean_burst: f64,
+    },
+}
+
+/// What decided it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Signs {
+    /// Share of the operations that overlap others of the part.
+    pub(super) overlapping: f64,
+    /// Index of dispersion of its operations, or of its stretches where they overlap.
+    pub(super) idc: [Option<f64>; 2],
+}
+
+impl Pacing {
+    pub(super) fn add(&mut self, operation: &Operation, at_ns: u64) {
+        let is_data = operation.kind != Kind::Sync;
+        if is_data {
+            self.data += 1;
+            self.all.add(at_ns);
+        }
+        let Some(done_ns) = operation.done_ns else {
+            self.unfinished += 1;
+            return;
+        };
+        let length_ns = done_ns.saturating_sub(operation.issue_ns);
+        let end_ns = at_ns.saturating_add(length_ns);
+        match self.stretch {
+            Some((_, until)) if at_ns < until => self.overlapping += u64::from(is_data),
+            Some((since, until)) => {
+                self.busy_ns += u128::from(until.saturating_sub(since));
+                self.idle_ns = self.idle_ns.saturating_add(at_ns - until);
+                self.begin(at_ns);
+            }
+            None => self.begin(at_ns),
+        }
+        if let Some((_, until)) = &mut self.stretch {
+            *until = (*until).max(end_ns);
+        }
+        if is_data && !std::mem::replace(&mut self.has_data, true) {
+            let idle_ns = std::mem::take(&mut self.idle_ns);
+            if self.stretch_count > 0 {
+                self.think.record(idle_ns);
+            }
+            self.stretch_count += 1;
+            self.stretches.add(at_ns);
+        }
+        self.fly(at_ns, end_ns);
+    }
+
+    fn begin(&mut self, at_ns: u64) {
+        self.stretch = Some((at_ns, at_ns));
+        self.has_data = false;
+    }
+
+    fn fly(&mut self, at_ns: u64, end_ns: u64) {
+        self.flown_ns += u128::from(end_ns - at_ns);
+        while self.flying.peek().is_some_and(|end| end.0 <= at_ns) {
+            self.flying.pop();
+        }
+        if self.flying.len() < MOST_IN_FLIGHT {
+            self.flying.push(Reverse(end_ns));
+        }
+        self.most = self.most.max(self.flying.len() as u32);
+    }
+
+    /// What it says over so long.
+    pub(super) fn signs(&self, active_ns: u64) -> Signs {
+        let overlapping = self.overlapping as f64 / self.data.max(1) as f64;
+        let of = if overlapping < OVERLAPPING { &self.all } else { &self.stretches };
+        Signs { overlapping, idc: of.dispersion(active_ns) }
+    }
+
+    /// The loop of a part, of one task or several, that is active for so long.
+    pub(super) fn choose(&self, tasks: u32, active_ns: u64) -> Loop {
+        if tasks != 1 || self.unfinished > 0 || self.data < FEWEST {
+            return Loop::Open;
+        }
+        let last = self.stretch.map_or(0, |(since, until)| until.saturating_sub(since));
+        let busy_ns = (self.busy_ns + u128::from(last)) as f64;
+        let depth = if busy_ns > 0.0 { self.flown_ns as f64 / busy_ns } else { 0.0 };
+        if busy_ns >= ALWAYS_BUSY * active_ns as f64 && self.most >= 2 && depth >= KEPT_FULL * f64::from(self.most) {
+            return Loop::Full;
+        }
+        let signs = self.signs(active_ns);
+        if signs.idc[0].is_none_or(|idc| idc >= REGULAR) {
+            return Loop::Open;
+        }
+        let is_serial = signs.overlapping < OVERLAPPING;
+        if is_serial && self.has_a_clock(signs.idc[1]) {
+            return Loop::Paced;
+        }
+        let mean_burst = self.data as f64 / self.stretch_count.max(1) as f64;
+        let burst = if is_serial { 1 } else { mean_burst.round().max(1.0) as u32 };
+        match law::of(&self.think) {
+            Some(law) => Loop::Thinking { law, burst, mean_burst },
+            None => Loop::Full,
+        }
+    }
+
+    /// Whether it waits for times and not for completions: it is idle for most of the time, and what is late is made up for.
+    fn has_a_clock(&self, idc_100ms: Option<f64>) -> bool {
+        let gaps = &self.all.gaps;
+        let (Some(mean), Some(think)) = (gaps.mean_ns(), self.think.mean_ns()) else { return false };
+        let squares: f64 = gaps.counts().map(|(ns, count)| (ns as f64 - mean).powi(2) * count as f64).sum();
+        let variation = squares / gaps.count().max(1) as f64 / (mean * mean);
+        let is_bound = idc_100ms.is_some_and(|idc| idc < BY_A_CLOCK * variation);
+        think > mean / 2.0 && (variation < EVEN || is_bound)
+    }
+}

@@ -1,0 +1,203 @@
+//! Where the operations of a stream go, as a job says it.
+//!
+//! For: sizes, order, offsets, runs and their number, each with how well it fits. Not for: when they go ([`super::stream`]).
+
+use super::gather::{Class, DATA};
+use super::sizes::Shares;
+use super::stream::Entry;
+use crate::SECTOR;
+use model::job::Kind;
+use model::units::{show_bytes, show_count};
+
+/// Mean length of runs from which on it is told.
+const IN_RUNS: f64 = 1.02;
+/// Share of its region that the runs of a sequential order go through in the mean, where they are many.
+const THROUGH: f64 = 0.5;
+
+/// Operations of some directions that are one stream.
+pub(super) struct Shape<'a> {
+    /// Reads, writes and trims; those that it does not have are empty.
+    pub(super) kinds: Vec<(Kind, &'a Class)>,
+    /// All of them together.
+    all: Class,
+    /// Sectors that places and sizes are multiples of.
+    align: u64,
+    /// Whether runs go through its region one behind the other.
+    pub(super) is_sequential: bool,
+}
+
+impl<'a> Shape<'a> {
+    pub(super) fn of(kinds: Vec<(Kind, &'a Class)>, align: u64, may_be_sequential: bool) -> Self {
+        let kinds: Vec<_> = kinds.into_iter().filter(|(_, class)| class.operations() > 0).collect();
+        let mut all = kinds.first().map(|(_, class)| (*class).clone()).unwrap_or_default();
+        kinds.iter().skip(1).for_each(|(_, class)| all.join(class));
+        let (begin, end) = all.span.unwrap_or((0, 1));
+        let runs = all.begun.max(1);
+        let of_a_run = all.sizes.bytes() / runs as f64 / SECTOR as f64;
+        let few = runs <= 2 * u64::from(all.at_once()) + 1;
+        let through = of_a_run * f64::from(all.at_once()) >= THROUGH * (end - begin) as f64;
+        let is_sequential = may_be_sequential && (few || through);
+        Self { kinds, all, align, is_sequential }
+    }
+
+    /// The largest operation in bytes.
+    pub(super) fn largest(&self) -> u64 {
+        u64::from(self.all.sizes.largest()) * SECTOR
+    }
+
+    pub(super) fn operations(&self) -> u64 {
+        self.all.operations()
+    }
+
+    /// Order, direction, mix, sizes, places and runs.
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        let mut out = vec![self.direction()];
+        out.extend(self.mix());
+        out.push(self.sizes());
+        out.extend(self.places());
+        out.extend(self.runs());
+        out
+    }
+
+    fn direction(&self) -> Entry {
+        let word = match (self.kinds.as_slice(), self.is_sequential) {
+            ([(Kind::Read, _)], true) => "read",
+            ([(Kind::Read, _)], false) => "randread",
+            ([(Kind::Write, _)], true) => "write",
+            ([(Kind::Write, _)], false) => "randwrite",
+            ([(Kind::Trim, _)], true) => "trim",
+            ([(Kind::Trim, _)], false) => "randtrim",
+            (_, true) => "rw",
+            (_, false) => "randrw",
+        };
+        let goes_on = 100.0 * self.all.continued as f64 / self.operations().max(1) as f64;
+        Entry::text("rw", word, format!("{goes_on:.1} % begin where one of the last 64 of their direction ended"))
+    }
+
+    fn mix(&self) -> Option<Entry> {
+        if self.kinds.len() < 2 {
+            return None;
+        }
+        let count = |kind: Kind| self.kinds.iter().find(|(k, _)| *k == kind).map_or(0, |(_, class)| class.operations());
+        let counts = DATA.map(count);
+        let shares: Vec<(u32, u64)> = (0..).zip(counts).collect();
+        let parts = super::sizes::to_parts(&shares, self.operations());
+        let part = |at: u32| parts.iter().find(|(kind, _)| *kind == at).map_or(0, |(_, part)| *part);
+        let text = [0, 1, 2].map(|at| percent(part(at))).join("/");
+        let words = counts.map(|count| show_count(count as f64));
+        Some(Entry::text("mix", &text, format!("{} reads, {} writes, {} trims", words[0], words[1], words[2])))
+    }
+
+    fn sizes(&self) -> Entry {
+        let shares = |class: &Class| class.sizes.shares(self.align as u32);
+        let of: Vec<(Kind, Shares)> = self.kinds.iter().map(|(kind, class)| (*kind, shares(class))).collect();
+        let worst = of.iter().map(|(_, shares)| shares.distance).fold(0.0, f64::max);
+        let text = match of.as_slice() {
+            [(_, only)] => words(only),
+            several => {
+                let one = |(kind, shares): &(Kind, Shares)| format!("{}={}", kind.word(), words(shares));
+                several.iter().map(one).collect::<Vec<_>>().join(",")
+            }
+        };
+        let mean = self.all.sizes.bytes() / self.operations().max(1) as f64;
+        let comment = format!("mean {}; KS {worst:.3}", show_bytes(mean as u64));
+        Entry::text("bs", &text, comment)
+    }
+
+    fn places(&self) -> Vec<Entry> {
+        let (begin, end) = self.all.span.unwrap_or((0, 1));
+        if self.is_sequential {
+            return vec![
+                Entry::text("offset", &size(begin * SECTOR), "first byte touched".into()),
+                Entry::text("size", &size((end - begin) * SECTOR), "up to the last byte touched".into()),
+            ];
+        }
+        let (align, most) = (self.align * SECTOR, self.largest());
+        let bins = &self.all.bins;
+        let filled = bins.filled();
+        let (zones, distance) = bins.zones(filled);
+        let offset = (bins.first + filled.0 as u64 * bins.width) * SECTOR;
+        let width = bins.width * SECTOR;
+        let all: u64 = (filled.1 - filled.0) as u64 * width;
+        // Zones count places where the largest operation fits; it may reach behind the last one, but not behind what was touched.
+        let room = (end * SECTOR - offset).min(all + most - align).max(most);
+        let places = room - most + align;
+        let mut kept: Vec<(u64, u64)> = Vec::new();
+        let mut first = 0;
+        for zone in &zones {
+            if first < places || kept.is_empty() {
+                kept.push((zone.operations, zone.bins * width));
+            } else if let Some(last) = kept.last_mut() {
+                last.0 += zone.operations;
+            }
+            first += zone.bins * width;
+        }
+        let mut out = vec![
+            Entry::text("offset", &size(offset), "first byte touched, to within a bin".into()),
+            Entry::text("size", &size(room), "up to the last byte touched".into()),
+        ];
+        if kept.len() > 1 {
+            let shares: Vec<(u32, u64)> = (0..).zip(kept.iter().map(|(operations, _)| *operations)).collect();
+            let parts = super::sizes::to_parts(&shares, self.operations());
+            let part = |at: u32| parts.iter().find(|(zone, _)| *zone == at).map_or(0, |(_, part)| *part);
+            let one = |(at, (_, bytes)): (u32, &(u64, u64))| format!("{}/{}", percent(part(at)), size(*bytes));
+            let text: Vec<String> = (0..).zip(&kept).map(one).collect();
+            let comment = format!("{} zones of {} bins; KS {distance:.3}", kept.len(), filled.1 - filled.0);
+            out.push(Entry::text("random", &format!("zones:{}", text.join(",")), comment));
+        }
+        let smallest = self.kinds.iter().filter_map(|(_, class)| class.sizes.smallest()).min().unwrap_or(0);
+        if u64::from(smallest) != self.align {
+            out.push(Entry::text("align", &size(align), "what all places and sizes are multiples of".into()));
+        }
+        out
+    }
+
+    fn runs(&self) -> Vec<Entry> {
+        let mut out = Vec::new();
+        let length = self.all.run_length();
+        let is_in_runs = !self.is_sequential && length >= IN_RUNS;
+        if is_in_runs {
+            let comment = format!("{} runs", show_count(self.all.begun as f64));
+            out.push(Entry::bare("run-length", &rounded(length), comment));
+            if self.kinds.len() > 1 {
+                out.push(Entry::text("positions", "own", "runs are of one direction".into()));
+            }
+        }
+        let at_once = self.all.at_once();
+        if at_once > 1 && (is_in_runs || self.is_sequential) {
+            let comment = "operations that go on come so many behind each other, in the mean";
+            out.push(Entry::bare("interleaved", &at_once.to_string(), comment.into()));
+        }
+        out
+    }
+}
+
+/// `4k`, or `4k:70,8k:30`.
+fn words(shares: &Shares) -> String {
+    let bytes = |sectors: u32| size(u64::from(sectors) * SECTOR);
+    match shares.all.as_slice() {
+        [(sectors, _)] => bytes(*sectors),
+        several => {
+            let one = |(sectors, part): &(u32, u64)| format!("{}:{}", bytes(*sectors), percent(*part));
+            several.iter().map(one).collect::<Vec<_>>().join(",")
+        }
+    }
+}
+
+/// Parts of a million as percent.
+fn percent(part: u64) -> String {
+    (part as f64 / 1e4).to_string()
+}
+
+/// Bytes as somebody would type them, exactly.
+pub(super) fn size(bytes: u64) -> String {
+    let units = [(30, "g"), (20, "m"), (10, "k")];
+    let fits = units.into_iter().find(|(bits, _)| bytes > 0 && bytes.is_multiple_of(1 << bits));
+    fits.map_or_else(|| bytes.to_string(), |(bits, unit)| format!("{}{unit}", bytes >> bits))
+}
+
+/// Four digits.
+pub(super) fn rounded(number: f64) -> String {
+    let digits = if number >= 1000.0 { 1.0 } else { 1000.0 };
+    ((number * digits).round() / digits).to_string()
+}
