@@ -7,7 +7,6 @@
 use engine::source::{Common, LOOK_AHEAD, Op, Share, lanes};
 use model::job::{
     Access, Arrivals, Data, Flush, Line, Mix, Order, Pace, PerKind, Positions, Sharing, Sizes, Start, Steps,
-    ThinkLaw,
     Stream, SyncCall, ThinkLaw, Zone, ZoneSize,
 };
 use model::payload::Maker;

@@ -16,8 +16,9 @@ const LENGTHS: [f64; 2] = [0.01, 0.1];
 const INDEPENDENT: [f64; 2] = [1.5, 2.0];
 /// Dispersion below which they may be even.
 const EVEN: f64 = 0.3;
-/// Growth from the short length to the long one from which there are times off.
-const GROWS: f64 = 1.3;
+/// Growth from the short length to the long one from which there may be times off, and from which there are where no gaps say more.
+const MAY_GROW: f64 = 1.02;
+const GROWS: f64 = 1.1;
 /// Changes in the short length beyond and below which nothing can be told.
 const CHANGES: (f64, f64) = (0.02, 50.0);
 
@@ -33,24 +34,32 @@ pub(super) struct Fit {
 
 /// The arrivals of so many a second, with these gaps and dispersions.
 pub(super) fn of(rate: f64, gaps: &Histogram, idc: [Option<f64>; 2]) -> Fit {
-    let arrivals = match idc {
-        [Some(short), Some(long)] => choose(rate, short, long),
-        [Some(short), None] => choose(rate, short, short),
-        _ => Arrivals::Poisson,
+    let fit = match idc {
+        [Some(short), long] => choose(rate, gaps, short, long.unwrap_or(short)),
+        _ => Fit::new(Arrivals::Poisson, rate, gaps),
     };
     let even = Fit::new(Arrivals::Constant, rate, gaps);
-    let fit = Fit::new(arrivals, rate, gaps);
     let is_even = idc[0].is_some_and(|short| short < EVEN) && even.distance < fit.distance;
     if is_even { even } else { fit }
 }
 
-fn choose(rate: f64, short: f64, long: f64) -> Arrivals {
+fn choose(rate: f64, gaps: &Histogram, short: f64, long: f64) -> Fit {
     if short <= INDEPENDENT[0] && long <= INDEPENDENT[1] {
-        return Arrivals::Poisson;
+        return Fit::new(Arrivals::Poisson, rate, gaps);
     }
-    if long <= short * GROWS {
-        return Arrivals::Batch { mean: f64::midpoint(short, 1.0).max(1.0) };
+    let batches = Fit::new(Arrivals::Batch { mean: f64::midpoint(short, 1.0).max(1.0) }, rate, gaps);
+    if long <= short * MAY_GROW {
+        return batches;
     }
+    let times_off = Fit::new(times_off(rate, short, long), rate, gaps);
+    let is_nearer = match (times_off.distance, batches.distance) {
+        (Some(off), Some(batches)) => off < batches,
+        _ => long > short * GROWS,
+    };
+    if is_nearer { times_off } else { batches }
+}
+
+fn times_off(rate: f64, short: f64, long: f64) -> Arrivals {
     // Growth of g from the short to the long one falls from 10 to 1 with the rate of changes.
     let growth = (long - 1.0) / (short - 1.0).max(0.05);
     let (mut low, mut high) = CHANGES;

@@ -18,7 +18,7 @@ use model::job::Kind;
 /// Kinds that have places, in the order of their indices.
 pub(super) const DATA: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 /// Operations of a run from which on it is a long one.
-const LONG: u64 = 8;
+pub(super) const LONG: u64 = 8;
 /// Bits of the largest alignment in sectors that is told: 1 MiB.
 const MOST_ALIGNED: u32 = 11;
 

@@ -24,6 +24,8 @@ const KEPT_FULL: f64 = 0.75;
 const EVEN: f64 = 0.05;
 /// Part of that variance, that a clock leaves of the dispersion in 100 ms.
 const BY_A_CLOCK: f64 = 0.25;
+/// How far behind the first operation of a stretch the others are issued, in its latencies, below which they are issued at once.
+const AT_ONCE: f64 = 0.25;
 /// Fewest operations that say something.
 const FEWEST: u64 = 20;
 
@@ -35,6 +37,8 @@ pub(super) struct Pacing {
     pub(super) most: u32,
     /// Since when something is in flight, and until when.
     stretch: Option<(u64, u64)>,
+    /// When the first operation of the stretch completes.
+    first_end_ns: u64,
     has_data: bool,
     /// Idle time since the last stretch with data.
     idle_ns: u64,
@@ -45,6 +49,8 @@ pub(super) struct Pacing {
     stretch_count: u64,
     data: u64,
     overlapping: u64,
+    /// Sum of how far overlapping operations are behind the first of their stretch, in latencies of that.
+    behind: f64,
     unfinished: u64,
     busy_ns: u128,
     flown_ns: u128,
@@ -93,13 +99,19 @@ impl Pacing {
         let length_ns = done_ns.saturating_sub(operation.issue_ns);
         let end_ns = at_ns.saturating_add(length_ns);
         match self.stretch {
-            Some((_, until)) if at_ns < until => self.overlapping += u64::from(is_data),
+            Some((since, until)) if at_ns < until => {
+                if is_data {
+                    self.overlapping += 1;
+                    let first_ns = self.first_end_ns.saturating_sub(since).max(1);
+                    self.behind += at_ns.saturating_sub(since) as f64 / first_ns as f64;
+                }
+            }
             Some((since, until)) => {
                 self.busy_ns += u128::from(until.saturating_sub(since));
                 self.idle_ns = self.idle_ns.saturating_add(at_ns - until);
-                self.begin(at_ns);
+                self.begin(at_ns, end_ns);
             }
-            None => self.begin(at_ns),
+            None => self.begin(at_ns, end_ns),
         }
         if let Some((_, until)) = &mut self.stretch {
             *until = (*until).max(end_ns);
@@ -115,8 +127,9 @@ impl Pacing {
         self.fly(at_ns, end_ns);
     }
 
-    fn begin(&mut self, at_ns: u64) {
+    fn begin(&mut self, at_ns: u64, end_ns: u64) {
         self.stretch = Some((at_ns, at_ns));
+        self.first_end_ns = end_ns;
         self.has_data = false;
     }
 
@@ -154,6 +167,9 @@ impl Pacing {
             return Loop::Open;
         }
         let is_serial = signs.overlapping < OVERLAPPING;
+        if !is_serial && self.behind >= AT_ONCE * self.overlapping as f64 {
+            return Loop::Open;
+        }
         if is_serial && self.has_a_clock(signs.idc[1]) {
             return Loop::Paced;
         }

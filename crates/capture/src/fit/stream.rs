@@ -4,7 +4,7 @@
 //! ([`super::text`]).
 
 use super::bursts;
-use super::gather::{Class, DATA, Gathered, OfKind, align};
+use super::gather::{Class, DATA, Gathered, LONG, OfKind, align};
 use super::law::Law;
 use super::pace::{Loop, Signs};
 use super::part::{Shape, rounded};
@@ -19,7 +19,9 @@ use model::units::{show_count, show_ns};
 const WHOLE: f64 = 0.05;
 /// Shares of operations and bytes below which one kind of runs is not apart from the other.
 const FEW: f64 = 0.05;
-/// Share of the operations of a closed loop in long runs from which on its order is sequential.
+/// Share of the operations in long runs beyond what runs of one mean length have, from which on there are two kinds of runs.
+const APART: f64 = 0.15;
+/// Share of the operations in long runs from which on the order may be sequential.
 const MOSTLY: f64 = 0.8;
 /// Places of an open loop: so many times what was in flight, at least so many, and no more memory than this.
 const ROOM: u32 = 2;
@@ -83,6 +85,11 @@ impl Entry {
 }
 
 impl Fitted {
+    /// The sector behind the last that is touched.
+    pub fn end_sector(&self) -> u64 {
+        self.end_bytes / crate::SECTOR
+    }
+
     pub(super) fn of(surveyed: &Surveyed, gathered: &[Gathered]) -> Self {
         let all = &surveyed.all;
         let first_ns = all.first_ns.unwrap_or(0);
@@ -151,27 +158,31 @@ impl OfKind {
         self.classes.iter().map(Class::operations).sum()
     }
 
+    /// All of them.
+    fn whole(&self) -> Class {
+        let [scattered, long] = &self.classes;
+        let mut both = scattered.clone();
+        both.join(long);
+        // Long ones begin as short ones.
+        both.begun = scattered.begun;
+        both
+    }
+
     /// Its operations as one class or two: those in long runs apart from the others, where there are enough of both.
     fn divided(&self) -> Vec<(Class, bool)> {
         let [scattered, long] = &self.classes;
-        let (operations, bytes) = (self.count() as f64, scattered.sizes.bytes() + long.sizes.bytes());
+        let both = self.whole();
+        let operations = both.operations().max(1) as f64;
         let is_few = |class: &Class| {
-            (class.operations() as f64) < FEW * operations && class.sizes.bytes() < FEW * bytes
+            (class.operations() as f64) < FEW * operations && class.sizes.bytes() < FEW * both.sizes.bytes()
         };
-        // Each long run begins with some that could not be known for its own.
-        let of_long_runs = long.begun.saturating_mul(8);
-        let only_beginnings = scattered.operations() as f64 <= of_long_runs as f64 + FEW * operations;
-        let mut both = scattered.clone();
-        both.join(long);
-        if long.operations() == 0 || is_few(long) {
-            vec![(both, false)]
-        } else if only_beginnings || is_few(scattered) {
-            both.begun = long.begun.max(1);
-            both.continued = both.continued.max(both.operations().saturating_sub(both.begun));
-            vec![(both, true)]
-        } else {
-            vec![(scattered.clone(), false), (long.clone(), true)]
+        let share = long.operations() as f64 / operations;
+        // So many stand behind seven others where one run is like another.
+        let expected = (1.0 - 1.0 / both.run_length()).powi(LONG as i32 - 1);
+        if share <= expected + APART || is_few(long) || is_few(scattered) {
+            return vec![(both, share >= MOSTLY)];
         }
+        vec![(scattered.clone(), false), (long.clone(), true)]
     }
 }
 
@@ -318,8 +329,7 @@ impl About<'_> {
         let all: u64 = kinds.iter().map(OfKind::count).sum();
         let directions = kinds.iter().filter(|of| of.count() > 0).count();
         let sequential = directions == 1 && long as f64 >= MOSTLY * all as f64;
-        let classes: Vec<Class> = kinds.iter().map(|of| of.divided().into_iter().map(|(class, _)| class)
-            .reduce(|mut a, b| { a.join(&b); a }).unwrap_or_default()).collect();
+        let classes: Vec<Class> = kinds.iter().map(OfKind::whole).collect();
         let of = DATA.into_iter().zip(&classes).collect();
         let shape = Shape::of(of, align(self.part.seen.bits), sequential);
         let mut stream = self.named("");

@@ -220,8 +220,7 @@ impl Part {
 fn stem(name: &str) -> &str {
     let name = name.split_once('/').map_or(name, |(before, _)| before);
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let bare = bare.strip_suffix('-').unwrap_or(bare);
-    if bare.is_empty() { name } else { bare }
+    bare.strip_suffix('-').filter(|bare| !bare.is_empty()).unwrap_or(name)
 }
 
 #[test]

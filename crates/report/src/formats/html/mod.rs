@@ -54,4 +54,5 @@ pub(super) static FORMAT: Format = Format {
     verified: Some(Writer { about: "a page with the verdict and the damage", write: others::verification }),
     watched: None,
     captured: None,
+    fitted: None,
 };
