@@ -32,6 +32,8 @@ const MEDIAN: f64 = 0.1;
 /// The same of distributions (Kolmogorov-Smirnov).
 const SIZES: f64 = 0.02;
 const OFFSETS: f64 = 0.03;
+/// Share of the operations from which on a direction has figures of its own.
+const MANY: f64 = 0.05;
 /// How long the capture goes on behind the job, so that what it asked for last completes.
 const BEHIND: Duration = Duration::from_millis(300);
 /// Exit code where a goal cannot be told.
@@ -126,9 +128,11 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     let of = |count: &dyn Fn(&Figures) -> u64| [then, now].map(|figures| figures.rate(count(figures)));
     let counts = |kind: Kind| of(&move |figures: &Figures| figures.counts[kind as usize]);
     let data = |figures: &Figures| figures.counts.iter().sum::<u64>() - figures.counts[Kind::Sync as usize];
+    // Of few operations chance says more than the fit.
+    let is_many = |kind: Kind| then.counts[kind as usize] as f64 >= MANY * data(then) as f64;
     let mut out = vec![Figure::share("operations", "per_s", of(&data), RATE)];
     for kind in [Kind::Read, Kind::Write, Kind::Trim] {
-        if then.counts[kind as usize] > 0 {
+        if is_many(kind) {
             out.push(Figure::share(&format!("{}s", kind.word()), "per_s", counts(kind), RATE));
         }
     }
@@ -138,7 +142,7 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     out.push(Figure::distance("offsets", offsets, OFFSETS));
     out.push(Figure::share("flushes", "per_s", counts(Kind::Sync), FLUSHES));
     out.push(Figure::share("depth", "in_flight", [then.depth, now.depth], DEPTH));
-    for kind in Kind::MOVING.into_iter().filter(|kind| then.counts[*kind as usize] > 0) {
+    for kind in Kind::MOVING.into_iter().filter(|kind| is_many(*kind)) {
         let median = |figures: &Figures| figures.latencies[kind as usize].supported_quantile_ns(0.5).map(|ns| ns as f64);
         out.push(Figure::share(&format!("{} p50", kind.word()), "ns", [median(then), median(now)], MEDIAN));
     }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, MAX_ERRORS, Mix, Order, Pace, PerKind,
-    Positions, Sharing, Sizes, Steps, Stream, SyncCall, Think, ThinkLaw, Verify,
+    Positions, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Verify,
 };
 use model::spec::ignored::of_ignored_errors;
 use model::spec::{LineSpec, Rw, StreamSpec, parsers, place};
@@ -219,7 +219,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     origins.note("--times", spec.times, u32::to_string);
     origins.note("--mix-by-run", spec.mix_by_run, bool::to_string);
     origins.note("--align", spec.align, |a| show_bytes(*a));
-    origins.note("--think", spec.think.as_ref(), Think::words);
+    origins.note("--think", spec.think.as_ref(), |think| think.words());
     Line {
         weight: 100,
         order,

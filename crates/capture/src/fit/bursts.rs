@@ -19,6 +19,8 @@ const EVEN: f64 = 0.3;
 /// Growth from the short length to the long one from which there may be times off, and from which there are where no gaps say more.
 const MAY_GROW: f64 = 1.02;
 const GROWS: f64 = 1.1;
+/// Times between arrivals below which they count as at once, in ns.
+const AT_ONCE_NS: f64 = 20_000.0;
 /// Changes in the short length beyond and below which nothing can be told.
 const CHANGES: (f64, f64) = (0.02, 50.0);
 
@@ -35,7 +37,7 @@ pub(super) struct Fit {
 /// The arrivals of so many a second, with these gaps and dispersions.
 pub(super) fn of(rate: f64, gaps: &Histogram, idc: [Option<f64>; 2]) -> Fit {
     let fit = match idc {
-        [Some(short), long] => choose(rate, gaps, short, long.unwrap_or(short)),
+        [Some(short), long] => plainer(choose(rate, gaps, short, long.unwrap_or(short)), rate, gaps),
         _ => Fit::new(Arrivals::Poisson, rate, gaps),
     };
     let even = Fit::new(Arrivals::Constant, rate, gaps);
@@ -57,6 +59,15 @@ fn choose(rate: f64, gaps: &Histogram, short: f64, long: f64) -> Fit {
         _ => long > short * GROWS,
     };
     if is_nearer { times_off } else { batches }
+}
+
+/// Plain arrivals where bursts are not nearer to the times between them.
+fn plainer(fit: Fit, rate: f64, gaps: &Histogram) -> Fit {
+    let plain = Fit::new(Arrivals::Poisson, rate, gaps);
+    match (plain.distance, fit.distance) {
+        (Some(plainly), Some(distance)) if plainly <= distance => plain,
+        _ => fit,
+    }
 }
 
 fn times_off(rate: f64, short: f64, long: f64) -> Arrivals {
@@ -99,7 +110,9 @@ impl Fit {
                 })
             }
         };
-        let distance = (gaps.count() > 0).then(|| distance(gaps, &share));
+        // What no device tells apart counts as at once, where that is far below the mean.
+        let from_ns = AT_ONCE_NS.min(0.1 * 1e9 / rate);
+        let distance = (gaps.count() > 0).then(|| distance(gaps, &share, from_ns));
         Self { arrivals, distance, idc: LENGTHS.map(|length| dispersion(arrivals, rate, length)) }
     }
 }

@@ -19,6 +19,13 @@ use model::job::Kind;
 pub(super) const DATA: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 /// Operations of a run from which on it is a long one.
 pub(super) const LONG: u64 = 8;
+/// Operations of a stretch from which on they are many, and most that are kept until it ends.
+const MANY: u64 = 8;
+const MOST_IN_A_STRETCH: usize = 1 << 13;
+/// How many times as many as numbers of one distribution these are, from which on they are of another.
+const LARGER: f64 = 2.0;
+/// Share of the operations of a task that few and many at once each have at least where it does two things.
+const APART: f64 = 0.1;
 /// Bits of the largest alignment in sectors that is told: 1 MiB.
 const MOST_ALIGNED: u32 = 11;
 
@@ -30,12 +37,27 @@ pub struct Gathering {
     parts: Vec<Gathered>,
 }
 
-/// What a part is like.
+/// What a part is like: all of it, and what is in stretches with few operations and with many, from nothing in flight to nothing again.
 #[derive(Debug)]
 pub(super) struct Gathered {
+    pub(super) whole: Load,
+    few: Load,
+    many: Load,
+    /// The present stretch: its operations with their times, data among them, and until when it goes on.
+    stretch: Vec<(Operation, u64)>,
+    data: u64,
+    until_ns: u64,
+}
+
+/// What operations are like.
+#[derive(Debug)]
+pub(super) struct Load {
     /// Reads, writes and trims.
     pub(super) kinds: [OfKind; DATA.len()],
     pub(super) pacing: Pacing,
+    pub(super) syncs: u64,
+    /// Writes that are stable when they complete.
+    pub(super) stable: u64,
 }
 
 /// Operations of one direction.
@@ -87,7 +109,8 @@ impl Gathering {
     }
 
     /// The job that it comes to.
-    pub fn finish(self) -> Fitted {
+    pub fn finish(mut self) -> Fitted {
+        self.parts.iter_mut().for_each(Gathered::end_stretch);
         Fitted::of(&self.surveyed, &self.parts)
     }
 }
@@ -99,17 +122,63 @@ pub(super) fn align(bits: u64) -> u64 {
 
 impl Gathered {
     fn of(part: &Part) -> Self {
-        let (first, behind) = part.seen.span.unwrap_or((0, 1));
-        let bins = Bins::over(first, behind, align(part.seen.bits));
-        let class = || Class { bins: bins.clone(), ..Class::default() };
-        let kind = |_| OfKind { classes: [class(), class()], ..OfKind::default() };
-        Self { kinds: DATA.map(kind), pacing: Pacing::default() }
+        let load = || Load::of(part);
+        let (stretch, data, until_ns) = (Vec::new(), 0, 0);
+        Self { whole: load(), few: load(), many: load(), stretch, data, until_ns }
     }
 
     fn add(&mut self, operation: &Operation, first_ns: u64) {
         let at_ns = operation.issue_ns.saturating_sub(first_ns);
+        self.whole.add(operation, at_ns);
+        if at_ns >= self.until_ns || self.stretch.len() >= MOST_IN_A_STRETCH {
+            self.end_stretch();
+        }
+        let took_ns = operation.done_ns.map_or(0, |done| done.saturating_sub(operation.issue_ns));
+        self.until_ns = self.until_ns.max(at_ns.saturating_add(took_ns));
+        self.data += u64::from(operation.kind != Kind::Sync);
+        self.stretch.push((*operation, at_ns));
+    }
+
+    fn end_stretch(&mut self) {
+        let load = if std::mem::take(&mut self.data) >= MANY { &mut self.many } else { &mut self.few };
+        self.stretch.drain(..).for_each(|(operation, at_ns)| load.add(&operation, at_ns));
+    }
+
+    /// All as one load; or where a task does two things, some operations one by one and others many at once, each by itself.
+    pub(super) fn loads(&self, tasks: u32) -> Vec<(&Load, &'static str)> {
+        let part = |load: &Load| load.data() as f64 / self.whole.data().max(1) as f64;
+        let both = part(&self.few) >= APART && part(&self.many) >= APART;
+        // Of geometric numbers at once those that are many are longer by what they must have to be so.
+        let expected = self.whole.pacing.at_once() + (MANY - 1) as f64;
+        let is_apart = self.many.pacing.at_once() >= LARGER * expected;
+        if tasks == 1 && both && is_apart && self.many.pacing.is_at_once() {
+            return vec![(&self.few, " one by one"), (&self.many, " in bursts")];
+        }
+        vec![(&self.whole, "")]
+    }
+}
+
+impl Load {
+    fn of(part: &Part) -> Self {
+        let (first, behind) = part.seen.span.unwrap_or((0, 1));
+        let bins = Bins::over(first, behind, align(part.seen.bits));
+        let class = || Class { bins: bins.clone(), ..Class::default() };
+        let kind = |_| OfKind { classes: [class(), class()], ..OfKind::default() };
+        Self { kinds: DATA.map(kind), pacing: Pacing::default(), syncs: 0, stable: 0 }
+    }
+
+    /// Reads, writes and trims.
+    pub(super) fn data(&self) -> u64 {
+        self.kinds.iter().map(OfKind::count).sum()
+    }
+
+    fn add(&mut self, operation: &Operation, at_ns: u64) {
         self.pacing.add(operation, at_ns);
-        let Some(of) = self.kinds.get_mut(operation.kind as usize) else { return };
+        self.stable += u64::from(operation.is_stable);
+        let Some(of) = self.kinds.get_mut(operation.kind as usize) else {
+            self.syncs += 1;
+            return;
+        };
         of.arriving.add(at_ns);
         let row = Row { sector: operation.sector, sectors: operation.sectors, ..Row::default() };
         let followed = of.following.add(&row);

@@ -31,7 +31,7 @@ pub(super) fn of(seen: &Histogram) -> Option<Law> {
     }
     let law = |law: ThinkLaw, at: &dyn Fn(f64) -> f64| {
         let think = Think { mean_ns, law };
-        Law { think, distance: Some(distance(seen, at)) }
+        Law { think, distance: Some(distance(seen, at, 0.0)) }
     };
     let exponential = law(ThinkLaw::Exponential, &|ns| 1.0 - (-ns / mean).exp());
     let median_ns = median.max(1);
@@ -81,15 +81,19 @@ fn quantiles(seen: &Histogram, mean: f64) -> Law {
             (_, None) => 1.0,
         }
     };
-    Law { think: Think::quantiles(all), distance: Some(distance(seen, &share)) }
+    Law { think: Think::quantiles(all), distance: Some(distance(seen, &share, 0.0)) }
 }
 
-/// The largest difference of what was seen and a distribution function.
-pub(super) fn distance(seen: &Histogram, at: &dyn Fn(f64) -> f64) -> f64 {
+/// The largest difference of what was seen and a distribution function, from a time in ns on: what is shorter counts as one.
+pub(super) fn distance(seen: &Histogram, at: &dyn Fn(f64) -> f64, from_ns: f64) -> f64 {
     let all = seen.count().max(1) as f64;
     let (mut before, mut worst) = (0.0, 0.0_f64);
     for (ns, count) in seen.counts() {
         let behind = before + count as f64 / all;
+        if (ns as f64) < from_ns {
+            before = behind;
+            continue;
+        }
         // Within a bucket, whose middle this is, nobody knows.
         let theory = at(ns as f64);
         let off = if theory > behind { theory - behind } else { (before - theory).max(0.0) };

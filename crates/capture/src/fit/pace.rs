@@ -22,10 +22,14 @@ const ALWAYS_BUSY: f64 = 0.9;
 const KEPT_FULL: f64 = 0.75;
 /// Variance of the times from one operation to the next, in squares of their mean, below which they are even.
 const EVEN: f64 = 0.05;
-/// Part of that variance, that a clock leaves of the dispersion in 100 ms.
-const BY_A_CLOCK: f64 = 0.25;
+/// Dispersion in 100 ms that a clock leaves at most, and part of that variance that it leaves.
+const BY_A_CLOCK: f64 = 0.05;
+const BOUND: f64 = 0.25;
 /// How far behind the first operation of a stretch the others are issued, in its latencies, below which they are issued at once.
 const AT_ONCE: f64 = 0.25;
+/// Part of the overlap that independent arrivals would have, below which operations wait for each other; and fewest of these.
+const WAITING: f64 = 0.25;
+const TELLING: f64 = 20.0;
 /// Fewest operations that say something.
 const FEWEST: u64 = 20;
 
@@ -146,9 +150,18 @@ impl Pacing {
 
     /// What it says over so long.
     pub(super) fn signs(&self, active_ns: u64) -> Signs {
-        let overlapping = self.overlapping as f64 / self.data.max(1) as f64;
-        let of = if overlapping < OVERLAPPING { &self.all } else { &self.stretches };
-        Signs { overlapping, idc: of.dispersion(active_ns) }
+        let of = if self.is_serial() { &self.all } else { &self.stretches };
+        Signs { overlapping: self.overlaps(), idc: of.dispersion(active_ns) }
+    }
+
+    /// Share of the data operations that begin while another one is in flight.
+    fn overlaps(&self) -> f64 {
+        self.overlapping as f64 / self.data.max(1) as f64
+    }
+
+    /// Whether one comes after another.
+    pub(super) fn is_serial(&self) -> bool {
+        self.overlaps() < OVERLAPPING
     }
 
     /// The loop of a part, of one task or several, that is active for so long.
@@ -156,29 +169,47 @@ impl Pacing {
         if tasks != 1 || self.unfinished > 0 || self.data < FEWEST {
             return Loop::Open;
         }
-        let last = self.stretch.map_or(0, |(since, until)| until.saturating_sub(since));
-        let busy_ns = (self.busy_ns + u128::from(last)) as f64;
+        let busy_ns = self.busy_ns();
         let depth = if busy_ns > 0.0 { self.flown_ns as f64 / busy_ns } else { 0.0 };
-        if busy_ns >= ALWAYS_BUSY * active_ns as f64 && self.most >= 2 && depth >= KEPT_FULL * f64::from(self.most) {
+        let whole_ns = active_ns.max(1) as f64;
+        let most = f64::from(self.most);
+        if busy_ns >= ALWAYS_BUSY * whole_ns && self.most >= 2 && depth >= KEPT_FULL * most {
             return Loop::Full;
         }
         let signs = self.signs(active_ns);
-        if signs.idc[0].is_none_or(|idc| idc >= REGULAR) {
-            return Loop::Open;
-        }
-        let is_serial = signs.overlapping < OVERLAPPING;
-        if !is_serial && self.behind >= AT_ONCE * self.overlapping as f64 {
+        let is_serial = self.is_serial();
+        let is_regular = signs.idc[0].is_some_and(|idc| idc < REGULAR);
+        // Independent arrivals find something in flight as often as something is (Wolff, "Poisson arrivals see time averages", 1982).
+        let busy = busy_ns / whole_ns;
+        let waits = signs.overlapping < WAITING * busy && busy * self.data as f64 >= TELLING;
+        if !is_regular && !(is_serial && waits) || !is_serial && !self.is_at_once() {
             return Loop::Open;
         }
         if is_serial && self.has_a_clock(signs.idc[1]) {
             return Loop::Paced;
         }
-        let mean_burst = self.data as f64 / self.stretch_count.max(1) as f64;
+        let mean_burst = self.at_once();
         let burst = if is_serial { 1 } else { mean_burst.round().max(1.0) as u32 };
         match law::of(&self.think) {
             Some(law) => Loop::Thinking { law, burst, mean_burst },
             None => Loop::Full,
         }
+    }
+
+    /// Whether operations of a stretch are issued together.
+    pub(super) fn is_at_once(&self) -> bool {
+        self.behind < AT_ONCE * self.overlapping as f64
+    }
+
+    /// Data operations of a stretch, in the mean.
+    pub(super) fn at_once(&self) -> f64 {
+        self.data as f64 / self.stretch_count.max(1) as f64
+    }
+
+    /// Time with something in flight, in ns.
+    fn busy_ns(&self) -> f64 {
+        let last = self.stretch.map_or(0, |(since, until)| until.saturating_sub(since));
+        (self.busy_ns + u128::from(last)) as f64
     }
 
     /// Whether it waits for times and not for completions: it is idle for most of the time, and what is late is made up for.
@@ -187,7 +218,7 @@ impl Pacing {
         let (Some(mean), Some(think)) = (gaps.mean_ns(), self.think.mean_ns()) else { return false };
         let squares: f64 = gaps.counts().map(|(ns, count)| (ns as f64 - mean).powi(2) * count as f64).sum();
         let variation = squares / gaps.count().max(1) as f64 / (mean * mean);
-        let is_bound = idc_100ms.is_some_and(|idc| idc < BY_A_CLOCK * variation);
+        let is_bound = idc_100ms.is_some_and(|idc| idc < BY_A_CLOCK.max(BOUND * variation));
         think > mean / 2.0 && (variation < EVEN || is_bound)
     }
 }

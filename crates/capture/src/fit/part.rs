@@ -9,8 +9,9 @@ use crate::SECTOR;
 use model::job::Kind;
 use model::units::{show_bytes, show_count};
 
-/// Mean length of runs from which on it is told.
-const IN_RUNS: f64 = 1.02;
+/// Mean length of runs from which on it is told, and of which it is told how many go on at once.
+const IN_RUNS: f64 = 1.1;
+const WOVEN: f64 = 1.3;
 /// Share of its region that the runs of a sequential order go through in the mean, where they are many.
 const THROUGH: f64 = 0.5;
 
@@ -164,7 +165,7 @@ impl<'a> Shape<'a> {
             }
         }
         let at_once = self.all.at_once();
-        if at_once > 1 && (is_in_runs || self.is_sequential) {
+        if at_once > 1 && (length >= WOVEN || self.is_sequential) {
             let comment = "operations that go on come so many behind each other, in the mean";
             out.push(Entry::bare("interleaved", &at_once.to_string(), comment.into()));
         }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 /// Sizes that are told apart; what comes beyond counts as the largest below it.
 const MOST: usize = 1 << 16;
-/// Classes of a job: a line that people can read.
-const CLASSES: usize = 40;
+/// Classes of a job: no more than it takes, and each with so little that the distribution is near.
+const CLASSES: usize = 98;
 /// The digits of a share, in parts of all.
 const PARTS: u64 = 1_000_000;
 

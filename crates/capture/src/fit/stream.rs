@@ -4,7 +4,7 @@
 //! ([`super::text`]).
 
 use super::bursts;
-use super::gather::{Class, DATA, Gathered, LONG, OfKind, align};
+use super::gather::{Class, DATA, Gathered, LONG, Load, OfKind, align};
 use super::law::Law;
 use super::pace::{Loop, Signs};
 use super::part::{Shape, rounded};
@@ -66,7 +66,9 @@ pub struct Fitted {
 /// What is common to the streams of a part.
 struct About<'a> {
     part: &'a Part,
-    gathered: &'a Gathered,
+    load: &'a Load,
+    /// What tells it from the rest of its part.
+    what: &'static str,
     active_ns: u64,
     times: Vec<Entry>,
     /// Syncs, of which some may have been asked for by others.
@@ -98,7 +100,7 @@ impl Fitted {
             operations: all.data + all.syncs,
             tasks: surveyed.parts.iter().map(|part| part.tasks).sum(),
             span_ns,
-            writes: all.writes > 0 || surveyed.parts.iter().zip(gathered).any(|(_, of)| of.kinds[2].count() > 0),
+            writes: gathered.iter().any(|of| of.whole.kinds[1..].iter().any(|kind| kind.count() > 0)),
             end_bytes: all.span.map_or(0, |(_, end)| end.saturating_mul(crate::SECTOR)),
             ..Self::default()
         };
@@ -107,11 +109,21 @@ impl Fitted {
         let writer = (0..surveyed.parts.len()).max_by_key(|at| surveyed.parts[*at].seen.writes);
         let writer = writer.filter(|at| surveyed.parts[*at].seen.writes > 0);
         for (at, (part, gathered)) in surveyed.parts.iter().zip(gathered).enumerate() {
-            let of_others = if writer == Some(at) { orphans } else { 0 };
-            let syncs = if part.seen.writes > 0 { part.seen.syncs + of_others } else { 0 };
             let (active_ns, times) = active(part, first_ns, span_ns);
-            let about = About { part, gathered, active_ns, times, syncs, of_others };
-            fitted.streams.extend(about.streams());
+            let loads = gathered.loads(part.tasks);
+            // Those of the task itself that has no writes beside them, too.
+            let bare: u64 = loads.iter().filter(|(load, _)| load.kinds[1].count() == 0).map(|(load, _)| load.syncs).sum();
+            let by_syncs = |at: &usize| (loads[*at].0.syncs, loads[*at].0.kinds[1].count());
+            let host = (0..loads.len()).filter(|at| loads[*at].0.kinds[1].count() > 0).max_by_key(by_syncs);
+            for (of, (load, what)) in loads.iter().enumerate() {
+                let (writes, is_host) = (load.kinds[1].count(), host == Some(of));
+                let of_others = if is_host && writer == Some(at) { orphans } else { 0 };
+                let own = load.syncs + if is_host { bare } else { 0 };
+                let syncs = if writes > 0 { own + of_others } else { 0 };
+                let times = times.clone();
+                let about = About { part, load, what, active_ns, times, syncs, of_others };
+                fitted.streams.extend(about.streams());
+            }
         }
         fitted.remark(surveyed, if writer.is_none() { orphans } else { 0 });
         fitted
@@ -188,30 +200,33 @@ impl OfKind {
 
 impl About<'_> {
     fn streams(&self) -> Vec<Described> {
-        let pacing = &self.gathered.pacing;
+        let pacing = &self.load.pacing;
         let signs = pacing.signs(self.active_ns);
         match pacing.choose(self.part.tasks, self.active_ns) {
+            // Of a task that does two things neither waits for itself alone.
+            _ if !self.what.is_empty() => self.open(),
             Loop::Open => self.open(),
             chosen => vec![self.closed(&chosen, signs)],
         }
     }
 
     fn named(&self, what: &str) -> Described {
-        let Part { name, tasks, seen } = self.part;
+        let Part { name, tasks, .. } = self.part;
         let whose = match tasks {
             1 => String::new(),
             n => format!("{n} tasks, "),
         };
         let name = if name.is_empty() { "task" } else { name };
         let mut about = vec![format!(
-            "{name}: {whose}{} operations, {} flushes",
-            show_count(seen.data as f64),
-            show_count(seen.syncs as f64)
+            "{name}{}: {whose}{} operations, {} flushes",
+            self.what,
+            show_count(self.load.data() as f64),
+            show_count(self.load.syncs as f64)
         )];
         if name == "other tasks" {
             about.push("Each of them did less than 1 % of the operations, 2 % of the bytes and 5 % of the flushes, or came behind 16 others".into());
         }
-        let full: String = format!("{name}{what}").chars().take(model::spec::limits::MAX_NAME).collect();
+        let full: String = format!("{name}{}{what}", self.what).chars().take(model::spec::limits::MAX_NAME).collect();
         Described { name: full, about, entries: Vec::new() }
     }
 
@@ -220,7 +235,7 @@ impl About<'_> {
         let mut out = Vec::new();
         let sectors = align(self.part.seen.bits);
         let mut shapes = Vec::new();
-        for (kind, of) in DATA.into_iter().zip(&self.gathered.kinds).filter(|(_, of)| of.count() > 0) {
+        for (kind, of) in DATA.into_iter().zip(&self.load.kinds).filter(|(_, of)| of.count() > 0) {
             shapes.extend(of.divided().into_iter().map(|(class, long)| (kind, of, class, long)));
         }
         let several = shapes.len() > 1;
@@ -240,7 +255,8 @@ impl About<'_> {
             if *kind == Kind::Write {
                 let is_most = Some(class.operations()) == most_writes;
                 if is_most && !std::mem::replace(&mut has_flushes, true) {
-                    stream.entries.extend(self.flushes(class.operations(), false));
+                    let is_serial = self.load.pacing.is_serial();
+                    stream.entries.extend(self.flushes(class.operations(), is_serial));
                 }
                 stream.entries.extend(self.stable());
             }
@@ -257,12 +273,12 @@ impl About<'_> {
         let share = count as f64 / of.count().max(1) as f64;
         let idc = seen.map(|idc| bursts::thinned(idc, share));
         let fit = bursts::of(rate, &of.arriving.gaps, idc);
-        let signs = self.gathered.pacing.signs(self.active_ns);
+        let signs = self.load.pacing.signs(self.active_ns);
         stream.entries.push(Entry::bare(
             "rate",
             &rounded(rate),
             format!(
-                "{} in {}; open loop, since {:.1} % overlap or come irregularly (IDC {} in 10 ms)",
+                "{} in {}; open loop: {:.1} % overlap, IDC {} in 10 ms",
                 show_count(count as f64),
                 show_ns(self.active_ns as f64),
                 100.0 * signs.overlapping,
@@ -277,7 +293,7 @@ impl About<'_> {
 
     /// Room for what is in flight.
     fn room(&self, shape: &Shape<'_>) -> Option<Entry> {
-        let most = self.gathered.pacing.most;
+        let most = self.load.pacing.most;
         let by_memory = (MOST_ROOM_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32;
         let depth = most.saturating_mul(ROOM).max(LEAST_ROOM).min(by_memory);
         Some(Entry::bare("depth", &depth.to_string(), format!("room; {most} were in flight at most")))
@@ -288,11 +304,14 @@ impl About<'_> {
             return Vec::new();
         }
         // A write that is stable at once has a flush of its own.
-        let syncs = if self.is_stable() { self.syncs.saturating_sub(self.part.seen.writes) } else { self.syncs };
+        let syncs = if self.is_stable() { self.syncs.saturating_sub(self.load.kinds[1].count()) } else { self.syncs };
         if (syncs as f64) < FEW * writes as f64 && self.is_stable() {
             return Vec::new();
         }
         let every = writes as f64 / syncs.max(1) as f64;
+        // One more or less at the edges is no fraction.
+        let whole = every.round();
+        let every = if (writes as f64 - whole * syncs as f64).abs() <= 1.0 { whole } else { every };
         let mut comment = format!("{} writes, {} flushes", show_count(writes as f64), show_count(syncs as f64));
         if self.of_others > 0 {
             comment += &format!(", {} of them asked for by tasks that write nothing", show_count(self.of_others as f64));
@@ -307,24 +326,24 @@ impl About<'_> {
 
     /// What makes single writes stable.
     fn stable(&self) -> Option<Entry> {
-        let seen = &self.part.seen;
+        let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(
             "{} of {} writes are stable at once, with a flush",
-            show_count(seen.stable as f64),
-            show_count(seen.writes as f64)
+            show_count(stable as f64),
+            show_count(writes as f64)
         );
         self.is_stable().then(|| Entry::text("cache", "direct-dsync", comment))
     }
 
     fn is_stable(&self) -> bool {
-        let seen = &self.part.seen;
-        let many = |count: u64| count as f64 >= STABLE * seen.writes as f64 && count > 0;
-        many(seen.stable) && many(seen.syncs)
+        let writes = self.load.kinds[1].count();
+        let many = |count: u64| count as f64 >= STABLE * writes as f64 && count > 0;
+        many(self.load.stable) && many(self.load.syncs)
     }
 
     /// One stream that waits for its own operations.
     fn closed(&self, chosen: &Loop, signs: Signs) -> Described {
-        let kinds = &self.gathered.kinds;
+        let kinds = &self.load.kinds;
         let long: u64 = kinds.iter().map(|of| of.classes[1].operations()).sum();
         let all: u64 = kinds.iter().map(OfKind::count).sum();
         let directions = kinds.iter().filter(|of| of.count() > 0).count();
@@ -347,7 +366,7 @@ impl About<'_> {
     /// What it waits for; gives how many operations go at once.
     fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape<'_>, stream: &mut Described) -> u32 {
         let why = format!("closed loop: {:.1} % overlap, IDC {} in 10 ms", 100.0 * signs.overlapping, told(signs.idc[0]));
-        let most = self.gathered.pacing.most.max(1);
+        let most = self.load.pacing.most.max(1);
         let mut say = |entry: Entry| stream.entries.push(entry);
         match chosen {
             Loop::Open => 1,
@@ -388,7 +407,19 @@ fn thought(law: &Law, factor: f64) -> (String, String) {
     }
     let near = law.distance.map_or_else(|| "all within 10 %".into(), |distance| format!("KS {distance:.3}"));
     let scaled = if (factor - 1.0).abs() > 0.005 { format!(", times {factor:.3}, since bursts are whole") } else { String::new() };
-    (of_think(&think), format!("mean {}; {near}{scaled}", show_ns(law.think.mean_ns as f64)))
+    (shortened(&of_think(&think)), format!("mean {}; {near}{scaled}", show_ns(law.think.mean_ns as f64)))
+}
+
+/// The same with times in us, where these are exact to a thousandth.
+fn shortened(text: &str) -> String {
+    let piece = |piece: &str| {
+        let (before, time) = piece.rsplit_once(['/', ':']).map_or(("", piece), |(before, time)| (&piece[..=before.len()], time));
+        match time.strip_suffix("ns").and_then(|ns| ns.parse::<u64>().ok()) {
+            Some(ns) if ns >= 1_000_000 => format!("{before}{}us", (ns + 500) / 1000),
+            _ => piece.to_owned(),
+        }
+    };
+    text.split(',').map(piece).collect::<Vec<_>>().join(",")
 }
 
 /// As arrivals are typed, with means that people can read.

@@ -6,8 +6,8 @@ use super::stream::{Described, Fitted};
 use model::units::{show_bytes, show_count, show_ns};
 use std::fmt::Write as _;
 
-/// Column that comments begin at, where values are short.
-const COMMENTS: usize = 34;
+/// Column that comments begin at; where values are longer they stand above.
+const COMMENTS: usize = 40;
 
 /// What a file says of where it comes from.
 #[derive(Clone, Debug, Default)]
@@ -33,13 +33,13 @@ impl Fitted {
         };
         say(&format!("A job that behaves like {}, by fathom fit {}", head.capture, env!("CARGO_PKG_VERSION")));
         say(&format!(
-            "{} operations of {} in {} by {} tasks; {}",
+            "{} operations of {} in {}, tasks: {}",
             show_count(self.operations as f64),
             head.device,
             show_ns(self.span_ns as f64),
             self.tasks,
-            head.completeness
         ));
+        say(&head.completeness);
         if let Some(damage) = &head.damage {
             say(&format!("The capture is {damage}; this is fitted to what is before that"));
         }
@@ -50,7 +50,8 @@ impl Fitted {
         }
         say(&format!("Compare: fathom fit --check {} TARGET", head.capture));
         say("KS: largest difference of the distribution functions of capture and job. IDC: Var N / E N of the number in a stretch of time");
-        let name: String = format!("fit of {}", head.capture).chars().filter(|c| !c.is_control()).collect();
+        let file = head.capture.rsplit('/').next().unwrap_or_default();
+        let name: String = format!("fit of {file}").chars().filter(|c| !c.is_control()).collect();
         let name: String = name.chars().take(model::spec::limits::MAX_NAME).collect();
         let _ = write!(
             out,
@@ -71,7 +72,11 @@ fn write_stream(out: &mut String, stream: &Described) {
     let _ = writeln!(out, "[[stream]]\nname = {}", quoted(&stream.name));
     for entry in &stream.entries {
         let line = format!("{} = {}", entry.key, entry.value);
-        let _ = writeln!(out, "{line:COMMENTS$}  # {}", harmless(&entry.comment));
+        let comment = harmless(&entry.comment);
+        let _ = match line.chars().count() {
+            0..=COMMENTS => writeln!(out, "{line:COMMENTS$}  # {comment}"),
+            _ => writeln!(out, "# {}: {comment}\n{line}", entry.key),
+        };
     }
 }
 

@@ -73,6 +73,22 @@ pub enum Arrivals {
     },
 }
 
+impl Arrivals {
+    /// Variance of their number in a long time, as a multiple of the mean, at so many a second (Fischer and Meier-Hellstern, "The
+    /// Markov-modulated Poisson process cookbook", 1993).
+    pub fn dispersion(self, iops: f64) -> f64 {
+        match self {
+            Self::Poisson => 1.0,
+            Self::Constant => 0.0,
+            Self::Batch { mean } => 2.0 * mean - 1.0,
+            Self::OnOff { on_ns, off_ns } => {
+                let (on, off) = (on_ns as f64 / 1e9, off_ns as f64 / 1e9);
+                1.0 + 2.0 * iops * off * off / (on + off).max(f64::MIN_POSITIVE)
+            }
+        }
+    }
+}
+
 /// What ends a stream before its time, over all its workers, warm-up not counted. The first to be reached counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
