@@ -6,8 +6,8 @@ use fathom_io::output::Rules;
 use fathom_io::request::JobSource;
 use fathom_io::spared::Spared;
 use fathom_io::{
-    capture, captured, compare, devices, doctor, explain, fit, foreign, history, op_log, plan, run, session, show,
-    signals, verify, watch,
+    capture, captured, compare, devices, doctor, explain, fit, foreign, history, op_log, plan, run, session,
+    show, signals, verify, watch,
 };
 use model::machine::Machine;
 use model::plan::Plan;

@@ -64,8 +64,8 @@ pub fn check(request: &CheckRequest) -> Result<ExitCode, Failure> {
 
 fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
     let between = Between::new()?;
-    let stop = signals::watch(|| ())
-        .map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
+    let stop =
+        signals::watch(|| ()).map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
     let here = between.path("job.toml");
     let job = fitted(&request.capture, &here)?;
     let file = match &request.job {
@@ -102,7 +102,8 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
 
 /// Whether a task is a worker of the run with this number, or a worker of the kernel that io_uring gave it.
 fn is_of(task: &Task, pid: u32) -> bool {
-    let number = |prefix: &str| task.name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
+    let number =
+        |prefix: &str| task.name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
     (number("fathom-") || number("iou-wrk-")) && task.pid.is_none_or(|of| of == pid)
 }
 
@@ -119,7 +120,9 @@ fn observed(path: &Path, end_sector: u64, is_meant: &dyn Fn(&Task) -> bool) -> R
 /// The distance of offsets, where those of the job are those of the device.
 fn offsets(target: &Path, then: &Figures, now: &Figures) -> Result<f64, String> {
     if !target.metadata().is_ok_and(|facts| facts.file_type().is_block_device()) {
-        return Err("blocks of a file lie elsewhere on its device; name a block device to compare them".into());
+        return Err(
+            "blocks of a file lie elsewhere on its device; name a block device to compare them".into()
+        );
     }
     then.distance_of_offsets(now).ok_or_else(|| "nothing was read or written".into())
 }
@@ -143,7 +146,9 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     out.push(Figure::share("flushes", "per_s", counts(Kind::Sync), FLUSHES));
     out.push(Figure::share("depth", "in_flight", [then.depth, now.depth], DEPTH));
     for kind in Kind::MOVING.into_iter().filter(|kind| is_many(*kind)) {
-        let median = |figures: &Figures| figures.latencies[kind as usize].supported_quantile_ns(0.5).map(|ns| ns as f64);
+        let median = |figures: &Figures| {
+            figures.latencies[kind as usize].supported_quantile_ns(0.5).map(|ns| ns as f64)
+        };
         out.push(Figure::share(&format!("{} p50", kind.word()), "ns", [median(then), median(now)], MEDIAN));
     }
     out

@@ -24,9 +24,8 @@ impl Between {
         let memory = Path::new(MEMORY);
         let dir = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let dir = dir.join(format!("fathom-fit-{}", std::process::id()));
-        std::fs::create_dir(&dir).map_err(|e| {
-            Failure::Refused(format!("{} cannot be made: {e}{}", dir.display(), cause(&e)))
-        })?;
+        std::fs::create_dir(&dir)
+            .map_err(|e| Failure::Refused(format!("{} cannot be made: {e}{}", dir.display(), cause(&e))))?;
         Ok(Self(dir))
     }
 
@@ -53,12 +52,13 @@ impl Capturing {
     /// # Errors
     /// What it said where it does not begin.
     pub(super) fn begin(target: &Path, into: &Path) -> Result<Self, Failure> {
-        let words: [OsString; 5] =
-            ["capture".into(), "-o".into(), into.into(), "--".into(), target.into()];
+        let words: [OsString; 5] = ["capture".into(), "-o".into(), into.into(), "--".into(), target.into()];
         let mut command = itself()?;
         command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|e| not_started(&e))?;
-        let Some(said) = child.stderr.take() else { return Err(Failure::Refused("a capture cannot be heard".into())) };
+        let Some(said) = child.stderr.take() else {
+            return Err(Failure::Refused("a capture cannot be heard".into()));
+        };
         let mut capturing = Self { child, said: BufReader::new(said) };
         let mut words = String::new();
         loop {
@@ -114,7 +114,12 @@ impl Drop for Capturing {
 ///
 /// # Errors
 /// Where it was refused, whose words are on standard error already, or interrupted.
-pub(super) fn run(job: &Path, target: &Path, destroy: Option<&OsString>, report: &Path) -> Result<u32, Failure> {
+pub(super) fn run(
+    job: &Path,
+    target: &Path,
+    destroy: Option<&OsString>,
+    report: &Path,
+) -> Result<u32, Failure> {
     let refuse = |e: io::Error| not_started(&e);
     let mut command = itself()?;
     command.args(["run", "--format", "json", "--quiet", "--no-history", "--runs", "1", "--attempts", "1"]);

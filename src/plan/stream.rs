@@ -280,8 +280,8 @@ fn pace(spec: &StreamSpec, origins: &mut Origins) -> Pace {
     origins.note("--limit-iops", spec.limit_iops, f64::to_string);
     origins.note("--limit-bandwidth", spec.limit_bandwidth, |b| format!("{} per second", show_bytes(*b)));
     if let Some(iops) = spec.rate {
-        let arrivals = origins
-            .choose("--arrivals", spec.arrivals, Arrivals::default(), |a| parsers::of_arrivals(*a));
+        let arrivals =
+            origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| parsers::of_arrivals(*a));
         return Pace::Open { iops, arrivals };
     }
     match (spec.limit_iops, spec.limit_bandwidth) {

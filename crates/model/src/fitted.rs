@@ -98,13 +98,18 @@ impl FitCheck {
             figures.iter().filter(|figure| figure.met == of).map(|figure| figure.name.as_str()).collect()
         };
         let (missed, unknown) = (names(Some(false)), names(None));
-        let untold = if unknown.is_empty() { String::new() } else { format!("; cannot be told: {}", unknown.join(", ")) };
+        let untold = if unknown.is_empty() {
+            String::new()
+        } else {
+            format!("; cannot be told: {}", unknown.join(", "))
+        };
         let met = names(Some(true)).len();
         if missed.is_empty() {
             let word = if unknown.is_empty() && met > 0 { Word::Met } else { Word::CannotTell };
             return (word, format!("{met} of {} goals are met{untold}", figures.len()));
         }
-        let sentence = format!("{met} of {} goals are met, missed: {}{untold}", figures.len(), missed.join(", "));
+        let sentence =
+            format!("{met} of {} goals are met, missed: {}{untold}", figures.len(), missed.join(", "));
         (Word::Missed, sentence)
     }
 }
@@ -131,7 +136,10 @@ fn a_goal_that_cannot_be_told_is_not_met() {
     let told = |figures: &[Figure]| FitCheck::answer(figures).0;
     assert_eq!(told(&[near.clone(), none]), Word::Met);
     assert_eq!(told(&[near.clone(), blind.clone()]), Word::CannotTell);
-    assert_eq!(FitCheck::answer(&[near, far, blind]).1, "1 of 3 goals are met, missed: depth; cannot be told: read p50");
+    assert_eq!(
+        FitCheck::answer(&[near, far, blind]).1,
+        "1 of 3 goals are met, missed: depth; cannot be told: read p50"
+    );
     assert_eq!(told(&[]), Word::CannotTell);
     assert_eq!(Figure::distance("offsets", Err("a file".into()), 0.03).met, None);
 }

@@ -101,7 +101,8 @@ impl Fit {
             Arrivals::OnOff { on_ns, off_ns } => {
                 let (ends, begins) = (1e9 / on_ns as f64, 1e9 / off_ns as f64);
                 let fast = rate * (ends + begins) / begins;
-                let (sum, root) = (fast + begins + ends, ((fast + begins + ends).powi(2) - 4.0 * fast * begins).sqrt());
+                let (sum, root) =
+                    (fast + begins + ends, ((fast + begins + ends).powi(2) - 4.0 * fast * begins).sqrt());
                 let (first, second) = (f64::midpoint(sum, root), f64::midpoint(sum, -root));
                 let share = (fast - second) / (first - second);
                 Box::new(move |ns| {

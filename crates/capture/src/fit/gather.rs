@@ -64,6 +64,8 @@ pub(super) struct Load {
 #[derive(Debug, Default)]
 pub(super) struct OfKind {
     pub(super) arriving: Coming,
+    /// All places and sizes in sectors, bit by bit.
+    pub(super) bits: u64,
     following: Following,
     /// Those at random offsets and in short runs, and those in long runs.
     pub(super) classes: [Class; 2],
@@ -172,6 +174,11 @@ impl Load {
         self.kinds.iter().map(OfKind::count).sum()
     }
 
+    /// Of these.
+    pub(super) fn bytes(&self) -> f64 {
+        self.kinds.iter().flat_map(|of| &of.classes).map(|class| class.sizes.bytes()).sum()
+    }
+
     fn add(&mut self, operation: &Operation, at_ns: u64) {
         self.pacing.add(operation, at_ns);
         self.stable += u64::from(operation.is_stable);
@@ -180,6 +187,7 @@ impl Load {
             return;
         };
         of.arriving.add(at_ns);
+        of.bits |= operation.sector | u64::from(operation.sectors);
         let row = Row { sector: operation.sector, sectors: operation.sectors, ..Row::default() };
         let followed = of.following.add(&row);
         let is_long = followed.number >= LONG;

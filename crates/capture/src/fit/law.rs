@@ -66,7 +66,9 @@ fn quantiles(seen: &Histogram, mean: f64) -> Law {
         let (share, floor) = ((last.percent - before.percent) / 100.0, before.ns);
         let missing = mean - Think::quantiles(all.clone()).mean_ns as f64;
         if let Some(last) = all.last_mut() {
-            last.ns = floor.saturating_add((2.0 * missing.max(0.0) / share) as u64).min(longest.max(floor).saturating_mul(2));
+            last.ns = floor
+                .saturating_add((2.0 * missing.max(0.0) / share) as u64)
+                .min(longest.max(floor).saturating_mul(2));
         }
     }
     let known = all.clone();
@@ -106,7 +108,9 @@ pub(super) fn distance(seen: &Histogram, at: &dyn Fn(f64) -> f64, from_ns: f64) 
 /// The normal distribution function (Abramowitz and Stegun 26.2.17, error below 1e-7).
 fn normal(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
-    let sum = t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
+    let sum = t
+        * (0.319_381_530
+            + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
     let upper = (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * sum;
     if x < 0.0 { upper } else { 1.0 - upper }
 }

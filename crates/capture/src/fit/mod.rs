@@ -5,6 +5,7 @@
 //! and its fit are compared by. Not for: the load again request by request ([`crate::replay`]), nor for running a job.
 
 mod bursts;
+mod closed;
 mod gather;
 mod law;
 mod observed;

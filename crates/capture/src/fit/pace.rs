@@ -182,7 +182,8 @@ impl Pacing {
         // Independent arrivals find something in flight as often as something is (Wolff, "Poisson arrivals see time averages", 1982).
         let busy = busy_ns / whole_ns;
         let waits = signs.overlapping < WAITING * busy && busy * self.data as f64 >= TELLING;
-        if !is_regular && !(is_serial && waits) || !is_serial && !self.is_at_once() {
+        let is_closed = (is_regular || is_serial && waits) && (is_serial || self.is_at_once());
+        if !is_closed {
             return Loop::Open;
         }
         if is_serial && self.has_a_clock(signs.idc[1]) {

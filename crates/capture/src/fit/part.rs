@@ -50,6 +50,11 @@ impl<'a> Shape<'a> {
         self.all.operations()
     }
 
+    /// How many of a kind.
+    pub(super) fn of_kind(&self, kind: Kind) -> u64 {
+        self.kinds.iter().find(|(known, _)| *known == kind).map_or(0, |(_, class)| class.operations())
+    }
+
     /// Order, direction, mix, sizes, places and runs.
     pub(super) fn entries(&self) -> Vec<Entry> {
         let mut out = vec![self.direction()];
@@ -72,21 +77,28 @@ impl<'a> Shape<'a> {
             (_, false) => "randrw",
         };
         let goes_on = 100.0 * self.all.continued as f64 / self.operations().max(1) as f64;
-        Entry::text("rw", word, format!("{goes_on:.1} % begin where one of the last 64 of their direction ended"))
+        Entry::text(
+            "rw",
+            word,
+            format!("{goes_on:.1} % begin where one of the last 64 of their direction ended"),
+        )
     }
 
     fn mix(&self) -> Option<Entry> {
         if self.kinds.len() < 2 {
             return None;
         }
-        let count = |kind: Kind| self.kinds.iter().find(|(k, _)| *k == kind).map_or(0, |(_, class)| class.operations());
-        let counts = DATA.map(count);
+        let counts = DATA.map(|kind| self.of_kind(kind));
         let shares: Vec<(u32, u64)> = (0..).zip(counts).collect();
         let parts = super::sizes::to_parts(&shares, self.operations());
         let part = |at: u32| parts.iter().find(|(kind, _)| *kind == at).map_or(0, |(_, part)| *part);
         let text = [0, 1, 2].map(|at| percent(part(at))).join("/");
         let words = counts.map(|count| show_count(count as f64));
-        Some(Entry::text("mix", &text, format!("{} reads, {} writes, {} trims", words[0], words[1], words[2])))
+        Some(Entry::text(
+            "mix",
+            &text,
+            format!("{} reads, {} writes, {} trims", words[0], words[1], words[2]),
+        ))
     }
 
     fn sizes(&self) -> Entry {
@@ -141,7 +153,8 @@ impl<'a> Shape<'a> {
             let shares: Vec<(u32, u64)> = (0..).zip(kept.iter().map(|(operations, _)| *operations)).collect();
             let parts = super::sizes::to_parts(&shares, self.operations());
             let part = |at: u32| parts.iter().find(|(zone, _)| *zone == at).map_or(0, |(_, part)| *part);
-            let one = |(at, (_, bytes)): (u32, &(u64, u64))| format!("{}/{}", percent(part(at)), size(*bytes));
+            let one =
+                |(at, (_, bytes)): (u32, &(u64, u64))| format!("{}/{}", percent(part(at)), size(*bytes));
             let text: Vec<String> = (0..).zip(&kept).map(one).collect();
             let comment = format!("{} zones of {} bins; KS {distance:.3}", kept.len(), filled.1 - filled.0);
             out.push(Entry::text("random", &format!("zones:{}", text.join(",")), comment));

@@ -86,7 +86,8 @@ impl Counted {
     }
 
     fn distance(&self, classes: &[(u32, u64)], operations: u64) -> f64 {
-        let mut edges: Vec<u32> = self.counts.keys().copied().chain(classes.iter().map(|class| class.0)).collect();
+        let mut edges: Vec<u32> =
+            self.counts.keys().copied().chain(classes.iter().map(|class| class.0)).collect();
         edges.sort_unstable();
         let below = |at: u32| classes.iter().filter(|class| class.0 <= at).map(|class| class.1).sum::<u64>();
         let (mut seen, mut counts, mut worst) = (0_u64, self.counts.iter().peekable(), 0_u64);
@@ -111,7 +112,8 @@ fn merge(classes: &mut Vec<(u32, u64)>, size: u32, count: u64) {
 pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64)> {
     let exact = |count: u64| u128::from(count) * u128::from(PARTS);
     let all = u128::from(operations.max(1));
-    let mut parts: Vec<(u32, u64)> = classes.iter().map(|(size, count)| (*size, (exact(*count) / all) as u64)).collect();
+    let mut parts: Vec<(u32, u64)> =
+        classes.iter().map(|(size, count)| (*size, (exact(*count) / all) as u64)).collect();
     let mut order: Vec<usize> = (0..classes.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(exact(classes[*at].1) % all));
     let missing = PARTS.saturating_sub(parts.iter().map(|part| part.1).sum());

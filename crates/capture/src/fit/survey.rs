@@ -75,7 +75,9 @@ pub enum Nothing {
     #[error("it holds no request, so there is nothing to fit a job to")]
     Requests,
     /// It holds flushes and nothing else.
-    #[error("it holds {0} flushes and no request that moves data; a job makes writes stable, and there are none")]
+    #[error(
+        "it holds {0} flushes and no request that moves data; a job makes writes stable, and there are none"
+    )]
     Data(u64),
     /// All of it happened at one moment.
     #[error("all of its requests have the same time, so no rate can be told")]
@@ -112,8 +114,12 @@ impl Survey {
         if all.last_ns <= all.first_ns.unwrap_or(0) {
             return Err(Nothing::Time);
         }
-        let mut surveyed =
-            Surveyed { all, unfinished: self.unfinished, left_out: self.operations.left_out, ..Surveyed::default() };
+        let mut surveyed = Surveyed {
+            all,
+            unfinished: self.unfinished,
+            left_out: self.operations.left_out,
+            ..Surveyed::default()
+        };
         surveyed.divide(&self.tasks, names);
         Ok(surveyed)
     }
@@ -166,7 +172,9 @@ impl Surveyed {
         }
         let mut drafts: Vec<(Part, Vec<usize>)> = Vec::new();
         for (name, members) in groups {
-            if members.len() >= MANY || names.task_at(members[0] as u32).is_some_and(crate::names::Task::is_worker) {
+            if members.len() >= MANY
+                || names.task_at(members[0] as u32).is_some_and(crate::names::Task::is_worker)
+            {
                 drafts.push((Part::of(name, &members, tasks), members));
                 continue;
             }
@@ -182,10 +190,14 @@ impl Surveyed {
         for (part, members) in drafts {
             if self.parts.len() < MOST_PARTS && self.is_own(&part.seen) {
                 let at = self.parts.len() as u16;
-                members.iter().for_each(|member| self.of_task[*member] = at);
+                for member in &members {
+                    self.of_task[*member] = at;
+                }
                 self.parts.push(part);
             } else {
-                members.iter().for_each(|member| self.of_task[*member] = u16::MAX);
+                for member in &members {
+                    self.of_task[*member] = u16::MAX;
+                }
                 others.tasks += part.tasks;
                 others.seen.join(&part.seen);
             }
@@ -210,7 +222,9 @@ impl Surveyed {
 impl Part {
     fn of(name: &str, members: &[usize], tasks: &[Seen]) -> Self {
         let mut seen = Seen::default();
-        members.iter().for_each(|member| seen.join(&tasks[*member]));
+        for member in members {
+            seen.join(&tasks[*member]);
+        }
         let name: String = name.chars().filter(|c| !c.is_control()).collect();
         Self { name: name.trim().to_owned(), tasks: members.len() as u32, seen }
     }
@@ -225,9 +239,13 @@ fn stem(name: &str) -> &str {
 
 #[test]
 fn names_of_workers_have_one_stem() {
-    for (name, meant) in
-        [("kworker/u4:3+flush", "kworker"), ("iou-wrk-4711", "iou-wrk"), ("jbd2/loop0-8", "jbd2"), ("77", "77"), ("fio", "fio")]
-    {
+    for (name, meant) in [
+        ("kworker/u4:3+flush", "kworker"),
+        ("iou-wrk-4711", "iou-wrk"),
+        ("jbd2/loop0-8", "jbd2"),
+        ("77", "77"),
+        ("fio", "fio"),
+    ] {
         assert_eq!(stem(name), meant);
     }
 }

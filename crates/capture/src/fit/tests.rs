@@ -20,7 +20,8 @@ impl Random {
 
     /// Half below the median, and the mean of a normal logarithm (Box and Muller, 1958).
     fn lognormal(&mut self, median: f64, sigma: f64) -> f64 {
-        let normal = (-2.0 * (1.0 - self.next()).ln()).sqrt() * (2.0 * std::f64::consts::PI * self.next()).cos();
+        let normal =
+            (-2.0 * (1.0 - self.next()).ln()).sqrt() * (2.0 * std::f64::consts::PI * self.next()).cos();
         median * (sigma * normal).exp()
     }
 }
@@ -45,7 +46,15 @@ impl Load {
     fn add(&mut self, at_us: f64, letters: &str, (sector, sectors): (u64, u32), task: u32, took_us: f64) {
         let flags = self.names.flags(&Flags::of(letters));
         let latency_ns = Some((took_us * 1000.0) as u64);
-        self.rows.push(Row { issue_ns: (at_us * 1000.0) as u64, latency_ns, sector, sectors, flags, task, queued_ns: None });
+        self.rows.push(Row {
+            issue_ns: (at_us * 1000.0) as u64,
+            latency_ns,
+            sector,
+            sectors,
+            flags,
+            task,
+            queued_ns: None,
+        });
     }
 
     fn flush(&mut self, at_us: f64, task: u32, took_us: f64) {
@@ -74,7 +83,9 @@ fn value<'t>(job: &'t str, stream: &str, key: &str) -> Option<&'t str> {
         if let Some(name) = line.strip_prefix("name = \"") {
             inside = name.starts_with(stream);
         }
-        if let Some(rest) = line.strip_prefix(key).and_then(|rest| rest.strip_prefix(" = ")).filter(|_| inside) {
+        if let Some(rest) =
+            line.strip_prefix(key).and_then(|rest| rest.strip_prefix(" = ")).filter(|_| inside)
+        {
             return Some(rest.split("  #").next().unwrap_or(rest).trim().trim_matches('"'));
         }
     }
@@ -114,11 +125,14 @@ fn independent_arrivals_in_two_zones_are_found_with_their_rate() {
     let sizes = value(&job, "oltp", "bs").unwrap_or_default();
     let share = sizes.strip_prefix("4k:99.").and_then(|rest| rest.split(',').next()?.parse::<f64>().ok());
     assert!(sizes.contains(",64k:0.") && share.is_some(), "{job}");
-    let zones = value(&job, "oltp", "random").and_then(|text| text.strip_prefix("zones:")).unwrap_or_default();
+    let zones =
+        value(&job, "oltp", "random").and_then(|text| text.strip_prefix("zones:")).unwrap_or_default();
     let zones: Vec<(f64, f64)> = zones
         .split(',')
         .filter_map(|zone| zone.split_once('/'))
-        .map(|(share, bytes)| (share.parse().unwrap_or(0.0), model::units::parse_bytes(bytes).unwrap_or(0) as f64))
+        .map(|(share, bytes)| {
+            (share.parse().unwrap_or(0.0), model::units::parse_bytes(bytes).unwrap_or(0) as f64)
+        })
         .collect();
     let (mut bytes, mut operations) = (0.0, 0.0);
     for (share, size) in zones {
@@ -153,7 +167,9 @@ fn a_closed_loop_is_found_with_its_think_time_and_its_flushes() {
     let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((value(&job, "log", "rw"), value(&job, "log", "depth")), (Some("write"), Some("1")), "{job}");
     near(number(&job, "log", "fdatasync"), 3.0, 0.001);
-    let think = value(&job, "log", "think").and_then(|text| text.strip_prefix("lognormal:")).unwrap_or_else(|| panic!("{job}"));
+    let think = value(&job, "log", "think")
+        .and_then(|text| text.strip_prefix("lognormal:"))
+        .unwrap_or_else(|| panic!("{job}"));
     let ns = |text: &str| text.strip_suffix("ns").and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
     let (median, mean) = think.split_once('/').map_or((0.0, 0.0), |(a, b)| (ns(a), ns(b)));
     near(median, 400_000.0, 0.03);
@@ -223,11 +239,18 @@ fn rare_tasks_are_one_stream_and_late_ones_begin_late() {
         load.add(when, "R", (u64::from(at as u32) * 7919 % 50_000 * 8, 8), main, 600.0);
     }
     for at in 0..2000 {
-        load.add(6e6 + f64::from(at) * 1000.0, "W", (u64::from(at as u32) * 7919 % 50_000 * 8, 8), late, 100.0);
+        load.add(
+            6e6 + f64::from(at) * 1000.0,
+            "W",
+            (u64::from(at as u32) * 7919 % 50_000 * 8, 8),
+            late,
+            100.0,
+        );
     }
     for rare in 0..5 {
         let task = load.task(&format!("rare{}", ["a", "b", "c", "d", "e"][rare]), 10 + rare as u32);
-        (0..20).for_each(|at| load.add(f64::from(at) * 1e5, "R", (u64::from(at as u32) * 8000, 8), task, 100.0));
+        (0..20)
+            .for_each(|at| load.add(f64::from(at) * 1e5, "R", (u64::from(at as u32) * 8000, 8), task, 100.0));
     }
     let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
     assert!(value(&job, "other tasks", "rate").is_some() && job.contains("5 tasks"), "{job}");

@@ -31,7 +31,11 @@ impl Fitted {
         let mut say = |line: &str| {
             let _ = writeln!(out, "# {}", harmless(line));
         };
-        say(&format!("A job that behaves like {}, by fathom fit {}", head.capture, env!("CARGO_PKG_VERSION")));
+        say(&format!(
+            "A job that behaves like {}, by fathom fit {}",
+            head.capture,
+            env!("CARGO_PKG_VERSION")
+        ));
         say(&format!(
             "{} operations of {} in {}, tasks: {}",
             show_count(self.operations as f64),
@@ -44,12 +48,20 @@ impl Fitted {
             say(&format!("The capture is {damage}; this is fitted to what is before that"));
         }
         self.remarks.iter().for_each(|remark| say(remark));
-        say(&format!("Run:     fathom run {} TARGET   (it touches the first {})", head.file, show_bytes(self.end_bytes)));
+        say(&format!(
+            "Run:     fathom run {} TARGET   (it touches the first {})",
+            head.file,
+            show_bytes(self.end_bytes)
+        ));
         if self.writes {
-            say("It writes: to a device or a file that is there it needs --destroy NAME; in a directory it makes a test file");
+            say(
+                "It writes: to a device or a file that is there it needs --destroy NAME; in a directory it makes a test file",
+            );
         }
         say(&format!("Compare: fathom fit --check {} TARGET", head.capture));
-        say("KS: largest difference of the distribution functions of capture and job. IDC: Var N / E N of the number in a stretch of time");
+        say(
+            "KS: largest difference of the distribution functions of capture and job. IDC: Var N / E N of the number in a stretch of time",
+        );
         let file = head.capture.rsplit('/').next().unwrap_or_default();
         let name: String = format!("fit of {file}").chars().filter(|c| !c.is_control()).collect();
         let name: String = name.chars().take(model::spec::limits::MAX_NAME).collect();

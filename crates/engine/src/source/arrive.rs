@@ -48,7 +48,11 @@ pub(super) struct OnOff {
 
 impl OnOff {
     /// Of operations that are so many ns apart in the mean, times off among them. It begins as if it had always been there.
-    pub(super) fn new(mean_ns: f64, (on_ns, off_ns): (u64, u64), mut rng: Xoshiro256PlusPlus) -> Result<Self, String> {
+    pub(super) fn new(
+        mean_ns: f64,
+        (on_ns, off_ns): (u64, u64),
+        mut rng: Xoshiro256PlusPlus,
+    ) -> Result<Self, String> {
         if on_ns == 0 {
             return Err("arrivals that are never on are none; give a time above 0".into());
         }

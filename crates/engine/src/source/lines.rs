@@ -178,12 +178,11 @@ impl Lines {
         let place = &mut file.places[self.line];
         let mut size = u64::from(op.length);
         let position = line.position(op.kind);
-        let last = match place.heads.len() {
-            0 => &mut file.last[position],
-            _ => {
-                let run = self.rng.random_range(0..line.interleaved) as usize;
-                &mut place.heads[run * file.last.len() + position]
-            }
+        let last = if place.heads.is_empty() {
+            &mut file.last[position]
+        } else {
+            let run = self.rng.random_range(0..line.interleaved) as usize;
+            &mut place.heads[run * file.last.len() + position]
         };
         let drawn = if line.goes_on(*last, &mut self.rng) {
             None

@@ -34,7 +34,9 @@ impl Pause {
                 // The mean of exp(N(m, s)) is exp(m + s^2 / 2), its median exp(m).
                 let sigma = (2.0 * (mean / median).ln()).sqrt();
                 let law = LogNormal::new(median.ln(), sigma).ok().filter(|_| sigma.is_finite());
-                Self::Lognormal(law.ok_or("pauses are lognormal with a mean that is not above their median; give a larger mean")?)
+                Self::Lognormal(law.ok_or(
+                    "pauses are lognormal with a mean that is not above their median; give a larger mean",
+                )?)
             }
             ThinkLaw::Quantiles(all) => {
                 let rises = all.windows(2).all(|w| w[0].percent <= w[1].percent && w[0].ns <= w[1].ns);

@@ -245,7 +245,8 @@ impl Line {
             Some(length) => format!(", runs of {length} in the mean"),
             None => format!(", {} in a row", self.consecutive),
         };
-        let woven = if self.interleaved > 1 { format!(", {} at once", self.interleaved) } else { String::new() };
+        let woven =
+            if self.interleaved > 1 { format!(", {} at once", self.interleaved) } else { String::new() };
         let order = self.order.words();
         format!("{} {order} {}{row}{woven}{times}{runs}{apart}", sizes.join("/"), self.direction())
     }

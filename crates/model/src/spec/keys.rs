@@ -6,11 +6,13 @@
 use super::foreign::{self, Foreign, diskspd, fio, same, seconds};
 use super::ignored::{by_direction, ignored_errors};
 use super::limits::{
-    MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_TARGETS, MAX_TIME_NS,
-    MAX_WORKERS, MIN_TIME_NS,
+    MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_TARGETS,
+    MAX_TIME_NS, MAX_WORKERS, MIN_TIME_NS,
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
-use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, repeat, rules, sizes, think};
+use super::{
+    JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, repeat, rules, sizes, think,
+};
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 
 /// A setting.

@@ -29,8 +29,9 @@ pub use check::Problem;
 
 use crate::gate::Condition;
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Create, Every, Flow, IgnoredError, LatencyTarget, MinRate, Mix, Options,
-    Order, PerKind, Placement, Positions, Sharing, Sizes, Start, Steady, StopRule, Strided, Think, Verify,
+    Advice, Arrivals, Batch, Cache, Clones, Create, Every, Flow, IgnoredError, LatencyTarget, MinRate, Mix,
+    Options, Order, PerKind, Placement, Positions, Sharing, Sizes, Start, Steady, StopRule, Strided, Think,
+    Verify,
 };
 use crate::typed::Typed;
 

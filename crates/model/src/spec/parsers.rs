@@ -2,14 +2,12 @@
 //!
 //! For: their parsers. Not for: which engines there are (crate `engine`) or which CPUs (the plan).
 
-use super::limits::{
-    MAX_BATCH, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_RUN, MAX_SYNCS, MAX_TARGETS, MAX_TIME_NS,
-};
+use super::limits::{MAX_BATCH, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_RUN, MAX_SYNCS, MAX_TARGETS, MAX_TIME_NS};
 use super::number::{any_of, count, decimal, shown, size, time, whole, word};
 use super::{EngineSpec, Rw};
 use crate::job::{
-    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Every, Filling, Flow, Options, Positions,
-    Sharing, Verify,
+    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Every, Filling, Flow, Options,
+    Positions, Sharing, Verify,
 };
 
 /// Seed of stamps: what one call writes another one checks.
@@ -191,7 +189,10 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
         Some(("batch", mean)) => {
             let mean = decimal(mean).filter(|mean| (1.0..=MAX_BATCH).contains(mean));
             mean.map(|mean| Arrivals::Batch { mean }).ok_or_else(|| {
-                format!("{} is no batch; type how many arrive at once in the mean, from 1 on, such as batch:8", shown(text))
+                format!(
+                    "{} is no batch; type how many arrive at once in the mean, from 1 on, such as batch:8",
+                    shown(text)
+                )
             })
         }
         Some(("on-off", times)) => {
@@ -230,7 +231,9 @@ fn divisor(a: u32, b: u32) -> u32 {
 /// What was wrong and what to type.
 pub fn run_length(text: &str) -> Result<f64, String> {
     let mean = decimal(text).filter(|mean| (1.0..=MAX_RUN).contains(mean));
-    mean.ok_or_else(|| format!("{} is no length; type the mean of operations, from 1 on, such as 3.5", shown(text)))
+    mean.ok_or_else(|| {
+        format!("{} is no length; type the mean of operations, from 1 on, such as 3.5", shown(text))
+    })
 }
 
 /// Distances between arrivals as they are typed.

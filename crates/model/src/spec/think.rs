@@ -19,9 +19,7 @@ pub fn think(text: &str) -> Result<Think, String> {
         return time(text, 1, MAX_TIME_NS).map(Think::fixed);
     };
     match law {
-        EXPONENTIAL => {
-            Ok(Think { mean_ns: time(value, 1, MAX_TIME_NS)?, law: ThinkLaw::Exponential })
-        }
+        EXPONENTIAL => Ok(Think { mean_ns: time(value, 1, MAX_TIME_NS)?, law: ThinkLaw::Exponential }),
         LOGNORMAL => lognormal(value),
         QUANTILES => quantiles(value),
         _ => Err(format!(
@@ -33,7 +31,10 @@ pub fn think(text: &str) -> Result<Think, String> {
 
 fn lognormal(text: &str) -> Result<Think, String> {
     let Some((median, mean)) = text.split_once('/') else {
-        return Err(format!("{} has one time; type median and mean, such as lognormal:38us/161us", shown(text)));
+        return Err(format!(
+            "{} has one time; type median and mean, such as lognormal:38us/161us",
+            shown(text)
+        ));
     };
     let (median_ns, mean_ns) = (time(median, 1, MAX_TIME_NS)?, time(mean, 1, MAX_TIME_NS)?);
     if median_ns >= mean_ns {
@@ -49,7 +50,10 @@ fn quantiles(text: &str) -> Result<Think, String> {
     let mut all: Vec<Quantile> = Vec::new();
     for piece in text.split(',') {
         let Some((percent, ns)) = piece.split_once('/') else {
-            return Err(format!("{} is no quantile; type percent and duration, such as 50/38us", shown(piece)));
+            return Err(format!(
+                "{} is no quantile; type percent and duration, such as 50/38us",
+                shown(piece)
+            ));
         };
         let one = Quantile { percent: share(percent)?, ns: time(ns, 0, MAX_TIME_NS)? };
         if all.last().is_some_and(|last| last.percent >= one.percent || last.ns > one.ns) {
@@ -63,7 +67,8 @@ fn quantiles(text: &str) -> Result<Think, String> {
             return Err(format!("there are too many quantiles; type {MAX_QUANTILES} at most"));
         }
     }
-    let reaches = |at: Option<&Quantile>, percent: f64| at.is_some_and(|q| (q.percent - percent).abs() < 1e-9);
+    let reaches =
+        |at: Option<&Quantile>, percent: f64| at.is_some_and(|q| (q.percent - percent).abs() < 1e-9);
     if all.len() < 2 || !reaches(all.first(), 0.0) || !reaches(all.last(), 100.0) {
         return Err(format!(
             "{} does not say the shortest and the longest; type quantiles from 0 to 100, such as 0/2us,50/38us,100/9ms",
@@ -101,7 +106,9 @@ fn laws_are_read_as_they_are_written() {
     );
     // A quarter of 10 us, a quarter of 30 us, half of 120 us.
     assert_eq!(think("quantiles:0/0,25/20us,50/40us,100/200us").map(|t| t.mean_ns), Ok(us(70)));
-    for text in ["100us", "exponential:2ms", "lognormal:38us/161us", "quantiles:0/2us,50/38us,99.5/1ms,100/9ms"] {
+    for text in
+        ["100us", "exponential:2ms", "lognormal:38us/161us", "quantiles:0/2us,50/38us,99.5/1ms,100/9ms"]
+    {
         let said = think(text);
         assert_eq!(said.clone().map(|t| of_think(&t)).and_then(|t| think(&t)), said, "{text}");
     }

@@ -146,7 +146,12 @@ fn any_stream(unit: u32) -> impl Strategy<Value = Stream> {
                 targets: (0..targets).collect(),
                 sharing,
                 pace,
-                flush: flush.map(|(every, calls, drain)| Flush { call: SyncCall::Fsync, every, calls, drain }),
+                flush: flush.map(|(every, calls, drain)| Flush {
+                    call: SyncCall::Fsync,
+                    every,
+                    calls,
+                    drain,
+                }),
                 ..stream(Order::Random)
             }
         },

@@ -159,7 +159,11 @@ fn calls_behind_a_fraction_of_writes_are_evenly_spread() {
         let ops = drawn(&stream, 50_000);
         let (mut writes, mut syncs) = (0_i64, 0_i64);
         for op in &ops {
-            if op.kind == Kind::Sync { syncs += 1 } else { writes += 1 }
+            if op.kind == Kind::Sync {
+                syncs += 1;
+            } else {
+                writes += 1;
+            }
             // Between two of them the calls are never one ahead, nor more than a write's behind.
             let due = writes * i64::from(calls) - syncs * i64::from(every);
             assert!((0..i64::from(every + calls)).contains(&due), "{every} {calls}: {writes} {syncs}");
@@ -172,7 +176,10 @@ fn calls_behind_a_fraction_of_writes_are_evenly_spread() {
 fn dispersion(times: &[u64], stretch_ns: u64) -> f64 {
     let last = times.last().copied().unwrap_or(0) / stretch_ns;
     let mut counts = vec![0.0; last as usize];
-    times.iter().filter(|at| **at / stretch_ns < last).for_each(|at| counts[(at / stretch_ns) as usize] += 1.0);
+    times
+        .iter()
+        .filter(|at| **at / stretch_ns < last)
+        .for_each(|at| counts[(at / stretch_ns) as usize] += 1.0);
     let mean = counts.iter().sum::<f64>() / counts.len() as f64;
     counts.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / counts.len() as f64 / mean
 }
@@ -185,7 +192,9 @@ fn batches_and_times_off_have_the_rate_and_the_dispersion_of_theory() {
         stream.pace = Pace::Open { iops, arrivals };
         drawn(&stream, 400_000).iter().map(|op| op.at_ns).collect::<Vec<_>>()
     };
-    let is = |found: f64, theory: f64, share: f64| assert!((found / theory - 1.0).abs() < share, "{found}, not {theory}");
+    let is = |found: f64, theory: f64, share: f64| {
+        assert!((found / theory - 1.0).abs() < share, "{found}, not {theory}");
+    };
     let rate = |times: &[u64]| times.len() as f64 / (times[times.len() - 1] as f64 / 1e9);
     // Geometric batches: E B^2 / E B = 2 b - 1 at any length.
     let batches = at(Arrivals::Batch { mean: 4.0 });

@@ -129,8 +129,9 @@ impl StreamSpec {
             ("start", self.start.is_some()),
         ];
         for (key, _) in others.into_iter().filter(|(_, said)| *said) {
-            let message =
-                format!("{{interleaved}} has several positions at once, and {{{key}}} is about one; type one of them");
+            let message = format!(
+                "{{interleaved}} has several positions at once, and {{{key}}} is about one; type one of them"
+            );
             found.push(Problem::new(&["interleaved", key], message));
         }
     }

@@ -38,7 +38,9 @@ fn row(of: &Figure) -> [String; 6] {
     let is_distance = of.unit == "ks";
     let difference = of.difference.map_or_else(
         || "-".into(),
-        |difference| if is_distance { format!("KS {difference:.4}") } else { format!("{:+.1} %", 100.0 * difference) },
+        |difference| {
+            if is_distance { format!("KS {difference:.4}") } else { format!("{:+.1} %", 100.0 * difference) }
+        },
     );
     let goal = if is_distance { format!("<= {}", of.goal) } else { format!("+-{:.0} %", 100.0 * of.goal) };
     let met = match of.met {
@@ -67,12 +69,21 @@ fn a_miss_and_what_is_not_known_stand_there() {
         Figure::distance("sizes", Ok(0.0123), 0.02),
     ];
     let (word, sentence) = FitCheck::answer(&figures);
-    let (capture, target, notes) = ("x.capture".into(), "/dev/loop3".into(), vec!["3 requests were of others".into()]);
+    let (capture, target, notes) =
+        ("x.capture".into(), "/dev/loop3".into(), vec!["3 requests were of others".into()]);
     let of = FitCheck { format: 1, capture, job: None, target, word, sentence, figures, notes };
     let mut text = Vec::new();
     write(&of, Style::default(), &mut text).unwrap_or_else(|e| panic!("{e}"));
     let text = String::from_utf8(text).unwrap_or_default();
-    for words in ["MISSED: 2 of 4 goals", "-25.0 %", "NO", "KS 0.0123", "<= 0.02", "- read p50: the capture does not say", "3 requests"] {
+    for words in [
+        "MISSED: 2 of 4 goals",
+        "-25.0 %",
+        "NO",
+        "KS 0.0123",
+        "<= 0.02",
+        "- read p50: the capture does not say",
+        "3 requests",
+    ] {
         assert!(text.contains(words), "{words}:\n{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
