@@ -2,11 +2,12 @@
 //!
 //! For: think times, bursts and clocks as keys of a job file. Not for: open loops ([`super::stream`]).
 
+use super::entry::Entry;
 use super::gather::{Class, DATA, OfKind, align};
 use super::law::Law;
 use super::pace::{Loop, Signs};
 use super::part::{Shape, rounded};
-use super::stream::{About, Described, Entry, MOSTLY, told};
+use super::stream::{About, Described, MOSTLY, told};
 use model::job::ThinkLaw;
 use model::spec::think::of_think;
 use model::units::show_ns;

@@ -4,7 +4,6 @@
 
 use super::pace::Pacing;
 use super::sizes::Counted;
-use super::stream::Fitted;
 use super::survey::{Nothing, Part, Survey, Surveyed};
 use super::zones::Bins;
 use crate::names::Names;
@@ -33,8 +32,8 @@ const MOST_ALIGNED: u32 = 11;
 #[derive(Debug)]
 pub struct Gathering {
     operations: Operations,
-    surveyed: Surveyed,
-    parts: Vec<Gathered>,
+    pub(super) surveyed: Surveyed,
+    pub(super) parts: Vec<Gathered>,
 }
 
 /// What a part is like: all of it, and what is in stretches with few operations and with many, from nothing in flight to nothing again.
@@ -109,12 +108,6 @@ impl Gathering {
             });
         }
     }
-
-    /// The job that it comes to.
-    pub fn finish(mut self) -> Fitted {
-        self.parts.iter_mut().for_each(Gathered::end_stretch);
-        Fitted::of(&self.surveyed, &self.parts)
-    }
 }
 
 /// The multiple in sectors that places and sizes have.
@@ -141,7 +134,7 @@ impl Gathered {
         self.stretch.push((*operation, at_ns));
     }
 
-    fn end_stretch(&mut self) {
+    pub(super) fn end_stretch(&mut self) {
         let load = if std::mem::take(&mut self.data) >= MANY { &mut self.many } else { &mut self.few };
         self.stretch.drain(..).for_each(|(operation, at_ns)| load.add(&operation, at_ns));
     }

@@ -6,6 +6,7 @@
 
 mod bursts;
 mod closed;
+mod entry;
 mod gather;
 mod law;
 mod observed;

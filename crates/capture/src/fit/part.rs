@@ -2,9 +2,9 @@
 //!
 //! For: sizes, order, offsets, runs and their number, each with how well it fits. Not for: when they go ([`super::stream`]).
 
+use super::entry::Entry;
 use super::gather::{Class, DATA};
 use super::sizes::Shares;
-use super::stream::Entry;
 use crate::SECTOR;
 use model::job::Kind;
 use model::units::{show_bytes, show_count};

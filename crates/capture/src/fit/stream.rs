@@ -4,7 +4,8 @@
 //! ([`super::text`]).
 
 use super::bursts;
-use super::gather::{Class, DATA, Gathered, LONG, Load, OfKind, align};
+use super::entry::Entry;
+use super::gather::{Class, DATA, Gathered, Gathering, LONG, Load, OfKind, align};
 use super::pace::Loop;
 use super::part::{Shape, rounded};
 use super::survey::{Part, Surveyed};
@@ -29,16 +30,6 @@ const LEAST_ROOM: u32 = 32;
 const MOST_ROOM_BYTES: u64 = 256 << 20;
 /// Share of the writes that must be stable, with as many flushes before them, from which on all are.
 const STABLE: f64 = 0.9;
-
-/// A key of a job file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) key: &'static str,
-    /// As it stands in the file.
-    pub(super) value: String,
-    /// Where it comes from and how well it fits.
-    pub(super) comment: String,
-}
 
 /// A stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,13 +76,11 @@ pub(super) struct About<'a> {
     of_others: u64,
 }
 
-impl Entry {
-    pub(super) fn text(key: &'static str, value: &str, comment: String) -> Self {
-        Self { key, value: format!("{value:?}"), comment }
-    }
-
-    pub(super) fn bare(key: &'static str, value: &str, comment: String) -> Self {
-        Self { key, value: value.to_owned(), comment }
+impl Gathering {
+    /// The job that it comes to.
+    pub fn finish(mut self) -> Fitted {
+        self.parts.iter_mut().for_each(Gathered::end_stretch);
+        Fitted::of(&self.surveyed, &self.parts)
     }
 }
 

@@ -210,7 +210,7 @@ fn a_clock_is_told_from_thinking_and_runs_have_their_length_and_number() {
     let (clocked, reader) = (load.task("clocked", 7), load.task("reader", 8));
     for tick in 0..20_000_u64 {
         let took = 100.0 + 200.0 * load.random.next();
-        load.add(tick as f64 * 1000.0, "WS", (1 << 30 | (tick % 997) * 64, 8), clocked, took);
+        load.add(tick as f64 * 1000.0, "WS", ((1 << 30) + (tick % 997) * 64, 8), clocked, took);
     }
     // Three runs at once, of 5 in the mean.
     let mut heads = [0_u64; 3];
