@@ -4,6 +4,8 @@
 
 mod check;
 mod children;
+#[cfg(test)]
+mod tests;
 
 use crate::capture_file;
 use crate::failure::Failure;

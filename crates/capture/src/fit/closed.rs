@@ -7,8 +7,9 @@ use super::gather::{Class, DATA, OfKind, align};
 use super::law::Law;
 use super::pace::{Loop, Signs};
 use super::part::{Shape, rounded};
-use super::stream::{About, Described, MOSTLY, told};
+use super::stream::{About, Described, MOSTLY, by_memory, told};
 use model::job::ThinkLaw;
+use model::spec::limits::{MAX_RATE, MAX_TIME_NS};
 use model::spec::think::of_think;
 use model::units::show_ns;
 
@@ -43,7 +44,7 @@ impl About<'_> {
             100.0 * signs.overlapping,
             told(signs.idc[0])
         );
-        let most = self.load.pacing.most.max(1);
+        let most = self.load.pacing.most.clamp(1, by_memory(shape));
         let mut say = |entry: Entry| stream.entries.push(entry);
         match chosen {
             Loop::Open => 1,
@@ -56,13 +57,13 @@ impl About<'_> {
                 say(Entry::bare("depth", "1", why));
                 say(Entry::bare(
                     "limit-iops",
-                    &rounded(rate),
+                    &rounded(rate.min(MAX_RATE)),
                     "even, by a clock: what is late is made up for".into(),
                 ));
                 1
             }
             Loop::Thinking { law, burst, mean_burst } => {
-                let depth = if *burst > 1 { most.max(*burst) } else { 1 };
+                let depth = if *burst > 1 { most } else { 1 };
                 say(Entry::bare("depth", &depth.to_string(), why));
                 let factor = f64::from(*burst) / mean_burst.max(1.0);
                 let (think, comment) = thought(law, factor);
@@ -82,12 +83,14 @@ impl About<'_> {
 
 /// A think time as it stands in a file: times so many, where bursts are longer or shorter than they were.
 fn thought(law: &Law, factor: f64) -> (String, String) {
-    let scale = |ns: u64| ((ns as f64 * factor).round() as u64).max(1);
+    let scale = |ns: u64| ((ns as f64 * factor).round() as u64).clamp(1, MAX_TIME_NS);
     let mut think = law.think.clone();
     think.mean_ns = scale(think.mean_ns);
     match &mut think.law {
         ThinkLaw::Lognormal { median_ns } => *median_ns = scale(*median_ns),
-        ThinkLaw::Quantiles(all) => all.iter_mut().for_each(|q| q.ns = (q.ns as f64 * factor).round() as u64),
+        ThinkLaw::Quantiles(all) => {
+            all.iter_mut().for_each(|q| q.ns = ((q.ns as f64 * factor).round() as u64).min(MAX_TIME_NS))
+        }
         ThinkLaw::Fixed | ThinkLaw::Exponential => {}
     }
     let near = law.distance.map_or_else(|| "all within 10 %".into(), |distance| format!("KS {distance:.3}"));

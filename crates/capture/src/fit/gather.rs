@@ -4,7 +4,7 @@
 
 use super::pace::Pacing;
 use super::sizes::Counted;
-use super::survey::{Nothing, Part, Survey, Surveyed};
+use super::survey::{MOST_SECTORS, Nothing, Part, Survey, Surveyed};
 use super::zones::Bins;
 use crate::names::Names;
 use crate::profile::arrivals::Coming;
@@ -180,12 +180,13 @@ impl Load {
             return;
         };
         of.arriving.add(at_ns);
-        of.bits |= operation.sector | u64::from(operation.sectors);
-        let row = Row { sector: operation.sector, sectors: operation.sectors, ..Row::default() };
+        of.bits |= operation.sector | u64::from(operation.sectors.min(MOST_SECTORS));
+        let sectors = operation.sectors.min(MOST_SECTORS);
+        let row = Row { sector: operation.sector, sectors, ..Row::default() };
         let followed = of.following.add(&row);
         let is_long = followed.number >= LONG;
         let class = &mut of.classes[usize::from(is_long)];
-        class.sizes.add(operation.sectors);
+        class.sizes.add(sectors);
         class.bins.add(operation.sector);
         let (begin, end) = (operation.sector, row.end());
         class.span = Some(class.span.map_or((begin, end), |(a, b)| (a.min(begin), b.max(end))));

@@ -4,7 +4,7 @@
 
 use super::entry::Entry;
 use super::gather::{Class, DATA};
-use super::sizes::Shares;
+use super::sizes::{PARTS, Shares, to_parts};
 use crate::SECTOR;
 use model::job::Kind;
 use model::units::{show_bytes, show_count};
@@ -29,7 +29,10 @@ pub(super) struct Shape<'a> {
 
 impl<'a> Shape<'a> {
     pub(super) fn of(kinds: Vec<(Kind, &'a Class)>, align: u64, may_be_sequential: bool) -> Self {
-        let kinds: Vec<_> = kinds.into_iter().filter(|(_, class)| class.operations() > 0).collect();
+        let sum: u64 = kinds.iter().map(|(_, class)| class.operations()).sum();
+        // Fewer than a share can say are not there.
+        let is_told = |count: u64| count > 0 && u128::from(count) * u128::from(PARTS) >= u128::from(sum);
+        let kinds: Vec<_> = kinds.into_iter().filter(|(_, class)| is_told(class.operations())).collect();
         let mut all = kinds.first().map(|(_, class)| (*class).clone()).unwrap_or_default();
         kinds.iter().skip(1).for_each(|(_, class)| all.join(class));
         let (begin, end) = all.span.unwrap_or((0, 1));
@@ -90,7 +93,7 @@ impl<'a> Shape<'a> {
         }
         let counts = DATA.map(|kind| self.of_kind(kind));
         let shares: Vec<(u32, u64)> = (0..).zip(counts).collect();
-        let parts = super::sizes::to_parts(&shares, self.operations());
+        let parts = to_parts(&shares, self.operations());
         let part = |at: u32| parts.iter().find(|(kind, _)| *kind == at).map_or(0, |(_, part)| *part);
         let text = [0, 1, 2].map(|at| percent(part(at))).join("/");
         let words = counts.map(|count| show_count(count as f64));
@@ -121,19 +124,24 @@ impl<'a> Shape<'a> {
         let (begin, end) = self.all.span.unwrap_or((0, 1));
         if self.is_sequential {
             return vec![
-                Entry::text("offset", &size(begin * SECTOR), "first byte touched".into()),
-                Entry::text("size", &size((end - begin) * SECTOR), "up to the last byte touched".into()),
+                Entry::text("offset", &size(begin.saturating_mul(SECTOR)), "first byte touched".into()),
+                Entry::text(
+                    "size",
+                    &size((end - begin).saturating_mul(SECTOR)),
+                    "up to the last byte touched".into(),
+                ),
             ];
         }
         let (align, most) = (self.align * SECTOR, self.largest());
         let bins = &self.all.bins;
         let filled = bins.filled();
         let (zones, distance) = bins.zones(filled);
-        let offset = (bins.first + filled.0 as u64 * bins.width) * SECTOR;
+        let offset = bins.first.saturating_add(filled.0 as u64 * bins.width).saturating_mul(SECTOR);
         let width = bins.width * SECTOR;
         let all: u64 = (filled.1 - filled.0) as u64 * width;
         // Zones count places where the largest operation fits; it may reach behind the last one, but not behind what was touched.
-        let room = (end * SECTOR - offset).min(all + most - align).max(most);
+        let left = end.saturating_mul(SECTOR).saturating_sub(offset);
+        let room = left.min(all + most - align).max(most);
         let places = room - most + align;
         let mut kept: Vec<(u64, u64)> = Vec::new();
         let mut first = 0;
@@ -151,7 +159,7 @@ impl<'a> Shape<'a> {
         ];
         if kept.len() > 1 {
             let shares: Vec<(u32, u64)> = (0..).zip(kept.iter().map(|(operations, _)| *operations)).collect();
-            let parts = super::sizes::to_parts(&shares, self.operations());
+            let parts = to_parts(&shares, self.operations());
             let part = |at: u32| parts.iter().find(|(zone, _)| *zone == at).map_or(0, |(_, part)| *part);
             let one =
                 |(at, (_, bytes)): (u32, &(u64, u64))| format!("{}/{}", percent(part(at)), size(*bytes));
@@ -210,8 +218,16 @@ pub(super) fn size(bytes: u64) -> String {
     fits.map_or_else(|| bytes.to_string(), |(bits, unit)| format!("{}{unit}", bytes >> bits))
 }
 
-/// Four digits.
+/// A rate or a mean with four digits at least, and never nothing.
 pub(super) fn rounded(number: f64) -> String {
-    let digits = if number >= 1000.0 { 1.0 } else { 1000.0 };
-    ((number * digits).round() / digits).to_string()
+    let digits = (3.0 - number.max(1e-9).log10().floor()).clamp(1.0, 9.0) as i32;
+    let unit = 10_f64.powi(digits);
+    ((number * unit).round().max(1.0) / unit).to_string()
+}
+
+#[test]
+fn numbers_are_short_and_sizes_exact() {
+    let numbers = [2150.123_456, 38.295_5, 0.012_345_678, 3e-12, 5.0].map(rounded);
+    assert_eq!(numbers, ["2150.1", "38.3", "0.01235", "0.000000001", "5"]);
+    assert_eq!([0, 512, 4096, 3 << 20, (1 << 30) + 1024].map(size), ["0", "512", "4k", "3m", "1048577k"]);
 }

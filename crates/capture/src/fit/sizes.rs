@@ -9,7 +9,7 @@ const MOST: usize = 1 << 16;
 /// Classes of a job: no more than it takes, and each with so little that the distribution is near.
 const CLASSES: usize = 98;
 /// The digits of a share, in parts of all.
-const PARTS: u64 = 1_000_000;
+pub(super) const PARTS: u64 = 1_000_000;
 
 /// How often each size occurred, in sectors.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use super::pace::Loop;
 use super::part::{Shape, rounded};
 use super::survey::{Part, Surveyed};
 use model::job::{Arrivals, Kind};
-use model::spec::limits::{MAX_DEPTH, MAX_TIME_NS};
+use model::spec::limits::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
 use model::spec::parsers::of_arrivals;
 use model::units::{show_count, show_ns};
 
@@ -125,6 +125,11 @@ impl Fitted {
                 fitted.streams.extend(about.streams());
             }
         }
+        let more = fitted.streams.len().saturating_sub(MAX_STREAMS);
+        fitted.streams.truncate(MAX_STREAMS);
+        if more > 0 {
+            fitted.remarks.push(format!("{more} streams are left out: a job has {MAX_STREAMS} at most."));
+        }
         fitted.remark(surveyed, if writer.is_none() { orphans } else { 0 });
         fitted
     }
@@ -137,6 +142,7 @@ impl Fitted {
         };
         say(surveyed.left_out, "requests are left out: a job has no operation for them.");
         say(lost_syncs, "flushes are left out: nothing is written that they could stand behind.");
+        say(surveyed.large, "operations are larger than 1 GiB, and count as that.");
         say(
             surveyed.unfinished,
             "operations have no known completion: think times and depths of their tasks are not known.",
@@ -300,7 +306,7 @@ impl About<'_> {
         let signs = self.load.pacing.signs(self.active_ns);
         stream.entries.push(Entry::bare(
             "rate",
-            &rounded(rate),
+            &rounded(rate.min(MAX_RATE)),
             format!(
                 "{} in {}; open loop: {:.1} % overlap, IDC {} in 10 ms",
                 show_count(count as f64),
@@ -321,8 +327,7 @@ impl About<'_> {
     /// Room for what is in flight.
     fn room(&self, shape: &Shape<'_>) -> Entry {
         let most = self.load.pacing.most;
-        let by_memory = (MOST_ROOM_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32;
-        let depth = most.saturating_mul(ROOM).max(LEAST_ROOM).min(by_memory);
+        let depth = most.saturating_mul(ROOM).max(LEAST_ROOM).min(by_memory(shape));
         Entry::bare("depth", &depth.to_string(), format!("room; {most} were in flight at most"))
     }
 
@@ -373,6 +378,11 @@ impl About<'_> {
         let many = |count: u64| count as f64 >= STABLE * writes as f64 && count > 0;
         many(self.load.stable) && many(self.load.syncs)
     }
+}
+
+/// How many operations there is memory for.
+pub(super) fn by_memory(shape: &Shape<'_>) -> u32 {
+    (MOST_ROOM_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32
 }
 
 /// As arrivals are typed, with means that people can read.

@@ -18,6 +18,8 @@ const OWN_SYNCS: f64 = 0.05;
 const MOST_PARTS: usize = 16;
 /// Tasks of one name from which on they are one part: the workers of one program.
 const MANY: usize = 9;
+/// Largest operation that a job has, in sectors: 1 GiB. Larger ones, which are discards, count as this.
+pub(super) const MOST_SECTORS: u32 = 1 << 21;
 /// Name of the part of all tasks that have no part of their own.
 const OTHERS: &str = "other tasks";
 
@@ -53,6 +55,7 @@ pub struct Survey {
     operations: Operations,
     tasks: Vec<Seen>,
     unfinished: u64,
+    large: u64,
 }
 
 /// What it came to.
@@ -64,6 +67,8 @@ pub(super) struct Surveyed {
     pub(super) all: Seen,
     /// Operations without a known completion.
     pub(super) unfinished: u64,
+    /// Operations that are larger than any that a job has.
+    pub(super) large: u64,
     /// Requests that no job has an operation for.
     pub(super) left_out: u64,
 }
@@ -87,12 +92,12 @@ pub enum Nothing {
 impl Survey {
     /// Of a capture with this header.
     pub fn new(origin: &Origin) -> Self {
-        Self { operations: Operations::of(origin), tasks: Vec::new(), unfinished: 0 }
+        Self { operations: Operations::of(origin), tasks: Vec::new(), unfinished: 0, large: 0 }
     }
 
     /// Takes rows of a block, whose names these are.
     pub fn add(&mut self, rows: &[Row], names: &Names) {
-        let Self { operations, tasks, unfinished } = self;
+        let Self { operations, tasks, unfinished, large } = self;
         for row in rows {
             operations.add(row, names, &mut |operation| {
                 let task = operation.task as usize;
@@ -101,6 +106,7 @@ impl Survey {
                 }
                 tasks[task].add(operation);
                 *unfinished += u64::from(operation.done_ns.is_none());
+                *large += u64::from(operation.sectors > MOST_SECTORS);
             });
         }
     }
@@ -117,6 +123,7 @@ impl Survey {
         let mut surveyed = Surveyed {
             all,
             unfinished: self.unfinished,
+            large: self.large,
             left_out: self.operations.left_out,
             ..Surveyed::default()
         };

@@ -6,6 +6,8 @@
 const BINS: u64 = 4096;
 /// Sectors that bins are multiples of at least: 4 KiB.
 const UNIT: u64 = 8;
+/// Most sectors of a span: 2 ZiB, which no device has.
+const MOST_SECTORS: u64 = 1 << 52;
 /// Most zones that are told.
 const MOST: usize = 48;
 /// Distance (Kolmogorov-Smirnov) at which zones are good enough: this, or what draws of one distribution differ by in nineteen cases of
@@ -38,7 +40,7 @@ impl Bins {
     pub(super) fn over(first: u64, behind: u64, align: u64) -> Self {
         let unit = align.max(UNIT);
         let first = first / unit * unit;
-        let sectors = behind.saturating_sub(first).clamp(1, u64::MAX >> 1);
+        let sectors = behind.saturating_sub(first).clamp(1, MOST_SECTORS);
         let width = sectors.div_ceil(BINS).next_multiple_of(unit);
         Self { first, width, counts: vec![0; sectors.div_ceil(width) as usize] }
     }
