@@ -29,7 +29,7 @@ const JOB_FILE: &str = "job.toml";
 /// What the user said.
 #[derive(Debug)]
 pub struct Request {
-    /// The capture.
+    /// What `fathom capture` wrote.
     pub capture: PathBuf,
     /// The job file; standard output where nothing was said.
     pub output: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub struct Request {
 /// What the user said to have a fit checked.
 #[derive(Debug)]
 pub struct CheckRequest {
-    /// The capture.
+    /// What `fathom capture` wrote.
     pub capture: PathBuf,
     /// What the job runs on.
     pub target: PathBuf,

@@ -58,7 +58,7 @@ fn a_fitted_job_runs_as_it_is_and_has_the_rate_and_the_sizes_of_its_capture() {
     assert!(!text.contains("It writes"), "{text}");
     // Without -o it is printed.
     let printed = stage.fathom("fit", &file).stdout;
-    assert_eq!(printed.lines().skip(3).collect::<Vec<_>>(), text.lines().skip(3).collect::<Vec<_>>());
+    assert_eq!(printed.lines().skip(4).collect::<Vec<_>>(), text.lines().skip(4).collect::<Vec<_>>());
     let explained = stage.fathom(&format!("run --explain {}", job.display()), &stage.folder("made"));
     assert_eq!(explained.code, Some(0), "{explained:?}");
     std::fs::write(&job, text.replacen("\ntime", "\ncache = \"buffered\"\ntime", 1)).unwrap();

@@ -9,6 +9,7 @@
 use super::law::distance;
 use model::histogram::Histogram;
 use model::job::Arrivals;
+use model::spec::limits::MAX_TIME_NS;
 
 /// The two lengths in seconds.
 const LENGTHS: [f64; 2] = [0.01, 0.1];
@@ -83,7 +84,7 @@ fn times_off(rate: f64, short: f64, long: f64) -> Arrivals {
     // Where both cannot be met the long one is: it is what queues see.
     let amount = (long - 1.0) / part(changes * LENGTHS[1]);
     let on = 1.0 / (1.0 + amount * changes / (2.0 * rate));
-    let ns = |seconds: f64| ((seconds * 1e9).round() as u64).max(1);
+    let ns = |seconds: f64| ((seconds * 1e9).round() as u64).clamp(1, MAX_TIME_NS);
     Arrivals::OnOff { on_ns: ns(1.0 / (changes * (1.0 - on))), off_ns: ns(1.0 / (changes * on)) }
 }
 

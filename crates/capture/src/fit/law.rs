@@ -9,6 +9,8 @@ use model::job::{Quantile, Think, ThinkLaw};
 const NEAR: f64 = 0.03;
 /// Half width of what counts as all the same, as a share of the mean.
 const SAME: f64 = 0.1;
+/// Half width of a bucket of a histogram, as a share of its middle.
+const BUCKET: f64 = 1.0 / 128.0;
 /// Shares in percent at which quantiles are told.
 const SHARES: [f64; 17] =
     [0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9, 100.0];
@@ -97,9 +99,8 @@ pub(super) fn distance(seen: &Histogram, at: &dyn Fn(f64) -> f64, from_ns: f64) 
             continue;
         }
         // Within a bucket, whose middle this is, nobody knows.
-        let theory = at(ns as f64);
-        let off = if theory > behind { theory - behind } else { (before - theory).max(0.0) };
-        worst = worst.max(off);
+        let [low, high] = [1.0 - BUCKET, 1.0 + BUCKET].map(|factor| at(ns as f64 * factor));
+        worst = worst.max(low - before).max((before - high).max(behind - high));
         before = behind;
     }
     worst

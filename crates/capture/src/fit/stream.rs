@@ -14,6 +14,8 @@ use model::spec::limits::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
 use model::spec::parsers::of_arrivals;
 use model::units::{show_count, show_ns};
 
+/// Operations from which on their dispersion says something.
+const FEWEST: u64 = 50;
 /// Shares of the operations and bytes of a part below which a direction has no stream of its own.
 const RARE: f64 = 0.02;
 /// Share of the span that a part may begin later or end earlier by, and still count as active in all of it.
@@ -301,7 +303,8 @@ impl About<'_> {
         let rate = count as f64 / (self.active_ns as f64 / 1e9);
         let seen = of.arriving.dispersion(self.active_ns);
         let share = (flow.class.operations() as f64 / of.count().max(1) as f64).min(1.0);
-        let idc = seen.map(|idc| bursts::thinned(idc, share));
+        // Few say nothing of how they come.
+        let idc = seen.map(|idc| bursts::thinned(idc, share).filter(|_| count >= FEWEST));
         let fit = bursts::of(rate, &of.arriving.gaps, idc);
         let signs = self.load.pacing.signs(self.active_ns);
         stream.entries.push(Entry::bare(

@@ -12,7 +12,7 @@ const COMMENTS: usize = 40;
 /// What a file says of where it comes from.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
-    /// The capture.
+    /// The file that was captured, as it is typed.
     pub capture: String,
     /// What it was captured of.
     pub device: String,

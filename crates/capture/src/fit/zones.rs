@@ -14,7 +14,7 @@ const MOST: usize = 48;
 /// twenty, times the root of their number, and no more than the last.
 const NEAR: f64 = 0.004;
 const BY_CHANCE: f64 = 1.36;
-const FAR: f64 = 0.02;
+const FAR: f64 = 0.1;
 
 /// Operations by where they begin.
 #[derive(Clone, Debug, Default)]

@@ -50,7 +50,7 @@ impl Every {
 }
 
 impl Flush {
-    /// How often.
+    /// Writes before a call, in the mean.
     pub fn how_often(&self) -> Every {
         Every { writes: self.every, calls: self.calls }
     }

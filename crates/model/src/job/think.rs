@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A pause of random length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Think {
-    /// Its mean in ns.
+    /// Of all pauses, in ns.
     pub mean_ns: u64,
     /// How it varies around that.
     pub law: ThinkLaw,
@@ -22,7 +22,7 @@ pub enum ThinkLaw {
     /// All the same.
     #[default]
     Fixed,
-    /// Exponential.
+    /// Those of a source without memory, as between independent users.
     Exponential,
     /// Their logarithm is normal.
     Lognormal {
