@@ -68,13 +68,12 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
         signals::watch(|| ()).map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
     let here = between.path("job.toml");
     let job = fitted(&request.capture, &here)?;
-    let file = match &request.job {
-        Some(said) => said.clone(),
-        None => {
-            std::fs::write(&here, &job.text)
-                .map_err(|e| Failure::Refused(format!("{} cannot be written: {e}", here.display())))?;
-            here
-        }
+    let file = if let Some(said) = &request.job {
+        said.clone()
+    } else {
+        std::fs::write(&here, &job.text)
+            .map_err(|e| Failure::Refused(format!("{} cannot be written: {e}", here.display())))?;
+        here
     };
     let again = between.path("again.capture");
     let capturing = Capturing::begin(&request.target, &again)?;
@@ -88,6 +87,13 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
     let now = observed(&again, job.end_sector, &|task| is_of(task, pid))?;
     let figures = figures(&then, &now, offsets(&request.target, &then, &now));
     let (word, sentence) = FitCheck::answer(&figures);
+    let mut notes = notes(&job, &now, lost);
+    let is_slower = |figure: &Figure| figure.unit == "ns" && figure.met == Some(false);
+    if job.has_closed_loops && figures.iter().any(is_slower) {
+        notes.push(
+            "the job has closed loops, which go as fast as the target: where its latencies are others, so are rates and depth".into(),
+        );
+    }
     Ok(FitCheck {
         format: FORMAT,
         capture: name::text(&request.capture),
@@ -96,7 +102,7 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
         word,
         sentence,
         figures,
-        notes: notes(&job, &now, lost),
+        notes,
     })
 }
 

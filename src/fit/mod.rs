@@ -99,6 +99,7 @@ struct Job {
     damage: Option<String>,
     origin: Origin,
     end_sector: u64,
+    has_closed_loops: bool,
 }
 
 /// Fits a job to a capture; `file` is where it will be.
@@ -125,14 +126,15 @@ fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
     let device = device.or_else(|| origin.device.as_ref().map(|device| device.name.clone()));
     let complete = completeness(&origin, first.ending.as_ref());
     let head = Head {
-        capture: name::shown(path).to_string(),
+        capture: name::shown(path),
         device: device.or_else(|| origin.imported.clone()).unwrap_or_else(|| "an unknown device".into()),
         completeness: complete.word.to_uppercase() + ": " + &complete.sentence,
         damage: first.damage.clone(),
-        file: name::shown(file).to_string(),
+        file: name::shown(file),
     };
     let text = fitted.toml(&head);
-    Ok(Job { text, damage: first.damage, origin, end_sector: fitted.end_sector() })
+    let (end_sector, has_closed_loops) = (fitted.end_sector(), fitted.has_closed_loops());
+    Ok(Job { text, damage: first.damage, origin, end_sector, has_closed_loops })
 }
 
 /// Files that a check may write, decided before anything runs.

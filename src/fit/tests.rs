@@ -24,7 +24,7 @@ impl Random {
 /// Rows of a load that is drawn, mostly ordinary and at times beyond all bounds.
 fn rows(random: &mut Random, names: &mut Names) -> Vec<Row> {
     let letters = ["R", "WS", "D", "FWFSM", "WFS", "N", "FF", "?"];
-    let tasks: Vec<u32> = (0..random.below(12) + 1)
+    let tasks: Vec<u32> = (0..=random.below(12))
         .map(|tid| {
             let name = random.of(&["fio", "kworker/0:1", "a\"b\\c", "\u{1b}[2J", "", "iou-wrk-7"]).to_owned();
             names.task(&Task { tid: tid as u32, name, ..Task::default() })

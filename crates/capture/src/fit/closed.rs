@@ -89,7 +89,9 @@ fn thought(law: &Law, factor: f64) -> (String, String) {
     match &mut think.law {
         ThinkLaw::Lognormal { median_ns } => *median_ns = scale(*median_ns),
         ThinkLaw::Quantiles(all) => {
-            all.iter_mut().for_each(|q| q.ns = ((q.ns as f64 * factor).round() as u64).min(MAX_TIME_NS))
+            for quantile in all {
+                quantile.ns = ((quantile.ns as f64 * factor).round() as u64).min(MAX_TIME_NS);
+            }
         }
         ThinkLaw::Fixed | ThinkLaw::Exponential => {}
     }

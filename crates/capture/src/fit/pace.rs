@@ -67,7 +67,7 @@ pub(super) enum Loop {
     Open,
     /// As soon as there is room.
     Full,
-    /// One after another, not faster than a clock.
+    /// By a clock.
     Paced,
     /// So many at once, then a pause.
     Thinking {
@@ -176,6 +176,10 @@ impl Pacing {
         if busy_ns >= ALWAYS_BUSY * whole_ns && self.most >= 2 && depth >= KEPT_FULL * most {
             return Loop::Full;
         }
+        let [short, long] = self.all.dispersion(active_ns);
+        if short.is_some_and(|idc| idc < REGULAR) && self.has_a_clock(long) {
+            return Loop::Paced;
+        }
         let signs = self.signs(active_ns);
         let is_serial = self.is_serial();
         let is_regular = signs.idc[0].is_some_and(|idc| idc < REGULAR);
@@ -185,9 +189,6 @@ impl Pacing {
         let is_closed = (is_regular || is_serial && waits) && (is_serial || self.is_at_once());
         if !is_closed {
             return Loop::Open;
-        }
-        if is_serial && self.has_a_clock(signs.idc[1]) {
-            return Loop::Paced;
         }
         let mean_burst = self.at_once();
         let burst = if is_serial { 1 } else { mean_burst.round().max(1.0) as u32 };

@@ -92,6 +92,12 @@ impl Fitted {
         self.end_bytes / crate::SECTOR
     }
 
+    /// Whether any of its streams waits for its own operations, without a clock.
+    pub fn has_closed_loops(&self) -> bool {
+        let is_held = |entry: &Entry| ["rate", "limit-iops"].contains(&entry.key);
+        self.streams.iter().any(|stream| !stream.entries.iter().any(is_held))
+    }
+
     pub(super) fn of(surveyed: &Surveyed, gathered: &[Gathered]) -> Self {
         let all = &surveyed.all;
         let first_ns = all.first_ns.unwrap_or(0);
