@@ -188,7 +188,10 @@ impl<'a> Targets<'a> {
         let offset = draft.stream.access.offset_bytes;
         let writes = changes(draft, said, target)?;
         if target.role == Role::Made {
-            let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
+            let region = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
+            // What is said is the region that is tested, which lies behind the offset.
+            let before = if draft.size.is_some() { offset } else { 0 };
+            let bytes = region.saturating_add(before);
             machine::test_file::fits(&path, bytes)
                 .or_else(|e| if draft.size.is_some() { Err(e) } else { Ok(()) })?;
             target.bytes = target.bytes.max(bytes);
