@@ -65,6 +65,9 @@ impl About<'_> {
             Loop::Thinking { law, burst, mean_burst } => {
                 let depth = if *burst > 1 { most } else { 1 };
                 say(Entry::bare("depth", &depth.to_string(), why));
+                if law.think.mean_ns == 0 {
+                    return 1;
+                }
                 let factor = f64::from(*burst) / mean_burst.max(1.0);
                 let (think, comment) = thought(law, factor);
                 say(Entry::text("think", &think, comment));
@@ -101,7 +104,10 @@ fn thought(law: &Law, factor: f64) -> (String, String) {
     } else {
         String::new()
     };
-    (shortened(&of_think(&think)), format!("mean {}; {near}{scaled}", show_ns(law.think.mean_ns as f64)))
+    let mean = show_ns((law.think.mean_ns + law.taken_ns) as f64);
+    let taken = show_ns(law.taken_ns as f64);
+    let comment = format!("mean {mean}, less {taken} that any program takes; {near}{scaled}");
+    (shortened(&of_think(&think)), comment)
 }
 
 /// The same with times in us, where these are exact to a thousandth.

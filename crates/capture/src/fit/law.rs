@@ -15,25 +15,42 @@ const BUCKET: f64 = 1.0 / 128.0;
 const SHARES: [f64; 17] =
     [0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9, 100.0];
 
+/// What any program takes from a completion to its next operation, which whoever runs the job takes again: the shortest pauses of a hundred,
+/// and no more than this, in ns.
+const SHORTEST: f64 = 0.01;
+const MOST_TAKEN_NS: u64 = 10_000;
+
 /// A law and how far it is from what was seen.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Law {
     pub(super) think: Think,
     /// The largest difference of the two distribution functions; `None` of a fixed time.
     pub(super) distance: Option<f64>,
+    /// What was taken off for what any program takes, in ns.
+    pub(super) taken_ns: u64,
+}
+
+/// That of pauses as they were seen between completions and operations at the driver; `None` where there are none.
+pub(super) fn of_seen(seen: &Histogram) -> Option<Law> {
+    let taken_ns = seen.quantile_ns(SHORTEST)?.min(MOST_TAKEN_NS);
+    let mut own = Histogram::new();
+    for (ns, count) in seen.counts() {
+        (0..count).for_each(|_| own.record(ns.saturating_sub(taken_ns)));
+    }
+    Some(Law { taken_ns, ..of(&own)? })
 }
 
 /// The plainest one, with the mean that was seen; `None` where there are no pauses.
-pub(super) fn of(seen: &Histogram) -> Option<Law> {
+fn of(seen: &Histogram) -> Option<Law> {
     let (mean, median) = (seen.mean_ns()?, seen.quantile_ns(0.5)?);
     let mean_ns = (mean.round() as u64).max(1);
     let [low, high] = [0.05, 0.95].map(|q| seen.quantile_ns(q).unwrap_or(0) as f64);
     if low >= mean * (1.0 - SAME) && high <= mean * (1.0 + SAME) {
-        return Some(Law { think: Think::fixed(mean_ns), distance: None });
+        return Some(Law { think: Think::fixed(mean_ns), distance: None, taken_ns: 0 });
     }
     let law = |law: ThinkLaw, at: &dyn Fn(f64) -> f64| {
         let think = Think { mean_ns, law };
-        Law { think, distance: Some(distance(seen, at, 0.0)) }
+        Law { think, distance: Some(distance(seen, at, 0.0)), taken_ns: 0 }
     };
     let exponential = law(ThinkLaw::Exponential, &|ns| 1.0 - (-ns / mean).exp());
     let median_ns = median.max(1);
@@ -85,7 +102,7 @@ fn quantiles(seen: &Histogram, mean: f64) -> Law {
             (_, None) => 1.0,
         }
     };
-    Law { think: Think::quantiles(all), distance: Some(distance(seen, &share, 0.0)) }
+    Law { think: Think::quantiles(all), distance: Some(distance(seen, &share, 0.0)), taken_ns: 0 }
 }
 
 /// The largest difference of what was seen and a distribution function, from a time in ns on: what is shorter counts as one.
@@ -132,7 +149,7 @@ fn each_law_is_found_with_its_numbers() {
     assert!(mean_ns.abs_diff(80_000) < 800, "{mean_ns}");
     // Two kinds of pauses: none of the plain laws.
     let two = of(&seen(|u| if u < 0.7 { 10_000.0 + 1000.0 * u } else { 900_000.0 + 1000.0 * u }));
-    let Some(Law { think, distance: Some(distance) }) = two else { panic!("{two:?}") };
+    let Some(Law { think, distance: Some(distance), .. }) = two else { panic!("{two:?}") };
     assert!(matches!(think.law, ThinkLaw::Quantiles(_)) && distance < 0.11, "{think:?} {distance}");
     let mean = 0.7 * 10_350.0 + 0.3 * 900_850.0;
     assert!((think.mean_ns as f64 / mean - 1.0).abs() < 0.2, "{think:?}");

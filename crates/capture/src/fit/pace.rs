@@ -192,7 +192,7 @@ impl Pacing {
         }
         let mean_burst = self.at_once();
         let burst = if is_serial { 1 } else { mean_burst.round().max(1.0) as u32 };
-        match law::of(&self.think) {
+        match law::of_seen(&self.think) {
             Some(law) => Loop::Thinking { law, burst, mean_burst },
             None => Loop::Full,
         }
