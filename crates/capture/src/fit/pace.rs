@@ -23,7 +23,7 @@ const KEPT_FULL: f64 = 0.75;
 /// Variance of the times from one operation to the next, in squares of their mean, below which they are even.
 const EVEN: f64 = 0.05;
 /// Dispersion in 100 ms that a clock leaves at most, and part of that variance that it leaves.
-const BY_A_CLOCK: f64 = 0.05;
+const BY_A_CLOCK: f64 = 0.15;
 const BOUND: f64 = 0.25;
 /// How far behind the first operation of a stretch the others are issued, in its latencies, below which they are issued at once.
 const AT_ONCE: f64 = 0.25;
