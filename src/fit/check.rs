@@ -12,6 +12,7 @@ use crate::spared::Spared;
 use crate::{signals, stdout};
 use capture::fit::{Figures, Observed};
 use capture::names::Task;
+use capture::verdict::completeness;
 use model::fitted::{FORMAT, Figure, FitCheck, Word};
 use model::job::Kind;
 use model::name;
@@ -82,9 +83,9 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
         return Err(Failure::Interrupted);
     }
     std::thread::sleep(BEHIND);
-    let lost = capturing.end()?;
-    let then = observed(&request.capture, job.end_sector, &|_| true)?;
-    let now = observed(&again, job.end_sector, &|task| is_of(task, pid))?;
+    capturing.end()?;
+    let (then, _) = observed(&request.capture, job.end_sector, &|_| true)?;
+    let (now, lost) = observed(&again, job.end_sector, &|task| is_of(task, pid))?;
     let figures = figures(&then, &now, offsets(&request.target, &then, &now));
     let (word, sentence) = FitCheck::answer(&figures);
     let mut notes = notes(&job, &now, lost);
@@ -113,14 +114,23 @@ fn is_of(task: &Task, pid: u32) -> bool {
     (number("fathom-") || number("iou-wrk-")) && task.pid.is_none_or(|of| of == pid)
 }
 
-fn observed(path: &Path, end_sector: u64, is_meant: &dyn Fn(&Task) -> bool) -> Result<Figures, Failure> {
+/// Figures of some tasks of a capture, and what is missing in it.
+fn observed(
+    path: &Path,
+    end_sector: u64,
+    is_meant: &dyn Fn(&Task) -> bool,
+) -> Result<(Figures, Option<String>), Failure> {
     let mut reader = capture_file::open(path)?;
     let mut observed = Observed::new(&reader.origin, end_sector);
     while reader.block().is_some() {
         let (rows, names) = reader.last();
         observed.add(rows, names, is_meant);
     }
-    Ok(observed.finish())
+    let complete = completeness(&reader.origin, reader.ending.as_ref());
+    let lost = (complete.word == "incomplete").then(|| {
+        format!("the capture of the job is incomplete, so its figures are too low: {}", complete.sentence)
+    });
+    Ok((observed.finish(), lost))
 }
 
 /// The distance of offsets, where those of the job are those of the device.

@@ -13,6 +13,8 @@ use std::process::{Child, Command, Stdio};
 
 /// Where files in between are best kept: in memory, and on no device that is captured.
 const MEMORY: &str = "/dev/shm";
+/// When a capture ends by itself, where nobody is left to end it.
+const LONGEST: &str = "25h";
 /// How a capture says that it has begun.
 const BEGUN: &str = "capturing ";
 
@@ -52,9 +54,9 @@ impl Capturing {
     /// # Errors
     /// What it said where it does not begin.
     pub(super) fn begin(target: &Path, into: &Path) -> Result<Self, Failure> {
-        let words: [OsString; 5] = ["capture".into(), "-o".into(), into.into(), "--".into(), target.into()];
         let mut command = itself()?;
-        command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.args(["capture", "--time", LONGEST, "-o"]).arg(into).arg("--").arg(target);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|e| not_started(&e))?;
         let Some(said) = child.stderr.take() else {
             return Err(Failure::Refused("a capture cannot be heard".into()));
@@ -77,18 +79,19 @@ impl Capturing {
         }
     }
 
-    /// Ends it in order; gives what it said where something is missing in it.
+    /// Ends it in order.
     ///
     /// # Errors
     /// Where it cannot be ended, or left no capture.
-    pub(super) fn end(mut self) -> Result<Option<String>, Failure> {
+    pub(super) fn end(mut self) -> Result<(), Failure> {
         self.interrupt();
         let mut words = String::new();
         let _ = self.said.read_to_string(&mut words);
         let status = self.child.wait().map_err(|e| not_started(&e))?;
         match status.code() {
-            Some(0) => Ok(None),
-            Some(1) => Ok(Some("events of the job were lost, so its figures are too low; use `fathom capture --buffer` by hand".into())),
+            // Whether it is complete stands in the file.
+            Some(0 | 1) => Ok(()),
+            Some(code) if code == i32::from(INTERRUPTED) => Ok(()),
             _ => Err(Failure::Refused(format!("the capture of the job ended early: {}", words.trim()))),
         }
     }
