@@ -65,15 +65,12 @@ impl Going {
             self.kinds.iter_mut().for_each(Kind::halve_rows);
         }
         let step = (at_ns / self.step_ns) as usize;
-        let kind = match self.kinds.iter().position(|kind| kind.op == op) {
-            Some(at) => &mut self.kinds[at],
-            None => {
-                let grid = if has_place { vec![0; STEPS * ROWS] } else { Vec::new() };
-                self.kinds.push(Kind { op, steps: vec![Step::default(); STEPS], grid });
-                let last = self.kinds.len() - 1;
-                &mut self.kinds[last]
-            }
-        };
+        let at = self.kinds.iter().position(|kind| kind.op == op).unwrap_or_else(|| {
+            let grid = if has_place { vec![0; STEPS * ROWS] } else { Vec::new() };
+            self.kinds.push(Kind { op, steps: vec![Step::default(); STEPS], grid });
+            self.kinds.len() - 1
+        });
+        let kind = &mut self.kinds[at];
         kind.steps[step].add(row);
         if has_place {
             let count = &mut kind.grid[step * ROWS + (offset / self.row_bytes) as usize];
@@ -85,7 +82,7 @@ impl Going {
     pub(super) fn finish(mut self, duration_ns: u64) -> Option<Course> {
         self.kinds.sort_by_key(|kind| kind.op);
         let last =
-            self.kinds.iter().flat_map(|kind| kind.steps.iter().rposition(|s| s.requests > 0)).max()?;
+            self.kinds.iter().filter_map(|kind| kind.steps.iter().rposition(|s| s.requests > 0)).max()?;
         let steps = (duration_ns.div_ceil(self.step_ns) as usize).clamp(last + 1, STEPS.max(last + 1));
         let places = self.places(steps);
         let of = self.kinds.into_iter().map(|kind| kind.told(steps)).collect();

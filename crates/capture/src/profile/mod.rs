@@ -3,7 +3,7 @@
 //! For: figures out of rows in the order of their issue, in memory that does not grow with their number. Not for: laying them out
 //! (crate `report`).
 
-mod arrivals;
+pub(crate) mod arrivals;
 mod course;
 mod depth;
 mod figures;
@@ -11,7 +11,7 @@ mod flushes;
 mod footprint;
 mod operations;
 mod restriction;
-mod sequence;
+pub(crate) mod sequence;
 mod sizes;
 mod tasks;
 

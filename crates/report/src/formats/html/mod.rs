@@ -58,4 +58,5 @@ pub(super) static FORMAT: Format = Format {
         about: "a page with plots over time and over the device",
         write: captured::write,
     }),
+    fitted: None,
 };
