@@ -25,6 +25,9 @@ const EVEN: f64 = 0.05;
 /// Dispersion in 100 ms that a clock leaves at most, and part of that variance that it leaves.
 const BY_A_CLOCK: f64 = 0.15;
 const BOUND: f64 = 0.25;
+/// Part of the mean by which half of the gaps, and their median, may be off it where a clock makes them.
+const NEAR: f64 = 0.15;
+const CENTRED: f64 = 0.03;
 /// How far behind the first operation of a stretch the others are issued, in its latencies, below which they are issued at once.
 const AT_ONCE: f64 = 0.25;
 /// Part of the overlap that independent arrivals would have, below which operations wait for each other; and fewest of these.
@@ -221,6 +224,11 @@ impl Pacing {
         let squares: f64 = gaps.counts().map(|(ns, count)| (ns as f64 - mean).powi(2) * count as f64).sum();
         let variation = squares / gaps.count().max(1) as f64 / (mean * mean);
         let is_bound = idc_100ms.is_some_and(|idc| idc < BY_A_CLOCK.max(BOUND * variation));
-        think > mean / 2.0 && (variation < EVEN || is_bound)
+        // What is late is made up for, so stalls leave the mean where most are.
+        let [from, to] = [mean * (1.0 - NEAR), mean * (1.0 + NEAR)].map(|ns| ns as u64);
+        let is_near = gaps.count_between(from, to) * 2 >= gaps.count();
+        let median = gaps.quantile_ns(0.5).unwrap_or(0) as f64;
+        let is_centred = is_near && (median - mean).abs() <= CENTRED * mean;
+        think > mean / 2.0 && (variation < EVEN || is_bound || is_centred)
     }
 }
