@@ -37,6 +37,7 @@ pub mod stderr;
 pub mod stdout;
 mod stream;
 pub mod target;
+mod trace;
 pub mod verify;
 pub mod watch;
 mod whole;

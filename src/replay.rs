@@ -1,18 +1,23 @@
-//! Captures that are replayed: what their load is like, and handing its operations to the engine while it runs.
+//! Captured loads that are replayed: what each is like, and handing its operations to the engine while it runs.
 //!
 //! For: both passes over the file, the second one on a thread of its own that reads ahead. Not for: what requests mean and wait for (crate
 //! `capture`), nor for where they go (the plan).
 
-use crate::capture_file;
-use crate::failure::Failure;
+use crate::capture_file::{self, is_capture};
+use crate::failure::{Failure, cause};
+use crate::trace::{self, Trace};
 use capture::file::Reader;
+use capture::foreign::{Language, Trouble};
+use capture::names::Names;
 use capture::replay::{self as rows, Load, Scan, Steps, Way};
+use capture::row::Row;
 use capture::verdict::completeness;
 use engine::source::replay::{Counts, Feed, Given, MOST_LANES, REACH, Replay as Source, Step, feed};
-use model::job::{Original, Replay, ReplayPace};
+use model::captured::{Ending, Origin};
+use model::job::{Changes, Original, Replay, ReplayPace};
 use model::name;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,36 +27,103 @@ const REST: Duration = Duration::from_micros(500);
 /// Longest wait for the reader to be ahead before the first operation.
 const HEAD_START: Duration = Duration::from_secs(10);
 
-/// A capture after its first pass.
+/// A load after its first pass.
 pub(crate) struct Scanned {
-    /// What its load is like.
+    /// What it is like.
     pub(crate) load: Load,
     /// The same in figures, with what is to be said of the file.
     pub(crate) original: Original,
+    /// Files that the trace names as those of its operations; none of a capture.
+    pub(crate) files: Vec<String>,
 }
 
-/// Reads a capture to its end.
+/// A file of rows that is open.
+enum Rows {
+    Capture(Box<Reader<BufReader<File>>>),
+    Trace(Box<Trace>),
+}
+
+/// How such a file ended.
+struct Ended {
+    ending: Option<Ending>,
+    damage: Option<String>,
+    files: Vec<String>,
+}
+
+impl Rows {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        if is_capture(path) {
+            return Ok(Self::Capture(Box::new(capture_file::open(path)?)));
+        }
+        Ok(Self::Trace(Box::new(trace::open(path)?)))
+    }
+
+    fn origin(&self) -> &Origin {
+        match self {
+            Self::Capture(reader) => &reader.origin,
+            Self::Trace(trace) => &trace.origin,
+        }
+    }
+
+    /// Hands all rows on, until `take` wants no more.
+    fn each(self, mut take: impl FnMut(&[Row], &Names) -> bool) -> Result<Ended, Trouble> {
+        match self {
+            Self::Capture(mut reader) => {
+                while reader.block().is_some() {
+                    let (rows, names) = reader.last();
+                    if !take(rows, names) {
+                        break;
+                    }
+                }
+                Ok(Ended { ending: reader.ending, damage: reader.damage, files: Vec::new() })
+            }
+            Self::Trace(trace) => {
+                let Trace { language, files, .. } = *trace;
+                let mut put = |row: &Row, names: &Names| {
+                    let wants_more = take(std::slice::from_ref(row), names);
+                    if wants_more { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+                };
+                let (names, ending) = language.convert(Trace::readers(files), &mut put)?;
+                let is_log = matches!(language, Language::Iolog(_));
+                let files = names.all_tasks().iter().filter(|_| is_log).map(|task| task.name.clone());
+                Ok(Ended { files: files.collect(), ending: Some(ending), damage: None })
+            }
+        }
+    }
+}
+
+/// Reads a capture or a trace to its end.
 ///
 /// # Errors
 /// [`Failure::Usage`] where it is none that can be read.
-pub(crate) fn scan(path: &Path) -> Result<Scanned, Failure> {
-    let mut reader = capture_file::open(path)?;
-    let mut scan = Scan::new(&reader.origin);
-    while reader.block().is_some() {
-        let (rows, names) = reader.last();
+pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
+    let rows = Rows::open(path)?;
+    let origin = rows.origin().clone();
+    let mut scan = Scan::new(&origin, changes);
+    let read = rows.each(|rows, names| {
         scan.add(rows, names);
+        true
+    });
+    let Ended { ending, damage, files } = read.map_err(|why| match why {
+        Trouble::Foreign(why) => Failure::Usage(format!("{}: {why}", name::shown(path))),
+        Trouble::Io(e) => Failure::Refused(format!("{} cannot be read: {e}{}", name::shown(path), cause(&e))),
+    })?;
+    if let Some(within) = ending.as_ref().map(|ending| ending.within_sectors).filter(|n| *n > 0) {
+        return Err(Failure::Usage(format!(
+            "{}: {within} of its operations begin or end within a sector of 512 bytes, and a replay has whole sectors; `fathom capture --import` takes them for whole ones",
+            name::shown(path)
+        )));
     }
     let load = scan.finish(MOST_LANES);
-    let origin = &reader.origin;
     let device = origin.partition.as_ref().map(|part| part.name.clone());
     let device = device.or_else(|| origin.device.as_ref().map(|device| device.name.clone()));
     let original = Original {
         device: device.or_else(|| origin.imported.clone()).unwrap_or_default(),
-        completeness: completeness(origin, reader.ending.as_ref()).word,
-        damage: reader.damage,
+        completeness: completeness(&origin, ending.as_ref()).word,
+        damage,
         ..load.original()
     };
-    Ok(Scanned { load, original })
+    Ok(Scanned { load, original, files })
 }
 
 /// Begins the second pass, and gives the source that its operations come from. Operations that must be stable are those of the file with
@@ -66,7 +138,7 @@ pub(crate) fn source(
     counts: &Arc<Counts>,
 ) -> Result<Source, Failure> {
     let path = name::path(&replay.file);
-    let Scanned { load, original } = scan(&path)?;
+    let Scanned { load, original, .. } = scan(&path, &replay.changes)?;
     if (original.operations(), original.end_bytes)
         != (replay.original.operations(), replay.original.end_bytes)
     {
@@ -75,16 +147,16 @@ pub(crate) fn source(
             name::shown(&path)
         )));
     }
-    let reader = capture_file::open(&path)?;
+    let rows = Rows::open(&path)?;
     let way = Way { pace: replay.pace, speed: replay.speed, dense: replay.dense, reach: REACH };
-    let steps = Steps::new(&reader.origin, load, way);
+    let steps = Steps::new((rows.origin(), &replay.changes), load, way);
     let lanes = steps.lanes();
     let (to, from) = feed();
     let (counts_there, is_timed) = (Arc::clone(counts), replay.pace != ReplayPace::Fast);
     let thread = std::thread::Builder::new().name("fathom-replay".into());
     let started = thread.spawn(move || {
         let _ = sys::thread::block_signals();
-        read(reader, steps, to, has_stable_file, &counts_there);
+        read(rows, steps, to, has_stable_file, &counts_there);
     });
     started.map_err(|e| {
         Failure::Refused(format!("a thread to read the capture cannot be started: {e}{}", sys::cause(&e)))
@@ -97,28 +169,24 @@ pub(crate) fn source(
     Ok(Source::new(from, lanes, depth, is_timed, Arc::clone(counts)))
 }
 
-/// Hands all operations of a capture on, in their order.
-fn read(
-    mut reader: Reader<BufReader<File>>,
-    mut steps: Steps,
-    mut to: Feed,
-    has_stable_file: bool,
-    counts: &Counts,
-) {
+/// Hands all operations of a load on, in their order.
+fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, counts: &Counts) {
     let mut block = Vec::new();
-    while reader.block().is_some() {
-        let (rows, names) = reader.last();
+    // What cannot be read any more ends the replay, which then has fewer operations than its original.
+    let _ = rows.each(|rows, names| {
         steps.add(rows, names, &mut block);
         counts.leave_out(steps.outside);
-        for step in block.drain(..) {
-            let step = handed_on(&step, has_stable_file);
-            loop {
-                match to.give(step) {
-                    Given::Taken => break,
-                    Given::Full => std::thread::sleep(REST),
-                    Given::Gone => return,
-                }
-            }
+        block.drain(..).all(|step| give(&mut to, handed_on(&step, has_stable_file)))
+    });
+}
+
+/// Gives the engine an operation as soon as it has room for it; false where it is over.
+fn give(to: &mut Feed, step: Step) -> bool {
+    loop {
+        match to.give(step) {
+            Given::Taken => return true,
+            Given::Full => std::thread::sleep(REST),
+            Given::Gone => return false,
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::interfaces::Interface;
 use crate::recipes::Recipe;
 use dialect::Tool;
 use model::gate::Slower;
-use model::job::ReplayPace;
 use model::measure::Measure;
 use model::plan::{Hook, LatencyTarget};
 use model::profile::{PROFILES, Profile};
@@ -106,19 +105,6 @@ pub enum Work {
         /// Interfaces; all where none was named.
         interfaces: Vec<&'static Interface>,
     },
-    /// The requests of a capture, again.
-    Replay(ReplaySpec),
-}
-
-/// The capture that is to be replayed, and how.
-#[derive(Clone, Debug)]
-pub struct ReplaySpec {
-    /// Where `fathom capture` wrote it.
-    pub file: PathBuf,
-    /// When its requests are submitted; `None` where nothing was said.
-    pub pace: Option<ReplayPace>,
-    /// What its times are divided by.
-    pub speed: Option<f64>,
 }
 
 /// How a profile is to be measured.
@@ -163,11 +149,6 @@ pub struct SweepSpec {
 }
 
 impl Request {
-    /// What was said of a capture, where one is replayed.
-    pub fn replay(&self) -> Option<&ReplaySpec> {
-        if let Work::Replay(said) = &self.work { Some(said) } else { None }
-    }
-
     /// Where a setting that was said came from: `command line`, the name of the job file, or that of a preset.
     pub fn origin(&self, key: &str) -> String {
         match (&self.source, &self.work) {

@@ -220,6 +220,7 @@ impl Recording<'_> {
             of_unknown: self.sink.of_unknown,
             completed: counts.completed,
             stat: Some(stat),
+            within_sectors: 0,
         })
     }
 

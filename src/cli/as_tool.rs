@@ -39,6 +39,9 @@ fn allowed(job: &JobSpec) -> Vec<String> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let targets: Vec<PathBuf> =
         streams.flat_map(|stream| &stream.target).map(|target| real(&name::path(target))).collect();
-    let is_target = |path: &Path| targets.contains(&real(path));
+    // A log may name its file by itself.
+    let is_any =
+        job.phases.iter().flat_map(|phase| &phase.streams).any(|s| s.replay.is_some() && s.target.is_empty());
+    let is_target = |path: &Path| is_any || targets.contains(&real(path));
     allowed::paths().into_iter().filter(|path| is_target(path)).map(name::text).collect()
 }

@@ -7,19 +7,14 @@ use super::job_file;
 use crate::capture_file::is_capture;
 use crate::failure::Failure;
 use crate::input::{self, Small};
-use crate::request::{JobSource, ReplaySpec, Request, Work};
+use crate::request::{JobSource, Request, Work};
 use crate::show::Showing;
 use crate::stderr;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dialect::{Language, MAX_FILE_BYTES, Tool};
-use model::job::ReplayPace;
 use model::name;
 use model::spec::JobSpec;
 use model::spec::keys::{self, Command};
 use std::path::{Path, PathBuf};
-
-/// Least and most that the times of a capture are divided by.
-const SPEEDS: (f64, f64) = (0.001, 1000.0);
 
 /// Measure one workload, from flags or from a job file, or replay a capture.
 ///
@@ -34,14 +29,6 @@ pub struct Args {
     /// Directories, files or block devices, and at most one job file or capture [default: the current directory]
     #[arg(value_name = "TARGET")]
     targets: Vec<PathBuf>,
-    /// Of a capture: when its requests are submitted again: dependent (each as long after the last of its task that had completed as it
-    /// was then), timed (at their times, as an open loop) or fast (as soon as there is room) [default: dependent; timed where no completions are
-    /// known]
-    #[arg(long, value_name = "WORD", help_heading = WHAT, value_parser = paces())]
-    pace: Option<ReplayPace>,
-    /// Of a capture: what its times are divided by, such as 2 for twice as fast [default: 1]
-    #[arg(long, value_name = "NUMBER", help_heading = WHAT, value_parser = speed)]
-    speed: Option<f64>,
     /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of that, or
     /// `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
@@ -71,11 +58,6 @@ impl Args {
             self.targets.iter().cloned().partition(|t| is_capture(t));
         if !captures.is_empty() {
             return self.replay(captures, others);
-        }
-        if let Some(flag) = self.pace.map(|_| "--pace").or(self.speed.map(|_| "--speed")) {
-            return Err(Failure::Usage(format!(
-                "{flag} is of a capture, and none is named; type the file that `fathom capture` wrote too, or leave it out"
-            )));
         }
         let (files, targets): (Vec<PathBuf>, Vec<PathBuf>) =
             others.into_iter().partition(|t| language(t).is_some());
@@ -125,14 +107,16 @@ impl Args {
             let allowed: Vec<String> =
                 keys::taken_by(Command::RunCapture).map(|key| format!("--{}", key.name)).collect();
             return Err(Failure::Usage(format!(
-                "--{} cannot be combined with the capture {}, which is the workload (flags that may be combined with it: --pace, --speed, {})",
+                "--{} cannot be combined with the capture {}, which is the workload (flags that may be combined with it: {})",
                 said.key.name,
                 name::shown(&file),
                 allowed.join(", ")
             )));
         }
-        let said = ReplaySpec { file: file.clone(), pace: self.pace, speed: self.speed };
-        let mut request = self.measuring.request(Work::Replay(said), targets);
+        let mut request = self.measuring.request(Work::Job, targets);
+        for stream in request.job.phases.iter_mut().flat_map(|phase| &mut phase.streams) {
+            stream.replay.get_or_insert_default().file = name::text(&file);
+        }
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }
@@ -140,24 +124,6 @@ impl Args {
         request.against = self.against;
         request.fail_if_slower = self.slower.slower();
         Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
-    }
-}
-
-/// The words of `--pace`.
-fn paces() -> impl TypedValueParser<Value = ReplayPace> {
-    let words = ReplayPace::ALL.map(|(word, _)| word);
-    let found =
-        |word: String| ReplayPace::ALL.iter().find(|(known, _)| *known == word).map(|(_, pace)| *pace);
-    PossibleValuesParser::new(words).try_map(move |word| found(word).ok_or("there is no such pace"))
-}
-
-/// What times are divided by.
-fn speed(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "type a number such as 2 or 0.5".to_owned())?;
-    if (SPEEDS.0..=SPEEDS.1).contains(&number) {
-        Ok(number)
-    } else {
-        Err(format!("type a number from {} to {}", SPEEDS.0, SPEEDS.1))
     }
 }
 

@@ -36,7 +36,7 @@ use crate::request::{BenchSpec, JobSource, Request, Work};
 pub(crate) use engine::problems;
 use layers::LayerJobs;
 use machine::root::Root;
-use model::job::{Job, Phase, Replay, Stream};
+use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
 use model::plan::{LatencyTarget, MAKING_NS, Plan, Role, Strategy, Target};
 use model::spec::limits::MAX_TIME_NS;
@@ -166,9 +166,9 @@ fn title(request: &Request) -> String {
         (Work::Limit(_), _) => "limit".into(),
         (Work::Sweep(said), _) => said.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name)),
         (Work::Api { .. }, _) => "api".into(),
-        (Work::Job | Work::Replay(_), None) => "run".into(),
-        (Work::Job | Work::Replay(_), Some(JobSource::File(file))) => format!("run {}", shown(file)),
-        (Work::Job | Work::Replay(_), Some(source)) => source.name(),
+        (Work::Job, None) => "run".into(),
+        (Work::Job, Some(JobSource::File(file))) => format!("run {}", shown(file)),
+        (Work::Job, Some(source)) => source.name(),
     }
 }
 
@@ -204,8 +204,6 @@ struct Asked {
     headline: Option<usize>,
     /// What they answer together.
     study: Study,
-    /// The captured load that they are.
-    replay: Option<Replay>,
 }
 
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
@@ -222,16 +220,12 @@ fn asked<'a>(
         Work::Layers => {
             let LayerJobs { specs, comparison, headline } = layers::of_each(request, root, &mut origins)?;
             origins.leave_out(layers::OF_LAYERS);
-            Asked { specs, headline, study: Study::Layers(comparison), replay: None }
+            Asked { specs, headline, study: Study::Layers(comparison) }
         }
         Work::Sweep(said) => {
             let jobs = sweep::grid(request, said, (root, memory), &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
             Asked { specs: jobs.specs, study: Study::Sweep(jobs.grid), ..Asked::default() }
-        }
-        Work::Replay(said) => {
-            let (spec, replay) = replay::spec(request, said)?;
-            Asked { specs: vec![spec], replay: Some(replay), ..Asked::default() }
         }
         Work::Api { sizes, interfaces } => {
             let asked = api::compare(request, (sizes, interfaces), root, &mut origins)?;
@@ -266,26 +260,23 @@ struct DraftJob {
 fn drafts(request: &Request, asked: &Asked, origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
     let mut jobs: Vec<DraftJob> = Vec::new();
     for spec in &asked.specs {
-        jobs.push(draft_job(request, (spec, asked.replay.as_ref()), origins)?);
+        jobs.push(draft_job(request, spec, origins)?);
     }
     Ok(jobs)
 }
 
-fn draft_job(
-    request: &Request,
-    (spec, replay): (&JobSpec, Option<&Replay>),
-    origins: &mut Origins,
-) -> Result<DraftJob, Failure> {
+fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result<DraftJob, Failure> {
     let several = spec.phases.len() > 1 || spec.phases.iter().any(|p| p.streams.len() > 1);
     let mut phases = Vec::new();
     for (at, phase) in spec.phases.iter().enumerate() {
         let mut drafts = Vec::new();
         for (index, stream) in phase.streams.iter().enumerate() {
-            let stream = &read_back::meant(spec, at, stream)?;
-            origins.enter(&if several { stream_name(stream, at, index) } else { String::new() });
-            let mut draft = stream::draft(stream, origins)?;
+            let mut stream = read_back::meant(spec, at, stream)?;
+            let replay = replay::meant(&mut stream)?;
+            origins.enter(&if several { stream_name(&stream, at, index) } else { String::new() });
+            let mut draft = stream::draft(&stream, origins)?;
             if let Some(replay) = replay {
-                replay::fill(request, replay, &mut draft, origins)?;
+                replay::fill(request, (&stream, replay), &mut draft, origins)?;
             }
             drafts.push(draft);
         }
@@ -322,7 +313,7 @@ fn times(
         Work::Profile(said) if said.quick => quick::times(said.chosen())?,
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         // The cells of a sweep say theirs.
-        Work::Job | Work::Sweep(_) | Work::Replay(_) => RUN_TIMES_NS,
+        Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
         Work::Limit(_) => LIMIT_TIMES_NS,
         Work::Api { .. } => API_TIMES_NS,
     };

@@ -59,7 +59,7 @@ fn of_workloads(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
     }
     let (default, from) = if spec.gates_a_percentile() {
         (FEWEST_GATED_RUNS, "default: --fail-if has a percentile")
-    } else if request.replay().is_some() {
+    } else if spec.phases.iter().flat_map(|phase| &phase.streams).any(|stream| stream.replay.is_some()) {
         // It takes as long as the capture did.
         (1, "default of a replay")
     } else {

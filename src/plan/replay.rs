@@ -1,22 +1,23 @@
 //! Replay: a workload from a capture, and whether it has a place on its target.
 //!
-//! For: `fathom run x.capture`: what is not said by flags is the capture's. Not for: reading it (`replay`), nor whether the target may be
+//! For: `--replay` and `fathom run x.capture`: what is not said is the capture's. Not for: reading it (`replay`), nor whether the target may be
 //! written (`target`), which is asked as of any other workload.
 
 use super::origins::Origins;
 use super::stream::Draft;
 use crate::failure::Failure;
 use crate::replay;
-use crate::request::{ReplaySpec, Request};
+use crate::request::Request;
 use engine::engines::ENGINES;
 use machine::test_file::LEAST_BYTES;
 use model::job::{
-    Arrivals, Cache, Kind, Mix, Order, Original, PerKind, Percent, Replay, ReplayPace, Sizes, Stream,
+    Arrivals, Cache, Changes, Create, Filling, Kind, Mix, Order, Original, PerKind, Percent, Replay,
+    ReplayPace, Sizes, Stream,
 };
 use model::name;
 use model::plan::{Role, Target};
 use model::spec::limits::{MAX_BLOCK_BYTES, MAX_DEPTH};
-use model::spec::{JobSpec, Rw};
+use model::spec::{Rw, StreamSpec};
 use model::units::{MIB, show_bytes, show_count, show_ns};
 use std::path::Path;
 
@@ -29,14 +30,21 @@ const LEAST_SHARE: f64 = 1e-7;
 /// Size of an operation of a kind that there is none of.
 const NO_SIZE: u32 = 4096;
 
-/// What is said of the workload by the capture, as far as flags do not.
-pub(super) fn spec(request: &Request, said: &ReplaySpec) -> Result<(JobSpec, Replay), Failure> {
-    let path = &said.file;
+/// A captured load that a stream is, and the files that its trace names.
+pub(super) struct Meant {
+    replay: Replay,
+    files: Vec<String>,
+}
+
+/// What a stream is that replays a load: itself with what the load says of it. `None` where it replays none.
+pub(super) fn meant(stream: &mut StreamSpec) -> Result<Option<Meant>, Failure> {
+    let Some(said) = stream.replay.clone() else { return Ok(None) };
+    let path = &name::path(&said.file);
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
-    let replay::Scanned { load, original } = replay::scan(path)?;
+    let replay::Scanned { load, original, files } = replay::scan(path, &said.changes)?;
     if load.operations() == 0 {
         return Err(usage(
-            "it holds no request that could be replayed; `fathom show` prints what it holds".into(),
+            "it holds no request that could be replayed; `fathom show` prints what a capture holds".into(),
         ));
     }
     let pace = match said.pace {
@@ -58,31 +66,28 @@ pub(super) fn spec(request: &Request, said: &ReplaySpec) -> Result<(JobSpec, Rep
         )));
     }
     let replay = Replay {
-        file: name::text(path),
+        file: said.file,
         pace,
         speed: said.speed.unwrap_or(1.0),
+        changes: said.changes,
         dense: false,
         stable_writes: load.has_stable_writes(),
         largest_bytes: largest as u32,
         original,
     };
-    let mut job = request.job.clone();
-    for stream in job.phases.iter_mut().flat_map(|phase| &mut phase.streams) {
-        let original = &replay.original;
-        (stream.rw, stream.mix, stream.bs) =
-            (Some(Rw::Randrw), Some(mix(original)), Some(sizes(original, largest as u32)));
-        stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
-        // Syncs are not counted by it, and the last ones must not be left out: the source ends it.
-        let counted = original.operations() - original.count(Kind::Sync);
-        stream.limit.operations = Some(counted.max(1));
-        stream.depth = stream.depth.or(Some(depth(&replay)));
-        if pace == ReplayPace::Timed {
-            let seconds = replay.expected_ns().unwrap_or(0).max(1) as f64 / 1e9;
-            (stream.rate, stream.arrivals) =
-                (Some(counted.max(1) as f64 / seconds), Some(Arrivals::Constant));
-        }
+    let original = &replay.original;
+    (stream.rw, stream.mix, stream.bs) =
+        (Some(Rw::Randrw), Some(mix(original)), Some(sizes(original, largest as u32)));
+    stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
+    // Syncs are not counted by it, and the last ones must not be left out: the source ends it.
+    let counted = original.operations() - original.count(Kind::Sync);
+    stream.limit.operations = Some(counted.max(1));
+    stream.depth = stream.depth.or(Some(depth(&replay)));
+    if pace == ReplayPace::Timed {
+        let seconds = replay.expected_ns().unwrap_or(0).max(1) as f64 / 1e9;
+        (stream.rate, stream.arrivals) = (Some(counted.max(1) as f64 / seconds), Some(Arrivals::Constant));
     }
-    Ok((job, replay))
+    Ok(Some(Meant { replay, files }))
 }
 
 /// Twice what was in flight, as far as buffers of that number are not too many bytes.
@@ -122,23 +127,21 @@ fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
 /// Makes a drafted stream the replay of a capture.
 pub(super) fn fill(
     request: &Request,
-    replay: &Replay,
+    (spec, meant): (&StreamSpec, Meant),
     draft: &mut Draft,
     origins: &mut Origins,
 ) -> Result<(), Failure> {
-    let mut replay = replay.clone();
-    let said = |is_said: bool| if is_said { "command line" } else { "default" };
-    let (pace, speed) = request.replay().map_or((false, false), |r| (r.pace.is_some(), r.speed.is_some()));
-    let from =
-        if !pace && replay.pace == ReplayPace::Timed { "no completions are known" } else { said(pace) };
-    origins.fixed("--pace", replay.pace.word(), from);
-    origins.fixed("--speed", &replay.speed.to_string(), said(speed));
+    let Meant { mut replay, files } = meant;
+    let said = spec.replay.as_ref();
+    let pace = said.and_then(|said| said.pace);
+    let from = if replay.pace == ReplayPace::Timed { "no completions are known" } else { "default" };
+    origins.choose_from("--pace", pace, replay.pace, from, |pace| pace.word().into());
+    origins.choose("--speed", said.and_then(|said| said.speed), 1.0, f64::to_string);
+    note_changes(&replay.changes, origins);
     let original = &replay.original;
     origins.fixed("capture", &words(original), &replay.file);
+    name_files(request, (&replay, files), draft)?;
     let stream = &mut draft.stream;
-    if stream.workers != 1 {
-        return Err(Failure::Usage("a capture is replayed by one worker; leave --workers out".into()));
-    }
     if stream.moves_no_data() {
         return Err(Failure::Usage(format!(
             "--engine {} moves no data, and a capture is of data that were moved; name another one",
@@ -147,7 +150,8 @@ pub(super) fn fill(
     }
     // A directory gets a file of what was touched.
     let is_folder = |path: &Path| path.is_dir();
-    let made = draft.engine.touches_targets() && request.targets.first().is_none_or(|path| is_folder(path));
+    let named = draft.paths.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
+    let made = draft.engine.touches_targets() && named.is_none_or(|path| is_folder(&path));
     if made {
         draft.size = Some(original.footprint_bytes.max(LEAST_BYTES).next_multiple_of(MIB));
     }
@@ -173,6 +177,41 @@ pub(super) fn fill(
     }
 }
 
+/// Says what is changed of its operations.
+fn note_changes(changes: &Changes, origins: &mut Origins) {
+    origins.note("--replay-scale", Some(changes.divide).filter(|n| *n > 0), u64::to_string);
+    origins.note("--replay-align", Some(changes.align_bytes).filter(|n| *n > 0), |n| show_bytes(*n));
+    let kinds = |skip: &Vec<Kind>| skip.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(",");
+    origins.note("--replay-skip", Some(&changes.skip).filter(|skip| !skip.is_empty()), |skip| kinds(skip));
+}
+
+/// Has the operations of a trace go to the file that it names, where nobody names a target; one that it writes is made where it is missing.
+fn name_files(
+    request: &Request,
+    (replay, files): (&Replay, Vec<String>),
+    draft: &mut Draft,
+) -> Result<(), Failure> {
+    if files.len() > 1 {
+        return Err(Failure::Usage(format!(
+            "{}: its operations are those of {} files ({}, {} ...), and a replay is of one; write a log for each job and file",
+            replay.file,
+            files.len(),
+            files[0],
+            files[1]
+        )));
+    }
+    let is_named = !draft.paths.is_empty() || !request.targets.is_empty() || !draft.engine.touches_targets();
+    let original = &replay.original;
+    if is_named || files.is_empty() {
+        return Ok(());
+    }
+    let filling = if original.count(Kind::Read) > 0 { Filling::Data } else { Filling::Blocks };
+    let writes = original.count(Kind::Write) > 0;
+    draft.create = writes.then_some(Create { bytes: original.end_bytes, filling, unlink: false });
+    draft.paths = files;
+    Ok(())
+}
+
 /// `98,026 operations of vda in 12.1 s, 6 tasks`.
 fn words(original: &Original) -> String {
     format!(
@@ -185,8 +224,8 @@ fn words(original: &Original) -> String {
     )
 }
 
-/// Decides where a replay's operations go on its target, or refuses where they have no place.
-pub(super) fn fit(stream: &mut Stream, targets: &[&Target]) -> Result<(), Failure> {
+/// Decides where a replay's operations go on its target, or refuses where they have no place. The language of another tool moves none of them.
+pub(super) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) -> Result<(), Failure> {
     let is_direct = stream.cache.is_direct();
     let Some(replay) = &mut stream.replay else { return Ok(()) };
     let original = &replay.original;
@@ -206,6 +245,15 @@ pub(super) fn fit(stream: &mut Stream, targets: &[&Target]) -> Result<(), Failur
         return Ok(());
     }
     replay.dense = original.end_bytes > target.bytes;
+    if replay.dense && is_foreign {
+        return Err(Failure::Usage(format!(
+            "{} reads and writes up to {}, and {} has {}; name a larger target, or divide its offsets by replay_scale with replay_align",
+            replay.file,
+            show_bytes(original.end_bytes),
+            target.path,
+            show_bytes(target.bytes)
+        )));
+    }
     if replay.dense && original.footprint_bytes > target.bytes {
         return Err(Failure::Usage(format!(
             "{} reads and writes {} in all, and {} has {}; name a target at least as large as that",

@@ -6,11 +6,11 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
-    Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, MAX_ERRORS, Mix, Order, Pace, PerKind,
-    Positions, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Verify,
+    Access, Arrivals, Batch, Bursts, Cache, Create, Data, Flush, Kind, Line, MAX_ERRORS, Mix, Order, Pace,
+    PerKind, Positions, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Verify,
 };
 use model::spec::ignored::of_ignored_errors;
-use model::spec::{LineSpec, Rw, StreamSpec, parsers, place};
+use model::spec::{LineSpec, Rw, StreamSpec, parsers, place, priority};
 use model::units::{show_bytes, show_ns};
 
 /// Places for operations of an open loop: enough that a stall of some 100 ms at 1000 a second does not make it late.
@@ -43,11 +43,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     let depth = usual_depth(&pace, &access);
     let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
     let workers = origins.choose("--workers", spec.workers, 1, u32::to_string);
-    origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
-    origins.note("--passes", spec.passes, u32::to_string);
-    origins.note("--create", spec.create, |c| parsers::of_create(*c));
-    check_advice(spec, cache)?;
-    origins.note("--advice", spec.advice, |a| parsers::of_advice(*a).into());
+    files(spec, cache, origins)?;
     let batch = batch(spec, engine, depth, origins)?;
     let flush = flush(spec, &access, origins);
     let data = data(spec);
@@ -57,6 +53,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
     }
     rules(spec, engine, origins)?;
+    check_priorities(spec, engine)?;
     note_place(spec, origins);
     let stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
@@ -72,6 +69,8 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         advice: spec.advice,
         batch,
         pace,
+        bursts: bursts(spec, origins),
+        think_spin_ns: spec.think_spin.unwrap_or(0),
         flow: spec.flow,
         flush,
         data,
@@ -86,6 +85,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         ends_others: spec.ends_others == Some(true),
         delay_ns: spec.delay.unwrap_or(0),
         place: spec.place.clone(),
+        op_priorities: spec.op_priorities.clone().unwrap_or_default(),
         verify: spec.verify.clone(),
         log_interval_ns: spec.log_interval,
         each_worker_ns: spec.each_worker,
@@ -114,6 +114,16 @@ fn usual_depth(pace: &Pace, access: &Access) -> u32 {
     }
 }
 
+/// Says what is made, how often it is gone over and what the kernel is told of it.
+fn files(spec: &StreamSpec, cache: Cache, origins: &mut Origins) -> Result<(), Failure> {
+    origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
+    origins.note("--passes", spec.passes, u32::to_string);
+    origins.note("--create", spec.create, |c| parsers::of_create(*c));
+    check_advice(spec, cache)?;
+    origins.note("--advice", spec.advice, |a| parsers::of_advice(*a).into());
+    Ok(())
+}
+
 /// Refuses advice about a page cache that nobody uses.
 fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
     let Some(advice) = spec.advice.filter(|_| cache.is_direct()) else { return Ok(()) };
@@ -138,6 +148,19 @@ fn check_verify(verify: &Verify, engine: &Entry, data: &Data) -> Result<(), Fail
         ));
     }
     Ok(())
+}
+
+/// Refuses priorities of operations that an engine has no place for.
+fn check_priorities(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
+    if spec.op_priorities.is_none() || engine.takes_priorities {
+        return Ok(());
+    }
+    let able: Vec<&str> = ENGINES.iter().filter(|e| e.takes_priorities).map(|e| e.name).collect();
+    Err(Failure::Usage(format!(
+        "--op-priority: the engine {} has no priority of single operations; type --engine with one of {}, or --io-priority for all of them",
+        engine.name,
+        able.join(", ")
+    )))
 }
 
 /// Refuses rules that are watched while a stream runs, where its time is not that of the watch.
@@ -220,6 +243,8 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     origins.note("--mix-by-run", spec.mix_by_run, bool::to_string);
     origins.note("--align", spec.align, |a| show_bytes(*a));
     origins.note("--think", spec.think.as_ref(), |think| think.words());
+    // Bursts that end by a time are the stream's.
+    let own = spec.burst_time.is_none();
     Line {
         weight: 100,
         order,
@@ -232,12 +257,20 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
         mix_by_run: spec.mix_by_run == Some(true),
         sizes,
         align_bytes: spec.align.unwrap_or(0),
-        burst: spec.burst.unwrap_or(1),
-        delay_ns: spec.think.as_ref().map_or(0, |think| think.mean_ns),
-        delay_law: spec.think.as_ref().map_or(ThinkLaw::Fixed, |think| think.law.clone()),
+        burst: spec.burst.filter(|_| own).unwrap_or(1),
+        delay_ns: spec.think.as_ref().filter(|_| own).map_or(0, |think| think.mean_ns),
+        delay_law: spec.think.as_ref().filter(|_| own).map_or(ThinkLaw::Fixed, |think| think.law.clone()),
         reply_bytes: 0,
         writes_after_trims: rw.writes_after_trims(),
     }
+}
+
+/// Bursts that end by a time.
+fn bursts(spec: &StreamSpec, origins: &mut Origins) -> Option<Bursts> {
+    origins.note("--burst-time", spec.burst_time, |t| show_ns(*t as f64));
+    origins.note("--think-spin", spec.think_spin, |t| show_ns(*t as f64));
+    let (time_ns, pause) = spec.burst_time.zip(spec.think.as_ref())?;
+    Some(Bursts { time_ns, pause_ns: pause.mean_ns, operations: spec.burst })
 }
 
 fn line(spec: &LineSpec) -> Line {
@@ -369,4 +402,5 @@ fn note_place(spec: &StreamSpec, origins: &mut Origins) {
     origins.note("--memory-nodes", place.memory.as_ref(), |m| place::of_memory_nodes(m));
     origins.note("--nice", place.nice, i32::to_string);
     origins.note("--io-priority", place.io_priority, |p| place::of_io_priority(*p));
+    origins.note("--op-priority", spec.op_priorities.as_ref(), |p| priority::of_op_priorities(p));
 }

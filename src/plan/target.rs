@@ -101,7 +101,7 @@ impl<'a> Targets<'a> {
         }
         stream.access.span_bytes = draft.size.unwrap_or(u64::MAX);
         if stream.replay.is_some() {
-            replay::fit(&mut stream, &targets)?;
+            replay::fit(&mut stream, &targets, self.request.job.typed.is_some())?;
         } else {
             targets.iter().try_for_each(|target| check_span(job, &stream, target))?;
         }

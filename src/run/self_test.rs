@@ -72,6 +72,8 @@ fn closed(stream: &Stream) -> Stream {
     shape.access.offset_bytes = 0;
     shape.access.span_bytes = SPAN_BYTES.max(u64::from(shape.access.largest_bytes()));
     shape.delay_ns = 0;
+    (shape.bursts, shape.think_spin_ns) = (None, 0);
+    shape.op_priorities.clear();
     shape
 }
 

@@ -162,6 +162,8 @@ impl Bench {
             ignored_errors: stream.ignored_errors.clone(),
             latency_target: stream.latency_target,
             place: place_of(&stream.place, number.worker),
+            op_priorities: stream.op_priorities.clone(),
+            priority_seed: split_mix(of_data ^ 0x7072_696f),
             batch: stream.batch,
             warmup_ns: phase.warmup_ns,
             time_ns: own_ns.unwrap_or(phase.time_ns),
@@ -171,6 +173,8 @@ impl Bench {
             // Whoever takes a log over says so.
             log: false,
             replay: replay.map(|(_, counts)| counts),
+            chooses: stream.bursts.is_some(),
+            spin_ns: stream.think_spin_ns,
             verify: stream.verify.clone(),
             maker: self.supplies.maker(&stream.data, split_mix(of_data ^ 0x7061_796c))?,
             clock: self.clock,
@@ -250,7 +254,7 @@ fn has_room(replay: &Replay, targets: &[&Ready]) -> Result<(), Failure> {
 fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let back = stream.reads_back()?;
     let mut writer = before?.streams.get(back)?.clone();
-    (writer.pace, writer.flow, writer.flush) = (Pace::Closed, None, None);
+    (writer.pace, writer.flow, writer.flush, writer.bursts) = (Pace::Closed, None, None, None);
     Some(writer)
 }
 

@@ -6,12 +6,15 @@ use engine::outcome::{Difference, Outcome};
 use engine::workers::Who;
 use model::job::{FoundDepth, Kind, Phase};
 use model::plan::Plan;
-use model::record::{Issued, StreamEnd, WorkerEnd};
+use model::record::{Issued, PriorityEnd, StreamEnd, WorkerEnd};
 
 /// Adds a worker's totals to its stream's.
 pub(super) fn add_totals(stream: &mut StreamEnd, outcome: &Outcome) {
     stream.window_ns = stream.window_ns.max(outcome.window_ns);
     stream.replayed = outcome.replayed.clone().or(stream.replayed.take());
+    for end in &outcome.priorities {
+        PriorityEnd::add(&mut stream.priorities, end);
+    }
     for (kind, of_worker) in Kind::ALL.into_iter().zip(&outcome.totals) {
         if *of_worker == Issued::default() {
             continue;

@@ -30,6 +30,7 @@ mod fio_errors;
 mod fio_logs;
 mod fio_order;
 mod fio_out;
+mod fio_replay;
 mod fio_rules;
 mod fit;
 mod foreign;

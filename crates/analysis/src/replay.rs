@@ -252,6 +252,7 @@ pub(crate) fn make_replay(
         stable_writes: false,
         largest_bytes: 4096,
         original,
+        changes: model::job::Changes::default(),
     };
     change(&mut replay);
     record.header.plan.jobs[0].phases[0].streams[0].replay = Some(Box::new(replay));

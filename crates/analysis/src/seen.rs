@@ -7,10 +7,10 @@ use crate::kernel_text::each_cpu;
 use crate::run_series::rows_of;
 use model::distribution::Distribution;
 use model::evidence::{BlockStat, Moment};
-use model::job::{ALL_ERRORS, Kind};
+use model::job::{ALL_ERRORS, IoPriority, Kind};
 use model::machine::Layer;
 use model::plan::Role;
-use model::record::{Cell, LaneEnd, LaneKind, RunEnding, StreamEnd};
+use model::record::{Cell, LaneEnd, LaneKind, PriorityEnd, RunEnding, StreamEnd};
 use model::seen::{
     Seen, SeenCpu, SeenDisk, SeenKind, SeenLane, SeenLaneKind, SeenTarget, SeenWorkers, Stretch,
 };
@@ -57,7 +57,17 @@ fn of_kind(case: &Case, kind: Kind) -> Option<SeenKind> {
         latency,
         service: case.open_loop(kind).map(|open| Distribution::from(&open.service)),
         course: course(case, kind),
+        priorities: priorities(case, kind),
     })
+}
+
+/// Latencies apart by priority, over all runs.
+fn priorities(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)> {
+    let mut all: Vec<PriorityEnd> = Vec::new();
+    for end in case.runs.iter().flat_map(|run| &run.stream.priorities).filter(|end| end.kind == kind) {
+        PriorityEnd::add(&mut all, end);
+    }
+    all.into_iter().map(|end| (end.priority, Distribution::from(&end.latency))).collect()
 }
 
 /// The course of all runs, one behind the other. Each begins with the first interval of any stream.

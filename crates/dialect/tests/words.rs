@@ -121,7 +121,7 @@ fn options() -> String {
 
 /// Stories about fio's language, each with its text: those of the program first, then those of the parser.
 fn stories() -> Vec<(String, String)> {
-    const OF_THE_PROGRAM: [&str; 9] = [
+    const OF_THE_PROGRAM: [&str; 10] = [
         "fio",
         "fio_calls",
         "fio_logs",
@@ -131,6 +131,7 @@ fn stories() -> Vec<(String, String)> {
         "fio_engines",
         "fio_errors",
         "fio_rules",
+        "fio_replay",
     ];
     let of_program = OF_THE_PROGRAM.map(|name| (name, root().join(format!("tests/it/{name}.rs"))));
     let mut of_parser: Vec<PathBuf> = std::fs::read_dir(root().join("crates/dialect/src/fio"))

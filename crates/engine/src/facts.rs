@@ -5,6 +5,7 @@
 use model::job::{Cache, Kind, WITHOUT_DATA};
 
 /// What is known of an engine before it is opened.
+#[allow(clippy::struct_excessive_bools, reason = "each is said of its own")]
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// What `--engine` takes.
@@ -26,6 +27,8 @@ pub struct Facts {
     pub kinds: &'static [Kind],
     /// What its files may be opened with; the first is its default.
     pub caches: &'static [Cache],
+    /// Whether the kernel can be told a priority of each read and write.
+    pub takes_priorities: bool,
     /// What can be asked of it, as in `--engine io_uring:iopoll`.
     pub options: &'static [EngineOption],
 }

@@ -332,9 +332,10 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             self.left.0 -= u64::from(op.kind != Kind::Sync);
             self.left.1 = self.left.1.saturating_sub(u64::from(op.length));
             if R::KEEPS {
-                self.recorder.begin(slot, &op, self.engine.slot_mut(slot));
+                self.queue_watched(slot, &op);
+            } else {
+                self.engine.queue(slot, &op);
             }
-            self.engine.queue(slot, &op);
             self.batch.push(slot);
         }
         self.batch.len() < limit
@@ -400,6 +401,10 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 
     /// Passes time until about a stamp, or until something completes.
     fn pause(&mut self, until: u64) -> Result<(), String> {
+        // Whoever keeps the CPU busy goes on looking at the clock.
+        if self.spec.spin_ns > 0 && self.now < self.last_completion + self.ticks(self.spec.spin_ns) {
+            return Ok(());
+        }
         let ns = self.engine.time().ns(until.saturating_sub(self.now)).min(PAUSE_LIMIT_NS);
         self.engine.pause(ns).map_err(|e| format!("the kernel refused to wait: {e}"))
     }

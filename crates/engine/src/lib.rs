@@ -15,6 +15,7 @@ pub mod interface;
 mod lane;
 mod link;
 pub mod outcome;
+mod priorities;
 mod recorder;
 pub mod refusal;
 pub mod source;

@@ -5,7 +5,7 @@
 use crate::interface::Granted;
 use crate::tally::{Block, Totals};
 use model::job::FoundDepth;
-use model::record::Replayed;
+use model::record::{PriorityEnd, Replayed};
 use sys::perf::Counted;
 use sys::thread::Usage;
 
@@ -36,6 +36,8 @@ pub struct Outcome {
     pub depth: Option<FoundDepth>,
     /// How far its source could follow a capture; `None` where it follows none.
     pub replayed: Option<Replayed>,
+    /// Its operations apart by their priority, where some have one of their own.
+    pub priorities: Vec<PriorityEnd>,
     /// Turns of the loop.
     pub turns: u64,
     /// The first read that found something else than what should be there.

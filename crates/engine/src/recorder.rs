@@ -6,6 +6,7 @@
 
 use crate::link::Link;
 use crate::outcome::{Difference, Outcome};
+use crate::priorities::Priorities;
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::{Kind, Verify};
@@ -26,6 +27,8 @@ pub(crate) trait Recorder: Sized {
     fn begin(&mut self, slot: u32, op: &Op, data: &mut [u8]);
     /// The operation on a slot.
     fn op(&self, slot: u32) -> Op;
+    /// What the kernel is told of its priority; 0 for nothing.
+    fn priority(&self, slot: u32) -> u16;
     /// Whether a read has found what should be there.
     fn is_right(&mut self, slot: u32, data: &[u8]) -> bool;
     /// An operation was counted in the measured window.
@@ -63,6 +66,10 @@ impl Recorder for Off {
         Op::NONE
     }
 
+    fn priority(&self, _: u32) -> u16 {
+        0
+    }
+
     #[inline]
     fn is_right(&mut self, _: u32, _: &[u8]) -> bool {
         true
@@ -89,6 +96,8 @@ pub(crate) struct Watched {
     to: Option<Producer<Operation>>,
     verify: Option<Verify>,
     difference: Option<Difference>,
+    /// `None` where no operation has one of its own.
+    priorities: Option<Box<Priorities>>,
     waits: u64,
 }
 
@@ -97,7 +106,8 @@ impl Recorder for Watched {
 
     fn of(spec: &WorkerSpec, link: &mut Link) -> Self {
         let ops = vec![Op::NONE; spec.slots()];
-        Self { ops, to: link.log.take(), verify: spec.verify.clone(), difference: None, waits: 0 }
+        let priorities = Priorities::of(spec).map(Box::new);
+        Self { ops, to: link.log.take(), verify: spec.verify.clone(), difference: None, priorities, waits: 0 }
     }
 
     #[inline]
@@ -106,11 +116,19 @@ impl Recorder for Watched {
         if let (Some(verify), Kind::Write) = (&self.verify, op.kind) {
             verify.content.put(op.offset, &mut data[..op.length as usize]);
         }
+        if let Some(priorities) = &mut self.priorities {
+            priorities.draw(slot, op);
+        }
     }
 
     #[inline]
     fn op(&self, slot: u32) -> Op {
         self.ops[slot as usize]
+    }
+
+    #[inline]
+    fn priority(&self, slot: u32) -> u16 {
+        self.priorities.as_ref().map_or(0, |priorities| priorities.number(slot))
     }
 
     #[inline]
@@ -126,7 +144,11 @@ impl Recorder for Watched {
     fn end(&mut self, slot: u32, seen: Seen) {
         let Op { offset, length, file, kind, .. } = self.ops[slot as usize];
         let Seen { end: end_ns, latency: latency_ns, service: service_ns } = seen;
-        self.put(Operation { end_ns, latency_ns, service_ns, offset, length, file, kind });
+        let share = self.priorities.as_mut().map_or(0, |priorities| {
+            priorities.count(slot, kind, service_ns);
+            priorities.share(slot)
+        });
+        self.put(Operation { end_ns, latency_ns, service_ns, offset, length, file, kind, share });
     }
 
     #[inline]
@@ -135,7 +157,8 @@ impl Recorder for Watched {
     }
 
     fn close(&self, outcome: Outcome) -> Outcome {
-        Outcome { log_waits: self.waits, difference: self.difference, ..outcome }
+        let priorities = self.priorities.as_ref().map(|priorities| priorities.ends()).unwrap_or_default();
+        Outcome { log_waits: self.waits, difference: self.difference, priorities, ..outcome }
     }
 }
 
@@ -170,6 +193,7 @@ fn what_finds_no_room_waits_and_nothing_is_lost() {
         to: Some(to),
         verify: None,
         difference: None,
+        priorities: None,
         waits: 0,
     };
     let reader = std::thread::spawn(move || {
@@ -188,7 +212,14 @@ fn what_finds_no_room_waits_and_nothing_is_lost() {
 #[test]
 fn nobody_waits_for_a_reader_that_is_gone() {
     let (to, from) = RingBuffer::new(1);
-    let mut each = Watched { ops: vec![Op::NONE], to: Some(to), verify: None, difference: None, waits: 0 };
+    let mut each = Watched {
+        ops: vec![Op::NONE],
+        to: Some(to),
+        verify: None,
+        difference: None,
+        priorities: None,
+        waits: 0,
+    };
     drop(from);
     for end in 0..3 {
         each.end(0, Seen { end, latency: 1, service: 1 });

@@ -7,8 +7,8 @@ use crate::facts::Facts;
 use crate::source::Source;
 use crate::source::replay::Counts;
 use model::job::{
-    Batch, Cache, Data, IgnoredError, LatencyTarget, MAX_ERRORS, Options, Placement, StopRule, SyncCall,
-    Verify,
+    Batch, Cache, Data, IgnoredError, LatencyTarget, MAX_ERRORS, OpPriority, Options, Placement, StopRule,
+    SyncCall, Verify,
 };
 use model::payload::Maker;
 use std::sync::Arc;
@@ -62,6 +62,10 @@ pub struct WorkerSpec {
     pub latency_target: Option<LatencyTarget>,
     /// Where its thread and its memory are.
     pub place: Placement,
+    /// Shares of its operations that have a priority of their own.
+    pub op_priorities: Vec<OpPriority>,
+    /// Seed of which those are.
+    pub priority_seed: u64,
     /// How operations are submitted.
     pub batch: Batch,
     /// Time before the measured window.
@@ -76,6 +80,10 @@ pub struct WorkerSpec {
     pub log: bool,
     /// What its source counts, where that chooses each operation by those that have completed ([`crate::source::Op::CHOSEN`]).
     pub replay: Option<Arc<Counts>>,
+    /// Whether its sources choose each operation by a time ([`crate::source::Op::CHOSEN`]).
+    pub chooses: bool,
+    /// The first part of each pause, in ns, in which it keeps its CPU busy.
+    pub spin_ns: u64,
     /// What it writes to be checked, and whether its reads are.
     pub verify: Option<Verify>,
     /// Makes the data that are written; no other worker of the session has the same.
@@ -116,6 +124,8 @@ impl WorkerSpec {
             ignored_errors: Vec::new(),
             latency_target: None,
             place: Placement::default(),
+            op_priorities: Vec::new(),
+            priority_seed: 1,
             batch: Batch { submit: 1, complete: 1 },
             warmup_ns: 0,
             time_ns,
@@ -123,6 +133,8 @@ impl WorkerSpec {
             count_calls: false,
             log: false,
             replay: None,
+            chooses: false,
+            spin_ns: 0,
             verify: None,
             maker: Maker::new(&Data::default(), None, 1)?,
             clock,
@@ -136,12 +148,16 @@ impl WorkerSpec {
 
     /// Whether more than figures is kept of its operations.
     pub(crate) fn is_watched(&self) -> bool {
-        self.log || self.replay.is_some() || self.verify.is_some()
+        self.log
+            || self.chooses
+            || self.replay.is_some()
+            || self.verify.is_some()
+            || !self.op_priorities.is_empty()
     }
 
     pub(crate) fn fills_ahead(&self) -> bool {
-        // What is next in a replay is not known before there is room for it.
-        let is_known = self.replay.is_none();
+        // What a source chooses is not known before there is room for it.
+        let is_known = self.replay.is_none() && !self.chooses;
         is_known && self.writes && self.slot_bytes >= FILL_AHEAD_BYTES && !self.engine.in_the_call
     }
 }

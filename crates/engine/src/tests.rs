@@ -16,7 +16,7 @@ use std::time::Duration;
 /// What the simulated device takes for every operation.
 const LATENCY_NS: u64 = 100_000;
 
-fn spec(engine: &str, depth: u32, time_ns: u64) -> WorkerSpec {
+pub(crate) fn spec(engine: &str, depth: u32, time_ns: u64) -> WorkerSpec {
     let stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), depth, 1, engine);
     let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
     let engine = find(engine).unwrap_or_else(|| panic!("no engine {engine}"));

@@ -122,6 +122,9 @@ pub struct Ending {
     pub completed: Completed,
     /// The device's counters when it ended.
     pub stat: Option<Known<String>>,
+    /// Operations of a program that began or ended within a sector, and were taken for all of it.
+    #[serde(default)]
+    pub within_sectors: u64,
 }
 
 /// Requests that completed between two readings of the counters, by the events.

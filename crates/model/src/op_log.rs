@@ -25,6 +25,8 @@ pub struct Operation {
     pub file: u16,
     /// What it did.
     pub kind: Kind,
+    /// Number of the share of its stream's `op_priorities` that it is of, from 1; 0 for none.
+    pub share: u8,
 }
 
 /// What the operations of one kind came to in an interval of time.
@@ -148,7 +150,7 @@ impl Intervals {
 
 #[cfg(test)]
 fn operation(end_ns: u64, latency_ns: u64, kind: Kind) -> Operation {
-    Operation { end_ns, latency_ns, service_ns: latency_ns, offset: 0, length: 512, file: 0, kind }
+    Operation { end_ns, latency_ns, service_ns: latency_ns, offset: 0, length: 512, file: 0, kind, share: 0 }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use crate::distribution::Distribution;
 use crate::evidence::BlockStat;
-use crate::job::{Kind, Steadied, Steady};
+use crate::job::{IoPriority, Kind, Steadied, Steady};
 use crate::record::Bucket;
 use crate::typed::TypedResult;
 use std::collections::BTreeMap;
@@ -102,6 +102,8 @@ pub struct SeenKind {
     pub service: Option<Distribution>,
     /// Their course, a stretch of time after the other.
     pub course: Vec<Stretch>,
+    /// From the submission to the completion, apart by what the kernel was told of their priority; empty where none had one of its own.
+    pub priorities: Vec<(Option<IoPriority>, Distribution)>,
 }
 
 /// What completed in some time.

@@ -24,6 +24,9 @@ const IOCB_CMD_PWRITE: u16 = 1;
 const IOCB_CMD_FSYNC: u16 = 2;
 const IOCB_CMD_FDSYNC: u16 = 3;
 
+/// Flag of an operation that has a priority of its own, `linux/aio_abi.h`.
+const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
+
 /// What a mapped ring begins with where its layout is the one known here.
 const RING_MAGIC: u32 = 0xa10a_10a1;
 
@@ -183,6 +186,17 @@ impl Aio {
             place
         };
         self.queued.push(place);
+    }
+
+    /// Gives the operation that was queued last a priority of its own (class and level as `ioprio_set(2)` takes them).
+    pub fn prioritize(&mut self, priority: u16) {
+        let Some(place) = self.queued.last().copied() else { return };
+        // SAFETY: it is the place of a control of this value, written when it was queued and not handed over yet, and no reference to a
+        // control ever is.
+        unsafe {
+            (*place).priority = priority as i16;
+            (*place).flags |= IOCB_FLAG_IOPRIO;
+        }
     }
 
     /// Submits what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. What the kernel

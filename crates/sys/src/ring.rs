@@ -151,15 +151,27 @@ impl Ring {
     /// Where the slot is in flight, too small or does not exist, or there is no such file: defects of the caller.
     #[inline]
     pub fn read(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
+        self.read_prior(slot, file, offset, bytes, 0);
+    }
+
+    /// The same with a priority of its own (class and level as `ioprio_set(2)` takes them); 0 for that of the thread.
+    ///
+    /// # Panics
+    /// As [`Ring::read`].
+    #[expect(clippy::inline_always, reason = "without a priority it is what it was before")]
+    #[inline(always)]
+    pub fn read_prior(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
         let address = self.slots.claim(slot, bytes, 0);
         let number = types::Fd(self.numbers[file as usize]);
         let entry = if self.fixed_buffers {
             opcode::ReadFixed::new(number, address, bytes, slot as u16)
                 .offset(offset)
+                .ioprio(priority)
                 .rw_flags(self.rw_flags)
                 .build()
         } else {
-            opcode::Read::new(number, address, bytes).offset(offset).rw_flags(self.rw_flags).build()
+            let read = opcode::Read::new(number, address, bytes).offset(offset);
+            read.ioprio(priority).rw_flags(self.rw_flags).build()
         };
         self.push(slot, entry);
     }
@@ -170,16 +182,28 @@ impl Ring {
     /// Where the file may not be written: the last lock before the kernel. Else as [`Ring::read`].
     #[inline]
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
+        self.write_prior(slot, file, offset, bytes, 0);
+    }
+
+    /// The same with a priority of its own; 0 for that of the thread.
+    ///
+    /// # Panics
+    /// As [`Ring::write`].
+    #[expect(clippy::inline_always, reason = "without a priority it is what it was before")]
+    #[inline(always)]
+    pub fn write_prior(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
         self.slots.assert_writable(file);
         let address = self.slots.claim(slot, bytes, 0);
         let number = types::Fd(self.numbers[file as usize]);
         let entry = if self.fixed_buffers {
             opcode::WriteFixed::new(number, address, bytes, slot as u16)
                 .offset(offset)
+                .ioprio(priority)
                 .rw_flags(self.write_flags)
                 .build()
         } else {
-            opcode::Write::new(number, address, bytes).offset(offset).rw_flags(self.write_flags).build()
+            let write = opcode::Write::new(number, address, bytes).offset(offset);
+            write.ioprio(priority).rw_flags(self.write_flags).build()
         };
         self.push(slot, entry);
     }

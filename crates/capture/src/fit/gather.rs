@@ -12,6 +12,7 @@ use crate::profile::sequence::Following;
 use crate::replay::operations::{Operation, Operations};
 use crate::row::Row;
 use model::captured::Origin;
+use model::job::Changes;
 use model::job::Kind;
 
 /// Kinds that have places, in the order of their indices.
@@ -92,7 +93,7 @@ impl Gathering {
     pub fn new(origin: &Origin, survey: Survey, names: &Names) -> Result<Self, Nothing> {
         let surveyed = survey.finish(names)?;
         let parts = surveyed.parts.iter().map(Gathered::of).collect();
-        Ok(Self { operations: Operations::of(origin), surveyed, parts })
+        Ok(Self { operations: Operations::of(origin, &Changes::default()), surveyed, parts })
     }
 
     /// Takes rows of a block, whose names these are.

@@ -7,6 +7,7 @@ use crate::replay::operations::{Operation, Operations};
 use crate::row::Row;
 use model::captured::Origin;
 use model::histogram::Histogram;
+use model::job::Changes;
 use model::job::Kind;
 use std::collections::BTreeMap;
 
@@ -54,7 +55,7 @@ impl Observed {
     /// Of a capture with this header, with offsets up to this sector.
     pub fn new(origin: &Origin, end_sector: u64) -> Self {
         Self {
-            operations: Operations::of(origin),
+            operations: Operations::of(origin, &Changes::default()),
             figures: Figures {
                 elapsed_ns: 0,
                 counts: [0; Kind::ALL.len()],

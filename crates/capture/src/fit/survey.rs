@@ -6,6 +6,7 @@ use crate::names::Names;
 use crate::replay::operations::{Operation, Operations};
 use crate::row::Row;
 use model::captured::Origin;
+use model::job::Changes;
 use model::job::Kind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -92,7 +93,12 @@ pub enum Nothing {
 impl Survey {
     /// Of a capture with this header.
     pub fn new(origin: &Origin) -> Self {
-        Self { operations: Operations::of(origin), tasks: Vec::new(), unfinished: 0, large: 0 }
+        Self {
+            operations: Operations::of(origin, &Changes::default()),
+            tasks: Vec::new(),
+            unfinished: 0,
+            large: 0,
+        }
     }
 
     /// Takes rows of a block, whose names these are.

@@ -2,7 +2,8 @@
 //!
 //! For: versions 2 and 3 in, version 3 out. Not for: what a log cannot say: latencies, tasks, FUA.
 //!
-//! Version 2: `file action [offset length]`, and `file wait us`. Version 3: `us file action [offset length]`, us since the beginning.
+//! Version 2: `file action [offset length]`, and `file wait ms length`: what follows does not begin before so many ms since fio began, which
+//! is what fio does (`read_iolog_get`) and not what its documentation says. Version 3: `us file action [offset length]`, us since the beginning.
 //! A log may be about several files; each gets a region of its own of 2 TiB, in the order in which they are added.
 
 use super::{Into, Lines, Trouble};
@@ -16,8 +17,9 @@ use std::io::{self, BufRead, Write};
 const FILE_BITS: u32 = 41;
 /// Most files: more have no region.
 const MOST_FILES: usize = 1 << 20;
-/// ns of a us.
+/// ns of a us and of a ms.
 const US: u64 = 1000;
+const MS: u64 = 1_000_000;
 
 /// Reads version 2.
 pub(super) fn read_2(from: &mut dyn BufRead, into: &mut Into<'_>) -> Result<(), Trouble> {
@@ -28,10 +30,10 @@ pub(super) fn read_2(from: &mut dyn BufRead, into: &mut Into<'_>) -> Result<(), 
     while let Some(line) = lines.next()? {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
-            [file, "wait", us, ..] => {
+            [file, "wait", ms, ..] => {
                 files.number(file);
-                let us: u64 = us.parse().map_err(|_| lines.wrong("wait has no number of us"))?;
-                now_ns = now_ns.saturating_add(us.saturating_mul(US));
+                let ms: u64 = ms.parse().map_err(|_| lines.wrong("wait has no number of ms"))?;
+                now_ns = now_ns.max(ms.saturating_mul(MS));
             }
             [file, action, ref place @ ..] => {
                 files.take(file, action, place, now_ns, into, &lines)?;

@@ -88,7 +88,7 @@ impl Language {
     /// # Errors
     /// What is wrong and where, or why it cannot be read or written.
     pub fn convert(self, mut from: Vec<Box<dyn BufRead>>, put: Put<'_>) -> Result<(Names, Ending), Trouble> {
-        let mut into = Into { names: Names::default(), put, rows: 0, last_ns: 0 };
+        let mut into = Into { names: Names::default(), put, rows: 0, last_ns: 0, within_sectors: 0 };
         let mut ending = Ending { why: "its end".into(), ..Ending::default() };
         if self == Self::Blktrace {
             blktrace::read(from, &mut into, &mut ending)?;
@@ -104,6 +104,7 @@ impl Language {
             }
         }
         ending.duration_ns = into.last_ns;
+        ending.within_sectors = into.within_sectors;
         Ok((into.names, Ending { rows: into.rows, ..ending }))
     }
 }
@@ -114,6 +115,8 @@ struct Into<'p> {
     put: Put<'p>,
     rows: u64,
     last_ns: u64,
+    /// Operations that begin or end within a sector.
+    within_sectors: u64,
 }
 
 impl Into<'_> {
@@ -135,6 +138,7 @@ impl Into<'_> {
         let (offset, length) = bytes;
         let sector = offset / crate::SECTOR;
         let end = offset.saturating_add(length).div_ceil(crate::SECTOR);
+        self.within_sectors += u64::from(!(offset | length).is_multiple_of(crate::SECTOR));
         // A program's sync is what asks for a flush.
         let kind = if length == 0 { Kind::Asked } else { Kind::Request };
         let flags = self.names.flags(&Flags { kind, ..Flags::of(rwbs) });

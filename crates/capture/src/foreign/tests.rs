@@ -43,9 +43,9 @@ fn logs_of_fio_are_read_and_written_as_they_were() -> Result<(), String> {
     let again = String::from_utf8(export.finish().map_err(|e| e.to_string())?).unwrap_or_default();
     // A log of sectors: what was written in part is written whole.
     assert_eq!(again, V3.replace("8192 1000", "8192 1024"));
-    let v2 = "fio version 2 iolog\nf add\ng add\nf open\nf read 0 4096\nf wait 250\ng write 0 512\n";
+    let v2 = "fio version 2 iolog\nf add\ng add\nf open\nf read 0 4096\nf wait 250 0\ng write 0 512\n";
     let told: Vec<(u64, u64)> = convert(v2)?.0.iter().map(|row| (row.issue_ns, row.sector)).collect();
-    assert_eq!(told, [(0, 0), (250_000, 1 << 32)]);
+    assert_eq!(told, [(0, 0), (250_000_000, 1 << 32)]);
     Ok(())
 }
 

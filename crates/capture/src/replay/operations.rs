@@ -5,10 +5,11 @@
 //! A write that asks for a flush before it is two operations: the sync, and the write as soon as that is done. Where the device has
 //! requests, the flush began when the bio was queued, and ended when the write was issued.
 
+use crate::SECTOR;
 use crate::names::Names;
 use crate::row::{Kind as RowKind, Row};
 use model::captured::{Op, Origin, Unit};
-use model::job::Kind;
+use model::job::{Changes, Kind};
 use std::collections::HashMap;
 
 /// Most writes with a flush that are asked for and not issued. More are none that a kernel has at once.
@@ -44,14 +45,30 @@ pub(crate) struct Operations {
     is_owned: bool,
     /// When writes with a flush were queued, by their sector.
     asked: HashMap<u64, u64>,
+    /// What is changed of them, and whether sizes are.
+    changes: Changes,
+    sizes_change: bool,
     /// Requests without a counterpart.
     pub(crate) left_out: u64,
 }
 
 impl Operations {
-    pub(crate) fn of(origin: &Origin) -> Self {
+    pub(crate) fn of(origin: &Origin, changes: &Changes) -> Self {
         let is_owned = origin.imported.is_none() && origin.unit == Unit::Requests;
-        Self { is_owned, asked: HashMap::new(), left_out: 0 }
+        let sizes_change = origin.unit != Unit::Operations;
+        Self { is_owned, asked: HashMap::new(), changes: changes.clone(), sizes_change, left_out: 0 }
+    }
+
+    /// First sector and number of sectors after the changes.
+    fn placed(&self, sector: u64, sectors: u32) -> (u64, u32) {
+        let sector = sector / self.changes.divide.max(1);
+        let align = self.changes.align_bytes / SECTOR;
+        if align < 2 {
+            return (sector, sectors);
+        }
+        let up = u64::from(sectors).next_multiple_of(align);
+        let sectors = if self.sizes_change { u32::try_from(up).unwrap_or(sectors) } else { sectors };
+        (sector / align * align, sectors)
     }
 
     /// Hands the operations of a row on: none, one, or a sync and a write.
@@ -81,7 +98,12 @@ impl Operations {
             self.left_out += 1;
             return;
         }
-        let is_flushed = kind == Kind::Write && flags.has_preflush();
+        let skips = |kind| self.changes.skip.contains(&kind);
+        let is_flushed = kind == Kind::Write && flags.has_preflush() && !skips(Kind::Sync);
+        if skips(kind) {
+            return;
+        }
+        let (sector, sectors) = if is_sync { (0, 0) } else { self.placed(row.sector, row.sectors) };
         if is_flushed {
             each(&self.flush_before(row));
         }
@@ -89,8 +111,8 @@ impl Operations {
             issue_ns: row.issue_ns,
             done_ns: row.latency_ns.map(|ns| row.issue_ns.saturating_add(ns)),
             latency_ns: row.latency_ns,
-            sector: if is_sync { 0 } else { row.sector },
-            sectors: if is_sync { 0 } else { row.sectors },
+            sector,
+            sectors,
             kind,
             is_stable: kind == Kind::Write && flags.has_fua(),
             task: row.task,

@@ -10,7 +10,7 @@ use crate::names::Names;
 use crate::row::Row;
 use model::captured::Origin;
 use model::histogram::Histogram;
-use model::job::{Kind, Original, OriginalKind};
+use model::job::{Changes, Kind, Original, OriginalKind};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -72,9 +72,9 @@ pub struct Load {
 }
 
 impl Scan {
-    /// Of a capture with this header.
-    pub fn new(origin: &Origin) -> Self {
-        Self { operations: Operations::of(origin), figures: Figures::default() }
+    /// Of a capture with this header, of which so much is changed.
+    pub fn new(origin: &Origin, changes: &Changes) -> Self {
+        Self { operations: Operations::of(origin, changes), figures: Figures::default() }
     }
 
     /// Takes rows of a block, whose names these are.

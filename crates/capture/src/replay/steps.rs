@@ -9,7 +9,7 @@ use crate::SECTOR;
 use crate::names::Names;
 use crate::row::Row;
 use model::captured::Origin;
-use model::job::{Kind, ReplayPace};
+use model::job::{Changes, Kind, ReplayPace};
 
 /// Largest trim in sectors: its length must fit the kernel's answer.
 const MOST_TRIMMED: u64 = (1 << 30) / SECTOR;
@@ -58,10 +58,10 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Of a capture with this header, whose first pass came to this.
-    pub fn new(origin: &Origin, load: Load, way: Way) -> Self {
+    /// Of a capture with this header, of which so much is changed, and whose first pass came to this.
+    pub fn new((origin, changes): (&Origin, &Changes), load: Load, way: Way) -> Self {
         let chains = (0..load.lanes()).map(|_| Chain::default()).collect();
-        Self { operations: Operations::of(origin), load, chains, way, outside: 0 }
+        Self { operations: Operations::of(origin, changes), load, chains, way, outside: 0 }
     }
 
     /// Lanes of its steps.

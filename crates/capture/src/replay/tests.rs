@@ -4,7 +4,7 @@ use super::*;
 use crate::names::{Names, Task};
 use crate::row::{Flags, Kind as RowKind, Row};
 use model::captured::{Origin, Unit};
-use model::job::{Kind, ReplayPace};
+use model::job::{Changes, Kind, ReplayPace};
 
 /// Rows of tasks, written down.
 #[derive(Default)]
@@ -36,14 +36,18 @@ impl Rows {
     }
 
     fn load(&self, origin: &Origin) -> Load {
-        let mut scan = Scan::new(origin);
+        let mut scan = Scan::new(origin, &Changes::default());
         scan.add(&self.rows, &self.names);
         scan.finish(256)
     }
 
     fn steps(&self, origin: &Origin, way: Way) -> Vec<Step> {
         let mut into = Vec::new();
-        Steps::new(origin, self.load(origin), way).add(&self.rows, &self.names, &mut into);
+        Steps::new((origin, &Changes::default()), self.load(origin), way).add(
+            &self.rows,
+            &self.names,
+            &mut into,
+        );
         into
     }
 }
@@ -134,7 +138,7 @@ fn what_is_moved_together_keeps_its_sizes_and_discards_outside_are_left_out() {
     rows.add("a", "D", (6, 7), (1 << 20, 1 << 30));
     let way = Way { dense: true, ..DEPENDENT };
     let mut into = Vec::new();
-    let mut steps = Steps::new(&Origin::default(), rows.load(&Origin::default()), way);
+    let mut steps = Steps::new((&Origin::default(), &Changes::default()), rows.load(&Origin::default()), way);
     steps.add(&rows.rows, &rows.names, &mut into);
     let places: Vec<_> = into.iter().map(|step| (step.kind, step.offset, step.length)).collect();
     assert_eq!(places, [(Kind::Write, 0, 8192), (Kind::Read, 8192, 4096), (Kind::Trim, 0, 12_288)]);
@@ -157,4 +161,27 @@ fn what_no_request_stands_for_is_counted_and_nothing_panics() {
     assert_eq!(rows.steps(&Origin::default(), Way { dense: true, ..DEPENDENT }).len(), 1);
     let nothing = Rows::default().load(&Origin::default());
     assert_eq!((nothing.operations(), nothing.original().depth_mean), (0, None));
+}
+
+#[test]
+fn offsets_are_divided_and_rounded_and_kinds_left_out() {
+    let mut rows = Rows::default();
+    rows.add("a", "R", (0, 5), (100, 3));
+    rows.add("a", "W", (10, 15), (16, 8));
+    rows.add("a", "D", (20, 25), (64, 8));
+    let changed = |unit: Unit, changes: &Changes| {
+        let origin = Origin { unit, ..Origin::default() };
+        let mut scan = Scan::new(&origin, changes);
+        scan.add(&rows.rows, &rows.names);
+        let mut steps = Vec::new();
+        let way = Way { pace: ReplayPace::Fast, ..DEPENDENT };
+        Steps::new((&origin, changes), scan.finish(256), way).add(&rows.rows, &rows.names, &mut steps);
+        steps.iter().map(|step| (step.kind, step.offset / 512, step.length / 512)).collect::<Vec<_>>()
+    };
+    let halves = Changes { divide: 2, align_bytes: 4096, skip: vec![Kind::Trim] };
+    // Requests become whole blocks; what programs did keeps its size, as in fio.
+    assert_eq!(changed(Unit::Requests, &halves), [(Kind::Read, 48, 8), (Kind::Write, 8, 8)]);
+    assert_eq!(changed(Unit::Operations, &halves), [(Kind::Read, 48, 3), (Kind::Write, 8, 8)]);
+    let reads_out = Changes { skip: vec![Kind::Read, Kind::Write], ..Changes::default() };
+    assert_eq!(changed(Unit::Requests, &reads_out), [(Kind::Trim, 64, 8)]);
 }

@@ -4,8 +4,9 @@
 
 use super::jobs::{Fault, Job};
 use super::value::triplet;
-use model::job::{Mix, Order, PerKind, Positions, Sizes};
+use model::job::{Kind, Mix, Order, PerKind, Positions, Sizes};
 use model::spec::limits::{MAX_BLOCK_BYTES, MAX_SPLIT};
+use model::spec::replay::kinds;
 use model::spec::{Rw, StreamSpec, order};
 
 /// What fio takes for the size of an operation.
@@ -17,6 +18,10 @@ pub(super) struct Way {
     /// Bytes left out behind each operation, backwards where negative; operations from each offset on where they are random.
     step: i64,
 }
+
+/// Reads in order, and reads and writes.
+pub(super) const READS: Way = Way { rw: Rw::Read, step: 0 };
+pub(super) const BOTH: Way = Way { rw: Rw::Rw, step: 0 };
 
 impl Way {
     /// Indices of the directions that it has: reads, writes, trims.
@@ -96,11 +101,24 @@ pub(super) fn way(job: &Job) -> Result<Way, Fault> {
 /// The same jobs, where none of them writes or trims.
 pub(super) fn only_reading(jobs: Vec<Job>) -> Result<Vec<Job>, Fault> {
     for job in &jobs {
-        if way(job)?.directions() != [0] {
+        if job.is_replay() {
+            only_reading_log(job)?;
+        } else if way(job)?.directions() != [0] {
             return Err(job.fault("rw", "it writes, and --readonly is said; leave one of them out"));
         }
     }
     Ok(jobs)
+}
+
+/// Refuses a log whose writes are not left out: what it writes is not known before.
+fn only_reading_log(job: &Job) -> Result<(), Fault> {
+    let skip = job.text("replay_skip").and_then(|text| kinds(text).ok()).unwrap_or_default();
+    if [Kind::Write, Kind::Trim].iter().all(|kind| skip.contains(kind)) {
+        return Ok(());
+    }
+    let why =
+        "--readonly is said, and what a log writes is not known before; type replay_skip=write,trim too";
+    Err(job.fault("read_iolog", why))
 }
 
 /// Says all that is about blocks.
@@ -115,7 +133,16 @@ pub(super) fn say(job: &Job, way: &Way, stream: &mut StreamSpec) -> Result<(), F
     if way.rw.is_random() {
         let fixed = used(&sizes, way).all(|s| matches!(s, Sizes::Fixed(_)))
             && used(&sizes, way).all(|s| s.least() == used(&sizes, way).next().map_or(0, Sizes::least));
-        stream.consecutive = u32::try_from(way.step).ok().filter(|n| *n > 1);
+        let row = u32::try_from(way.step).ok().filter(|n| *n > 1);
+        if is_identical(job)? && row.is_some() {
+            if !fixed || way.rw.is_mixed() {
+                let why = "operations on one offset have one direction and one size; type such a job, or rw_sequencer=sequential";
+                return Err(job.fault("rw_sequencer", why));
+            }
+            stream.times = row;
+        } else {
+            stream.consecutive = row;
+        }
         stream.random = Some(law(job, way, fixed, align.is_some())?);
     } else {
         steps(job, way, &sizes, stream)?;
@@ -125,6 +152,15 @@ pub(super) fn say(job: &Job, way: &Way, stream: &mut StreamSpec) -> Result<(), F
     stream.positions = Some(Positions::Own).filter(|_| way.rw.is_mixed() && goes_on);
     stream.bs = Some(sizes);
     Ok(())
+}
+
+/// Whether operations behind a random offset are on that one again.
+fn is_identical(job: &Job) -> Result<bool, Fault> {
+    match job.text("rw_sequencer") {
+        None | Some("sequential") => Ok(false),
+        Some("identical") => Ok(true),
+        Some(_) => Err(job.fault("rw_sequencer", "it is sequential or identical; type one of them")),
+    }
 }
 
 /// Sizes of the directions that there are.

@@ -93,6 +93,11 @@ impl Job {
         self.said.get(option).map(|(_, said)| said.value.trim())
     }
 
+    /// Whether it is what stands in a log.
+    pub(super) fn is_replay(&self) -> bool {
+        self.text("read_iolog").is_some_and(|file| !file.is_empty())
+    }
+
     /// Of two options that say the same, the one that was said last.
     pub(super) fn last<'o>(&self, first: &'o str, second: &'o str) -> Option<&'o str> {
         let at = |option| self.said.get(option).map(|(at, _)| *at);

@@ -19,8 +19,10 @@ pub mod options;
 pub mod own;
 mod pattern;
 mod phases;
+mod priorities;
 mod rates;
 mod region;
+mod replay;
 mod rules;
 mod sections;
 mod streams;
@@ -128,6 +130,7 @@ fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Res
     }
     spec.remarks = std::mem::take(&mut reader.remarks);
     spec.remarks.extend(jobs::remarks(&jobs));
+    spec.remarks.extend(replay::remarks(&jobs));
     Ok(spec)
 }
 

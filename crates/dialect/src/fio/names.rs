@@ -66,7 +66,7 @@ pub(super) fn own_files(job: &Job) -> bool {
 }
 
 /// Names between colons; a colon of a name has a backslash before it.
-fn split(text: &str) -> Vec<String> {
+pub(super) fn split(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

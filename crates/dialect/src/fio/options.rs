@@ -36,9 +36,8 @@ const fn option(name: &'static str, aliases: &'static [&'static str], how: How) 
 /// Values of a switch that is off.
 const OFF: &[&str] = &["0", "false"];
 const PERCENTILES: &str = "the report has the percentiles that its operations support";
-const REPLAY: &str = "a log is replayed by itself and not as a job; type `fathom capture --import LOG -o x.capture`, then `fathom run x.capture TARGET`";
+const MERGE: &str = "traces are not merged; type a job with read_iolog for each, and leave it out";
 const TRACE: &str = "no latency is left out of a measurement; there is nothing to save";
-const CMDPRIO: &str = "priorities are those of a job and not of single operations; type two jobs, each with its prio and prioclass";
 pub(super) const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
 const STATE: &str = "fathom steps between no states of verification; type `fathom verify`";
 const CGROUP: &str =
@@ -82,7 +81,11 @@ pub const OPTIONS: &[FioOption] = &[
     option("norandommap", &[], Held("--random uniform: blocks may come again; without it --random once")),
     option("softrandommap", &[], NoEffect("the order in which each block comes once takes no memory here")),
     option("ignore_error", &[], Held("--ignore-errors; they are counted and told all the same")),
-    option("rw_sequencer", &[], Only(&["sequential"], "offsets are not drawn by this rule; leave it out")),
+    option(
+        "rw_sequencer",
+        &[],
+        Held("identical with rw=randread:8 is --times: so many operations on each offset"),
+    ),
     option("ioengine", &[], Held("--engine")),
     option("iodepth", &[], Held("--depth; 1 where the engine does one operation at a time, as in fio")),
     option("iodepth_batch", &["iodepth_batch_submit"], Held("--batch SUBMIT")),
@@ -189,17 +192,27 @@ pub const OPTIONS: &[FioOption] = &[
     option("trim_backlog", &[], NoEffect("it goes with trim_percentage")),
     option("trim_backlog_batch", &[], NoEffect("it goes with trim_percentage")),
     option("write_iolog", &[], Held("what was read, written and trimmed, as fio's iolog of version 3")),
-    option("read_iolog", &[], Refused(REPLAY)),
-    option("read_iolog_chunked", &[], Refused(REPLAY)),
-    option("replay_no_stall", &[], Refused(REPLAY)),
-    option("replay_redirect", &[], Refused(REPLAY)),
-    option("replay_scale", &[], Refused(REPLAY)),
-    option("replay_align", &[], Refused(REPLAY)),
-    option("replay_time_scale", &[], Refused(REPLAY)),
-    option("replay_skip", &[], Refused(REPLAY)),
-    option("merge_blktrace_file", &[], Refused(REPLAY)),
-    option("merge_blktrace_scalars", &[], Refused(REPLAY)),
-    option("merge_blktrace_iters", &[], Refused(REPLAY)),
+    option(
+        "read_iolog",
+        &[],
+        Held(
+            "--replay: an iolog of version 2 or 3, or a file of blktrace; clones take several with `:` between them in turn",
+        ),
+    ),
+    option("read_iolog_chunked", &[], NoEffect("a log is read while it is carried out")),
+    option(
+        "replay_no_stall",
+        &[],
+        Held("--pace fast; else timed: an open loop, whose latency counts from the times of the log"),
+    ),
+    option("replay_redirect", &[], Held("the target; else the file that the log names")),
+    option("replay_scale", &[], Held("--replay-scale, in whole sectors")),
+    option("replay_align", &[], Held("--replay-align; sizes of a trace are rounded up to it too, as in fio")),
+    option("replay_time_scale", &[], Held("--speed, in percent")),
+    option("replay_skip", &[], Held("--replay-skip; of an iolog too, of which fio leaves nothing out")),
+    option("merge_blktrace_file", &[], Refused(MERGE)),
+    option("merge_blktrace_scalars", &[], Refused(MERGE)),
+    option("merge_blktrace_iters", &[], Refused(MERGE)),
     option(
         "exec_prerun",
         &[],
@@ -237,18 +250,16 @@ pub const OPTIONS: &[FioOption] = &[
     option("prio", &[], Held("--io-priority")),
     option("prioclass", &[], Held("--io-priority")),
     option("thinktime", &[], Held("--think")),
-    option("thinktime_spin", &[], Only(OFF, "pauses are slept; leave it out")),
+    option("thinktime_spin", &[], Held("--think-spin")),
     option("thinktime_blocks", &[], Held("--burst")),
     option(
         "thinktime_blocks_type",
         &[],
-        Only(&["complete"], "operations of a burst are counted as they complete; leave it out"),
+        Held(
+            "either way a burst has so many operations as it is submitted, of which none follows before all have completed",
+        ),
     ),
-    option(
-        "thinktime_iotime",
-        &[],
-        Only(OFF, "a pause comes after so many operations; type thinktime_blocks"),
-    ),
+    option("thinktime_iotime", &[], Held("--burst-time, from the end of a pause on")),
     option(
         "rate",
         &[],
@@ -360,7 +371,11 @@ pub const OPTIONS: &[FioOption] = &[
     option("log_prio", &[], Held("the priority in full")),
     option("log_compression", &[], NoEffect("logs are kept as they are")),
     option("log_compression_cpus", &[], NoEffect("logs are kept as they are")),
-    option("log_store_compressed", &[], Only(OFF, "logs are written as text; compress the files afterwards")),
+    option(
+        "log_store_compressed",
+        &[],
+        Only(OFF, "logs are written as text, which `gzip` makes smaller afterwards; leave it out"),
+    ),
     option("log_unix_epoch", &[], Held("times count from 1970")),
     option("log_alternate_epoch", &[], Held("times count from 1970")),
     option(
@@ -446,10 +461,20 @@ pub const OPTIONS: &[FioOption] = &[
         Only(OFF, "operations are not forced into threads of the kernel; leave it out"),
     ),
     option("userspace_reap", &[], NoEffect("completions are taken by io_getevents")),
-    option("cmdprio_percentage", &[], Only(OFF, CMDPRIO)),
-    option("cmdprio_class", &[], Refused(CMDPRIO)),
-    option("cmdprio", &[], Refused(CMDPRIO)),
-    option("cmdprio_bssplit", &[], Refused(CMDPRIO)),
+    option(
+        "cmdprio_percentage",
+        &[],
+        Held(
+            "--op-priority, of reads and writes; latencies of each priority stand apart in the output, as in fio",
+        ),
+    ),
+    option(
+        "cmdprio_class",
+        &[],
+        Held("the class of --op-priority; real-time where nothing is said, as in fio"),
+    ),
+    option("cmdprio", &[], Held("the level of --op-priority")),
+    option("cmdprio_bssplit", &[], Held("--op-priority for each size")),
 ];
 
 /// Engines of fio that fathom has not, with why, and their own options.

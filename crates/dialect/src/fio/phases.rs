@@ -4,6 +4,7 @@
 
 use super::around::Around;
 use super::jobs::{Fault, Job};
+use super::replay::replays;
 use super::streams::{Streams, streams};
 use model::spec::limits::{MAX_PHASES, MAX_STREAMS};
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
@@ -19,7 +20,8 @@ pub(super) fn specification(jobs: &[Job], around: &dyn Around) -> Result<Placed,
     let mut faults = Vec::new();
     let mut read: Vec<(usize, Streams)> = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
-        match streams(job, around) {
+        let read_as = if job.is_replay() { replays } else { streams };
+        match read_as(job, around) {
             Ok(streams) => read.push((at, streams)),
             Err(fault) => faults.push(fault),
         }

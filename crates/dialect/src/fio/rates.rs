@@ -38,6 +38,18 @@ pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fau
     if think.is_some() {
         one.think = think.map(Think::fixed);
         one.burst = job.count("thinktime_blocks", 1)?;
+        one.burst_time = job.time("thinktime_iotime", Bare::Seconds)?.and_then(positive);
+        one.think_spin = job.time("thinktime_spin", Bare::Microseconds)?.and_then(positive);
+        if one.think_spin > think {
+            return Err(job.fault("thinktime_spin", "it is a part of thinktime, and longer; type less"));
+        }
+        if one.burst_time.is_some() && (pairs || one.serialize_overlap.is_some() || one.flow.is_some()) {
+            let why = "operations wait for others here beside pauses; type thinktime_blocks";
+            return Err(job.fault("thinktime_iotime", why));
+        }
+        if !job.text("thinktime_blocks_type").is_none_or(|text| ["complete", "issue"].contains(&text)) {
+            return Err(job.fault("thinktime_blocks_type", "it is complete or issue; type one of them"));
+        }
         if pairs {
             let Some(blocks) = one.burst.filter(|n| n.is_multiple_of(2)) else {
                 let why = "no pause comes between a trim and its write; type an even thinktime_blocks";

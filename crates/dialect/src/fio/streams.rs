@@ -11,6 +11,7 @@ use super::jobs::{Fault, Job};
 use super::logs::logs;
 use super::names;
 use super::options::OTHER_ENGINES;
+use super::priorities::priorities;
 use super::rates;
 use super::region;
 use super::rules::rules;
@@ -73,11 +74,13 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     depth(job, deep, &mut one)?;
     rates::pace(job, &way, &mut one)?;
     one.advice = advice(job, &way, &one)?;
+    advise_mapping(&way, &mut one);
     let (verify, back) = checked(job, &way, around)?;
     one.verify = verify;
     durability_and_data(job, &way, &mut one)?;
     place(job, &mut one)?;
     nodes(job, around, &mut one)?;
+    priorities(job, &way, &mut one)?;
     let times = times(job)?;
     rules(job, &way, &mut one)?;
     let checks = back || one.verify.as_ref().is_some_and(|verify| verify.checks);
@@ -95,12 +98,12 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     Ok(Streams { all: clones(job, &one, files)?, times, back })
 }
 
-fn name(job: &Job) -> Result<String, Fault> {
+pub(super) fn name(job: &Job) -> Result<String, Fault> {
     parsers::name(job.name()).map_err(|why| job.fault("name", why))
 }
 
 /// The engine with its options and the open mode; whether it takes several operations at a time.
-fn engine(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<bool, Fault> {
+pub(super) fn engine(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<bool, Fault> {
     let said = job.text("ioengine").unwrap_or(ENGINE);
     let Some((_, name)) = ENGINES.iter().find(|(engine, _)| *engine == said) else {
         let other = OTHER_ENGINES.iter().find(|(engine, ..)| *engine == said);
@@ -180,7 +183,7 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
 }
 
 /// What the kernel is told about the order of accesses: what the job does, unless it says otherwise.
-fn advice(job: &Job, way: &Way, one: &StreamSpec) -> Result<Option<Advice>, Fault> {
+pub(super) fn advice(job: &Job, way: &Way, one: &StreamSpec) -> Result<Option<Advice>, Fault> {
     let own = if way.rw.is_random() { Advice::Random } else { Advice::Sequential };
     let said = match job.text("fadvise_hint").unwrap_or("1") {
         "1" | "true" | "" => Some(own),
@@ -193,7 +196,16 @@ fn advice(job: &Job, way: &Way, one: &StreamSpec) -> Result<Option<Advice>, Faul
     Ok(said.filter(|_| one.cache.is_some_and(|cache| !cache.is_direct())))
 }
 
-fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), Fault> {
+/// Tells the kernel the same of a mapping, as fio does by whether the job is random, whatever the hint says else: without it a fault maps and
+/// reads what lies around it too.
+pub(super) fn advise_mapping(way: &Way, one: &mut StreamSpec) {
+    if let (Some(Cache::Mmap), Some(_), Some(engine)) = (one.cache, one.advice, &mut one.engine) {
+        let word = if way.rw.is_random() { "random" } else { "sequential" };
+        engine.options.insert(word.into(), None);
+    }
+}
+
+pub(super) fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), Fault> {
     let asked = job.count("iodepth", 1)?.unwrap_or(1);
     if asked > MAX_DEPTH {
         return Err(
@@ -216,7 +228,7 @@ fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), Fault> {
     Ok(())
 }
 
-fn durability_and_data(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn durability_and_data(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
     let fsync = job.count("fsync", 0)?.filter(|n| *n > 0);
     let fdatasync = job.count("fdatasync", 0)?.filter(|n| *n > 0);
     if fsync.is_some() && fdatasync.is_some() {
@@ -284,7 +296,7 @@ fn set_of_copies(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     Ok(Some(bytes))
 }
 
-fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
     let cpus = match job.last("cpus_allowed", "cpumask") {
         Some("cpumask") => Some(("cpumask", mask(job.text("cpumask").unwrap_or_default()))),
         Some(option) => Some((option, Ok(list(job.text(option).unwrap_or_default())))),
@@ -312,7 +324,7 @@ fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
 }
 
 /// Threads on the CPUs of NUMA nodes, whatever CPUs are named, and where their memory comes from.
-fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Result<(), Fault> {
     let all = |list: &str| if list == "all" { around.nodes() } else { Ok(list.into()) };
     if let Some(text) = job.text("numa_cpu_nodes") {
         let fault = |why: String| job.fault("numa_cpu_nodes", why);

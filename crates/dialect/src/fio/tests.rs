@@ -3,6 +3,7 @@
 //! For: the language as a whole. Not for: values, options and names by themselves, which have tests beside them.
 
 mod order;
+mod replay;
 mod settings;
 
 use super::around::Around;
@@ -28,7 +29,13 @@ impl Around for Test {
     }
 
     fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
-        if name == "data" { Ok(b"from a file"[..most.min(11)].to_vec()) } else { Err("there is none".into()) }
+        let bytes: &[u8] = match name {
+            "data" => b"from a file",
+            "x.log" => b"fio version 3 iolog\n0 f add\n",
+            "sda.bin" => &[7, 0x74, 0x61, 0x65, 0, 0],
+            _ => return Err("there is none".into()),
+        };
+        Ok(bytes[..most.min(bytes.len())].to_vec())
     }
 
     fn length(&self, name: &str) -> Result<u64, String> {
@@ -377,7 +384,7 @@ fn every_mistake_has_its_place_and_its_cure() {
         ("[a]\nsize=10%\n", "2:1", ["a share is of what is there", "type a size"]),
         ("[a]\nreadwrit=read\n", "2:1", ["no option 'readwrit'", "type readwrite"]),
         ("[a]\nverify=null\n", "2:1", ["verify=null", "crc32c"]),
-        ("[a]\n  read_iolog=x\n", "2:3", ["read_iolog=x", "fathom capture --import"]),
+        ("[a]\n  merge_blktrace_file=x\n", "2:3", ["merge_blktrace_file=x", "not merged"]),
         ("[a]\nsize=1m\nfsync=1\nfdatasync=1\nrw=write\n", "4:1", ["fsync or fdatasync", "one call"]),
         ("[a]\nsize=1m\niodepth=0\n", "3:1", ["out of range", "from 1"]),
     ] {
@@ -412,8 +419,10 @@ fn every_option_that_is_held_is_asked_for() {
         include_str!("logs.rs"),
         include_str!("names.rs"),
         include_str!("phases.rs"),
+        include_str!("priorities.rs"),
         include_str!("rates.rs"),
         include_str!("region.rs"),
+        include_str!("replay.rs"),
         include_str!("rules.rs"),
         include_str!("streams.rs"),
         include_str!("times.rs"),

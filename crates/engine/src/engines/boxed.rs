@@ -39,6 +39,10 @@ impl Queue for Boxed {
         self.queue.queue(slot, op);
     }
 
+    fn queue_prior(&mut self, slot: u32, op: &Op, priority: u16) {
+        self.queue.queue_prior(slot, op, priority);
+    }
+
     fn submit(&mut self, wait: u32) -> io::Result<()> {
         self.queue.submit(wait)
     }

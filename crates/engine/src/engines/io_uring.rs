@@ -126,6 +126,15 @@ impl Queue for Uring {
         }
     }
 
+    fn queue_prior(&mut self, slot: u32, op: &Op, priority: u16) {
+        let file = u32::from(op.file);
+        match op.kind {
+            Kind::Read if !self.nop => self.ring.read_prior(slot, file, op.offset, op.length, priority),
+            Kind::Write if !self.nop => self.ring.write_prior(slot, file, op.offset, op.length, priority),
+            _ => self.queue(slot, op),
+        }
+    }
+
     #[inline]
     fn submit(&mut self, wait: u32) -> io::Result<()> {
         self.ring.submit(wait)

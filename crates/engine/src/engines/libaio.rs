@@ -64,6 +64,11 @@ impl Queue for Libaio {
         }
     }
 
+    fn queue_prior(&mut self, slot: u32, op: &Op, priority: u16) {
+        self.queue(slot, op);
+        self.aio.prioritize(priority);
+    }
+
     #[inline]
     fn submit(&mut self, wait: u32) -> io::Result<()> {
         self.aio.submit(wait)

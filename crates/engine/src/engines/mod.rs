@@ -107,6 +107,7 @@ const fn deep(name: &'static str, about: &'static str) -> Facts {
         default_batch: 1,
         kinds: &Kind::ALL,
         caches: BY_DESCRIPTOR,
+        takes_priorities: false,
         options: &[],
     }
 }
@@ -135,10 +136,12 @@ const fn without_data<C: Call + 'static>(
 pub const ENGINES: &[Entry] = &[
     Entry::of::<io_uring::Uring>(Facts {
         options: io_uring::OPTIONS,
+        takes_priorities: true,
         ..deep("io_uring", "the kernel's submission and completion rings")
     }),
     Entry::of::<libaio::Libaio>(Facts {
         options: libaio::OPTIONS,
+        takes_priorities: true,
         kinds: READ_WRITE_SYNC,
         ..deep("libaio", "io_submit and io_getevents, the kernel's asynchronous I/O before io_uring")
     }),

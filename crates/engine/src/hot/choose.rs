@@ -1,6 +1,6 @@
-//! Operations that their source chooses when there is room for them: those of a replay.
+//! Operations that are looked at by themselves: those that their source chooses when there is room for them, and those with a priority.
 //!
-//! For: asking, and telling such sources what has completed. Not for: plain loops, which have no such source and not an instruction of this.
+//! For: asking sources of replays, telling them what has completed, and queueing. Not for: plain loops, which have no such source and not an instruction of this.
 
 use super::{Loop, Slot};
 use crate::interface::{Engine, Time};
@@ -32,13 +32,23 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     #[inline(never)]
     fn queue_chosen(&mut self, at: usize, op: &Op, due: u64) {
         let (slot, _) = self.lanes[at].take();
+        self.left.0 = self.left.0.saturating_sub(u64::from(op.kind != Kind::Sync));
+        self.left.1 = self.left.1.saturating_sub(u64::from(op.length));
         self.slots[slot as usize] = Slot { start: 0, due, length: op.length, lane: at as u16, kind: op.kind };
         if op.kind == Kind::Write {
             self.fill(slot, op.length);
         }
-        self.recorder.begin(slot, op, self.engine.slot_mut(slot));
-        self.engine.queue(slot, op);
+        self.queue_watched(slot, op);
         self.batch.push(slot);
+    }
+
+    /// Queues an operation that is looked at by itself, with the priority that it may have.
+    pub(super) fn queue_watched(&mut self, slot: u32, op: &Op) {
+        self.recorder.begin(slot, op, self.engine.slot_mut(slot));
+        match self.recorder.priority(slot) {
+            0 => self.engine.queue(slot, op),
+            priority => self.engine.queue_prior(slot, op, priority),
+        }
     }
 
     /// Tells the sources of lanes what has completed at the last stamp.

@@ -4,12 +4,13 @@
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
 //!
 //! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush`, `pace`, `flow` and `serial` are put around them.
-//! `strided` is any access in one zone of its span at a time. `walk` is sequential order, `next_offset` the random orders with `zipf`, `scatter` and `map`; `span` is what they lie on,
-//! `pause` draws think times and `arrive` bursts of arrivals,
+//! `bursts` pauses by a time; `strided` is any access in one zone of its span at a time. `walk` is sequential order, `next_offset` the
+//! random orders with `zipf`, `scatter` and `map`; `span` is what they lie on, `pause` draws think times and `arrive` bursts of arrivals,
 //! and `placed` finds a span that is stored in pieces. `replay` is a load that was captured, and comes from elsewhere.
 
 mod alias;
 mod arrive;
+mod bursts;
 mod common;
 mod draw;
 mod flow;
@@ -196,6 +197,9 @@ pub fn lanes(
     let lanes = targets.chunks(per_lane).enumerate();
     let lane = |(lane, targets)| {
         let inner = self::lane(stream, targets, share, lane as u64)?;
+        if let Some(bursts) = stream.bursts {
+            return Ok(Box::new(bursts::Timed::new(inner, bursts)) as Box<dyn Source>);
+        }
         let inner = if stream.serialize_overlap { Box::new(serial::Serial(inner)) } else { inner };
         Ok(match &member {
             Some(member) => Box::new(flow::Shared { inner, member: Arc::clone(member) }),

@@ -14,6 +14,7 @@ mod kind;
 mod mix;
 mod order;
 mod pace;
+mod priority;
 mod replay;
 mod rules;
 mod sizes;
@@ -32,13 +33,14 @@ pub use ignored::IgnoredError;
 pub use kind::Kind;
 pub use mix::{Mix, Percent};
 pub use order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
-pub use pace::{Arrivals, Batch, Pace, StopRule};
-pub use replay::{Original, OriginalKind, Replay, ReplayPace};
+pub use pace::{Arrivals, Batch, Bursts, Pace, StopRule};
+pub use priority::{IoPriority, OpPriority};
+pub use replay::{Changes, Original, OriginalKind, Replay, ReplayPace};
 pub use rules::{FoundDepth, LatencyTarget, MinRate, Quantity, Spread, Steadied, Steady};
 pub use sizes::{PerKind, Sizes};
 pub use stream::{
-    ALL_ERRORS, Advice, Clones, FALLOCATE, GROW, IoPriority, MAX_ERRORS, MemoryNodes, NEW, Options,
-    Placement, Sharing, Stream, WITHOUT_DATA,
+    ALL_ERRORS, Advice, Clones, FALLOCATE, GROW, MAX_ERRORS, MemoryNodes, NEW, Options, Placement, Sharing,
+    Stream, WITHOUT_DATA,
 };
 pub use strided::Strided;
 pub use think::{Quantile, Think, ThinkLaw};

@@ -4,6 +4,19 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Bursts that end by a time, and the pauses between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Bursts {
+    /// How long a burst lasts, in ns.
+    pub time_ns: u64,
+    /// How long the pause behind it lasts, in ns, from the completion of its last operation.
+    pub pause_ns: u64,
+    /// Operations after which it ends before its time; `None` where it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u32>,
+}
+
 /// How many operations one call submits and waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

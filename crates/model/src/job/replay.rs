@@ -45,6 +45,9 @@ pub struct Replay {
     pub pace: ReplayPace,
     /// What the times of the capture are divided by.
     pub speed: f64,
+    /// What is changed of its operations.
+    #[serde(default, skip_serializing_if = "Changes::is_none")]
+    pub changes: Changes,
     /// Whether the bytes that it touched are moved together, since the target is smaller than what they were captured on.
     pub dense: bool,
     /// Whether its device was asked to make single writes stable (FUA), for which the target is opened a second time with `O_DSYNC`.
@@ -53,6 +56,26 @@ pub struct Replay {
     pub largest_bytes: u32,
     /// What it was like.
     pub original: Original,
+}
+
+/// What is changed of captured operations before they are carried out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Changes {
+    /// What offsets are divided by, in whole sectors of 512 bytes; 0 leaves them.
+    pub divide: u64,
+    /// Multiple in bytes, a power of two, that offsets are rounded down to and sizes of requests up; 0 leaves them. Operations of programs keep
+    /// their sizes.
+    pub align_bytes: u64,
+    /// Kinds that are left out.
+    pub skip: Vec<Kind>,
+}
+
+impl Changes {
+    /// Whether there are none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A captured load in figures: those of its requests that are replayed.

@@ -9,7 +9,8 @@ use super::flow::Flow;
 use super::flush::Flush;
 use super::ignored::IgnoredError;
 use super::kind::Kind;
-use super::pace::{Batch, Pace, StopRule};
+use super::pace::{Batch, Bursts, Pace, StopRule};
+use super::priority::{IoPriority, OpPriority};
 use super::replay::Replay;
 use super::rules::{LatencyTarget, MinRate, Steady};
 use super::verify::Verify;
@@ -53,6 +54,12 @@ pub struct Stream {
     /// When operations are submitted.
     #[serde(default)]
     pub pace: Pace,
+    /// Bursts that end by a time; `None` where they end by operations, or there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<Bursts>,
+    /// The first part of each pause, in ns, in which its thread keeps its CPU busy.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub think_spin_ns: u64,
     /// Its share of the operations of streams that run beside it; `None` where it waits for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
@@ -95,6 +102,9 @@ pub struct Stream {
     /// Where its threads and their memory are.
     #[serde(default)]
     pub place: Placement,
+    /// Shares of its operations that have a priority of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub op_priorities: Vec<OpPriority>,
     /// What it writes to be checked, and whether its reads are; `None` where nothing is compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
@@ -124,6 +134,11 @@ fn max_errors() -> u64 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_max_errors(errors: &u64) -> bool {
     *errors == MAX_ERRORS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 /// Options of an engine by name, with their number where they take one.
@@ -215,30 +230,6 @@ pub enum MemoryNodes {
     Interleave(Vec<u32>),
 }
 
-/// Priority of I/O, which the schedulers bfq and mq-deadline go by (`ioprio_set(2)`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum IoPriority {
-    /// Before all others, of which 0 goes first and 7 last.
-    Realtime(u8),
-    /// The class of whoever says nothing, of which 0 goes first and 7 last.
-    BestEffort(u8),
-    /// Only where nobody else wants the device.
-    Idle,
-}
-
-impl IoPriority {
-    /// Class and level as the kernel takes them: the class in the bits from 13 on.
-    pub fn number(self) -> u32 {
-        match self {
-            Self::Realtime(level) => 1 << 13 | u32::from(level),
-            Self::BestEffort(level) => 2 << 13 | u32::from(level),
-            Self::Idle => 3 << 13,
-        }
-    }
-}
-
 impl Stream {
     /// The plain stream: direct, eager and closed, to the first target.
     pub fn plain(access: Access, depth: u32, workers: u32, engine: &str) -> Self {
@@ -256,6 +247,8 @@ impl Stream {
             advice: None,
             batch: Batch { submit: 1, complete: 1 },
             pace: Pace::Closed,
+            bursts: None,
+            think_spin_ns: 0,
             flow: None,
             flush: None,
             data: Data::default(),
@@ -270,6 +263,7 @@ impl Stream {
             ends_others: false,
             delay_ns: 0,
             place: Placement::default(),
+            op_priorities: Vec::new(),
             verify: None,
             log_interval_ns: None,
             each_worker_ns: None,

@@ -24,7 +24,9 @@ pub use interval::{Cell, Interval, Intervals};
 pub use preconditioned::{Preconditioned, Rounds};
 pub use run::{Run, RunStart};
 use serde::{Deserialize, Serialize};
-pub use stream::{Bucket, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop, Replayed, StreamEnd, Written};
+pub use stream::{
+    Bucket, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop, PriorityEnd, Replayed, StreamEnd, Written,
+};
 pub use worker::{PREPARES_AHEAD, WorkerEnd};
 
 /// Version of the session file.

@@ -3,7 +3,7 @@
 //! For: operations, bytes and full histograms, per kind. Not for: their course over time ([`super::interval`]).
 
 use crate::histogram::Histogram;
-use crate::job::{Kind, Steadied};
+use crate::job::{IoPriority, Kind, Steadied};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,6 +35,30 @@ pub struct StreamEnd {
     /// How far a replay could follow its capture; `None` of anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
+    /// Its reads and writes apart by their priority, where some have one of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub priorities: Vec<PriorityEnd>,
+}
+
+/// Operations of one kind and priority within the window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PriorityEnd {
+    /// What they did.
+    pub kind: Kind,
+    /// What the kernel was told of each, or of their thread; `None` for neither.
+    pub priority: Option<IoPriority>,
+    /// From the submission to the completion.
+    pub latency: Histogram,
+}
+
+impl PriorityEnd {
+    /// Adds operations to those of the same kind and priority.
+    pub fn add(all: &mut Vec<Self>, one: &Self) {
+        match all.iter_mut().find(|of| of.kind == one.kind && of.priority == one.priority) {
+            Some(same) => same.latency.merge(&one.latency),
+            None => all.push(one.clone()),
+        }
+    }
 }
 
 /// How far a replay could follow its capture.

@@ -3,7 +3,9 @@
 //! For: refusing a slip before it is taken for a setting that did something. Not for: what depends on the target, the
 //! machine or the engine, which the plan asks.
 
+mod bursts;
 mod order;
+mod replay;
 #[cfg(test)]
 mod tests;
 
@@ -146,8 +148,10 @@ impl StreamSpec {
         self.check_order(&mut found);
         self.check_strided(&mut found);
         self.check_pace(&mut found);
+        self.check_bursts(&mut found);
         self.check_writes(&mut found);
         self.check_place(&mut found);
+        self.check_replay(&mut found);
         if !self.target.is_empty() {
             found.extend(self.check_sharing(self.target.len()));
         }
@@ -161,6 +165,10 @@ impl StreamSpec {
 
     /// Whether operations of a kind can come up. A mix that was not said has both reads and writes.
     fn does(&self, kind: Kind) -> bool {
+        // What is in a file is not known here.
+        if self.replay.is_some() {
+            return true;
+        }
         if !self.lines.is_empty() {
             return self.lines.iter().any(|l| match kind {
                 Kind::Read => l.mix.does(Kind::Read) || l.reply > 0,
@@ -200,6 +208,7 @@ impl StreamSpec {
             ("mix-by-run", self.mix_by_run == Some(true)),
             ("think", self.think.is_some()),
             ("burst", self.burst.is_some()),
+            ("burst-time", self.burst_time.is_some()),
         ];
         for (key, _) in said.into_iter().filter(|(_, said)| *said) {
             let message =

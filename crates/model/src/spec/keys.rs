@@ -11,7 +11,8 @@ use super::limits::{
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
 use super::{
-    JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, repeat, rules, sizes, think,
+    JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, priority, repeat, replay, rules,
+    sizes, think,
 };
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 
@@ -365,6 +366,59 @@ pub const KEYS: &[Key] = &[
     )
     .elsewhere(&[fio("zonesize", "256m", same)]),
     key(
+        "replay",
+        Group::What,
+        "FILE",
+        "Carry the operations of this file out again, of one that `fathom capture` wrote or of a trace of another tool: fio's iolog, blktrace, blkparse, MSR Cambridge. An iolog without a target goes to the file that it names",
+        &[Run],
+        Set::Stream(replay::set_file),
+    )
+    .elsewhere(&[fio("read_iolog", "x.log", same)]),
+    key(
+        "pace",
+        Group::What,
+        "WORD",
+        "Of a replay: when its operations are submitted: dependent (each as long after the last of its task that had completed as it was then), timed (at their times, as an open loop) or fast (as soon as there is room) [default: dependent; timed where no completions are known]",
+        &[Run, RunCapture],
+        Set::Stream(replay::set_pace),
+    )
+    .elsewhere(&[fio("replay_no_stall", "1", |t| same(if t == "1" { "fast" } else { "timed" }))]),
+    key(
+        "speed",
+        Group::What,
+        "NUMBER",
+        "Of a replay: what its times are divided by, such as 2 for twice as fast [default: 1]",
+        &[Run, RunCapture],
+        Set::Stream(replay::set_speed),
+    ),
+    key(
+        "replay-scale",
+        Group::What,
+        "N",
+        "Of a replay: divide its offsets by N, in whole sectors of 512 bytes",
+        &[Run, RunCapture],
+        Set::Stream(replay::set_divisor),
+    )
+    .elsewhere(&[fio("replay_scale", "2", same)]),
+    key(
+        "replay-align",
+        Group::What,
+        "SIZE",
+        "Of a replay: round its offsets down to multiples of SIZE, a power of two, and sizes of requests up; operations of programs keep their sizes",
+        &[Run, RunCapture],
+        Set::Stream(replay::set_align),
+    )
+    .elsewhere(&[fio("replay_align", "4096", same)]),
+    key(
+        "replay-skip",
+        Group::What,
+        "KIND,...",
+        "Of a replay: leave operations of these kinds out: some of read, write, trim and sync",
+        &[Run, RunCapture],
+        Set::Stream(replay::set_skip),
+    )
+    .elsewhere(&[fio("replay_skip", "write,trim", same)]),
+    key(
         "rate",
         Group::HowDeep,
         "IOPS",
@@ -434,6 +488,24 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.burst, count(t, 1, u32::MAX))),
     )
     .elsewhere(&[fio("thinktime_blocks", "4", same), diskspd("i", "4", same)]),
+    key(
+        "burst-time",
+        Group::HowDeep,
+        "DURATION",
+        "A burst lasts so long, or as many operations as --burst says, whichever is over first; goes with think",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.burst_time, time(t, 1, MAX_TIME_NS))),
+    )
+    .elsewhere(&[fio("thinktime_iotime", "9", seconds)]),
+    key(
+        "think-spin",
+        Group::HowDeep,
+        "DURATION",
+        "Keep the CPU busy for the first part of each pause [default: sleep]",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.think_spin, time(t, 1, MAX_TIME_NS))),
+    )
+    .elsewhere(&[fio("thinktime_spin", "100", foreign::microseconds)]),
     key(
         "delay",
         Group::HowDeep,
@@ -712,6 +784,14 @@ pub const KEYS: &[Key] = &[
         "Priority of the operations for schedulers that have one (bfq, mq-deadline): rt:0 to rt:7, be:0 to be:7, idle",
         &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.place.io_priority, place::io_priority(t))),
+    ),
+    key(
+        "op-priority",
+        Group::HowDeep,
+        "[KIND/][SIZE/]PERCENT%=PRIORITY,...",
+        "Priority of I/O of a share of the operations, of reads or writes and of a size alone where these are named, as in 20%=rt:0 or read/4k/20%=rt:0,write/10%=be:7; the engines io_uring and libaio take it",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.op_priorities, priority::op_priorities(t))),
     ),
     key(
         NAME,
@@ -1018,6 +1098,10 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("memory-nodes", _) => "bind:0",
             ("dedup-set", _) => "64k",
             ("nice", _) => "5",
+            ("pace", _) => "fast",
+            ("op-priority", _) => "20%=rt:0",
+            ("replay-align", _) => "4k",
+            ("replay-skip", _) => "trim",
             (_, "KEY=VALUE,...") => "bs=4k",
             (_, "LIST") => "0-3,8",
             (_, "DURATION") => "500ms",
@@ -1030,7 +1114,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ..Default::default()
         };
         assert_ne!(job, unsaid, "{} is read into its place", key.name);
-        if !matches!(key.name, "name" | "target" | "data" | "engine" | "op-log") {
+        if !matches!(key.name, "name" | "target" | "data" | "engine" | "op-log" | "replay") {
             let refused = key.say(&mut JobSpec::default(), ["\u{e9}"]);
             assert!(refused.is_err_and(|e| e.contains("; type")), "{}", key.name);
         }

@@ -19,7 +19,9 @@ pub mod order;
 pub mod parsers;
 pub mod place;
 pub mod presets;
+pub mod priority;
 pub mod repeat;
+pub mod replay;
 pub mod rules;
 pub mod sizes;
 pub mod specs;
@@ -30,10 +32,11 @@ pub use check::Problem;
 use crate::gate::Condition;
 use crate::job::{
     Advice, Arrivals, Batch, Cache, Clones, Create, Every, Flow, IgnoredError, LatencyTarget, MinRate, Mix,
-    Options, Order, PerKind, Placement, Positions, Sharing, Sizes, Start, Steady, StopRule, Strided, Think,
-    Verify,
+    OpPriority, Options, Order, PerKind, Placement, Positions, Sharing, Sizes, Start, Steady, StopRule,
+    Strided, Think, Verify,
 };
 use crate::typed::Typed;
+use replay::ReplaySpec;
 
 /// A job as it was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -160,6 +163,10 @@ pub struct StreamSpec {
     pub think: Option<Think>,
     /// Operations in a burst.
     pub burst: Option<u32>,
+    /// Length of a burst in ns.
+    pub burst_time: Option<u64>,
+    /// Part of each pause in ns in which the CPU is kept busy.
+    pub think_spin: Option<u64>,
     /// `fsync` after so many writes.
     pub fsync: Option<Every>,
     /// `fdatasync` after so many writes.
@@ -206,10 +213,14 @@ pub struct StreamSpec {
     pub delay: Option<u64>,
     /// Where its threads and their memory are.
     pub place: Placement,
+    /// Shares of its operations that have a priority of their own.
+    pub op_priorities: Option<Vec<OpPriority>>,
     /// What it writes to be checked.
     pub verify: Option<Verify>,
     /// Number, from 1, of the stream in the phase before whose blocks it reads and checks; nothing else is said of it then.
     pub read_back: Option<u32>,
+    /// The captured load whose operations it has.
+    pub replay: Option<ReplaySpec>,
     /// Length in ns of the intervals that its operations are logged by; 0 for each by itself.
     pub log_interval: Option<u64>,
     /// Length in ns of the stretches that the course of each worker is kept in; 0 for its totals alone.

@@ -75,7 +75,16 @@ fn operations_and_intervals_have_the_same_columns() {
     let kind = model::job::Kind::Read;
     let log = |rows| WorkerLog { run: 1, job: 0, phase: 0, stream: 0, number: 2, began_unix_ms: 0, rows };
     let mut each = Rows::new(0, 0);
-    let one = Operation { end_ns: 9, latency_ns: 4, service_ns: 3, offset: 512, length: 8, file: 1, kind };
+    let one = Operation {
+        end_ns: 9,
+        latency_ns: 4,
+        service_ns: 3,
+        offset: 512,
+        length: 8,
+        file: 1,
+        kind,
+        share: 0,
+    };
     each.take(&[one, Operation { latency_ns: 8, ..one }]);
     let names = [vec![vec!["a, b".to_owned()]]];
     let text = |rows| String::from_utf8(content(&names, &[log(rows)])).unwrap_or_default();

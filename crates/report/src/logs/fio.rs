@@ -28,6 +28,8 @@ pub(super) struct File {
     /// When their job begins, in ns since the phase.
     delay_ns: u64,
     io_priority: Option<IoPriority>,
+    /// Priorities of single operations, by their share.
+    op_priorities: Vec<IoPriority>,
     /// Paths of its targets.
     targets: Vec<String>,
 }
@@ -73,8 +75,9 @@ fn of_stream(
             } else {
                 let (logs, delay_ns, targets) = (logs.clone(), stream.delay_ns, targets.to_vec());
                 let io_priority = stream.place.io_priority;
-                let workers = vec![number];
-                all.push((path, File { logs, kind: *kind, workers, delay_ns, io_priority, targets }));
+                let op_priorities = stream.op_priorities.iter().map(|one| one.priority).collect();
+                let (workers, kind) = (vec![number], *kind);
+                all.push((path, File { logs, kind, workers, delay_ns, io_priority, op_priorities, targets }));
             }
         }
     }
@@ -90,6 +93,7 @@ struct Line {
     bytes: u64,
     offset: u64,
     issued_ns: u64,
+    share: u8,
 }
 
 impl File {
@@ -149,6 +153,7 @@ impl File {
             bytes,
             offset: one.offset,
             issued_ns: end_ns.saturating_sub(one.service_ns),
+            share: one.share,
         }
     }
 
@@ -172,7 +177,7 @@ impl File {
                 _ => (mean, i.max_ns),
             };
             let ms = if is_rate { end_ms.saturating_sub(1) } else { end_ms.min(last_ms) };
-            Some(Line { ms, value, largest, kind: i.kind, bytes: 0, offset: 0, issued_ns: 0 })
+            Some(Line { ms, value, largest, kind: i.kind, bytes: 0, offset: 0, issued_ns: 0, share: 0 })
         };
         intervals.all.into_iter().filter(|i| moves(i.kind)).filter_map(line).collect()
     }
@@ -188,10 +193,12 @@ impl File {
         if *offset {
             let _ = write!(out, ", {}", line.offset);
         }
+        let own = usize::from(line.share).checked_sub(1).and_then(|at| self.op_priorities.get(at));
+        let io_priority = own.copied().or(self.io_priority);
         let _ = if *priority {
-            write!(out, ", 0x{:04x}", self.io_priority.map_or(0, IoPriority::number))
+            write!(out, ", 0x{:04x}", io_priority.map_or(0, IoPriority::number))
         } else {
-            write!(out, ", {}", u8::from(matches!(self.io_priority, Some(IoPriority::Realtime(_)))))
+            write!(out, ", {}", u8::from(matches!(io_priority, Some(IoPriority::Realtime(_)))))
         };
         if *issue_time {
             let _ = write!(out, ", {}", line.issued_ns);
@@ -305,6 +312,7 @@ mod tests {
             length: 4096,
             file: 0,
             kind: *kind,
+            share: u8::from(*kind == Kind::Write),
         };
         rows.take(&operations.iter().map(each).collect::<Vec<_>>());
         WorkerLog { run: 1, job: 0, phase: 0, stream: 0, number: 1, began_unix_ms: 1_000_000, rows }
@@ -312,7 +320,8 @@ mod tests {
 
     fn content(kind: LogKind, logs: Logs, log: &WorkerLog) -> String {
         let (workers, targets) = (vec![1], vec!["/f".into()]);
-        let file = File { logs, kind, workers, delay_ns: 0, io_priority: None, targets };
+        let op_priorities = vec![IoPriority::Realtime(3)];
+        let file = File { logs, kind, workers, delay_ns: 0, io_priority: None, op_priorities, targets };
         String::from_utf8(file.content(std::slice::from_ref(log))).unwrap_or_default()
     }
 
@@ -320,13 +329,13 @@ mod tests {
     fn each_operation_has_the_columns_that_were_asked_for() {
         let log = log(&[(1_500_000, 50_000, Kind::Write), (2_000_000, 1, Kind::Sync)]);
         let plain = Logs::default();
-        assert_eq!(content(LogKind::Lat, plain.clone(), &log), "1, 50000, 1, 4096, 0\n");
-        assert_eq!(content(LogKind::Bw, plain.clone(), &log), "1, 81920, 1, 4096, 0\n");
-        assert_eq!(content(LogKind::Iops, plain.clone(), &log), "1, 1, 1, 4096, 0\n");
+        assert_eq!(content(LogKind::Lat, plain.clone(), &log), "1, 50000, 1, 4096, 1\n");
+        assert_eq!(content(LogKind::Bw, plain.clone(), &log), "1, 81920, 1, 4096, 1\n");
+        assert_eq!(content(LogKind::Iops, plain.clone(), &log), "1, 1, 1, 4096, 1\n");
         assert_eq!(content(LogKind::Slat, plain, &log), "");
         let all =
             Logs { offset: true, priority: true, issue_time: true, unix_epoch: true, ..Logs::default() };
-        let line = "1000001, 50000, 1, 4096, 8192, 0x0000, 1450000\n";
+        let line = "1000001, 50000, 1, 4096, 8192, 0x2003, 1450000\n";
         assert_eq!(content(LogKind::Clat, all, &log), line);
     }
 

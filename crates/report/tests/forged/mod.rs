@@ -71,5 +71,6 @@ fn of(figures: &Figures, runs: u64) -> SeenKind {
         latency,
         service: None,
         course: (0..2 * runs).map(half).collect(),
+        priorities: Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 //! For: what becomes of them. Not for: what goes together, and what is refused ([`super`]).
 
 use super::{job, refused, stream};
-use model::job::{ALL_ERRORS, Arrivals, Batch, Content, Create, Filling, MemoryNodes, Sharing};
+use model::job::{ALL_ERRORS, Arrivals, Batch, Content, Create, Filling, IoPriority, MemoryNodes, Sharing};
 use model::spec::ignored::of_ignored_errors;
 use model::typed::{LogKind, LogValue, Logs};
 
@@ -283,4 +283,73 @@ fn a_device_is_filled_and_a_file_system_is_not() {
     assert_eq!((whole.size, whole.passes, whole.create.is_none()), (None, Some(1), true));
     refused("filename=f fill_device=1 rw=write", &["type a size", "block device"]);
     refused("filename=/dev/sdx:f fill_device=1 rw=write", &["never fills a file system"]);
+}
+
+#[test]
+fn single_operations_have_priorities_of_their_own() {
+    use model::job::OpPriority;
+    let of = |options: &str| stream(&format!("ioengine=libaio {options}")).op_priorities.unwrap_or_default();
+    let share = |kind, bytes, percent, priority| OpPriority { kind: Some(kind), bytes, percent, priority };
+    let (read, write) = (model::job::Kind::Read, model::job::Kind::Write);
+    // As in fio real-time is the class where none is said, and only directions that the job has count.
+    assert_eq!(of("rw=randread cmdprio_percentage=20"), [share(read, None, 20, IoPriority::Realtime(0))]);
+    assert_eq!(
+        of("rw=randrw cmdprio_percentage=20,30 cmdprio_class=2,1 cmdprio=3,4"),
+        [share(read, None, 20, IoPriority::BestEffort(3)), share(write, None, 30, IoPriority::Realtime(4))]
+    );
+    assert_eq!(
+        of("rw=randwrite cmdprio_bssplit=4k/10:64k/50/2/7:8k/0 cmdprio=1"),
+        [
+            share(write, Some(4096), 10, IoPriority::Realtime(1)),
+            share(write, Some(65536), 50, IoPriority::BestEffort(7))
+        ]
+    );
+    assert_eq!(of("rw=randread cmdprio_percentage=0"), []);
+    for (options, words) in [
+        ("ioengine=psync cmdprio_percentage=20", "ioengine=io_uring or libaio"),
+        ("ioengine=libaio cmdprio_percentage=120", "0 to 100"),
+        ("ioengine=libaio cmdprio_percentage=20 cmdprio=8", "0 to 7"),
+        ("ioengine=libaio cmdprio_percentage=20 cmdprio_class=4", "no class"),
+        ("ioengine=libaio cmdprio_percentage=20 cmdprio_bssplit=4k/10", "excludes"),
+        ("ioengine=libaio cmdprio_bssplit=4k/60/1/0:4k/50/1/1", "100 %"),
+        ("ioengine=libaio cmdprio_bssplit=4k", "4k/20/1/0"),
+    ] {
+        refused(options, &[words]);
+    }
+}
+
+#[test]
+fn pauses_come_by_time_or_by_operations_and_may_keep_the_cpu_busy() {
+    let said = stream(
+        "thinktime=1ms thinktime_iotime=9 thinktime_spin=100 thinktime_blocks=4 thinktime_blocks_type=issue",
+    );
+    assert_eq!((said.think, said.burst), (Some(model::job::Think::fixed(1_000_000)), Some(4)));
+    assert_eq!((said.burst_time, said.think_spin), (Some(9_000_000_000), Some(100_000)));
+    refused("thinktime=1ms thinktime_spin=2ms", &["part of thinktime"]);
+    refused("thinktime=1ms thinktime_iotime=1 flow=1", &["type thinktime_blocks"]);
+    refused("thinktime=1ms thinktime_blocks_type=each", &["complete or issue"]);
+}
+
+#[test]
+fn an_identical_sequence_is_several_operations_on_each_offset() {
+    let said = stream("rw=randread:8 rw_sequencer=identical");
+    assert_eq!((said.times, said.consecutive), (Some(8), None));
+    // Without a number, and in order, it changes nothing.
+    assert_eq!(stream("rw=randread rw_sequencer=identical").times, None);
+    assert_eq!(stream("rw=read rw_sequencer=identical").times, None);
+    refused("rw=randrw:8 rw_sequencer=identical", &["one direction"]);
+    refused("rw=randread:8 bsrange=4k-8k rw_sequencer=identical", &["one size"]);
+    refused("rw=randread:8 rw_sequencer=both", &["sequential or identical"]);
+}
+
+#[test]
+fn a_mapping_is_advised_as_fio_advises_it() {
+    let words = |options: &str| {
+        let engine =
+            stream(&format!("ioengine=mmap {options}")).engine.unwrap_or_else(|| panic!("{options}"));
+        engine.options.keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    let said =
+        ["rw=read", "rw=randread", "rw=randwrite fadvise_hint=sequential", "rw=randread fadvise_hint=0"];
+    assert_eq!(said.map(words), ["sequential", "random", "random", ""]);
 }

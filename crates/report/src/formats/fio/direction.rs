@@ -4,7 +4,7 @@
 
 use super::course::{Step, step_of, steps};
 use model::distribution::Distribution;
-use model::job::Kind;
+use model::job::{IoPriority, Kind};
 use model::seen::{Seen, SeenKind, Stretch};
 
 const KIB: f64 = 1024.0;
@@ -32,6 +32,8 @@ pub(super) struct Direction {
     pub(super) clat: Distribution,
     /// The same, but in an open loop from the intended start.
     pub(super) lat: Distribution,
+    /// The first apart by class and level of their priority, where there are several.
+    pub(super) priorities: Vec<([u32; 2], Distribution)>,
     /// Samples of the rate in KiB/s.
     pub(super) bw: Samples,
     /// Samples of operations per second.
@@ -60,10 +62,28 @@ impl Direction {
             short: own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.short)),
             clat: own.iter().map(|k| k.service.as_ref().unwrap_or(&k.latency)).collect(),
             lat,
+            priorities: priorities(&own),
             bw: Samples::of(&course, |step| step.bytes / KIB),
             iops_samples: Samples::of(&course, |step| step.ops),
         }
     }
+}
+
+/// Latencies by class and level; nothing where all operations have the same.
+fn priorities(own: &[&SeenKind]) -> Vec<([u32; 2], Distribution)> {
+    let mut all: Vec<([u32; 2], Vec<&Distribution>)> = Vec::new();
+    for (priority, latency) in own.iter().flat_map(|kind| &kind.priorities) {
+        let number = priority.map_or(0, IoPriority::number);
+        let number = [number >> 13, number & 7];
+        match all.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, latencies)) => latencies.push(latency),
+            None => all.push((number, vec![latency])),
+        }
+    }
+    if all.len() < 2 {
+        return Vec::new();
+    }
+    all.into_iter().map(|(number, latencies)| (number, latencies.into_iter().collect())).collect()
 }
 
 /// A rate over steps of its course.
@@ -123,7 +143,7 @@ fn seen(kinds: &[Kind]) -> Seen {
     let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
     let stretch = |start_ns, ops| Stretch { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
     let course = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
-    let one = SeenKind { bytes: 409_600, short: 0, latency, service: None, course };
+    let one = SeenKind { bytes: 409_600, short: 0, latency, course, ..SeenKind::default() };
     let kinds: BTreeMap<Kind, SeenKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
     Seen { kinds, window_ns: 1_000_000_000, ..Seen::default() }
 }

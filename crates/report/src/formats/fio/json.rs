@@ -138,7 +138,7 @@ fn own(job: &Job) -> Value {
 
 fn of_direction(of: &Direction, group: &Group, plus: bool) -> Value {
     let (bw, iops) = (&of.bw, &of.iops_samples);
-    json!({
+    let mut out = json!({
         "io_bytes": of.bytes,
         "io_kbytes": of.bytes >> 10,
         "bw_bytes": of.bytes_per_s as u64,
@@ -153,6 +153,12 @@ fn of_direction(of: &Direction, group: &Group, plus: bool) -> Value {
         "slat_ns": of_latencies(&Distribution::default(), false, plus),
         "clat_ns": of_latencies(&of.clat, true, plus),
         "lat_ns": of_latencies(&of.lat, false, plus),
+    });
+    if !of.priorities.is_empty() {
+        let one = |([class, level], latencies): &([u32; 2], Distribution)| json!({ "prioclass": class, "prio": level, "clat_ns": of_latencies(latencies, true, plus) });
+        out["prios"] = of.priorities.iter().map(one).collect();
+    }
+    let rates = json!({
         "bw_min": bw.min,
         "bw_max": bw.max,
         "bw_agg": bw.percent_of(group.bytes_per_s),
@@ -164,7 +170,11 @@ fn of_direction(of: &Direction, group: &Group, plus: bool) -> Value {
         "iops_mean": iops.mean,
         "iops_stddev": iops.deviation,
         "iops_samples": iops.count,
-    })
+    });
+    if let (Some(out), Value::Object(rates)) = (out.as_object_mut(), rates) {
+        out.extend(rates);
+    }
+    out
 }
 
 /// Latencies, with percentiles where fio gives them by default, and all of them in `json+` beside those.

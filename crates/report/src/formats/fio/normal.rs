@@ -138,7 +138,14 @@ fn of_direction(word: &str, of: &Direction, group: &Group, to: Out) -> io::Resul
             latencies(name, all, to)?;
         }
     }
+    for ([class, level], latency) in &of.priorities {
+        latencies(&format!("clat prio {class}/{level}"), latency, to)?;
+    }
     percentiles("clat", &of.clat, to)?;
+    for ([class, level], latency) in &of.priorities {
+        let share = 100.0 * latency.count as f64 / of.clat.count.max(1) as f64;
+        percentiles(&format!("clat prio {class}/{level} ({share:.2}% of IOs)"), latency, to)?;
+    }
     samples(of, group, to)
 }
 

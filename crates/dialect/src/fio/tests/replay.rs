@@ -1,0 +1,74 @@
+//! Jobs that carry out a log: what it becomes, and what has no place beside it.
+
+use super::*;
+use model::job::{Changes, Kind, ReplayPace};
+use model::spec::replay::ReplaySpec;
+
+#[test]
+fn a_log_is_a_replay_at_its_times_or_as_fast_as_it_goes() {
+    let plain = stream("read_iolog=x.log");
+    let said = ReplaySpec { file: "x.log".into(), pace: Some(ReplayPace::Timed), ..ReplaySpec::default() };
+    assert_eq!((plain.replay, plain.rw, plain.size, plain.depth), (Some(said), None, None, Some(1)));
+    assert_eq!(
+        (plain.target, plain.create, plain.passes),
+        (Vec::new(), None, None),
+        "the log names its file"
+    );
+    let all = stream(
+        "read_iolog=x.log replay_redirect=/dev/sdx replay_no_stall=1 replay_time_scale=50 replay_scale=2 replay_align=4k replay_skip=write,trim",
+    );
+    let changes = Changes { divide: 2, align_bytes: 4096, skip: vec![Kind::Write, Kind::Trim] };
+    let said = ReplaySpec { file: "x.log".into(), pace: Some(ReplayPace::Fast), speed: Some(0.5), changes };
+    assert_eq!((all.replay, all.target), (Some(said), vec!["/dev/sdx".to_owned()]));
+}
+
+#[test]
+fn a_trace_has_its_own_depth_where_none_is_said() {
+    let depth =
+        |options: &str| stream(&format!("read_iolog=sda.bin replay_redirect=/dev/sdx {options}")).depth;
+    assert_eq!(
+        [depth("ioengine=libaio"), depth("ioengine=libaio iodepth=4"), depth("")],
+        [None, Some(4), Some(1)]
+    );
+    refused("read_iolog=sda.bin", &["read_iolog=sda.bin", "type replay_redirect=/dev/NAME too"]);
+}
+
+#[test]
+fn clones_take_logs_in_turn() {
+    let job = job("[j]\nread_iolog=x.log:sda.bin\nreplay_redirect=f\nnumjobs=3\n");
+    let files: Vec<&str> =
+        job.phases[0].streams.iter().filter_map(|s| Some(s.replay.as_ref()?.file.as_str())).collect();
+    assert_eq!(files, ["x.log", "sda.bin", "x.log"]);
+}
+
+#[test]
+fn what_says_other_operations_is_told_and_what_says_other_times_is_refused() {
+    let told = job("[j]\nread_iolog=x.log\nrw=randwrite\nbs=8k\n");
+    assert!(
+        told.remarks.iter().any(|remark| remark.starts_with("rw, bs change nothing in a replay")),
+        "{told:?}"
+    );
+    for (options, words) in [
+        ("rate_iops=100", ["rate_iops=100", "replay_time_scale=50"]),
+        ("thinktime=5", ["thinktime=5", "times of its own"]),
+        ("verify=md5", ["verify=md5", "not compared"]),
+        ("directory=/mnt", ["directory=/mnt", "replay_redirect"]),
+        ("replay_scale=2", ["replay_scale=2", "replay_align=4096"]),
+        ("replay_align=1000", ["replay_align=1000", "power of two"]),
+        ("replay_skip=reads", ["replay_skip=reads", "read,write,trim,sync"]),
+        ("numjobs=1000", ["numjobs=1000", "at most"]),
+    ] {
+        refused(&format!("read_iolog=x.log {options}"), &words);
+    }
+    for (file, words) in [("data", "neither an iolog"), ("none", "there is none"), ("-", "standard input")] {
+        refused(&format!("read_iolog={file}"), &[words]);
+    }
+}
+
+#[test]
+fn a_log_is_read_only_where_it_skips_writes() {
+    let line = |words_of: &str| read_line(&words(words_of));
+    assert!(line("--readonly --name=j --read_iolog=x.log --replay_skip=write,trim").is_ok());
+    let refused = line("--readonly --name=j --read_iolog=x.log");
+    assert!(refused.is_err_and(|e| e.to_string().contains("replay_skip=write,trim")));
+}

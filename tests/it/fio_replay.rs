@@ -1,0 +1,197 @@
+//! Logs of fio's that are carried out again, priorities of single operations, and pauses: beside the real fio.
+//!
+//! For: `read_iolog` and the options about it, `cmdprio_percentage`, `thinktime_iotime`, `rw_sequencer`. Not for: captures of fathom's own
+//! (`replay`).
+
+use crate::fio::fio;
+use crate::stage::{Outcome, Stage, skip, tool};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// The first job of the JSON.
+#[track_caller]
+fn job(out: &Outcome) -> Value {
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let all: Value = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
+    all["jobs"][0].clone()
+}
+
+/// The same words by fathom, and by fio where it is here.
+fn both(stage: &Stage, words: &str) -> [Option<Value>; 2] {
+    let ours = job(&fio(stage, &format!("{words} --output-format=json")));
+    let typed = format!("fio {words} --output-format=json");
+    let typed: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
+    let typed: Vec<&dyn AsRef<OsStr>> = typed.iter().map(|word| word as &dyn AsRef<OsStr>).collect();
+    let theirs = tool(&typed).map_err(|why| skip(&format!("fio does not run here: {why}")));
+    [
+        Some(ours),
+        theirs.ok().and_then(|text| Some(serde_json::from_str::<Value>(&text).ok()?["jobs"][0].clone())),
+    ]
+}
+
+/// Operations and bytes of each direction.
+fn moved(job: &Value) -> [Option<u64>; 5] {
+    let of = |direction: &str, key: &str| job[direction][key].as_u64();
+    [
+        of("read", "total_ios"),
+        of("read", "io_bytes"),
+        of("write", "total_ios"),
+        of("write", "io_bytes"),
+        of("trim", "total_ios"),
+    ]
+}
+
+/// A log of reads of a file and one write: 0.1 s and 0.2 s apart.
+fn log(stage: &Stage, file: &Path) -> std::path::PathBuf {
+    let file = file.display();
+    let text = format!(
+        "fio version 3 iolog\n0 {file} add\n0 {file} open\n0 {file} read 0 4096\n100000 {file} write 8192 8192\n\
+         100000 {file} datasync 0 0\n300000 {file} read 4096 512\n300000 {file} close\n"
+    );
+    let log = stage.path("mine.log");
+    std::fs::write(&log, text).unwrap();
+    log
+}
+
+#[test]
+fn a_log_of_fio_is_carried_out_at_its_times_or_as_fast_as_it_goes() {
+    let stage = Stage::beside_others();
+    let data = stage.path("data");
+    let words =
+        format!("--name=j --filename={} --rw=randrw --bs=4k --size=1m --write_iolog=LOG", data.display());
+    let log = stage.path("x.log");
+    job(&fio(&stage, &format!("{} --output-format=json", words.replace("LOG", &log.display().to_string()))));
+    let words = format!("--name=r --read_iolog={} --replay_no_stall=1", log.display());
+    let [ours, theirs] = both(&stage, &words);
+    let ours = ours.unwrap();
+    assert_eq!(moved(&ours).map(Option::unwrap)[..4].iter().step_by(2).sum::<u64>(), 256, "{ours}");
+    assert!(theirs.is_none_or(|theirs| moved(&theirs) == moved(&ours)));
+    let log = self::log(&stage, &data);
+    for (speed, least_ms) in [("100", 300), ("200", 150)] {
+        let words = format!("--name=r --read_iolog={} --replay_time_scale={speed}", log.display());
+        let both = both(&stage, &words);
+        for job in both.iter().flatten() {
+            assert_eq!(moved(job), [Some(2), Some(4608), Some(1), Some(8192), Some(0)], "{job}");
+        }
+        // fio leaves out the gap behind time 0, and counts no such syncs.
+        let ours = both[0].as_ref().unwrap();
+        assert_eq!(ours.pointer("/sync/total_ios").and_then(Value::as_u64), Some(1));
+        let runtime = ours["job_runtime"].as_u64();
+        assert!(runtime >= Some(least_ms), "{speed}: {runtime:?}");
+    }
+}
+
+#[test]
+fn a_log_goes_to_another_file_with_what_is_changed_of_it() {
+    let stage = Stage::beside_others();
+    let (data, other) = (stage.path("data"), stage.path("other"));
+    for file in [&data, &other] {
+        std::fs::write(file, vec![0; 1 << 20]).unwrap();
+    }
+    let log = self::log(&stage, &data);
+    let words = format!(
+        "--name=r --read_iolog={} --replay_redirect={} --replay_scale=2 --replay_align=512 --replay_no_stall=1 --destroy {}",
+        log.display(),
+        other.display(),
+        other.display()
+    );
+    let (ours, offsets) = (stage.path("o_clat.1.log"), stage.path("o"));
+    let logged = format!("{words} --write_lat_log={} --log_offset=1 --output-format=json", offsets.display());
+    assert_eq!(moved(&job(&fio(&stage, &logged)))[0], Some(2));
+    let text = std::fs::read_to_string(ours).unwrap();
+    let mut places: Vec<&str> = text.lines().filter_map(|line| line.split(", ").nth(4)).collect();
+    places.sort_unstable();
+    assert_eq!(places, ["0", "2048", "4096"], "{text}");
+    assert!(std::fs::read(&data).unwrap().iter().all(|byte| *byte == 0), "the file of the log is left alone");
+    assert!(std::fs::read(&other).unwrap()[4096..12288].iter().any(|byte| *byte != 0));
+    let skipped = fio(&stage, &format!("{words} --replay_skip=sync,write --output-format=json"));
+    assert_eq!(moved(&job(&skipped))[..3], [Some(2), Some(4608), Some(0)]);
+    // A log writes nothing that is nobody's to write.
+    let refused = fio(&stage, &format!("--name=r --read_iolog={}", log.display()));
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("--destroy"), "{refused:?}");
+}
+
+#[test]
+fn a_replay_is_a_stream_like_others_in_a_job_file_of_ours() {
+    let stage = Stage::beside_others();
+    let data = stage.path("data");
+    std::fs::write(&data, vec![0; 1 << 20]).unwrap();
+    let (log, file) = (self::log(&stage, &data), stage.path("mine.toml"));
+    let text = format!(
+        "[[stream]]\nname = \"again\"\nreplay = \"{}\"\npace = \"fast\"\nreplay-skip = \"write\"\ncache = \"buffered\"\n\
+         [[stream]]\nname = \"beside\"\nrw = \"read\"\nbs = \"4k\"\nops = 7\ncache = \"buffered\"\ntarget = \"{}\"\n",
+        log.display(),
+        data.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let out = stage.fathom("run --runs 1 --attempts 1 --format json --no-history", &file);
+    let report: Value = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
+    let ops = |at: usize| report["results"][at]["read"]["ops"].as_u64();
+    assert_eq!((ops(0), ops(1)), (Some(2), Some(7)), "{report:#}");
+    assert_eq!(report["results"][0]["replay"]["pace"], "fast");
+    std::fs::write(&file, format!("replay = \"{}\"\nrw = \"read\"\n", log.display())).unwrap();
+    let refused = stage.fathom("run", &file);
+    assert_eq!((refused.code, refused.stderr.contains("has its own")), (Some(2), true), "{refused:?}");
+}
+
+#[test]
+fn single_operations_have_priorities_and_their_latencies_stand_apart() {
+    let stage = Stage::beside_others();
+    let data = stage.path("data");
+    for engine in ["libaio", "io_uring"] {
+        let words = format!(
+            "--name=p --filename={} --size=4m --rw=randread --bs=4k --ioengine={engine} --iodepth=4 --cmdprio_percentage=20 \
+             --cmdprio_class=2 --cmdprio=3 --number_ios=1000",
+            data.display()
+        );
+        for job in both(&stage, &words).into_iter().flatten() {
+            let prios = job["read"]["prios"].as_array().unwrap_or_else(|| panic!("{job}"));
+            let of = |class: u64, prio: u64| {
+                let one = prios.iter().find(|one| one["prioclass"] == class && one["prio"] == prio);
+                one.and_then(|one| one["clat_ns"]["N"].as_u64())
+                    .unwrap_or_else(|| panic!("{class}/{prio}: {job}"))
+            };
+            assert_eq!(of(0, 0) + of(2, 3), 1000);
+            // A fifth, within four standard deviations.
+            assert!((150..=250).contains(&of(2, 3)), "{job}");
+        }
+    }
+    let refused = stage.fathom("run --engine sync --op-priority 20%=rt:0", &data);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("io_uring, libaio"), "{refused:?}");
+}
+
+#[test]
+fn pauses_come_by_time_and_keep_the_cpu_busy_where_they_are_to() {
+    let stage = Stage::beside_others();
+    let data = stage.path("data");
+    let words = format!("--name=t --filename={} --size=1m --bs=4k --rw=read", data.display());
+    // 256 operations take less than a burst of 0.2 s; with five bursts of 50 and pauses of 0.1 s they take half a second.
+    let runtime = |more: &str| {
+        both(&stage, &format!("{words} {more}")).map(|job| job.and_then(|job| job["job_runtime"].as_u64()))
+    };
+    assert!(runtime("--thinktime=100ms --thinktime_iotime=5").iter().flatten().all(|ms| *ms < 5000));
+    let both = runtime("--thinktime=100ms --thinktime_iotime=5 --thinktime_blocks=50");
+    assert!(both.iter().flatten().all(|ms| *ms >= 500), "{both:?}");
+    let spun = fio(
+        &stage,
+        &format!("{words} --number_ios=5 --thinktime=40ms --thinktime_spin=40ms --output-format=json"),
+    );
+    let job = job(&spun);
+    assert!(job["usr_cpu"].as_f64() > Some(20.0), "{job}");
+}
+
+#[test]
+fn an_identical_sequence_comes_to_each_place_so_often() {
+    let stage = Stage::beside_others();
+    let words = "--name=s --filename=DATA --size=1m --bs=4k --rw=randread:4 --rw_sequencer=identical --write_lat_log=PREFIX --log_offset=1";
+    let (ours, theirs) = crate::fio_logs::both(&stage, words);
+    for logs in [Some(ours), theirs].into_iter().flatten() {
+        let rows = &logs.iter().find(|(name, _)| name == "p_clat.1.log").unwrap().1;
+        let offsets: Vec<u64> = rows.iter().map(|row| row[4]).collect();
+        assert_eq!(offsets.len(), 256);
+        assert!(offsets.chunks(4).all(|four| four.iter().all(|offset| *offset == four[0])), "{offsets:?}");
+    }
+}
