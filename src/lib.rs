@@ -36,6 +36,7 @@ pub mod stderr;
 pub mod stdout;
 mod stream;
 pub mod target;
+mod traced;
 pub mod verify;
 pub mod watch;
 mod whole;

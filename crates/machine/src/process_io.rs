@@ -115,6 +115,13 @@ impl ProcessIo {
         self.all.iter().filter_map(one).collect()
     }
 
+    /// One that is there, as one that moved nothing.
+    pub fn still(&self, id: u32) -> Option<Moved> {
+        let seen = self.all.get(&id)?;
+        let (name, kernel) = (seen.stat.name.clone(), seen.stat.kernel);
+        Some(Moved { id, name, kernel, counters: IoCounters::default() })
+    }
+
     /// How many may not be asked by this user, at least.
     pub fn hidden(&self) -> usize {
         self.hidden

@@ -45,6 +45,8 @@ pub struct WatchedDevice {
     pub load: Option<Known<Load>>,
     /// The counters at the end; `None` where it is not there.
     pub counters: Option<DiskCounters>,
+    /// How long its requests took by the kernel's block events, or why that is not known; `None` where nobody looked at this device's.
+    pub latency: Option<Known<Latencies>>,
 }
 
 /// What a device did in an interval.
@@ -94,6 +96,71 @@ pub struct FlushRequests {
     pub per_s: f64,
     /// Mean time in ms; `None` where none completed.
     pub await_ms: Option<f64>,
+}
+
+/// How long requests took that completed in an interval, one by one; `None` where none did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latencies {
+    /// Those that fetched data.
+    pub read: Option<Latency>,
+    /// Those that stored data.
+    pub write: Option<Latency>,
+    /// Discards.
+    pub discard: Option<Latency>,
+    /// Flushes, as the device got them.
+    pub flush: Option<Latency>,
+}
+
+impl Latencies {
+    /// All that there are, with their names.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, Latency)> {
+        let all =
+            [("read", self.read), ("write", self.write), ("discard", self.discard), ("flush", self.flush)];
+        all.into_iter().filter_map(|(name, latency)| Some((name, latency?)))
+    }
+}
+
+/// Times from a request's insertion into the scheduler, or where it was not inserted from its issue to the driver, to its completion.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// How many completed.
+    pub requests: u64,
+    /// Half took no longer, in ms; `None` where fewer than 10 took longer, which says too little.
+    pub p50_ms: Option<f64>,
+    /// 99 of 100 took no longer, in ms; `None` as above.
+    pub p99_ms: Option<f64>,
+    /// The longest, in ms.
+    pub max_ms: f64,
+}
+
+/// What a process asked the watched devices for, by the kernel's block events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ProcessRequests {
+    /// Reads; `None` where none completed.
+    pub read: Option<SomeRequests>,
+    /// Writes; `None` where none completed.
+    pub write: Option<SomeRequests>,
+    /// Flushes and writes with a flush that it asked for, per second.
+    pub flush_per_s: f64,
+    /// Its mean requests in flight: the times of those that completed, per time that passed.
+    pub depth_mean: f64,
+}
+
+/// Its requests of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SomeRequests {
+    /// Completed per second.
+    pub per_s: f64,
+    /// 10^6 bytes per second.
+    pub mb_per_s: f64,
+    /// Half of them were no larger, in bytes.
+    pub p50_bytes: u64,
+    /// The smallest.
+    pub min_bytes: u64,
+    /// The largest.
+    pub max_bytes: u64,
+    /// Percent that began where one of its last 64 of this direction on this device had ended.
+    pub sequential_percent: f64,
 }
 
 /// A load held against what was measured on the same device.
@@ -168,6 +235,8 @@ pub struct WatchedProcess {
     /// How it has files on the watched devices open; why that is not known.
     #[serde(serialize_with = "known")]
     pub open: Known<Open>,
+    /// What it asked the watched devices for; `None` where that is not known.
+    pub requests: Option<ProcessRequests>,
 }
 
 /// How files on the watched devices are open in a process: each is true where at least one of them is.

@@ -8,7 +8,8 @@ use model::entry::Entry;
 use model::machine::LayerKind;
 use model::report::{Ending, Headline, Verdict};
 use model::watch::{
-    DeviceInterval, Load, MeasuredIn, Open, Processes, Requests, Watched, WatchedDevice, WatchedProcess,
+    DeviceInterval, Latencies, Latency, Load, MeasuredIn, Open, ProcessRequests, Processes, Requests,
+    SomeRequests, Watched, WatchedDevice, WatchedProcess,
 };
 
 /// A complete session with a suspect headline, of two targets.
@@ -59,6 +60,7 @@ pub(crate) fn watched() -> Watched {
         figures,
         load,
         counters: DiskCounters::parse("10 1 80 5 20 2 160 7 3 44 42 4 3 8 9 6 11").ok(),
+        latency: if level == 0 { Some(Ok(latencies())) } else { None },
     };
     let process = |name: &str, pid, kernel, open| WatchedProcess {
         pid,
@@ -71,6 +73,7 @@ pub(crate) fn watched() -> Watched {
         wchar_mb_per_s: 0.0,
         read_calls_per_s: 500.0,
         write_calls_per_s: 0.0,
+        requests: (!kernel).then(asked),
         open,
     };
     let open = Open { files: 1, direct: true, sync: true, io_uring: true, ..Open::default() };
@@ -98,6 +101,27 @@ pub(crate) fn watched() -> Watched {
         }),
         remarks: vec!["/mnt is ext4 on loop0 on vda".into()],
     }
+}
+
+fn latencies() -> Latencies {
+    let latency = |requests, p99_ms| Latency { requests, p50_ms: Some(0.07), p99_ms, max_ms: 1.25 };
+    Latencies {
+        read: Some(latency(1500, Some(0.31))),
+        flush: Some(latency(20, None)),
+        ..Latencies::default()
+    }
+}
+
+fn asked() -> ProcessRequests {
+    let read = SomeRequests {
+        per_s: 500.0,
+        mb_per_s: 2.05,
+        p50_bytes: 4096,
+        min_bytes: 4096,
+        max_bytes: 65536,
+        sequential_percent: 2.0,
+    };
+    ProcessRequests { read: Some(read), write: None, flush_per_s: 0.5, depth_mean: 3.9 }
 }
 
 fn load() -> Load {
