@@ -42,6 +42,9 @@ pub struct Args {
     /// CPU per request
     #[arg(long, help_heading = WHAT)]
     no_events: bool,
+    /// Count the system calls of shown processes that move data (root). Costs them about 1 us a call, and all others some 100 ns
+    #[arg(long, help_heading = WHAT)]
+    syscalls: bool,
     /// Form of each interval
     #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Watched>())]
     format: &'static Format,
@@ -66,6 +69,7 @@ impl Args {
             count,
             pid: self.pid,
             events: !self.no_events,
+            calls: self.syscalls,
             format: self.format,
             outputs: self.output,
             replace: Replace::by(self.force),

@@ -2,6 +2,7 @@
 //!
 //! For: the loop: look, work out, show, wait. Not for: looking (crate `machine`), formulas (`analysis::watch`), layout (crate `report`).
 
+mod calls;
 mod devices;
 mod events;
 mod processes;
@@ -11,6 +12,7 @@ mod targets;
 use crate::failure::Failure;
 use crate::output::Replace;
 use crate::{history, signals};
+use calls::Calls;
 use devices::Devices;
 use events::Events;
 use machine::process_io::Whose;
@@ -41,6 +43,8 @@ pub struct Request {
     pub pid: Option<u32>,
     /// Whether the kernel's block events are recorded, where this user may.
     pub events: bool,
+    /// Whether the calls of processes are counted.
+    pub calls: bool,
     /// The format on standard output.
     pub format: &'static Format,
     /// Files that are renewed at every interval.
@@ -86,16 +90,23 @@ fn run(
     remarks.splice(0..0, devices.begin());
     remarks.push(processes::remark());
     remarks.extend(events.follow(&devices.traced()));
+    let mut calls = request.calls.then(|| Calls::new(root, request.pid)).transpose()?;
+    remarks.extend(calls.as_ref().map(|_| calls::REMARK.to_owned()));
     let mut deadline = Instant::now();
     for number in 0.. {
         deadline = following(deadline, request.interval);
-        if request.count == Some(number) || !wait_until(deadline, stop, &mut events) {
+        if request.count == Some(number)
+            || !wait_until(deadline, stop, &mut || drain(&mut events, calls.as_mut()))
+        {
             break;
         }
         let mut seen = devices.look()?;
         remarks.extend(seen.remarks);
         events.tell(&mut seen.devices);
-        let processes = busiest.look(&devices.tops(), &mut events);
+        let mut processes = busiest.look(&devices.tops(), &mut events);
+        if let (Some(calls), Ok(Some(processes))) = (&mut calls, &mut processes) {
+            calls.tell(processes);
+        }
         remarks.extend(events.follow(&devices.traced()));
         let unseen = processes.as_ref().err().cloned();
         // The one process that was asked for has ended; without any of them devices are watched all the same.
@@ -131,13 +142,20 @@ fn following(deadline: Instant, interval: Duration) -> Instant {
     if next > now { next } else { now + interval }
 }
 
-/// Waits, and empties the buffers of events meanwhile; whether nobody asked for the end.
-fn wait_until(deadline: Instant, stop: &AtomicBool, events: &mut Events) -> bool {
+fn drain(events: &mut Events, calls: Option<&mut Calls>) {
+    events.drain();
+    if let Some(calls) = calls {
+        calls.drain();
+    }
+}
+
+/// Waits, and does what is to be done often meanwhile; whether nobody asked for the end.
+fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut()) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) {
             return false;
         }
-        events.drain();
+        often();
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return true;

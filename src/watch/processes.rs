@@ -114,6 +114,7 @@ impl Busiest {
             most: most.into_iter().map(|m| self.process(m, requests, seconds)).collect(),
             more: moved.len().saturating_sub(MOST),
             hidden: look.hidden(),
+            calls_not_known: None,
         }
     }
 
@@ -158,6 +159,7 @@ impl Busiest {
             read_calls_per_s: per_s(counters.read_calls),
             write_calls_per_s: per_s(counters.write_calls),
             open: self.open.get(&pid).cloned().unwrap_or_else(unseen),
+            calls: None,
             // Who has none asked for nothing, where all were seen.
             requests: requests.map(|all| all.get(&moved.id).copied().unwrap_or_default()),
         }

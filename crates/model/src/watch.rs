@@ -146,6 +146,37 @@ pub struct ProcessRequests {
     pub depth_mean: f64,
 }
 
+/// System calls of a process that move data or make them stable.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ProcessCalls {
+    /// Time in s that they are of.
+    pub seconds: f64,
+    /// Each that it made, the most frequent first.
+    pub calls: Vec<Call>,
+    /// Its page faults, which is what mapped files make instead of calls; `None` where they cannot be seen.
+    pub faults: Option<FaultRates>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Call {
+    /// Its name.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+    /// The same per second.
+    pub per_s: f64,
+}
+
+/// Page faults, of mapped files and of all other memory.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FaultRates {
+    /// Those that had to wait for storage, per second.
+    pub major_per_s: f64,
+    /// All others, per second.
+    pub minor_per_s: f64,
+}
+
 /// Its requests of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SomeRequests {
@@ -207,6 +238,8 @@ pub struct Processes {
     pub more: usize,
     /// How many may not be asked for their I/O by this user.
     pub hidden: usize,
+    /// Why the calls that were to be counted are not known.
+    pub calls_not_known: Option<String>,
 }
 
 /// What a process, or a thread of one, did.
@@ -237,6 +270,8 @@ pub struct WatchedProcess {
     pub open: Known<Open>,
     /// What it asked the watched devices for; `None` where that is not known.
     pub requests: Option<ProcessRequests>,
+    /// Its system calls that move data; `None` where they were not counted over the whole time.
+    pub calls: Option<ProcessCalls>,
 }
 
 /// How files on the watched devices are open in a process: each is true where at least one of them is.

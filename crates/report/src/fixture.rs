@@ -8,8 +8,8 @@ use model::entry::Entry;
 use model::machine::LayerKind;
 use model::report::{Ending, Headline, Verdict};
 use model::watch::{
-    DeviceInterval, Latencies, Latency, Load, MeasuredIn, Open, ProcessRequests, Processes, Requests,
-    SomeRequests, Watched, WatchedDevice, WatchedProcess,
+    Call, DeviceInterval, FaultRates, Latencies, Latency, Load, MeasuredIn, Open, ProcessCalls,
+    ProcessRequests, Processes, Requests, SomeRequests, Watched, WatchedDevice, WatchedProcess,
 };
 
 /// A complete session with a suspect headline, of two targets.
@@ -74,6 +74,7 @@ pub(crate) fn watched() -> Watched {
         read_calls_per_s: 500.0,
         write_calls_per_s: 0.0,
         requests: (!kernel).then(asked),
+        calls: (!kernel).then(calls),
         open,
     };
     let open = Open { files: 1, direct: true, sync: true, io_uring: true, ..Open::default() };
@@ -98,6 +99,7 @@ pub(crate) fn watched() -> Watched {
             ],
             more: 3,
             hidden: 12,
+            calls_not_known: None,
         }),
         remarks: vec!["/mnt is ext4 on loop0 on vda".into()],
     }
@@ -122,6 +124,15 @@ fn asked() -> ProcessRequests {
         sequential_percent: 2.0,
     };
     ProcessRequests { read: Some(read), write: None, flush_per_s: 0.5, depth_mean: 3.9 }
+}
+
+fn calls() -> ProcessCalls {
+    let call = |name: &str, count: u64| Call { name: name.into(), count, per_s: count as f64 };
+    ProcessCalls {
+        seconds: 1.0,
+        calls: vec![call("io_uring_enter", 500), call("fdatasync", 3)],
+        faults: Some(FaultRates { major_per_s: 0.0, minor_per_s: 12.0 }),
+    }
 }
 
 fn load() -> Load {

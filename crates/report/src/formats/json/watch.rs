@@ -68,6 +68,9 @@ pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Resu
         line(&Line::Device { time, device: of(device) })?;
     }
     let Some(processes) = &watched.processes else { return Ok(()) };
+    if let Some(why) = &processes.calls_not_known {
+        line(&Line::Remark { time, text: &format!("calls not known: {why}") })?;
+    }
     for process in &processes.most {
         line(&Line::Process { time, seconds: processes.seconds, process })?;
     }
@@ -109,6 +112,12 @@ fn every_line_is_an_object_of_its_own_and_what_is_not_known_is_null_or_told() {
     assert!(unknown["latency"].is_null() && lines[4]["requests"].is_null());
     let read = &lines[3]["requests"]["read"];
     assert_eq!((&read["p50_bytes"], &read["sequential_percent"]), (&4096.into(), &2.0.into()));
+    let calls = &lines[3]["calls"];
+    assert_eq!(
+        (&calls["calls"][0]["name"], &calls["calls"][0]["count"]),
+        (&"io_uring_enter".into(), &500.into())
+    );
+    assert!(calls["faults"]["minor_per_s"] == 12.0 && lines[4]["calls"].is_null());
     assert!(
         unknown.get("read").is_none() && unknown["not_known"].as_str().is_some_and(|w| w.contains("jumped"))
     );
