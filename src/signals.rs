@@ -42,17 +42,21 @@ pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBoo
     Ok(stop)
 }
 
-/// The same, where something in the kernel must be removed first: the second signal waits a moment for `gone` to be set.
+/// The same, where something in the kernel must be removed first: the second signal waits a moment for `gone` to be set, and runs `leave` then.
 ///
 /// # Errors
 /// As [`watch`].
-pub fn watch_until_gone(gone: &Arc<AtomicBool>) -> std::io::Result<Arc<AtomicBool>> {
+pub fn watch_until_gone(
+    gone: &Arc<AtomicBool>,
+    leave: impl Fn() + Send + 'static,
+) -> std::io::Result<Arc<AtomicBool>> {
     let gone = Arc::clone(gone);
     watch(move || {
         let begun = Instant::now();
         while !gone.load(Ordering::Relaxed) && begun.elapsed() < LEAVE_WITHIN {
             std::thread::sleep(Duration::from_millis(10));
         }
+        leave();
     })
 }
 

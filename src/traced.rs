@@ -66,10 +66,10 @@ fn a_partition_is_told_by_the_events_of_its_disk() {
     let layer =
         |name: &str, number: &str| Layer { name: name.into(), number: number.into(), ..Layer::default() };
     let mut disk = layer("vda", "253:16");
-    disk.device.insert("mq".into(), Ok(String::new()));
+    disk.device.insert("mq".into(), String::new());
     let mut part =
         Layer { kind: LayerKind::Partition, below: vec![1], bytes: 8 << 20, ..layer("vda1", "253:17") };
-    part.device.insert("start".into(), Ok("2048".into()));
+    part.device.insert("start".into(), "2048".into());
     let layers = [part, disk];
     let of_part = Traced::of(&layers, &layers[0]).unwrap_or_else(|| panic!("none"));
     assert_eq!((of_part.number, of_part.span()), (253 << 20 | 16, Some((2048, 16384))));

@@ -54,7 +54,7 @@ struct Sink<'r> {
 /// Records until the time is over or a signal comes.
 pub(super) fn record(tracer: Tracer, subject: &Subject, request: &Request) -> Result<Outcome, Failure> {
     let gone = Arc::new(AtomicBool::new(false));
-    let stop = signals::watch_until_gone(&gone)
+    let stop = signals::watch_until_gone(&gone, || {})
         .map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
     let (mut recording, origin) = begin(tracer, subject, request)?;
     let until =

@@ -45,6 +45,9 @@ pub struct Args {
     /// Count the system calls of shown processes that move data (root). Costs them about 1 us a call, and all others some 100 ns
     #[arg(long, help_heading = WHAT)]
     syscalls: bool,
+    /// Print lines on a terminal too, which is drawn on where there is no COUNT
+    #[arg(long, help_heading = OUTPUT)]
+    no_live: bool,
     /// Form of each interval
     #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Watched>())]
     format: &'static Format,
@@ -70,6 +73,7 @@ impl Args {
             pid: self.pid,
             events: !self.no_events,
             calls: self.syscalls,
+            plain: self.no_live,
             format: self.format,
             outputs: self.output,
             replace: Replace::by(self.force),

@@ -68,7 +68,7 @@ struct Losses {
 }
 
 impl Events {
-    /// None.
+    /// Where nobody wants them.
     pub(super) fn none() -> Self {
         let recording = Err("block events are not recorded".into());
         Self { wanted: false, by_thread: false, devices: Vec::new(), recording }

@@ -11,7 +11,7 @@ mod targets;
 
 use crate::failure::Failure;
 use crate::output::Replace;
-use crate::{history, signals};
+use crate::{history, live, signals};
 use calls::Calls;
 use devices::Devices;
 use events::Events;
@@ -45,6 +45,8 @@ pub struct Request {
     pub events: bool,
     /// Whether the calls of processes are counted.
     pub calls: bool,
+    /// Whether lines are printed on a terminal too.
+    pub plain: bool,
     /// The format on standard output.
     pub format: &'static Format,
     /// Files that are renewed at every interval.
@@ -67,7 +69,7 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
         Err(why) => (Vec::new(), Some(format!("the history cannot be read: {}", why.words()))),
     };
     let gone = Arc::new(AtomicBool::new(false));
-    let stop = signals::watch_until_gone(&gone)
+    let stop = signals::watch_until_gone(&gone, live::give_back_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be taken: {e}{}", sys::cause(&e))))?;
     let devices = Devices::new(&root, targets, measured)?;
     let unread = unread.into_iter().collect();
@@ -92,11 +94,12 @@ fn run(
     remarks.extend(events.follow(&devices.traced()));
     let mut calls = request.calls.then(|| Calls::new(root, request.pid)).transpose()?;
     remarks.extend(calls.as_ref().map(|_| calls::REMARK.to_owned()));
+    shown.begin(request)?;
     let mut deadline = Instant::now();
     for number in 0.. {
         deadline = following(deadline, request.interval);
         if request.count == Some(number)
-            || !wait_until(deadline, stop, &mut || drain(&mut events, calls.as_mut()))
+            || !wait_until(deadline, stop, &mut || drain(&mut events, calls.as_mut(), shown))
         {
             break;
         }
@@ -142,20 +145,21 @@ fn following(deadline: Instant, interval: Duration) -> Instant {
     if next > now { next } else { now + interval }
 }
 
-fn drain(events: &mut Events, calls: Option<&mut Calls>) {
+/// Takes what the kernel recorded and what was typed; whether that was not the end.
+fn drain(events: &mut Events, calls: Option<&mut Calls>, shown: &mut Shown) -> bool {
     events.drain();
     if let Some(calls) = calls {
         calls.drain();
     }
+    shown.obey()
 }
 
 /// Waits, and does what is to be done often meanwhile; whether nobody asked for the end.
-fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut()) -> bool {
+fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut() -> bool) -> bool {
     loop {
-        if stop.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) || !often() {
             return false;
         }
-        often();
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return true;

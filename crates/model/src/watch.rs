@@ -105,7 +105,7 @@ pub struct Latencies {
     pub read: Option<Latency>,
     /// Those that stored data.
     pub write: Option<Latency>,
-    /// Discards.
+    /// Those that told the device what is not needed any more.
     pub discard: Option<Latency>,
     /// Flushes, as the device got them.
     pub flush: Option<Latency>,
@@ -160,7 +160,7 @@ pub struct ProcessCalls {
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Call {
-    /// Its name.
+    /// As its manual page has it.
     pub name: String,
     /// How often.
     pub count: u64,

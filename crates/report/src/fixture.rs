@@ -2,6 +2,7 @@
 //!
 //! For: ones that say most things. Not for: reports, which are golden files.
 
+use model::Known;
 use model::capacity::SameBy;
 use model::disk_counters::DiskCounters;
 use model::entry::Entry;
@@ -62,21 +63,6 @@ pub(crate) fn watched() -> Watched {
         counters: DiskCounters::parse("10 1 80 5 20 2 160 7 3 44 42 4 3 8 9 6 11").ok(),
         latency: if level == 0 { Some(Ok(latencies())) } else { None },
     };
-    let process = |name: &str, pid, kernel, open| WatchedProcess {
-        pid,
-        tid: None,
-        name: name.into(),
-        kernel,
-        read_mb_per_s: 2.05,
-        write_mb_per_s: 0.0,
-        rchar_mb_per_s: 2.05,
-        wchar_mb_per_s: 0.0,
-        read_calls_per_s: 500.0,
-        write_calls_per_s: 0.0,
-        requests: (!kernel).then(asked),
-        calls: (!kernel).then(calls),
-        open,
-    };
     let open = Open { files: 1, direct: true, sync: true, io_uring: true, ..Open::default() };
     Watched {
         first: true,
@@ -102,6 +88,24 @@ pub(crate) fn watched() -> Watched {
             calls_not_known: None,
         }),
         remarks: vec!["/mnt is ext4 on loop0 on vda".into()],
+    }
+}
+
+fn process(name: &str, pid: u32, kernel: bool, open: Known<Open>) -> WatchedProcess {
+    WatchedProcess {
+        pid,
+        tid: None,
+        name: name.into(),
+        kernel,
+        read_mb_per_s: 2.05,
+        write_mb_per_s: 0.0,
+        rchar_mb_per_s: 2.05,
+        wchar_mb_per_s: 0.0,
+        read_calls_per_s: 500.0,
+        write_calls_per_s: 0.0,
+        requests: (!kernel).then(asked),
+        calls: (!kernel).then(calls),
+        open,
     }
 }
 

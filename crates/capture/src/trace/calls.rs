@@ -38,7 +38,7 @@ impl Calls {
         })
     }
 
-    /// Bytes of a page.
+    /// How large the kernel's own pages are.
     pub fn page_bytes(&self) -> usize {
         self.layout.bytes
     }
