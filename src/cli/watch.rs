@@ -30,6 +30,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "fathom watch [FLAGS] [DEVICE|DIR|FILE]... [INTERVAL [COUNT]]")]
 #[command(after_help = "Exit codes: 0 watched, also where Ctrl-C ended it; 2 usage; 3 the machine refused.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Args {
     /// What is watched: kernel names (vda), devices, files, directories; behind them seconds between two looks (2, 0.5, 500ms), and how
     /// many times

@@ -90,7 +90,7 @@ impl Busiest {
             let seconds = now.duration_since(since).as_secs_f64();
             let requests = events.processes();
             let moved = moved_or_asked(&look, &before, requests.as_ref());
-            self.told(&look, moved, requests.as_ref(), (seconds, devices))
+            self.told(&look, &moved, requests.as_ref(), (seconds, devices))
         });
         self.before = Some((now, look));
         Ok(processes)
@@ -99,7 +99,7 @@ impl Busiest {
     fn told(
         &mut self,
         look: &ProcessIo,
-        moved: Vec<Moved>,
+        moved: &[Moved],
         requests: Option<&Requests>,
         (seconds, devices): (f64, &[String]),
     ) -> Processes {

@@ -3,7 +3,7 @@
 //! For: what root sees beside counters. Not for: counters and `/proc` ([`crate::watch`]).
 
 use crate::capture::instances_of;
-use crate::disk::{Device, Disk, Image};
+use crate::disk::{Disk, Image};
 use crate::stage::{Outcome, Running, Stage, is_root, skip};
 use crate::watch::{device, lines, of_device, until_busy, watched, words};
 use rustix::process::Signal;

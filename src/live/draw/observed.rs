@@ -84,7 +84,8 @@ fn devices(frame: &mut Frame, rest: &mut Rect, observed: &Observed, look: Look) 
     if observed.devices.is_empty() {
         return;
     }
-    let names = columns.iter().map(|(name, ..)| format!("{name:>FIGURE$}")).collect::<String>();
+    let names: Vec<String> = columns.iter().map(|(name, ..)| format!("{name:>FIGURE$}")).collect();
+    let names = names.concat();
     let load = if has_load { format!("{:>LOAD$}", "load") } else { String::new() };
     let head = fitting(&format!("{:NAME$}{names}{load}", "device"), rest.width.into());
     let at = take(rest, 1);
