@@ -6,7 +6,7 @@ use super::figures::draw_course;
 use super::{AIRY, NARROW, Paint, fitting, only_ascii, take, wrapped};
 use crate::live::look::Look;
 use crate::live::observed::Observed;
-use model::units::{show_ns, show_rate, show_share};
+use model::units::{show_bytes, show_ns, show_rate, show_share};
 use model::watch::{DeviceInterval, Latency, Load, WatchedDevice, WatchedProcess};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -21,6 +21,8 @@ const FIGURE: usize = 8;
 const LOAD: usize = 11;
 /// Columns of a process's name with its number.
 const WHO: usize = 24;
+/// Calls of a process that are told.
+const MOST_CALLS: usize = 2;
 /// Columns from which a course says anything, and a blank before it.
 const LEAST_COURSE: u16 = 5;
 
@@ -161,13 +163,21 @@ fn processes(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Pai
     let head = format!("{:WHO$}{:>FIGURE$}{:>FIGURE$}", "process", "rMB/s", "wMB/s");
     let at = take(rest, 1);
     frame.render_widget(Line::styled(fitting(&head, at.width.into()), paint.label()), at);
+    if let Some(why) = &processes.calls_not_known {
+        let at = take(rest, 1);
+        let words = fitting(&format!("  calls not known: {why}"), at.width.into());
+        frame.render_widget(Line::styled(words, paint.of(Color::Yellow)), at);
+    }
     for process in &processes.most {
         let at = take(rest, 1);
         let id = process.tid.unwrap_or(process.pid).to_string();
         let who = fitting(&process.name, WHO.saturating_sub(id.len() + 4));
         let [read, write] = [process.read_mb_per_s, process.write_mb_per_s].map(show_rate);
-        let words =
-            format!("{:WHO$}{read:>FIGURE$}{write:>FIGURE$}  {}", format!("{who} ({id})"), how(process));
+        let mut words = format!("{:WHO$}{read:>FIGURE$}{write:>FIGURE$}", format!("{who} ({id})"));
+        // On a narrow screen there is room for the figures alone.
+        if at.width >= NARROW {
+            words += &format!("  {}", how(process));
+        }
         frame.render_widget(Line::raw(fitting(&words, at.width.into())), at);
     }
     if processes.more > 0 {
@@ -177,17 +187,26 @@ fn processes(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Pai
     }
 }
 
-/// What it asks the devices for, and how it has files open.
+/// What it asks the devices for, which calls it makes, and how it has files open.
 fn how(process: &WatchedProcess) -> String {
-    let open = match &process.open {
+    let mut words = Vec::new();
+    if let Some(asked) = process.requests.filter(|asked| asked.depth_mean > 0.0) {
+        words.push(format!("depth {}", show_rate(asked.depth_mean)));
+        let ways = [("reads", asked.read), ("writes", asked.write)];
+        words.extend(ways.into_iter().filter_map(|(name, of)| {
+            let of = of?;
+            let (size, share) = (show_bytes(of.p50_bytes), show_share(of.sequential_percent / 100.0));
+            Some(format!("{name} {size}, {share} sequential"))
+        }));
+    }
+    let calls = process.calls.iter().flat_map(|all| all.calls.iter().take(MOST_CALLS));
+    words.extend(calls.map(|call| format!("{} {}/s", call.name, show_rate(call.per_s))));
+    words.push(match &process.open {
         _ if process.kernel => "kernel worker".into(),
         Ok(open) => open.words(),
         Err(_) => UNKNOWN.into(),
-    };
-    match process.requests.filter(|requests| requests.depth_mean > 0.0) {
-        Some(requests) => format!("depth {}  {open}", show_rate(requests.depth_mean)),
-        None => open,
-    }
+    });
+    words.join("; ")
 }
 
 /// The newest that there is room for.

@@ -17,8 +17,8 @@ use model::finding::{Finding, Outcome};
 use model::machine::LayerKind;
 use model::record::disturbed::Disturbance;
 use model::watch::{
-    DeviceInterval, Latencies, Latency, Load, Open, ProcessRequests, Processes, Requests, Watched,
-    WatchedDevice, WatchedProcess,
+    Call, DeviceInterval, Latencies, Latency, Load, Open, ProcessCalls, ProcessRequests, Processes, Requests,
+    Watched, WatchedDevice, WatchedProcess,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -123,7 +123,10 @@ fn process(name: &str, pid: u32, kernel: bool) -> WatchedProcess {
         write_calls_per_s: 0.0,
         open: Ok(Open { files: 1, direct: true, io_uring: true, ..Open::default() }),
         requests: (!kernel).then(|| ProcessRequests { depth_mean: 3.1, ..ProcessRequests::default() }),
-        calls: None,
+        calls: (!kernel).then(|| ProcessCalls {
+            calls: vec![Call { name: "io_uring_enter".into(), count: 1800, per_s: 1800.0 }],
+            ..ProcessCalls::default()
+        }),
     }
 }
 
