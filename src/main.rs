@@ -6,8 +6,8 @@ use fathom_io::output::Rules;
 use fathom_io::request::JobSource;
 use fathom_io::spared::Spared;
 use fathom_io::{
-    capture, captured, compare, devices, doctor, explain, foreign, history, op_log, plan, run, session, show,
-    signals, verify, watch,
+    capture, captured, compare, devices, doctor, explain, fit, foreign, history, op_log, plan, run, session,
+    show, signals, verify, watch,
 };
 use model::machine::Machine;
 use model::plan::Plan;
@@ -77,6 +77,10 @@ fn fathom() -> ExitCode {
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
         Command::Capture(args) => args.request().and_then(|request| capture::capture(&request)),
+        Command::Fit(args) => args.said().and_then(|said| match said {
+            fit::Said::Fit(request) => fit::fit(&request),
+            fit::Said::Check(request) => fit::check(&request),
+        }),
         Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
         Command::Doctor(args) => doctor::doctor(&args.request()),
         Command::Devices(args) => devices::devices(args.format()),

@@ -4,6 +4,7 @@
 //! tests hold.
 
 use capture::file::{MAGIC, Reader, Writer};
+use capture::fit::{Gathering, Head, Survey};
 use capture::foreign::Language;
 use capture::names::Names;
 use capture::profile::Profiler;
@@ -289,6 +290,7 @@ fn look_at_capture(bytes: &[u8]) {
         profiler.add(rows, names);
     }
     assert_eq!(reader.ending.is_none(), reader.damage.is_some());
+    fit(bytes);
     let captured = Captured {
         format: FORMAT,
         file: String::new(),
@@ -302,6 +304,27 @@ fn look_at_capture(bytes: &[u8]) {
     for (format, _) in report::able::<Captured>() {
         let shown = format.bytes(&captured, report::Style { width: 40, ..report::Style::default() });
         assert!(shown.is_ok_and(|bytes| !bytes.is_empty()), "{}", format.name);
+    }
+}
+
+/// A capture has a job that the language of jobs takes, or a reason why not.
+fn fit(bytes: &[u8]) {
+    let rows = |each: &mut dyn FnMut(&[capture::row::Row], &Names)| {
+        let mut reader = Reader::new(bytes).ok()?;
+        while reader.block().is_some() {
+            let (rows, names) = reader.last();
+            each(rows, names);
+        }
+        Some(reader)
+    };
+    let Some(first) = Reader::new(bytes).ok() else { return };
+    let mut survey = Survey::new(&first.origin);
+    let Some(first) = rows(&mut |rows, names| survey.add(rows, names)) else { return };
+    let Ok(mut gathering) = Gathering::new(&first.origin, survey, &first.names) else { return };
+    rows(&mut |rows, names| gathering.add(rows, names));
+    let text = gathering.finish().toml(&Head::default());
+    if let Err(trouble) = job::parse("job.toml", &text, |_| Vec::new()) {
+        panic!("{trouble}\n{text}");
     }
 }
 

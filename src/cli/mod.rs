@@ -16,6 +16,7 @@ mod explain;
 mod export;
 mod fio;
 mod first_steps;
+mod fit;
 mod gates;
 mod hdparm;
 mod headings;
@@ -89,6 +90,7 @@ pub enum Command {
     Import(import::Args),
     Delete(delete::Args),
     Capture(capture::Args),
+    Fit(fit::Args),
     Verify(verify::Args),
     Doctor(doctor::Args),
     Devices(devices::Args),

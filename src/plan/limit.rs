@@ -23,7 +23,7 @@ pub(super) fn open(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins)
     let mut open = closed.clone();
     open.name = format!("{}, loads", closed.name);
     let from = if arrivals == Arrivals::default() { "default" } else { "command line" };
-    origins.fixed("--arrivals", of_arrivals(arrivals), from);
+    origins.fixed("--arrivals", &of_arrivals(arrivals), from);
     for draft in open.phases.iter_mut().flat_map(|(_, drafts)| drafts) {
         // The strategy says the rate of each run; this is none.
         draft.stream.pace = Pace::Open { iops: 0.0, arrivals };

@@ -2,6 +2,8 @@
 //!
 //! For: refusing what no target of that size and alignment can do. Not for: finding targets ([`super::target`]).
 
+use super::origins::Origins;
+use super::stream::Draft;
 use crate::failure::Failure;
 use model::job::{Line, Order, Sizes, Stream};
 use model::machine::Place;
@@ -29,6 +31,20 @@ pub(super) fn check_size(
         )));
     }
     Ok(())
+}
+
+/// Bytes of a file that is made: the region that is tested, `usual` unless it was said, and then behind the offset.
+pub(super) fn made_bytes(
+    draft: &Draft,
+    usual: u64,
+    path: &Path,
+    origins: &mut Origins,
+) -> Result<u64, Failure> {
+    let region = origins.choose("--size", draft.size, usual, |b| show_bytes(*b));
+    let before = draft.size.map_or(0, |_| draft.stream.access.offset_bytes);
+    let bytes = region.saturating_add(before);
+    draft.size.map_or(Ok(()), |_| machine::test_file::fits(path, bytes))?;
+    Ok(bytes)
 }
 
 /// Refuses operations that do not fit a target or its alignment.

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, MAX_ERRORS, Mix, Order, Pace, PerKind,
-    Positions, Sharing, Sizes, Steps, Stream, SyncCall, Verify,
+    Positions, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Verify,
 };
 use model::spec::ignored::of_ignored_errors;
 use model::spec::{LineSpec, Rw, StreamSpec, parsers, place};
@@ -214,22 +214,27 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let sizes = origins.choose("--bs", spec.bs.clone(), default, size_words);
     origins.note("--positions", spec.positions, |p| parsers::of_positions(*p).into());
     origins.note("--consecutive", spec.consecutive, u32::to_string);
+    origins.note("--run-length", spec.run_length, f64::to_string);
+    origins.note("--interleaved", spec.interleaved, u32::to_string);
     origins.note("--times", spec.times, u32::to_string);
     origins.note("--mix-by-run", spec.mix_by_run, bool::to_string);
     origins.note("--align", spec.align, |a| show_bytes(*a));
-    origins.note("--think", spec.think, |t| show_ns(*t as f64));
+    origins.note("--think", spec.think.as_ref(), |think| think.words());
     Line {
         weight: 100,
         order,
         positions: spec.positions.unwrap_or_default(),
         consecutive: spec.consecutive.unwrap_or(1),
+        run_length: spec.run_length,
+        interleaved: spec.interleaved.unwrap_or(1),
         times: spec.times.unwrap_or(1),
         mix,
         mix_by_run: spec.mix_by_run == Some(true),
         sizes,
         align_bytes: spec.align.unwrap_or(0),
         burst: spec.burst.unwrap_or(1),
-        delay_ns: spec.think.unwrap_or(0),
+        delay_ns: spec.think.as_ref().map_or(0, |think| think.mean_ns),
+        delay_law: spec.think.as_ref().map_or(ThinkLaw::Fixed, |think| think.law.clone()),
         reply_bytes: 0,
         writes_after_trims: rw.writes_after_trims(),
     }
@@ -247,6 +252,8 @@ fn line(spec: &LineSpec) -> Line {
         order,
         positions: Positions::default(),
         consecutive: 1,
+        run_length: None,
+        interleaved: 1,
         times: 1,
         mix: spec.mix,
         mix_by_run: false,
@@ -254,6 +261,7 @@ fn line(spec: &LineSpec) -> Line {
         align_bytes: spec.align,
         burst: spec.burst.max(1),
         delay_ns: spec.delay,
+        delay_law: ThinkLaw::Fixed,
         reply_bytes: spec.reply,
         writes_after_trims: false,
     }
@@ -272,8 +280,8 @@ fn pace(spec: &StreamSpec, origins: &mut Origins) -> Pace {
     origins.note("--limit-iops", spec.limit_iops, f64::to_string);
     origins.note("--limit-bandwidth", spec.limit_bandwidth, |b| format!("{} per second", show_bytes(*b)));
     if let Some(iops) = spec.rate {
-        let arrivals = origins
-            .choose("--arrivals", spec.arrivals, Arrivals::default(), |a| parsers::of_arrivals(*a).into());
+        let arrivals =
+            origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| parsers::of_arrivals(*a));
         return Pace::Open { iops, arrivals };
     }
     match (spec.limit_iops, spec.limit_bandwidth) {
@@ -302,11 +310,11 @@ fn flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Fl
         (SyncCall::Fdatasync, spec.fdatasync),
         (SyncCall::SyncFileRange, spec.sync_file_range),
     ];
-    let (call, every) = said.into_iter().find_map(|(call, every)| Some((call, every.filter(|n| *n > 0)?)))?;
+    let (call, every) = said.into_iter().find_map(|(call, every)| Some((call, every?)))?;
     let drain = spec.drain.unwrap_or(false);
     let how = if drain { ", drained" } else { "" };
-    origins.note(call.word(), Some(every), |n| format!("after every {n} writes{how}"));
-    access.writes().then_some(Flush { call, every, drain })
+    origins.note(call.word(), Some(every), |every| format!("after every {} writes{how}", every.words()));
+    access.writes().then_some(Flush { call, every: every.writes, calls: every.calls, drain })
 }
 
 fn data(spec: &StreamSpec) -> Data {

@@ -4,7 +4,7 @@
 //! whether operations fit ([`super::span`]).
 
 use super::origins::Origins;
-use super::span::{check_size, check_span, direct_alignment};
+use super::span::{check_size, check_span, direct_alignment, made_bytes};
 use super::stream::Draft;
 use super::{DraftJob, ends, kept, precondition, replay, shown};
 use crate::failure::Failure;
@@ -188,10 +188,7 @@ impl<'a> Targets<'a> {
         let offset = draft.stream.access.offset_bytes;
         let writes = changes(draft, said, target)?;
         if target.role == Role::Made {
-            let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
-            machine::test_file::fits(&path, bytes)
-                .or_else(|e| if draft.size.is_some() { Err(e) } else { Ok(()) })?;
-            target.bytes = target.bytes.max(bytes);
+            target.bytes = target.bytes.max(made_bytes(draft, MADE_BYTES, &path, origins)?);
         } else if let Some(create) =
             draft.create.filter(|_| target.role == Role::File && kept_file::may_be_made(&path))
         {

@@ -188,6 +188,11 @@ fn what_is_shown_can_be_listed_and_restricted() {
     for words in ["COMPLETE", "order     read:", "footprint", "depth", "arrivals  all:", "requests"] {
         assert!(text.contains(words), "{words}: {text}");
     }
+    let page = stage.fathom("show --format html", &file).stdout;
+    assert!(page.contains("Offsets of reads") && page.contains("cell shade-5"), "{page}");
+    let course = &shown(&stage, "")["profile"]["course"];
+    let all: u64 = course["of"][0]["requests"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum();
+    assert_eq!(all, requests(&shown(&stage, ""), "read"), "{course:#}");
     let refused = stage.fathom("show --ledger", &file);
     assert_eq!(refused.code, Some(2), "{refused:?}");
 }

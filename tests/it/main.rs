@@ -31,6 +31,7 @@ mod fio_logs;
 mod fio_order;
 mod fio_out;
 mod fio_rules;
+mod fit;
 mod foreign;
 mod gates;
 mod group;

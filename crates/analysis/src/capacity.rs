@@ -142,7 +142,7 @@ mod tests {
         assert!(told(|r| stream(r, |s| s.access.lines[0].mix = Mix::of(70, 0))).is_empty());
         assert!(
             told(|r| stream(r, |s| s.flush =
-                Some(Flush { call: SyncCall::default(), every: 1, drain: false })))
+                Some(Flush { call: SyncCall::default(), every: 1, calls: 1, drain: false })))
             .is_empty()
         );
         // A device that moved other bytes than were asked for: something between answered.

@@ -74,12 +74,10 @@ pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
     if seconds > 0.0 { ops / seconds } else { 0.0 }
 }
 
-/// Whether fewer operations completed in an open loop than arrived, beyond what random arrivals vary by.
-pub(crate) fn falls_short(ops: f64, offered: f64, arrivals: Arrivals) -> bool {
-    let fewer = match arrivals {
-        Arrivals::Poisson => ARRIVALS_VARY * offered.max(0.0).sqrt(),
-        Arrivals::Constant => 0.0,
-    };
+/// Whether fewer operations completed in an open loop of so many a second than arrived in so long, beyond what random arrivals vary by.
+pub(crate) fn falls_short(ops: f64, iops: f64, seconds: f64, arrivals: Arrivals) -> bool {
+    let offered = iops * seconds;
+    let fewer = ARRIVALS_VARY * (offered * arrivals.dispersion(iops)).max(0.0).sqrt();
     ops + fewer < offered && ops < SERVED_FROM * offered
 }
 
@@ -161,9 +159,12 @@ fn the_last_rounds_count_and_the_others_are_the_way() {
 
 #[test]
 fn random_arrivals_may_be_fewer_and_overload_may_not() {
-    let random = |ops, offered| falls_short(ops, offered, Arrivals::Poisson);
+    let random = |ops, offered| falls_short(ops, offered, 1.0, Arrivals::Poisson);
     assert!(!random(380.0, 400.0), "one deviation");
-    assert!(falls_short(380.0, 400.0, Arrivals::Constant));
+    assert!(falls_short(380.0, 400.0, 1.0, Arrivals::Constant));
+    // Nine at once: a deviation is four times as much.
+    assert!(!falls_short(300.0, 400.0, 1.0, Arrivals::Batch { mean: 8.5 }));
+    assert!(!falls_short(300.0, 400.0, 1.0, Arrivals::OnOff { on_ns: 5_000_000, off_ns: 95_000_000 }));
     assert!(random(300.0, 400.0) && random(98_000.0, 100_000.0));
     assert!(!random(99_500.0, 100_000.0) && !random(0.0, 0.0) && !random(1.0, -1.0));
 }

@@ -27,6 +27,11 @@ impl Ends {
         if found > 0 { self.sectors.iter().position(|end| *end == sector) } else { None }
     }
 
+    /// How many requests ago one ended that stands at this place: 1 for the last.
+    pub(crate) fn back(&self, at: usize) -> u64 {
+        ((self.oldest + BACK - at - 1) % BACK) as u64 + 1
+    }
+
     /// Puts an end in the place of the oldest one, and gives that place.
     pub(crate) fn push(&mut self, end: u64) -> usize {
         let at = self.oldest;
@@ -45,6 +50,7 @@ fn an_end_is_known_until_as_many_others_came_behind_it() {
         ends.push(end);
     }
     assert_eq!((ends.find(8), ends.find(100)), (Some(0), Some(1)));
+    assert_eq!((ends.back(0), ends.back(BACK - 1)), (BACK as u64, 1));
     assert_eq!(ends.push(7), 0);
     assert_eq!(ends.find(8), None);
 }

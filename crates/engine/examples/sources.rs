@@ -7,7 +7,7 @@
 use engine::source::{Common, LOOK_AHEAD, Op, Share, lanes};
 use model::job::{
     Access, Arrivals, Data, Flush, Line, Mix, Order, Pace, PerKind, Positions, Sharing, Sizes, Start, Steps,
-    Stream, SyncCall, Zone, ZoneSize,
+    Stream, SyncCall, ThinkLaw, Zone, ZoneSize,
 };
 use model::payload::Maker;
 use std::hint::black_box;
@@ -24,6 +24,8 @@ fn line(order: Order, read_percent: u8) -> Line {
         order,
         positions: Positions::default(),
         consecutive: 1,
+        run_length: None,
+        interleaved: 1,
         times: 1,
         mix_by_run: false,
         mix: Mix::of(read_percent, 0),
@@ -31,6 +33,7 @@ fn line(order: Order, read_percent: u8) -> Line {
         align_bytes: 0,
         burst: 1,
         delay_ns: 0,
+        delay_law: ThinkLaw::Fixed,
         reply_bytes: 0,
         writes_after_trims: false,
     }
@@ -68,7 +71,7 @@ fn cases() -> Vec<(&'static str, Stream)> {
         stream
     };
     let paced = |pace| Stream { pace, ..plain(Order::Random) };
-    let flush = Some(Flush { call: SyncCall::Fsync, every: 8, drain: true });
+    let flush = Some(Flush { call: SyncCall::Fsync, every: 8, calls: 1, drain: true });
     let zipf_of_four =
         Stream { targets: (0..4).collect(), sharing: Sharing::Random, ..plain(Order::Zipf(1.1)) };
     vec![

@@ -3,10 +3,14 @@
 //! For: the header and the trailer of a capture file, and the figures that are made of its requests. Not for: the requests themselves
 //! (crate `capture`), nor what a measurement came to ([`crate::report`]).
 
+mod course;
+
 use crate::Known;
 use crate::machine::Layer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+pub use course::{Course, CourseOf, Place, Places};
 
 /// The version of the file and of the JSON.
 pub const FORMAT: u32 = 1;
@@ -223,6 +227,8 @@ pub struct Profile {
     pub depth: Option<Depth>,
     /// Those that the device got, and who asked for them.
     pub flushes: Flushes,
+    /// How it went over time; `None` of no request.
+    pub course: Option<Course>,
     /// Tasks, those with most requests first; no more than [`TASKS`].
     pub tasks: Vec<Task>,
     /// Tasks that are left out of that list, and their requests.

@@ -10,6 +10,7 @@ use model::devices::Devices;
 use model::diagnosis::Diagnosis;
 use model::entry::Listing;
 use model::explained::Explained;
+use model::fitted::FitCheck;
 use model::report::Report;
 use model::session_table::SessionTable;
 use model::verified::Verified;
@@ -99,6 +100,8 @@ pub struct Format {
     pub watched: Option<Writer<Watched>>,
     /// What was captured of a device.
     pub captured: Option<Writer<Captured>>,
+    /// A fitted job beside its capture.
+    pub fitted: Option<Writer<FitCheck>>,
 }
 
 impl Format {
@@ -121,6 +124,7 @@ impl Format {
         verified: None,
         watched: None,
         captured: None,
+        fitted: None,
     };
 
     /// Writes what came of a measurement, and nothing else, as most tools whose formats these are.
@@ -184,6 +188,7 @@ kinds! {
     Verified: verified, "what came of a verification";
     Watched: watched, "what is watched";
     Captured: captured, "a capture";
+    FitCheck: fitted, "a fitted job beside its capture";
 }
 
 impl Format {

@@ -120,8 +120,13 @@ fn order(line: &Line) -> String {
     {
         words += &format!(", workers from {}", of_start(steps.start));
     }
-    if line.is_in_rows() {
-        words += &format!(", {} in a row", line.consecutive);
+    match line.run_length.filter(|_| line.is_in_rows()) {
+        Some(length) => words += &format!(", runs of {length} in the mean"),
+        None if line.is_in_rows() => words += &format!(", {} in a row", line.consecutive),
+        None => {}
+    }
+    if line.interleaved > 1 {
+        words += &format!(", {} runs at once", line.interleaved);
     }
     if line.positions == model::job::Positions::Own {
         words += ", a position for each direction";
@@ -130,7 +135,7 @@ fn order(line: &Line) -> String {
         words += &format!(", aligned to {}", show_block(line.align_bytes));
     }
     if line.delay_ns > 0 {
-        words += &format!(", {} between bursts of {}", show_ns(line.delay_ns as f64), line.burst);
+        words += &format!(", {} between bursts of {}", line.delay_law.words(line.delay_ns), line.burst);
     }
     if line.reply_bytes > 0 {
         words += &format!(", replies of {}", show_block(u64::from(line.reply_bytes)));

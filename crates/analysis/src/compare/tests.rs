@@ -103,7 +103,7 @@ fn other_work_is_refused_by_the_name_of_what_differs() {
         }),
         ("syncs none -> fsync after every 8 writes", |r| {
             let call = model::job::SyncCall::Fsync;
-            stream(r).flush = Some(model::job::Flush { call, every: 8, drain: false });
+            stream(r).flush = Some(model::job::Flush { call, every: 8, calls: 1, drain: false });
         }),
     ];
     for (words, change) in table {

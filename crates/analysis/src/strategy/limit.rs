@@ -121,7 +121,7 @@ impl Point<'_> {
         let seconds = |r: &&Summary| if r.iops > 0.0 { r.latency.count() as f64 / r.iops } else { 0.0 };
         let time: f64 = self.runs.iter().map(seconds).sum();
         let done = self.latency.count() as f64;
-        done <= 0.0 || falls_short(done, self.offered as f64 * time, target.arrivals)
+        done <= 0.0 || falls_short(done, self.offered as f64, time, target.arrivals)
     }
 
     /// Whether the latency target was met; `None` where too few operations tell. Lateness of our own is in the latencies: a load that

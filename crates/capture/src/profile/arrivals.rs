@@ -12,17 +12,18 @@ const STRETCHES: [u64; 2] = [10_000_000, 100_000_000];
 const FEWEST: u64 = 10;
 
 /// Requests of one kind as they come.
-#[derive(Debug)]
-struct Coming {
+#[derive(Debug, Default)]
+pub(crate) struct Coming {
     of: &'static str,
     last_ns: Option<u64>,
-    gaps: Histogram,
+    /// Times from one to the next.
+    pub(crate) gaps: Histogram,
     counts: [Counts; 2],
 }
 
 /// Requests in stretches of one length: those of the current one, and sums over the ones before.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+pub(crate) struct Counts {
     stretch: u64,
     current: f64,
     sum: f64,
@@ -38,7 +39,7 @@ pub(super) struct Arriving {
 
 impl Arriving {
     pub(super) fn new(from_ns: u64) -> Self {
-        let coming = |of| Coming { of, last_ns: None, gaps: Histogram::new(), counts: Default::default() };
+        let coming = |of| Coming { of, ..Coming::default() };
         Self { from_ns, coming: ["all", "read", "write"].map(coming) }
     }
 
@@ -54,8 +55,7 @@ impl Arriving {
 
     pub(super) fn finish(self, duration_ns: u64) -> Vec<Arrivals> {
         let told = self.coming.into_iter().filter_map(|coming| {
-            let [idc_10ms, idc_100ms] =
-                [0, 1].map(|at| coming.counts[at].dispersion(duration_ns / STRETCHES[at]));
+            let [idc_10ms, idc_100ms] = coming.dispersion(duration_ns);
             Some(Arrivals { of: coming.of.into(), gap_ns: latency(&coming.gaps)?, idc_10ms, idc_100ms })
         });
         told.collect()
@@ -63,7 +63,13 @@ impl Arriving {
 }
 
 impl Coming {
-    fn add(&mut self, at_ns: u64) {
+    /// Index of dispersion of counts in 10 and in 100 ms, over so long.
+    pub(crate) fn dispersion(&self, duration_ns: u64) -> [Option<f64>; 2] {
+        [0, 1].map(|at| self.counts[at].dispersion(duration_ns / STRETCHES[at]))
+    }
+
+    /// One that came so long after the beginning.
+    pub(crate) fn add(&mut self, at_ns: u64) {
         if let Some(last) = self.last_ns.replace(at_ns) {
             self.gaps.record(at_ns.saturating_sub(last));
         }

@@ -3,20 +3,22 @@
 //! For: figures out of rows in the order of their issue, in memory that does not grow with their number. Not for: laying them out
 //! (crate `report`).
 
-mod arrivals;
+pub(crate) mod arrivals;
+mod course;
 mod depth;
 mod figures;
 mod flushes;
 mod footprint;
 mod operations;
 mod restriction;
-mod sequence;
+pub(crate) mod sequence;
 mod sizes;
 mod tasks;
 
 use crate::names::Names;
 use crate::row::{Kind, Row};
 use arrivals::Arriving;
+use course::Going;
 use depth::InFlight;
 use flushes::Flushing;
 use footprint::Touched;
@@ -44,6 +46,7 @@ pub struct Profiler {
     arriving: Arriving,
     in_flight: InFlight,
     flushing: Flushing,
+    going: Going,
     tasks: Tasks,
 }
 
@@ -67,6 +70,7 @@ impl Profiler {
             arriving: Arriving::new(restriction.from_ns.unwrap_or(0)),
             in_flight: InFlight::default(),
             flushing: Flushing::default(),
+            going: Going::new(restriction.from_ns.unwrap_or(0)),
             tasks: Tasks::default(),
         }
     }
@@ -93,6 +97,7 @@ impl Profiler {
         self.without_completion += u64::from(row.latency_ns.is_none());
         self.operations.add(op, row, flags);
         self.touched.add(op, row);
+        self.going.add(op, row);
         let worker = names.task_at(row.task).is_some_and(crate::names::Task::is_worker);
         self.of_kernel_workers += u64::from(worker);
         self.last_end_ns = self.last_end_ns.max(row.issue_ns.saturating_add(row.latency_ns.unwrap_or(0)));
@@ -129,6 +134,7 @@ impl Profiler {
             footprint: self.touched.finish(),
             arrivals: self.arriving.finish(duration_ns),
             depth: self.in_flight.finish(duration_ns),
+            course: self.going.finish(duration_ns),
             tasks,
             other_tasks,
             of_kernel_workers: self.of_kernel_workers,

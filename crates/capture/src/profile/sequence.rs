@@ -25,7 +25,7 @@ struct End {
 
 /// Sequences of one direction.
 #[derive(Debug)]
-pub(super) struct Following {
+pub(crate) struct Following {
     last: Ends,
     ends: [End; BACK],
     requests: u64,
@@ -57,12 +57,24 @@ impl Default for Following {
     }
 }
 
+/// Where a request stands in its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Followed {
+    /// Its number in it, from 1.
+    pub(crate) number: u64,
+    /// How many requests ago the one was that it follows; 0 where it follows none.
+    pub(crate) back: u64,
+}
+
 impl Following {
-    pub(super) fn add(&mut self, row: &Row) {
+    /// Adds a request, and says what it follows.
+    pub(crate) fn add(&mut self, row: &Row) -> Followed {
+        let mut back = 0;
         let mut run = End { requests: 1, bytes: row.bytes(), continued: false };
         self.requests += 1;
         self.bytes += row.bytes();
         if let Some(at) = self.last.find(row.sector) {
+            back = self.last.back(at);
             let before = &mut self.ends[at];
             self.sequential += 1;
             self.sequential_bytes += row.bytes();
@@ -78,6 +90,7 @@ impl Following {
         self.ends[at] = run;
         self.alive_sum += self.alive;
         self.alive_most = self.alive_most.max(self.alive);
+        Followed { number: run.requests, back }
     }
 
     /// Forgets an end; where nothing began there a run is over.
@@ -127,7 +140,9 @@ fn two_files_read_side_by_side_are_two_runs_and_random_requests_none() {
     assert_eq!((told.share, told.runs, told.run_requests), (0.99, 2, [100.0; 3]));
     assert_eq!(told.streams[1].to_bits(), 2.0_f64.to_bits());
     let mut random = Following::default();
-    (0..500_u64).for_each(|at| random.add(&row(at.wrapping_mul(7919) % 4096 * 16)));
+    for at in 0..500_u64 {
+        random.add(&row(at.wrapping_mul(7919) % 4096 * 16));
+    }
     let told = random.finish().unwrap_or_default();
     assert_eq!((told.share, told.runs, told.streams), (0.0, 0, [0.0; 2]));
     assert_eq!(Following::default().finish(), None);

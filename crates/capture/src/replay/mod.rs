@@ -8,7 +8,7 @@
 
 mod chain;
 mod extents;
-mod operations;
+pub(crate) mod operations;
 mod scan;
 mod steps;
 

@@ -16,46 +16,46 @@ const MOST_ASKED: usize = 1 << 16;
 
 /// An operation as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Operation {
+pub(crate) struct Operation {
     /// When it began, ns since the capture began.
-    pub(super) issue_ns: u64,
+    pub(crate) issue_ns: u64,
     /// When it completed, where that is known.
-    pub(super) done_ns: Option<u64>,
+    pub(crate) done_ns: Option<u64>,
     /// How long it took, where that is known of it alone.
-    pub(super) latency_ns: Option<u64>,
+    pub(crate) latency_ns: Option<u64>,
     /// First sector.
-    pub(super) sector: u64,
+    pub(crate) sector: u64,
     /// Sectors; 0 of a sync.
-    pub(super) sectors: u32,
+    pub(crate) sectors: u32,
     /// What it does.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// Whether it must be stable when it completes (FUA).
-    pub(super) is_stable: bool,
+    pub(crate) is_stable: bool,
     /// Number of its task among the names.
-    pub(super) task: u32,
+    pub(crate) task: u32,
     /// Whether the one before it is the flush that it needs.
-    pub(super) is_flushed: bool,
+    pub(crate) is_flushed: bool,
 }
 
 /// Rows that become operations.
 #[derive(Debug)]
-pub(super) struct Operations {
+pub(crate) struct Operations {
     /// Whether whoever asked for flushes has rows of its own.
     is_owned: bool,
     /// When writes with a flush were queued, by their sector.
     asked: HashMap<u64, u64>,
     /// Requests without a counterpart.
-    pub(super) left_out: u64,
+    pub(crate) left_out: u64,
 }
 
 impl Operations {
-    pub(super) fn of(origin: &Origin) -> Self {
+    pub(crate) fn of(origin: &Origin) -> Self {
         let is_owned = origin.imported.is_none() && origin.unit == Unit::Requests;
         Self { is_owned, asked: HashMap::new(), left_out: 0 }
     }
 
     /// Hands the operations of a row on: none, one, or a sync and a write.
-    pub(super) fn add(&mut self, row: &Row, names: &Names, each: &mut dyn FnMut(&Operation)) {
+    pub(crate) fn add(&mut self, row: &Row, names: &Names, each: &mut dyn FnMut(&Operation)) {
         let Some(flags) = names.flags_at(row.flags) else { return };
         let kind = match (flags.kind, flags.op(row.sectors)) {
             (RowKind::Asked, _) if row.sectors == 0 => Kind::Sync,

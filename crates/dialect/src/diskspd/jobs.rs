@@ -5,8 +5,8 @@
 
 use model::diskspd::{Cache as Caching, Distribution, Flush, Profile, Target, Throughput, TimeSpan};
 use model::job::{
-    Advice, Cache, Create, Filling, IoPriority, Mix, Options, Order, PerKind, Placement, Sharing, Sizes,
-    Start, Zone, ZoneSize,
+    Advice, Cache, Create, Every, Filling, IoPriority, Mix, Options, Order, PerKind, Placement, Sharing,
+    Sizes, Start, Think, Zone, ZoneSize,
 };
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::typed::{Typed, TypedStream};
@@ -81,7 +81,7 @@ fn stream(span: &TimeSpan, target: &Target, targets: u32) -> StreamSpec {
         cache: Some(cache(target)),
         advice: advice(target),
         create: target.create.map(|bytes| Create { bytes, filling: Filling::Data, unlink: false }),
-        think: target.think_ms.map(|ms| u64::from(ms) * MS_NS),
+        think: target.think_ms.map(|ms| Think::fixed(u64::from(ms) * MS_NS)),
         burst: target.burst.map(|burst| (burst / workers.max(1)).max(1)),
         place: Placement { io_priority: priority(target), ..Placement::default() },
         each_worker: Some(if span.iops { u64::from(span.bucket_ms) * MS_NS } else { 0 }),
@@ -221,6 +221,6 @@ fn written(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
         _ => stream.counting = Some(true),
     }
     if target.flush == Some(Flush::View) {
-        stream.fsync = Some(1);
+        stream.fsync = Some(Every::writes(1));
     }
 }

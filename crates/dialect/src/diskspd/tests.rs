@@ -361,9 +361,15 @@ fn each_option_is_what_it_says_here() {
     assert_eq!(mixed.place.io_priority, Some(IoPriority::BestEffort(7)));
     assert_eq!(stream("-I1").place.io_priority, Some(IoPriority::Idle));
     assert_eq!(stream("-g1000 -t2").limit_bandwidth, Some(2_000_000));
-    assert_eq!((stream("-i8 -j5 -t2").burst, stream("-i8 -j5 -t2").think), (Some(4), Some(5_000_000)));
+    assert_eq!(
+        (stream("-i8 -j5 -t2").burst, stream("-i8 -j5 -t2").think),
+        (Some(4), Some(model::job::Think::fixed(5_000_000)))
+    );
     assert_eq!((stream("-fs").advice, stream("-fs -Su").advice), (Some(Advice::Sequential), None));
-    assert_eq!((stream("-D250").each_worker, stream("-Sm -Nv -w100").fsync), (Some(250_000_000), Some(1)));
+    assert_eq!(
+        (stream("-D250").each_worker, stream("-Sm -Nv -w100").fsync),
+        (Some(250_000_000), Some(model::job::Every::writes(1)))
+    );
 }
 
 #[test]

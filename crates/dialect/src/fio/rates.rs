@@ -5,7 +5,7 @@
 use super::access::Way;
 use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
-use model::job::{Arrivals, Flow, Mix, PerKind, Percent, Sizes};
+use model::job::{Arrivals, Flow, Mix, PerKind, Percent, Sizes, Think};
 use model::spec::StreamSpec;
 use model::spec::limits::MAX_RATE;
 
@@ -36,7 +36,7 @@ pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fau
     one.flow = flow(job)?;
     let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
     if think.is_some() {
-        one.think = think;
+        one.think = think.map(Think::fixed);
         one.burst = job.count("thinktime_blocks", 1)?;
         if pairs {
             let Some(blocks) = one.burst.filter(|n| n.is_multiple_of(2)) else {

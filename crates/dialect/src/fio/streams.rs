@@ -17,7 +17,7 @@ use super::rules::rules;
 use super::times::{Times, times};
 use super::value::{Size, list, mask};
 use super::zones;
-use model::job::{Advice, Batch, Cache, Clones, Create, IoPriority, Options, Sharing};
+use model::job::{Advice, Batch, Cache, Clones, Create, Every, IoPriority, Options, Sharing};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
 use model::spec::{EngineSpec, StreamSpec, parsers, place as of_place};
 
@@ -241,7 +241,7 @@ fn durability_and_data(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(),
         // As in fio, where these are about writes alone.
         return Ok(());
     }
-    (one.fsync, one.fdatasync) = (fsync, fdatasync);
+    (one.fsync, one.fdatasync) = (fsync.map(Every::writes), fdatasync.map(Every::writes));
     if one.verify.is_some() {
         // What is checked has data of its own.
         return Ok(());

@@ -1,6 +1,6 @@
 //! Calls between writes that make them stable.
 //!
-//! For: putting a sync behind every so many writes of a lane. Not for: which call it is, nor when it is submitted.
+//! For: putting a sync behind every so many writes of a lane, or several behind one, evenly spread. Not for: which call it is, nor when it is submitted.
 
 use super::{Op, Source};
 use model::job::{Flush, Kind};
@@ -9,8 +9,10 @@ use model::job::{Flush, Kind};
 pub(super) struct Flushed {
     inner: Box<dyn Source>,
     every: u32,
+    calls: u32,
     drain: bool,
-    writes: u32,
+    /// Calls that are due, in parts of `every`.
+    due: u64,
     file: u16,
     /// Flags of the next operation, if it is the one behind a sync.
     behind: u8,
@@ -19,11 +21,11 @@ pub(super) struct Flushed {
 impl Flushed {
     /// Fails where a sync would come after no write.
     pub(super) fn new(inner: Box<dyn Source>, flush: Flush) -> Result<Self, String> {
-        let Flush { call, every, drain } = flush;
-        if every == 0 {
+        let Flush { call, every, calls, drain } = flush;
+        if every == 0 || calls == 0 {
             return Err(format!("{} after every 0 writes means nothing; give 1 or more", call.word()));
         }
-        Ok(Self { inner, every, drain, writes: 0, file: 0, behind: 0 })
+        Ok(Self { inner, every, calls, drain, due: 0, file: 0, behind: 0 })
     }
 
     /// Marks and counts what the source gave.
@@ -32,7 +34,7 @@ impl Flushed {
             first.flags |= std::mem::take(&mut self.behind);
         }
         for op in ops.iter().filter(|o| o.kind == Kind::Write) {
-            self.writes += 1;
+            self.due += u64::from(self.calls);
             self.file = op.file;
         }
     }
@@ -43,15 +45,16 @@ impl Source for Flushed {
         let drained = if self.drain { Op::DRAINED } else { 0 };
         let mut done = 0;
         while done < ops.len() {
-            if self.writes == self.every {
-                self.writes = 0;
+            let every = u64::from(self.every);
+            if self.due >= every {
+                self.due -= every;
                 self.behind = drained;
                 ops[done] = Op { file: self.file, kind: Kind::Sync, flags: drained, ..Op::NONE };
                 done += 1;
             } else {
                 // As many as may come before the next sync, were they all writes: so none is drawn too early.
-                let few = (self.every - self.writes) as usize;
-                let end = ops.len().min(done.saturating_add(few));
+                let few = (every - self.due).div_ceil(u64::from(self.calls));
+                let end = ops.len().min(done.saturating_add(few as usize));
                 self.inner.refill(&mut ops[done..end]);
                 self.look(&mut ops[done..end]);
                 done = end;

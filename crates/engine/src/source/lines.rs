@@ -10,10 +10,12 @@
 use super::common::Head;
 use super::draw::{Choice, Kinds, Lengths};
 use super::next_offset::NextOffset;
+use super::pause::Pause;
 use super::span::{Span, Target};
 use super::walk::{Last, Walk};
 use super::{Op, Share, Source};
 use model::job::{self, Kind, Order, Positions, Sharing, Sizes, Start, Steps};
+use model::spec::limits::MAX_INTERLEAVED;
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
@@ -41,7 +43,7 @@ pub(super) struct Line {
     /// By the index of the kind; those that are not drawn have none.
     lengths: [Option<Lengths>; 3],
     burst: u32,
-    pub(super) delay_ns: u64,
+    pause: Pause,
     pub(super) reply_bytes: u32,
     /// Flags of each trim and of the write behind it; `None` where none follows.
     pair: Option<u8>,
@@ -50,6 +52,10 @@ pub(super) struct Line {
     /// Operations from each random place on, and how many of them are left.
     row: u32,
     left_in_row: u32,
+    /// Chance that an operation goes on from the one before, where rows have random lengths; else 0.
+    goes_on: f64,
+    /// Positions that operations go on from in turn.
+    interleaved: u32,
     /// Operations on each place.
     times: u32,
     /// Whether the direction is drawn at random places alone; then the last one drawn.
@@ -71,6 +77,8 @@ pub(super) struct Place {
     pub(super) span: Span,
     pub(super) next_offset: NextOffset,
     pub(super) walk: Walk,
+    /// Where the last operation of each of several runs was, three directions each; empty where there is one run.
+    heads: Vec<Last>,
 }
 
 /// Which target is next.
@@ -135,6 +143,7 @@ impl Lines {
         for file in &mut self.files {
             file.last = [Last::NONE; 3];
             file.places.iter_mut().for_each(|place| place.next_offset.begin_again());
+            file.places.iter_mut().for_each(|place| place.heads.fill(Last::NONE));
         }
     }
 
@@ -151,8 +160,8 @@ impl Lines {
             self.line = self.choice.draw(&mut self.rng);
             let line = &self.rows[self.line];
             self.left = line.burst;
-            if line.delay_ns > 0 {
-                op.at_ns = line.delay_ns;
+            if !line.pause.is_none() {
+                op.at_ns = line.pause.draw(&mut self.rng);
                 op.flags = Op::AFTER;
             }
         }
@@ -168,8 +177,14 @@ impl Lines {
         op.length = line.lengths[op.kind as usize].as_ref().map_or(0, |l| l.draw(&mut self.rng));
         let place = &mut file.places[self.line];
         let mut size = u64::from(op.length);
-        let last = &mut file.last[line.position(op.kind)];
-        let drawn = if line.goes_on() {
+        let position = line.position(op.kind);
+        let last = if place.heads.is_empty() {
+            &mut file.last[position]
+        } else {
+            let run = self.rng.random_range(0..line.interleaved) as usize;
+            &mut place.heads[run * file.last.len() + position]
+        };
+        let drawn = if line.goes_on(*last, &mut self.rng) {
             None
         } else {
             place.next_offset.draw(place.span.align, &mut size, &mut self.rng)
@@ -255,9 +270,15 @@ impl Line {
             lengths(Kind::Trim, &line.sizes.trim)?,
         ];
         // Without a pause a burst would only bind operations together that are to be drawn each for itself.
-        let burst = if line.delay_ns > 0 { line.burst.max(1) } else { 1 };
+        let pause = Pause::new(line)?;
+        let burst = if pause.is_none() { 1 } else { line.burst.max(1) };
         let own = line.positions == Positions::Own && matches!(kinds, Kinds::Drawn { .. });
-        let (delay_ns, reply_bytes) = (line.delay_ns, line.reply_bytes);
+        let reply_bytes = line.reply_bytes;
+        let goes_on = line.run_length.map_or(0.0, |length| 1.0 - 1.0 / length);
+        if !(0.0..1.0).contains(&goes_on) {
+            return Err("runs have one operation at least; give a mean length of 1 or more".into());
+        }
+        let interleaved = line.interleaved.clamp(1, MAX_INTERLEAVED);
         let pair = line.has_pairs().then_some(pair_flags);
         let (row, times) = (line.consecutive, line.times);
         let by_run = line.mix_by_run && matches!(kinds, Kinds::Drawn { .. });
@@ -272,12 +293,14 @@ impl Line {
             kinds,
             lengths,
             burst,
-            delay_ns,
+            pause,
             reply_bytes,
             pair,
             own,
             row,
             left_in_row,
+            goes_on,
+            interleaved,
             times,
             by_run,
             of_run,
@@ -286,7 +309,10 @@ impl Line {
 
     /// Whether the next operation is one of a row that has begun, so that none is drawn.
     #[inline]
-    fn goes_on(&mut self) -> bool {
+    fn goes_on(&mut self, last: Last, rng: &mut Xoshiro256PlusPlus) -> bool {
+        if self.goes_on > 0.0 {
+            return !last.is_none() && rng.random::<f64>() < self.goes_on;
+        }
         let begins = self.left_in_row == 0;
         self.left_in_row = if begins { self.row.saturating_sub(1) } else { self.left_in_row - 1 };
         !begins
@@ -301,8 +327,9 @@ impl Line {
     /// Whether no rows, positions of directions, pauses or replies bend its order.
     pub(super) fn is_plain(&self) -> bool {
         let has_reply = self.reply_bytes > 0 || self.pair.is_some();
-        let is_bent = self.own || self.by_run || self.row > 1 || self.times > 1;
-        !is_bent && !has_reply && self.delay_ns == 0
+        let has_rows = self.row > 1 || self.goes_on > 0.0 || self.interleaved > 1;
+        let is_bent = self.own || self.by_run || has_rows || self.times > 1;
+        !is_bent && !has_reply && self.pause.is_none()
     }
 
     /// The smallest size that is drawn, replies aside.
@@ -364,7 +391,16 @@ impl Place {
         let walk = Walk::new(span, steps, least, fixed, who, head);
         let next_offset =
             NextOffset::new(&told.order, span, (least, most), target.index, who, &share.common)?;
-        Ok(Self { span, next_offset, walk })
+        // Runs that are not drawn begin at parts of their own, those of all workers apart.
+        let runs = if line.interleaved > 1 { line.interleaved } else { 0 };
+        let drawn = !matches!(told.order, Order::Sequential(_) | Order::Mixed(_));
+        let begin = |run: u32| {
+            let part = u128::from(run) * u128::from(share.workers) + u128::from(share.worker);
+            let parts = u128::from(runs) * u128::from(share.workers);
+            if drawn { Last::NONE } else { Last::at((u128::from(span.bytes) * part / parts) as u64, 0) }
+        };
+        let heads = (0..runs).flat_map(|run| [begin(run); 3]).collect();
+        Ok(Self { span, next_offset, walk, heads })
     }
 }
 

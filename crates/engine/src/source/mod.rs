@@ -5,9 +5,11 @@
 //!
 //! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush`, `pace`, `flow` and `serial` are put around them.
 //! `strided` is any access in one zone of its span at a time. `walk` is sequential order, `next_offset` the random orders with `zipf`, `scatter` and `map`; `span` is what they lie on,
+//! `pause` draws think times and `arrive` bursts of arrivals,
 //! and `placed` finds a span that is stored in pieces. `replay` is a load that was captured, and comes from elsewhere.
 
 mod alias;
+mod arrive;
 mod common;
 mod draw;
 mod flow;
@@ -16,6 +18,7 @@ mod lines;
 mod map;
 mod next_offset;
 mod pace;
+mod pause;
 mod placed;
 mod plain;
 pub mod replay;

@@ -8,6 +8,7 @@
 //! Times are kept in 2^-64 ns, so gaps that are no whole number of nanoseconds do not add up to a drift. Syncs are no
 //! operations of a rate: they take the time of the operation before them and cost nothing.
 
+use super::arrive::{Batches, OnOff};
 use super::{Op, Source};
 use model::job::{Arrivals, Kind, Pace};
 use rand::SeedableRng;
@@ -79,6 +80,21 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: Place) -> Result<
             let rng = Xoshiro256PlusPlus::seed_from_u64(place.seed);
             let mean_ns = NS_PER_S / iops * place.lanes as f64;
             Box::new(Paced::new(inner, Poisson { last: Moment::default(), mean_ns, rng }))
+        }
+        Pace::Open { iops, arrivals: Arrivals::Batch { mean } } => {
+            period(iops)?;
+            let rng = Xoshiro256PlusPlus::seed_from_u64(place.seed);
+            let gaps = Batches::new(NS_PER_S / iops * place.lanes as f64, mean, rng)?;
+            Box::new(Paced::new(inner, Bursts { last: Moment::default(), gaps }))
+        }
+        Pace::Open { iops, arrivals: Arrivals::OnOff { on_ns, off_ns } } => {
+            period(iops)?;
+            if place.lanes > 1 {
+                return Err("arrivals that are on and off are those of one worker on one target; take the others away".into());
+            }
+            let rng = Xoshiro256PlusPlus::seed_from_u64(place.seed);
+            let gaps = OnOff::new(NS_PER_S / iops, (on_ns, off_ns), rng)?;
+            Box::new(Paced::new(inner, Bursts { last: Moment::default(), gaps }))
         }
     })
 }
@@ -154,6 +170,36 @@ impl Times for Poisson {
     fn next(&mut self, _: &Op) -> Moment {
         let gap: f64 = Exp1.sample(&mut self.rng);
         self.last = self.last.plus(Moment::of(gap * self.mean_ns));
+        self.last
+    }
+}
+
+/// Distances of bursts.
+trait Gaps: Send {
+    fn next(&mut self) -> f64;
+}
+
+impl Gaps for Batches {
+    fn next(&mut self) -> f64 {
+        Self::next(self)
+    }
+}
+
+impl Gaps for OnOff {
+    fn next(&mut self) -> f64 {
+        Self::next(self)
+    }
+}
+
+/// Arrivals in bursts.
+struct Bursts<G> {
+    last: Moment,
+    gaps: G,
+}
+
+impl<G: Gaps> Times for Bursts<G> {
+    fn next(&mut self, _: &Op) -> Moment {
+        self.last = self.last.plus(Moment::of(self.gaps.next()));
         self.last
     }
 }

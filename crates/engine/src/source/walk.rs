@@ -26,6 +26,12 @@ impl Last {
     /// Before the first.
     pub(super) const NONE: Self = Self { start: Head::FRESH, end: Head::FRESH };
 
+    /// Whether there was none.
+    #[inline]
+    pub(super) fn is_none(self) -> bool {
+        self.start == Head::FRESH
+    }
+
     /// An operation that begins `start` bytes into the span.
     #[inline]
     pub(super) fn at(start: u64, size: u64) -> Self {

@@ -7,6 +7,7 @@ use super::mix::{Mix, Percent};
 use super::order::{Order, Pattern, Positions, Steps};
 use super::sizes::{PerKind, Sizes};
 use super::strided::Strided;
+use super::think::ThinkLaw;
 use serde::{Deserialize, Serialize};
 
 /// Which blocks are touched, in which order and direction.
@@ -38,6 +39,12 @@ pub struct Line {
     /// Operations from each random offset on, one behind the other; 1 where each is drawn.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub consecutive: u32,
+    /// Mean of the operations from each random offset on, of geometric length; `None` where `consecutive` says how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_length: Option<f64>,
+    /// Sequential runs at once: each operation goes on with one of them, drawn at random.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub interleaved: u32,
     /// Operations on each place before the next one; 1 where each has its own.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub times: u32,
@@ -52,8 +59,11 @@ pub struct Line {
     pub align_bytes: u64,
     /// Operations in a burst; matters only with `delay_ns`.
     pub burst: u32,
-    /// Pause before each burst, from the completion of the one before; 0 for none.
+    /// Mean pause before each burst, from the completion of the one before; 0 for none.
     pub delay_ns: u64,
+    /// How pauses vary around that.
+    #[serde(default, skip_serializing_if = "ThinkLaw::is_fixed")]
+    pub delay_law: ThinkLaw,
     /// Size of an operation in the opposite direction after each; 0 for none.
     pub reply_bytes: u32,
     /// Whether a write of the same bytes follows each trim.
@@ -82,6 +92,8 @@ impl Access {
             order,
             positions: Positions::default(),
             consecutive: 1,
+            run_length: None,
+            interleaved: 1,
             times: 1,
             mix: Mix::of(read_percent, 0),
             mix_by_run: false,
@@ -89,6 +101,7 @@ impl Access {
             align_bytes: 0,
             burst: 1,
             delay_ns: 0,
+            delay_law: ThinkLaw::Fixed,
             reply_bytes: 0,
             writes_after_trims: false,
         };
@@ -213,7 +226,8 @@ impl Line {
 
     /// Whether several operations follow each other from a random offset on.
     pub fn is_in_rows(&self) -> bool {
-        self.consecutive > 1 && self.order.pattern() != Some(Pattern::Sequential)
+        let goes_on = self.consecutive > 1 || self.run_length.is_some_and(|length| length > 1.0);
+        goes_on && self.order.pattern() != Some(Pattern::Sequential)
     }
 
     fn words(&self) -> String {
@@ -226,8 +240,15 @@ impl Line {
         let apart = if self.positions == Positions::Own { ", a position each" } else { "" };
         let times = if self.times > 1 { format!(", each place {} times", self.times) } else { String::new() };
         let runs = if self.mix_by_run { ", a direction each run" } else { "" };
-        let row = if self.is_in_rows() { format!(", {} in a row", self.consecutive) } else { String::new() };
-        format!("{} {} {}{row}{times}{runs}{apart}", sizes.join("/"), self.order.words(), self.direction())
+        let row = match self.run_length {
+            _ if !self.is_in_rows() => String::new(),
+            Some(length) => format!(", runs of {length} in the mean"),
+            None => format!(", {} in a row", self.consecutive),
+        };
+        let woven =
+            if self.interleaved > 1 { format!(", {} at once", self.interleaved) } else { String::new() };
+        let order = self.order.words();
+        format!("{} {order} {}{row}{woven}{times}{runs}{apart}", sizes.join("/"), self.direction())
     }
 }
 
@@ -239,6 +260,9 @@ fn words_are_those_of_the_field() {
     odd.lines[0].consecutive = 8;
     assert_eq!((odd.words().as_str(), odd.pattern()), ("4K random 60/40, 8 in a row", None));
     odd.lines[0].consecutive = 1;
+    (odd.lines[0].run_length, odd.lines[0].interleaved) = (Some(3.5), 4);
+    assert_eq!(odd.words(), "4K random 60/40, runs of 3.5 in the mean, 4 at once");
+    (odd.lines[0].run_length, odd.lines[0].interleaved) = (None, 1);
     odd.lines[0].mix.trim_percent = Percent::whole(10);
     odd.lines[0].order = Order::Zipf(1.1);
     odd.lines[0].sizes.write = Sizes::Range(4096, 65536);

@@ -10,18 +10,56 @@ use serde::{Deserialize, Serialize};
 pub struct Flush {
     /// Which call.
     pub call: SyncCall,
-    /// After so many writes of a lane.
+    /// After so many writes of a lane; `calls` of them, evenly spread.
     pub every: u32,
+    /// How many calls that many writes have; 1 where they have one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub calls: u32,
     /// Whether it waits for the writes in flight, and later ones for it. Without, it covers those that have completed.
     pub drain: bool,
 }
 
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+/// How many writes come before a call, in the mean: writes for so many calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Every {
+    /// At least 1.
+    pub writes: u32,
+    /// At least 1.
+    pub calls: u32,
+}
+
+impl Every {
+    /// After each so many writes.
+    pub const fn writes(writes: u32) -> Self {
+        Self { writes, calls: 1 }
+    }
+
+    /// `8`, `2.9`.
+    pub fn words(self) -> String {
+        (f64::from(self.writes) / f64::from(self.calls.max(1))).to_string()
+    }
+}
+
 impl Flush {
+    /// Writes before a call, in the mean.
+    pub fn how_often(&self) -> Every {
+        Every { writes: self.every, calls: self.calls }
+    }
+
     /// `fdatasync after each write`, `fsync after every 8 writes`.
     pub fn words(&self) -> String {
-        match self.every {
-            1 => format!("{} after each write", self.call.word()),
-            n => format!("{} after every {n} writes", self.call.word()),
+        match (self.every, self.calls) {
+            (1, 1) => format!("{} after each write", self.call.word()),
+            _ => format!("{} after every {} writes", self.call.word(), self.how_often().words()),
         }
     }
 }

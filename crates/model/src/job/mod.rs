@@ -19,6 +19,7 @@ mod rules;
 mod sizes;
 mod stream;
 mod strided;
+mod think;
 mod verify;
 
 pub use access::{Access, Line};
@@ -26,7 +27,7 @@ pub use cache::Cache;
 pub use create::{Create, Filling};
 pub use data::Data;
 pub use flow::Flow;
-pub use flush::{Flush, SyncCall};
+pub use flush::{Every, Flush, SyncCall};
 pub use ignored::IgnoredError;
 pub use kind::Kind;
 pub use mix::{Mix, Percent};
@@ -40,6 +41,7 @@ pub use stream::{
     Placement, Sharing, Stream, WITHOUT_DATA,
 };
 pub use strided::Strided;
+pub use think::{Quantile, Think, ThinkLaw};
 pub use verify::{Content, Verify};
 
 use serde::{Deserialize, Serialize};

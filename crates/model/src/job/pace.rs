@@ -50,7 +50,7 @@ impl Pace {
 }
 
 /// Distances between arrivals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
@@ -59,6 +59,34 @@ pub enum Arrivals {
     Poisson,
     /// All the same.
     Constant,
+    /// Several at once, at exponential distances; their number is geometric.
+    Batch {
+        /// Mean of that number, at least 1.
+        mean: f64,
+    },
+    /// At random while it is on and none while it is off, both for exponential times.
+    OnOff {
+        /// Mean time on in ns.
+        on_ns: u64,
+        /// Mean time off in ns.
+        off_ns: u64,
+    },
+}
+
+impl Arrivals {
+    /// Variance of their number in a long time, as a multiple of the mean, at so many a second (Fischer and Meier-Hellstern, "The
+    /// Markov-modulated Poisson process cookbook", 1993).
+    pub fn dispersion(self, iops: f64) -> f64 {
+        match self {
+            Self::Poisson => 1.0,
+            Self::Constant => 0.0,
+            Self::Batch { mean } => 2.0 * mean - 1.0,
+            Self::OnOff { on_ns, off_ns } => {
+                let (on, off) = (on_ns as f64 / 1e9, off_ns as f64 / 1e9);
+                1.0 + 2.0 * iops * off * off / (on + off).max(f64::MIN_POSITIVE)
+            }
+        }
+    }
 }
 
 /// What ends a stream before its time, over all its workers, warm-up not counted. The first to be reached counts.

@@ -62,11 +62,16 @@ impl Sizes {
     /// `4K`, `4K-64K`, `4K:60,64K:40`.
     pub fn words(&self) -> String {
         let block = |b: u32| show_block(u64::from(b));
-        let weighted = |(size, weight): &(u32, u32)| format!("{}:{weight}", block(*size));
         match self {
             Self::Fixed(size) => block(*size),
             Self::Range(least, most) => format!("{}-{}", block(*least), block(*most)),
-            Self::Split(sizes) => sizes.iter().map(weighted).collect::<Vec<_>>().join(","),
+            Self::Split(sizes) => {
+                let all: u64 = sizes.iter().map(|(_, weight)| u64::from(*weight)).sum();
+                // As many digits as a share may be typed with.
+                let share = |weight: u32| (f64::from(weight) * 1e6 / all.max(1) as f64).round() / 1e4;
+                let one = |(size, weight): &(u32, u32)| format!("{}:{}", block(*size), share(*weight));
+                sizes.iter().map(one).collect::<Vec<_>>().join(",")
+            }
         }
     }
 

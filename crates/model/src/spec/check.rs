@@ -9,7 +9,7 @@ mod tests;
 
 use super::limits::{MAX_PHASES, MAX_STREAMS};
 use super::{JobSpec, Rw, StreamSpec};
-use crate::job::{Clones, Kind, Mix, Sharing};
+use crate::job::{Arrivals, Clones, Kind, Mix, Sharing};
 
 /// Keys that each say all of what is written.
 const WHOLE: [&str; 3] = ["zeros", "counting", "data"];
@@ -194,6 +194,8 @@ impl StreamSpec {
             ("start", self.start.is_some()),
             ("positions", self.positions.is_some()),
             ("consecutive", self.consecutive.is_some()),
+            ("run-length", self.run_length.is_some()),
+            ("interleaved", self.interleaved.is_some()),
             ("times", self.times.is_some()),
             ("mix-by-run", self.mix_by_run == Some(true)),
             ("think", self.think.is_some()),
@@ -256,6 +258,10 @@ impl StreamSpec {
         if self.arrivals.is_some() && self.rate.is_none() {
             let message = "{arrivals} is about an open loop; type {rate} too, or leave {arrivals} out";
             found.push(Problem::new(&["arrivals"], message.into()));
+        }
+        if matches!(self.arrivals, Some(Arrivals::OnOff { .. })) && self.workers.unwrap_or(1) > 1 {
+            let message = "{arrivals on-off} is on for one worker at a time; leave {workers} out, or write several streams";
+            found.push(Problem::new(&["arrivals", "workers"], message.into()));
         }
         if self.burst.is_some() && self.think.is_none() && self.lines.is_empty() {
             let message =

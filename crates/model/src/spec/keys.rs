@@ -6,11 +6,13 @@
 use super::foreign::{self, Foreign, diskspd, fio, same, seconds};
 use super::ignored::{by_direction, ignored_errors};
 use super::limits::{
-    MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_TARGETS, MAX_TIME_NS,
-    MAX_WORKERS, MIN_TIME_NS,
+    MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_TARGETS,
+    MAX_TIME_NS, MAX_WORKERS, MIN_TIME_NS,
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
-use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, repeat, rules, sizes};
+use super::{
+    JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, repeat, rules, sizes, think,
+};
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 
 /// A setting.
@@ -322,6 +324,22 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.consecutive, count(t, 1, u32::MAX))),
     ),
     key(
+        "run-length",
+        Group::What,
+        "N",
+        "The same as a mean, such as 3.5: runs from random offsets on, of random (geometric) length",
+        &[Run, Limit],
+        Set::Stream(|s, t| put(&mut s.run_length, parsers::run_length(t))),
+    ),
+    key(
+        "interleaved",
+        Group::What,
+        "N",
+        "Sequential runs at once: each operation goes on with one of them, drawn at random; from parts of the region of their own, or from random offsets with run-length or mixed [default: 1]",
+        &[Run, Limit],
+        Set::Stream(|s, t| put(&mut s.interleaved, count(t, 1, MAX_INTERLEAVED))),
+    ),
+    key(
         "times",
         Group::What,
         "N",
@@ -358,7 +376,7 @@ pub const KEYS: &[Key] = &[
         "arrivals",
         Group::HowDeep,
         "WORD",
-        "Distances between arrivals of an open loop: poisson or constant [default: poisson]",
+        "Distances between arrivals of an open loop: poisson, constant, batch:MEAN (so many at once in the mean, at random times), or on-off:ON/OFF (at random for ON, then none for OFF, mean times, as in 2ms/30ms; one worker) [default: poisson]",
         &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.arrivals, parsers::arrivals(t))),
     )
@@ -401,10 +419,10 @@ pub const KEYS: &[Key] = &[
     key(
         "think",
         Group::HowDeep,
-        "DURATION",
-        "Pause before each burst, from the completion of the one before",
+        "DURATION|LAW",
+        "Pause before each burst, from the completion of the one before: 100us; or drawn, exponential:MEAN, lognormal:MEDIAN/MEAN or quantiles:%/DURATION,... from 0 to 100 %, straight between them, as in quantiles:0/2us,50/38us,100/9ms",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.think, time(t, 1, MAX_TIME_NS))),
+        Set::Stream(|s, t| put(&mut s.think, think::think(t))),
     )
     .elsewhere(&[fio("thinktime", "100", foreign::microseconds), diskspd("j", "5", foreign::milliseconds)]),
     key(
@@ -537,25 +555,25 @@ pub const KEYS: &[Key] = &[
         "fsync",
         Group::What,
         "N",
-        "fsync after this many writes",
+        "fsync after this many writes; a number with a fraction, such as 2.9, is the mean",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.fsync, count(t, 1, u32::MAX))),
+        Set::Stream(|s, t| put(&mut s.fsync, parsers::every(t))),
     ),
     key(
         "fdatasync",
         Group::What,
         "N",
-        "fdatasync after this many writes",
+        "fdatasync after this many writes; a number with a fraction, such as 2.9, is the mean",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.fdatasync, count(t, 1, u32::MAX))),
+        Set::Stream(|s, t| put(&mut s.fdatasync, parsers::every(t))),
     ),
     key(
         "sync-file-range",
         Group::What,
         "N",
-        "sync_file_range after so many writes: starts and awaits write back, promises nothing after a crash",
+        "sync_file_range after so many writes, as a mean too: starts and awaits write back, promises nothing after a crash",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.sync_file_range, count(t, 1, u32::MAX))),
+        Set::Stream(|s, t| put(&mut s.sync_file_range, parsers::every(t))),
     )
     .elsewhere(&[fio("sync_file_range", "write:8", |t| t.rsplit(':').next().map(str::to_owned).into_iter().collect())]),
     key(
@@ -987,6 +1005,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("start", _) => "same",
             ("arrivals", _) => "constant",
             ("clones" | "positions", _) => "own",
+            ("think", _) => "exponential:2ms",
             ("cache", _) => "mmap",
             ("advice", _) => "random",
             ("until", _) => "steady",

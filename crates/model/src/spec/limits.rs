@@ -32,9 +32,19 @@ pub const MAX_RATE: f64 = 1e9;
 pub const MAX_THETA: f64 = 100.0;
 /// Most zones of an order.
 pub const MAX_ZONES: usize = 1000;
+/// Most quantiles of a think time.
+pub const MAX_QUANTILES: usize = 1000;
+/// Most sequential runs at once of a stream: more positions than any reader or writer keeps.
+pub const MAX_INTERLEAVED: u32 = 1024;
+/// Longest mean of a sequential run, in operations.
+pub const MAX_RUN: f64 = 1e9;
+/// Most calls that make writes stable behind one write, and most writes before one; in between shares are held to four digits.
+pub const MAX_SYNCS: f64 = 1e4;
+/// Largest mean of a batch of arrivals.
+pub const MAX_BATCH: f64 = 1e6;
 /// Most lines of an access specification, as in Iometer.
 pub const MAX_LINES: usize = 100;
-/// Most sizes of a split, each with at least one percent.
+/// Most sizes of a split.
 pub const MAX_SPLIT: usize = 100;
 /// Most phases of a job.
 pub const MAX_PHASES: usize = 100;

@@ -23,13 +23,15 @@ pub mod repeat;
 pub mod rules;
 pub mod sizes;
 pub mod specs;
+pub mod think;
 
 pub use check::Problem;
 
 use crate::gate::Condition;
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Create, Flow, IgnoredError, LatencyTarget, MinRate, Mix, Options,
-    Order, PerKind, Placement, Positions, Sharing, Sizes, Start, Steady, StopRule, Strided, Verify,
+    Advice, Arrivals, Batch, Cache, Clones, Create, Every, Flow, IgnoredError, LatencyTarget, MinRate, Mix,
+    Options, Order, PerKind, Placement, Positions, Sharing, Sizes, Start, Steady, StopRule, Strided, Think,
+    Verify,
 };
 use crate::typed::Typed;
 
@@ -110,6 +112,10 @@ pub struct StreamSpec {
     pub positions: Option<Positions>,
     /// Operations from each random offset on.
     pub consecutive: Option<u32>,
+    /// Mean of these, where it is random.
+    pub run_length: Option<f64>,
+    /// Sequential runs at once.
+    pub interleaved: Option<u32>,
     /// Operations on each place before the next one.
     pub times: Option<u32>,
     /// Whether directions of a mix are drawn at random places alone.
@@ -150,16 +156,16 @@ pub struct StreamSpec {
     pub limit_bandwidth: Option<u64>,
     /// Share of the operations of streams at once.
     pub flow: Option<Flow>,
-    /// Pause in ns before each burst.
-    pub think: Option<u64>,
+    /// Pause before each burst.
+    pub think: Option<Think>,
     /// Operations in a burst.
     pub burst: Option<u32>,
     /// `fsync` after so many writes.
-    pub fsync: Option<u32>,
+    pub fsync: Option<Every>,
     /// `fdatasync` after so many writes.
-    pub fdatasync: Option<u32>,
+    pub fdatasync: Option<Every>,
     /// `sync_file_range` after so many writes.
-    pub sync_file_range: Option<u32>,
+    pub sync_file_range: Option<Every>,
     /// Whether such a call waits for the writes in flight.
     pub drain: Option<bool>,
     /// How much of the data written a compressor can save, in percent.

@@ -158,7 +158,7 @@ pub fn strided(text: &str) -> Result<Strided, String> {
 /// What was wrong and what to type.
 pub fn mix(text: &str) -> Result<Mix, String> {
     let shares: Vec<f64> = text.split('/').take(4).map(share).collect::<Result<_, _>>()?;
-    let sum: f64 = shares.iter().sum();
+    let sum = round(shares.iter().sum());
     let is_all = Percent::nearest(sum) == Some(Percent::ALL);
     let shares: Vec<Percent> = shares.into_iter().filter_map(Percent::nearest).collect();
     match *shares.as_slice() {
@@ -255,6 +255,7 @@ fn starts_and_mixes_have_words() {
     assert_eq!(mix("70"), Ok(Mix::of(70, 0)));
     assert_eq!(mix("70/30"), mix("70"));
     assert_eq!(mix("60/30/10"), Ok(Mix::of(60, 10)));
+    assert!(mix("47.6191/33.3333/19.0476").is_ok(), "rounding is nobody's slip");
     assert_eq!(mix("33.3/66.7%").map(Mix::words).as_deref(), Ok("33.3/66.7"));
     assert!(["100.1", "-1", "60/50", "33.3/33.3/33.3", "1e1", ""].iter().all(|text| mix(text).is_err()));
     for bad in ["", "101", "60/30", "60/30/20", "1/2/3/4", "70/"] {

@@ -2,12 +2,12 @@
 //!
 //! For: their parsers. Not for: which engines there are (crate `engine`) or which CPUs (the plan).
 
-use super::limits::{MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_TARGETS, MAX_TIME_NS};
-use super::number::{any_of, count, shown, size, time, whole, word};
+use super::limits::{MAX_BATCH, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_RUN, MAX_SYNCS, MAX_TARGETS, MAX_TIME_NS};
+use super::number::{any_of, count, decimal, shown, size, time, whole, word};
 use super::{EngineSpec, Rw};
 use crate::job::{
-    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Filling, Flow, Options, Positions,
-    Sharing, Verify,
+    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Every, Filling, Flow, Options,
+    Positions, Sharing, Verify,
 };
 
 /// Seed of stamps: what one call writes another one checks.
@@ -176,17 +176,78 @@ const MAX_WEIGHT: u32 = 1_000_000;
 /// Distances between arrivals.
 ///
 /// # Errors
-/// All the words.
+/// What was wrong and what to type.
 pub fn arrivals(text: &str) -> Result<Arrivals, String> {
-    word(text, &ARRIVALS)
+    let known = any_of(&[POISSON, CONSTANT, "batch:8", "on-off:2ms/30ms"]);
+    let wrong = || format!("{} is not a valid value; type {known}", shown(text));
+    match text.trim().split_once(':') {
+        None => match text.trim() {
+            POISSON => Ok(Arrivals::Poisson),
+            CONSTANT => Ok(Arrivals::Constant),
+            _ => Err(wrong()),
+        },
+        Some(("batch", mean)) => {
+            let mean = decimal(mean).filter(|mean| (1.0..=MAX_BATCH).contains(mean));
+            mean.map(|mean| Arrivals::Batch { mean }).ok_or_else(|| {
+                format!(
+                    "{} is no batch; type how many arrive at once in the mean, from 1 on, such as batch:8",
+                    shown(text)
+                )
+            })
+        }
+        Some(("on-off", times)) => {
+            let (on, off) = times.split_once('/').ok_or_else(wrong)?;
+            Ok(Arrivals::OnOff { on_ns: time(on, 1, MAX_TIME_NS)?, off_ns: time(off, 1, MAX_TIME_NS)? })
+        }
+        Some(_) => Err(wrong()),
+    }
 }
 
-const ARRIVALS: [(&str, Arrivals); 2] = [("poisson", Arrivals::Poisson), ("constant", Arrivals::Constant)];
+/// Writes before a call that makes them stable: whole, or as a mean.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn every(text: &str) -> Result<Every, String> {
+    if !text.contains('.') {
+        return count(text, 1, u32::MAX).map(Every::writes);
+    }
+    let mean = decimal(text).filter(|mean| (1.0 / MAX_SYNCS..=MAX_SYNCS).contains(mean));
+    let parts = mean.map(|mean| (mean * MAX_SYNCS).round() as u32);
+    let parts = parts.ok_or_else(|| {
+        format!("{} is no number of writes; type one from 0.0001 to 10000, such as 8 or 2.9", shown(text))
+    })?;
+    let common = divisor(parts, MAX_SYNCS as u32);
+    Ok(Every { writes: parts / common, calls: MAX_SYNCS as u32 / common })
+}
+
+/// The largest number that divides both.
+fn divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a.max(1) } else { divisor(b, a % b) }
+}
+
+/// Mean length of sequential runs, in operations.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn run_length(text: &str) -> Result<f64, String> {
+    let mean = decimal(text).filter(|mean| (1.0..=MAX_RUN).contains(mean));
+    mean.ok_or_else(|| {
+        format!("{} is no length; type the mean of operations, from 1 on, such as 3.5", shown(text))
+    })
+}
 
 /// Distances between arrivals as they are typed.
-pub fn of_arrivals(arrivals: Arrivals) -> &'static str {
-    ARRIVALS.iter().find(|(_, known)| *known == arrivals).map_or("", |(word, _)| word)
+pub fn of_arrivals(arrivals: Arrivals) -> String {
+    match arrivals {
+        Arrivals::Poisson => POISSON.into(),
+        Arrivals::Constant => CONSTANT.into(),
+        Arrivals::Batch { mean } => format!("batch:{mean}"),
+        Arrivals::OnOff { on_ns, off_ns } => format!("on-off:{on_ns}ns/{off_ns}ns"),
+    }
 }
+
+const POISSON: &str = "poisson";
+const CONSTANT: &str = "constant";
 
 /// A bool, for languages that have no such type.
 ///
@@ -376,9 +437,19 @@ fn every_word_is_read_as_it_is_shown() {
         assert_eq!(cache(value.word()), Ok(value));
     }
     assert!(cache("warm").is_err_and(|e| e.contains("buffered, sync")));
-    for word in ["poisson", "constant"] {
-        assert_eq!(arrivals(word).map(of_arrivals), Ok(word));
+    for word in ["poisson", "constant", "batch:3.5", "on-off:2000000ns/30000000ns"] {
+        assert_eq!(arrivals(word).map(of_arrivals).as_deref(), Ok(word));
     }
+    assert_eq!(arrivals("on-off:2ms/30ms"), arrivals("on-off:2000000ns/30000000ns"));
+    for bad in ["", "batch", "batch:0.5", "batch:x", "on-off:2ms", "on-off:0/1ms", "often:1"] {
+        assert!(arrivals(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert_eq!((every("8"), every("2.9")), (Ok(Every::writes(8)), Ok(Every { writes: 29, calls: 10 })));
+    assert_eq!((every("0.3").map(Every::words), every("2.0")), (Ok("0.3".into()), Ok(Every::writes(2))));
+    for bad in ["0", "0.0", "-1", "1e3", "x", "99999.5"] {
+        assert!(every(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert_eq!((run_length("3.5"), run_length("0.5").is_err()), (Ok(3.5), true));
     for word in ["each", "round-robin", "random", "weighted:3,1", "weighted:7"] {
         assert_eq!(sharing(word).map(|s| of_sharing(&s)).as_deref(), Ok(word));
     }

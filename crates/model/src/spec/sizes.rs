@@ -4,8 +4,11 @@
 //! Not for: whether a target can do them, which the plan finds out.
 
 use super::limits::{MAX_BLOCK_BYTES, MAX_SPLIT};
-use super::number::{percent, shown, size};
+use super::number::{share, shown, size};
 use crate::job::{PerKind, Sizes};
+
+/// Parts of a percent that shares of sizes are held to: four digits.
+const PARTS: u32 = 10_000;
 
 /// Sizes for each direction. A piece that begins with a direction and `=` begins that direction's sizes, so that the commas
 /// of a split need no quoting; a direction left out has the sizes of the one named first.
@@ -81,13 +84,13 @@ fn block(text: &str) -> Result<u32, String> {
 fn split<'t>(pieces: impl Iterator<Item = &'t str>, mark: char, whole: &str) -> Result<Sizes, String> {
     let mut sizes: Vec<(u32, u32)> = Vec::new();
     for piece in pieces {
-        let Some((size, share)) = piece.split_once(mark) else {
+        let Some((size, weight)) = piece.split_once(mark) else {
             return Err(format!(
                 "{} has no share; type a size and its percent, such as 4k:60,64k:40",
                 shown(piece)
             ));
         };
-        let pair = (block(size)?, u32::from(percent(share)?));
+        let pair = (block(size)?, (share(weight)? * f64::from(PARTS)).round() as u32);
         if sizes.iter().any(|s| s.0 == pair.0) {
             return Err(format!("{} is there twice; type each size once, with its whole share", shown(size)));
         }
@@ -102,9 +105,18 @@ fn split<'t>(pieces: impl Iterator<Item = &'t str>, mark: char, whole: &str) -> 
             return Err(format!("{} has too many sizes; type {MAX_SPLIT} at most", shown(whole)));
         }
     }
-    match sizes.iter().map(|s| s.1).sum::<u32>() {
-        100 => Ok(Sizes::Split(sizes)),
-        sum => Err(format!("the shares of {} sum to {sum}; type shares that sum to 100", shown(whole))),
+    match sizes.iter().map(|s| u64::from(s.1)).sum::<u64>() {
+        sum if sum == 100 * u64::from(PARTS) => {
+            // Whole percents are weights by themselves.
+            let whole = sizes.iter().all(|s| s.1.is_multiple_of(PARTS));
+            let unit = if whole { PARTS } else { 1 };
+            Ok(Sizes::Split(sizes.into_iter().map(|(size, weight)| (size, weight / unit)).collect()))
+        }
+        sum => Err(format!(
+            "the shares of {} sum to {}; type shares that sum to 100",
+            shown(whole),
+            sum as f64 / f64::from(PARTS)
+        )),
     }
 }
 
@@ -116,6 +128,9 @@ fn one_size_a_range_or_a_split() {
     assert_eq!(sizes("4k:60,64k:40"), Ok(split.clone()));
     assert_eq!(sizes("4k/60:64k/40"), Ok(split.clone()));
     assert_eq!(sizes(&split.words()), Ok(split), "what is shown can be typed");
+    let rare = Sizes::Split(vec![(4096, 994_875), (65536, 5125)]);
+    assert_eq!(sizes("4k:99.4875,64k:0.5125"), Ok(rare.clone()));
+    assert_eq!((rare.words().as_str(), sizes(&rare.words())), ("4K:99.4875,64K:0.5125", Ok(rare.clone())));
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn look(case: &Case) -> Known<Answer> {
     let seconds = case.window_ns() / 1e9;
     let ops: u64 = [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| case.in_windows(*k).ops).sum();
     let served = share(ops as f64 / seconds.max(f64::MIN_POSITIVE), asked);
-    let unserved = falls_short(ops as f64, asked * seconds, arrivals);
+    let unserved = falls_short(ops as f64, asked, seconds, arrivals);
     let late = late_percentiles(case)?;
     let worst = Kind::ALL.iter().filter_map(|k| case.open_loop(*k)?.lateness.quantile_ns(0.99)).max();
     let numbers = evidence([

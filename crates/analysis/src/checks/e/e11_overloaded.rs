@@ -59,7 +59,7 @@ fn look(case: &Case) -> Known<Answer> {
         return Err(no_run());
     }
     // What is not served at all is told by E10.
-    if falls_short(ops as f64, asked * case.window_ns() / 1e9, arrivals) {
+    if falls_short(ops as f64, asked, case.window_ns() / 1e9, arrivals) {
         return Ok(Answer::DoesNotApply);
     }
     let growths: Vec<Growth> = case.runs.iter().map(growth).collect::<Known<_>>()?;

@@ -32,7 +32,7 @@ fn files_and_what_is_made_of_them() {
 fn times_batches_and_seeds() {
     assert_eq!(job("[j]\nsize=1m\nrandseed=7\n").seed, Some(7));
     let pauses = stream("thinktime=500 thinktime_blocks=8");
-    assert_eq!((pauses.think, pauses.burst), (Some(500_000), Some(8)));
+    assert_eq!((pauses.think, pauses.burst), (Some(model::job::Think::fixed(500_000)), Some(8)));
     let deep = stream("ioengine=libaio iodepth=16 iodepth_batch=8 iodepth_batch_complete_min=4");
     assert_eq!((deep.depth, deep.batch), (Some(16), Some(Batch { submit: 8, complete: 4 })));
     assert_eq!(stream("startdelay=2 time_based runtime=5").delay, Some(2_000_000_000));

@@ -6,6 +6,7 @@ mod diskspd;
 mod orders;
 mod property;
 mod refusals;
+mod runs;
 mod times;
 mod zones;
 

@@ -1,7 +1,7 @@
 //! Whatever is asked for is refused, or stays inside its span, on its grid and within its sizes.
 
 use super::*;
-use model::job::{Line, Mix, PerKind, Positions, Strided};
+use model::job::{Line, Mix, PerKind, Positions, Strided, ThinkLaw};
 use proptest::prelude::*;
 
 /// Bytes: mostly some of the units that the case counts in, at times anything.
@@ -72,14 +72,24 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
     let delay = prop_oneof![6 => Just(0), 1 => 1..1000_u64];
     let positions = prop_oneof![3 => Just(Positions::Shared), 1 => Just(Positions::Own)];
     let consecutive = prop_oneof![3 => Just(1), 1 => 0..5_u32];
-    (0..4_u32, (order(unit), positions, consecutive), mix, sizes, far(unit), 0..4_u32, delay, reply).prop_map(
-        |(weight, (order, positions, consecutive), mix, sizes, align_bytes, burst, delay_ns, reply)| {
+    let runs = prop_oneof![6 => Just((None, 1)), 1 => (prop::option::of(1.0..9.0_f64), 0..4_u32)];
+    let law = prop_oneof![
+        3 => Just(ThinkLaw::Fixed),
+        1 => Just(ThinkLaw::Exponential),
+        1 => (0..1000_u64).prop_map(|median_ns| ThinkLaw::Lognormal { median_ns }),
+    ];
+    let order = (order(unit), positions, consecutive, runs);
+    (0..4_u32, order, mix, sizes, far(unit), 0..4_u32, (delay, law), reply).prop_map(
+        |(weight, order, mix, sizes, align_bytes, burst, (delay_ns, delay_law), reply)| {
+            let (order, positions, consecutive, (run_length, interleaved)) = order;
             let (reply_bytes, writes_after_trims) = reply;
             Line {
                 weight,
                 order,
                 positions,
                 consecutive,
+                run_length,
+                interleaved,
                 times: 1,
                 mix_by_run: false,
                 mix,
@@ -87,6 +97,7 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
                 align_bytes,
                 burst,
                 delay_ns,
+                delay_law,
                 reply_bytes,
                 writes_after_trims,
             }
@@ -101,6 +112,8 @@ fn pace() -> impl Strategy<Value = Pace> {
         1 => (number(1e6), number(1e9)).prop_map(|(iops, bytes_per_s)| Pace::Limited { iops, bytes_per_s }),
         1 => open(Arrivals::Constant),
         1 => open(Arrivals::Poisson),
+        1 => open(Arrivals::Batch { mean: 3.5 }),
+        1 => open(Arrivals::OnOff { on_ns: 1000, off_ns: 9000 }),
     ]
 }
 
@@ -112,7 +125,11 @@ fn any_stream(unit: u32) -> impl Strategy<Value = Stream> {
         prop::collection::vec(0..3_u32, 3).prop_map(Sharing::Weighted)
     ];
     let lines = prop::collection::vec(line(unit), 1..4);
-    let flush = prop::option::of((prop_oneof![30 => 1..9_u32, 1 => Just(0)], any::<bool>()));
+    let flush = prop::option::of((
+        prop_oneof![30 => 1..9_u32, 1 => Just(0)],
+        prop_oneof![5 => Just(1), 1 => 2..9_u32],
+        any::<bool>(),
+    ));
     let span = prop_oneof![3 => Just(u64::MAX), 1 => some(unit, 400).prop_map(|s| u64::from(s) + 30)];
     let zones = (1..20_u64, 20..40_u64, 0..3_u64).prop_map(move |(bytes, range, skip)| {
         let of = |n: u64| n * u64::from(unit);
@@ -129,7 +146,12 @@ fn any_stream(unit: u32) -> impl Strategy<Value = Stream> {
                 targets: (0..targets).collect(),
                 sharing,
                 pace,
-                flush: flush.map(|(every, drain)| Flush { call: SyncCall::Fsync, every, drain }),
+                flush: flush.map(|(every, calls, drain)| Flush {
+                    call: SyncCall::Fsync,
+                    every,
+                    calls,
+                    drain,
+                }),
                 ..stream(Order::Random)
             }
         },

@@ -53,7 +53,9 @@ fn what_means_nothing_is_refused_with_a_sentence() {
         }),
         ("0 per second", |s| s.pace = Pace::Open { iops: 0.0, arrivals: Arrivals::Poisson }),
         ("-1 per second", |s| s.pace = Pace::Limited { iops: -1.0, bytes_per_s: 0.0 }),
-        ("every 0 writes", |s| s.flush = Some(Flush { call: SyncCall::Fsync, every: 0, drain: false })),
+        ("every 0 writes", |s| {
+            s.flush = Some(Flush { call: SyncCall::Fsync, every: 0, calls: 1, drain: false });
+        }),
         ("2 weights", |s| {
             (s.targets, s.sharing) = (vec![0, 1, 2], Sharing::Weighted(vec![1, 1]));
         }),

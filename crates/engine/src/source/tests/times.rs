@@ -1,5 +1,6 @@
 //! Stories about syncs and times.
 
+use super::super::theory;
 use super::*;
 
 fn writing(order: Order, pace: Pace) -> Stream {
@@ -31,7 +32,7 @@ fn a_sync_comes_after_so_many_writes() {
         let mut stream = writing(Order::Random, Pace::Closed);
         stream.access.lines[0].mix = model::job::Mix::of(30, 0);
         (stream.targets, stream.sharing) = (vec![0, 1], Sharing::Random);
-        stream.flush = Some(Flush { call: SyncCall::Fsync, every, drain });
+        stream.flush = Some(Flush { call: SyncCall::Fsync, every, calls: 1, drain });
         let ops = drawn(&stream, 20_000);
         let (mut writes, mut file, mut behind) = (0, 0, 0);
         for op in &ops {
@@ -56,7 +57,7 @@ fn a_sync_comes_after_so_many_writes() {
 #[test]
 fn a_stream_without_writes_is_never_flushed() {
     let mut stream = stream(Order::Random);
-    stream.flush = Some(Flush { call: SyncCall::Fsync, every: 1, drain: true });
+    stream.flush = Some(Flush { call: SyncCall::Fsync, every: 1, calls: 1, drain: true });
     assert!(drawn(&stream, 1000).iter().all(|o| (o.kind, o.flags) == (Kind::Read, 0)));
 }
 
@@ -137,7 +138,7 @@ fn a_sync_takes_the_time_of_the_write_before_it_and_costs_nothing() {
         Pace::Limited { iops: 1000.0, bytes_per_s: 0.0 },
     ] {
         let mut stream = writing(Order::Random, pace);
-        stream.flush = Some(Flush { call: SyncCall::Fdatasync, every: 2, drain: true });
+        stream.flush = Some(Flush { call: SyncCall::Fdatasync, every: 2, calls: 1, drain: true });
         let ops = drawn(&stream, 3000);
         assert!(ops.iter().all(|o| o.flags & Op::AT > 0));
         for three in ops.as_chunks::<3>().0 {
@@ -147,5 +148,67 @@ fn a_sync_takes_the_time_of_the_write_before_it_and_costs_nothing() {
         }
         let last_ns = ops[2999].at_ns;
         assert!((1.7e9..2.3e9).contains(&(last_ns as f64)), "{pace:?}: {last_ns}");
+    }
+}
+
+#[test]
+fn calls_behind_a_fraction_of_writes_are_evenly_spread() {
+    let mut stream = writing(Order::Random, Pace::Closed);
+    for (every, calls) in [(29, 10), (3, 10), (7, 2), (5, 1)] {
+        stream.flush = Some(Flush { call: SyncCall::Fdatasync, every, calls, drain: false });
+        let ops = drawn(&stream, 50_000);
+        let (mut writes, mut syncs) = (0_i64, 0_i64);
+        for op in &ops {
+            if op.kind == Kind::Sync {
+                syncs += 1;
+            } else {
+                writes += 1;
+            }
+            // Between two of them the calls are never one ahead, nor more than a write's behind.
+            let due = writes * i64::from(calls) - syncs * i64::from(every);
+            assert!((0..i64::from(every + calls)).contains(&due), "{every} {calls}: {writes} {syncs}");
+        }
+        theory::share(syncs as usize, ops.len(), f64::from(calls) / f64::from(calls + every));
+    }
+}
+
+/// Index of dispersion of the arrivals in stretches of so many ns.
+fn dispersion(times: &[u64], stretch_ns: u64) -> f64 {
+    let last = times.last().copied().unwrap_or(0) / stretch_ns;
+    let mut counts = vec![0.0; last as usize];
+    times
+        .iter()
+        .filter(|at| **at / stretch_ns < last)
+        .for_each(|at| counts[(at / stretch_ns) as usize] += 1.0);
+    let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+    counts.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / counts.len() as f64 / mean
+}
+
+#[test]
+fn batches_and_times_off_have_the_rate_and_the_dispersion_of_theory() {
+    let mut stream = stream(Order::Random);
+    let iops = 2000.0;
+    let mut at = |arrivals| {
+        stream.pace = Pace::Open { iops, arrivals };
+        drawn(&stream, 400_000).iter().map(|op| op.at_ns).collect::<Vec<_>>()
+    };
+    let is = |found: f64, theory: f64, share: f64| {
+        assert!((found / theory - 1.0).abs() < share, "{found}, not {theory}");
+    };
+    let rate = |times: &[u64]| times.len() as f64 / (times[times.len() - 1] as f64 / 1e9);
+    // Geometric batches: E B^2 / E B = 2 b - 1 at any length.
+    let batches = at(Arrivals::Batch { mean: 4.0 });
+    is(rate(&batches), iops, 0.03);
+    is(dispersion(&batches, 10_000_000), 7.0, 0.05);
+    is(dispersion(&batches, 100_000_000), 7.0, 0.1);
+    let (on_ns, off_ns) = (5_000_000, 15_000_000);
+    let times = at(Arrivals::OnOff { on_ns, off_ns });
+    is(rate(&times), iops, 0.05);
+    // An interrupted Poisson process: Fischer and Meier-Hellstern (1993).
+    let (change, on) = (1.0 / 0.005 + 1.0 / 0.015, 0.25);
+    for stretch in [0.01, 0.1] {
+        let x: f64 = change * stretch;
+        let theory = 1.0 + 2.0 * iops * (1.0 - on) / on / change * (1.0 - (1.0 - (-x).exp()) / x);
+        is(dispersion(&times, (stretch * 1e9) as u64), theory, 0.12);
     }
 }

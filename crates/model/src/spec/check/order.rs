@@ -34,13 +34,14 @@ impl StreamSpec {
             );
             found.push(Problem::new(&[key, "rw"], message));
         }
-        if self.consecutive.is_some() && !way.is_random() {
+        let rows = [("consecutive", self.consecutive.is_some()), ("run-length", self.run_length.is_some())];
+        for (key, _) in rows.into_iter().filter(|(_, said)| *said && !way.is_random()) {
             let message = format!(
-                "{{consecutive}} is about random operations, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{consecutive}} out",
+                "{{{key}}} is about random operations, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{{key}}} out",
                 way.word(),
                 way.word()
             );
-            found.push(Problem::new(&["consecutive", "rw"], message));
+            found.push(Problem::new(&[key, "rw"], message));
         }
         if self.stride.is_some() && self.hole.is_some() {
             let message = "{stride} and {hole} say the same distance in two ways; type one of them";
@@ -48,6 +49,7 @@ impl StreamSpec {
         }
         self.check_positions(found);
         self.check_runs(found);
+        self.check_interleaved(found);
         if self.times.is_some_and(|times| times > 1) && self.think.is_some() {
             let message = "{times} counts operations on one place, and {burst} counts them between pauses; leave {times} or {think} out";
             found.push(Problem::new(&["times", "think"], message.into()));
@@ -93,6 +95,47 @@ impl StreamSpec {
         }
     }
 
+    /// Lengths and number of sequential runs.
+    fn check_interleaved(&self, found: &mut Vec<Problem>) {
+        let mixed = matches!(self.random, Some(Order::Mixed(_)));
+        if self.run_length.is_some() {
+            let other = match (self.consecutive.is_some(), mixed) {
+                (true, _) => Some(("consecutive", "consecutive")),
+                (_, true) => Some(("random", "random mixed")),
+                _ => None,
+            };
+            if let Some((key, shown)) = other {
+                let message =
+                    format!("{{run-length}} and {{{shown}}} both say how long runs are; type one of them");
+                found.push(Problem::new(&["run-length", key], message));
+            }
+            if self.random == Some(Order::Once) {
+                let message = "{random once} has each block once, and runs from random offsets on have some twice; type another {random}, or leave {run-length} out";
+                found.push(Problem::new(&["run-length", "random"], message.into()));
+            }
+        }
+        if self.interleaved.is_none_or(|n| n < 2) {
+            return;
+        }
+        if self.way().is_random() && !mixed && self.run_length.is_none() {
+            let message = "{interleaved} is about sequential runs, and here each operation is at a random offset; type {run-length 8} too, or a sequential {rw}";
+            found.push(Problem::new(&["interleaved", "rw"], message.into()));
+        }
+        let others = [
+            ("consecutive", self.consecutive.is_some()),
+            ("mix-by-run", self.mix_by_run == Some(true)),
+            ("times", self.times.is_some_and(|times| times > 1)),
+            ("strided", self.strided.is_some()),
+            ("start", self.start.is_some()),
+        ];
+        for (key, _) in others.into_iter().filter(|(_, said)| *said) {
+            let message = format!(
+                "{{interleaved}} has several positions at once, and {{{key}}} is about one; type one of them"
+            );
+            found.push(Problem::new(&["interleaved", key], message));
+        }
+    }
+
     fn check_positions(&self, found: &mut Vec<Problem>) {
         if self.positions.is_none() {
             return;
@@ -107,6 +150,7 @@ impl StreamSpec {
         } else if way.is_random()
             && !matches!(self.random, Some(Order::Mixed(_)))
             && self.consecutive.unwrap_or(1) < 2
+            && self.run_length.is_none()
         {
             let message = "{positions} says where an operation goes on, and here each is at a random offset; type {rw rw} or {consecutive 8}, or leave {positions} out";
             found.push(Problem::new(&["positions", "rw"], message.into()));

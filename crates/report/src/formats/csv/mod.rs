@@ -36,4 +36,5 @@ pub(super) static FORMAT: Format = Format {
     verified: None,
     watched: Some(Writer { about: "a line per interval and device", write: watch::write }),
     captured: None,
+    fitted: None,
 };

@@ -56,7 +56,8 @@ fn same(job: &Job) -> Vec<Named> {
             SyncCall::Fdatasync => Some("fdatasync"),
             SyncCall::SyncFileRange => None,
         };
-        out.extend(name.map(|name| (name, flush.every.to_string())));
+        let every = (f64::from(flush.every) / f64::from(flush.calls.max(1))).round().max(1.0);
+        out.extend(name.map(|name| (name, every.to_string())));
     }
     out.push(("group_reporting", "1".into()));
     out
@@ -120,7 +121,10 @@ fn one_size(sizes: &Sizes) -> Named {
             ("bsrange", format!("{}-{}", size((*least).into()), size((*most).into())))
         }
         Sizes::Split(split) => {
-            let words = split.iter().map(|(bytes, weight)| format!("{}/{weight}", size((*bytes).into())));
+            let all: u64 = split.iter().map(|(_, weight)| u64::from(*weight)).sum();
+            let share = |weight: u32| (f64::from(weight) * 100.0 / all.max(1) as f64).round();
+            let words =
+                split.iter().map(|(bytes, weight)| format!("{}/{}", size((*bytes).into()), share(*weight)));
             ("bssplit", words.collect::<Vec<_>>().join(":"))
         }
     }
@@ -207,11 +211,13 @@ fn pace(job: &Member) -> Vec<Named> {
         }
         Pace::Open { iops, arrivals } => {
             out.push(("rate_iops", format!("{iops:.0}")));
+            // fio has no word for bursts.
             let word = match arrivals {
-                Arrivals::Poisson => "poisson",
-                Arrivals::Constant => "linear",
+                Arrivals::Poisson => Some("poisson"),
+                Arrivals::Constant => Some("linear"),
+                Arrivals::Batch { .. } | Arrivals::OnOff { .. } => None,
             };
-            out.push(("rate_process", word.into()));
+            out.extend(word.map(|word| ("rate_process", word.into())));
         }
     }
     if let Some(flow) = job.stream.flow {

@@ -6,6 +6,7 @@
 //!
 //! Everything that comes from outside passes a template, which escapes it; only what was made here is put in as it is (`safe`).
 
+mod captured;
 mod comparison;
 mod course;
 mod directions;
@@ -53,5 +54,9 @@ pub(super) static FORMAT: Format = Format {
     devices: Some(Writer { about: "a page with a table", write: others::of_devices }),
     verified: Some(Writer { about: "a page with the verdict and the damage", write: others::verification }),
     watched: None,
-    captured: None,
+    captured: Some(Writer {
+        about: "a page with plots over time and over the device",
+        write: captured::write,
+    }),
+    fitted: None,
 };

@@ -28,7 +28,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const NOTHING: &[&str] = &[];
 
 /// A page with its head and cards.
-fn put(to: &mut dyn Write, title: &str, eye: &[String], sections: &[String]) -> io::Result<()> {
+pub(super) fn put(to: &mut dyn Write, title: &str, eye: &[String], sections: &[String]) -> io::Result<()> {
     let sections: Vec<String> = sections.iter().filter(|s| !s.is_empty()).cloned().collect();
     to.write_all(page(VERSION, &format!("{title} · fathom"), eye, &sections).as_bytes())
 }

@@ -27,6 +27,7 @@ pub(super) static FORMAT: Format = Format {
     verified: Some(Writer { about: "for programs", write: verified::write }),
     watched: Some(Writer { about: "an object a line: each device, process and remark", write: watch::write }),
     captured: Some(Writer { about: "everything, for programs", write }),
+    fitted: Some(Writer { about: "everything, for programs", write }),
 };
 
 fn write<K: Serialize + ?Sized>(report: &K, _: Style, mut to: &mut dyn Write) -> io::Result<()> {

@@ -43,6 +43,7 @@ pub(super) static FORMAT: Format = Format {
     verified: Some(Writer { about: "for a comment", write: verified::write }),
     watched: None,
     captured: None,
+    fitted: None,
 };
 
 /// Text as code within a line.

@@ -40,42 +40,8 @@ pub(super) fn write(of: &Captured, style: Style, to: &mut dyn Write) -> io::Resu
     out.line("");
     out.table_of(&operations(&profile.operations));
     out.line("");
-    let part = |out: &mut Page, what: &str, said: &str| out.prose(&format!("{what:<10}"), FURTHER, said);
-    for of in &profile.operations {
-        if let Some(said) = of.sizes.as_ref().map(sizes).filter(|_| of.op != Op::Flush) {
-            part(&mut out, "sizes", &format!("{}: {said}", of.op.word()));
-        }
-    }
-    for of in &profile.operations {
-        if let Some(said) = of.sequence.as_ref().map(sequence) {
-            part(&mut out, "order", &format!("{}: {said}", of.op.word()));
-        }
-    }
-    part(&mut out, "footprint", &footprint(&profile.footprint));
-    part(
-        &mut out,
-        "depth",
-        &profile.depth.as_ref().map_or_else(|| "not known: no completion is in the file".into(), depth),
-    );
-    if let Some(said) = queued(&profile.operations) {
-        part(&mut out, "queue", &said);
-    }
-    profile.arrivals.iter().for_each(|of| part(&mut out, "arrivals", &arrivals(of)));
-    if let Some(said) = flushes(&profile.flushes) {
-        part(&mut out, "flushes", &said);
-    }
-    for said in remarks(profile) {
-        part(&mut out, "note", &said);
-    }
-    if let Some(n) = of.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0) {
-        let n = show_count(n as f64);
-        part(
-            &mut out,
-            "note",
-            &format!(
-                "{n} requests whose issue was not seen are not in the file, most of them in flight when it began"
-            ),
-        );
+    for (what, said) in parts(of) {
+        out.prose(&format!("{what:<10}"), FURTHER, &said);
     }
     if !profile.tasks.is_empty() {
         out.line("");
@@ -88,7 +54,39 @@ pub(super) fn write(of: &Captured, style: Style, to: &mut dyn Write) -> io::Resu
     out.write(to)
 }
 
-fn origin(of: &Captured) -> String {
+/// What is told of each side of the load: its name, and a sentence.
+pub(in crate::formats) fn parts(of: &Captured) -> Vec<(&'static str, String)> {
+    let profile = &of.profile;
+    let mut out: Vec<(&str, String)> = Vec::new();
+    let sized = profile.operations.iter().filter(|of| of.op != Op::Flush);
+    out.extend(
+        sized.filter_map(|of| Some(("sizes", format!("{}: {}", of.op.word(), sizes(of.sizes.as_ref()?))))),
+    );
+    let ordered = profile.operations.iter();
+    out.extend(
+        ordered.filter_map(|of| {
+            Some(("order", format!("{}: {}", of.op.word(), sequence(of.sequence.as_ref()?))))
+        }),
+    );
+    out.push(("footprint", footprint(&profile.footprint)));
+    let unknown = || "not known: no completion is in the file".to_owned();
+    out.push(("depth", profile.depth.as_ref().map_or_else(unknown, depth)));
+    out.extend(queued(&profile.operations).map(|said| ("queue", said)));
+    out.extend(profile.arrivals.iter().map(|of| ("arrivals", arrivals(of))));
+    out.extend(flushes(&profile.flushes).map(|said| ("flushes", said)));
+    out.extend(remarks(profile).into_iter().map(|said| ("note", said)));
+    let unseen = of.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0);
+    out.extend(unseen.map(|n| {
+        let n = show_count(n as f64);
+        let said =
+            "requests whose issue was not seen are not in the file, most of them in flight when it began";
+        ("note", format!("{n} {said}"))
+    }));
+    out
+}
+
+/// What was captured, where and for how long.
+pub(in crate::formats) fn origin(of: &Captured) -> String {
     let Origin { device, partition, unit, imported, .. } = &of.origin;
     let mut words = match (partition, device, imported) {
         (Some(part), Some(disk), _) => vec![format!("{} of {}", part.name, disk.name)],
@@ -114,7 +112,8 @@ fn origin(of: &Captured) -> String {
     words.join(", ")
 }
 
-fn restricted(by: &Restriction) -> String {
+/// Which requests are shown.
+pub(in crate::formats) fn restricted(by: &Restriction) -> String {
     let mut words = Vec::new();
     words.extend(by.from_ns.map(|ns| format!("from {}", show_ns(ns as f64))));
     words.extend(by.to_ns.map(|ns| format!("to {}", show_ns(ns as f64))));
@@ -122,7 +121,8 @@ fn restricted(by: &Restriction) -> String {
     format!("Shown: only requests {}", words.join(", "))
 }
 
-fn operations(all: &[Operation]) -> Table {
+/// The table of what was done.
+pub(in crate::formats) fn operations(all: &[Operation]) -> Table {
     let headings = ["", "requests", "share", "IOPS", "MB/s", "size", "p50", "p99", "p99.9", "max"];
     let mut table = Table::new(&headings, &[5, 2, 8, 9]).aligned(9, false);
     for of in all {
@@ -302,7 +302,8 @@ fn remarks(of: &Profile) -> Vec<String> {
     all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", share(n))).collect()
 }
 
-fn tasks(all: &[Task]) -> Table {
+/// The table of who did it.
+pub(in crate::formats) fn tasks(all: &[Task]) -> Table {
     let headings =
         ["task", "requests", "share", "reads", "MB read", "writes", "MB written", "overlap", "think p50"];
     let mut table = Table::new(&headings, &[7, 4, 6, 8]).stacked().aligned(8, false);
@@ -323,7 +324,8 @@ fn tasks(all: &[Task]) -> Table {
     table
 }
 
-fn other_tasks(of: &Profile) -> String {
+/// What the table of tasks leaves out.
+pub(in crate::formats) fn other_tasks(of: &Profile) -> String {
     let listed = of.tasks.get(TASKS..).unwrap_or_default();
     let tasks = of.other_tasks.tasks + listed.len() as u64;
     let requests = of.other_tasks.requests + listed.iter().map(|task| task.requests).sum::<u64>();
@@ -374,7 +376,7 @@ fn read() -> Operation {
 }
 
 #[cfg(test)]
-fn captured() -> Captured {
+pub(in crate::formats) fn captured() -> Captured {
     let task = Task {
         name: "kworker/u8:12-ev".into(),
         tid: 1_234_567,

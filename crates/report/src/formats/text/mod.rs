@@ -3,12 +3,13 @@
 //! For: every kind of report, a file each. Not for: programs; that is `json`.
 
 mod api;
-mod captured;
+pub(super) mod captured;
 mod comparison;
 mod course;
 pub(super) mod devices;
 pub(super) mod diagnosis;
 mod findings;
+mod fitted;
 mod iops;
 mod layers;
 mod ledger;
@@ -55,4 +56,5 @@ pub(super) static FORMAT: Format = Format {
     verified: Some(Writer { about: "for people", write: verified::write }),
     watched: Some(Writer { about: "lines to read", write: watch::write }),
     captured: Some(Writer { about: "the profile of the load, to read", write: captured::write }),
+    fitted: Some(Writer { about: "a table to read", write: fitted::write }),
 };

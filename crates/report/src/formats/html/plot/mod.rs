@@ -7,6 +7,7 @@
 
 pub(crate) mod axis;
 pub(crate) mod band;
+pub(crate) mod cells;
 pub(crate) mod density;
 pub(crate) mod dots;
 pub(crate) mod flow;

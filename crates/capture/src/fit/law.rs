@@ -1,0 +1,157 @@
+//! Laws: the plainest distribution that pauses are drawn by.
+//!
+//! For: from what was seen to a think time, and how far it is from that. Not for: arrivals ([`super::bursts`]).
+
+use model::histogram::Histogram;
+use model::job::{Quantile, Think, ThinkLaw};
+
+/// Distance (Kolmogorov-Smirnov) up to which a law with one or two numbers is taken.
+const NEAR: f64 = 0.03;
+/// Half width of what counts as all the same, as a share of the mean.
+const SAME: f64 = 0.1;
+/// Half width of a bucket of a histogram, as a share of its middle.
+const BUCKET: f64 = 1.0 / 128.0;
+/// Shares in percent at which quantiles are told.
+const SHARES: [f64; 17] =
+    [0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9, 100.0];
+
+/// What any program takes from a completion to its next operation, which whoever runs the job takes again: the shortest pauses of a hundred,
+/// and no more than this, in ns.
+const SHORTEST: f64 = 0.01;
+const MOST_TAKEN_NS: u64 = 10_000;
+
+/// A law and how far it is from what was seen.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Law {
+    pub(super) think: Think,
+    /// The largest difference of the two distribution functions; `None` of a fixed time.
+    pub(super) distance: Option<f64>,
+    /// What was taken off for what any program takes, in ns.
+    pub(super) taken_ns: u64,
+}
+
+/// That of pauses as they were seen between completions and operations at the driver; `None` where there are none.
+pub(super) fn of_seen(seen: &Histogram) -> Option<Law> {
+    let taken_ns = seen.quantile_ns(SHORTEST)?.min(MOST_TAKEN_NS);
+    let mut own = Histogram::new();
+    for (ns, count) in seen.counts() {
+        (0..count).for_each(|_| own.record(ns.saturating_sub(taken_ns)));
+    }
+    Some(Law { taken_ns, ..of(&own)? })
+}
+
+/// The plainest one, with the mean that was seen; `None` where there are no pauses.
+fn of(seen: &Histogram) -> Option<Law> {
+    let (mean, median) = (seen.mean_ns()?, seen.quantile_ns(0.5)?);
+    let mean_ns = (mean.round() as u64).max(1);
+    let [low, high] = [0.05, 0.95].map(|q| seen.quantile_ns(q).unwrap_or(0) as f64);
+    if low >= mean * (1.0 - SAME) && high <= mean * (1.0 + SAME) {
+        return Some(Law { think: Think::fixed(mean_ns), distance: None, taken_ns: 0 });
+    }
+    let law = |law: ThinkLaw, at: &dyn Fn(f64) -> f64| {
+        let think = Think { mean_ns, law };
+        Law { think, distance: Some(distance(seen, at, 0.0)), taken_ns: 0 }
+    };
+    let exponential = law(ThinkLaw::Exponential, &|ns| 1.0 - (-ns / mean).exp());
+    let median_ns = median.max(1);
+    let sigma = (2.0 * (mean / median_ns as f64).ln()).sqrt();
+    let lognormal = law(ThinkLaw::Lognormal { median_ns }, &|ns| {
+        if ns <= 0.0 { 0.0 } else { normal((ns / median_ns as f64).ln() / sigma) }
+    });
+    let is_lognormal = sigma.is_finite() && sigma > 0.0;
+    let near = |law: &Law| law.distance.is_some_and(|distance| distance <= NEAR);
+    if near(&exponential) {
+        return Some(exponential);
+    }
+    if is_lognormal && near(&lognormal) {
+        return Some(lognormal);
+    }
+    Some(quantiles(seen, mean))
+}
+
+/// By quantiles. The last one is where the mean is what was seen, since a straight line to the longest of all would be too long.
+fn quantiles(seen: &Histogram, mean: f64) -> Law {
+    let at = |percent: f64| Quantile { percent, ns: seen.quantile_ns(percent / 100.0).unwrap_or(0) };
+    let mut all: Vec<Quantile> = SHARES.into_iter().map(at).collect();
+    if let (Some(first), Some(least)) = (all.first_mut(), seen.min_ns()) {
+        first.ns = least;
+    }
+    for at in 1..all.len() {
+        all[at].ns = all[at].ns.max(all[at - 1].ns);
+    }
+    if let [.., before, last] = all.as_mut_slice() {
+        let longest = last.ns;
+        last.ns = before.ns;
+        let (share, floor) = ((last.percent - before.percent) / 100.0, before.ns);
+        let missing = mean - Think::quantiles(all.clone()).mean_ns as f64;
+        if let Some(last) = all.last_mut() {
+            last.ns = floor
+                .saturating_add((2.0 * missing.max(0.0) / share) as u64)
+                .min(longest.max(floor).saturating_mul(2));
+        }
+    }
+    let known = all.clone();
+    let share = move |ns: f64| {
+        let behind = known.partition_point(|q| q.ns as f64 <= ns);
+        match (behind.checked_sub(1).and_then(|at| known.get(at)), known.get(behind)) {
+            (Some(low), Some(high)) => {
+                let part = (ns - low.ns as f64) / (high.ns as f64 - low.ns as f64);
+                (low.percent + (high.percent - low.percent) * part) / 100.0
+            }
+            (None, _) => 0.0,
+            (_, None) => 1.0,
+        }
+    };
+    Law { think: Think::quantiles(all), distance: Some(distance(seen, &share, 0.0)), taken_ns: 0 }
+}
+
+/// The largest difference of what was seen and a distribution function, from a time in ns on: what is shorter counts as one.
+pub(super) fn distance(seen: &Histogram, at: &dyn Fn(f64) -> f64, from_ns: f64) -> f64 {
+    let all = seen.count().max(1) as f64;
+    let (mut before, mut worst) = (0.0, 0.0_f64);
+    for (ns, count) in seen.counts() {
+        let behind = before + count as f64 / all;
+        if (ns as f64) < from_ns {
+            before = behind;
+            continue;
+        }
+        // Within a bucket, whose middle this is, nobody knows.
+        let [low, high] = [1.0 - BUCKET, 1.0 + BUCKET].map(|factor| at(ns as f64 * factor));
+        worst = worst.max(low - before).max((before - high).max(behind - high));
+        before = behind;
+    }
+    worst
+}
+
+/// The normal distribution function (Abramowitz and Stegun 26.2.17, error below 1e-7).
+fn normal(x: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
+    let sum = t
+        * (0.319_381_530
+            + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
+    let upper = (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * sum;
+    if x < 0.0 { upper } else { 1.0 - upper }
+}
+
+#[cfg(test)]
+fn seen(quantile: impl Fn(f64) -> f64) -> Histogram {
+    let mut seen = Histogram::new();
+    (0..100_000).for_each(|at| seen.record(quantile((f64::from(at) + 0.5) / 1e5) as u64));
+    seen
+}
+
+#[test]
+fn each_law_is_found_with_its_numbers() {
+    assert_eq!(of(&Histogram::new()), None);
+    assert_eq!(of(&seen(|_| 50_000.0)).map(|law| law.think), Some(Think::fixed(50_000)));
+    let exponential = of(&seen(|u| -80_000.0 * (1.0 - u).ln())).map(|law| law.think);
+    let Some(Think { mean_ns, law: ThinkLaw::Exponential }) = exponential else { panic!("{exponential:?}") };
+    assert!(mean_ns.abs_diff(80_000) < 800, "{mean_ns}");
+    // Two kinds of pauses: none of the plain laws.
+    let two = of(&seen(|u| if u < 0.7 { 10_000.0 + 1000.0 * u } else { 900_000.0 + 1000.0 * u }));
+    let Some(Law { think, distance: Some(distance), .. }) = two else { panic!("{two:?}") };
+    assert!(matches!(think.law, ThinkLaw::Quantiles(_)) && distance < 0.11, "{think:?} {distance}");
+    let mean = 0.7 * 10_350.0 + 0.3 * 900_850.0;
+    assert!((think.mean_ns as f64 / mean - 1.0).abs() < 0.2, "{think:?}");
+    assert!((normal(1.0) - 0.841_344_7).abs() < 1e-6 && (normal(-1.96) - 0.024_997_9).abs() < 1e-6);
+}

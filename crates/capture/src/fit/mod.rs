@@ -1,0 +1,28 @@
+//! Fitting: a job that behaves like a captured load.
+//!
+//! For: pure work on rows, in memory that does not grow with their number: one pass that says which tasks become streams ([`Survey`]), a
+//! second one that gathers what each is like ([`Gathering`]), and the job file that says it ([`Fitted::toml`]). [`Observed`] is what a load
+//! and its fit are compared by. Not for: the load again request by request ([`crate::replay`]), nor for running a job.
+
+mod bursts;
+mod closed;
+mod entry;
+mod gather;
+mod law;
+mod observed;
+mod pace;
+mod part;
+mod sizes;
+mod stream;
+mod survey;
+mod text;
+mod zones;
+
+pub use gather::Gathering;
+pub use observed::{Figures, Observed};
+pub use stream::Fitted;
+pub use survey::{Nothing, Survey};
+pub use text::Head;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,273 @@
+//! Loads that are known, and the jobs that are fitted to them.
+
+use super::*;
+use crate::names::{Names, Task};
+use crate::row::{Flags, Kind as RowKind, Row};
+use model::captured::Origin;
+
+/// Numbers that look random, the same each time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = model::payload::split_mix(self.0);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.next()).ln()
+    }
+
+    /// Half below the median, and the mean of a normal logarithm (Box and Muller, 1958).
+    fn lognormal(&mut self, median: f64, sigma: f64) -> f64 {
+        let normal =
+            (-2.0 * (1.0 - self.next()).ln()).sqrt() * (2.0 * std::f64::consts::PI * self.next()).cos();
+        median * (sigma * normal).exp()
+    }
+}
+
+/// A load that is written down row by row.
+struct Load {
+    names: Names,
+    rows: Vec<Row>,
+    random: Random,
+}
+
+impl Load {
+    fn new() -> Self {
+        Self { names: Names::default(), rows: Vec::new(), random: Random(7) }
+    }
+
+    fn task(&mut self, name: &str, tid: u32) -> u32 {
+        self.names.task(&Task { tid, pid: Some(tid), name: name.into(), ..Task::default() })
+    }
+
+    /// A request at a time in us.
+    fn add(&mut self, at_us: f64, letters: &str, (sector, sectors): (u64, u32), task: u32, took_us: f64) {
+        let flags = self.names.flags(&Flags::of(letters));
+        let latency_ns = Some((took_us * 1000.0) as u64);
+        self.rows.push(Row {
+            issue_ns: (at_us * 1000.0) as u64,
+            latency_ns,
+            sector,
+            sectors,
+            flags,
+            task,
+            queued_ns: None,
+        });
+    }
+
+    fn flush(&mut self, at_us: f64, task: u32, took_us: f64) {
+        let flags = self.names.flags(&Flags { kind: RowKind::Asked, ..Flags::of("FWS") });
+        let latency_ns = Some((took_us * 1000.0) as u64);
+        self.rows.push(Row { issue_ns: (at_us * 1000.0) as u64, latency_ns, flags, task, ..Row::default() });
+    }
+
+    fn fitted(mut self) -> Result<String, Nothing> {
+        self.rows.sort_by_key(|row| row.issue_ns);
+        let origin = Origin::default();
+        let mut survey = Survey::new(&origin);
+        self.rows.chunks(1000).for_each(|rows| survey.add(rows, &self.names));
+        let mut gathering = Gathering::new(&origin, survey, &self.names)?;
+        self.rows.chunks(1000).for_each(|rows| gathering.add(rows, &self.names));
+        let head = Head { capture: "x.capture".into(), device: "sda".into(), ..Head::default() };
+        Ok(gathering.finish().toml(&head))
+    }
+}
+
+/// The value of a key, in the stream whose name begins so.
+#[track_caller]
+fn value<'t>(job: &'t str, stream: &str, key: &str) -> Option<&'t str> {
+    let mut inside = false;
+    for line in job.lines() {
+        if let Some(name) = line.strip_prefix("name = \"") {
+            inside = name.starts_with(stream);
+        }
+        if let Some(rest) =
+            line.strip_prefix(key).and_then(|rest| rest.strip_prefix(" = ")).filter(|_| inside)
+        {
+            return Some(rest.split("  #").next().unwrap_or(rest).trim().trim_matches('"'));
+        }
+    }
+    None
+}
+
+#[track_caller]
+fn number(job: &str, stream: &str, key: &str) -> f64 {
+    let text = value(job, stream, key).unwrap_or_else(|| panic!("no {key} of {stream}:\n{job}"));
+    text.parse().unwrap_or_else(|_| panic!("{key} of {stream} is {text}:\n{job}"))
+}
+
+#[track_caller]
+fn near(found: f64, truth: f64, share: f64) {
+    assert!((found / truth - 1.0).abs() <= share, "{found}, not {truth}");
+}
+
+#[test]
+fn independent_arrivals_in_two_zones_are_found_with_their_rate() {
+    let mut load = Load::new();
+    let task = load.task("oltp", 7);
+    let mut at = 0.0;
+    let span = 1 << 21;
+    while at < 20e6 {
+        at += load.random.exponential(500.0);
+        // Nine tenths go to the first tenth.
+        let hot = load.random.next() < 0.9;
+        let place = load.random.next() * if hot { 0.1 } else { 0.9 } + if hot { 0.0 } else { 0.1 };
+        let sectors = if load.random.next() < 0.004 { 128 } else { 8 };
+        let sector = (place * f64::from(span)) as u64 / 8 * 8;
+        load.add(at, "RS", (sector, sectors), task, 300.0);
+    }
+    let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
+    near(number(&job, "oltp", "rate"), 2000.0, 0.02);
+    assert_eq!(value(&job, "oltp", "arrivals"), Some("poisson"), "{job}");
+    assert_eq!(value(&job, "oltp", "rw"), Some("randread"), "{job}");
+    let sizes = value(&job, "oltp", "bs").unwrap_or_default();
+    let share = sizes.strip_prefix("4k:99.").and_then(|rest| rest.split(',').next()?.parse::<f64>().ok());
+    assert!(sizes.contains(",64k:0.") && share.is_some(), "{job}");
+    let zones =
+        value(&job, "oltp", "random").and_then(|text| text.strip_prefix("zones:")).unwrap_or_default();
+    let zones: Vec<(f64, f64)> = zones
+        .split(',')
+        .filter_map(|zone| zone.split_once('/'))
+        .map(|(share, bytes)| {
+            (share.parse().unwrap_or(0.0), model::units::parse_bytes(bytes).unwrap_or(0) as f64)
+        })
+        .collect();
+    let (mut bytes, mut operations) = (0.0, 0.0);
+    for (share, size) in zones {
+        if bytes < 0.099 * f64::from(span) * 512.0 {
+            operations += share;
+        }
+        bytes += size;
+    }
+    near(operations, 90.0, 0.02);
+    near(bytes, f64::from(span) * 512.0, 0.01);
+}
+
+#[test]
+fn a_closed_loop_is_found_with_its_think_time_and_its_flushes() {
+    let mut load = Load::new();
+    let task = load.task("log", 7);
+    let (mut at, mut sector) = (0.0, 0);
+    let mut thought = 0.0;
+    let count = 30_000;
+    for write in 0..count {
+        let think = load.random.lognormal(400.0, 0.6);
+        thought += think;
+        at += think;
+        load.add(at, "WS", (sector, 8), task, 100.0);
+        at += 100.0;
+        sector += 8;
+        if write % 3 == 2 {
+            load.flush(at, task, 200.0);
+            at += 200.0;
+        }
+    }
+    let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((value(&job, "log", "rw"), value(&job, "log", "depth")), (Some("write"), Some("1")), "{job}");
+    near(number(&job, "log", "fdatasync"), 3.0, 0.001);
+    let think = value(&job, "log", "think")
+        .and_then(|text| text.strip_prefix("lognormal:"))
+        .unwrap_or_else(|| panic!("{job}"));
+    let ns = |text: &str| text.strip_suffix("ns").and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
+    let (median, mean) = think.split_once('/').map_or((0.0, 0.0), |(a, b)| (ns(a), ns(b)));
+    // Less what any program takes.
+    near(median + 10_000.0, 400_000.0, 0.02);
+    near(mean + 10_000.0, 1000.0 * thought / f64::from(count), 0.01);
+    assert_eq!(value(&job, "log", "rate"), None, "{job}");
+}
+
+#[test]
+fn batches_are_found_with_their_mean_and_flushes_of_others_stand_behind_writes() {
+    let mut load = Load::new();
+    let (writer, other) = (load.task("writer", 7), load.task("syncer", 8));
+    let mut at = 0.0;
+    while at < 30e6 {
+        at += load.random.exponential(8000.0);
+        let mut within = 0.0;
+        // Geometric, of mean 4.
+        loop {
+            let sector = (load.random.next() * 100_000.0) as u64 * 8;
+            load.add(at + within, "W", (sector, 8), writer, 50.0);
+            within += 1.0;
+            if load.random.next() < 0.25 {
+                break;
+            }
+        }
+        load.flush(at + 100.0, other, 100.0);
+    }
+    let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
+    near(number(&job, "writer", "rate"), 500.0, 0.08);
+    let batch = value(&job, "writer", "arrivals").and_then(|text| text.strip_prefix("batch:"));
+    near(batch.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{job}")), 4.0, 0.15);
+    near(number(&job, "writer", "fdatasync"), 4.0, 0.05);
+    assert!(job.contains("asked for by tasks that write nothing"), "{job}");
+}
+
+#[test]
+fn a_clock_is_told_from_thinking_and_runs_have_their_length_and_number() {
+    let mut load = Load::new();
+    let (clocked, reader) = (load.task("clocked", 7), load.task("reader", 8));
+    for tick in 0..20_000_u64 {
+        let took = 100.0 + 200.0 * load.random.next();
+        load.add(tick as f64 * 1000.0, "WS", ((1 << 30) + (tick % 997) * 64, 8), clocked, took);
+    }
+    // Three runs at once, of 5 in the mean.
+    let mut heads = [0_u64; 3];
+    let mut at = 0.0;
+    while at < 20e6 {
+        at += load.random.exponential(400.0);
+        let head = (load.random.next() * 3.0) as usize;
+        if load.random.next() < 0.2 {
+            heads[head] = (load.random.next() * 1e6) as u64 * 64;
+        }
+        load.add(at, "R", (heads[head], 8), reader, 300.0);
+        heads[head] += 8;
+    }
+    let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
+    near(number(&job, "clocked", "limit-iops"), 1000.0, 0.01);
+    near(number(&job, "reader", "run-length"), 5.0, 0.15);
+    assert_eq!(value(&job, "reader", "interleaved"), Some("3"), "{job}");
+}
+
+#[test]
+fn rare_tasks_are_one_stream_and_late_ones_begin_late() {
+    let mut load = Load::new();
+    let (main, late) = (load.task("main", 1), load.task("late", 2));
+    for at in 0..20_000 {
+        let when = f64::from(at) * 500.0 + 400.0 * load.random.next();
+        load.add(when, "R", (u64::from(at as u32) * 7919 % 50_000 * 8, 8), main, 600.0);
+    }
+    for at in 0..2000 {
+        load.add(
+            6e6 + f64::from(at) * 1000.0,
+            "W",
+            (u64::from(at as u32) * 7919 % 50_000 * 8, 8),
+            late,
+            100.0,
+        );
+    }
+    for rare in 0..5 {
+        let task = load.task(&format!("rare{}", ["a", "b", "c", "d", "e"][rare]), 10 + rare as u32);
+        (0..20)
+            .for_each(|at| load.add(f64::from(at) * 1e5, "R", (u64::from(at as u32) * 8000, 8), task, 100.0));
+    }
+    let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
+    assert!(value(&job, "other tasks", "rate").is_some() && job.contains("5 tasks"), "{job}");
+    assert_eq!(value(&job, "late", "delay"), Some("6000000us"), "{job}");
+    assert_eq!(value(&job, "late", "stop-after").map(|text| text.starts_with("19")), Some(true), "{job}");
+}
+
+#[test]
+fn nothing_to_fit_is_said_in_words() {
+    assert_eq!(Load::new().fitted(), Err(Nothing::Requests));
+    let mut flushes = Load::new();
+    let task = flushes.task("syncer", 1);
+    (0..10).for_each(|at| flushes.flush(f64::from(at) * 1000.0, task, 10.0));
+    assert_eq!(flushes.fitted(), Err(Nothing::Data(10)));
+    let mut moment = Load::new();
+    let task = moment.task("one", 1);
+    moment.add(5.0, "R", (0, 8), task, 0.0);
+    assert_eq!(moment.fitted(), Err(Nothing::Time));
+}

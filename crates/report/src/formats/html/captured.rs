@@ -1,0 +1,249 @@
+//! The page of a capture: what the load was like, over time and over the device.
+//!
+//! For: its course, where on the device it went, and the figures of the text. Not for: comparing it with a replay
+//! ([`super::report`]).
+
+use super::comparison::head;
+use super::page::{card, facts, key};
+use super::plot::axis::Axis;
+use super::plot::cells::cells;
+use super::plot::{Plot, line};
+use super::table;
+use super::words::{mark_of_rate, mark_of_time, micro, short, time};
+use crate::format::Style;
+use crate::formats::text::captured::{operations, origin, other_tasks, parts, restricted, tasks};
+use model::captured::{Captured, Course, CourseOf, Op, Places};
+use model::units::{show_bytes, show_count, show_rate};
+use std::io::{self, Write};
+
+const NOTHING: &[&str] = &[];
+/// Plots over time share their crosshair.
+const LINK: &str = "course";
+
+pub(super) fn write(of: &Captured, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let word = of.completeness.word.to_uppercase();
+    let like = match of.completeness.word.as_str() {
+        "complete" => "OK",
+        "incomplete" => "SUSPECT",
+        _ => "",
+    };
+    let cut = of.damage.as_ref().map(|damage| format!("The file is {damage}; what is before that is shown."));
+    let shown = of.restricted.as_ref().map(restricted);
+    let sentences: Vec<String> =
+        [Some(of.completeness.sentence.clone()), cut, shown].into_iter().flatten().collect();
+    let mut sections = vec![head(&word, like, &origin(of), &sentences)];
+    if of.profile.requests == 0 {
+        sections.push(card("No request is in it", NOTHING, ""));
+    } else {
+        sections.push(card(
+            "What was done",
+            NOTHING,
+            &table::table("What was done", &operations(&of.profile.operations)),
+        ));
+        if let Some(course) = &of.profile.course {
+            sections.push(card("Over time", NOTHING, &over_time(course)));
+            sections.extend(course.places.as_ref().map(|places| on_the_device(course, places)));
+        }
+        let told = parts(of).into_iter().map(|(what, said)| (what.to_owned(), micro(&said)));
+        sections.push(card("What it was like", NOTHING, &facts(&told.collect::<Vec<_>>())));
+        let others = other_tasks(&of.profile);
+        let who = table::table("Who did it", &tasks(&of.profile.tasks));
+        if !who.is_empty() {
+            sections.push(card("Who did it", &[others], &who));
+        }
+    }
+    super::others::put(to, &format!("{word} · capture"), &["capture".into(), of.file.clone()], &sections)
+}
+
+/// Looks of a line: one colour for one kind of request on the whole page.
+fn looks(op: Op) -> &'static str {
+    match op {
+        Op::Read => "ours",
+        Op::Write => "third",
+        Op::Flush => "fourth",
+        Op::Discard | Op::Zeroes | Op::Other => "mean",
+    }
+}
+
+/// Several of them.
+fn words(op: Op) -> &'static str {
+    match op {
+        Op::Read => "reads",
+        Op::Write => "writes",
+        Op::Discard => "discards",
+        Op::Zeroes => "writes of zeroes",
+        Op::Flush => "flushes",
+        Op::Other => "other requests",
+    }
+}
+
+/// A plot over time: what it is of, a number for each stretch, and how numbers are shown.
+struct Over<'c> {
+    title: &'static str,
+    of: Vec<(&'c CourseOf, Vec<f64>)>,
+    axis: Axis,
+    mark: fn(f64) -> String,
+    show: fn(f64) -> String,
+}
+
+fn over_time(course: &Course) -> String {
+    let step_s = course.step_ns as f64 / 1e9;
+    let counted = |title, number: fn(&CourseOf) -> &[u64], per: f64, show| {
+        let of = course.of.iter().filter(|of| number(of).iter().any(|n| *n > 0));
+        let of = of.map(|of| (of, number(of).iter().map(|n| *n as f64 / per).collect::<Vec<_>>()));
+        let of: Vec<_> = of.collect();
+        let axis = Axis::from_zero(of.iter().flat_map(|(_, values)| values.iter().copied()));
+        Over { title, of, axis, mark: mark_of_rate, show }
+    };
+    let rate = counted("Requests issued, a second", |of| &of.requests, step_s, show_rate);
+    let bytes = counted("MB/s", |of| &of.bytes, 1e6 * step_s, show_rate);
+    let latency = course.of.iter().map(|of| {
+        let means = of.latency_mean_ns.iter().map(|ns| ns.unwrap_or(f64::NAN));
+        (of, means.collect::<Vec<_>>())
+    });
+    let latency: Vec<_> = latency.filter(|(_, means)| means.iter().any(|ns| ns.is_finite())).collect();
+    let axis = Axis::log(latency.iter().flat_map(|(_, means)| means.iter().copied()));
+    let title = "Latency, from issue to completion, mean (logarithmic)";
+    let latency = Over { title, of: latency, axis, mark: mark_of_time, show: time };
+    let items: Vec<(&str, &str)> = course.of.iter().map(|of| (looks(of.op), words(of.op))).collect();
+    let plots: String =
+        [rate, bytes, latency].iter().filter(|o| !o.of.is_empty()).map(|over| drawn(over, course)).collect();
+    key(&items) + &plots
+}
+
+/// Seconds of a capture, as an axis.
+fn seconds(course: &Course) -> Axis {
+    Axis::linear(0.0, course.steps as f64 * course.step_ns as f64 / 1e9)
+}
+
+fn mark_of_second(second: f64) -> String {
+    format!("{} s", short(second))
+}
+
+fn drawn(over: &Over, course: &Course) -> String {
+    let x = seconds(course);
+    let step_s = course.step_ns as f64 / 1e9;
+    let names = over.of.iter().map(|(of, _)| words(of.op));
+    let mut plot = Plot {
+        title: over.title.into(),
+        says: format!("{} over time: {}", over.title, names.collect::<Vec<_>>().join(", ")),
+        height: 150,
+        y: over.axis.ticks_down(over.mark),
+        x: x.ticks(mark_of_second),
+        link: LINK.into(),
+        ..Plot::default()
+    };
+    for (of, values) in &over.of {
+        let place = |(at, value): (usize, &f64)| {
+            (x.along(at as f64 * step_s), x.along((at + 1) as f64 * step_s), over.axis.down(*value))
+        };
+        plot.draw(looks(of.op), &line::steps(values.iter().enumerate().map(place)));
+    }
+    let stop = |at: usize| {
+        let told = over.of.iter().filter_map(|(of, values)| Some((of.op, *values.get(at)?)));
+        let told = told.filter(|(_, value)| value.is_finite());
+        let told = told.map(|(op, value)| format!("\n{}: {}", words(op), (over.show)(value)));
+        let middle = (at as f64 + 0.5) * step_s;
+        (x.along(middle), format!("{}{}", mark_of_second(middle), told.collect::<String>()))
+    };
+    plot.stop_at(&(0..course.steps).map(stop).collect::<Vec<_>>());
+    plot.html()
+}
+
+/// The unit that so many bytes are some of, so that marks are round in it.
+fn unit(bytes: u64) -> (f64, &'static str) {
+    let all = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let (unit, name) = all.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1, "B"));
+    (unit as f64, name)
+}
+
+/// Where reads and writes began, a drawing for each.
+fn on_the_device(course: &Course, places: &Places) -> String {
+    let x = seconds(course);
+    let end = places.first_byte.saturating_add(places.row_bytes.saturating_mul(places.rows as u64));
+    let (unit, name) = unit(end - places.first_byte);
+    let y = Axis::linear(places.first_byte as f64 / unit, end as f64 / unit);
+    let mut body = String::new();
+    for (op, of) in &places.of {
+        let requests: u64 = of.iter().map(|cell| cell.requests).sum();
+        let mut plot = Plot {
+            title: format!("Offsets of {}", words(*op)),
+            says: format!(
+                "Where {} {} began, from {} to {} of the device, over time",
+                show_count(requests as f64),
+                words(*op),
+                show_bytes(places.first_byte),
+                show_bytes(end)
+            ),
+            height: 240,
+            y: y.ticks_down(|at| format!("{} {name}", short(at))),
+            x: x.ticks(mark_of_second),
+            ..Plot::default()
+        };
+        let paths =
+            cells([course.steps, places.rows], of.iter().map(|cell| (cell.step, cell.row, cell.requests)));
+        for (shade, path) in paths.iter().enumerate() {
+            let of = if *op == Op::Read { "" } else { " of-third" };
+            plot.draw(&format!("cell shade-{}{of}", shade + 1), path);
+        }
+        body += &plot.html();
+    }
+    let lead = format!(
+        "Each cell is {} of the device for {}; the darker, the more requests began in it (logarithmic).",
+        show_bytes(places.row_bytes),
+        time(course.step_ns as f64)
+    );
+    card("On the device", &[lead], &body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::text::captured::captured;
+    use model::captured::Place;
+
+    fn page(of: &Captured) -> String {
+        let mut out = Vec::new();
+        write(of, Style::default(), &mut out).unwrap_or_else(|e| panic!("{e}"));
+        String::from_utf8(out).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn a_load_is_drawn_over_time_and_over_the_device() {
+        let mut of = captured();
+        of.file = "<b>.capture".into();
+        let reads = CourseOf {
+            op: Op::Read,
+            requests: vec![5, 0, 7],
+            bytes: vec![20_480, 0, 28_672],
+            latency_mean_ns: vec![Some(1e5), None, Some(3e5)],
+        };
+        let cells = [(0, 0, 5), (2, 1, 7)].map(|(step, row, requests)| Place { step, row, requests });
+        let places =
+            Places { first_byte: 1 << 30, row_bytes: 1 << 20, rows: 2, of: vec![(Op::Read, cells.to_vec())] };
+        of.profile.course =
+            Some(Course { step_ns: 500_000_000, steps: 3, of: vec![reads], places: Some(places) });
+        let html = page(&of);
+        assert!(!html.contains("<b>.capture") && !html.contains("NaN"), "{html}");
+        for said in [
+            "Requests issued, a second",
+            "MB/s",
+            "Latency, from issue",
+            "Offsets of reads",
+            "1 MiB of the device",
+        ] {
+            assert!(html.contains(said), "{said}");
+        }
+        assert!(html.contains("cell shade-5") && !html.contains("Offsets of writes"));
+        // Ten a second in the first half of a second, of which nothing is known in the second.
+        assert!(html.contains("0.25 s\\nreads: 10"), "{html}");
+        assert!(html.contains("0.75 s\\nreads: 0"), "{html}");
+    }
+
+    #[test]
+    fn a_capture_without_requests_is_a_page_too() {
+        let mut of = captured();
+        of.profile = model::captured::Profile::default();
+        assert!(page(&of).contains("No request is in it"));
+    }
+}
