@@ -38,6 +38,7 @@ pub mod stdout;
 mod stream;
 pub mod target;
 mod trace;
+mod traced;
 pub mod verify;
 pub mod watch;
 mod whole;

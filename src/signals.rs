@@ -7,9 +7,13 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SI
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Exit code after a signal: 128 + SIGINT, whichever it was.
 pub const INTERRUPTED: u8 = 130;
+
+/// How long a second signal waits for what must be undone.
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Lets a write beyond the limit on file sizes fail with an error, which can be told, instead of ending the program.
 ///
@@ -36,6 +40,24 @@ pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBoo
         }
     })?;
     Ok(stop)
+}
+
+/// The same, where something in the kernel must be removed first: the second signal waits a moment for `gone` to be set, and runs `leave` then.
+///
+/// # Errors
+/// As [`watch`].
+pub fn watch_until_gone(
+    gone: &Arc<AtomicBool>,
+    leave: impl Fn() + Send + 'static,
+) -> std::io::Result<Arc<AtomicBool>> {
+    let gone = Arc::clone(gone);
+    watch(move || {
+        let begun = Instant::now();
+        while !gone.load(Ordering::Relaxed) && begun.elapsed() < LEAVE_WITHIN {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        leave();
+    })
 }
 
 /// Has `before` run before this process stops at a signal of its terminal or ends with SIGQUIT, and `behind` when it goes on.

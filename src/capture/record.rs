@@ -29,8 +29,6 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_millis(50);
 /// How long rows may wait for a block to be full: a killed capture loses no more.
 const KEPT_WITHIN_NS: u64 = 2_000_000_000;
-/// How long a second signal waits for an orderly end.
-const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
 /// What is on its way from the kernel to the file.
 struct Recording<'r> {
@@ -56,7 +54,8 @@ struct Sink<'r> {
 /// Records until the time is over or a signal comes.
 pub(super) fn record(tracer: Tracer, subject: &Subject, request: &Request) -> Result<Outcome, Failure> {
     let gone = Arc::new(AtomicBool::new(false));
-    let stop = watch_signals(&gone)?;
+    let stop = signals::watch_until_gone(&gone, || {})
+        .map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
     let (mut recording, origin) = begin(tracer, subject, request)?;
     let until =
         request.time_ns.map_or_else(|| "until Ctrl-C".into(), |ns| format!("for {}", show_ns(ns as f64)));
@@ -67,18 +66,6 @@ pub(super) fn record(tracer: Tracer, subject: &Subject, request: &Request) -> Re
     let outcome = ended.and_then(|ending| recording.close(ending, origin, &stop));
     gone.store(true, Ordering::Relaxed);
     outcome
-}
-
-/// The first signal ends it orderly, the second at once; but for a moment, in which the tracer's instance is removed.
-fn watch_signals(gone: &Arc<AtomicBool>) -> Result<Arc<AtomicBool>, Failure> {
-    let gone = Arc::clone(gone);
-    let leave = move || {
-        let begun = std::time::Instant::now();
-        while !gone.load(Ordering::Relaxed) && begun.elapsed() < LEAVE_WITHIN {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    };
-    signals::watch(leave).map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))
 }
 
 fn begin<'r>(
@@ -94,8 +81,8 @@ fn begin<'r>(
     let origin = Origin { stat: Some(stat), ..origin(subject, request) };
     let writer = File::create(&request.output).and_then(|to| Writer::new(to, &origin));
     let writer = writer.map_err(|e| cannot_write(&request.output, &e))?;
-    let span = subject.partition.as_ref().map(|part| (part.first_sector, part.sectors));
-    let mut pairing = Pairing::new(Scope { unit: subject.unit, span, start_ns: before });
+    let mut pairing =
+        Pairing::new(Scope { unit: subject.traced.unit, span: subject.traced.span(), start_ns: before });
     pairing.counters_read_first(before, after);
     let page = vec![0; decoder.page_bytes()];
     let sink = Sink { writer, request, failed: None, of_others: 0, of_unknown: 0 };
@@ -105,16 +92,11 @@ fn begin<'r>(
 
 /// Has the events recorded, and gives their formats.
 fn events(tracer: &mut Tracer, subject: &Subject) -> Result<Vec<(Step, String)>, Failure> {
-    let of: &[(&str, Step)] = if subject.unit == Unit::Bios { &OF_BIOS } else { &OF_REQUESTS };
-    let device = format!("dev == {}", subject.number);
+    let of: &[(&str, Step)] = if subject.traced.unit == Unit::Bios { &OF_BIOS } else { &OF_REQUESTS };
     let mut formats = Vec::new();
     // Insertions always: a request that waited is issued by whoever comes along, and only that event has its own task.
     for (event, step) in of {
-        let filter = match step {
-            // A flush before it, or FUA: by how it begins, since the kernel looks for other patterns behind the end of the text too.
-            Step::Asked => format!("{device} && (rwbs ~ \"F*\" || rwbs ~ \"WF*\")"),
-            _ => device.clone(),
-        };
+        let Some(filter) = subject.traced.filter(*step, event) else { continue };
         formats.push((*step, tracer.record(event, &filter).map_err(|e| refused(&e.into()))?));
     }
     Ok(formats)
@@ -127,10 +109,10 @@ fn origin(subject: &Subject, request: &Request) -> Origin {
         asked: model::name::text(&request.target),
         imported: None,
         device: Some(subject.layer.clone()),
-        partition: subject.partition.clone(),
-        unit: subject.unit,
+        partition: subject.traced.partition.clone(),
+        unit: subject.traced.unit,
         clock: "mono".into(),
-        queue: request.queue && subject.unit == Unit::Requests,
+        queue: request.queue && subject.traced.unit == Unit::Requests,
         pid: request.pid,
         buffer_bytes: request.buffer_bytes,
         host: host.host,

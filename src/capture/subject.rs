@@ -3,11 +3,11 @@
 //! For: from a path to a device, the part of it, and what its events are. Not for: capturing.
 
 use crate::failure::Failure;
+use crate::traced::{Traced, disk_of};
 use machine::resolve::resolve;
 use machine::root::Root;
-use model::captured::{Partition, Unit};
-use model::evidence::SECTOR_BYTES;
-use model::machine::{Layer, LayerKind, Place};
+use model::captured::Unit;
+use model::machine::{Layer, Place};
 use model::name;
 use std::path::Path;
 
@@ -16,14 +16,10 @@ use std::path::Path;
 pub(super) struct Subject {
     /// The whole device: the kernel's events are of that, also for partitions.
     pub(super) layer: Layer,
-    /// The part of it.
-    pub(super) partition: Option<Partition>,
+    /// The same as the events have it, and the part of it.
+    pub(super) traced: Traced,
     /// The file of the counters.
     pub(super) stat_file: String,
-    /// What its events are about.
-    pub(super) unit: Unit,
-    /// Its number as the kernel keeps it inside: 12 bits and 20.
-    pub(super) number: u64,
     /// Names of other layers below or above, which report the same load once more.
     pub(super) beside: Vec<String>,
 }
@@ -46,33 +42,20 @@ pub(super) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
         let why = place.blind.or(place.ram).unwrap_or_else(|| "no block device is below it".into());
         return Err(usage(format!("there is no block device whose requests could be captured: {why}")));
     };
-    let disk = match top.kind {
-        LayerKind::Partition => top.below.first().and_then(|at| place.layers.get(*at)),
-        _ => Some(top),
-    };
-    let disk = disk.ok_or_else(|| usage(format!("the disk of {} cannot be found", top.name)))?;
+    let disk = disk_of(&place.layers, top)
+        .ok_or_else(|| usage(format!("the disk of {} cannot be found", top.name)))?;
     subject(&place, top, disk).ok_or_else(|| {
         Failure::Refused(format!("the kernel does not say enough of {} to capture it", top.name))
     })
 }
 
 fn subject(place: &Place, top: &Layer, disk: &Layer) -> Option<Subject> {
-    let partition = if top.kind == LayerKind::Partition {
-        let first_sector = top.device_number("start").ok()?;
-        Some(Partition { name: top.name.clone(), first_sector, sectors: top.bytes / SECTOR_BYTES })
-    } else {
-        None
-    };
-    let (major, minor) = disk.number.split_once(':')?;
-    let number = major.parse::<u64>().ok()? << 20 | minor.parse::<u64>().ok()?;
+    let traced = Traced::of(&place.layers, top)?;
     let beside = place.layers.iter().filter(|l| l.number != disk.number && l.number != top.number);
     Some(Subject {
         layer: disk.clone(),
-        partition,
+        traced,
         stat_file: top.stat_file.clone(),
-        // A device without hardware queues has no requests (zram, device mapper, RAID).
-        unit: if disk.device.contains_key("mq") { Unit::Requests } else { Unit::Bios },
-        number,
         beside: beside.map(|l| l.name.clone()).collect(),
     })
 }
@@ -80,11 +63,11 @@ fn subject(place: &Place, top: &Layer, disk: &Layer) -> Option<Subject> {
 impl Subject {
     /// What is captured, in words.
     pub(super) fn words(&self) -> String {
-        let device = match &self.partition {
+        let device = match &self.traced.partition {
             Some(part) => format!("{} (of {})", part.name, self.layer.name),
             None => self.layer.name.clone(),
         };
-        match self.unit {
+        match self.traced.unit {
             Unit::Bios => format!("the bios of {device}, which has no requests,"),
             _ => format!("the requests of {device}"),
         }

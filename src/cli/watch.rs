@@ -24,11 +24,13 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 ///
 /// For a file, a directory or a device: the device and every layer below it; without one all disks that are in use. Every INTERVAL (1 s) until
 /// Ctrl-C, or COUNT times; the first interval begins with the call. The figures are those of iostat -x, from /proc/diskstats. The
-/// load is held against VALID results of this device in the history. Which processes move data root sees of all users. docs/watch.md tells of
+/// load is held against VALID results of this device in the history. Which processes move data root sees of all users, and by the kernel's block
+/// events how long requests took and what each process asked for. docs/watch.md tells of
 /// all columns and keys.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "fathom watch [FLAGS] [DEVICE|DIR|FILE]... [INTERVAL [COUNT]]")]
 #[command(after_help = "Exit codes: 0 watched, also where Ctrl-C ended it; 2 usage; 3 the machine refused.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Args {
     /// What is watched: kernel names (vda), devices, files, directories; behind them seconds between two looks (2, 0.5, 500ms), and how
     /// many times
@@ -37,6 +39,16 @@ pub struct Args {
     /// Only this process, thread by thread
     #[arg(long, help_heading = WHAT, value_name = "PID", value_parser = value_parser!(u32).range(1..))]
     pid: Option<u32>,
+    /// Record no block events: they tell root the percentiles of latencies and the requests of each process, and cost about 1 us of a
+    /// CPU per request
+    #[arg(long, help_heading = WHAT)]
+    no_events: bool,
+    /// Count the system calls of shown processes that move data (root). Costs them about 1 us a call, and all others some 100 ns
+    #[arg(long, help_heading = WHAT)]
+    syscalls: bool,
+    /// Print lines on a terminal too, which is drawn on where there is no COUNT
+    #[arg(long, help_heading = OUTPUT)]
+    no_live: bool,
     /// Form of each interval
     #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Watched>())]
     format: &'static Format,
@@ -60,6 +72,9 @@ impl Args {
             interval,
             count,
             pid: self.pid,
+            events: !self.no_events,
+            calls: self.syscalls,
+            plain: self.no_live,
             format: self.format,
             outputs: self.output,
             replace: Replace::by(self.force),

@@ -2,15 +2,18 @@
 //!
 //! For: a view of the measurement, or progress with the time left, on a terminal; plain lines elsewhere. Not for: results.
 
+mod canvas;
 mod draw;
 mod keys;
 mod left;
 mod look;
+mod observed;
 mod recent;
 mod sight;
 mod state;
 mod terminal;
 mod view;
+mod watching;
 mod wish;
 
 use crate::failure::Failure;
@@ -33,6 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use view::View;
+pub(crate) use watching::{Asked, Watching};
 use wish::Manner;
 pub use wish::Wish;
 

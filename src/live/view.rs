@@ -3,6 +3,7 @@
 //! For: when it looks, draws and ends, within a hundredth of a CPU. Not for: what is shown ([`super::state`], [`super::draw`]), nor how
 //! the terminal is taken ([`super::terminal`]).
 
+use super::canvas::Canvas;
 use super::draw::draw;
 use super::keys::{Key, Keys};
 use super::look::Look;
@@ -14,14 +15,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use model::evidence::Snapshot;
 use model::record::RunStart;
 use model::visible::visible;
-use ratatui::backend::CrosstermBackend;
-use ratatui::layout::Rect;
-use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use std::cell::Cell;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -168,10 +164,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Drawing<'a> {
     shared: &'a Shared,
     keys: Option<Keys>,
-    terminal: Option<Terminal<CrosstermBackend<Screen>>>,
-    /// Whether the terminal did not take what was drawn last.
-    missed: Rc<Cell<bool>>,
-    size: (u16, u16),
+    canvas: Canvas,
     began: Instant,
     drawn: Option<Instant>,
     looked: Instant,
@@ -180,24 +173,14 @@ struct Drawing<'a> {
 impl<'a> Drawing<'a> {
     fn new(shared: &'a Shared) -> Self {
         let now = Instant::now();
-        Self {
-            shared,
-            keys: Keys::open(),
-            terminal: None,
-            missed: Rc::default(),
-            size: (0, 0),
-            began: now,
-            drawn: None,
-            looked: now,
-        }
+        Self { shared, keys: Keys::open(), canvas: Canvas::default(), began: now, drawn: None, looked: now }
     }
 
     /// Until the measurement is over, plain progress is asked for, or nobody may draw any more.
     fn run(&mut self) {
         while !self.shared.over.load(Ordering::SeqCst) && !terminal::is_over() {
             if !terminal::is_taken() && terminal::take(self.keys.as_ref()) {
-                // Whatever stands there is not what was drawn.
-                self.terminal = None;
+                self.canvas.forget();
             }
             if self.is_due() {
                 self.look();
@@ -249,30 +232,10 @@ impl<'a> Drawing<'a> {
     }
 
     fn draw(&mut self) {
-        let size = terminal::size();
-        if !terminal::is_taken() || size.0 == 0 || size.1 == 0 {
-            return;
-        }
-        if self.terminal.is_none() || self.size != size {
-            self.size = size;
-            let viewport = Viewport::Fixed(Rect::new(0, 0, size.0, size.1));
-            let made = Terminal::with_options(
-                CrosstermBackend::new(Screen { bytes: Vec::new(), missed: Rc::clone(&self.missed) }),
-                TerminalOptions { viewport },
-            );
-            // By our own hand: that of the library asks the terminal where its cursor is, and waits for an answer.
-            self.terminal = made.ok().filter(|_| terminal::clear());
-        }
         // Drawn from a copy, so that nobody waits for it.
         let state = lock(&self.shared.state).clone();
         let look = self.shared.look;
-        if let Some(terminal) = &mut self.terminal {
-            let _ = terminal.draw(|frame| draw(frame, &state, look));
-        }
-        if self.missed.replace(false) {
-            // What stands there is not known, so all of it is drawn next.
-            self.terminal = None;
-        }
+        self.canvas.draw(|frame| draw(frame, &state, look));
     }
 
     /// Waits until something is typed, it is woken, or it is due.
@@ -323,28 +286,6 @@ impl<'a> Drawing<'a> {
 fn due(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant {
     let by_cost = began + used * TIME_PER_CPU_TIME;
     drawn.map_or(began, |at| by_cost.max(at + DRAW_EVERY))
-}
-
-/// What is drawn, up to the point where it is to be seen.
-struct Screen {
-    bytes: Vec<u8>,
-    /// Set where the terminal did not take it.
-    missed: Rc<Cell<bool>>,
-}
-
-impl Write for Screen {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let written = terminal::write(&self.bytes);
-        self.bytes.clear();
-        // No error, of which the library would tell the terminal that takes nothing.
-        self.missed.set(self.missed.get() || !written);
-        Ok(())
-    }
 }
 
 #[test]

@@ -91,6 +91,12 @@ impl Place {
         }
     }
 
+    /// Whether somebody sees it, and reads nothing else of us.
+    fn is_watched(self) -> bool {
+        let large = self.size.0 >= LARGE_ENOUGH.0 && self.size.1 >= LARGE_ENOUGH.1;
+        self.without_view().is_none() && large && !self.is_ci && !self.is_read
+    }
+
     fn plain(self) -> Manner {
         if self.kind == Kind::Terminal && !self.is_ci { Manner::Bar } else { Manner::Lines }
     }
@@ -102,9 +108,7 @@ impl Place {
             Wish::Plain => self.plain(),
             Wish::View => why.map_or(Ok(Manner::View(look)), Err)?,
             Wish::Unsaid => {
-                let large = self.size.0 >= LARGE_ENOUGH.0 && self.size.1 >= LARGE_ENOUGH.1;
-                let alone = !self.is_ci && !self.is_read;
-                let wanted = why.is_none() && alone && large && takes(cost) >= WORTH_A_VIEW;
+                let wanted = self.is_watched() && takes(cost) >= WORTH_A_VIEW;
                 if wanted { Manner::View(look) } else { self.plain() }
             }
         })
@@ -116,6 +120,12 @@ pub(super) fn choose(wish: Wish, cost: &Cost) -> Result<Manner, Failure> {
     Place::look().choose(wish, cost, Look::here()).map_err(|why| {
         Failure::Usage(format!("--live: {why}; leave it out, and progress is printed in plain lines"))
     })
+}
+
+/// How the view of what goes on on the machine looks; `None` where nobody looks at standard output and error as one terminal.
+pub(super) fn of_watching() -> Option<Look> {
+    let place = Place::look();
+    (std::io::stdout().is_terminal() && place.is_watched()).then(Look::here)
 }
 
 /// The same where there is no view.

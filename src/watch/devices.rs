@@ -5,6 +5,7 @@
 
 use super::targets::Target;
 use crate::failure::Failure;
+use crate::traced::Traced;
 use analysis::watch::figures;
 use analysis::watch::head_room::Limits;
 use machine::disk_stats::{self, Counted};
@@ -49,6 +50,8 @@ struct Device {
     /// What tells it from another one of its name.
     sequence: Option<String>,
     last: Option<(Instant, DiskCounters)>,
+    /// The device whose events tell of it.
+    traced: Option<Traced>,
 }
 
 impl Devices {
@@ -70,6 +73,12 @@ impl Devices {
     /// `major:minor` of those that nothing watched is on: what is below them is used by others too.
     pub(super) fn tops(&self) -> Vec<String> {
         self.all.iter().filter(|d| d.level == 0).map(|d| d.number.clone()).collect()
+    }
+
+    /// Those, as far as block events tell of them.
+    pub(super) fn traced(&self) -> Vec<(String, Traced)> {
+        let tops = self.all.iter().filter(|d| d.level == 0);
+        tops.filter_map(|d| Some((d.number.clone(), d.traced.clone()?))).collect()
     }
 
     /// What is to be said before the first interval.
@@ -124,8 +133,8 @@ impl Devices {
                 let is_path = is_top && target.said.exists();
                 let to_bench =
                     if is_path { name::shown(&target.said) } else { format!("/dev/{}", layer.name) };
-                let below = names_below(&target.place.layers, layer);
-                self.all.push(Device::new(&self.root, layer, below, levels[at], &to_bench, &self.measured));
+                let place = (&target.place.layers[..], layer, levels[at]);
+                self.all.push(Device::new(&self.root, place, &to_bench, &self.measured));
             }
         }
     }
@@ -148,9 +157,8 @@ impl Devices {
             }
             let Some(place) = resolve_device(root, &new.name) else { continue };
             let Some(layer) = place.layers.first() else { continue };
-            let below = names_below(&place.layers, layer);
             let to_bench = format!("/dev/{}", new.name);
-            self.all.push(Device::new(root, layer, below, 0, &to_bench, &self.measured));
+            self.all.push(Device::new(root, (&place.layers, layer, 0), &to_bench, &self.measured));
             remarks.push(format!("{} came into use", new.name));
         }
         remarks
@@ -158,11 +166,10 @@ impl Devices {
 }
 
 impl Device {
+    /// One of a stack, at a level of it.
     fn new(
         root: &Root,
-        layer: &Layer,
-        below: Vec<String>,
-        level: usize,
+        (layers, layer, level): (&[Layer], &Layer, usize),
         to_bench: &str,
         measured: &[(MeasuredIn, Capacity)],
     ) -> Self {
@@ -178,12 +185,13 @@ impl Device {
             number: layer.number.clone(),
             kind: layer.kind,
             level,
-            below,
+            below: names_below(layers, layer),
             limits: has_limits.then(limits),
             known_by,
             blind: layer.blind(),
             sequence: disk_stats::sequence(root, &layer.name),
             last: None,
+            traced: Traced::of(layers, layer),
         }
     }
 
@@ -218,9 +226,8 @@ impl Device {
         }
         let place = resolve_device(root, &self.name)?;
         let layer = place.layers.first()?;
-        let below = names_below(&place.layers, layer);
         let to_bench = format!("/dev/{}", self.name);
-        *self = Self::new(root, layer, below, self.level, &to_bench, measured);
+        *self = Self::new(root, (&place.layers, layer, self.level), &to_bench, measured);
         Some(format!(
             "{} is another device, or has another medium or file: its figures begin anew",
             self.name
@@ -253,6 +260,7 @@ impl Device {
             figures,
             load,
             counters: now,
+            latency: None,
         }
     }
 }

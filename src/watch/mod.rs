@@ -1,17 +1,20 @@
 //! `fathom watch`: what block devices and processes do now, interval after interval.
 //!
-//! For: the loop: look, work out, show, wait. Not for: looking (crate `machine`), formulas (`analysis::watch`), layout (crate `report`), nor
-//! for events of single requests, which counters do not tell.
+//! For: the loop: look, work out, show, wait. Not for: looking (crate `machine`), formulas (`analysis::watch`), layout (crate `report`).
 
+mod calls;
 mod devices;
+mod events;
 mod processes;
 mod show;
 mod targets;
 
 use crate::failure::Failure;
 use crate::output::Replace;
-use crate::{history, signals};
+use crate::{history, live, signals};
+use calls::Calls;
 use devices::Devices;
+use events::Events;
 use machine::process_io::Whose;
 use machine::root::Root;
 use model::watch::Watched;
@@ -20,11 +23,12 @@ use report::Format;
 use show::Shown;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long an end that was asked for may have to wait.
-const PIECE: Duration = Duration::from_millis(100);
+/// How long an end that was asked for may have to wait, and how often the buffers of events are emptied.
+const PIECE: Duration = Duration::from_millis(50);
 
 /// What was asked for.
 #[derive(Debug)]
@@ -37,6 +41,12 @@ pub struct Request {
     pub count: Option<u64>,
     /// The only process that is watched.
     pub pid: Option<u32>,
+    /// Whether the kernel's block events are recorded, where this user may.
+    pub events: bool,
+    /// Whether the calls of processes are counted.
+    pub calls: bool,
+    /// Whether lines are printed on a terminal too.
+    pub plain: bool,
     /// The format on standard output.
     pub format: &'static Format,
     /// Files that are renewed at every interval.
@@ -58,22 +68,49 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
         Ok(measured) => (measured, None),
         Err(why) => (Vec::new(), Some(format!("the history cannot be read: {}", why.words()))),
     };
-    let stop = signals::watch(|| {})
+    let gone = Arc::new(AtomicBool::new(false));
+    let stop = signals::watch_until_gone(&gone, live::give_back_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be taken: {e}{}", sys::cause(&e))))?;
-    let mut devices = Devices::new(&root, targets, measured)?;
-    let mut busiest = Busiest::new(&root, whose, request.interval, &devices.tops());
-    let mut remarks = devices.begin();
-    remarks.extend(unread);
+    let devices = Devices::new(&root, targets, measured)?;
+    let unread = unread.into_iter().collect();
+    let watched = run(request, &root, (devices, whose), &mut shown, unread, &stop);
+    gone.store(true, Ordering::Relaxed);
+    watched
+}
+
+/// Shows interval after interval.
+fn run(
+    request: &Request,
+    root: &Root,
+    (mut devices, whose): (Devices, Whose),
+    shown: &mut Shown,
+    mut remarks: Vec<String>,
+    stop: &AtomicBool,
+) -> Result<ExitCode, Failure> {
+    let mut busiest = Busiest::new(root, whose, request.interval, &devices.tops());
+    let mut events = if request.events { Events::new(whose) } else { Events::none() };
+    remarks.splice(0..0, devices.begin());
     remarks.push(processes::remark());
+    remarks.extend(events.follow(&devices.traced()));
+    let mut calls = request.calls.then(|| Calls::new(root, request.pid)).transpose()?;
+    remarks.extend(calls.as_ref().map(|_| calls::REMARK.to_owned()));
+    shown.begin(request)?;
     let mut deadline = Instant::now();
     for number in 0.. {
         deadline = following(deadline, request.interval);
-        if request.count == Some(number) || !wait_until(deadline, &stop) {
+        if request.count == Some(number)
+            || !wait_until(deadline, stop, &mut || drain(&mut events, calls.as_mut(), shown))
+        {
             break;
         }
-        let seen = devices.look()?;
+        let mut seen = devices.look()?;
         remarks.extend(seen.remarks);
-        let processes = busiest.look(&devices.tops());
+        events.tell(&mut seen.devices);
+        let mut processes = busiest.look(&devices.tops(), &mut events);
+        if let (Some(calls), Ok(Some(processes))) = (&mut calls, &mut processes) {
+            calls.tell(processes);
+        }
+        remarks.extend(events.follow(&devices.traced()));
         let unseen = processes.as_ref().err().cloned();
         // The one process that was asked for has ended; without any of them devices are watched all the same.
         let ended = request.pid.is_some() && unseen.is_some();
@@ -108,10 +145,19 @@ fn following(deadline: Instant, interval: Duration) -> Instant {
     if next > now { next } else { now + interval }
 }
 
-/// Waits; whether nobody asked for the end meanwhile.
-fn wait_until(deadline: Instant, stop: &AtomicBool) -> bool {
+/// Takes what the kernel recorded and what was typed; whether that was not the end.
+fn drain(events: &mut Events, calls: Option<&mut Calls>, shown: &mut Shown) -> bool {
+    events.drain();
+    if let Some(calls) = calls {
+        calls.drain();
+    }
+    shown.obey()
+}
+
+/// Waits, and does what is to be done often meanwhile; whether nobody asked for the end.
+fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut() -> bool) -> bool {
     loop {
-        if stop.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) || !often() {
             return false;
         }
         let left = deadline.saturating_duration_since(Instant::now());

@@ -1,16 +1,18 @@
 //! The processes that move most, from look to look.
 //!
-//! For: who, how much, and how it has files on the watched devices open. Not for: reading `/proc` (crate `machine`).
+//! For: who, how much, how it has files on the watched devices open, and what it asked these for. Not for: reading `/proc` (crate `machine`),
+//! nor for the events of requests ([`super::events`]).
 //!
 //! Looking takes CPU time that grows with the number of processes and of descriptors. It rests a hundred times as long as it worked, so
 //! that watching never takes more than a hundredth of a CPU for it.
 
+use super::events::Events;
 use machine::on_devices::OnDevices;
 use machine::open_files;
 use machine::process_io::{Moved, ProcessIo, Whose};
 use machine::root::Root;
 use model::Known;
-use model::watch::{Open, Processes, WatchedProcess};
+use model::watch::{Open, ProcessRequests, Processes, WatchedProcess};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -28,6 +30,9 @@ pub(super) fn remark() -> String {
          later cannot be told{others}"
     )
 }
+
+/// What processes, or threads, asked the watched devices for.
+type Requests = BTreeMap<u32, ProcessRequests>;
 
 /// All processes, or the threads of one.
 pub(super) struct Busiest {
@@ -56,7 +61,7 @@ impl Busiest {
             open: BTreeMap::new(),
         };
         // Where nothing can be seen the next look says why.
-        let _ = busiest.look(devices);
+        let _ = busiest.look(devices, &mut Events::none());
         busiest.rests = [now, now];
         busiest
     }
@@ -65,7 +70,11 @@ impl Busiest {
     ///
     /// # Errors
     /// That the only process that is watched has ended, or why none can be seen.
-    pub(super) fn look(&mut self, devices: &[String]) -> Result<Option<Processes>, String> {
+    pub(super) fn look(
+        &mut self,
+        devices: &[String],
+        events: &mut Events,
+    ) -> Result<Option<Processes>, String> {
         let now = Instant::now();
         if now < self.rests[0] {
             return Ok(None);
@@ -79,22 +88,33 @@ impl Busiest {
         self.rests[0] = now + self.rest(began);
         let processes = self.before.take().map(|(since, before)| {
             let seconds = now.duration_since(since).as_secs_f64();
-            self.told(&look, &look.moved_since(&before), seconds, devices)
+            let requests = events.processes();
+            let moved = moved_or_asked(&look, &before, requests.as_ref());
+            self.told(&look, &moved, requests.as_ref(), (seconds, devices))
         });
         self.before = Some((now, look));
         Ok(processes)
     }
 
-    fn told(&mut self, look: &ProcessIo, moved: &[Moved], seconds: f64, devices: &[String]) -> Processes {
-        let mut moved: Vec<&Moved> = moved.iter().filter(|m| self.is_told(m)).collect();
-        moved.sort_by_key(|m| std::cmp::Reverse((m.counters.storage_bytes(), m.counters.rchar)));
+    fn told(
+        &mut self,
+        look: &ProcessIo,
+        moved: &[Moved],
+        requests: Option<&Requests>,
+        (seconds, devices): (f64, &[String]),
+    ) -> Processes {
+        let asked = |m: &Moved| requests.and_then(|all| all.get(&m.id)).map(|of| bytes_of(of, seconds));
+        let mut moved: Vec<&Moved> = moved.iter().filter(|m| self.is_told(m) || asked(m).is_some()).collect();
+        let bytes = |m: &Moved| asked(m).unwrap_or(0).max(m.counters.storage_bytes());
+        moved.sort_by_key(|m| std::cmp::Reverse((bytes(m), m.counters.rchar)));
         let most: Vec<&Moved> = moved.iter().take(MOST).copied().collect();
         self.look_at_files(&most, devices);
         Processes {
             seconds,
-            most: most.into_iter().map(|m| self.process(m, seconds)).collect(),
+            most: most.into_iter().map(|m| self.process(m, requests, seconds)).collect(),
             more: moved.len().saturating_sub(MOST),
             hidden: look.hidden(),
+            calls_not_known: None,
         }
     }
 
@@ -121,7 +141,7 @@ impl Busiest {
         self.rests[1] = now + self.rest(began);
     }
 
-    fn process(&self, moved: &Moved, seconds: f64) -> WatchedProcess {
+    fn process(&self, moved: &Moved, requests: Option<&Requests>, seconds: f64) -> WatchedProcess {
         let pid = self.pid_of(moved);
         let mb = |bytes: u64| bytes as f64 / 1e6 / seconds;
         let per_s = |calls: u64| calls as f64 / seconds;
@@ -139,6 +159,9 @@ impl Busiest {
             read_calls_per_s: per_s(counters.read_calls),
             write_calls_per_s: per_s(counters.write_calls),
             open: self.open.get(&pid).cloned().unwrap_or_else(unseen),
+            calls: None,
+            // Who has none asked for nothing, where all were seen.
+            requests: requests.map(|all| all.get(&moved.id).copied().unwrap_or_default()),
         }
     }
 
@@ -156,6 +179,23 @@ impl Busiest {
     }
 }
 
+/// Those that moved something by their own counters, and those that had requests; who is gone by now is not among them.
+fn moved_or_asked(look: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
+    let mut moved = look.moved_since(before);
+    let asked = requests.into_iter().flat_map(BTreeMap::keys);
+    let others: Vec<Moved> =
+        asked.filter(|id| moved.iter().all(|m| m.id != **id)).filter_map(|id| look.still(*id)).collect();
+    moved.extend(others);
+    moved
+}
+
+/// Bytes of requests.
+fn bytes_of(requests: &ProcessRequests, seconds: f64) -> u64 {
+    let directions = [requests.read, requests.write];
+    let mb: f64 = directions.iter().flatten().map(|of| of.mb_per_s).sum();
+    (mb * 1e6 * seconds) as u64
+}
+
 /// CPU time of this thread.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -169,9 +209,12 @@ fn this_test_is_among_the_threads_of_its_process_and_one_that_is_not_there_has_e
     let mut own = Busiest::new(&root, Whose::ThreadsOf(std::process::id()), interval, &[]);
     assert!(std::fs::read("/proc/self/stat").is_ok_and(|text| !text.is_empty()));
     own.rests = [Instant::now(); 2];
-    let seen = own.look(&[]).unwrap_or_else(|e| panic!("{e}")).unwrap_or_else(|| panic!("it rests"));
+    let seen = own
+        .look(&[], &mut Events::none())
+        .unwrap_or_else(|e| panic!("{e}"))
+        .unwrap_or_else(|| panic!("it rests"));
     assert!(seen.most.iter().all(|p| p.pid == std::process::id() && p.tid.is_some()), "{seen:?}");
     assert!(seen.most.iter().any(|p| p.read_calls_per_s > 0.0), "{seen:?}");
     let mut gone = Busiest::new(&root, Whose::ThreadsOf(u32::MAX), interval, &[]);
-    assert_eq!(gone.look(&[]), Err(format!("process {} has ended", u32::MAX)));
+    assert_eq!(gone.look(&[], &mut Events::none()), Err(format!("process {} has ended", u32::MAX)));
 }

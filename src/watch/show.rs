@@ -1,16 +1,17 @@
-//! Showing intervals one behind the other: on standard output, and in files that are renewed.
+//! Showing intervals one behind the other: on the whole terminal or as lines on standard output, and in files that are renewed.
 //!
 //! For: when names of columns stand above, and that it ends where nobody reads any more. Not for: layout (crate `report`).
 
 use super::Request;
 use super::targets::Target;
 use crate::failure::Failure;
+use crate::live::{Asked, Watching};
 use crate::output::{self, Outlet, Rules};
 use crate::spared::Spared;
 use crate::stdout;
 use model::name;
 use model::watch::Watched;
-use report::{Format, Style};
+use report::{Format, Style, TEXT};
 use std::path::Path;
 
 /// The extension of files that are renewed.
@@ -23,6 +24,8 @@ pub(super) struct Shown {
     printed: bool,
     outlets: Vec<Outlet>,
     rules: Rules,
+    /// The terminal, where it is drawn on.
+    view: Option<Watching>,
     /// Lines since the names of columns stood above, and those of the last interval; `None` before the first.
     lines: Option<(usize, usize)>,
 }
@@ -43,7 +46,32 @@ impl Shown {
         let rules = Rules { flag: "-o", spared: spared(targets), replace: request.replace };
         let outlets = output::decide_all(&request.outputs, &rules)?;
         let is_file_only = request.format.extension == RENEWED && !outlets.is_empty();
-        Ok(Self { format: request.format, printed: !is_file_only, outlets, rules, lines: None })
+        Ok(Self { format: request.format, printed: !is_file_only, outlets, rules, view: None, lines: None })
+    }
+
+    /// Takes the terminal, where that is what is printed on, somebody looks at it, and it goes on until it is ended.
+    ///
+    /// # Errors
+    /// Where signals cannot be taken.
+    pub(super) fn begin(&mut self, request: &Request) -> Result<(), Failure> {
+        let is_lines = self.format.name != TEXT.name || request.count.is_some() || request.plain;
+        if self.printed && !is_lines {
+            self.view = Watching::start(request.interval)
+                .map_err(|e| Failure::Refused(format!("signals cannot be taken: {e}{}", sys::cause(&e))))?;
+        }
+        Ok(())
+    }
+
+    /// Does what was typed; whether that was not the end.
+    pub(super) fn obey(&mut self) -> bool {
+        match self.view.as_mut().map_or(Asked::Nothing, Watching::obey) {
+            Asked::Nothing => true,
+            Asked::End => false,
+            Asked::Plain => {
+                self.view = None;
+                true
+            }
+        }
     }
 
     /// Shows an interval; whether anybody reads still.
@@ -55,6 +83,10 @@ impl Shown {
         for outlet in &self.outlets {
             let format = renewed(outlet.said()).unwrap_or(self.format);
             outlet.write(&stdout::rendered(format, &watched, Style::default())?, &self.rules)?;
+        }
+        if let Some(view) = &mut self.view {
+            view.show(&watched);
+            return Ok(true);
         }
         if !self.printed {
             return Ok(true);

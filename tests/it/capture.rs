@@ -87,6 +87,13 @@ fn instances(stage: &Stage) -> Vec<String> {
     all.lines().filter(|name| name.starts_with("fathom-")).map(str::to_owned).collect()
 }
 
+/// Those of a process.
+pub(crate) fn instances_of(stage: &Stage, id: u32) -> Vec<String> {
+    let mut all = instances(stage);
+    all.retain(|name| name.starts_with(&format!("fathom-{id}-")));
+    all
+}
+
 /// A loop device and the machine's leave to trace, or the words that it has not.
 fn device(stage: &Stage) -> Option<Device> {
     if !is_root() {

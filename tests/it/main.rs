@@ -76,5 +76,6 @@ mod trace;
 mod turns;
 mod verify;
 mod watch;
+mod watch_events;
 mod widths;
 mod winners;

@@ -1,6 +1,7 @@
 //! Watching: figures beside a live iostat, load beside a throttle that was typed in, processes by what they really do, and every way to end.
 //!
-//! For: `fathom watch` as users type it. Not for: formulas and bounds, which have tests beside them.
+//! For: `fathom watch` as users type it. Not for: formulas and bounds, which have tests beside them, nor for what the
+//! kernel's tracer tells (`watch_events`).
 
 use crate::disk::{Device, Disk, Image, ahead_of_others};
 use crate::group::Group;
@@ -17,28 +18,28 @@ use std::time::Duration;
 const LIMIT: u32 = 2000;
 
 /// A loop device full of random bytes, past the page cache.
-fn device(stage: &Stage, mib: usize) -> Option<Device> {
+pub(crate) fn device(stage: &Stage, mib: usize) -> Option<Device> {
     Device::on(&stage.file("image", mib), Image::Direct)
 }
 
 /// Words of a call that watches something: what is watched stands before the interval.
-fn words(flags: &str, target: &Path, interval: &str) -> String {
+pub(crate) fn words(flags: &str, target: &Path, interval: &str) -> String {
     format!("watch {flags} {} {interval}", target.display())
 }
 
 /// Watches something to the end.
-fn watched(stage: &Stage, flags: &str, target: &Path, interval: &str) -> Outcome {
+pub(crate) fn watched(stage: &Stage, flags: &str, target: &Path, interval: &str) -> Outcome {
     stage.fathom(&words(flags, target, interval), Path::new(""))
 }
 
 /// The lines of JSON, those of this kind.
-fn lines(out: &Outcome, kind: &str) -> Vec<Value> {
+pub(crate) fn lines(out: &Outcome, kind: &str) -> Vec<Value> {
     let all = out.stdout.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}")));
     all.filter(|line: &Value| line["kind"] == kind).collect()
 }
 
 /// Those of a device.
-fn of_device(out: &Outcome, name: &str) -> Vec<Value> {
+pub(crate) fn of_device(out: &Outcome, name: &str) -> Vec<Value> {
     lines(out, "device").into_iter().filter(|line| line["device"] == name).collect()
 }
 
@@ -143,7 +144,7 @@ fn a_load_is_told_as_the_share_of_what_was_measured_on_this_device() {
 }
 
 /// Waits until a device is read from in every look of a while: the few reads that make ready are over before.
-fn until_busy(name: &str) {
+pub(crate) fn until_busy(name: &str) {
     let reads = || {
         let text = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
         text.split_whitespace().next().unwrap().parse::<u64>().unwrap()

@@ -5,6 +5,7 @@
 //! (crate `report`). Whatever a file or a kernel buffer holds, the answer is rows or words, never a panic.
 #![forbid(unsafe_code)]
 
+mod ends;
 pub mod file;
 pub mod fit;
 pub mod foreign;
@@ -14,6 +15,7 @@ pub mod replay;
 pub mod row;
 pub mod trace;
 pub mod verdict;
+pub mod watched;
 
 /// Bytes of the sectors that the kernel counts in, whatever the device's own are.
 pub const SECTOR: u64 = 512;

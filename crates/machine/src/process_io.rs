@@ -28,6 +28,33 @@ pub struct IoCounters {
     pub write_bytes: u64,
 }
 
+/// Page faults since a process or a thread began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Those that had to wait for storage.
+    pub major: u64,
+    /// All others.
+    pub minor: u64,
+}
+
+/// The page faults of a process, or of one of its threads; `None` where it is gone.
+pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
+    let path = tid.map_or_else(|| format!("/proc/{pid}/stat"), |tid| format!("/proc/{pid}/task/{tid}/stat"));
+    let text = root.read(&path).ok()?;
+    // The name may hold anything; behind it stands field 3 of the line, faults are fields 10 and 12.
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(7);
+    let minor = fields.next()?.parse().ok()?;
+    let major = fields.nth(1)?.parse().ok()?;
+    Some(Faults { major, minor })
+}
+
+#[test]
+fn this_process_had_faults() {
+    let own = faults(&Root::real(), std::process::id(), None);
+    assert!(own.is_some_and(|faults| faults.minor > 0), "{own:?}");
+    assert_eq!(faults(&Root::real(), u32::MAX, None), None);
+}
+
 /// Whose counters are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
@@ -113,6 +140,13 @@ impl ProcessIo {
             })
         };
         self.all.iter().filter_map(one).collect()
+    }
+
+    /// One that is there, as one that moved nothing.
+    pub fn still(&self, id: u32) -> Option<Moved> {
+        let seen = self.all.get(&id)?;
+        let (name, kernel) = (seen.stat.name.clone(), seen.stat.kernel);
+        Some(Moved { id, name, kernel, counters: IoCounters::default() })
     }
 
     /// How many may not be asked by this user, at least.

@@ -15,6 +15,8 @@ use std::io::{self, Read, Write};
 
 /// Before the number of the process in the name of an instance.
 const PREFIX: &str = "fathom-";
+/// Between that name and the word of another instance.
+const BESIDE: char = '.';
 /// Where instances are.
 const INSTANCES: &str = "instances";
 /// Bytes that the text about a page's header has at most.
@@ -47,8 +49,19 @@ impl Tracer {
     /// # Errors
     /// Why this user may not, or the kernel cannot.
     pub fn new(buffer_bytes: u64) -> Result<Self, MachineError> {
+        Self::named(buffer_bytes, name_of(std::process::id()))
+    }
+
+    /// Another one of this process, which a word tells from the first.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn beside(buffer_bytes: u64, word: &str) -> Result<Self, MachineError> {
+        Self::named(buffer_bytes, format!("{}{BESIDE}{word}", name_of(std::process::id())))
+    }
+
+    fn named(buffer_bytes: u64, name: String) -> Result<Self, MachineError> {
         let tracefs = sys::tracefs::directory().map_err(MachineError::Refused)?;
-        let name = name_of(std::process::id());
         let path = format!("{INSTANCES}/{name}");
         mkdirat(&tracefs, &path, Mode::from_raw_mode(0o700)).map_err(|e| cannot("made", &path, &e.into()))?;
         let dir = openat(&tracefs, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
@@ -88,13 +101,36 @@ impl Tracer {
     /// # Errors
     /// Why not; a kernel may not have it.
     pub fn record(&mut self, event: &str, filter: &str) -> Result<String, MachineError> {
-        let dir = format!("events/block/{event}");
+        self.record_of("block", event, filter)
+    }
+
+    /// The same of an event of another group.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
+    pub fn record_of(&mut self, group: &str, event: &str, filter: &str) -> Result<String, MachineError> {
+        let dir = format!("events/{group}/{event}");
         let path = format!("{dir}/format");
         let file = self.open(&path, OFlags::RDONLY).and_then(io::read_to_string);
         let format = file.map_err(|e| cannot("read", &path, &e))?;
         self.set(&format!("{dir}/filter"), filter)?;
         self.events.push(dir);
         Ok(format)
+    }
+
+    /// Begins, with the events of these threads alone, and of those that they start; with those of nobody where there are none.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn follow(&self, threads: &[u32]) -> Result<(), MachineError> {
+        if threads.is_empty() {
+            self.events.iter().try_for_each(|dir| self.set(&format!("{dir}/enable"), "0"))?;
+            return self.end();
+        }
+        let all: Vec<String> = threads.iter().map(u32::to_string).collect();
+        self.set("options/event-fork", "1")?;
+        self.set("set_event_pid", &all.join(" "))?;
+        self.begin()
     }
 
     /// Begins.
@@ -177,7 +213,7 @@ impl Drop for Tracer {
 pub fn remove_leftovers() -> Vec<String> {
     let Ok(tracefs) = sys::tracefs::directory() else { return Vec::new() };
     let names = list(&tracefs, INSTANCES).unwrap_or_default();
-    let left = names.into_iter().filter(|name| pid_of(name).is_some_and(|pid| name_of(pid) != *name));
+    let left = names.into_iter().filter(|name| pid_of(name).is_some_and(|pid| !is_of(name, &name_of(pid))));
     left.filter(|name| unlinkat(&tracefs, format!("{INSTANCES}/{name}"), AtFlags::REMOVEDIR).is_ok())
         .collect()
 }
@@ -204,6 +240,11 @@ fn flags_of(root: &Root, tid: u32) -> Option<u64> {
 fn name_of(pid: u32) -> String {
     let started = stat_of(&Root::real(), pid).and_then(|fields| fields.get(19).copied());
     format!("{PREFIX}{pid}-{}", started.unwrap_or(0))
+}
+
+/// Whether an instance is that, or another one, of the process whose name this is.
+fn is_of(name: &str, process: &str) -> bool {
+    name.split(BESIDE).next() == Some(process)
 }
 
 fn pid_of(name: &str) -> Option<u32> {
@@ -266,6 +307,8 @@ mod tests {
         assert_eq!(process_of(&Root::real(), pid), (Some(pid), false));
         assert_eq!(process_of(&Root::at("/nonexistent-prefix".into()), pid), (None, false));
         assert_eq!((pid_of("fathom-12-99"), pid_of("fathom-12"), pid_of("other")), (Some(12), None, None));
+        assert!(is_of("fathom-1-9.calls", "fathom-1-9") && !is_of("fathom-1-99", "fathom-1-9"));
+        assert_eq!(pid_of("fathom-12-99.calls"), Some(12));
         assert_eq!(figure("entries: 0\noverrun: 137371\ndropped events: 2\n", "overrun:"), 137_371);
     }
 }

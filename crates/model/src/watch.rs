@@ -45,6 +45,8 @@ pub struct WatchedDevice {
     pub load: Option<Known<Load>>,
     /// The counters at the end; `None` where it is not there.
     pub counters: Option<DiskCounters>,
+    /// How long its requests took by the kernel's block events, or why that is not known; `None` where nobody looked at this device's.
+    pub latency: Option<Known<Latencies>>,
 }
 
 /// What a device did in an interval.
@@ -96,6 +98,102 @@ pub struct FlushRequests {
     pub await_ms: Option<f64>,
 }
 
+/// How long requests took that completed in an interval, one by one; `None` where none did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latencies {
+    /// Those that fetched data.
+    pub read: Option<Latency>,
+    /// Those that stored data.
+    pub write: Option<Latency>,
+    /// Those that told the device what is not needed any more.
+    pub discard: Option<Latency>,
+    /// Flushes, as the device got them.
+    pub flush: Option<Latency>,
+}
+
+impl Latencies {
+    /// All that there are, with their names.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, Latency)> {
+        let all =
+            [("read", self.read), ("write", self.write), ("discard", self.discard), ("flush", self.flush)];
+        all.into_iter().filter_map(|(name, latency)| Some((name, latency?)))
+    }
+}
+
+/// Times from a request's insertion into the scheduler, or where it was not inserted from its issue to the driver, to its completion.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// How many completed.
+    pub requests: u64,
+    /// Half took no longer, in ms; `None` where fewer than 10 took longer, which says too little.
+    pub p50_ms: Option<f64>,
+    /// 99 of 100 took no longer, in ms; `None` as above.
+    pub p99_ms: Option<f64>,
+    /// The longest, in ms.
+    pub max_ms: f64,
+}
+
+/// What a process asked the watched devices for, by the kernel's block events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ProcessRequests {
+    /// Reads; `None` where none completed.
+    pub read: Option<SomeRequests>,
+    /// Writes; `None` where none completed.
+    pub write: Option<SomeRequests>,
+    /// Flushes and writes with a flush that it asked for, per second.
+    pub flush_per_s: f64,
+    /// Its mean requests in flight: the times of those that completed, per time that passed.
+    pub depth_mean: f64,
+}
+
+/// System calls of a process that move data or make them stable.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ProcessCalls {
+    /// Time in s that they are of.
+    pub seconds: f64,
+    /// Each that it made, the most frequent first.
+    pub calls: Vec<Call>,
+    /// Its page faults, which is what mapped files make instead of calls; `None` where they cannot be seen.
+    pub faults: Option<FaultRates>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Call {
+    /// As its manual page has it.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+    /// The same per second.
+    pub per_s: f64,
+}
+
+/// Page faults, of mapped files and of all other memory.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FaultRates {
+    /// Those that had to wait for storage, per second.
+    pub major_per_s: f64,
+    /// All others, per second.
+    pub minor_per_s: f64,
+}
+
+/// Its requests of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SomeRequests {
+    /// Completed per second.
+    pub per_s: f64,
+    /// 10^6 bytes per second.
+    pub mb_per_s: f64,
+    /// Half of them were no larger, in bytes.
+    pub p50_bytes: u64,
+    /// The smallest.
+    pub min_bytes: u64,
+    /// The largest.
+    pub max_bytes: u64,
+    /// Percent that began where one of its last 64 of this direction on this device had ended.
+    pub sequential_percent: f64,
+}
+
 /// A load held against what was measured on the same device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {
@@ -140,6 +238,8 @@ pub struct Processes {
     pub more: usize,
     /// How many may not be asked for their I/O by this user.
     pub hidden: usize,
+    /// Why the calls that were to be counted are not known.
+    pub calls_not_known: Option<String>,
 }
 
 /// What a process, or a thread of one, did.
@@ -168,6 +268,10 @@ pub struct WatchedProcess {
     /// How it has files on the watched devices open; why that is not known.
     #[serde(serialize_with = "known")]
     pub open: Known<Open>,
+    /// What it asked the watched devices for; `None` where that is not known.
+    pub requests: Option<ProcessRequests>,
+    /// Its system calls that move data; `None` where they were not counted over the whole time.
+    pub calls: Option<ProcessCalls>,
 }
 
 /// How files on the watched devices are open in a process: each is true where at least one of them is.

@@ -2,13 +2,15 @@
 //!
 //! For: ones that say most things. Not for: reports, which are golden files.
 
+use model::Known;
 use model::capacity::SameBy;
 use model::disk_counters::DiskCounters;
 use model::entry::Entry;
 use model::machine::LayerKind;
 use model::report::{Ending, Headline, Verdict};
 use model::watch::{
-    DeviceInterval, Load, MeasuredIn, Open, Processes, Requests, Watched, WatchedDevice, WatchedProcess,
+    Call, DeviceInterval, FaultRates, Latencies, Latency, Load, MeasuredIn, Open, ProcessCalls,
+    ProcessRequests, Processes, Requests, SomeRequests, Watched, WatchedDevice, WatchedProcess,
 };
 
 /// A complete session with a suspect headline, of two targets.
@@ -59,19 +61,7 @@ pub(crate) fn watched() -> Watched {
         figures,
         load,
         counters: DiskCounters::parse("10 1 80 5 20 2 160 7 3 44 42 4 3 8 9 6 11").ok(),
-    };
-    let process = |name: &str, pid, kernel, open| WatchedProcess {
-        pid,
-        tid: None,
-        name: name.into(),
-        kernel,
-        read_mb_per_s: 2.05,
-        write_mb_per_s: 0.0,
-        rchar_mb_per_s: 2.05,
-        wchar_mb_per_s: 0.0,
-        read_calls_per_s: 500.0,
-        write_calls_per_s: 0.0,
-        open,
+        latency: if level == 0 { Some(Ok(latencies())) } else { None },
     };
     let open = Open { files: 1, direct: true, sync: true, io_uring: true, ..Open::default() };
     Watched {
@@ -95,8 +85,57 @@ pub(crate) fn watched() -> Watched {
             ],
             more: 3,
             hidden: 12,
+            calls_not_known: None,
         }),
         remarks: vec!["/mnt is ext4 on loop0 on vda".into()],
+    }
+}
+
+fn process(name: &str, pid: u32, kernel: bool, open: Known<Open>) -> WatchedProcess {
+    WatchedProcess {
+        pid,
+        tid: None,
+        name: name.into(),
+        kernel,
+        read_mb_per_s: 2.05,
+        write_mb_per_s: 0.0,
+        rchar_mb_per_s: 2.05,
+        wchar_mb_per_s: 0.0,
+        read_calls_per_s: 500.0,
+        write_calls_per_s: 0.0,
+        requests: (!kernel).then(asked),
+        calls: (!kernel).then(calls),
+        open,
+    }
+}
+
+fn latencies() -> Latencies {
+    let latency = |requests, p99_ms| Latency { requests, p50_ms: Some(0.07), p99_ms, max_ms: 1.25 };
+    Latencies {
+        read: Some(latency(1500, Some(0.31))),
+        flush: Some(latency(20, None)),
+        ..Latencies::default()
+    }
+}
+
+fn asked() -> ProcessRequests {
+    let read = SomeRequests {
+        per_s: 500.0,
+        mb_per_s: 2.05,
+        p50_bytes: 4096,
+        min_bytes: 4096,
+        max_bytes: 65536,
+        sequential_percent: 2.0,
+    };
+    ProcessRequests { read: Some(read), write: None, flush_per_s: 0.5, depth_mean: 3.9 }
+}
+
+fn calls() -> ProcessCalls {
+    let call = |name: &str, count: u64| Call { name: name.into(), count, per_s: count as f64 };
+    ProcessCalls {
+        seconds: 1.0,
+        calls: vec![call("io_uring_enter", 500), call("fdatasync", 3)],
+        faults: Some(FaultRates { major_per_s: 0.0, minor_per_s: 12.0 }),
     }
 }
 

@@ -20,6 +20,7 @@ pub mod fiemap;
 #[cfg(feature = "cxx")]
 pub mod fstream;
 pub mod granted;
+pub mod io_calls;
 pub mod ioctl;
 pub mod lease;
 pub mod mapping;

@@ -76,7 +76,7 @@ pub(super) fn figures(frame: &mut Frame, rest: &mut Rect, state: &State, look: L
     }
 }
 
-fn draw_course(frame: &mut Frame, at: Rect, points: &Points, look: Look) {
+pub(super) fn draw_course(frame: &mut Frame, at: Rect, points: &Points, look: Look) {
     // Newest first and on the right, so that what was there before moves and nothing else.
     let whole = |point: &Option<f64>| point.map(|value| value.max(0.0).round() as u64);
     let newest: Vec<Option<u64>> = points.iter().rev().take(at.width.into()).map(whole).collect();

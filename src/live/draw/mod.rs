@@ -4,6 +4,7 @@
 //! ([`super::state`]), nor when it is drawn.
 
 mod figures;
+mod observed;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use figures::figures;
 use model::finding::Severity;
 use model::units::show_share;
 use model::visible::visible;
+pub(super) use observed::draw_observed;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};

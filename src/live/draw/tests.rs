@@ -5,14 +5,21 @@
 
 use super::*;
 use crate::live::left::Left;
+use crate::live::observed::Observed;
 use crate::live::recent::{Pulse, Rate};
 use crate::live::sight::Seen;
 use crate::live::state::Named;
 use analysis::under_way::counters::{Counted, Device, SoFar};
 use analysis::under_way::row::Row;
+use model::capacity::SameBy;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome};
+use model::machine::LayerKind;
 use model::record::disturbed::Disturbance;
+use model::watch::{
+    Call, DeviceInterval, Latencies, Latency, Load, Open, ProcessCalls, ProcessRequests, Processes, Requests,
+    Watched, WatchedDevice, WatchedProcess,
+};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::collections::BTreeMap;
@@ -22,9 +29,13 @@ use std::time::Duration;
 const PLAIN: Look = Look { unicode: false, colours: false };
 const FULL: Look = Look { unicode: true, colours: true };
 
-fn screen(state: &State, look: Look, (width, height): (u16, u16)) -> String {
+fn screen(state: &State, look: Look, size: (u16, u16)) -> String {
+    painted(size, |frame| draw(frame, state, look))
+}
+
+fn painted((width, height): (u16, u16), paint: impl FnOnce(&mut Frame)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap_or_else(|never| match never {});
-    terminal.draw(|frame| draw(frame, state, look)).unwrap_or_else(|never| match never {});
+    terminal.draw(paint).unwrap_or_else(|never| match never {});
     let cells = &terminal.backend().buffer().content;
     let lines = cells.chunks(width.into()).map(|row| {
         let text: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
@@ -98,6 +109,92 @@ fn holes() -> Finding {
     }
 }
 
+fn process(name: &str, pid: u32, kernel: bool) -> WatchedProcess {
+    WatchedProcess {
+        pid,
+        tid: None,
+        name: name.into(),
+        kernel,
+        read_mb_per_s: 29.0,
+        write_mb_per_s: 0.0,
+        rchar_mb_per_s: 0.0,
+        wchar_mb_per_s: 0.0,
+        read_calls_per_s: 0.0,
+        write_calls_per_s: 0.0,
+        open: Ok(Open { files: 1, direct: true, io_uring: true, ..Open::default() }),
+        requests: (!kernel).then(|| ProcessRequests { depth_mean: 3.1, ..ProcessRequests::default() }),
+        calls: (!kernel).then(|| ProcessCalls {
+            calls: vec![Call { name: "io_uring_enter".into(), count: 1800, per_s: 1800.0 }],
+            ..ProcessCalls::default()
+        }),
+    }
+}
+
+/// What `fathom watch` sees on a loop device with its disk below.
+fn observed() -> Observed {
+    let requests = |per_s: f64, await_ms| Requests {
+        per_s,
+        mb_per_s: per_s * 0.004_096,
+        mib_per_s: per_s / 256.0,
+        request_bytes: Some(4096.0),
+        await_ms,
+        merged_per_s: 0.0,
+        merged_percent: Some(0.0),
+    };
+    let figures = |per_s| DeviceInterval {
+        seconds: 1.0,
+        read: requests(per_s, Some(0.42)),
+        write: requests(0.0, None),
+        discard: None,
+        flush: None,
+        depth_mean: 3.07,
+        in_flight: 3,
+        util_percent: 80.0,
+    };
+    let load = Load {
+        at_least_percent: 25.0,
+        at_most_percent: Some(40.0),
+        not_measured: Vec::new(),
+        throttled: false,
+        same_by: SameBy::Serial,
+        sessions: Vec::new(),
+    };
+    let read = Latency { requests: 7000, p50_ms: Some(0.39), p99_ms: Some(1.12), max_ms: 6.5 };
+    let device = |name: &str, level, figures| WatchedDevice {
+        name: name.into(),
+        number: "7:0".into(),
+        kind: LayerKind::Loop,
+        level,
+        below: Vec::new(),
+        figures,
+        load: (level == 0).then(|| Ok(load.clone())),
+        counters: None,
+        latency: (level == 0).then_some(Ok(Latencies { read: Some(read), ..Latencies::default() })),
+    };
+    let mut observed = Observed::every(Duration::from_secs(1));
+    for at in 0..120 {
+        let rate = 7_000.0 + 2_000.0 * (f64::from(at) / 9.0).sin();
+        observed.take(&Watched {
+            first: at == 0,
+            headed: false,
+            time: "2026-11-23T15:00:00.000+00:00".into(),
+            devices: vec![
+                device("loop1", 0, Ok(figures(rate))),
+                device("vda", 1, Err("the kernel's counter of reads jumped back".into())),
+            ],
+            processes: (at == 0).then(|| Processes {
+                seconds: 1.0,
+                most: vec![process("fio", 15_915, false), process("kworker/u8:4-loop1-and-more", 33, true)],
+                more: 3,
+                hidden: 0,
+                calls_not_known: None,
+            }),
+            remarks: if at == 0 { vec!["/data: ext4 > loop1 > vda".into()] } else { Vec::new() },
+        });
+    }
+    observed
+}
+
 /// Where nothing is counted.
 fn blind() -> State {
     let mut state = busy();
@@ -137,6 +234,24 @@ fn each_size_shows_what_it_showed() {
         hold(&format!("help.{name}"), &screen(&help, PLAIN, size));
         hold(&format!("begin.{name}"), &screen(&State::default(), PLAIN, size));
     }
+}
+
+#[test]
+fn what_is_watched_shows_what_it_showed() {
+    let at = |observed: &Observed, look, size| painted(size, |frame| draw_observed(frame, observed, look));
+    for (size, name) in [((120, 40), "120x40"), ((80, 24), "80x24"), ((40, 12), "40x12")] {
+        hold(&format!("watch.{name}"), &at(&observed(), FULL, size));
+        hold(&format!("watch-plain.{name}"), &at(&observed(), PLAIN, size));
+        hold(&format!("watch-begin.{name}"), &at(&Observed::every(Duration::from_secs(1)), PLAIN, size));
+    }
+    for width in (1..60).chain([120, 400]) {
+        for height in (1..30).chain([100]) {
+            at(&observed(), PLAIN, (width, height));
+        }
+    }
+    let mut hostile = observed();
+    hostile.devices[0].name = "a\u{1b}[2Jb".into();
+    assert!(!at(&hostile, FULL, (80, 24)).contains('\u{1b}'));
 }
 
 #[test]

@@ -263,3 +263,37 @@ fn others_are_named_while_they_use_the_disk() {
     screen.keys("C-c");
     screen.end();
 }
+
+#[test]
+fn what_is_watched_is_renewed_on_the_terminal_until_a_key_ends_it() {
+    let stage = Stage::beside_others();
+    let Some(screen) = Screen::new(&stage, "watched", (100, 30)) else { return };
+    let renewed = |screen: &Screen| {
+        let time =
+            |shown: &str| shown.lines().next().and_then(|l| l.split_whitespace().last().map(str::to_owned));
+        let first = screen.until_it("a device", |shown| shown.contains("q end") && shown.contains("r/s"));
+        screen.until_it("another time", |shown| shown.contains("every 300 ms") && time(shown) != time(&first))
+    };
+    for (keys, code) in [("q", "code=0"), ("C-c", "code=0")] {
+        screen.fathom("watch 300ms");
+        let shown = renewed(&screen);
+        assert_eq!(screen.second_and_cursor(), (true, false), "{shown}");
+        assert!(shown.contains("depth") && shown.contains("w ms"), "{shown}");
+        screen.keys(keys);
+        let left = screen.end();
+        assert!(left.contains(code) && !left.contains("r/s"), "{left}");
+    }
+    // Plain lines, by a key, by a flag, and where they are counted.
+    screen.fathom("watch 300ms");
+    renewed(&screen);
+    screen.keys("p");
+    screen.until_it("lines", |shown| shown.contains("aqu-sz") && !shown.contains("q end"));
+    // By a signal: of the key the terminal shows ^C before the line of the end.
+    signal(&screen, Signal::INT);
+    assert!(screen.end().contains("code=0"));
+    for words in ["watch 200ms 2", "watch --no-live 200ms 2"] {
+        screen.fathom(words);
+        let left = screen.end();
+        assert!(left.contains("aqu-sz") && left.contains("code=0"), "{left}");
+    }
+}

@@ -67,7 +67,7 @@ pub(super) fn read(from: &mut dyn BufRead, into: &mut Into<'_>, ending: &mut End
         let flags = paired.names.flags(&Flags::of(letters));
         let task = if step == Step::Completed { 0 } else { paired.names.task(&task) };
         let op = op(letters.as_bytes(), sectors);
-        paired.add(Event { at_ns, step, op, sector, sectors, flags, task }, into)?;
+        paired.add(Event { at_ns, step, op, sector, sectors, flags, task, device: 0 }, into)?;
     }
     if paired.events == 0 {
         return Err(Trouble::Foreign("it has no request that was issued or completed (D, C)".into()));

@@ -189,7 +189,7 @@ fn event(step: Step, record: &Record, paired: &mut Paired, processes: &HashMap<u
         paired.names.task(&Task { tid: record.pid, name, ..Task::default() })
     };
     let op = op(letters.as_bytes(), sectors);
-    Event { at_ns: record.time, step, op, sector: record.sector, sectors, flags, task }
+    Event { at_ns: record.time, step, op, sector: record.sector, sectors, flags, task, device: 0 }
 }
 
 /// The kernel's letters for categories, as blkparse has them.

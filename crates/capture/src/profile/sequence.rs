@@ -6,12 +6,11 @@
 //! seen as what they are, as long as there are no more of them.
 
 use super::figures::share;
+use crate::ends::{BACK, Ends};
 use crate::row::Row;
 use model::captured::Sequence;
 use model::histogram::Histogram;
 
-/// Requests that are looked back at.
-const BACK: usize = 64;
 /// Requests of a run from which it counts as a stream.
 const STREAM: u64 = 3;
 
@@ -27,9 +26,8 @@ struct End {
 /// Sequences of one direction.
 #[derive(Debug)]
 pub(crate) struct Following {
-    sectors: [u64; BACK],
+    last: Ends,
     ends: [End; BACK],
-    at: usize,
     requests: u64,
     bytes: u64,
     sequential: u64,
@@ -44,10 +42,8 @@ pub(crate) struct Following {
 impl Default for Following {
     fn default() -> Self {
         Self {
-            // Nothing starts there.
-            sectors: [u64::MAX; BACK],
+            last: Ends::default(),
             ends: [End::default(); BACK],
-            at: 0,
             requests: 0,
             bytes: 0,
             sequential: 0,
@@ -77,8 +73,8 @@ impl Following {
         let mut run = End { requests: 1, bytes: row.bytes(), continued: false };
         self.requests += 1;
         self.bytes += row.bytes();
-        if let Some(at) = self.end_at(row.sector) {
-            back = ((self.at + BACK - at - 1) % BACK) as u64 + 1;
+        if let Some(at) = self.last.find(row.sector) {
+            back = self.last.back(at);
             let before = &mut self.ends[at];
             self.sequential += 1;
             self.sequential_bytes += row.bytes();
@@ -89,20 +85,12 @@ impl Following {
             self.alive += u64::from(run.requests >= STREAM && !goes_on);
             before.continued = true;
         }
-        self.close(self.at);
-        self.sectors[self.at] = row.end();
-        self.ends[self.at] = run;
-        self.at = (self.at + 1) % BACK;
+        let at = self.last.push(row.end());
+        self.close(at);
+        self.ends[at] = run;
         self.alive_sum += self.alive;
         self.alive_most = self.alive_most.max(self.alive);
         Followed { number: run.requests, back }
-    }
-
-    /// Which of the last requests ended there.
-    fn end_at(&self, sector: u64) -> Option<usize> {
-        // Mostly none did: all are compared first, several at once.
-        let found: u64 = self.sectors.iter().map(|end| u64::from(*end == sector)).sum();
-        if found > 0 { self.sectors.iter().position(|end| *end == sector) } else { None }
     }
 
     /// Forgets an end; where nothing began there a run is over.

@@ -56,6 +56,8 @@ pub struct Event {
     pub flags: u32,
     /// Index of the task that it happened in; of completions 0.
     pub task: u32,
+    /// Number of the device, 12 bits and 20; 0 where the event does not tell.
+    pub device: u32,
 }
 
 /// What a task is, by the number of its thread: its process, and whether it is the kernel's.
@@ -70,6 +72,7 @@ struct Places {
     sectors: Field,
     rwbs: Field,
     error: Option<Field>,
+    device: Option<Field>,
     comm: Option<Field>,
 }
 
@@ -107,6 +110,7 @@ impl Decoder {
                 sectors: format.field("nr_sector")?,
                 rwbs: format.field("rwbs")?,
                 error: format.has("error").or_else(|| format.has("errors")),
+                device: format.has("dev"),
                 comm: format.has("comm").filter(|field| field.size == 16),
             };
             places.push((format.id, of));
@@ -128,7 +132,16 @@ impl Decoder {
             self.lost = self.lost.saturating_add(records.missed);
             let sectors = u32::try_from(records.missed).unwrap_or(u32::MAX);
             let (at_ns, op) = (records.begins, Op::Other);
-            into.push(Event { at_ns, step: Step::Lost, op, sector: 0, sectors, flags: 0, task: 0 });
+            into.push(Event {
+                at_ns,
+                step: Step::Lost,
+                op,
+                sector: 0,
+                sectors,
+                flags: 0,
+                task: 0,
+                device: 0,
+            });
         }
         for (at_ns, record) in records {
             let id = self.id.number(record) as u16;
@@ -144,7 +157,8 @@ impl Decoder {
         let (sector, sectors) = (of.sector.number(record), of.sectors.number(record) as u32);
         let letters = of.rwbs.bytes(record).unwrap_or_default();
         let error = of.error.map_or(0, |field| field.signed(record));
-        let (step, comm, tid) = (of.step, of.comm, of.pid.number(record) as u32);
+        let (step, comm, device) = (of.step, of.comm, of.device);
+        let tid = of.pid.number(record) as u32;
         let length = letters.iter().position(|b| *b == 0).unwrap_or(letters.len()).min(12);
         let letters = &letters[..length];
         let op = op(letters, sectors);
@@ -153,7 +167,8 @@ impl Decoder {
             Some(comm) if step != Step::Completed => self.task_of(tid, comm, ask),
             _ => 0,
         };
-        Event { at_ns, step, op, sector, sectors, flags, task }
+        let device = device.map_or(0, |field| field.number(record) as u32);
+        Event { at_ns, step, op, sector, sectors, flags, task, device }
     }
 
     fn flags_of(&mut self, letters: &[u8], error: i32) -> u32 {
@@ -194,6 +209,7 @@ pub(crate) mod tests {
         let mut bytes = vec![0_u8; 64];
         bytes[..2].copy_from_slice(&2104_u16.to_ne_bytes());
         bytes[4..8].copy_from_slice(&tid.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&(7_u32 << 20 | 1).to_ne_bytes());
         bytes[16..24].copy_from_slice(&sector.to_ne_bytes());
         bytes[24..28].copy_from_slice(&sectors.to_ne_bytes());
         bytes[34..34 + rwbs.len()].copy_from_slice(rwbs.as_bytes());
@@ -221,6 +237,7 @@ pub(crate) mod tests {
         assert_eq!((lost.step, lost.sectors), (Step::Lost, 9));
         assert_eq!((read.at_ns, read.op, read.sector, read.sectors), (101, Op::Read, 800, 8));
         assert_eq!((write.at_ns, write.op, write.task), (103, Op::Write, read.task));
+        assert_eq!((read.device, write.device), (7 << 20 | 1, 7 << 20 | 1));
         let task = decoder.names.task_at(read.task).map(|task| (task.name.as_str(), task.pid));
         assert_eq!(task, Some(("fio", Some(40))));
         assert_eq!(decoder.names.flags_at(write.flags), Some(&Flags::of("FWFSM")));

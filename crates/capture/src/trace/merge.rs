@@ -32,8 +32,16 @@ impl Merge {
 fn events_come_in_order_and_no_sooner_than_they_are_sure() {
     use super::event::Step;
     use model::captured::Op;
-    let event =
-        |at_ns| Event { at_ns, step: Step::Issued, op: Op::Read, sector: 0, sectors: 8, flags: 0, task: 0 };
+    let event = |at_ns| Event {
+        at_ns,
+        step: Step::Issued,
+        op: Op::Read,
+        sector: 0,
+        sectors: 8,
+        flags: 0,
+        task: 0,
+        device: 0,
+    };
     let mut merge = Merge::default();
     merge.waiting().extend([1, 5, 9, 2, 3, 12].map(event));
     let mut seen = Vec::new();

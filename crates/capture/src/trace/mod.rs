@@ -3,6 +3,7 @@
 //! For: reading what the kernel says about its own formats, decoding, ordering, pairing. Not for: files of tracefs.
 //! Formats: kernel `Documentation/trace/ring-buffer-map.rst`, `events.rst`, and each event's own `format` file.
 
+pub mod calls;
 pub mod event;
 pub mod format;
 pub mod merge;

@@ -17,7 +17,7 @@ use model::captured::{Completed, Op, Unit};
 use std::collections::{HashMap, VecDeque};
 
 /// After the kernel lost events, whatever was in flight before is waited for no longer than this.
-const PATIENCE_NS: u64 = 5_000_000_000;
+pub const PATIENCE_NS: u64 = 5_000_000_000;
 /// By how much the kernel may count a request later than it says that it completed, as far as a task is not stopped in between.
 const COUNTING_NS: u64 = 1_000_000;
 
@@ -126,7 +126,17 @@ impl Pairing {
             Step::Requeued => self.give_back(&event),
             Step::Completed => self.complete(&event, names),
         }
-        self.slots.release(each);
+        self.slots.release(event.at_ns.saturating_sub(self.scope.start_ns), each);
+    }
+
+    /// From now on rows wait for an older one to complete no longer than this; who takes longer leaves behind them.
+    pub fn wait_at_most(&mut self, ns: u64) {
+        self.slots.wait_at_most(ns);
+    }
+
+    /// Hands on the rows that have waited long enough by this time, where no event comes.
+    pub fn hand_on(&mut self, at_ns: u64, each: &mut dyn FnMut(&Row)) {
+        self.slots.release(at_ns.saturating_sub(self.scope.start_ns), each);
     }
 
     /// Hands on what is left: requests in flight.
@@ -134,7 +144,7 @@ impl Pairing {
         for number in self.slots.pending_below(u64::MAX) {
             self.leave(number);
         }
-        self.slots.release(each);
+        self.slots.release(u64::MAX, each);
     }
 
     /// The event with sectors counted from the beginning of the span; `None` outside of it. What has no sectors has no place.

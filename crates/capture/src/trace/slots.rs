@@ -31,16 +31,29 @@ pub(super) struct Slot {
 }
 
 /// All of them, by the number that each got when it was issued.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Slots {
     queue: VecDeque<Slot>,
     /// Number of the first in the queue.
     first: u64,
     /// Those that were too old to wait for.
     late: HashMap<u64, Slot>,
+    /// How long the others wait for one, in ns.
+    patience_ns: u64,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self { queue: VecDeque::new(), first: 0, late: HashMap::new(), patience_ns: u64::MAX }
+    }
 }
 
 impl Slots {
+    /// From now on the others wait for one no longer than this.
+    pub(super) fn wait_at_most(&mut self, ns: u64) {
+        self.patience_ns = ns;
+    }
+
     /// The number that the next one gets.
     pub(super) fn next(&self) -> u64 {
         self.first + self.queue.len() as u64
@@ -70,6 +83,10 @@ impl Slots {
         }
     }
 
+    fn is_too_old(&self, slot: &Slot, now_ns: u64) -> bool {
+        now_ns.saturating_sub(slot.row.issue_ns) > self.patience_ns
+    }
+
     /// Numbers of those that are pending, below a number.
     pub(super) fn pending_below(&self, number: u64) -> Vec<u64> {
         let queued = (self.first..).zip(&self.queue).take_while(|(at, _)| *at < number);
@@ -77,8 +94,8 @@ impl Slots {
         self.late.keys().copied().filter(|at| *at < number).chain(queued).collect()
     }
 
-    /// Hands on what is done, up to the first that is pending; and every late one that is done.
-    pub(super) fn release(&mut self, each: &mut dyn FnMut(&Row)) {
+    /// Hands on what is done, up to the first that is pending and was issued not too long before this; and every late one that is done.
+    pub(super) fn release(&mut self, now_ns: u64, each: &mut dyn FnMut(&Row)) {
         loop {
             match self.queue.front() {
                 Some(slot) if slot.state != State::Pending => {
@@ -86,7 +103,7 @@ impl Slots {
                         each(&slot.row);
                     }
                 }
-                Some(slot) if self.queue.len() > MOST => {
+                Some(slot) if self.queue.len() > MOST || self.is_too_old(slot, now_ns) => {
                     self.late.insert(self.first, *slot);
                 }
                 _ => break,
@@ -112,7 +129,7 @@ fn rows_leave_in_the_order_of_their_issue_and_one_that_never_ends_holds_nobody_u
         if let Some(slot) = slots.pending(number) {
             slot.state = State::Done;
         }
-        slots.release(&mut |row| seen.push(row.issue_ns));
+        slots.release(0, &mut |row| seen.push(row.issue_ns));
         seen.clone()
     };
     assert!(done(&mut slots, three).is_empty());
@@ -123,4 +140,23 @@ fn rows_leave_in_the_order_of_their_issue_and_one_that_never_ends_holds_nobody_u
     assert_eq!(done(&mut slots, 999_999), [2, 3], "the first is late by now");
     assert_eq!(slots.pending_below(two), [stuck]);
     assert_eq!(done(&mut slots, stuck), [2, 3, 1]);
+}
+
+#[test]
+fn where_nobody_waits_for_long_one_that_takes_long_leaves_behind_the_others() {
+    let mut slots = Slots::default();
+    slots.wait_at_most(50);
+    let [slow, quick] = [10, 20].map(|issue_ns| slots.push(Row { issue_ns, ..Row::default() }));
+    let left = |slots: &mut Slots, done: Option<u64>, now_ns| {
+        if let Some(slot) = done.and_then(|number| slots.pending(number)) {
+            slot.state = State::Done;
+        }
+        let mut seen = Vec::new();
+        slots.release(now_ns, &mut |row| seen.push(row.issue_ns));
+        seen
+    };
+    assert!(left(&mut slots, Some(quick), 30).is_empty());
+    assert!(left(&mut slots, None, 60).is_empty());
+    assert_eq!(left(&mut slots, None, 61), [20]);
+    assert_eq!(left(&mut slots, Some(slow), 900), [10]);
 }

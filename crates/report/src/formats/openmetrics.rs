@@ -108,6 +108,7 @@ fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
         }
     }
     loads(watched, to)?;
+    latencies(watched, to)?;
     to.write_all(b"# EOF\n")
 }
 
@@ -129,6 +130,29 @@ fn loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Times of the last interval, by the kernel's block events; what is not known is no line.
+fn latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
+    let name = format!("{PREFIX}interval_latency_seconds");
+    let mut lines = Vec::new();
+    for device in &watched.devices {
+        let Some(Ok(all)) = &device.latency else { continue };
+        for (direction, latency) in all.all() {
+            let ends = [("0.5", latency.p50_ms), ("0.99", latency.p99_ms), ("1", Some(latency.max_ms))];
+            for (share, ms) in ends.into_iter().filter_map(|(share, ms)| Some((share, ms?))) {
+                let device = escaped(&device.name);
+                let labels = format!("device=\"{device}\",direction=\"{direction}\",share=\"{share}\"");
+                lines.push(format!("{name}{{{labels}}} {}", ms / MS));
+            }
+        }
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let help = "Time that this share of the requests that completed in the last interval did not exceed.";
+    head(to, &name, "gauge", "seconds", help)?;
+    lines.iter().try_for_each(|line| writeln!(to, "{line}"))
 }
 
 fn head(to: &mut dyn Write, name: &str, kind: &str, unit: &str, help: &str) -> io::Result<()> {
@@ -159,16 +183,27 @@ fn counters_are_totals_in_base_units_and_what_is_not_counted_is_no_metric() -> i
     assert!(all.contains(expected), "{all}");
     assert!(all.contains("fathom_disk_read_bytes_total{device=\"vda\"} 40960\n"), "{all}");
     assert!(all.contains("fathom_disk_load_ratio{device=\"loop0\",bound=\"at_most\"} 0.4\n"), "{all}");
+    let p99 =
+        "fathom_disk_interval_latency_seconds{device=\"loop0\",direction=\"read\",share=\"0.99\"} 0.00031\n";
+    assert!(all.contains(p99), "{all}");
+    assert!(!all.contains("direction=\"flush\",share=\"0.99\""), "{all}");
     assert!(all.ends_with("\n# EOF\n") && all.matches("# EOF").count() == 1);
     // The unit is the end of the name.
     assert!(METRICS.iter().all(|m| m.name.ends_with(m.unit)));
     for device in &mut watched.devices {
         device.counters = DiskCounters::parse("1 2 3 4 5 6 7 8 9 10 11").ok();
         device.load = Some(Err("limit unknown".into()));
+        device.latency = Some(Err("lost".into()));
     }
     watched.devices[0].name = "a\"\\b".into();
     let old = text(&watched)?;
-    assert!(!old.contains("discard") && !old.contains("flush") && !old.contains("load"), "{old}");
+    assert!(
+        !old.contains("discard")
+            && !old.contains("flush")
+            && !old.contains("load")
+            && !old.contains("latency"),
+        "{old}"
+    );
     assert!(old.contains("{device=\"a\\\"\\\\b\"} 1\n"), "{old}");
     Ok(())
 }

@@ -20,7 +20,7 @@ impl Story {
         let op = flags.op(sectors);
         let flags = self.names.flags(&flags);
         let task = self.names.task(&crate::names::Task { tid, ..Default::default() });
-        let event = Event { at_ns: at_ns + 1000, step, op, sector, sectors, flags, task };
+        let event = Event { at_ns: at_ns + 1000, step, op, sector, sectors, flags, task, device: 0 };
         self.pairing.take(&event, &mut self.names, &mut |row| self.rows.push(*row));
     }
 

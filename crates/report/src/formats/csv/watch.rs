@@ -4,11 +4,11 @@
 
 use crate::format::Style;
 use csv::Writer;
-use model::watch::{FlushRequests, Requests, Watched, WatchedDevice};
+use model::watch::{FlushRequests, Latency, Requests, Watched, WatchedDevice};
 use std::io;
 
 /// Names of the fields.
-const HEADINGS: [&str; 28] = [
+const HEADINGS: [&str; 40] = [
     "time",
     "device",
     "level",
@@ -37,6 +37,18 @@ const HEADINGS: [&str; 28] = [
     "load_at_least_percent",
     "load_at_most_percent",
     "load_session",
+    "read_p50_ms",
+    "read_p99_ms",
+    "read_max_ms",
+    "write_p50_ms",
+    "write_p99_ms",
+    "write_max_ms",
+    "discard_p50_ms",
+    "discard_p99_ms",
+    "discard_max_ms",
+    "flush_p50_ms",
+    "flush_p99_ms",
+    "flush_max_ms",
 ];
 
 pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
@@ -66,7 +78,19 @@ fn fields(time: &str, device: &WatchedDevice) -> Vec<String> {
     all.push(number(load.map(|l| l.at_least_percent)));
     all.push(number(load.and_then(|l| l.at_most_percent)));
     all.push(load.and_then(|l| l.sessions.first()).map_or_else(String::new, |s| s.session.clone()));
+    let latency = device.latency.as_ref().and_then(|l| l.as_ref().ok());
+    let directions = [
+        latency.map(|l| l.read),
+        latency.map(|l| l.write),
+        latency.map(|l| l.discard),
+        latency.map(|l| l.flush),
+    ];
+    all.extend(directions.into_iter().flat_map(|of| times(of.flatten())));
     all
+}
+
+fn times(of: Option<Latency>) -> [String; 3] {
+    [number(of.and_then(|l| l.p50_ms)), number(of.and_then(|l| l.p99_ms)), number(of.map(|l| l.max_ms))]
 }
 
 fn requests(of: Option<Requests>) -> [String; 6] {
@@ -98,6 +122,8 @@ fn names_stand_once_and_each_line_has_all_fields() -> io::Result<()> {
     assert!(lines[0].starts_with("time,device,level,seconds,read_per_s"), "{text}");
     let known: Vec<&str> = lines[1].split(',').collect();
     assert_eq!((known[1], known[4], known[13], known[20], known[26]), ("loop0", "500", "", "", "40"));
+    assert_eq!(&known[28..34], ["0.07", "0.31", "1.25", "", "", ""], "no write completed");
+    assert_eq!(&known[37..], ["0.07", "", "1.25"]);
     // What is not known is no zero.
     assert!(lines[2].split(',').skip(3).all(str::is_empty), "{text}");
     Ok(())

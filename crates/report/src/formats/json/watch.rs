@@ -5,7 +5,7 @@
 
 use crate::format::Style;
 use model::machine::LayerKind;
-use model::watch::{DeviceInterval, Load, Watched, WatchedDevice, WatchedProcess};
+use model::watch::{DeviceInterval, Latencies, Load, Watched, WatchedDevice, WatchedProcess};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -48,6 +48,11 @@ struct Device<'w> {
     /// Why the load is not told; absent where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_unknown: Option<&'w str>,
+    /// `null` where it is not known, or nobody looked.
+    latency: Option<&'w Latencies>,
+    /// Why it is not; absent where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_not_known: Option<&'w str>,
 }
 
 pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -63,6 +68,9 @@ pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Resu
         line(&Line::Device { time, device: of(device) })?;
     }
     let Some(processes) = &watched.processes else { return Ok(()) };
+    if let Some(why) = &processes.calls_not_known {
+        line(&Line::Remark { time, text: &format!("calls not known: {why}") })?;
+    }
     for process in &processes.most {
         line(&Line::Process { time, seconds: processes.seconds, process })?;
     }
@@ -80,6 +88,8 @@ fn of(device: &WatchedDevice) -> Device<'_> {
         not_known: device.figures.as_ref().err().map(String::as_str),
         load: device.load.as_ref().and_then(|load| load.as_ref().ok()),
         limit_unknown: device.load.as_ref().and_then(|load| load.as_ref().err()).map(String::as_str),
+        latency: device.latency.as_ref().and_then(|l| l.as_ref().ok()),
+        latency_not_known: device.latency.as_ref().and_then(|l| l.as_ref().err()).map(String::as_str),
     }
 }
 
@@ -97,6 +107,17 @@ fn every_line_is_an_object_of_its_own_and_what_is_not_known_is_null_or_told() {
     assert!(known["write"]["await_ms"].is_null() && known["flush"].is_null() && known["util_percent"] == 4.0);
     assert_eq!(known["load"]["at_most_percent"], 40.0);
     assert_eq!(known["load"]["sessions"][0]["session"], "20261123-1");
+    assert_eq!(known["latency"]["read"]["p99_ms"], 0.31);
+    assert!(known["latency"]["write"].is_null() && known["latency"]["flush"]["p99_ms"].is_null());
+    assert!(unknown["latency"].is_null() && lines[4]["requests"].is_null());
+    let read = &lines[3]["requests"]["read"];
+    assert_eq!((&read["p50_bytes"], &read["sequential_percent"]), (&4096.into(), &2.0.into()));
+    let calls = &lines[3]["calls"];
+    assert_eq!(
+        (&calls["calls"][0]["name"], &calls["calls"][0]["count"]),
+        (&"io_uring_enter".into(), &500.into())
+    );
+    assert!(calls["faults"]["minor_per_s"] == 12.0 && lines[4]["calls"].is_null());
     assert!(
         unknown.get("read").is_none() && unknown["not_known"].as_str().is_some_and(|w| w.contains("jumped"))
     );

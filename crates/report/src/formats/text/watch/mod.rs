@@ -11,8 +11,11 @@ use crate::prose::{cut, prose};
 use columns::{Column, NAME, shown};
 use model::capacity::Direction;
 use model::units::show_share;
-use model::watch::{Load, MeasuredIn, Watched, WatchedDevice};
+use model::watch::{Latency, Load, MeasuredIn, Watched, WatchedDevice};
 use std::io::{self, Write};
+
+/// Columns of a time in ms.
+const TIME: usize = 6;
 
 pub(super) fn write(watched: &Watched, style: Style, to: &mut dyn Write) -> io::Result<()> {
     to.write_all(text(watched, style.width).as_bytes())
@@ -31,6 +34,7 @@ fn text(watched: &Watched, width: usize) -> String {
         out += &row(device, &columns);
     }
     let mut below: Vec<String> = watched.devices.iter().filter_map(|d| below_row(d, width)).collect();
+    below.extend(watched.devices.iter().filter_map(|d| latency_row(d, width)));
     below.extend(watched.processes.as_ref().and_then(|p| processes::text(p, width, watched.headed)));
     out += &below.concat();
     // A line alone stands below that of the interval before; several are a block.
@@ -75,6 +79,27 @@ fn below_row(device: &WatchedDevice, width: usize) -> Option<String> {
         // That a limit is not known is said once, when watching begins.
         (Ok(_), Some(Err(_)) | None) => None,
     }
+}
+
+/// `loop0: latency in ms p50/p99/max: read 0.07/0.31/1.25`, or why that is not known.
+fn latency_row(device: &WatchedDevice, width: usize) -> Option<String> {
+    let words = match device.latency.as_ref()? {
+        Err(why) => format!("latencies not known: {why}"),
+        Ok(all) => {
+            let parts: Vec<String> = all.all().map(|(name, of)| format!("{name} {}", times(&of))).collect();
+            // Nothing completed: the row above says that.
+            if parts.is_empty() {
+                return None;
+            }
+            format!("latency in ms p50/p99/max: {}", parts.join(", "))
+        }
+    };
+    Some(prose(width, "  ", "    ", &format!("{}: {words}", device.name)))
+}
+
+fn times(of: &Latency) -> String {
+    let all = [of.p50_ms, of.p99_ms, Some(of.max_ms)];
+    all.map(|ms| ms.map_or_else(|| "-".to_owned(), |ms| columns::figure(ms, TIME))).join("/")
 }
 
 /// `load is between 24 % and 31 % of what was measured (session 20261123-..., 2026-11-23)`.
@@ -161,11 +186,21 @@ mod tests {
     }
 
     #[test]
+    fn latencies_stand_below_and_where_they_are_not_known_the_reason() {
+        let mut watched = watched();
+        let line = "\n  loop0: latency in ms p50/p99/max: read 0.07/0.31/1.25, flush 0.07/-/1.25\n";
+        assert!(text(&watched, 80).contains(line), "{}", text(&watched, 80));
+        watched.devices[0].latency = Some(Err("the kernel's tracer lost 137 events".into()));
+        let said = "loop0: latencies not known: the kernel's tracer lost 137 events";
+        assert!(text(&watched, 120).contains(said));
+    }
+
+    #[test]
     fn a_device_alone_is_a_line_an_interval_and_several_are_a_block() {
         let mut watched = watched();
         assert!(text(&watched, 80).ends_with("\n\n"));
         watched.devices.truncate(1);
-        watched.devices[0].load = None;
+        (watched.devices[0].load, watched.devices[0].latency) = (None, None);
         (watched.processes, watched.headed, watched.remarks) = (None, false, Vec::new());
         assert_eq!(text(&watched, 80).lines().count(), 1);
     }

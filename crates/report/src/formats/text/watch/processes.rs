@@ -1,10 +1,11 @@
 //! The processes that moved most in an interval, as text.
 //!
-//! For: a line each, with how they have files open. Not for: devices.
+//! For: a line each, with how they have files open and what they asked the watched devices for. Not for: devices.
 
 use super::columns::figure;
 use crate::prose::{columns, cut, prose};
-use model::watch::{Processes, WatchedProcess};
+use model::units::{show_bytes, show_share};
+use model::watch::{ProcessCalls, ProcessRequests, Processes, SomeRequests, WatchedProcess};
 
 /// Columns of the name and of the id.
 const NAME: usize = 16;
@@ -42,7 +43,13 @@ pub(super) fn text(processes: &Processes, width: usize, headed: bool) -> Option<
         let line = if columns(&line) > width { format!("{first:NAME$}{:>ID$}{names}", "id") } else { line };
         out += &format!("{line}\n");
     }
-    processes.most.iter().for_each(|process| out += &line(process, &shown, width));
+    for process in &processes.most {
+        out += &line(process, &shown, width);
+        out += &process.calls.as_ref().map_or_else(String::new, |calls| calls_line(calls, width));
+    }
+    if let Some(why) = &processes.calls_not_known {
+        out += &prose(width, "  ", "    ", &format!("calls not known: {why}"));
+    }
     if processes.more > 0 {
         out += &prose(width, "  ", "  ", &format!("and {} more that moved less", processes.more));
     }
@@ -93,13 +100,49 @@ fn hanging(first: &str, indent: &str, words: &str, width: usize) -> String {
 }
 
 fn how(process: &WatchedProcess) -> String {
-    if process.kernel {
-        return "kernel worker, owner unknown".into();
-    }
-    match &process.open {
+    let open = match &process.open {
+        _ if process.kernel => "kernel worker, owner unknown".into(),
         Ok(open) => open.words(),
         Err(why) => format!("not known: {why}"),
+    };
+    let asked = process.requests.as_ref().map(asked).unwrap_or_default();
+    if asked.is_empty() { open } else { format!("{open}; {asked}") }
+}
+
+/// `reads of 4 KiB, 2 % sequential; depth 3.9`; nothing where it asked the watched devices for nothing.
+fn asked(requests: &ProcessRequests) -> String {
+    let ways = [("reads", requests.read), ("writes", requests.write)];
+    let mut parts: Vec<String> =
+        ways.into_iter().filter_map(|(name, of)| Some(format!("{name} of {}", sizes(&of?)))).collect();
+    if requests.flush_per_s > 0.0 {
+        parts.push(format!("{} flushes/s", figure(requests.flush_per_s, FIGURE - 2)));
     }
+    if requests.depth_mean > 0.0 {
+        parts.push(format!("depth {}", figure(requests.depth_mean, FIGURE - 2)));
+    }
+    parts.join("; ")
+}
+
+/// `calls/s: pread64 5000, fdatasync 12; page faults/s: 3 waited for storage, 12 did not`.
+fn calls_line(of: &ProcessCalls, width: usize) -> String {
+    let rate = |per_s: f64| figure(per_s, FIGURE - 2);
+    let calls: Vec<String> = of.calls.iter().map(|c| format!("{} {}", c.name, rate(c.per_s))).collect();
+    let calls = if calls.is_empty() { "none that move data".to_owned() } else { calls.join(", ") };
+    let faults = of.faults.as_ref().map_or_else(String::new, |faults| {
+        let [major, minor] = [faults.major_per_s, faults.minor_per_s].map(rate);
+        format!("; page faults/s: {major} waited for storage, {minor} did not")
+    });
+    prose(width, "    ", "      ", &format!("calls/s: {calls}{faults}"))
+}
+
+fn sizes(of: &SomeRequests) -> String {
+    let median = show_bytes(of.p50_bytes);
+    let size = if of.min_bytes == of.max_bytes {
+        median
+    } else {
+        format!("{median} ({} to {})", show_bytes(of.min_bytes), show_bytes(of.max_bytes))
+    };
+    format!("{size}, {} sequential", show_share(of.sequential_percent / 100.0))
 }
 
 #[test]
@@ -108,12 +151,20 @@ fn a_line_has_figures_and_words_and_a_narrow_one_has_the_words_below() {
     let wide = text(&processes, 80, true).unwrap_or_default();
     let lines: Vec<&str> = wide.lines().collect();
     assert_eq!(lines[0], "process                id   rMB/s   wMB/s calls/s  files open here");
-    assert_eq!(lines[1], "fio                 12345    2.05    0.00  500.00  direct, sync, io_uring");
-    assert!(lines[2].starts_with("kworker") && lines[2].contains("kernel worker"), "{wide}");
+    let first = "fio                 12345    2.05    0.00  500.00  direct, sync, io_uring;";
+    assert!(lines[1].starts_with(first), "{wide}");
+    let words: Vec<&str> = lines[1..6].iter().flat_map(|line| line.split_whitespace()).collect();
+    let asked = "reads of 4 KiB (4 KiB to 64 KiB), 2.0 % sequential; 0.50 flushes/s; depth 3.90";
+    assert!(words.join(" ").contains(asked), "{wide}");
+    let of_kernel = |line: &&&str| line.starts_with("kworker") && line.contains("kernel worker");
+    assert!(lines.iter().any(|line| of_kernel(&line)), "{wide}");
     assert!(wide.contains("and 3 more") && wide.contains("hidden from this user"), "{wide}");
+    let all: Vec<&str> = wide.split_whitespace().collect();
+    let calls = "calls/s: io_uring_enter 500.00, fdatasync 3.00; page faults/s: 0.00 waited for storage, 12.00 did not";
+    assert!(all.join(" ").contains(calls), "{wide}");
     let narrow = text(&processes, 44, true).unwrap_or_default();
-    assert!(narrow.contains("\n    direct, sync, io_uring\n"), "{narrow}");
+    assert!(narrow.contains("\n    direct, sync, io_uring;"), "{narrow}");
     assert!(!text(&processes, 80, false).unwrap_or_default().contains("hidden"));
-    let none = Processes { most: Vec::new(), more: 0, hidden: 0, seconds: 1.0 };
+    let none = Processes { most: Vec::new(), more: 0, hidden: 0, seconds: 1.0, calls_not_known: None };
     assert_eq!(text(&none, 80, true), None);
 }

@@ -1,0 +1,291 @@
+//! The kernel's block events while it is watched: how long requests took, and whose they were.
+//!
+//! For: an instance of the tracer that records the topmost devices, emptied often, and what its events came to in an interval; what is lost is
+//! counted, and makes the figures of that interval unknown. Not for: what events mean (the crate `capture`).
+
+use crate::traced::Traced;
+use capture::trace::event::{Decoder, Event, OF_REQUESTS, Step};
+use capture::trace::merge::Merge;
+use capture::trace::pair::{PATIENCE_NS, Pairing, Scope};
+use capture::watched::Interval;
+use machine::process_io::Whose;
+use machine::root::Root;
+use machine::tracer::{Tracer, process_of, remove_leftovers};
+use model::Known;
+use model::captured::Unit;
+use model::units::show_count;
+use model::watch::{ProcessRequests, WatchedDevice};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Bytes of buffer for each CPU.
+const BUFFER_BYTES: u64 = 4 << 20;
+/// How long requests wait for an older one to complete, so that their order is that of their issue.
+const WAIT_NS: u64 = 50_000_000;
+/// Tasks that are told apart before all begins anew: their numbers come again, and memory is bounded.
+const MOST_TASKS: usize = 1 << 14;
+/// The end of a bio, of devices that have no requests.
+const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
+
+/// The events of some devices, or why there are none.
+pub(super) struct Events {
+    /// Whether they are wanted.
+    wanted: bool,
+    by_thread: bool,
+    /// What is recorded, by `major:minor` of what is shown.
+    devices: Vec<(String, Traced)>,
+    recording: Known<Recording>,
+}
+
+/// An instance of the tracer at work.
+struct Recording {
+    tracer: Tracer,
+    decoder: Decoder,
+    merge: Merge,
+    devices: Vec<(Traced, Pairing)>,
+    interval: Interval,
+    page: Vec<u8>,
+    /// When the reading before this one began: what is older is there.
+    sure_until_ns: u64,
+    /// When what processes asked for was last told.
+    told: Instant,
+    losses: Losses,
+}
+
+/// Events that the kernel lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    /// In all.
+    lost: u64,
+    /// Before the interval, and before what processes asked for was last told.
+    before: u64,
+    before_processes: u64,
+    /// Until when a completion may be taken for that of another request.
+    unsure_until_ns: u64,
+    /// The same as it was when processes were last told.
+    processes_unsure: bool,
+}
+
+impl Events {
+    /// Where nobody wants them.
+    pub(super) fn none() -> Self {
+        let recording = Err("block events are not recorded".into());
+        Self { wanted: false, by_thread: false, devices: Vec::new(), recording }
+    }
+
+    /// Of the devices that are followed later.
+    pub(super) fn new(whose: Whose) -> Self {
+        remove_leftovers();
+        let by_thread = matches!(whose, Whose::ThreadsOf(_));
+        Self { wanted: true, by_thread, ..Self::none() }
+    }
+
+    /// Records these devices from now on; what is to be said of that.
+    pub(super) fn follow(&mut self, devices: &[(String, Traced)]) -> Option<String> {
+        let is_full = self.recording.as_ref().is_ok_and(Recording::is_full);
+        if !self.wanted || devices.is_empty() || (self.devices == devices && !is_full) {
+            return None;
+        }
+        let is_first = self.devices.is_empty();
+        self.devices = devices.to_vec();
+        // The old one goes first: an instance has the name of the process.
+        self.recording = Err(String::new());
+        self.recording = Recording::begin(devices, self.by_thread);
+        match &self.recording {
+            Err(why) => {
+                self.wanted = false;
+                Some(format!(
+                    "latency percentiles and the requests of each process are not known, which take the kernel's block events: {why}"
+                ))
+            }
+            Ok(_) if is_first => Some(
+                "latencies and requests of processes: by the kernel's block events, which cost about 1 us of a CPU per request; --no-events \
+                 leaves them off"
+                    .into(),
+            ),
+            Ok(_) => None,
+        }
+    }
+
+    /// Takes what was recorded so far.
+    pub(super) fn drain(&mut self) {
+        if let Ok(recording) = &mut self.recording
+            && let Err(why) = recording.drain()
+        {
+            self.recording = Err(why);
+        }
+    }
+
+    /// Tells how long the requests of devices took in the interval that ends.
+    pub(super) fn tell(&mut self, shown: &mut [WatchedDevice]) {
+        if let Ok(recording) = &mut self.recording
+            && let Err(why) = recording.end_interval()
+        {
+            self.recording = Err(why);
+        }
+        let why = match &mut self.recording {
+            // That there are none is said once.
+            _ if !self.wanted => return,
+            Err(why) => why.clone(),
+            Ok(recording) => {
+                let unknown = recording.losses.of_interval(now_ns());
+                let all = recording.interval.latencies();
+                for ((number, _), latencies) in self.devices.iter().zip(all) {
+                    let known = unknown.clone().map_or(Ok(latencies), Err);
+                    let shown = shown.iter_mut().filter(|device| device.number == *number);
+                    shown.for_each(|device| device.latency = Some(known.clone()));
+                }
+                return;
+            }
+        };
+        let top = |device: &&mut WatchedDevice| device.level == 0;
+        shown.iter_mut().filter(top).for_each(|device| device.latency = Some(Err(why.clone())));
+    }
+
+    /// What processes asked for since this was last asked; `None` where that is not known.
+    pub(super) fn processes(&mut self) -> Option<BTreeMap<u32, ProcessRequests>> {
+        let recording = self.recording.as_mut().ok()?;
+        let since = std::mem::replace(&mut recording.told, Instant::now());
+        let seconds = recording.told.duration_since(since).max(Duration::from_millis(1)).as_secs_f64();
+        let processes = recording.interval.processes(seconds);
+        recording.losses.processes_are_known(now_ns()).then_some(processes)
+    }
+}
+
+impl Recording {
+    fn begin(devices: &[(String, Traced)], by_thread: bool) -> Known<Self> {
+        let mut tracer = Tracer::new(BUFFER_BYTES).map_err(|e| e.to_string())?;
+        let mut formats = Vec::new();
+        for (event, step) in OF_REQUESTS.into_iter().chain([BIO_ENDS]) {
+            let all: Vec<String> =
+                devices.iter().filter_map(|(_, of)| Some(format!("({})", of.filter(step, event)?))).collect();
+            if !all.is_empty() {
+                formats.push((step, tracer.record(event, &all.join(" || ")).map_err(|e| e.to_string())?));
+            }
+        }
+        let header = tracer.header_page().map_err(|e| e.to_string())?;
+        let decoder = Decoder::new(&header, &formats).map_err(|why| why.to_string())?;
+        tracer.begin().map_err(|e| e.to_string())?;
+        let start_ns = now_ns();
+        let paired = |of: &Traced| {
+            let mut pairing = Pairing::new(Scope { unit: of.unit, span: of.span(), start_ns });
+            pairing.wait_at_most(WAIT_NS);
+            (of.clone(), pairing)
+        };
+        Ok(Self {
+            page: vec![0; decoder.page_bytes()],
+            tracer,
+            decoder,
+            merge: Merge::default(),
+            devices: devices.iter().map(|(_, of)| paired(of)).collect(),
+            interval: Interval::new(devices.len(), by_thread),
+            sure_until_ns: start_ns,
+            told: Instant::now(),
+            losses: Losses::default(),
+        })
+    }
+
+    /// The same at the end of an interval, with what the kernel itself counts as lost.
+    fn end_interval(&mut self) -> Known<()> {
+        self.drain()?;
+        let lost = self.tracer.lost().map_err(|e| e.to_string())?;
+        self.losses.see(lost.overrun.saturating_add(lost.dropped), now_ns());
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.decoder.names.all_tasks().len() > MOST_TASKS
+    }
+
+    /// Empties all buffers, and takes the events that are surely in order.
+    fn drain(&mut self) -> Known<()> {
+        let begun_ns = now_ns();
+        let (decoder, waiting) = (&mut self.decoder, self.merge.waiting());
+        let root = Root::real();
+        let mut ask = |tid| process_of(&root, tid);
+        let drained = self.tracer.drain(&mut self.page, |page| decoder.page(page, &mut ask, waiting));
+        drained.map_err(|e| e.to_string())?;
+        self.losses.see(decoder.lost, now_ns());
+        let sure_ns = std::mem::replace(&mut self.sure_until_ns, begun_ns);
+        let (devices, interval, names) = (&mut self.devices, &mut self.interval, &mut self.decoder.names);
+        let mut rows = Vec::new();
+        self.merge.before(sure_ns, |event| {
+            for (at, (traced, pairing)) in devices.iter_mut().enumerate() {
+                if let Some(event) = of_device(event, traced) {
+                    pairing.take(&event, names, &mut |row| rows.push(*row));
+                    rows.drain(..).for_each(|row| interval.add(at, &row, names));
+                }
+            }
+        });
+        for (at, (_, pairing)) in devices.iter_mut().enumerate() {
+            pairing.hand_on(sure_ns, &mut |row| interval.add(at, row, names));
+        }
+        Ok(())
+    }
+}
+
+impl Losses {
+    /// So many are lost by now.
+    fn see(&mut self, lost: u64, now_ns: u64) {
+        if lost > self.lost {
+            self.lost = lost;
+            self.unsure_until_ns = now_ns.saturating_add(PATIENCE_NS);
+        }
+    }
+
+    /// Why the interval that ends has no figures; the next one begins.
+    fn of_interval(&mut self, now_ns: u64) -> Option<String> {
+        let lost = self.lost - std::mem::replace(&mut self.before, self.lost);
+        if lost > 0 {
+            return Some(format!("the kernel's tracer lost {} events", show_count(lost as f64)));
+        }
+        (now_ns < self.unsure_until_ns).then(|| {
+            "the kernel's tracer lost events before, and what was in flight then may be mistaken for other requests".into()
+        })
+    }
+
+    /// The same of what processes asked for.
+    fn processes_are_known(&mut self, now_ns: u64) -> bool {
+        let lost = self.lost - std::mem::replace(&mut self.before_processes, self.lost);
+        let was_unsure = std::mem::replace(&mut self.processes_unsure, now_ns < self.unsure_until_ns);
+        lost == 0 && !was_unsure && !self.processes_unsure
+    }
+}
+
+/// An event as it is about this device; `None` where it is about another one.
+fn of_device(event: &Event, traced: &Traced) -> Option<Event> {
+    if event.step == Step::Lost {
+        return Some(*event);
+    }
+    let step = match (traced.unit, event.step) {
+        // What is asked for is all there is.
+        (Unit::Bios, Step::Asked) => Step::Issued,
+        (_, step) => step,
+    };
+    (u64::from(event.device) == traced.number).then_some(Event { step, ..*event })
+}
+
+/// The clock that the tracer stamps with.
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[test]
+fn where_events_were_lost_nothing_is_known_until_nothing_can_be_mistaken() {
+    let mut losses = Losses::default();
+    losses.see(0, 1);
+    assert_eq!(losses.of_interval(2), None);
+    assert!(losses.processes_are_known(2));
+    losses.see(137, 10);
+    let why = losses.of_interval(20).unwrap_or_default();
+    assert!(why.contains("lost 137 events"), "{why}");
+    let why = losses.of_interval(30).unwrap_or_default();
+    assert!(why.contains("may be mistaken"), "{why}");
+    assert!(!losses.processes_are_known(30));
+    let later = 11 + PATIENCE_NS;
+    assert_eq!(losses.of_interval(later), None);
+    assert!(!losses.processes_are_known(later), "a part of that time");
+    assert!(losses.processes_are_known(later));
+}
