@@ -15,6 +15,7 @@ pub mod devices;
 pub mod doctor;
 pub mod explain;
 pub mod failure;
+pub mod fleet;
 pub mod foreign;
 pub mod history;
 mod input;

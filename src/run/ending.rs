@@ -32,8 +32,8 @@ impl Bench {
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
         self.session.sync()?;
-        let Self { session, op_log, targets, .. } = self;
-        Ok(Finished { session, op_log, interrupted, failed, _targets: targets })
+        let Self { session, op_log, epoch, targets, .. } = self;
+        Ok(Finished { session, op_log, interrupted, failed, epoch, _targets: targets })
     }
 
     /// Says why it ended, and that what was measured before is not lost.

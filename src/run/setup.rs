@@ -6,6 +6,7 @@ use super::supplies::Supplies;
 use super::sweep::Earlier;
 use super::{Bench, self_test};
 use crate::failure::Failure;
+use crate::fleet::Fleet;
 use crate::live::{self, Left, Live, Wish};
 use crate::op_log::OpLog;
 use crate::session::Session;
@@ -30,7 +31,7 @@ use sys::clock::Clock;
 pub(super) fn begin(
     (plan, mut machine): (Plan, Machine),
     earlier: Option<&Earlier>,
-    keep: bool,
+    (keep, fleet): (bool, &Fleet),
     wish: Wish,
 ) -> Result<Bench, Failure> {
     let root = Root::real();
@@ -50,7 +51,8 @@ pub(super) fn begin(
 
     // Before anything is made or written, so that nothing is measured that nobody can keep.
     let started = jiff::Zoned::now();
-    let session = Session::open(&started.strftime("%Y%m%d-%H%M%S").to_string(), keep)?;
+    let name = started.strftime("%Y%m%d-%H%M%S").to_string();
+    let session = Session::open(&name, keep)?;
     name_leftovers(&plan, &live);
     live.say(&cost.sentence());
     let targets = prepare_targets(&root, &plan, &stop, &live)?;
@@ -77,6 +79,7 @@ pub(super) fn begin(
         session,
         stop,
         live,
+        fleet: fleet.clone(),
         early: None,
         clock,
         epoch,
@@ -84,6 +87,7 @@ pub(super) fn begin(
         op_log: OpLog::default(),
         written: Vec::new(),
         last: Record::new(header),
+        courses: Vec::new(),
         done: Vec::new(),
         left: None,
         refused: Vec::new(),
@@ -94,6 +98,7 @@ pub(super) fn begin(
     bench.last.header.plan.headline = bench.plan.headline;
     bench.session.append(&Frame::Header(Box::new(bench.last.header.clone())))?;
     bench.session.append(&Frame::Evidence(Box::new(before)))?;
+    bench.fleet.begin(&bench.last.header, (&name, keep), &bench.stop)?;
     Ok(bench)
 }
 

@@ -24,6 +24,7 @@ mod figures;
 mod findings;
 #[cfg(test)]
 mod fixture;
+mod fleet;
 mod gate;
 mod headline;
 mod host;
@@ -108,6 +109,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let cases = case::cases(record).into_iter().filter(measured_here);
     let answered: Vec<CaseAnswers> = cases.map(findings::ask).collect();
     let mut results: Vec<Measured> = answered.iter().map(measured).collect();
+    fleet::complete(record, &mut results);
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = studies::accept(record, &answered, &mut findings);
     let expected = |f: &&Finding| studies::is_expected(record, &answered, f);
@@ -135,7 +137,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     };
     deductions.extend(studies::deduce(&study, &results));
     let jobs: Vec<usize> = answered.iter().map(|a| a.case.at).collect();
-    let report = Report {
+    let mut report = Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         quick: quick::quick(record),
         verdict: first.verdict.verdict,
@@ -150,8 +152,14 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         deductions,
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
+        fleet: None,
         findings,
-        notes: accepted.into_iter().chain(strategy::notes(record)).chain(notes::notes(record)).collect(),
+        notes: accepted
+            .into_iter()
+            .chain(strategy::notes(record))
+            .chain(notes::notes(record))
+            .chain(fleet::notes(record))
+            .collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
@@ -163,6 +171,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         preconditioned: record.preconditioned.clone(),
         against: None,
     };
+    fleet::add(record, &mut report);
     studies::beside(record, &jobs, report)
 }
 

@@ -26,6 +26,7 @@ pub mod errno;
 pub mod evidence;
 pub mod explained;
 pub mod finding;
+pub mod fleet;
 pub mod gate;
 pub mod histogram;
 pub mod host_figures;

@@ -10,6 +10,7 @@ use crate::comparison::Comparison;
 pub use crate::course::{Course, CourseOf, DeviceSecond, LatencyBuckets, Second};
 pub use crate::device_figures::{AtDevice, DeviceFigures};
 use crate::finding::Finding;
+use crate::fleet::FleetFigures;
 use crate::gate::Gate;
 pub use crate::host_figures::HostFigures;
 use crate::job::{Job, Pattern, Stream};
@@ -68,6 +69,9 @@ pub struct Report {
     pub deductions: Vec<Deduction>,
     /// Hosts that took part.
     pub hosts: Vec<String>,
+    /// What each of them contributed; `None` where one measured alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetFigures>,
     /// Every check that applied, findings first.
     pub findings: Vec<Finding>,
     /// What was changed against the request, or happened on the way: in sentences.

@@ -135,9 +135,23 @@ impl<'a> CaseRun<'a> {
 
     /// Operations of a kind within the window, and the bytes that they moved: none without data.
     pub fn in_window(&self, kind: Kind) -> Amount {
-        let moved = |bytes| if self.carries_data() { bytes } else { 0 };
         let end = self.stream.kinds.get(&kind);
-        end.map_or(Amount::default(), |k| Amount { ops: k.latency.count(), bytes: moved(k.bytes) })
+        end.map_or(Amount::default(), |k| self.amount(k.latency.count(), k.bytes))
+    }
+
+    /// Length in ns of the time that rates are of: that in which the load of all hosts ran, where that is another.
+    pub(crate) fn rate_ns(&self) -> u64 {
+        self.stream.common.as_ref().map_or(self.stream.window_ns, |common| common.window_ns)
+    }
+
+    /// What completed in that time.
+    pub(crate) fn for_rate(&self, kind: Kind) -> Amount {
+        let Some(common) = &self.stream.common else { return self.in_window(kind) };
+        common.kinds.get(&kind).map_or(Amount::default(), |[ops, bytes]| self.amount(*ops, *bytes))
+    }
+
+    fn amount(&self, ops: u64, bytes: u64) -> Amount {
+        Amount { ops, bytes: if self.carries_data() { bytes } else { 0 } }
     }
 }
 

@@ -35,6 +35,18 @@ pub struct StreamEnd {
     /// How far a replay could follow its capture; `None` of anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
+    /// What completed while the load of all hosts ran, where several did and not all for as long; rates are of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common: Option<Common>,
+}
+
+/// What completed while the load of all hosts ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Common {
+    /// Length of that time in ns.
+    pub window_ns: u64,
+    /// Operations and bytes per kind.
+    pub kinds: BTreeMap<Kind, [u64; 2]>,
 }
 
 /// How far a replay could follow its capture.
