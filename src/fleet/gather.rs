@@ -133,7 +133,7 @@ impl Hosts {
         let failed = matches!(ending, RunEnding::Failed(_));
         let session = self.state().whole.end(hosts, lost, (ending, notes, drift))?;
         Ok(match session {
-            Some(session) => Finished { session, failed, interrupted: seen.interrupted && !failed, ..seen },
+            Some(session) => seen.of_all(session, failed),
             None => seen,
         })
     }

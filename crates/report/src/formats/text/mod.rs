@@ -9,6 +9,7 @@ mod course;
 pub(super) mod devices;
 pub(super) mod diagnosis;
 mod findings;
+mod fleet;
 mod iops;
 mod layers;
 mod ledger;
