@@ -36,6 +36,12 @@ pub(super) fn company(all: &[Hello], ranks_per_host: u32) -> Result<(Vec<String>
     Ok((names, one_kernel(all)))
 }
 
+/// How many other ranks run on the same kernel, by rank.
+pub(super) fn neighbours(all: &[Hello]) -> Vec<u32> {
+    let same = |one: &Hello| all.iter().filter(|h| !h.boot.is_empty() && h.boot == one.boot).count() as u32;
+    all.iter().map(|one| same(one).saturating_sub(1)).collect()
+}
+
 /// Says where hosts of several names are one kernel: they share its CPUs and devices, and their clocks are one.
 fn one_kernel(all: &[Hello]) -> Vec<String> {
     let mut kernels: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -73,6 +79,7 @@ fn hosts_of_one_name_are_told_apart_and_those_of_one_kernel_are_named() {
     assert_eq!(names, ["node rank 0", "node rank 1"]);
     let (_, notes) = company(&[hello("a", "1"), hello("b", "1")], 1).unwrap_or_else(|why| panic!("{why}"));
     assert!(notes[0].starts_with("a, b run on one kernel"));
+    assert_eq!(neighbours(&[hello("a", "1"), hello("b", "1"), hello("c", ""), hello("d", "2")]), [1, 1, 0, 0]);
     let old = Hello { version: "0".into(), ..hello("b", "2") };
     assert!(company(&[hello("a", "1"), old], 1).is_err_and(|why| why.contains("install the same")));
 }

@@ -55,7 +55,9 @@ impl Hosts {
                 "had been silent for {:.1} s when the launcher ended the measurement",
                 silent.as_secs_f64()
             );
-            self.shared.end(Over { rank, why, code: 3 });
+            let over = Over { rank, why, code: 3 };
+            self.shared.end(over.clone());
+            self.send_each(|_| Letter::Over(over.clone()));
             return;
         }
         if self.rank > 0 || seen.failed {

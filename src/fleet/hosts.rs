@@ -59,6 +59,8 @@ pub(super) struct State {
     /// Runs of the own session that were agreed on.
     pub(super) agreed: usize,
     pub(super) machines: Vec<Machine>,
+    /// How many other ranks run on the same kernel, by rank.
+    neighbours: Vec<u32>,
     /// What all hosts came to; on rank 0.
     pub(super) whole: Whole,
 }
@@ -96,6 +98,7 @@ impl Hosts {
             before: Vec::new(),
             agreed: 0,
             machines: Vec::new(),
+            neighbours: Vec::new(),
             whole: Whole::default(),
         };
         let thread = Mutex::new(Some(thread));
@@ -126,6 +129,7 @@ impl Hosts {
         match super::company::company(&all, ranks_per_host) {
             Ok((names, differences)) => {
                 self.state().whole.differences = differences;
+                self.state().neighbours = super::company::neighbours(&all);
                 self.send_each(|_| Letter::Welcome(names.clone()));
                 Ok(names)
             }
@@ -158,7 +162,8 @@ impl Hosts {
                 other => return Err(self.misunderstood(rank, &other)),
             }
         }
-        let settled = settle(&self.names, &all).map_err(|why| self.end_all(Failure::Usage(why)))?;
+        let neighbours = self.state().neighbours.clone();
+        let settled = settle(&self.names, &neighbours, &all).map_err(|why| self.end_all(Failure::Usage(why)))?;
         self.send_each(|rank| Letter::Settled(Box::new(settled.plans[rank].clone())));
         let mut state = self.state();
         state.whole.differences.extend(settled.differences);

@@ -25,11 +25,15 @@ pub(super) struct Settled {
     pub(super) differences: Vec<String>,
 }
 
-/// Makes one plan of all. Names and plans are by rank.
+/// Makes one plan of all. Names, how many others are on the same kernel, and plans are by rank.
 ///
 /// # Errors
 /// What cannot be measured together.
-pub(super) fn settle(names: &[String], planned: &[Planned]) -> Result<Settled, String> {
+pub(super) fn settle(
+    names: &[String],
+    neighbours: &[u32],
+    planned: &[Planned],
+) -> Result<Settled, String> {
     let Some(first) = planned.first() else { return Err("no host has planned anything".into()) };
     let mut differences = Vec::new();
     let mut jobs = first.plan.jobs.clone();
@@ -56,7 +60,7 @@ pub(super) fn settle(names: &[String], planned: &[Planned]) -> Result<Settled, S
             .collect(),
         jobs: jobs.clone(),
         origins: origins(&first.plan, &own.plan, (rank, hosts), &names[rank as usize]),
-        part: Some(Part { rank, hosts }),
+        part: Some(Part { rank, hosts, neighbours: neighbours.get(rank as usize).copied().unwrap_or(0) }),
         ..first.plan.clone()
     });
     Ok(Settled { plans: plans.collect(), differences })

@@ -16,6 +16,9 @@ pub struct Part {
     pub rank: u32,
     /// Number of hosts.
     pub hosts: u32,
+    /// How many others of them run on the same kernel, whose counters have their requests too.
+    #[serde(default)]
+    pub neighbours: u32,
 }
 
 /// What was seen of a measurement on several hosts, beside the runs, which are merged.
