@@ -79,7 +79,10 @@ fn hosts_of_one_name_are_told_apart_and_those_of_one_kernel_are_named() {
     assert_eq!(names, ["node rank 0", "node rank 1"]);
     let (_, notes) = company(&[hello("a", "1"), hello("b", "1")], 1).unwrap_or_else(|why| panic!("{why}"));
     assert!(notes[0].starts_with("a, b run on one kernel"));
-    assert_eq!(neighbours(&[hello("a", "1"), hello("b", "1"), hello("c", ""), hello("d", "2")]), [1, 1, 0, 0]);
+    assert_eq!(
+        neighbours(&[hello("a", "1"), hello("b", "1"), hello("c", ""), hello("d", "2")]),
+        [1, 1, 0, 0]
+    );
     let old = Hello { version: "0".into(), ..hello("b", "2") };
     assert!(company(&[hello("a", "1"), old], 1).is_err_and(|why| why.contains("install the same")));
 }

@@ -7,6 +7,7 @@ use super::hosts::Hosts;
 use super::letter::{Letter, Over, Ran};
 use crate::failure::Failure;
 use crate::run::Finished;
+use crate::signals::INTERRUPTED;
 use analysis::Judging;
 use model::finding::Outcome;
 use model::fleet::{HostResult, HostSeen, Lost};
@@ -66,32 +67,30 @@ impl Hosts {
                 _ => Failure::Interrupted,
             });
         } else {
-            self.send_each(|_| Letter::Over(Over { rank: 0, why: "was interrupted".into(), code: 130 }));
+            self.send_each(|_| {
+                Letter::Over(Over { rank: 0, why: "was interrupted".into(), code: INTERRUPTED })
+            });
         }
     }
 
     /// Rank 0 writes the report while the others wait, so that a launcher that notices their end does not end it.
     fn wait_for_report(&self, seen: Finished) -> Result<Finished, Failure> {
-        let until = self.shared.over().map(|_| Instant::now() + REPORT);
-        loop {
-            match self.from_until(0, until) {
+        let mut until = None;
+        // Where it is rank 0 that was lost nobody writes one.
+        while !self.is_orphan() {
+            match self.hear_until(0, until) {
                 Ok(Letter::Bye) => break,
                 Ok(_) => {}
-                // Nobody writes one any more.
-                Err(_) if until.is_some() => break,
-                Err(failure) => return self.wait_once_more(failure),
-            }
-            if self.is_orphan() {
-                break;
+                // It is over meanwhile: the report says so, and takes its time.
+                Err(_) if until.is_none() => until = Some(Instant::now() + REPORT),
+                Err(_) => break,
             }
         }
-        self.shared.over().map_or(Ok(seen), |(over, _)| Err(Failure::Elsewhere(over.code)))
-    }
-
-    fn wait_once_more(&self, failure: Failure) -> Result<Finished, Failure> {
-        let until = Some(Instant::now() + REPORT);
-        while !self.is_orphan() && !matches!(self.from_until(0, until), Ok(Letter::Bye) | Err(_)) {}
-        Err(failure)
+        match self.shared.over() {
+            Some((over, _)) => Err(Failure::Elsewhere(over.code)),
+            None if seen.interrupted => Err(Failure::Elsewhere(INTERRUPTED)),
+            None => Ok(seen),
+        }
     }
 
     /// Whether it is rank 0 that was lost.
@@ -122,7 +121,7 @@ impl Hosts {
             why: over.why.clone(),
             at_s: at.saturating_duration_since(seen.epoch).as_secs_f64(),
         });
-        let interrupted = over.as_ref().is_some_and(|(over, _)| over.code == 130);
+        let interrupted = over.as_ref().is_some_and(|(over, _)| over.code == INTERRUPTED);
         let (ending, notes, drift) = match (&record.end, &over) {
             (Some(end), None) => (end.ending.clone(), end.notes.clone(), end.clock_drift_ppm),
             (_, Some(_)) if interrupted => (RunEnding::Interrupted, self.until_then(&rests), None),
@@ -166,7 +165,7 @@ impl Hosts {
         let over = self.shared.over().is_some() || interrupted;
         let until = over.then(|| Instant::now() + LAST_WORDS);
         loop {
-            match self.from_until(rank, until) {
+            match self.hear_until(rank, until) {
                 Ok(Letter::Done(said, rest)) => return (*said, *rest),
                 // Of a run that was not agreed on any more.
                 Ok(Letter::Ran(ran)) => return (self.silent(rank), *ran),

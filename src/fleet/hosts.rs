@@ -3,12 +3,13 @@
 //! For: what is said at each step, and what rank 0 makes of the answers. Not for: how letters travel ([`super::post`]), nor how plans and
 //! runs become one ([`super::settle`], [`super::merge`]), nor the merged session ([`super::whole`]).
 
-use super::clock::{self, Reading};
-use super::letter::{Agreed, Hello, Letter, Over, Phase, Planned, Ran, Which};
+use super::clock::Reading;
+use super::letter::{Agreed, Hello, Letter, Over, Phase, Planned, Ran};
 use super::merge;
 use super::net::Net;
 use super::post::{Order, Post, Shared};
 use super::settle::settle;
+use super::start;
 use super::whole::Whole;
 use crate::failure::Failure;
 use analysis::strategy::Summary;
@@ -18,14 +19,12 @@ use model::plan::Plan;
 use model::record::disturbed::Disturbed;
 use model::record::{Header, Interval, Run, RunEnding, RunStart};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// From when rank 0 names the start to the start: letters travel, and every host looks at its counters once more.
-const START_IN_NS: u64 = 100_000_000;
 /// How often whoever waits for a letter looks whether it is over.
 const LOOK: Duration = Duration::from_millis(2);
 /// How long the post may take to leave together with the others.
@@ -51,11 +50,11 @@ pub(super) struct State {
     /// Letters that nobody has asked for yet, by rank.
     waiting: Vec<VecDeque<Letter>>,
     /// The clocks at the last start, by rank.
-    readings: Vec<Option<Reading>>,
+    pub(super) readings: Vec<Option<Reading>>,
     /// Lateness of the phases of the run under way.
-    late_ns: Vec<Option<u64>>,
+    pub(super) late_ns: Vec<Option<u64>>,
     /// Readings of the clocks before each of them.
-    before: Vec<Vec<Option<Reading>>>,
+    pub(super) before: Vec<Vec<Option<Reading>>>,
     /// Runs of the own session that were agreed on.
     pub(super) agreed: usize,
     pub(super) machines: Vec<Machine>,
@@ -114,13 +113,13 @@ impl Hosts {
     fn meet(&self, me: Hello, ranks_per_host: u32) -> Result<Vec<String>, Failure> {
         if self.rank > 0 {
             self.send(0, Letter::Hello(me));
-            return match self.from(0)? {
+            return match self.hear(0)? {
                 Letter::Welcome(names) => Ok(names),
                 other => Err(self.misunderstood(0, &other)),
             };
         }
         let mut all = vec![me];
-        for (rank, letter) in self.from_each()? {
+        for (rank, letter) in self.hear_each()? {
             match letter {
                 Letter::Hello(hello) => all.push(hello),
                 other => return Err(self.misunderstood(rank, &other)),
@@ -150,26 +149,27 @@ impl Hosts {
         if self.rank > 0 {
             let machine = own.machine.clone();
             self.send(0, Letter::Planned(Box::new(own)));
-            return match self.from(0)? {
+            return match self.hear(0)? {
                 Letter::Settled(plan) => Ok((*plan, machine)),
                 other => Err(self.misunderstood(0, &other)),
             };
         }
         let mut all = vec![own];
-        for (rank, letter) in self.from_each()? {
+        for (rank, letter) in self.hear_each()? {
             match letter {
                 Letter::Planned(planned) => all.push(*planned),
                 other => return Err(self.misunderstood(rank, &other)),
             }
         }
         let neighbours = self.state().neighbours.clone();
-        let settled = settle(&self.names, &neighbours, &all).map_err(|why| self.end_all(Failure::Usage(why)))?;
+        let settled =
+            settle(&self.names, &neighbours, &all).map_err(|why| self.end_all(Failure::Usage(why)))?;
         self.send_each(|rank| Letter::Settled(Box::new(settled.plans[rank].clone())));
         let mut state = self.state();
         state.whole.differences.extend(settled.differences);
         state.machines = all.iter().map(|p| p.machine.clone()).collect();
         let machine = all.swap_remove(0).machine;
-        Ok((settled.plans.into_iter().next().ok_or_else(|| nothing_settled())?, machine))
+        Ok((settled.plans.into_iter().next().ok_or_else(nothing_settled)?, machine))
     }
 
     /// A session has begun here; from now on whatever ends the measurement sets `stop`.
@@ -194,91 +194,19 @@ impl Hosts {
         state.whole.begin(header, name, keep)
     }
 
-    /// Waits until all hosts are ready for a phase of a run; gives the time at which all begin it.
-    pub(super) fn gate(&self, start: &RunStart) -> Result<Instant, Failure> {
-        let run = [start.job as u32, start.phase as u32, start.repeat, start.attempt];
-        let which = Which { run, target_bytes: start.target_bytes.clone() };
-        if start.phase == 0 {
-            let mut state = self.state();
-            (state.late_ns, state.before) = (Vec::new(), Vec::new());
-        }
-        let begin_ns = if self.rank > 0 {
-            self.send(0, Letter::Ready(which));
-            match self.from(0)? {
-                Letter::Begin(at_ns) => at_ns,
-                other => return Err(self.misunderstood(0, &other)),
-            }
-        } else {
-            self.all_begin(&which)?
-        };
-        self.shared.operations.store(0, Ordering::Relaxed);
-        self.shared.is_measuring.store(true, Ordering::Relaxed);
-        Ok(clock::instant(begin_ns))
-    }
-
-    /// Rank 0: all are ready, so their clocks are read and the start is named.
-    fn all_begin(&self, which: &Which) -> Result<u64, Failure> {
-        for (rank, letter) in self.from_each()? {
-            match letter {
-                Letter::Ready(its) if its.run == which.run => self.compare_sizes(rank, which, &its),
-                other => return Err(self.misunderstood(rank, &other)),
-            }
-        }
-        let readings = self.clocks();
-        let begin_ns = clock::now_ns() + START_IN_NS;
-        for rank in 1..self.size {
-            let Some(reading) = readings.get(rank).copied().flatten() else {
-                let why = "does not answer when its clock is read".to_owned();
-                self.shared.end(Over { rank, why, code: 3 });
-                return Err(self.ended());
-            };
-            self.send(rank, Letter::Begin(reading.there(begin_ns)));
-        }
-        let mut state = self.state();
-        state.before.push(readings.clone());
-        state.readings = readings;
-        Ok(begin_ns)
-    }
-
-    /// Files that became smaller on one host than on another are other work.
-    fn compare_sizes(&self, rank: usize, which: &Which, its: &Which) {
-        if which.target_bytes != its.target_bytes {
-            let words = |bytes: &[u64]| {
-                bytes.iter().map(|b| model::units::show_bytes(*b)).collect::<Vec<_>>().join(", ")
-            };
-            let told = format!(
-                "unequal work: the targets have {} on {} and {} on {}",
-                words(&which.target_bytes),
-                self.names[0],
-                words(&its.target_bytes),
-                self.names[rank]
-            );
-            let differences = &mut self.state().whole.differences;
-            if !differences.contains(&told) {
-                differences.push(told);
-            }
-        }
-    }
-
-    /// A phase has ended here. `late_ns` is how late its last worker began.
-    pub(super) fn ended_phase(&self, late_ns: u64) {
-        self.shared.is_measuring.store(false, Ordering::Relaxed);
-        self.state().late_ns.push(Some(late_ns));
-    }
-
     /// What a run came to on all hosts, from what it came to here.
     pub(super) fn agree(
         &self,
         runs: &[Run],
         courses: &[Vec<Interval>],
-        own: Summary,
+        own: &Summary,
     ) -> Result<Summary, Failure> {
         let by = own.disturbed.as_ref().map_or_else(Vec::new, |d| d.by.clone());
         let ran = self.ran(runs, courses, by);
         self.state().agreed += runs.len();
         let agreed = if self.rank > 0 {
             self.send(0, Letter::Ran(Box::new(ran)));
-            match self.from(0)? {
+            match self.hear(0)? {
                 Letter::Agreed(agreed) => *agreed,
                 other => return Err(self.misunderstood(0, &other)),
             }
@@ -286,7 +214,7 @@ impl Hosts {
             self.all_agree(ran, own.attempt)?
         };
         let Agreed { iops, latency, disturbed } = agreed;
-        Ok(Summary { iops, latency: Arc::new(latency), disturbed, ..own })
+        Ok(Summary { iops, latency: Arc::new(latency), disturbed, ..own.clone() })
     }
 
     /// Runs as they are sent.
@@ -311,7 +239,7 @@ impl Hosts {
     /// Rank 0: merges what all came to, keeps it, and tells all.
     fn all_agree(&self, own: Ran, attempt: u32) -> Result<Agreed, Failure> {
         let mut all = vec![own];
-        for (rank, letter) in self.from_each()? {
+        for (rank, letter) in self.hear_each()? {
             match letter {
                 Letter::Ran(ran) => all.push(*ran),
                 other => return Err(self.misunderstood(rank, &other)),
@@ -349,7 +277,7 @@ impl Hosts {
                 which: [job as u32, phase as u32, repeat, attempt],
                 common_ns: merged.common_ns,
                 longest_ns: merged.longest_ns,
-                ..began(&late, before, after)
+                ..start::began(&late, before, after)
             });
             ends.push(merged.end.clone());
             state.whole.append(merged.start, merged.end)?;
@@ -362,7 +290,7 @@ impl Hosts {
     }
 
     /// Rank 0: all clocks, read now.
-    fn clocks(&self) -> Vec<Option<Reading>> {
+    pub(super) fn clocks(&self) -> Vec<Option<Reading>> {
         let (answer, readings) = channel();
         self.order(Order::Clocks(answer));
         readings.recv().unwrap_or_default()
@@ -398,12 +326,12 @@ impl Hosts {
     }
 
     /// The next letter of a rank.
-    pub(super) fn from(&self, rank: usize) -> Result<Letter, Failure> {
-        self.from_until(rank, None)
+    pub(super) fn hear(&self, rank: usize) -> Result<Letter, Failure> {
+        self.hear_until(rank, None)
     }
 
     /// The same; where there is a time to wait until, that counts, and not whether it is over.
-    pub(super) fn from_until(&self, rank: usize, until: Option<Instant>) -> Result<Letter, Failure> {
+    pub(super) fn hear_until(&self, rank: usize, until: Option<Instant>) -> Result<Letter, Failure> {
         let mut state = self.state();
         loop {
             if let Some(letter) = state.waiting.get_mut(rank).and_then(VecDeque::pop_front) {
@@ -430,12 +358,12 @@ impl Hosts {
     }
 
     /// The next letter of each other rank.
-    fn from_each(&self) -> Result<Vec<(usize, Letter)>, Failure> {
-        (1..self.size).map(|rank| Ok((rank, self.from(rank)?))).collect()
+    pub(super) fn hear_each(&self) -> Result<Vec<(usize, Letter)>, Failure> {
+        (1..self.size).map(|rank| Ok((rank, self.hear(rank)?))).collect()
     }
 
     /// The failure of a measurement that is over: rank 0 tells it, and the others leave.
-    fn ended(&self) -> Failure {
+    pub(super) fn ended(&self) -> Failure {
         let Some((over, _)) = self.shared.over() else { return Failure::Interrupted };
         if self.rank > 0 {
             return Failure::Elsewhere(over.code);
@@ -468,7 +396,7 @@ impl Hosts {
         }
     }
 
-    fn misunderstood(&self, rank: usize, letter: &Letter) -> Failure {
+    pub(super) fn misunderstood(&self, rank: usize, letter: &Letter) -> Failure {
         let words = format!("{letter:?}");
         let what: String = words.chars().take_while(char::is_ascii_alphanumeric).collect();
         let why = format!(
@@ -500,33 +428,4 @@ impl Hosts {
 
 fn nothing_settled() -> Failure {
     Failure::Refused("no plan was settled".into())
-}
-
-/// How a run began, from how late each host was, and its clock before and behind the run.
-fn began(late: &[Option<u64>], before: &[Option<Reading>], after: &[Option<Reading>]) -> RunSeen {
-    let known: Vec<(u64, usize)> =
-        late.iter().zip(0..).filter_map(|(ns, rank)| Some(((*ns)?, rank))).collect();
-    let (first, last) = (known.iter().min(), known.iter().max());
-    if known.len() < late.len() || late.len() < 2 {
-        return RunSeen::default();
-    }
-    let error = |(rank, then): (usize, &Option<Reading>)| {
-        let then = (*then)?;
-        Some(after.get(rank).copied().flatten().map_or(then.error_ns(), |now| now.error_since(then)))
-    };
-    RunSeen {
-        spread_ns: first.zip(last).map(|(first, last)| last.0 - first.0),
-        clock_error_ns: before.iter().enumerate().map(error).max().flatten(),
-        last: last.map(|(_, rank)| *rank as u32),
-        ..RunSeen::default()
-    }
-}
-
-#[test]
-fn the_spread_is_that_of_all_hosts_and_unknown_where_one_is_missing() {
-    let reading = |offset_ns, round_trip_ns| Some(Reading { offset_ns, round_trip_ns });
-    let (before, after) = ([reading(0, 0), reading(50, 600)], [reading(0, 0), reading(850, 500)]);
-    let seen = began(&[Some(100), Some(700)], &before, &after);
-    assert_eq!((seen.spread_ns, seen.clock_error_ns, seen.last), (Some(600), Some(800), Some(1)));
-    assert_eq!(began(&[Some(100), None], &before, &after), RunSeen::default());
 }

@@ -16,6 +16,7 @@ mod mpi;
 mod net;
 mod post;
 mod settle;
+mod start;
 mod takes;
 mod whole;
 
@@ -192,7 +193,7 @@ impl Fleet {
     pub fn agree(&self, runs: &[Run], courses: &[Vec<Interval>], own: Summary) -> Result<Summary, Failure> {
         match self {
             Self::Alone => Ok(own),
-            Self::Mpi(hosts) => hosts.agree(runs, courses, own),
+            Self::Mpi(hosts) => hosts.agree(runs, courses, &own),
         }
     }
 

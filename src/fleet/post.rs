@@ -182,13 +182,13 @@ impl Post {
         if let Some((rank, silent)) = self.shared.most_silent().filter(|(_, s)| self.watches && *s > patience)
             && self.shared.over().is_none()
         {
-            let why = format!("has been silent for more than {} s", silent.as_millis() as f64 / 1000.0);
-            self.over(Over { rank, why, code: 3 });
+            let why = format!("has been silent for {:.1} s", silent.as_secs_f64());
+            self.over(&Over { rank, why, code: 3 });
         }
     }
 
     /// It is over, and rank 0 tells everybody.
-    fn over(&mut self, over: Over) {
+    fn over(&mut self, over: &Over) {
         self.shared.end(over.clone());
         if self.net.rank() == 0 {
             (1..self.net.size()).for_each(|rank| self.send(rank, &Letter::Over(over.clone())));
@@ -212,13 +212,13 @@ impl Post {
                 self.spin_until = Instant::now() + SPIN;
             }
             Ok(Some(Letter::Pong(number, at_ns))) => self.pong = Some((number, at_ns)),
-            Ok(Some(Letter::Over(over))) => self.over(over),
+            Ok(Some(Letter::Over(over))) => self.over(&over),
             Ok(Some(letter)) => {
                 self.watches &= !matches!(letter, Letter::Bye);
                 // Nobody listens any more where it has ended.
                 let _ = self.letters.send((from, letter));
             }
-            Err(why) => self.over(Over { rank: from, why: format!("cannot be understood: {why}"), code: 3 }),
+            Err(why) => self.over(&Over { rank: from, why: format!("cannot be understood: {why}"), code: 3 }),
         }
     }
 

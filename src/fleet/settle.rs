@@ -29,11 +29,7 @@ pub(super) struct Settled {
 ///
 /// # Errors
 /// What cannot be measured together.
-pub(super) fn settle(
-    names: &[String],
-    neighbours: &[u32],
-    planned: &[Planned],
-) -> Result<Settled, String> {
+pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) -> Result<Settled, String> {
     let Some(first) = planned.first() else { return Err("no host has planned anything".into()) };
     let mut differences = Vec::new();
     let mut jobs = first.plan.jobs.clone();
@@ -172,9 +168,12 @@ fn origins(first: &Plan, own: &Plan, (rank, hosts): (u32, u32), name: &str) -> V
     std::iter::once(part).chain(targets).chain(settled).collect()
 }
 
+/// What a host has of something, by its name.
+type Fact = (&'static str, fn(&Machine) -> Vec<String>);
+
 /// What differs between hosts that measure the same: each thing with who has what.
 fn unlike(names: &[String], planned: &[Planned]) -> Vec<String> {
-    let facts: [(&str, fn(&Machine) -> Vec<String>); 6] = [
+    let facts: [Fact; 6] = [
         ("the kernel", |m| vec![m.kernel.clone()]),
         ("the number of CPUs", |m| vec![m.cpus.to_string()]),
         ("memory", |m| m.memory_bytes.iter().map(|b| show_bytes(b >> 20 << 20)).collect()),

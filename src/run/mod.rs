@@ -2,6 +2,7 @@
 //!
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
+mod course;
 mod early;
 mod ending;
 mod ends;
@@ -31,6 +32,7 @@ use crate::target::Ready;
 use analysis::Judging;
 use analysis::cost::{run_ns, time_left};
 use analysis::strategy::{self, Budget, Next, Summary};
+use course::interval_ns;
 pub use early::{Early, SoFar};
 use ends::Ends;
 use engine::outcome::Outcome;
@@ -60,8 +62,6 @@ use totals::{add_totals, attempted, differences, found_depths, log_waits, worker
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
-/// Intervals: a hundredth of the window, within these bounds.
-const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 
 /// Bits of the number of a round within that of its course; attempts at it stand above.
 const ROUNDS_BITS: u32 = 20;
@@ -373,7 +373,7 @@ impl Bench {
         let first = self.keep(Moment::Start, true)?;
         self.op_log.begin(&self.plan.jobs[start.job], &start, done + 1);
         let before = self.cpu_ns();
-        let opened = open(&mut workers, begin);
+        let opened = course::open(&mut workers, begin);
         let mut collector = Collector::of(&phase, interval_ns(&phase));
         let mut ends = Ends::of(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
@@ -415,15 +415,6 @@ impl Bench {
             None if stopped => RunEnding::Interrupted,
             None => RunEnding::Complete,
         }
-    }
-
-    /// Keeps the course of the run up to a time of it, as far as it can change no more.
-    fn keep_rows(&mut self, collector: &mut Collector, until_ns: u64) -> Result<(), Failure> {
-        let Some(rows) = collector.take_rows(until_ns) else { return Ok(()) };
-        if let Some(course) = self.courses.last_mut() {
-            course.extend(rows.rows.iter().cloned());
-        }
-        self.session.append(&Frame::Intervals(rows))
     }
 
     /// What the streams of a phase came to.
@@ -499,28 +490,6 @@ impl Bench {
     }
 }
 
-/// Lets workers begin: at a time that all hosts have agreed on, or at once. Gives when that is.
-fn open(workers: &mut Workers, begin: Option<Instant>) -> Instant {
-    match begin {
-        Some(at) => workers.open_at(at),
-        None => workers.open(),
-    }
-    let now = Instant::now();
-    begin.map_or(now, |at| at.max(now))
-}
-
 fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
     Run { start, intervals: Vec::new(), evidence, end: Some(end), disturbed: None }
-}
-
-/// Length of the intervals of a phase: no longer than what ends a stream looks at.
-fn interval_ns(phase: &Phase) -> u64 {
-    let watched = phase.streams.iter().filter_map(ends::every_ns).min().unwrap_or(u64::MAX);
-    // What a capture takes is known, and not when it has to end.
-    let replayed = phase.streams.iter().filter_map(|s| s.replay.as_ref()?.expected_ns()).min();
-    let time_ns = phase.time_ns.min(replayed.unwrap_or(u64::MAX));
-    let interval = (time_ns / 100).min(watched).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
-    // Stretches of a worker are whole numbers of them.
-    let stretch = phase.streams.iter().filter_map(|s| s.each_worker_ns).filter(|ns| *ns > 0).min();
-    stretch.map_or(interval, |ns| ns / ns.div_ceil(interval))
 }

@@ -69,9 +69,7 @@ impl StartBarrier {
     pub(crate) fn hold(&self) {
         let Some(at) = self.lock().at else { return };
         let left = at.saturating_duration_since(Instant::now());
-        if left > SPIN {
-            std::thread::sleep(left - SPIN);
-        }
+        std::thread::sleep(left.saturating_sub(SPIN));
         while Instant::now() < at {
             std::hint::spin_loop();
         }

@@ -42,7 +42,7 @@ fn row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HEADINGS.len()] 
     let Some(rate) = rate else {
         let mut row: [String; HEADINGS.len()] = std::array::from_fn(|_| "-".into());
         row[0].clone_from(&host.name);
-        row[1] = host.verdict.map_or("lost", Verdict::word).to_owned();
+        host.verdict.map_or("lost", Verdict::word).clone_into(&mut row[1]);
         return row;
     };
     let of = |value: Option<f64>, words: fn(f64) -> String| value.map_or_else(|| "-".into(), words);
@@ -66,7 +66,8 @@ fn latency(of: &BTreeMap<String, Option<u64>>) -> String {
         [] => "-".into(),
         [(_, ns)] => words(ns),
         several => {
-            let each: Vec<String> = several.iter().map(|(kind, ns)| format!("{kind} {}", words(ns))).collect();
+            let each: Vec<String> =
+                several.iter().map(|(kind, ns)| format!("{kind} {}", words(ns))).collect();
             each.join(", ")
         }
     }

@@ -4,7 +4,8 @@
 //! Not for: machines to read; that is `json`.
 
 use super::{
-    api, course, findings, fleet, iops, layers, ledger, limit, pts, rerun, results, sweep, targets, tool_results,
+    api, course, findings, fleet, iops, layers, ledger, limit, pts, rerun, results, sweep, targets,
+    tool_results,
 };
 use crate::command::{how_to_see_all, id};
 use crate::format::{Detail, Style};
