@@ -112,7 +112,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     let rules = Rules { flag: "--op-log", spared: spared.clone(), replace: showing.replace };
     let logs = op_log::Files::decide(&meant.0, rules, &showing.outputs)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
-    let seen = fleet.gather(run::measure(meant, request.keep, showing.watched, None, fleet)?)?;
+    let seen = run::measure(meant, request.keep, showing.watched, None, fleet)?.of_all(fleet)?;
     if !fleet.tells() {
         return Ok(ExitCode::SUCCESS);
     }

@@ -6,7 +6,7 @@
 use super::hosts::Hosts;
 use super::letter::{Letter, Over, Ran};
 use crate::failure::Failure;
-use crate::run::Finished;
+use crate::session::Session;
 use crate::signals::INTERRUPTED;
 use analysis::Judging;
 use model::finding::Outcome;
@@ -24,14 +24,36 @@ const REPORT: Duration = Duration::from_secs(5);
 /// Silence behind which a host was lost, where a signal ended the measurement: launchers notice a dead process before rank 0 does.
 const SILENT: Duration = Duration::from_millis(700);
 
+/// What was measured on one host.
+pub struct Seen<'s> {
+    /// Its session.
+    pub session: &'s Session,
+    /// A signal ended it.
+    pub interrupted: bool,
+    /// An error ended it.
+    pub failed: bool,
+    /// When it began.
+    pub epoch: Instant,
+}
+
+/// What was measured on all of them.
+pub struct Gathered {
+    /// The session of all.
+    pub session: Session,
+    /// A signal ended it.
+    pub interrupted: bool,
+    /// An error ended it, here or on another host.
+    pub failed: bool,
+}
+
 impl Hosts {
     /// Ends the measurement: rank 0 gets the session of all hosts in place of its own.
     ///
     /// # Errors
     /// [`Failure::Elsewhere`] on all other ranks where another host ended it, and where the session cannot be written.
-    pub(super) fn gather(&self, seen: Finished) -> Result<Finished, Failure> {
+    pub(super) fn gather(&self, seen: &Seen) -> Result<Option<Gathered>, Failure> {
         let record = seen.session.record()?;
-        self.notice(&seen, &record);
+        self.notice(seen, &record);
         let file = seen.session.is_kept().then(|| name::text(seen.session.path()));
         let own = host_seen(&self.names[self.rank], &record, file);
         let left = self.state().agreed;
@@ -45,7 +67,7 @@ impl Hosts {
     }
 
     /// Says that it is over where it ended here before its time, and finds out who was lost where a signal ended it.
-    fn notice(&self, seen: &Finished, record: &Record) {
+    fn notice(&self, seen: &Seen, record: &Record) {
         if self.shared.over().is_some() || !(seen.failed || seen.interrupted) {
             return;
         }
@@ -74,7 +96,7 @@ impl Hosts {
     }
 
     /// Rank 0 writes the report while the others wait, so that a launcher that notices their end does not end it.
-    fn wait_for_report(&self, seen: Finished) -> Result<Finished, Failure> {
+    fn wait_for_report(&self, seen: &Seen) -> Result<Option<Gathered>, Failure> {
         let mut until = None;
         // Where it is rank 0 that was lost nobody writes one.
         while !self.is_orphan() {
@@ -89,7 +111,7 @@ impl Hosts {
         match self.shared.over() {
             Some((over, _)) => Err(Failure::Elsewhere(over.code)),
             None if seen.interrupted => Err(Failure::Elsewhere(INTERRUPTED)),
-            None => Ok(seen),
+            None => Ok(None),
         }
     }
 
@@ -101,10 +123,10 @@ impl Hosts {
     /// Rank 0: gathers what the others say, and closes the session of all.
     fn conclude(
         &self,
-        seen: Finished,
+        seen: &Seen,
         record: &Record,
         (own, rest): (HostSeen, Ran),
-    ) -> Result<Finished, Failure> {
+    ) -> Result<Option<Gathered>, Failure> {
         let (mut hosts, mut rests) = (vec![own], vec![rest]);
         for rank in 1..self.size {
             let (said, rest) = self.last_words(rank, seen.interrupted);
@@ -133,10 +155,8 @@ impl Hosts {
         };
         let failed = matches!(ending, RunEnding::Failed(_));
         let session = self.state().whole.end(hosts, lost, (ending, notes, drift))?;
-        Ok(match session {
-            Some(session) => seen.of_all(session, failed),
-            None => seen,
-        })
+        let interrupted = seen.interrupted && !failed;
+        Ok(session.map(|session| Gathered { session, interrupted, failed }))
     }
 
     /// What each host had done of the run that was broken off, as far as it is known.

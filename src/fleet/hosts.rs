@@ -9,7 +9,6 @@ use super::merge;
 use super::net::Net;
 use super::post::{Order, Post, Shared};
 use super::settle::settle;
-use super::start;
 use super::whole::Whole;
 use crate::failure::Failure;
 use analysis::strategy::Summary;
@@ -277,7 +276,7 @@ impl Hosts {
                 which: [job as u32, phase as u32, repeat, attempt],
                 common_ns: merged.common_ns,
                 longest_ns: merged.longest_ns,
-                ..start::began(&late, before, after)
+                ..merge::began(&late, before, after)
             });
             ends.push(merged.end.clone());
             state.whole.append(merged.start, merged.end)?;

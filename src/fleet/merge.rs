@@ -1,8 +1,10 @@
 //! Merging: the phases of a run on all hosts as one run.
 //!
-//! For: sums of what they did, and of it what completed while all of them ran. Pure. Not for: judging any of it.
+//! For: sums of what they did, of it what completed while all of them ran, and how they began. Pure. Not for: judging any of it.
 
+use super::clock::Reading;
 use super::letter::Phase;
+use model::fleet::RunSeen;
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::record::disturbed::{Disturbance, Disturbed};
@@ -161,6 +163,26 @@ pub(super) fn latencies<'e>(ends: impl Iterator<Item = &'e RunEnd>) -> Histogram
     all
 }
 
+/// How a run began, from how late each host was, and its clock before and behind the run.
+pub(super) fn began(late: &[Option<u64>], before: &[Option<Reading>], after: &[Option<Reading>]) -> RunSeen {
+    let known: Vec<(u64, usize)> =
+        late.iter().zip(0..).filter_map(|(ns, rank)| Some(((*ns)?, rank))).collect();
+    let (first, last) = (known.iter().min(), known.iter().max());
+    if known.len() < late.len() || late.len() < 2 {
+        return RunSeen::default();
+    }
+    let error = |(rank, then): (usize, &Option<Reading>)| {
+        let then = (*then)?;
+        Some(after.get(rank).copied().flatten().map_or(then.error_ns(), |now| now.error_since(then)))
+    };
+    RunSeen {
+        spread_ns: first.zip(last).map(|(first, last)| last.0 - first.0),
+        clock_error_ns: before.iter().enumerate().map(error).max().flatten(),
+        last: last.map(|(_, rank)| *rank as u32),
+        ..RunSeen::default()
+    }
+}
+
 #[cfg(test)]
 fn phase(ops: u64, ns: u64, until_ns: u64) -> Phase {
     use model::record::{Cell, KindEnd};
@@ -220,4 +242,13 @@ fn one_host_that_fails_fails_the_run_and_notes_have_names() {
     let merged = merge(&[("a", &one), ("b", &other)]).unwrap_or_else(|| panic!("nothing"));
     assert_eq!(merged.end.ending, RunEnding::Failed("b: the disk is gone".into()));
     assert_eq!(merged.end.notes, ["alike", "b: its own"]);
+}
+
+#[test]
+fn the_spread_is_that_of_all_hosts_and_unknown_where_one_is_missing() {
+    let reading = |offset_ns, round_trip_ns| Some(Reading { offset_ns, round_trip_ns });
+    let (before, after) = ([reading(0, 0), reading(50, 600)], [reading(0, 0), reading(850, 500)]);
+    let seen = began(&[Some(100), Some(700)], &before, &after);
+    assert_eq!((seen.spread_ns, seen.clock_error_ns, seen.last), (Some(600), Some(800), Some(1)));
+    assert_eq!(began(&[Some(100), None], &before, &after), RunSeen::default());
 }

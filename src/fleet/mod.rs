@@ -23,9 +23,9 @@ mod whole;
 use crate::failure::Failure;
 use crate::live::Wish;
 use crate::request::Request;
-use crate::run::Finished;
 use crate::show::Showing;
 use analysis::strategy::Summary;
+pub use gather::{Gathered, Seen};
 use guard::Launched;
 use hosts::Hosts;
 use model::machine::Machine;
@@ -205,13 +205,13 @@ impl Fleet {
         }
     }
 
-    /// What was measured on all hosts, in place of what was measured here; on the host that tells it.
+    /// What was measured on all hosts, in place of what was measured here; none where nothing takes its place.
     ///
     /// # Errors
     /// Where another host ended it, and tells that.
-    pub fn gather(&self, seen: Finished) -> Result<Finished, Failure> {
+    pub fn gather(&self, seen: &Seen) -> Result<Option<Gathered>, Failure> {
         match self {
-            Self::Alone => Ok(seen),
+            Self::Alone => Ok(None),
             Self::Mpi(hosts) => hosts.gather(seen),
         }
     }

@@ -3,11 +3,10 @@
 //! For: beginning together, and how well that was done. Not for: the workers' own barrier, which holds them until that time
 //! (`engine::workers`).
 
-use super::clock::{self, Reading};
+use super::clock;
 use super::hosts::Hosts;
 use super::letter::{Letter, Over, Which};
 use crate::failure::Failure;
-use model::fleet::RunSeen;
 use model::record::RunStart;
 use model::units::show_bytes;
 use std::sync::atomic::Ordering;
@@ -86,33 +85,4 @@ impl Hosts {
         self.shared.is_measuring.store(false, Ordering::Relaxed);
         self.state().late_ns.push(Some(late_ns));
     }
-}
-
-/// How a run began, from how late each host was, and its clock before and behind the run.
-pub(super) fn began(late: &[Option<u64>], before: &[Option<Reading>], after: &[Option<Reading>]) -> RunSeen {
-    let known: Vec<(u64, usize)> =
-        late.iter().zip(0..).filter_map(|(ns, rank)| Some(((*ns)?, rank))).collect();
-    let (first, last) = (known.iter().min(), known.iter().max());
-    if known.len() < late.len() || late.len() < 2 {
-        return RunSeen::default();
-    }
-    let error = |(rank, then): (usize, &Option<Reading>)| {
-        let then = (*then)?;
-        Some(after.get(rank).copied().flatten().map_or(then.error_ns(), |now| now.error_since(then)))
-    };
-    RunSeen {
-        spread_ns: first.zip(last).map(|(first, last)| last.0 - first.0),
-        clock_error_ns: before.iter().enumerate().map(error).max().flatten(),
-        last: last.map(|(_, rank)| *rank as u32),
-        ..RunSeen::default()
-    }
-}
-
-#[test]
-fn the_spread_is_that_of_all_hosts_and_unknown_where_one_is_missing() {
-    let reading = |offset_ns, round_trip_ns| Some(Reading { offset_ns, round_trip_ns });
-    let (before, after) = ([reading(0, 0), reading(50, 600)], [reading(0, 0), reading(850, 500)]);
-    let seen = began(&[Some(100), Some(700)], &before, &after);
-    assert_eq!((seen.spread_ns, seen.clock_error_ns, seen.last), (Some(600), Some(800), Some(1)));
-    assert_eq!(began(&[Some(100), None], &before, &after), RunSeen::default());
 }

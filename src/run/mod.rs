@@ -78,16 +78,11 @@ pub struct Finished {
     /// An error ended it.
     pub failed: bool,
     /// When the session began.
-    pub epoch: Instant,
+    epoch: Instant,
     _targets: Vec<Ready>,
 }
 
 impl Finished {
-    /// The same with the session of all hosts in place of its own.
-    pub(crate) fn of_all(self, session: Session, failed: bool) -> Self {
-        Self { session, failed, interrupted: self.interrupted && !failed, ..self }
-    }
-
     /// 130 after a signal, 3 where it failed; `None` where it ended in order, and what was found decides.
     pub fn exit_code(&self) -> Option<ExitCode> {
         match self {

@@ -5,7 +5,8 @@
 
 use crate::check_id::CheckId;
 use crate::finding::Finding;
-use crate::report::{Limiter, Verdict};
+use crate::limiter::Limiter;
+use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -34,6 +34,7 @@ pub mod identity;
 pub mod job;
 pub mod kernel_files;
 pub mod ledger;
+pub mod limiter;
 pub mod load;
 pub mod machine;
 pub mod measure;
