@@ -26,7 +26,7 @@ const SILENT: Duration = Duration::from_millis(700);
 
 /// What was measured on one host.
 pub struct Seen<'s> {
-    /// Its session.
+    /// The session of that host.
     pub session: &'s Session,
     /// A signal ended it.
     pub interrupted: bool,

@@ -18,7 +18,6 @@ use model::plan::Plan;
 use model::record::disturbed::Disturbed;
 use model::record::{Header, Interval, Run, RunEnding, RunStart};
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -171,15 +170,8 @@ impl Hosts {
         Ok((settled.plans.into_iter().next().ok_or_else(nothing_settled)?, machine))
     }
 
-    /// A session has begun here; from now on whatever ends the measurement sets `stop`.
-    pub(super) fn begin(
-        &self,
-        header: &Header,
-        name: &str,
-        keep: bool,
-        stop: &Arc<AtomicBool>,
-    ) -> Result<(), Failure> {
-        self.shared.stops(stop);
+    /// A session has begun here: rank 0 begins that of all.
+    pub(super) fn begin(&self, header: &Header, name: &str, keep: bool) -> Result<(), Failure> {
         if self.rank > 0 {
             return Ok(());
         }
@@ -376,8 +368,11 @@ impl Hosts {
 
     /// Tells all others that it is over because of a failure here.
     pub(super) fn end_all(&self, failure: Failure) -> Failure {
-        if self.shared.over().is_some() || matches!(failure, Failure::Elsewhere(_)) {
-            return failure;
+        match (&failure, self.shared.over()) {
+            // What was stopped because of another host.
+            (Failure::Interrupted, Some(_)) => return self.ended(),
+            (Failure::Elsewhere(_), _) | (_, Some(_)) => return failure,
+            _ => {}
         }
         let code = failure.code();
         let why = match &failure {

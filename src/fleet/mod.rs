@@ -18,6 +18,8 @@ mod post;
 mod settle;
 mod start;
 mod takes;
+#[cfg(test)]
+mod tests;
 mod whole;
 
 use crate::failure::Failure;
@@ -144,19 +146,21 @@ impl Fleet {
         Showing { watched: Wish::Quiet, outputs: Vec::new(), ..showing }
     }
 
-    /// A session of this name has begun here. From now on whatever ends the measurement elsewhere sets `stop`.
+    /// From now on whatever ends the measurement elsewhere sets `stop`.
+    pub fn stops(&self, stop: &Arc<AtomicBool>) {
+        if let Self::Mpi(hosts) = self {
+            hosts.shared.stops(stop);
+        }
+    }
+
+    /// A session of this name has begun here.
     ///
     /// # Errors
     /// Where the session of all hosts cannot be written.
-    pub fn begin(
-        &self,
-        header: &Header,
-        (name, keep): (&str, bool),
-        stop: &Arc<AtomicBool>,
-    ) -> Result<(), Failure> {
+    pub fn begin(&self, header: &Header, name: &str, keep: bool) -> Result<(), Failure> {
         match self {
             Self::Alone => Ok(()),
-            Self::Mpi(hosts) => hosts.begin(header, name, keep, stop),
+            Self::Mpi(hosts) => hosts.begin(header, name, keep),
         }
     }
 

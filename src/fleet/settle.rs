@@ -216,3 +216,74 @@ fn unlike(names: &[String], planned: &[Planned]) -> Vec<String> {
         })
         .collect()
 }
+
+#[cfg(test)]
+fn planned(engine: &str, span_bytes: u64, kernel: &str) -> Planned {
+    use model::job::{Access, Pattern, Phase};
+    let target = serde_json::json!({"path": format!("/data of {kernel}"), "role": "made", "bytes": span_bytes, "block_bytes": 512, "writable": true});
+    let origin = |setting: &str, value: String| serde_json::json!({"setting": setting, "value": value, "from": "default"});
+    let plan = serde_json::json!({
+        "command": ["fathom"], "title": "run", "targets": [target], "jobs": [], "headline": 0, "runs": 3, "seed": 7, "cold": true, "baseline_ns": 0,
+        "origins": [origin("TARGET", kernel.into()), origin("--engine", engine.into()), origin("--bs", "4 KiB".into())]
+    });
+    let mut plan: Plan = serde_json::from_value(plan).unwrap_or_else(|e| panic!("{e}"));
+    let mut stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 4, 1, engine);
+    stream.access.span_bytes = span_bytes;
+    let phase = Phase { warmup_ns: 0, time_ns: 1, cooldown_ns: 0, streams: vec![stream] };
+    plan.jobs = vec![Job { name: "read".into(), phases: vec![phase] }];
+    let no = || "not asked".to_owned();
+    let machine = Machine {
+        host: kernel.into(),
+        kernel: kernel.into(),
+        cpu: Err(no()),
+        cpus: 2,
+        memory_bytes: Err(no()),
+        virtual_by: Err(no()),
+        clocksource: Err(no()),
+        user_id: 0,
+        cgroup: Err(no()),
+        facts: BTreeMap::new(),
+        places: Vec::new(),
+    };
+    Planned { plan, machine }
+}
+
+#[test]
+fn all_get_one_plan_narrowed_to_what_each_can_do() {
+    let names = ["a".to_owned(), "b".to_owned()];
+    let all = [planned("io_uring", 2 << 30, "6.1"), planned("sync", 1 << 30, "5.4")];
+    let Settled { plans, differences } = settle(&names, &[0, 0], &all).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(plans[0].jobs, plans[1].jobs);
+    let stream = &plans[1].jobs[0].phases[0].streams[0];
+    assert_eq!((stream.engine.as_str(), stream.access.span_bytes), ("sync", 1 << 30));
+    assert!(plans.iter().all(|p| p.targets[0].bytes == 1 << 30 && p.seed == 7));
+    assert!(plans[0].drawn_by() == 7 && plans[1].drawn_by() != 7, "no host reads what another one reads");
+    assert_eq!(plans[1].targets[0].path, "/data of 5.4", "targets are each host's own");
+    let from = |plan: &Plan, setting: &str| {
+        plan.origins.iter().find(|o| o.setting == setting).map(|o| o.from.clone())
+    };
+    assert_eq!(from(&plans[1], "--engine").as_deref(), Some(FLEET));
+    assert_eq!(from(&plans[1], "--bs").as_deref(), Some("default"));
+    assert_eq!(from(&plans[0], "--engine").as_deref(), Some("default"));
+    let told = |words: &str| differences.iter().any(|d| d.contains(words));
+    assert!(
+        told("the engine io_uring") && told("all use 1 GiB") && told("the kernel differs"),
+        "{differences:?}"
+    );
+}
+
+#[test]
+fn what_is_not_the_same_is_refused() {
+    let names = ["a".to_owned(), "b".to_owned()];
+    let of = |change: fn(&mut Plan)| {
+        let mut all = [planned("sync", 1 << 30, "6.1"), planned("sync", 1 << 30, "6.1")];
+        change(&mut all[1].plan);
+        settle(&names, &[0, 0], &all).err().unwrap_or_default()
+    };
+    assert_eq!(of(|_| {}), "");
+    assert!(of(|p| p.targets[0].role = Role::File).contains("is a directory on a"));
+    assert!(of(|p| p.targets.clear()).contains("a has 1 targets and b has 0"));
+    assert!(of(|p| p.jobs.clear()).contains("other jobs"));
+    let cached = of(|p| p.jobs[0].phases[0].streams[0].cache = model::job::Cache::Buffered);
+    assert!(cached.contains("type --cache"), "{cached}");
+}

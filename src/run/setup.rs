@@ -17,7 +17,7 @@ use machine::cgroup::{self, OwnCgroup};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
-use model::evidence::Moment;
+use model::evidence::{Moment, Snapshot};
 use model::machine::{LayerKind, Machine};
 use model::plan::{Plan, Role};
 use model::record::{self, Frame, Header, Record};
@@ -39,6 +39,7 @@ pub(super) fn begin(
     let own_cgroup = enter_cgroup(&root, &plan, &machine);
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
     let stop = watch_signals()?;
+    fleet.stops(&stop);
     let cost = cost(&plan);
     let live = Live::of(wish, &cost, &stop)?;
     let supplies = Supplies::load(&plan)?;
@@ -67,7 +68,7 @@ pub(super) fn begin(
         started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
         plan: plan.clone(),
         hosts: vec![machine],
-        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
+        clock: as_recorded(clock, clock_reason),
         self_test,
     };
     let mut bench = Bench {
@@ -93,13 +94,25 @@ pub(super) fn begin(
         refused: Vec::new(),
         _own_cgroup: own_cgroup,
     };
-    bench.last.header.self_test.trials = bench.hold_trials()?;
-    // A headline that this machine refuses is another's.
-    bench.last.header.plan.headline = bench.plan.headline;
-    bench.session.append(&Frame::Header(Box::new(bench.last.header.clone())))?;
-    bench.session.append(&Frame::Evidence(Box::new(before)))?;
-    bench.fleet.begin(&bench.last.header, (&name, keep), &bench.stop)?;
+    bench.begin_session(before)?;
+    fleet.begin(&bench.last.header, &name, keep)?;
     Ok(bench)
+}
+
+impl Bench {
+    /// Writes the first frames, once it is known which jobs this machine lets be carried out.
+    fn begin_session(&mut self, before: Snapshot) -> Result<(), Failure> {
+        self.last.header.self_test.trials = self.hold_trials()?;
+        // A headline that this machine refuses is another's.
+        self.last.header.plan.headline = self.plan.headline;
+        self.session.append(&Frame::Header(Box::new(self.last.header.clone())))?;
+        self.session.append(&Frame::Evidence(Box::new(before)))
+    }
+}
+
+/// The clock of the stamps, and why it is the fall back where it is.
+fn as_recorded(clock: Clock, reason: Option<String>) -> record::Clock {
+    record::Clock { name: clock.name().into(), reason, cost_ps: clock.cost_ps() }
 }
 
 /// Enters a cgroup of its own, whose counters are those of this measurement alone.

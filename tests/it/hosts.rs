@@ -87,7 +87,7 @@ mod together {
     fn two_ranks_measure_as_one_and_no_operation_is_lost() {
         let stage = Stage::new();
         let target = stage.folder("target");
-        let words = "run --rw randread --engine sync --size 8m --time 300ms --runs 3 --format json --ranks-per-host 2";
+        let words = "run --rw randread --engine sync --size 16m --time 300ms --runs 3 --format json --ranks-per-host 2";
         let out = two_ranks(&stage, words, &target);
         let report = out.report().0;
         assert_eq!(report["hosts"].as_array().map(Vec::len), Some(2), "{report}");
@@ -125,7 +125,7 @@ mod together {
         }
         let (stage, lab) = (Stage::new(), Lab::up());
         let target = stage.folder("target");
-        let words = "run --rw randread --engine sync --size 8m --time 500ms --runs 3 --format json";
+        let words = "run --rw randread --engine sync --size 16m --time 500ms --runs 3 --format json";
         let out = wait(&mut lab.command(&stage, words, &target));
         let report = out.report().0;
         assert_eq!(report["hosts"], serde_json::json!(lab.names()), "{report}");
@@ -142,7 +142,7 @@ mod together {
         }
         let (stage, lab) = (Stage::new(), Lab::up());
         let target = stage.folder("target");
-        let words = "run --rw randread --engine sync --rate 200 --size 4m --time 10s --runs 1 --format json";
+        let words = "run --rw randread --engine sync --rate 200 --size 16m --time 10s --runs 1 --format json";
         let mut running = crate::stage::Running::start(&mut lab.command(&stage, words, &target));
         running.until_it_says("run 1 of 1");
         std::thread::sleep(Duration::from_secs(4));
@@ -185,7 +185,7 @@ mod together {
             return;
         }
         let (stage, lab) = (Stage::new(), Lab::up());
-        let words = "run --rw randread --engine sync --rate 200 --size 4m --time 20s --runs 1";
+        let words = "run --rw randread --engine sync --rate 200 --size 16m --time 20s --runs 1";
         let mut running =
             crate::stage::Running::start(&mut lab.command(&stage, words, &stage.folder("target")));
         running.until_it_says("run 1 of 1");

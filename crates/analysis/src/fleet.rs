@@ -81,9 +81,9 @@ fn names(all: &[&str]) -> String {
 }
 
 /// Gives results the names and limiters that their hosts found, before they are judged.
-pub(crate) fn complete(record: &Record, results: &mut [Measured]) {
-    let Some(fleet) = &record.fleet else { return };
-    for result in results {
+pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measured> {
+    let Some(fleet) = &record.fleet else { return results };
+    for result in &mut results {
         let of = |host: &'_ HostSeen| host.results.iter().find(|r| r.name == result.name).cloned();
         let seen: Vec<(&str, HostResult)> =
             fleet.hosts.iter().filter_map(|host| Some((host.name.as_str(), of(host)?))).collect();
@@ -95,6 +95,7 @@ pub(crate) fn complete(record: &Record, results: &mut [Measured]) {
             result.limiter = limiter;
         }
     }
+    results
 }
 
 /// What limited most of the hosts, in the words of the slowest of those.
@@ -115,8 +116,8 @@ fn rate(result: &HostResult) -> f64 {
 }
 
 /// What a report of several hosts says of them; and that it is INVALID where one was lost.
-pub(crate) fn add(record: &Record, report: &mut Report) {
-    let Some(fleet) = &record.fleet else { return };
+pub(crate) fn add(record: &Record, mut report: Report) -> Report {
+    let Some(fleet) = &record.fleet else { return report };
     let results = || report.results.iter().map(|r| r.name.as_str());
     let figures = FleetFigures {
         hosts: fleet.hosts.iter().enumerate().map(|(rank, h)| host(fleet, rank, h)).collect(),
@@ -138,6 +139,7 @@ pub(crate) fn add(record: &Record, report: &mut Report) {
         (report.headline.value, report.headline.interval) = (None, None);
     }
     report.fleet = Some(figures);
+    report
 }
 
 fn host(fleet: &Fleet, rank: usize, seen: &HostSeen) -> HostFigures {
@@ -234,4 +236,115 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         )
     });
     start.into_iter().chain(fleet.differences.iter().cloned()).collect()
+}
+
+#[cfg(test)]
+use crate::{Judging, fixture::Fixture, judge};
+#[cfg(test)]
+use model::fleet::{Lost, RunSeen};
+
+/// Two hosts whose runs are merged: the second has what is given.
+#[cfg(test)]
+fn two(other: HostResult, findings: Vec<Finding>) -> Record {
+    let mut record = Fixture::honest().record();
+    let report = judge(&record, &Judging::default());
+    let (held, told): (Vec<_>, Vec<_>) =
+        report.findings.into_iter().partition(|f| f.outcome == Outcome::Holds);
+    let held: Vec<_> = held.into_iter().map(|f| (f.id, f.about)).collect();
+    let host = |name: &str, result: HostResult, findings: Vec<Finding>| HostSeen {
+        name: name.into(),
+        verdict: Some(result.verdict),
+        results: vec![result],
+        findings,
+        held: held.clone(),
+        ..HostSeen::default()
+    };
+    let hosts = vec![host("a", of_host(10_000.0), told), host("b", other, findings)];
+    let run = RunSeen {
+        spread_ns: Some(900),
+        clock_error_ns: Some(500),
+        common_ns: 9,
+        longest_ns: 10,
+        ..RunSeen::default()
+    };
+    record.runs.iter_mut().for_each(|run| run.evidence.clear());
+    record.fleet = Some(Box::new(Fleet { hosts, runs: vec![run], ..Fleet::default() }));
+    record
+}
+
+#[cfg(test)]
+fn of_host(iops: f64) -> HostResult {
+    let result = judge(&Fixture::honest().record(), &Judging::default()).results.remove(0);
+    HostResult {
+        name: result.name,
+        true_name: result.true_name,
+        renamed: false,
+        verdict: Verdict::Valid,
+        iops: Some(iops),
+        mb_per_s: Some(iops / 244.0),
+        latency_ns: [("read".into(), [Some(100_000), Some(900_000)])].into(),
+        cpu_ns_per_op: Some(5_000.0),
+        limiter: Limiter {
+            name: "throttle".into(),
+            sentence: "A limit binds.".into(),
+            evidence: BTreeMap::new(),
+        },
+    }
+}
+
+#[test]
+fn what_each_host_was_asked_stands_for_all_and_a_slow_one_is_named() {
+    let report = judge(&two(of_host(3_000.0), Vec::new()), &Judging::default());
+    assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
+    assert!(report.headline.name.ends_with(", 2 hosts") && report.headline.value.is_some());
+    let fleet = report.fleet.unwrap();
+    let fair = &fleet.fairness[0];
+    assert_eq!(fair.straggler.as_deref(), Some("b"));
+    assert!(
+        (fair.least_by_mean - 3_000.0 / 6_500.0).abs() < 1e-9 && fair.sentence.contains("A limit binds.")
+    );
+    let share: Vec<_> = fleet.hosts.iter().map(|h| h.results[0].share.unwrap()).collect();
+    assert!((share[0] - 10.0 / 13.0).abs() < 1e-9 && (share[1] - 3.0 / 13.0).abs() < 1e-9);
+    let start = fleet.start.unwrap();
+    assert_eq!((start.spread_ns, start.clock_error_ns, start.outside), (900, 500, 1));
+    assert!(report.notes.iter().any(|n| n.contains("first operations of all hosts")));
+    let even = judge(&two(of_host(9_500.0), Vec::new()), &Judging::default());
+    assert_eq!(even.fleet.unwrap().fairness[0].straggler, None);
+}
+
+#[test]
+fn the_worst_that_any_host_found_counts_for_all_with_its_name() {
+    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
+    let of_b = judge(&cached.record(), &Judging::default());
+    let about = of_host(1.0).name;
+    let mut found: Vec<Finding> = of_b.findings.into_iter().filter(|f| f.id == CheckId::A01).collect();
+    found.iter_mut().for_each(|f| f.about = vec![about.clone()]);
+    let result =
+        HostResult { true_name: "4K random read, page cache".into(), renamed: true, ..of_host(10_000.0) };
+    let report = judge(&two(result, found), &Judging::default());
+    assert_eq!((report.verdict, report.verdict_by), (Verdict::Suspect, Some(CheckId::A01)));
+    let finding = report.findings.iter().find(|f| f.id == CheckId::A01).unwrap();
+    assert!(finding.sentence.starts_with("b: "), "{}", finding.sentence);
+    assert_eq!(report.headline.name, "4K random read, page cache, 2 hosts");
+}
+
+#[test]
+fn a_host_that_was_lost_takes_the_number_away() {
+    let mut record = two(of_host(10_000.0), Vec::new());
+    let lost = Lost { host: "b".into(), why: "has been silent for 3.0 s".into(), at_s: 7.25 };
+    record.fleet.as_mut().unwrap().lost = Some(lost);
+    let report = judge(&record, &Judging::default());
+    assert_eq!((report.verdict, report.headline.value), (Verdict::Invalid, None));
+    assert!(
+        report.verdict_reason.starts_with("b has been silent for 3.0 s 7.2 s after"),
+        "{}",
+        report.verdict_reason
+    );
+    assert_ne!(crate::exit_code(&report), 0);
+}
+
+#[test]
+fn of_many_hosts_few_are_named() {
+    assert_eq!((names(&["a"]), names(&["a", "b", "c"])), ("a".into(), "a, b and c".into()));
+    assert_eq!(names(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
 }

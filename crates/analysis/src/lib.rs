@@ -108,8 +108,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         |case: &case::Case| !studies::is_refused(record, case) && !quick::is_left_out(record, case.at);
     let cases = case::cases(record).into_iter().filter(measured_here);
     let answered: Vec<CaseAnswers> = cases.map(findings::ask).collect();
-    let mut results: Vec<Measured> = answered.iter().map(measured).collect();
-    fleet::complete(record, &mut results);
+    let mut results = fleet::complete(record, answered.iter().map(measured).collect());
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = studies::accept(record, &answered, &mut findings);
     let expected = |f: &&Finding| studies::is_expected(record, &answered, f);
@@ -137,7 +136,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     };
     deductions.extend(studies::deduce(&study, &results));
     let jobs: Vec<usize> = answered.iter().map(|a| a.case.at).collect();
-    let mut report = Report {
+    let report = Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         quick: quick::quick(record),
         verdict: first.verdict.verdict,
@@ -171,8 +170,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         preconditioned: record.preconditioned.clone(),
         against: None,
     };
-    fleet::add(record, &mut report);
-    studies::beside(record, &jobs, report)
+    studies::beside(record, &jobs, fleet::add(record, report))
 }
 
 fn measured(answered: &CaseAnswers) -> Measured {

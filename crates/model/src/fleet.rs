@@ -50,7 +50,7 @@ pub struct Lost {
 /// What a host says of itself when it has measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostSeen {
-    /// Its name.
+    /// What it is called, with its rank where several ranks are on it.
     pub name: String,
     /// Its session file; `None` where it kept none, or was lost.
     pub session: Option<String>,
@@ -127,9 +127,9 @@ pub struct FleetFigures {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFigures {
-    /// Its name.
+    /// What it is called, with its rank where several ranks are on it.
     pub name: String,
-    /// Its rank.
+    /// Number among the hosts, from 0.
     pub rank: u32,
     /// Its session file, on that host; `None` where there is none.
     pub session: Option<String>,
