@@ -53,7 +53,7 @@ fn ranks_of_a_host_are_no_setting_where_it_measures_alone() {
 mod together {
     use super::{Path, Stage, wait};
     use crate::lab::Lab;
-    use crate::stage::{Outcome, is_root, tool};
+    use crate::stage::{Outcome, Running, is_root, tool};
     use model::histogram::Histogram;
     use model::job::Kind;
     use model::record::{Record, frame};
@@ -142,16 +142,21 @@ mod together {
         }
         let (stage, lab) = (Stage::new(), Lab::up());
         let target = stage.folder("target");
-        let words = "run --rw randread --engine sync --rate 200 --size 16m --time 10s --runs 1 --format json";
-        let mut running = crate::stage::Running::start(&mut lab.command(&stage, words, &target));
+        // A launcher that ends forwards no more of what is printed; a file is whole.
+        let file = stage.path("report.json");
+        let words = "run --rw randread --engine sync --rate 200 --size 16m --time 10s --runs 1 -o";
+        let words = format!("{words} {}", file.display());
+        let mut running = Running::start(&mut lab.command(&stage, &words, &target));
         running.until_it_says("run 1 of 1");
         std::thread::sleep(Duration::from_secs(4));
         let before = Instant::now();
         fault(&lab);
         let others_ended = lab.until_no_load(Duration::from_secs(8), &[who]);
-        let out = running.end_within(Duration::from_secs(40));
-        let report = out.report().0;
+        lab.until_the_launcher_has_ended(Duration::from_secs(15));
+        lab.end();
+        let out = running.end_within(Duration::from_secs(60));
         assert!(out.code.is_none_or(|code| code != 0), "{out:?}");
+        let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         assert_eq!(report["verdict"], "INVALID", "{report}");
         assert_eq!(report["fleet"]["lost"]["host"], who, "{report}");
         assert!(others_ended.is_some_and(|took| took < Duration::from_secs(8)), "{:?}", before.elapsed());
@@ -186,14 +191,13 @@ mod together {
         }
         let (stage, lab) = (Stage::new(), Lab::up());
         let words = "run --rw randread --engine sync --rate 200 --size 16m --time 20s --runs 1";
-        let mut running =
-            crate::stage::Running::start(&mut lab.command(&stage, words, &stage.folder("target")));
+        let mut running = Running::start(&mut lab.command(&stage, words, &stage.folder("target")));
         running.until_it_says("run 1 of 1");
         std::thread::sleep(Duration::from_secs(4));
         lab.signal(1, "STOP");
         let ended = lab.until_no_load(Duration::from_secs(6), &["fathom-lab-1"]);
         assert!(ended.is_some_and(|took| took < Duration::from_secs(4)), "{ended:?}");
-        lab.signal(1, "KILL");
+        lab.end();
         drop(running.end_within(Duration::from_secs(40)));
     }
 }

@@ -93,6 +93,9 @@ impl Lab {
         let prefix = [
             &["nsenter", "-t", server.trim(), "-n", "-u", "mpirun", "--allow-run-as-root"][..],
             &["--mca", "plm_rsh_args", &remote, "--bind-to", "none", "--host", &hosts.join(",")],
+            // So that it notices in seconds that a host is cut off.
+            &["--mca", "oob_tcp_keepalive_time", "2", "--mca", "oob_tcp_keepalive_intvl", "1"],
+            &["--mca", "oob_tcp_keepalive_probes", "3"],
             &["-np", &HOSTS.to_string(), "-x", "XDG_DATA_HOME", "-x", "FATHOM_TEST_IDLE"],
         ];
         let prefix: Vec<String> = prefix.concat().into_iter().map(str::to_owned).collect();
@@ -112,6 +115,21 @@ impl Lab {
     pub(crate) fn signal(&self, n: u32, signal: &str) {
         for pid in self.processes(n, "fathom") {
             tool(&[&"kill", &format!("-{signal}"), &pid]).unwrap();
+        }
+    }
+
+    /// Waits until `mpirun` has ended by itself, or not for so long.
+    pub(crate) fn until_the_launcher_has_ended(&self, limit: Duration) {
+        let until = Instant::now() + limit;
+        while !self.processes(1, "mpirun").is_empty() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Ends everything on all hosts, connections to those that are cut off too: whoever reads what they print would wait for ever.
+    pub(crate) fn end(&self) {
+        for pid in (1..=HOSTS).flat_map(|n| tool(&[&"ip", &"netns", &"pids", &space(n)])) {
+            pid.lines().for_each(|pid| drop(tool(&[&"kill", &"-KILL", &pid])));
         }
     }
 
@@ -145,11 +163,8 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         // What a fault left standing ends here with its host.
+        self.end();
         for n in 1..=HOSTS {
-            let pids = tool(&[&"ip", &"netns", &"pids", &space(n)]).unwrap_or_default();
-            for pid in pids.lines() {
-                let _ = tool(&[&"kill", &"-KILL", &pid]);
-            }
             let _ = tool(&[&"ip", &"netns", &"del", &space(n)]);
         }
         let _ = tool(&[&"ip", &"netns", &"del", &self.switch()]);
