@@ -328,6 +328,7 @@ impl Hosts {
             if let Some(letter) = state.waiting.get_mut(rank).and_then(VecDeque::pop_front) {
                 return Ok(letter);
             }
+            self.shared.notice_silence();
             match (until, self.shared.over()) {
                 (None, Some(_)) => return Err(self.ended()),
                 (None, None) if self.shared.is_stopped() => return Err(Failure::Interrupted),

@@ -175,10 +175,11 @@ impl Fleet {
         }
     }
 
-    /// Operations of the phase under way, so far.
+    /// Operations of the phase under way, so far; and a look at whether anybody has fallen silent.
     pub fn progress(&self, operations: u64) {
         if let Self::Mpi(hosts) = self {
             hosts.shared.operations.store(operations, Ordering::Relaxed);
+            hosts.shared.notice_silence();
         }
     }
 

@@ -6,7 +6,7 @@
 use super::clock::{self, PINGS, Reading, SERIES, SHORT_NS};
 use super::letter::{Inbox, Letter, Over};
 use super::net::Net;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -47,6 +47,11 @@ pub(super) struct Shared {
     heard_ns: Mutex<Vec<u64>>,
     /// By rank: operations of the run under way that it told of last.
     told: Mutex<Vec<u64>>,
+    rank: AtomicUsize,
+    /// Whether anybody's silence means anything.
+    watches: AtomicBool,
+    /// When the post looked last, in ns of our clock.
+    looked_ns: AtomicU64,
 }
 
 impl Shared {
@@ -83,6 +88,30 @@ impl Shared {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).get(rank).copied().unwrap_or(0)
     }
 
+    /// Notices that a rank has been silent for too long, or that the post has: MPI may not come back from a call whose other side
+    /// is gone. Asked by the post, and by whoever measures.
+    pub(super) fn notice_silence(&self) -> Option<Over> {
+        let rank = self.rank.load(Ordering::Relaxed);
+        let patience = if rank == 0 { SILENT_FOR } else { ORPHAN_AFTER };
+        if !self.watches.load(Ordering::Relaxed) || self.over().is_some() {
+            return None;
+        }
+        let looked =
+            Duration::from_nanos(clock::now_ns().saturating_sub(self.looked_ns.load(Ordering::Relaxed)));
+        let over = if rank == 0 && looked > patience {
+            let why = format!(
+                "does not reach the others: MPI has not come back from a call for {:.1} s",
+                looked.as_secs_f64()
+            );
+            Over { rank, why, code: 3 }
+        } else {
+            let (rank, silent) = self.most_silent().filter(|(_, silent)| *silent > patience)?;
+            Over { rank, why: format!("has been silent for {:.1} s", silent.as_secs_f64()), code: 3 }
+        };
+        self.end(over.clone());
+        Some(over)
+    }
+
     /// The rank that has been silent for longest, and for how long; `None` where there is no other.
     pub(super) fn most_silent(&self) -> Option<(usize, Duration)> {
         let heard = self.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,8 +131,8 @@ pub(super) struct Post {
     /// Until when it looks without a rest.
     spin_until: Instant,
     pong: Option<(u32, u64)>,
-    /// Whether anybody's silence means anything any more.
-    watches: bool,
+    /// Whether all were told that it is over.
+    has_told: bool,
 }
 
 impl Post {
@@ -118,6 +147,9 @@ impl Post {
         let heard = (0..size).map(|other| if hears(other) { now } else { 0 }).collect();
         *shared.told.lock().unwrap_or_else(PoisonError::into_inner) = vec![0; size];
         *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = heard;
+        shared.rank.store(rank, Ordering::Relaxed);
+        shared.looked_ns.store(now, Ordering::Relaxed);
+        shared.watches.store(true, Ordering::Relaxed);
         let inboxes = (0..size).map(|_| Inbox::default()).collect();
         let now = Instant::now();
         Self {
@@ -129,7 +161,7 @@ impl Post {
             beaten: now,
             spin_until: now,
             pong: None,
-            watches: true,
+            has_told: false,
         }
     }
 
@@ -139,8 +171,7 @@ impl Post {
             loop {
                 match self.orders.try_recv() {
                     Ok(Order::Send(to, letter)) => {
-                        // Whoever is let go may be gone before the next sign of life.
-                        self.watches &= !matches!(letter, Letter::Bye);
+                        self.watch_no_more_behind(&letter);
                         self.send(to, &letter);
                     }
                     Ok(Order::Clocks(answer)) => {
@@ -178,20 +209,26 @@ impl Post {
             let to = if self.net.rank() == 0 { 1..self.net.size() } else { 0..1 };
             to.for_each(|rank| self.send(rank, &beat));
         }
-        let patience = if self.net.rank() == 0 { SILENT_FOR } else { ORPHAN_AFTER };
-        if let Some((rank, silent)) = self.shared.most_silent().filter(|(_, s)| self.watches && *s > patience)
-            && self.shared.over().is_none()
-        {
-            let why = format!("has been silent for {:.1} s", silent.as_secs_f64());
-            self.over(&Over { rank, why, code: 3 });
+        let now = clock::now_ns();
+        let still =
+            Duration::from_nanos(now.saturating_sub(self.shared.looked_ns.swap(now, Ordering::Relaxed)));
+        if self.net.rank() == 0 && still > ORPHAN_AFTER {
+            let why =
+                format!("stood still for {:.1} s, and the others stopped their load", still.as_secs_f64());
+            self.shared.end(Over { rank: 0, why, code: 3 });
+        }
+        self.shared.notice_silence();
+        // Whoever noticed it here, rank 0 tells everybody.
+        if let Some((over, _)) = self.shared.over().filter(|_| self.net.rank() == 0 && !self.has_told) {
+            self.has_told = true;
+            (1..self.net.size()).for_each(|rank| self.send(rank, &Letter::Over(over.clone())));
         }
     }
 
-    /// It is over, and rank 0 tells everybody.
-    fn over(&mut self, over: &Over) {
-        self.shared.end(over.clone());
-        if self.net.rank() == 0 {
-            (1..self.net.size()).for_each(|rank| self.send(rank, &Letter::Over(over.clone())));
+    /// Whoever is let go may be gone before the next sign of life.
+    fn watch_no_more_behind(&self, letter: &Letter) {
+        if matches!(letter, Letter::Bye) {
+            self.shared.watches.store(false, Ordering::Relaxed);
         }
     }
 
@@ -212,13 +249,15 @@ impl Post {
                 self.spin_until = Instant::now() + SPIN;
             }
             Ok(Some(Letter::Pong(number, at_ns))) => self.pong = Some((number, at_ns)),
-            Ok(Some(Letter::Over(over))) => self.over(&over),
+            Ok(Some(Letter::Over(over))) => self.shared.end(over),
             Ok(Some(letter)) => {
-                self.watches &= !matches!(letter, Letter::Bye);
+                self.watch_no_more_behind(&letter);
                 // Nobody listens any more where it has ended.
                 let _ = self.letters.send((from, letter));
             }
-            Err(why) => self.over(&Over { rank: from, why: format!("cannot be understood: {why}"), code: 3 }),
+            Err(why) => {
+                self.shared.end(Over { rank: from, why: format!("cannot be understood: {why}"), code: 3 })
+            }
         }
     }
 
