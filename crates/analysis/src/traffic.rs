@@ -11,7 +11,6 @@
 use crate::case::{Amount, Case};
 use model::Known;
 use model::evidence::{BlockFlow, CgroupIo};
-use model::fleet::Part;
 use model::job::Kind;
 use model::machine::{Layer, LayerKind, Place};
 use model::plan::Role;
@@ -62,12 +61,6 @@ struct Ours {
 /// # Errors
 /// Of each: why the disk was not counted, or what is ours cannot be told from what is theirs.
 pub(crate) fn of_others(case: &Case) -> Vec<Known<Traffic>> {
-    if let Some(Part { neighbours: n @ 1.., .. }) = case.record.header.plan.part {
-        let why = format!(
-            "{n} other ranks of this measurement run on the same kernel, and its counters have their requests too"
-        );
-        return vec![Err(why)];
-    }
     std::iter::once(shared(case)).chain(lower(case).iter().map(|disk| disk.traffic(case))).collect()
 }
 
