@@ -256,7 +256,7 @@ impl Post {
                 let _ = self.letters.send((from, letter));
             }
             Err(why) => {
-                self.shared.end(Over { rank: from, why: format!("cannot be understood: {why}"), code: 3 })
+                self.shared.end(Over { rank: from, why: format!("cannot be understood: {why}"), code: 3 });
             }
         }
     }

@@ -52,7 +52,7 @@ fn ranks_of_a_host_are_no_setting_where_it_measures_alone() {
 #[cfg(feature = "mpi")]
 mod together {
     use super::{Path, Stage, wait};
-    use crate::lab::Lab;
+    use crate::lab::{self, Lab};
     use crate::stage::{Outcome, Running, is_root, tool};
     use model::histogram::Histogram;
     use model::job::Kind;
@@ -97,7 +97,9 @@ mod together {
         assert!(report["fleet"]["start"]["runs"] == 3, "{report}");
         let (own, all) = sessions(&stage.sessions());
         let mut sum = Histogram::new();
-        own.iter().for_each(|record| sum.merge(&reads(record)));
+        for record in &own {
+            sum.merge(&reads(record));
+        }
         assert!(sum.count() > 0 && reads(&all) == sum, "{} of {}", reads(&all).count(), sum.count());
         // What one rank reads is not what the other one reads.
         let parts: Vec<_> = own.iter().map(|r| r.header.plan.part.unwrap().rank).collect();
@@ -128,7 +130,7 @@ mod together {
         let words = "run --rw randread --engine sync --size 16m --time 500ms --runs 3 --format json";
         let out = wait(&mut lab.command(&stage, words, &target));
         let report = out.report().0;
-        assert_eq!(report["hosts"], serde_json::json!(lab.names()), "{report}");
+        assert_eq!(report["hosts"], serde_json::json!(lab::names()), "{report}");
         let start = &report["fleet"]["start"];
         assert!(start["runs"] == 3 && start["common_share"].as_f64().unwrap() > 0.9, "{start}");
         assert_eq!(stage.sessions().len(), 4, "one of each host, and that of all");
@@ -136,7 +138,7 @@ mod together {
     }
 
     /// What is done to a measurement of ten seconds after four of them, and what is said then of whom.
-    fn lost(fault: impl Fn(&Lab), who: &str) {
+    fn lost(fault: impl Fn(), who: &str) {
         if !is_root() {
             return;
         }
@@ -150,10 +152,10 @@ mod together {
         running.until_it_says("run 1 of 1");
         std::thread::sleep(Duration::from_secs(4));
         let before = Instant::now();
-        fault(&lab);
-        let others_ended = lab.until_no_load(Duration::from_secs(8), &[who]);
-        lab.until_the_launcher_has_ended(Duration::from_secs(15));
-        lab.end();
+        fault();
+        let others_ended = lab::until_no_load(Duration::from_secs(8), &[who]);
+        lab::until_the_launcher_has_ended(Duration::from_secs(15));
+        lab::end();
         let out = running.end_within(Duration::from_secs(60));
         assert!(out.code.is_none_or(|code| code != 0), "{out:?}");
         let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -165,20 +167,20 @@ mod together {
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
     fn a_host_that_is_killed_is_named() {
-        lost(|lab| lab.signal(2, "KILL"), "fathom-lab-2");
+        lost(|| lab::signal(2, "KILL"), "fathom-lab-2");
     }
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
     fn a_host_that_stands_still_is_named() {
-        lost(|lab| lab.signal(2, "STOP"), "fathom-lab-2");
+        lost(|| lab::signal(2, "STOP"), "fathom-lab-2");
     }
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
     fn a_host_that_is_cut_off_is_named() {
-        let down = |lab: &Lab| {
-            tool(&[&"ip", &"netns", &"exec", &lab.switch(), &"ip", &"link", &"set", &"p2", &"down"]).unwrap();
+        let down = || {
+            tool(&[&"ip", &"netns", &"exec", &lab::SWITCH, &"ip", &"link", &"set", &"p2", &"down"]).unwrap();
         };
         lost(down, "fathom-lab-2");
     }
@@ -194,10 +196,10 @@ mod together {
         let mut running = Running::start(&mut lab.command(&stage, words, &stage.folder("target")));
         running.until_it_says("run 1 of 1");
         std::thread::sleep(Duration::from_secs(4));
-        lab.signal(1, "STOP");
-        let ended = lab.until_no_load(Duration::from_secs(6), &["fathom-lab-1"]);
+        lab::signal(1, "STOP");
+        let ended = lab::until_no_load(Duration::from_secs(6), &["fathom-lab-1"]);
         assert!(ended.is_some_and(|took| took < Duration::from_secs(4)), "{ended:?}");
-        lab.end();
+        lab::end();
         drop(running.end_within(Duration::from_secs(40)));
     }
 }

@@ -10,6 +10,8 @@ use tempfile::TempDir;
 
 /// Hosts of a lab.
 const HOSTS: u32 = 3;
+/// The namespace of its bridge.
+pub(crate) const SWITCH: &str = "fathom-lab-sw";
 
 /// Three hosts, gone with the story. One lab at a time: a story of hosts has the machine to itself.
 pub(crate) struct Lab {
@@ -21,9 +23,8 @@ impl Lab {
         let lab =
             Self { dir: tempfile::Builder::new().prefix("fathom-lab-").tempdir_in("/var/tmp").unwrap() };
         lab.keys();
-        let run = |words: &str| run(words);
         std::fs::create_dir_all("/run/sshd").unwrap();
-        let switch = lab.switch();
+        let switch = SWITCH;
         run(&format!("ip netns add {switch}"));
         run(&format!("ip netns exec {switch} ip link add br0 type bridge"));
         run(&format!("ip netns exec {switch} ip link set br0 up"));
@@ -70,16 +71,6 @@ impl Lab {
         file
     }
 
-    /// The namespace of the bridge.
-    pub(crate) fn switch(&self) -> String {
-        "fathom-lab-sw".into()
-    }
-
-    /// What the hosts are called.
-    pub(crate) fn names(&self) -> Vec<String> {
-        (1..=HOSTS).map(name).collect()
-    }
-
     /// The program on all hosts, started on the first.
     pub(crate) fn command(&self, stage: &Stage, words: &str, target: &Path) -> Command {
         let server = self.path("sshd1.pid");
@@ -101,73 +92,16 @@ impl Lab {
         let prefix: Vec<String> = prefix.concat().into_iter().map(str::to_owned).collect();
         stage.command(&prefix, words, target)
     }
-
-    /// Processes of a name on a host.
-    fn processes(&self, n: u32, called: &str) -> Vec<String> {
-        let all = tool(&[&"ip", &"netns", &"pids", &space(n)]).unwrap_or_default();
-        let is_it = |pid: &&str| {
-            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == called)
-        };
-        all.lines().filter(is_it).map(str::to_owned).collect()
-    }
-
-    /// Sends a signal to the program on a host.
-    pub(crate) fn signal(&self, n: u32, signal: &str) {
-        for pid in self.processes(n, "fathom") {
-            tool(&[&"kill", &format!("-{signal}"), &pid]).unwrap();
-        }
-    }
-
-    /// Waits until `mpirun` has ended by itself, or not for so long.
-    pub(crate) fn until_the_launcher_has_ended(&self, limit: Duration) {
-        let until = Instant::now() + limit;
-        while !self.processes(1, "mpirun").is_empty() && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-
-    /// Ends everything on all hosts, connections to those that are cut off too: whoever reads what they print would wait for ever.
-    pub(crate) fn end(&self) {
-        for pid in (1..=HOSTS).flat_map(|n| tool(&[&"ip", &"netns", &"pids", &space(n)])) {
-            pid.lines().for_each(|pid| drop(tool(&[&"kill", &"-KILL", &pid])));
-        }
-    }
-
-    /// Waits until no host but those has threads that carry operations out; gives how long that took.
-    pub(crate) fn until_no_load(&self, limit: Duration, but: &[&str]) -> Option<Duration> {
-        let since = Instant::now();
-        let loads = |n: &u32| {
-            let threads = |pid: &String| std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
-            let names = |pid: String| {
-                threads(&pid)
-                    .filter_map(|t| std::fs::read_to_string(t.ok()?.path().join("comm")).ok())
-                    .collect::<Vec<_>>()
-            };
-            !but.contains(&name(*n).as_str())
-                && self
-                    .processes(*n, "fathom")
-                    .into_iter()
-                    .flat_map(names)
-                    .any(|comm| comm.trim() == "fathom-0")
-        };
-        while since.elapsed() < limit {
-            if !(1..=HOSTS).any(|n| loads(&n)) {
-                return Some(since.elapsed());
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        None
-    }
 }
 
 impl Drop for Lab {
     fn drop(&mut self) {
         // What a fault left standing ends here with its host.
-        self.end();
+        end();
         for n in 1..=HOSTS {
             let _ = tool(&[&"ip", &"netns", &"del", &space(n)]);
         }
-        let _ = tool(&[&"ip", &"netns", &"del", &self.switch()]);
+        let _ = tool(&[&"ip", &"netns", &"del", &SWITCH]);
     }
 }
 
@@ -188,4 +122,62 @@ fn name(n: u32) -> String {
 
 fn address(n: u32) -> String {
     format!("10.77.0.{n}")
+}
+
+/// What the hosts are called.
+pub(crate) fn names() -> Vec<String> {
+    (1..=HOSTS).map(name).collect()
+}
+
+/// Processes of a name on a host.
+fn processes(n: u32, called: &str) -> Vec<String> {
+    let all = tool(&[&"ip", &"netns", &"pids", &space(n)]).unwrap_or_default();
+    let is_it = |pid: &&str| {
+        std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == called)
+    };
+    all.lines().filter(is_it).map(str::to_owned).collect()
+}
+
+/// Sends a signal to the program on a host.
+pub(crate) fn signal(n: u32, signal: &str) {
+    for pid in processes(n, "fathom") {
+        tool(&[&"kill", &format!("-{signal}"), &pid]).unwrap();
+    }
+}
+
+/// Waits until `mpirun` has ended by itself, or not for so long.
+pub(crate) fn until_the_launcher_has_ended(limit: Duration) {
+    let until = Instant::now() + limit;
+    while !processes(1, "mpirun").is_empty() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Ends everything on all hosts, connections to those that are cut off too: whoever reads what they print would wait for ever.
+pub(crate) fn end() {
+    for pid in (1..=HOSTS).flat_map(|n| tool(&[&"ip", &"netns", &"pids", &space(n)])) {
+        pid.lines().for_each(|pid| drop(tool(&[&"kill", &"-KILL", &pid])));
+    }
+}
+
+/// Waits until no host but those has threads that carry operations out; gives how long that took.
+pub(crate) fn until_no_load(limit: Duration, but: &[&str]) -> Option<Duration> {
+    let since = Instant::now();
+    let loads = |n: &u32| {
+        let threads = |pid: &String| std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+        let names = |pid: String| {
+            threads(&pid)
+                .filter_map(|t| std::fs::read_to_string(t.ok()?.path().join("comm")).ok())
+                .collect::<Vec<_>>()
+        };
+        !but.contains(&name(*n).as_str())
+            && processes(*n, "fathom").into_iter().flat_map(names).any(|comm| comm.trim() == "fathom-0")
+    };
+    while since.elapsed() < limit {
+        if !(1..=HOSTS).any(|n| loads(&n)) {
+            return Some(since.elapsed());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    None
 }
