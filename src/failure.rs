@@ -22,6 +22,8 @@ pub enum Failure {
     Refused(String),
     /// A signal ended it before anything was measured: exit 130.
     Interrupted,
+    /// Another process of the same measurement tells why; this one only has the exit code.
+    Elsewhere(u8),
 }
 
 impl Failure {
@@ -29,24 +31,31 @@ impl Failure {
     pub fn words(&self) -> &str {
         match self {
             Self::Usage(text) | Self::Refused(text) | Self::Pointed { plain: text, .. } => text,
+            Self::Elsewhere(_) => "another host says why",
             Self::Interrupted => "interrupted before anything was measured; nothing is left behind",
+        }
+    }
+
+    /// The exit code that it asks for.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::Pointed { .. } => 2,
+            Self::Refused(_) => 3,
+            Self::Interrupted => 130,
+            Self::Elsewhere(code) => *code,
         }
     }
 
     /// Prints the message and gives the exit code.
     pub fn tell(&self) -> ExitCode {
-        let code = match self {
-            Self::Usage(_) | Self::Pointed { .. } => 2,
-            Self::Refused(_) => 3,
-            Self::Interrupted => 130,
-        };
         match self {
+            Self::Elsewhere(_) => {}
             Self::Pointed { plain, coloured } => {
                 stderr::say_coloured(&format!("fathom: {plain}"), &format!("fathom: {coloured}"));
             }
             _ => stderr::say(&format!("fathom: {}", self.words())),
         }
-        ExitCode::from(code)
+        ExitCode::from(self.code())
     }
 }
 

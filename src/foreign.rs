@@ -4,6 +4,7 @@
 //! what was asked ([`crate::cli`]), nor its formats (crate `report`).
 
 use crate::failure::Failure;
+use crate::fleet::{self, Fleet};
 use crate::live::Wish;
 use crate::output::{Outlet, Replace, Rules};
 use crate::request::Request;
@@ -71,6 +72,7 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     for remark in manners.remarks.iter().filter(|_| manners.is_text() && manners.output.is_none()) {
         stderr::say(&format!("fathom: {remark}"));
     }
+    fleet::alone()?;
     let (plan, machine) = plan::plan(request)?;
     let mut spared = Spared::of(&plan, &machine.places);
     for file in &manners.job_files {
@@ -91,7 +93,7 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
             (Early::new(every, early), scope.spawn(move || answer_so_far(&told, manners, to)))
         });
         let (early, writer) = told.unzip();
-        let seen = run::measure((plan, machine), request.keep, wish, early);
+        let seen = run::measure((plan, machine), request.keep, wish, early, &Fleet::Alone);
         let before = writer.map(|writer| writer.join().unwrap_or_default());
         seen.map(|seen| (seen, before.unwrap_or_default()))
     })?;

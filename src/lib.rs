@@ -16,6 +16,7 @@ pub mod doctor;
 pub mod explain;
 pub mod failure;
 pub mod fit;
+pub mod fleet;
 pub mod foreign;
 pub mod history;
 mod input;

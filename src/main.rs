@@ -2,8 +2,9 @@
 
 use fathom_io::cli::{Cli, Command, ExportSaid, ShowSaid, SweepSaid, sweep_again};
 use fathom_io::failure::Failure;
+use fathom_io::fleet::{self, Fleet};
 use fathom_io::output::Rules;
-use fathom_io::request::JobSource;
+use fathom_io::request::{JobSource, Request};
 use fathom_io::spared::Spared;
 use fathom_io::{
     capture, captured, compare, devices, doctor, explain, fit, foreign, history, op_log, plan, run, session,
@@ -81,7 +82,9 @@ fn fathom() -> ExitCode {
             fit::Said::Fit(request) => fit::fit(&request),
             fit::Said::Check(request) => fit::check(&request),
         }),
-        Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
+        Command::Verify(args) => {
+            fleet::alone().and_then(|()| args.options()).and_then(|options| verify::verify(&options))
+        }
         Command::Doctor(args) => doctor::doctor(&args.request()),
         Command::Devices(args) => devices::devices(args.format()),
         Command::Explain(args) => args.request().and_then(|request| explain::explain(&request)),
@@ -91,9 +94,19 @@ fn fathom() -> ExitCode {
     outcome.unwrap_or_else(|failure| failure.tell())
 }
 
-fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
-    let meant = plan::plan(request)?;
+/// Measures, alone or as one of several hosts.
+fn measure(request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
+    let fleet = fleet::join(request)?;
+    let outcome = measure_in(&fleet, request, &fleet.showing(showing.clone()));
+    fleet.leave(outcome)
+}
+
+fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
+    let meant = fleet.settle(plan::plan(request))?;
     show::check_gated(meant.0.is_gated(), showing)?;
+    if showing.explain && !fleet.tells() {
+        return Ok(ExitCode::SUCCESS);
+    }
     if showing.explain {
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
         return show::explain(meant, recipe, showing.format);
@@ -103,7 +116,10 @@ fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Re
     let rules = Rules { flag: "--op-log", spared: spared.clone(), replace: showing.replace };
     let logs = op_log::Files::decide(&meant.0, rules, &showing.outputs)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
-    let seen = run::measure(meant, request.keep, showing.watched, None)?;
+    let seen = run::measure(meant, request.keep, showing.watched, None, fleet)?.of_all(fleet)?;
+    if !fleet.tells() {
+        return Ok(ExitCode::SUCCESS);
+    }
     let logged = logs.write(&seen.op_log);
     // What is refused to a log is told behind the report.
     conclude(&seen, showing, &outlets).and_then(|code| logged.map(|()| code))
@@ -116,6 +132,7 @@ fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
         SweepSaid::Skipped(request) => plan::plan(&request).and_then(|(plan, _)| show::skipped(&plan)),
         SweepSaid::Specs => show::specs(),
         SweepSaid::Resume(word, showing) => {
+            fleet::alone()?;
             let before = session::read(&history::find(&word)?)?;
             let (meant, keep) =
                 plan::resume::again(&word, sweep_again(&word, &before.header.plan)?, &before)?;

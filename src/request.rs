@@ -42,6 +42,8 @@ pub struct Request {
     pub keep: bool,
     /// The device that should be below every target: its name, path or serial number.
     pub expect_device: Option<String>,
+    /// How many ranks of a launcher may be on one host, where that was said.
+    pub ranks_per_host: Option<u32>,
 }
 
 /// Where a job was read from.

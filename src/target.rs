@@ -44,7 +44,7 @@ impl Ready {
         let path = &name::path(&target.path);
         if let Some(create) = target.create {
             // What is there now is either nothing, or what the plan found.
-            kept_file::make(root, path, create, target.identity.as_ref(), plan.seed, stop, progress)?;
+            kept_file::make(root, path, create, target.identity.as_ref(), plan.drawn_by(), stop, progress)?;
             let made = machine::identity::of_path(path).map_err(|e| refuse(path, &e))?;
             target.identity = Some(machine::marks::marked(root, made));
         }
@@ -52,7 +52,7 @@ impl Ready {
             Role::None => (None, None),
             Role::Made => {
                 safety::must_be_at(root, path, target.identity.as_ref())?;
-                let how = (plan.seed, Duration::from_nanos(plan.making_ns));
+                let how = (plan.drawn_by(), Duration::from_nanos(plan.making_ns));
                 let made = TestFile::make(path, target.bytes, how, stop, progress)?;
                 let handle = made.file().try_clone().map_err(|e| refuse(path, &e))?;
                 (Some(made), Some(handle))

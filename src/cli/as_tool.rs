@@ -28,6 +28,7 @@ pub(super) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
         fail_if_slower: None,
         keep,
         expect_device: None,
+        ranks_per_host: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `fathom bench`: its flags.
 
-use super::common::{LiveArgs, Measuring, ShowingArgs};
+use super::common::{FleetArgs, LiveArgs, Measuring, ShowingArgs};
 use super::gates::{InconclusiveArgs, SlowerArgs};
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
@@ -50,6 +50,8 @@ pub struct Args {
     against: Option<String>,
     #[command(flatten)]
     measuring: Measuring,
+    #[command(flatten)]
+    fleet: FleetArgs,
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
@@ -78,6 +80,7 @@ impl Args {
         let targets = self.target.into_iter().chain(self.compare);
         let mut request = self.measuring.request(Work::Profile(work), targets);
         request.against = self.against;
+        request.ranks_per_host = self.fleet.ranks_per_host;
         request.fail_if_slower = self.slower.slower();
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));

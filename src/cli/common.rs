@@ -196,6 +196,14 @@ impl LiveArgs {
     }
 }
 
+/// How ranks are spread over hosts.
+#[derive(Args, Debug)]
+pub(super) struct FleetArgs {
+    /// Under mpirun: allow this many ranks on one host, whose devices and CPUs they share [default: 1]
+    #[arg(long, value_name = "N", help_heading = SAFETY, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(super) ranks_per_host: Option<u32>,
+}
+
 /// The words of the hidden `--test-hook`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum HookWord {
@@ -235,6 +243,7 @@ impl Measuring {
             fail_if_slower: None,
             keep: !self.no_history,
             expect_device: self.expect_device,
+            ranks_per_host: None,
         }
     }
 }

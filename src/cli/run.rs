@@ -1,6 +1,6 @@
 //! `fathom run`: its flags.
 
-use super::common::{LiveArgs, Measuring, Said, ShowingArgs};
+use super::common::{FleetArgs, LiveArgs, Measuring, Said, ShowingArgs};
 use super::gates::{InconclusiveArgs, SlowerArgs};
 use super::headings::{OUTPUT, WHAT};
 use super::job_file;
@@ -35,6 +35,8 @@ pub struct Args {
     against: Option<String>,
     #[command(flatten)]
     measuring: Measuring,
+    #[command(flatten)]
+    fleet: FleetArgs,
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
@@ -71,6 +73,7 @@ impl Args {
         let said = self.measuring.said().to_vec();
         let mut request = self.measuring.request(Work::Job, targets);
         request.against = self.against;
+        request.ranks_per_host = self.fleet.ranks_per_host;
         request.fail_if_slower = self.slower.slower();
         let file = files.into_iter().find_map(|file| Some((language(&file)?, file)));
         if let Some((language, file)) = file {
@@ -122,6 +125,7 @@ impl Args {
         }
         request.source = Some(JobSource::File(file));
         request.against = self.against;
+        request.ranks_per_host = self.fleet.ranks_per_host;
         request.fail_if_slower = self.slower.slower();
         Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
     }

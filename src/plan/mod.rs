@@ -121,6 +121,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         precondition,
         op_log,
         typed: request.job.typed.clone(),
+        part: None,
     };
     Ok((plan, machine))
 }

@@ -78,7 +78,7 @@ pub(super) fn refused(why: Failure) -> Failure {
     match why {
         Failure::Usage(text) => Failure::Usage(with(text)),
         Failure::Refused(text) => Failure::Refused(with(text)),
-        other @ (Failure::Pointed { .. } | Failure::Interrupted) => other,
+        other @ (Failure::Pointed { .. } | Failure::Interrupted | Failure::Elsewhere(_)) => other,
     }
 }
 

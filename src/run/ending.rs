@@ -4,8 +4,24 @@
 
 use super::{Bench, Finished};
 use crate::failure::Failure;
+use crate::fleet::{Fleet, Gathered, Seen};
 use crate::target::Ready;
 use model::record::{End, Frame, RunEnding};
+
+impl Finished {
+    /// The same with what was measured on all hosts, where several took part and this one tells it.
+    ///
+    /// # Errors
+    /// Where another host ended it, and tells that.
+    pub fn of_all(self, fleet: &Fleet) -> Result<Self, Failure> {
+        let Self { interrupted, failed, epoch, .. } = self;
+        let all = fleet.gather(&Seen { session: &self.session, interrupted, failed, epoch })?;
+        Ok(match all {
+            Some(Gathered { session, interrupted, failed }) => Self { session, interrupted, failed, ..self },
+            None => self,
+        })
+    }
+}
 
 impl Bench {
     /// Ends the session file.
@@ -32,8 +48,8 @@ impl Bench {
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
         self.session.sync()?;
-        let Self { session, op_log, targets, .. } = self;
-        Ok(Finished { session, op_log, interrupted, failed, _targets: targets })
+        let Self { session, op_log, epoch, targets, .. } = self;
+        Ok(Finished { session, op_log, interrupted, failed, epoch, _targets: targets })
     }
 
     /// Says why it ended, and that what was measured before is not lost.

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use engine::workers::Workers;
 use model::Known;
 use model::evidence::Snapshot;
-use model::record::{Frame, Still};
+use model::record::Still;
 use std::time::{Duration, Instant};
 
 /// How often device counters are read inside a window.
@@ -51,10 +51,9 @@ impl Bench {
             let at = opened.elapsed();
             if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
                 self.keep_during(&mut last)?;
-                if let Some(rows) = collector.take_rows(at.as_nanos().saturating_sub(1_000_000_000) as u64) {
-                    self.session.append(&Frame::Intervals(rows))?;
-                }
+                self.keep_rows(collector, at.as_nanos().saturating_sub(1_000_000_000) as u64)?;
             }
+            self.fleet.progress(collector.operations());
             self.tell_early(collector, at);
             self.live.tick(at.as_millis() as u64, total.as_millis() as u64, all.after(at));
             if let Some(recent) = &mut recent {

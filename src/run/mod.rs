@@ -2,6 +2,7 @@
 //!
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
+mod course;
 mod early;
 mod ending;
 mod ends;
@@ -22,6 +23,7 @@ mod trial;
 
 use crate::collector::Collector;
 use crate::failure::Failure;
+use crate::fleet::Fleet;
 use crate::live::{Left, Live, Wish};
 use crate::op_log::OpLog;
 use crate::session::Session;
@@ -30,6 +32,7 @@ use crate::target::Ready;
 use analysis::Judging;
 use analysis::cost::{run_ns, time_left};
 use analysis::strategy::{self, Budget, Next, Summary};
+use course::interval_ns;
 pub use early::{Early, SoFar};
 use ends::Ends;
 use engine::outcome::Outcome;
@@ -44,7 +47,7 @@ use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::attempts::Attempt;
 use model::record::disturbed::Disturbed;
-use model::record::{Frame, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd};
+use model::record::{Frame, Interval, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd};
 use model::study::Study;
 use model::units::show_count;
 pub(crate) use setup::name_leftovers;
@@ -59,8 +62,6 @@ use totals::{add_totals, attempted, differences, found_depths, log_waits, worker
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
-/// Intervals: a hundredth of the window, within these bounds.
-const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 
 /// Bits of the number of a round within that of its course; attempts at it stand above.
 const ROUNDS_BITS: u32 = 20;
@@ -76,6 +77,8 @@ pub struct Finished {
     pub interrupted: bool,
     /// An error ended it.
     pub failed: bool,
+    /// When the session began.
+    epoch: Instant,
     _targets: Vec<Ready>,
 }
 
@@ -90,7 +93,7 @@ impl Finished {
     }
 }
 
-/// Measures a plan into a session file, which stays where `keep` says so. `early` is told on the way.
+/// Measures a plan into a session file, which stays where `keep` says so, with whoever else takes part. `early` is told on the way.
 ///
 /// # Errors
 /// Only where nothing could be measured at all; what goes wrong later is in the session.
@@ -99,8 +102,9 @@ pub fn measure(
     keep: bool,
     wish: Wish,
     early: Option<Early>,
+    fleet: &Fleet,
 ) -> Result<Finished, Failure> {
-    carry_out(meant, None, keep, wish, early)
+    carry_out(meant, None, keep, (wish, early), fleet)
 }
 
 /// Goes on with a sweep: what was measured of it stands at the beginning of a session file of its own.
@@ -111,22 +115,25 @@ pub fn resume(meant: (Plan, Machine), before: Record, keep: bool, wish: Wish) ->
     if before.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    carry_out(meant, Some(&Earlier::of(before)), keep, wish, None)
+    carry_out(meant, Some(&Earlier::of(before)), keep, (wish, None), &Fleet::Alone)
 }
 
 fn carry_out(
     meant: (Plan, Machine),
     earlier: Option<&Earlier>,
     keep: bool,
-    wish: Wish,
-    early: Option<Early>,
+    (wish, early): (Wish, Option<Early>),
+    fleet: &Fleet,
 ) -> Result<Finished, Failure> {
-    let mut bench = setup::begin(meant, earlier, keep, wish)?;
+    let mut bench = setup::begin(meant, earlier, (keep, fleet), wish)?;
     bench.early = early;
     let ending = match bench.all(earlier) {
         // What was measured before is not lost with what came after it.
         Err(Failure::Refused(why) | Failure::Usage(why)) if bench.session.runs() > 0 => {
             RunEnding::Failed(why)
+        }
+        Err(Failure::Interrupted | Failure::Elsewhere(_)) if bench.session.runs() > 0 => {
+            bench.ending_of(None, true)
         }
         ending => ending?,
     };
@@ -144,6 +151,8 @@ struct Bench {
     session: Session,
     stop: Arc<AtomicBool>,
     live: Live,
+    /// Who else takes part.
+    fleet: Fleet,
     /// Who is told on the way how far a run is.
     early: Option<Early>,
     clock: Clock,
@@ -154,6 +163,8 @@ struct Bench {
     written: Vec<u64>,
     /// The session with the last run alone: what others did meanwhile is read from it.
     last: Record,
+    /// The course of each of its phases.
+    courses: Vec<Vec<Interval>>,
     /// What the runs so far came to, every attempt at them.
     done: Vec<Summary>,
     /// What was left of a sweep when its run began; anything else is counted from what is done.
@@ -242,11 +253,13 @@ impl Bench {
     fn summary(&mut self, at: &Attempt) -> Result<Summary, Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
-        if let Some(disturbed) = &disturbed {
+        let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
+        let own = Summary { disturbed, ..Summary::of(*at, phases) };
+        let summary = self.fleet.agree(&self.last.runs, &self.courses, own)?;
+        if let Some(disturbed) = &summary.disturbed {
             self.session.append(&Frame::Disturbed(disturbed.clone()))?;
         }
-        let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
-        Ok(Summary { disturbed, ..Summary::of(*at, phases) })
+        Ok(summary)
     }
 
     /// Why a run is measured again: `measured again: 240 MB/s of others on vda`; nothing of a first attempt.
@@ -291,6 +304,7 @@ impl Bench {
     fn job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
         let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
         self.last.runs.clear();
+        self.courses.clear();
         // A rest between rounds is what a device recovers in.
         let goes_on = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
         let mut notes = if goes_on { Vec::new() } else { self.rest(Some(job)) };
@@ -347,19 +361,21 @@ impl Bench {
             // Setting an interface up may have read already.
             notes.extend(self.evict(start.job));
         }
+        let begin = self.fleet.gate(&start)?;
         let start = RunStart { at_ns: self.now_ns(), ..start };
+        self.courses.push(Vec::new());
         self.session.append(&Frame::RunStart(start.clone()))?;
         let first = self.keep(Moment::Start, true)?;
         self.op_log.begin(&self.plan.jobs[start.job], &start, done + 1);
         let before = self.cpu_ns();
-        workers.open();
-        let opened = Instant::now();
+        let opened = course::open(&mut workers, begin);
         let mut collector = Collector::of(&phase, interval_ns(&phase));
         let mut ends = Ends::of(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
         let (stuck, still) =
             self.follow((&mut workers, &mut ends), &mut collector, first.clone(), (opened, total))?;
+        self.fleet.ended(workers.late_ns());
         self.live.run_rests();
         let used = |(b, a): ([u64; 2], [u64; 2])| [0, 1].map(|i| a[i].saturating_sub(b[i]));
         let process_ns = before.zip(self.cpu_ns()).map(used);
@@ -378,21 +394,20 @@ impl Bench {
             workers.push(worker_end(who, outcome));
         }
         let sync_ns = if writes && failure.is_none() { self.sync_targets(&mut notes)? } else { None };
-        if let Some(rows) = collector.take_rows(u64::MAX) {
-            self.session.append(&Frame::Intervals(rows))?;
-        }
+        self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
-        let ending = self.ending_of(failure.or_else(|| ends::took_too_long(&phase, &streams)));
+        let ending =
+            self.ending_of(failure.or_else(|| ends::took_too_long(&phase, &streams)), self.stopped());
         let end =
             RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, still, notes };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
         Ok(run_of(start, vec![first, last], end))
     }
 
-    fn ending_of(&self, failure: Option<String>) -> RunEnding {
-        match failure {
+    fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
+        match failure.or_else(|| self.fleet.over()) {
             Some(why) => RunEnding::Failed(why),
-            None if self.stopped() => RunEnding::Interrupted,
+            None if stopped => RunEnding::Interrupted,
             None => RunEnding::Complete,
         }
     }
@@ -407,7 +422,7 @@ impl Bench {
     ) -> Vec<StreamEnd> {
         let mut streams = collector.finish();
         for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
-            end.data = self.supplies.written(stream, self.plan.seed);
+            end.data = self.supplies.written(stream, self.plan.drawn_by());
         }
         notes.extend(ends.close(&mut streams));
         streams
@@ -472,16 +487,4 @@ impl Bench {
 
 fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
     Run { start, intervals: Vec::new(), evidence, end: Some(end), disturbed: None }
-}
-
-/// Length of the intervals of a phase: no longer than what ends a stream looks at.
-fn interval_ns(phase: &Phase) -> u64 {
-    let watched = phase.streams.iter().filter_map(ends::every_ns).min().unwrap_or(u64::MAX);
-    // What a capture takes is known, and not when it has to end.
-    let replayed = phase.streams.iter().filter_map(|s| s.replay.as_ref()?.expected_ns()).min();
-    let time_ns = phase.time_ns.min(replayed.unwrap_or(u64::MAX));
-    let interval = (time_ns / 100).min(watched).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
-    // Stretches of a worker are whole numbers of them.
-    let stretch = phase.streams.iter().filter_map(|s| s.each_worker_ns).filter(|ns| *ns > 0).min();
-    stretch.map_or(interval, |ns| ns / ns.div_ceil(interval))
 }

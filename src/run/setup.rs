@@ -6,6 +6,7 @@ use super::supplies::Supplies;
 use super::sweep::Earlier;
 use super::{Bench, self_test};
 use crate::failure::Failure;
+use crate::fleet::Fleet;
 use crate::live::{self, Left, Live, Wish};
 use crate::op_log::OpLog;
 use crate::session::Session;
@@ -16,7 +17,7 @@ use machine::cgroup::{self, OwnCgroup};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
-use model::evidence::Moment;
+use model::evidence::{Moment, Snapshot};
 use model::machine::{LayerKind, Machine};
 use model::plan::{Plan, Role};
 use model::record::{self, Frame, Header, Record};
@@ -30,7 +31,7 @@ use sys::clock::Clock;
 pub(super) fn begin(
     (plan, mut machine): (Plan, Machine),
     earlier: Option<&Earlier>,
-    keep: bool,
+    (keep, fleet): (bool, &Fleet),
     wish: Wish,
 ) -> Result<Bench, Failure> {
     let root = Root::real();
@@ -38,6 +39,7 @@ pub(super) fn begin(
     let own_cgroup = enter_cgroup(&root, &plan, &machine);
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
     let stop = watch_signals()?;
+    fleet.stops(&stop);
     let cost = cost(&plan);
     let live = Live::of(wish, &cost, &stop)?;
     let supplies = Supplies::load(&plan)?;
@@ -50,7 +52,8 @@ pub(super) fn begin(
 
     // Before anything is made or written, so that nothing is measured that nobody can keep.
     let started = jiff::Zoned::now();
-    let session = Session::open(&started.strftime("%Y%m%d-%H%M%S").to_string(), keep)?;
+    let name = started.strftime("%Y%m%d-%H%M%S").to_string();
+    let session = Session::open(&name, keep)?;
     name_leftovers(&plan, &live);
     live.say(&cost.sentence());
     let targets = prepare_targets(&root, &plan, &stop, &live)?;
@@ -65,7 +68,7 @@ pub(super) fn begin(
         started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
         plan: plan.clone(),
         hosts: vec![machine],
-        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
+        clock: as_recorded(clock, clock_reason),
         self_test,
     };
     let mut bench = Bench {
@@ -77,6 +80,7 @@ pub(super) fn begin(
         session,
         stop,
         live,
+        fleet: fleet.clone(),
         early: None,
         clock,
         epoch,
@@ -84,17 +88,31 @@ pub(super) fn begin(
         op_log: OpLog::default(),
         written: Vec::new(),
         last: Record::new(header),
+        courses: Vec::new(),
         done: Vec::new(),
         left: None,
         refused: Vec::new(),
         _own_cgroup: own_cgroup,
     };
-    bench.last.header.self_test.trials = bench.hold_trials()?;
-    // A headline that this machine refuses is another's.
-    bench.last.header.plan.headline = bench.plan.headline;
-    bench.session.append(&Frame::Header(Box::new(bench.last.header.clone())))?;
-    bench.session.append(&Frame::Evidence(Box::new(before)))?;
+    bench.begin_session(before)?;
+    fleet.begin(&bench.last.header, &name, keep)?;
     Ok(bench)
+}
+
+impl Bench {
+    /// Writes the first frames, once it is known which jobs this machine lets be carried out.
+    fn begin_session(&mut self, before: Snapshot) -> Result<(), Failure> {
+        self.last.header.self_test.trials = self.hold_trials()?;
+        // A headline that this machine refuses is another's.
+        self.last.header.plan.headline = self.plan.headline;
+        self.session.append(&Frame::Header(Box::new(self.last.header.clone())))?;
+        self.session.append(&Frame::Evidence(Box::new(before)))
+    }
+}
+
+/// The clock of the stamps, and why it is the fall back where it is.
+fn as_recorded(clock: Clock, reason: Option<String>) -> record::Clock {
+    record::Clock { name: clock.name().into(), reason, cost_ps: clock.cost_ps() }
 }
 
 /// Enters a cgroup of its own, whose counters are those of this measurement alone.

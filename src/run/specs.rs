@@ -63,7 +63,7 @@ impl Bench {
                 .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
             // What all workers and all runs of a stream agree on: which blocks are hot.
             let (of_phase, of_stream, first) = Self::drawn_as((before, phase), index, stream_index);
-            let seed = split_mix(self.plan.seed ^ (of_phase << 32 | of_stream) as u64);
+            let seed = split_mix(self.plan.drawn_by() ^ (of_phase << 32 | of_stream) as u64);
             let group = stream.flow.map(|flow| Arc::clone(groups.entry(flow.group).or_default()));
             let shared = Arc::new(Common::new(seed).in_group(group.clone()));
             for worker in 0..stream.workers {
@@ -79,7 +79,7 @@ impl Bench {
                 let drawn = u64::from(first) + u64::from(worker);
                 let own = |run: usize| {
                     let own = (run as u64) << 40 | (of_phase as u64) << 32 | drawn;
-                    split_mix(self.plan.seed ^ split_mix(own))
+                    split_mix(self.plan.drawn_by() ^ split_mix(own))
                 };
                 let (seed, of_data) = (own(course), own(run));
                 let share = Share { worker, workers: stream.workers, seed, common };

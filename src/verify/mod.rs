@@ -159,6 +159,7 @@ fn request(asked: &Options, work: &Meant) -> Request {
         fail_if_slower: None,
         keep: false,
         expect_device: None,
+        ranks_per_host: None,
     }
 }
 

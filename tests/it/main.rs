@@ -38,11 +38,14 @@ mod gates;
 mod group;
 mod history;
 mod honesty;
+mod hosts;
 mod icf;
 mod in_order;
 mod in_use;
 mod iometer;
 mod kept;
+#[cfg(feature = "mpi")]
+mod lab;
 mod layers;
 mod lifecycle;
 mod limit;

@@ -129,11 +129,14 @@ impl<'a> Case<'a> {
         let rounds = runs::rounds(record, at);
         let first = rounds.as_ref().map_or(0, |r| r.first);
         let same_load = |r: &&Run| r.start.offered_iops == offered;
-        let all =
-            record.complete_runs(at, phase).filter(same_load).filter_map(|r| CaseRun::new(r, index, streams));
+        let all = record
+            .complete_runs(at, phase)
+            .filter(same_load)
+            .filter_map(|r| CaseRun::new(r, index, streams, plan.part));
         let (runs, way): (Vec<CaseRun>, Vec<CaseRun>) = all.partition(|r| r.run.start.repeat >= first);
         let aside = record.aside.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
-        let aside = aside.filter(same_load).filter_map(|r| CaseRun::new(r, index, streams)).collect();
+        let aside =
+            aside.filter(same_load).filter_map(|r| CaseRun::new(r, index, streams, plan.part)).collect();
         let host = runs.first().map_or(0, |r| r.run.start.host);
         let stream = match &job {
             Cow::Borrowed(_) => Cow::Borrowed(streams.get(index)?),

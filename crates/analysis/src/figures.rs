@@ -198,9 +198,9 @@ pub(crate) fn iops(ran: &CaseRun) -> Option<f64> {
 
 /// Operations and bytes per second of a run; `None` where it had no window.
 fn per_second(ran: &CaseRun, kinds: &[Kind]) -> Option<[f64; 2]> {
-    let seconds = ran.stream.window_ns as f64 / 1e9;
+    let seconds = ran.rate_ns() as f64 / 1e9;
     let sum = |of: fn(&crate::case::Amount) -> u64| {
-        kinds.iter().map(|k| of(&ran.in_window(*k)) as f64).sum::<f64>() / seconds
+        kinds.iter().map(|k| of(&ran.for_rate(*k)) as f64).sum::<f64>() / seconds
     };
     (seconds > 0.0).then(|| [sum(|a| a.ops), sum(|a| a.bytes)])
 }

@@ -5,6 +5,7 @@
 use crate::case::Case;
 use crate::checks;
 use crate::checks::check::{Answer, Answers, Check, Detail, Evidence, Page, Rename};
+use crate::fleet;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
@@ -27,6 +28,7 @@ pub(crate) fn ask(case: Case<'_>) -> CaseAnswers<'_> {
     };
     let mut answers: Vec<_> = ask_all(&case).into_iter().filter(worth).collect();
     answers.extend(only_inferred(&case, &answers));
+    let answers = fleet::answers(&case, answers);
     CaseAnswers { case, answers }
 }
 

@@ -249,6 +249,7 @@ impl Fixture {
             lanes: Vec::new(),
             replayed: None,
             priorities: Vec::new(),
+            common: None,
             stream: 0,
             window_ns: WINDOW_NS,
             depth_ns: if self.ops > 0 { (self.depth_seen * WINDOW_NS as f64) as u64 } else { 0 },

@@ -24,6 +24,7 @@ mod figures;
 mod findings;
 #[cfg(test)]
 mod fixture;
+mod fleet;
 mod gate;
 mod headline;
 mod host;
@@ -107,7 +108,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         |case: &case::Case| !studies::is_refused(record, case) && !quick::is_left_out(record, case.at);
     let cases = case::cases(record).into_iter().filter(measured_here);
     let answered: Vec<CaseAnswers> = cases.map(findings::ask).collect();
-    let mut results: Vec<Measured> = answered.iter().map(measured).collect();
+    let mut results = fleet::complete(record, answered.iter().map(measured).collect());
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = studies::accept(record, &answered, &mut findings);
     let expected = |f: &&Finding| studies::is_expected(record, &answered, f);
@@ -150,8 +151,14 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         deductions,
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
+        fleet: None,
         findings,
-        notes: accepted.into_iter().chain(strategy::notes(record)).chain(notes::notes(record)).collect(),
+        notes: accepted
+            .into_iter()
+            .chain(strategy::notes(record))
+            .chain(notes::notes(record))
+            .chain(fleet::notes(record))
+            .collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
@@ -163,7 +170,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         preconditioned: record.preconditioned.clone(),
         against: None,
     };
-    studies::beside(record, &jobs, report)
+    studies::beside(record, &jobs, fleet::add(record, report))
 }
 
 fn measured(answered: &CaseAnswers) -> Measured {

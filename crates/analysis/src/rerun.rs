@@ -74,6 +74,7 @@ fn part(record: &Record, jobs: std::ops::Range<usize>, headline: usize) -> Recor
         preconditioned: record.preconditioned.clone(),
         runs: part_of(&record.runs),
         aside: part_of(&record.aside),
+        fleet: record.fleet.clone(),
         end: record.end.clone(),
     }
 }

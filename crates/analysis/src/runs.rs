@@ -10,7 +10,7 @@ use model::job::{Arrivals, Kind};
 use model::plan::Strategy;
 use model::record::attempts::Attempt;
 use model::record::disturbed::Disturbed;
-use model::record::{Record, RunEnd, RunEnding};
+use model::record::{Record, RunEnd, RunEnding, StreamEnd};
 use model::study::Study;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,12 +66,23 @@ impl Summary {
 pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
     let (mut ops, mut seconds) = (0.0, 0.0);
     for phase in phases {
-        let kinds = phase.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
         // In floating point, since a forged file's counts overflow.
-        ops += kinds.map(|(_, end)| end.latency.count() as f64).sum::<f64>();
-        seconds += phase.streams.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9;
+        ops += phase.streams.iter().map(ops_for_rate).sum::<f64>();
+        let window = |s: &StreamEnd| s.common.as_ref().map_or(s.window_ns, |common| common.window_ns);
+        seconds += phase.streams.iter().map(window).max().unwrap_or(0) as f64 / 1e9;
     }
     if seconds > 0.0 { ops / seconds } else { 0.0 }
+}
+
+/// Operations of a stream in the time that its rate is of.
+fn ops_for_rate(stream: &StreamEnd) -> f64 {
+    let counts = |kind: &Kind| *kind != Kind::Sync;
+    match &stream.common {
+        Some(common) => common.kinds.iter().filter(|(k, _)| counts(k)).map(|(_, n)| n[0] as f64).sum(),
+        None => {
+            stream.kinds.iter().filter(|(k, _)| counts(k)).map(|(_, end)| end.latency.count() as f64).sum()
+        }
+    }
 }
 
 /// Whether fewer operations completed in an open loop of so many a second than arrived in so long, beyond what random arrivals vary by.

@@ -3,17 +3,22 @@
 //! For: starting together, or not at all. Not for: stopping.
 
 use crate::refusal::CannotBegin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest time that setting up rings and memory may take before the start is given up.
 const SET_UP_LIMIT: Duration = Duration::from_secs(30);
+/// Before a time at which all begin, whoever waits for it sleeps until this is left and then spins: a sleeper wakes late.
+const SPIN: Duration = Duration::from_millis(2);
 
 /// Where workers wait until all are ready.
 #[derive(Debug, Default)]
 pub(crate) struct StartBarrier {
     state: Mutex<State>,
     changed: Condvar,
+    /// ns behind the time at which all were to begin that the last worker really did.
+    late_ns: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -21,6 +26,8 @@ struct State {
     ready: usize,
     failure: Option<CannotBegin>,
     opened: Option<bool>,
+    /// The time at which all begin; `None` where each does as soon as it is let.
+    at: Option<Instant>,
 }
 
 impl StartBarrier {
@@ -52,6 +59,29 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
+    /// Lets all that wait begin at a time.
+    pub(crate) fn open_at(&self, at: Instant) {
+        self.lock().at = Some(at);
+        self.open(true);
+    }
+
+    /// Waits for the time at which all begin, where there is one: the last thing before the first operation.
+    pub(crate) fn hold(&self) {
+        let Some(at) = self.lock().at else { return };
+        let left = at.saturating_duration_since(Instant::now());
+        std::thread::sleep(left.saturating_sub(SPIN));
+        while Instant::now() < at {
+            std::hint::spin_loop();
+        }
+        let late = at.elapsed().as_nanos() as u64;
+        self.late_ns.fetch_max(late, Ordering::Relaxed);
+    }
+
+    /// ns behind the time at which all were to begin that the last worker so far did.
+    pub(crate) fn late_ns(&self) -> u64 {
+        self.late_ns.load(Ordering::Relaxed)
+    }
+
     /// Waits until so many are ready.
     ///
     /// # Errors
@@ -71,5 +101,28 @@ impl StartBarrier {
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         Ok(())
+    }
+}
+
+#[test]
+fn nobody_begins_before_the_time_that_was_named() {
+    let barrier = std::sync::Arc::new(StartBarrier::default());
+    let begun: Vec<_> = (0..2)
+        .map(|_| {
+            let barrier = std::sync::Arc::clone(&barrier);
+            std::thread::spawn(move || {
+                let go = barrier.wait();
+                barrier.hold();
+                (go, Instant::now())
+            })
+        })
+        .collect();
+    assert!(barrier.all_ready(2).is_ok());
+    let at = Instant::now() + Duration::from_millis(20);
+    barrier.open_at(at);
+    for thread in begun {
+        let (go, began) = thread.join().unwrap_or_else(|_| panic!("a worker panicked"));
+        assert!(go && began >= at);
+        assert!((began - at).as_nanos() as u64 >= barrier.late_ns() || barrier.late_ns() > 0);
     }
 }

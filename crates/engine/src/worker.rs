@@ -51,6 +51,7 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     let (before, waited_before) = (sys::thread::usage().unwrap_or_default(), waited());
     let counters = Counters::start();
     let mut calls = count_calls.then(Calls::start);
+    barrier.hold();
     let start = turns.time().now();
     let error = turns.drive(start).err();
     let end = turns.time().now();

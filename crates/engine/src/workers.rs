@@ -143,6 +143,17 @@ impl Workers {
         self.barrier.open(true);
     }
 
+    /// Lets all workers begin at a time that is still to come; at once where it has passed.
+    pub fn open_at(&mut self, at: Instant) {
+        self.all.iter_mut().for_each(|w| w.last_heartbeat.1 = at.max(Instant::now()));
+        self.barrier.open_at(at);
+    }
+
+    /// ns behind the time given to [`Self::open_at`] that the last worker so far began.
+    pub fn late_ns(&self) -> u64 {
+        self.barrier.late_ns()
+    }
+
     /// Asks all workers to stop after their current turn.
     pub fn stop(&self) {
         self.all.iter().for_each(|w| w.stop.store(true, Ordering::Relaxed));

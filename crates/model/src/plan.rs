@@ -4,11 +4,13 @@
 //! Not for: what happened.
 
 use crate::Known;
+use crate::fleet::Part;
 use crate::gate::{Condition, Slower};
 use crate::identity::Identity;
 use crate::job::{Create, Job, Stream};
 pub use crate::ledger::{ComparedLayer, LayerComparison};
 pub use crate::load::LatencyTarget;
+use crate::payload::split_mix;
 use crate::report::Report;
 use crate::spec::limits::ATTEMPTS;
 use crate::study::Study;
@@ -82,6 +84,9 @@ pub struct Plan {
     /// What was typed in the language of another tool; `None` where none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed: Option<Typed>,
+    /// Which part of a measurement on several hosts this is; `None` where one host measures alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
 }
 
 /// What sessions of before this could be said hold.
@@ -115,6 +120,15 @@ impl<'de> Deserialize<'de> for Plan {
 }
 
 impl Plan {
+    /// The seed that offsets and data are drawn with. All hosts of a fleet have one seed, by which all go through their runs in the same
+    /// order, and none draws what another one does: what one has read another's cache may hold.
+    pub fn drawn_by(&self) -> u64 {
+        match self.part {
+            Some(Part { rank, .. }) if rank > 0 => split_mix(self.seed ^ split_mix(u64::from(rank))),
+            _ => self.seed,
+        }
+    }
+
     /// Whether a condition is asked of it.
     pub fn is_gated(&self) -> bool {
         !self.fail_if.is_empty() || self.fail_if_slower.is_some()

@@ -10,10 +10,12 @@ use crate::comparison::Comparison;
 pub use crate::course::{Course, CourseOf, DeviceSecond, LatencyBuckets, Second};
 pub use crate::device_figures::{AtDevice, DeviceFigures};
 use crate::finding::Finding;
+use crate::fleet::FleetFigures;
 use crate::gate::Gate;
 pub use crate::host_figures::HostFigures;
 use crate::job::{Job, Pattern, Stream};
 use crate::ledger::Ledger;
+pub use crate::limiter::Limiter;
 use crate::machine::Machine;
 pub use crate::producer::Producer;
 use crate::quick::Quick;
@@ -68,6 +70,9 @@ pub struct Report {
     pub deductions: Vec<Deduction>,
     /// Hosts that took part.
     pub hosts: Vec<String>,
+    /// What each of them contributed; `None` where one measured alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetFigures>,
     /// Every check that applied, findings first.
     pub findings: Vec<Finding>,
     /// What was changed against the request, or happened on the way: in sentences.
@@ -167,18 +172,6 @@ pub struct Headline {
     pub unit: String,
     /// 95 % interval over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,
-}
-
-/// What kept a result from being higher.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Limiter {
-    /// `device`, `page cache`, `memory`, `file system`, `CPU`, `tool`, `above the device`, `unknown`.
-    pub name: String,
-    /// One sentence with its evidence.
-    pub sentence: String,
-    /// The numbers it rests on.
-    pub evidence: BTreeMap<String, f64>,
 }
 
 /// Figures of one job over its runs.

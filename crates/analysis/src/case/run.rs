@@ -4,6 +4,7 @@
 
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo, Moment, Snapshot, cgroup_v1, cgroup_v2};
+use model::fleet::Part;
 use model::job::{Kind, Stream};
 use model::machine::{Cgroup, Layer};
 use model::record::{Run, RunEnd, StreamEnd};
@@ -19,6 +20,8 @@ pub struct CaseRun<'a> {
     pub stream: &'a StreamEnd,
     /// The streams of its phase, as they were planned.
     planned: &'a [Stream],
+    /// Other ranks of the measurement whose requests the counters of this kernel have too.
+    neighbours: u32,
 }
 
 /// Operations and bytes of one kind.
@@ -37,10 +40,10 @@ impl Amount {
 }
 
 impl<'a> CaseRun<'a> {
-    pub(super) fn new(run: &'a Run, index: usize, planned: &'a [Stream]) -> Option<Self> {
+    pub(super) fn new(run: &'a Run, index: usize, planned: &'a [Stream], part: Option<Part>) -> Option<Self> {
         let end = run.end.as_ref()?;
         let stream = end.streams.iter().find(|s| s.stream == index)?;
-        Some(Self { run, end, stream, planned })
+        Some(Self { run, end, stream, planned, neighbours: part.map_or(0, |part| part.neighbours) })
     }
 
     /// Whether reads and writes of a stream are those of data.
@@ -86,6 +89,12 @@ impl<'a> CaseRun<'a> {
     /// # Errors
     /// Why one was not counted.
     pub(crate) fn counted_until(&self, moment: Moment, layers: &[&Layer]) -> Known<BlockStat> {
+        if self.neighbours > 0 {
+            return Err(format!(
+                "{} other ranks of this measurement run on the same kernel, and its counters have their requests too",
+                self.neighbours
+            ));
+        }
         let (start, stop) = (self.at(Moment::Start)?, self.at(moment)?);
         layers.iter().try_fold(BlockStat::default(), |sum, layer| {
             Ok(sum.plus(&BlockStat::between(start, stop, &layer.stat_file)?))
@@ -135,9 +144,23 @@ impl<'a> CaseRun<'a> {
 
     /// Operations of a kind within the window, and the bytes that they moved: none without data.
     pub fn in_window(&self, kind: Kind) -> Amount {
-        let moved = |bytes| if self.carries_data() { bytes } else { 0 };
         let end = self.stream.kinds.get(&kind);
-        end.map_or(Amount::default(), |k| Amount { ops: k.latency.count(), bytes: moved(k.bytes) })
+        end.map_or(Amount::default(), |k| self.amount(k.latency.count(), k.bytes))
+    }
+
+    /// Length in ns of the time that rates are of: that in which the load of all hosts ran, where that is another.
+    pub(crate) fn rate_ns(&self) -> u64 {
+        self.stream.common.as_ref().map_or(self.stream.window_ns, |common| common.window_ns)
+    }
+
+    /// What completed in that time.
+    pub(crate) fn for_rate(&self, kind: Kind) -> Amount {
+        let Some(common) = &self.stream.common else { return self.in_window(kind) };
+        common.kinds.get(&kind).map_or(Amount::default(), |[ops, bytes]| self.amount(*ops, *bytes))
+    }
+
+    fn amount(&self, ops: u64, bytes: u64) -> Amount {
+        Amount { ops, bytes: if self.carries_data() { bytes } else { 0 } }
     }
 }
 

@@ -16,6 +16,7 @@ mod stream;
 mod worker;
 
 use crate::evidence::Snapshot;
+use crate::fleet::Fleet;
 use attempts::Attempt;
 use disturbed::Disturbed;
 pub use end::{End, RunEnd, RunEnding, Still};
@@ -25,7 +26,7 @@ pub use preconditioned::{Preconditioned, Rounds};
 pub use run::{Run, RunStart};
 use serde::{Deserialize, Serialize};
 pub use stream::{
-    Bucket, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop, PriorityEnd, Replayed, StreamEnd, Written,
+    Bucket, Common, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop, PriorityEnd, Replayed, StreamEnd, Written,
 };
 pub use worker::{PREPARES_AHEAD, WorkerEnd};
 
@@ -50,6 +51,8 @@ pub enum Frame {
     RunEnd(Box<RunEnd>),
     /// Others disturbed the run that ended last.
     Disturbed(Disturbed),
+    /// What all hosts came to, in the session that has the runs of all of them merged.
+    Fleet(Box<Fleet>),
     /// Last frame of a file that was closed in order.
     End(End),
 }
@@ -67,6 +70,8 @@ pub struct Record {
     pub runs: Vec<Run>,
     /// Attempts at runs that count nowhere, since another attempt does.
     pub aside: Vec<Run>,
+    /// What is known of the hosts, where the runs are those of several, merged.
+    pub fleet: Option<Box<Fleet>>,
     /// The end; `None` where the program was killed.
     pub end: Option<End>,
 }
@@ -94,7 +99,7 @@ impl Record {
     /// A session that has just begun.
     pub fn new(header: Header) -> Self {
         let (evidence, runs, aside) = (Vec::new(), Vec::new(), Vec::new());
-        Self { header, evidence, preconditioned: None, runs, aside, end: None }
+        Self { header, evidence, preconditioned: None, runs, aside, fleet: None, end: None }
     }
 
     /// Adds frames up to a record.
@@ -178,6 +183,7 @@ impl Record {
                 let (intervals, evidence) = (Vec::new(), Vec::new());
                 self.runs.push(Run { start, intervals, evidence, end: None, disturbed: None });
             }
+            (Frame::Fleet(fleet), _) => self.fleet = Some(fleet),
             (Frame::End(end), _) => self.end = Some(end),
         }
         Ok(())

@@ -38,6 +38,9 @@ pub struct StreamEnd {
     /// Its reads and writes apart by their priority, where some have one of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityEnd>,
+    /// What completed while the load of all hosts ran, where several did and not all for as long; rates are of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common: Option<Common>,
 }
 
 /// Operations of one kind and priority within the window.
@@ -59,6 +62,15 @@ impl PriorityEnd {
             None => all.push(one.clone()),
         }
     }
+}
+
+/// What completed while the load of all hosts ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Common {
+    /// Length of that time in ns.
+    pub window_ns: u64,
+    /// Operations and bytes per kind.
+    pub kinds: BTreeMap<Kind, [u64; 2]>,
 }
 
 /// How far a replay could follow its capture.

@@ -10,6 +10,7 @@ pub(super) mod devices;
 pub(super) mod diagnosis;
 mod findings;
 mod fitted;
+mod fleet;
 mod iops;
 mod layers;
 mod ledger;

@@ -4,7 +4,8 @@
 //! Not for: machines to read; that is `json`.
 
 use super::{
-    api, course, findings, iops, layers, ledger, limit, pts, rerun, results, sweep, targets, tool_results,
+    api, course, findings, fleet, iops, layers, ledger, limit, pts, rerun, results, sweep, targets,
+    tool_results,
 };
 use crate::command::{how_to_see_all, id};
 use crate::format::{Detail, Style};
@@ -41,6 +42,7 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
     let shown = if all { worst::told(less.as_ref().unwrap_or(report)) } else { worst::first(report) };
     head(&mut out, report, &shown);
     study(&mut out, report, all);
+    fleet::show(&mut out, report, all);
     if let Some(against) = &report.against {
         rerun::show(&mut out, against);
     }

@@ -1,0 +1,350 @@
+//! Fleets: what the hosts of a measurement say, beside what they came to together.
+//!
+//! For: the answers of checks that need a host's own kernel, how evenly hosts contributed, how they began, and who was lost. Not for:
+//! merging their runs, which is done before anything is judged.
+
+use crate::case::Case;
+use crate::checks;
+use crate::checks::check::{Answer, Check, Detail, Evidence};
+use model::Known;
+use model::check_id::CheckId;
+use model::finding::{Finding, Outcome};
+use model::fleet::{
+    Fairness, Fleet, FleetFigures, HostFigures, HostRate, HostResult, HostSeen, StartFigures,
+};
+use model::record::Record;
+use model::report::{Limiter, Measured, Report, Verdict};
+use model::units::{show_ns, show_rate, show_share};
+use std::collections::BTreeMap;
+
+/// What is asked of all hosts together: how many runs there are, how far they agree, and how many operations stand behind a tail.
+/// Everything else needs what the kernel of a host counted, and was asked there.
+const OF_ALL: [CheckId; 3] = [CheckId::E05, CheckId::E06, CheckId::E08];
+/// Share of the mean rate of the other hosts below which a host is far slower than they are.
+const STRAGGLES_BELOW: f64 = 0.8;
+/// Most hosts that a sentence names.
+const MOST_NAMES: usize = 3;
+
+/// What the checks say of a result of several hosts, out of what they said on each.
+pub(crate) fn answers(
+    case: &Case,
+    own: Vec<(&'static Check, Known<Answer>)>,
+) -> Vec<(&'static Check, Known<Answer>)> {
+    let Some(fleet) = &case.record.fleet else { return own };
+    let of_all = own.into_iter().filter(|(check, _)| OF_ALL.contains(&check.id));
+    let of_hosts = checks::all().filter(|check| !OF_ALL.contains(&check.id));
+    let of_hosts = of_hosts.filter_map(|check| Some((check, answer(fleet, check.id, &case.name)?)));
+    of_all.chain(of_hosts).collect()
+}
+
+/// What a check said on the hosts: the worst finding of any, else why one could not look, else that it holds.
+fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
+    let told = |outcome: Outcome| -> Vec<(&HostSeen, &Finding)> {
+        let is_it = |f: &&Finding| f.id == id && f.outcome == outcome && f.about.iter().any(|a| a == about);
+        fleet.hosts.iter().filter_map(|host| Some((host, host.findings.iter().find(is_it)?))).collect()
+    };
+    let found = told(Outcome::Finding);
+    if let Some((_, worst)) = found.iter().min_by_key(|(_, f)| f.severity) {
+        let same: Vec<&str> = found
+            .iter()
+            .filter(|(_, f)| f.severity == worst.severity)
+            .map(|(h, _)| h.name.as_str())
+            .collect();
+        return Some(Ok(Answer::Finding(Detail {
+            severity: worst.severity?,
+            sentence: format!("{}: {}", names(&same), worst.sentence),
+            cure: (!worst.cure.is_empty()).then(|| worst.cure.clone()),
+            evidence: worst.evidence.clone(),
+            renames: None,
+        })));
+    }
+    if let Some((_, first)) = told(Outcome::NotChecked).first().copied() {
+        let all = told(Outcome::NotChecked);
+        let same: Vec<&str> = all.iter().map(|(h, _)| h.name.as_str()).collect();
+        return Some(Err(format!("{}: {}", names(&same), first.sentence)));
+    }
+    let holds = |host: &&HostSeen| {
+        host.held.iter().any(|(held, results)| *held == id && results.iter().any(|r| r == about))
+    };
+    let count = fleet.hosts.iter().filter(holds).count();
+    (count > 0).then(|| Ok(Answer::Holds("it holds on the hosts that it was asked on", Evidence::new())))
+}
+
+/// `a`, `a and b`, `a, b, c and 4 more`.
+fn names(all: &[&str]) -> String {
+    match all {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [rest @ .., last] if all.len() <= MOST_NAMES => format!("{} and {last}", rest.join(", ")),
+        _ => format!("{} and {} more", all[..MOST_NAMES].join(", "), all.len() - MOST_NAMES),
+    }
+}
+
+/// Gives results the names and limiters that their hosts found, before they are judged.
+pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measured> {
+    let Some(fleet) = &record.fleet else { return results };
+    for result in &mut results {
+        let of = |host: &'_ HostSeen| host.results.iter().find(|r| r.name == result.name).cloned();
+        let seen: Vec<(&str, HostResult)> =
+            fleet.hosts.iter().filter_map(|host| Some((host.name.as_str(), of(host)?))).collect();
+        if let Some((_, other)) = seen.iter().find(|(_, r)| r.renamed) {
+            (result.true_name, result.renamed) = (other.true_name.clone(), true);
+        }
+        result.true_name = format!("{}, {} hosts", result.true_name, fleet.hosts.len());
+        if let Some(limiter) = limiter(&seen) {
+            result.limiter = limiter;
+        }
+    }
+    results
+}
+
+/// What limited most of the hosts, in the words of the slowest of those.
+fn limiter(seen: &[(&str, HostResult)]) -> Option<Limiter> {
+    let mut by_name: BTreeMap<&str, Vec<&(&str, HostResult)>> = BTreeMap::new();
+    for one in seen {
+        by_name.entry(&one.1.limiter.name).or_default().push(one);
+    }
+    let most = by_name.into_values().max_by_key(Vec::len)?;
+    let slowest = most.iter().min_by(|a, b| rate(&a.1).total_cmp(&rate(&b.1)))?;
+    let sentence =
+        format!("{} of {} hosts; {}: {}", most.len(), seen.len(), slowest.0, slowest.1.limiter.sentence);
+    Some(Limiter { sentence, ..slowest.1.limiter.clone() })
+}
+
+fn rate(result: &HostResult) -> f64 {
+    result.iops.unwrap_or(0.0)
+}
+
+/// What a report of several hosts says of them; and that it is INVALID where one was lost.
+pub(crate) fn add(record: &Record, mut report: Report) -> Report {
+    let Some(fleet) = &record.fleet else { return report };
+    let results = || report.results.iter().map(|r| r.name.as_str());
+    let figures = FleetFigures {
+        hosts: fleet.hosts.iter().enumerate().map(|(rank, h)| host(fleet, rank, h)).collect(),
+        fairness: results().filter_map(|name| fairness(fleet, name)).collect(),
+        start: start(fleet),
+        differences: fleet.differences.clone(),
+        lost: fleet.lost.clone(),
+    };
+    if let Some(lost) = &fleet.lost {
+        report.verdict = Verdict::Invalid;
+        report.verdict_by = None;
+        report.verdict_reason = format!(
+            "{} {} {:.1} s after the beginning; what was measured until then is not what {} hosts get.",
+            lost.host,
+            lost.why,
+            lost.at_s,
+            fleet.hosts.len()
+        );
+        (report.headline.value, report.headline.interval) = (None, None);
+    }
+    report.fleet = Some(figures);
+    report
+}
+
+fn host(fleet: &Fleet, rank: usize, seen: &HostSeen) -> HostFigures {
+    let all =
+        |name: &str| fleet.hosts.iter().flat_map(|h| &h.results).filter(|r| r.name == name).map(rate).sum();
+    let of = |r: &HostResult| {
+        let whole: f64 = all(&r.name);
+        let at = |i: usize| r.latency_ns.iter().map(|(kind, both)| (kind.clone(), both[i])).collect();
+        HostRate {
+            name: r.name.clone(),
+            verdict: r.verdict,
+            iops: r.iops,
+            mb_per_s: r.mb_per_s,
+            share: r.iops.filter(|_| whole > 0.0).map(|iops| iops / whole),
+            p50_ns: at(0),
+            p99_ns: at(1),
+            cpu_ns_per_op: r.cpu_ns_per_op,
+            limiter: r.limiter.clone(),
+        }
+    };
+    HostFigures {
+        name: seen.name.clone(),
+        rank: rank as u32,
+        session: seen.session.clone(),
+        verdict: seen.verdict,
+        reason: seen.reason.clone(),
+        results: seen.results.iter().map(of).collect(),
+    }
+}
+
+/// How evenly a result is divided; `None` with fewer than two rates.
+fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
+    let of = |host: &'_ HostSeen| {
+        let result = host.results.iter().find(|r| r.name == name)?;
+        Some((host.name.clone(), result.iops?, result.limiter.clone()))
+    };
+    let rates: Vec<(String, f64, Limiter)> = fleet.hosts.iter().filter_map(of).collect();
+    let (least, count) = (rates.iter().min_by(|a, b| a.1.total_cmp(&b.1))?, rates.len() as f64);
+    let sum: f64 = rates.iter().map(|(_, rate, _)| rate).sum();
+    if rates.len() < 2 || sum <= 0.0 {
+        return None;
+    }
+    let others = (sum - least.1) / (count - 1.0);
+    let straggles = least.1 < STRAGGLES_BELOW * others;
+    let sentence = if straggles {
+        format!(
+            "{} is far slower than the others: {} IOPS, {} of their mean of {}. {}",
+            least.0,
+            show_rate(least.1),
+            show_share(least.1 / others),
+            show_rate(others),
+            least.2.sentence
+        )
+    } else {
+        String::new()
+    };
+    Some(Fairness {
+        name: name.to_owned(),
+        least_by_mean: least.1 / (sum / count),
+        straggler: straggles.then(|| least.0.clone()),
+        sentence,
+    })
+}
+
+fn start(fleet: &Fleet) -> Option<StartFigures> {
+    let mut spreads: Vec<u64> = fleet.runs.iter().filter_map(|r| r.spread_ns).collect();
+    spreads.sort_unstable();
+    let outside = |r: &&model::fleet::RunSeen| r.spread_ns.zip(r.clock_error_ns).is_some_and(|(s, e)| s > e);
+    let common = fleet.runs.iter().filter(|r| r.longest_ns > 0);
+    Some(StartFigures {
+        runs: spreads.len() as u32,
+        spread_ns: *spreads.get(spreads.len() / 2)?,
+        spread_most_ns: *spreads.last()?,
+        clock_error_ns: fleet.runs.iter().filter_map(|r| r.clock_error_ns).max()?,
+        outside: fleet.runs.iter().filter(outside).count() as u32,
+        common_share: common.map(|r| r.common_ns as f64 / r.longest_ns as f64).fold(1.0, f64::min),
+    })
+}
+
+/// How runs began, in a sentence; for the notes of a report.
+pub(crate) fn notes(record: &Record) -> Vec<String> {
+    let Some(fleet) = &record.fleet else { return Vec::new() };
+    let start = start(fleet).map(|s| {
+        let late = match s.outside {
+            0 => String::new(),
+            n => format!("; in {n} of {} runs the last host began later than the clocks may be off", s.runs),
+        };
+        format!(
+            "the first operations of all hosts lay within {} (median of {} runs, at most {}); their clocks are known to {}{late}",
+            show_ns(s.spread_ns as f64),
+            s.runs,
+            show_ns(s.spread_most_ns as f64),
+            show_ns(s.clock_error_ns as f64)
+        )
+    });
+    start.into_iter().chain(fleet.differences.iter().cloned()).collect()
+}
+
+#[cfg(test)]
+use crate::{Judging, fixture::Fixture, judge};
+#[cfg(test)]
+use model::fleet::{Lost, RunSeen};
+
+/// Two hosts whose runs are merged: the second has what is given.
+#[cfg(test)]
+fn two(other: HostResult, findings: Vec<Finding>) -> Record {
+    let mut record = Fixture::honest().record();
+    let report = judge(&record, &Judging::default());
+    let (held, told): (Vec<_>, Vec<_>) =
+        report.findings.into_iter().partition(|f| f.outcome == Outcome::Holds);
+    let held: Vec<_> = held.into_iter().map(|f| (f.id, f.about)).collect();
+    let host = |name: &str, result: HostResult, findings: Vec<Finding>| HostSeen {
+        name: name.into(),
+        verdict: Some(result.verdict),
+        results: vec![result],
+        findings,
+        held: held.clone(),
+        ..HostSeen::default()
+    };
+    let hosts = vec![host("a", of_host(10_000.0), told), host("b", other, findings)];
+    let run = RunSeen {
+        spread_ns: Some(900),
+        clock_error_ns: Some(500),
+        common_ns: 9,
+        longest_ns: 10,
+        ..RunSeen::default()
+    };
+    record.runs.iter_mut().for_each(|run| run.evidence.clear());
+    record.fleet = Some(Box::new(Fleet { hosts, runs: vec![run], ..Fleet::default() }));
+    record
+}
+
+#[cfg(test)]
+fn of_host(iops: f64) -> HostResult {
+    let result = judge(&Fixture::honest().record(), &Judging::default()).results.remove(0);
+    HostResult {
+        name: result.name,
+        true_name: result.true_name,
+        renamed: false,
+        verdict: Verdict::Valid,
+        iops: Some(iops),
+        mb_per_s: Some(iops / 244.0),
+        latency_ns: [("read".into(), [Some(100_000), Some(900_000)])].into(),
+        cpu_ns_per_op: Some(5_000.0),
+        limiter: Limiter {
+            name: "throttle".into(),
+            sentence: "A limit binds.".into(),
+            evidence: BTreeMap::new(),
+        },
+    }
+}
+
+#[test]
+fn what_each_host_was_asked_stands_for_all_and_a_slow_one_is_named() {
+    let report = judge(&two(of_host(3_000.0), Vec::new()), &Judging::default());
+    assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
+    assert!(report.headline.name.ends_with(", 2 hosts") && report.headline.value.is_some());
+    let fleet = report.fleet.unwrap();
+    let fair = &fleet.fairness[0];
+    assert_eq!(fair.straggler.as_deref(), Some("b"));
+    assert!(
+        (fair.least_by_mean - 3_000.0 / 6_500.0).abs() < 1e-9 && fair.sentence.contains("A limit binds.")
+    );
+    let share: Vec<_> = fleet.hosts.iter().map(|h| h.results[0].share.unwrap()).collect();
+    assert!((share[0] - 10.0 / 13.0).abs() < 1e-9 && (share[1] - 3.0 / 13.0).abs() < 1e-9);
+    let start = fleet.start.unwrap();
+    assert_eq!((start.spread_ns, start.clock_error_ns, start.outside), (900, 500, 1));
+    assert!(report.notes.iter().any(|n| n.contains("first operations of all hosts")));
+    let even = judge(&two(of_host(9_500.0), Vec::new()), &Judging::default());
+    assert_eq!(even.fleet.unwrap().fairness[0].straggler, None);
+}
+
+#[test]
+fn the_worst_that_any_host_found_counts_for_all_with_its_name() {
+    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
+    let of_b = judge(&cached.record(), &Judging::default());
+    let about = of_host(1.0).name;
+    let mut found: Vec<Finding> = of_b.findings.into_iter().filter(|f| f.id == CheckId::A01).collect();
+    found.iter_mut().for_each(|f| f.about = vec![about.clone()]);
+    let result =
+        HostResult { true_name: "4K random read, page cache".into(), renamed: true, ..of_host(10_000.0) };
+    let report = judge(&two(result, found), &Judging::default());
+    assert_eq!((report.verdict, report.verdict_by), (Verdict::Suspect, Some(CheckId::A01)));
+    let finding = report.findings.iter().find(|f| f.id == CheckId::A01).unwrap();
+    assert!(finding.sentence.starts_with("b: "), "{}", finding.sentence);
+    assert_eq!(report.headline.name, "4K random read, page cache, 2 hosts");
+}
+
+#[test]
+fn a_host_that_was_lost_takes_the_number_away() {
+    let mut record = two(of_host(10_000.0), Vec::new());
+    let lost = Lost { host: "b".into(), why: "has been silent for 3.0 s".into(), at_s: 7.25 };
+    record.fleet.as_mut().unwrap().lost = Some(lost);
+    let report = judge(&record, &Judging::default());
+    assert_eq!((report.verdict, report.headline.value), (Verdict::Invalid, None));
+    assert!(
+        report.verdict_reason.starts_with("b has been silent for 3.0 s 7.2 s after"),
+        "{}",
+        report.verdict_reason
+    );
+    assert_ne!(crate::exit_code(&report), 0);
+}
+
+#[test]
+fn of_many_hosts_few_are_named() {
+    assert_eq!((names(&["a"]), names(&["a", "b", "c"])), ("a".into(), "a, b and c".into()));
+    assert_eq!(names(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
+}

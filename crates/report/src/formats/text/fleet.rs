@@ -1,0 +1,74 @@
+//! The hosts of a measurement on several: a row each, and what is told of them.
+//!
+//! For: what stands below the results. Not for: the figures (crate `analysis`), nor notes on how hosts began and differ, which stand with
+//! the others.
+
+use crate::page::Page;
+use crate::table::Table;
+use model::fleet::{FleetFigures, HostFigures, HostRate};
+use model::report::{Report, Verdict};
+use model::units::{show_ns, show_rate, show_share};
+use std::collections::BTreeMap;
+
+/// Headings of the table.
+const HEADINGS: [&str; 9] =
+    ["host", "verdict", "MB/s", "IOPS", "share", "p50", "p99", "CPU per op", "limited by"];
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 3] = [7, 8, 5];
+
+/// Shows the hosts of the main result; with `all` those of every one.
+pub(super) fn show(out: &mut Page, report: &Report, all: bool) {
+    let Some(fleet) = &report.fleet else { return };
+    let main = report.results.iter().find(|r| r.true_name == report.headline.name).or(report.results.first());
+    for result in report.results.iter().filter(|r| all || main.is_some_and(|main| main.name == r.name)) {
+        out.prose("Hosts   ", "        ", &result.name);
+        out.table_of(&table(fleet, &result.name));
+        if let Some(fair) = fleet.fairness.iter().find(|f| f.name == result.name) {
+            let slowest = format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
+            out.prose("  ", "  ", if fair.sentence.is_empty() { &slowest } else { &fair.sentence });
+        }
+        out.line("");
+    }
+}
+
+/// A row for each host.
+fn table(fleet: &FleetFigures, result: &str) -> Table {
+    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true);
+    table.add_all(fleet.hosts.iter().map(|host| row(host, host.results.iter().find(|r| r.name == result))));
+    table
+}
+
+fn row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HEADINGS.len()] {
+    let Some(rate) = rate else {
+        let mut row: [String; HEADINGS.len()] = std::array::from_fn(|_| "-".into());
+        row[0].clone_from(&host.name);
+        host.verdict.map_or("lost", Verdict::word).clone_into(&mut row[1]);
+        return row;
+    };
+    let of = |value: Option<f64>, words: fn(f64) -> String| value.map_or_else(|| "-".into(), words);
+    [
+        host.name.clone(),
+        rate.verdict.word().to_owned(),
+        of(rate.mb_per_s, show_rate),
+        of(rate.iops, show_rate),
+        of(rate.share, show_share),
+        latency(&rate.p50_ns),
+        latency(&rate.p99_ns),
+        of(rate.cpu_ns_per_op, show_ns),
+        rate.limiter.name.replace("the ", ""),
+    ]
+}
+
+/// `180 us`; of several directions `read 180 us, write 2.1 ms`.
+fn latency(of: &BTreeMap<String, Option<u64>>) -> String {
+    let words = |ns: &Option<u64>| ns.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
+    match of.iter().collect::<Vec<_>>().as_slice() {
+        [] => "-".into(),
+        [(_, ns)] => words(ns),
+        several => {
+            let each: Vec<String> =
+                several.iter().map(|(kind, ns)| format!("{kind} {}", words(ns))).collect();
+            each.join(", ")
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Fleets: one host that measures alone, or several that measure as one.
+//!
+//! For: who else takes part, and what is asked of them: where plans become one ([`Fleet::settle`]), where a measured phase begins
+//! ([`Fleet::gate`]), where runs become those of all ([`Fleet::agree`]), where sessions become one ([`Fleet::gather`]). Not for: measuring:
+//! whoever does asks the same of one host and of a thousand.
+
+mod clock;
+mod company;
+mod gather;
+mod guard;
+mod hosts;
+mod letter;
+mod merge;
+#[cfg(feature = "mpi")]
+mod mpi;
+mod net;
+mod post;
+mod settle;
+mod start;
+mod takes;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+use crate::failure::Failure;
+use crate::live::Wish;
+use crate::request::Request;
+use crate::show::Showing;
+use analysis::strategy::Summary;
+pub use gather::{Gathered, Seen};
+use guard::Launched;
+use hosts::Hosts;
+use model::machine::Machine;
+use model::plan::Plan;
+use model::record::{Header, Interval, Run, RunStart};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Who takes part in a measurement.
+#[derive(Clone)]
+pub enum Fleet {
+    /// This host alone.
+    Alone,
+    /// Several hosts, which find each other through MPI.
+    Mpi(Arc<Hosts>),
+}
+
+/// Whether there is anything that could join.
+const HAS_MPI: bool = cfg!(feature = "mpi");
+
+/// Joins the hosts that a launcher has started with this one, for what was asked.
+///
+/// # Errors
+/// Where the launcher's processes do not find each other, or what was asked is not measured on several hosts.
+pub fn join(request: &Request) -> Result<Fleet, Failure> {
+    let launched = guard::of_this_process();
+    let fleet = match &launched {
+        Some(launched) if HAS_MPI && launched.processes != Some(1) => meet(launched, request)?,
+        _ => {
+            checked(launched.as_ref(), 1)?;
+            Fleet::Alone
+        }
+    };
+    match (&fleet, request.ranks_per_host) {
+        (Fleet::Alone, Some(_)) => Err(Failure::Usage(
+            "--ranks-per-host changes nothing here: this host measures alone; start fathom with mpirun, or leave it out".into(),
+        )),
+        (Fleet::Mpi(hosts), _) => match takes::refusal(request) {
+            Some(why) => Err(hosts.end_all(Failure::Usage(why))),
+            None => Ok(fleet),
+        },
+        (Fleet::Alone, None) => Ok(fleet),
+    }
+}
+
+/// Refuses what measures on one host alone, where a launcher started several processes.
+///
+/// # Errors
+/// What is wrong, and what to type instead.
+pub fn alone() -> Result<(), Failure> {
+    checked(guard::of_this_process().as_ref(), 1)
+}
+
+fn checked(launched: Option<&Launched>, world: u32) -> Result<(), Failure> {
+    guard::check(launched, world, HAS_MPI).map_err(|why| {
+        // What is wrong with all of them one of them tells.
+        if guard::is_first() { Failure::Usage(why) } else { Failure::Elsewhere(2) }
+    })
+}
+
+/// Meets the others that a launcher started.
+fn meet(launched: &Launched, request: &Request) -> Result<Fleet, Failure> {
+    let hosts = Hosts::join(net, (me(), request.ranks_per_host.unwrap_or(1)))?;
+    if let Err(why) = checked(Some(launched), hosts.size as u32) {
+        hosts.leave();
+        return Err(why);
+    }
+    Ok(if hosts.size > 1 { Fleet::Mpi(Arc::new(hosts)) } else { Fleet::Alone })
+}
+
+/// What they speak over.
+#[cfg(feature = "mpi")]
+fn net() -> Result<Box<dyn net::Net>, String> {
+    mpi::Mpi::join().map(|net| Box::new(net) as Box<dyn net::Net>)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn net() -> Result<Box<dyn net::Net>, String> {
+    Err("this fathom was built without MPI".into())
+}
+
+/// Who this host is.
+fn me() -> letter::Hello {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    letter::Hello { host, boot: boot.trim().to_owned(), version: env!("CARGO_PKG_VERSION").into() }
+}
+
+impl Fleet {
+    /// The plan that all follow, from what was planned here.
+    ///
+    /// # Errors
+    /// Why there is none, here or on another host.
+    pub fn settle(&self, planned: Result<(Plan, Machine), Failure>) -> Result<(Plan, Machine), Failure> {
+        match self {
+            Self::Alone => planned,
+            Self::Mpi(hosts) => hosts.settle(planned),
+        }
+    }
+
+    /// Whether this host tells what was measured.
+    pub fn tells(&self) -> bool {
+        match self {
+            Self::Alone => true,
+            Self::Mpi(hosts) => hosts.rank == 0,
+        }
+    }
+
+    /// How this host shows what was measured: one of them does.
+    pub fn showing(&self, showing: Showing) -> Showing {
+        if self.tells() {
+            return showing;
+        }
+        Showing { watched: Wish::Quiet, outputs: Vec::new(), ..showing }
+    }
+
+    /// From now on whatever ends the measurement elsewhere sets `stop`.
+    pub fn stops(&self, stop: &Arc<AtomicBool>) {
+        if let Self::Mpi(hosts) = self {
+            hosts.shared.stops(stop);
+        }
+    }
+
+    /// A session of this name has begun here.
+    ///
+    /// # Errors
+    /// Where the session of all hosts cannot be written.
+    pub fn begin(&self, header: &Header, name: &str, keep: bool) -> Result<(), Failure> {
+        match self {
+            Self::Alone => Ok(()),
+            Self::Mpi(hosts) => hosts.begin(header, name, keep),
+        }
+    }
+
+    /// The start gate: all hosts are ready for this phase. Gives the time at which they begin it; none where nobody waits.
+    ///
+    /// # Errors
+    /// Where it is over.
+    pub fn gate(&self, start: &RunStart) -> Result<Option<Instant>, Failure> {
+        match self {
+            Self::Alone => Ok(None),
+            Self::Mpi(hosts) => hosts.gate(start).map(Some),
+        }
+    }
+
+    /// Operations of the phase under way, so far; and a look at whether anybody has fallen silent.
+    pub fn progress(&self, operations: u64) {
+        if let Self::Mpi(hosts) = self {
+            hosts.shared.operations.store(operations, Ordering::Relaxed);
+            hosts.shared.notice_silence();
+        }
+    }
+
+    /// The load of a phase has ended here, whose last worker began so many ns behind the time of the gate.
+    pub fn ended(&self, late_ns: u64) {
+        if let Self::Mpi(hosts) = self {
+            hosts.ended_phase(late_ns);
+        }
+    }
+
+    /// What a run came to on all hosts, from its phases here, their courses, and what they came to: what is measured next is decided
+    /// by that, and so alike on each.
+    ///
+    /// # Errors
+    /// Where it is over.
+    pub fn agree(&self, runs: &[Run], courses: &[Vec<Interval>], own: Summary) -> Result<Summary, Failure> {
+        match self {
+            Self::Alone => Ok(own),
+            Self::Mpi(hosts) => hosts.agree(runs, courses, &own),
+        }
+    }
+
+    /// Why it is over before its time, where another host ended it.
+    pub fn over(&self) -> Option<String> {
+        match self {
+            Self::Alone => None,
+            Self::Mpi(hosts) => hosts.over(),
+        }
+    }
+
+    /// What was measured on all hosts, in place of what was measured here; none where nothing takes its place.
+    ///
+    /// # Errors
+    /// Where another host ended it, and tells that.
+    pub fn gather(&self, seen: &Seen) -> Result<Option<Gathered>, Failure> {
+        match self {
+            Self::Alone => Ok(None),
+            Self::Mpi(hosts) => hosts.gather(seen),
+        }
+    }
+
+    /// Leaves the others with what this host came to; a failure here ends it for all.
+    ///
+    /// # Errors
+    /// The failure that it was given, on the host that tells it.
+    pub fn leave(&self, outcome: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
+        let Self::Mpi(hosts) = self else { return outcome };
+        let outcome = outcome.map_err(|failure| hosts.end_all(failure));
+        hosts.leave();
+        outcome
+    }
+}

@@ -1,0 +1,78 @@
+//! The net by MPI: the one file that knows it.
+//!
+//! For: packets over whatever network the library finds. Not for: collectives: they wait, and do not say for whom.
+//! No call here waits for another rank: sends are buffered ones, receives take what a probe has matched, and each packet is small enough
+//! to have arrived whole by then.
+
+use super::net::{Net, PACKET_BYTES};
+use mpi::Threading;
+use mpi::datatype::Equivalence;
+use mpi::environment::Universe;
+use mpi::point_to_point::{Destination, Source};
+use mpi::topology::{Communicator, SimpleCommunicator};
+use std::time::Duration;
+
+/// Room for packets that nobody has taken yet. Memory that is not used costs nothing.
+const BUFFER_BYTES: usize = 256 << 20;
+/// How long a send that has not been copied yet is left alone before it is asked for again.
+const ASK_AGAIN: Duration = Duration::from_micros(50);
+
+/// MPI, from its beginning to its end on one thread.
+pub(super) struct Mpi {
+    universe: Universe,
+    world: SimpleCommunicator,
+}
+
+impl Mpi {
+    /// Joins the others. The thread that calls this makes all later calls.
+    ///
+    /// # Errors
+    /// Where the library had begun already.
+    pub(super) fn join() -> Result<Self, String> {
+        let (mut universe, _) = mpi::initialize_with_threading(Threading::Funneled)
+            .ok_or_else(|| "MPI had begun already".to_owned())?;
+        universe.set_buffer_size(BUFFER_BYTES);
+        let world = universe.world();
+        Ok(Self { universe, world })
+    }
+}
+
+impl Net for Mpi {
+    fn rank(&self) -> usize {
+        self.world.rank() as usize
+    }
+
+    fn size(&self) -> usize {
+        self.world.size() as usize
+    }
+
+    fn send(&mut self, to: usize, packet: &[u8]) {
+        let process = self.world.process_at_rank(to as i32);
+        mpi::request::scope(|scope| {
+            let mut request = process.immediate_buffered_send(scope, packet);
+            // It is copied, and so complete, at once; whether anybody takes it is another matter.
+            while let Err(not_yet) = request.test() {
+                request = not_yet;
+                std::thread::sleep(ASK_AGAIN);
+            }
+        });
+    }
+
+    fn receive(&mut self) -> Option<(usize, Vec<u8>)> {
+        let (message, status) = self.world.any_process().immediate_matched_probe()?;
+        let mut packet = [0_u8; PACKET_BYTES];
+        let length = (status.count(u8::equivalent_datatype()) as usize).min(PACKET_BYTES);
+        mpi::request::scope(|scope| {
+            let mut request = message.immediate_matched_receive_into(scope, &mut packet[..length]);
+            while let Err(not_yet) = request.test() {
+                request = not_yet;
+                std::hint::spin_loop();
+            }
+        });
+        Some((status.source_rank() as usize, packet[..length].to_vec()))
+    }
+
+    fn leave(self: Box<Self>) {
+        drop(self.universe);
+    }
+}

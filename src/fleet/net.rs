@@ -1,0 +1,61 @@
+//! The net between hosts: packets from one rank to another, in order, and never a call that waits for the other side.
+//!
+//! For: what MPI has to give ([`super::mpi`]), and the same between threads for tests. Not for: what packets mean ([`super::letter`]).
+
+/// Largest packet in bytes. Every MPI hands packets of this size over without asking the receiver first, so that one that has begun to
+/// arrive is there, and a host that stands still keeps nobody waiting.
+pub(super) const PACKET_BYTES: usize = 2048;
+
+/// Packets between ranks.
+pub(super) trait Net {
+    /// Which one this is, from 0.
+    fn rank(&self) -> usize;
+    /// How many there are.
+    fn size(&self) -> usize;
+    /// Sends a packet of at most [`PACKET_BYTES`], and does not wait until anybody takes it.
+    fn send(&mut self, to: usize, packet: &[u8]);
+    /// The next packet that is there, with the rank that sent it.
+    fn receive(&mut self) -> Option<(usize, Vec<u8>)>;
+    /// Leaves together with all others. Not called where one of them is lost.
+    fn leave(self: Box<Self>);
+}
+
+/// A net between threads of one process.
+#[cfg(test)]
+pub(super) struct Threads {
+    rank: usize,
+    to: Vec<std::sync::mpsc::Sender<(usize, Vec<u8>)>>,
+    from: std::sync::mpsc::Receiver<(usize, Vec<u8>)>,
+}
+
+#[cfg(test)]
+impl Threads {
+    /// So many ranks.
+    pub(super) fn of(size: usize) -> Vec<Self> {
+        let (to, from): (Vec<_>, Vec<_>) = (0..size).map(|_| std::sync::mpsc::channel()).unzip();
+        from.into_iter().enumerate().map(|(rank, from)| Self { rank, to: to.clone(), from }).collect()
+    }
+}
+
+#[cfg(test)]
+impl Net for Threads {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.to.len()
+    }
+
+    fn send(&mut self, to: usize, packet: &[u8]) {
+        assert!(packet.len() <= PACKET_BYTES);
+        // One that has ended takes nothing any more.
+        let _ = self.to[to].send((self.rank, packet.to_vec()));
+    }
+
+    fn receive(&mut self) -> Option<(usize, Vec<u8>)> {
+        self.from.try_recv().ok()
+    }
+
+    fn leave(self: Box<Self>) {}
+}

@@ -1,0 +1,296 @@
+//! The post: the one thread of a host that speaks with the others, whatever its measuring threads do meanwhile.
+//!
+//! For: letters out and in, signs of life both ways, noticing who is silent, and asking clocks. Not for: what letters mean to a
+//! measurement ([`super::hosts`]).
+
+use super::clock::{self, PINGS, Reading, SERIES, SHORT_NS};
+use super::letter::{Inbox, Letter, Over};
+use super::net::Net;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often each host gives a sign of life.
+pub(super) const BEAT: Duration = Duration::from_millis(250);
+/// How long a host may be silent until rank 0 gives it up.
+const SILENT_FOR: Duration = Duration::from_secs(3);
+/// How long rank 0 may be silent until a host stops its load: it measures for nobody then.
+const ORPHAN_AFTER: Duration = Duration::from_millis(900);
+/// How often the post looks; while operations are measured seldom enough to take no CPU from them.
+const LOOK: Duration = Duration::from_micros(500);
+const LOOK_CALMLY: Duration = Duration::from_millis(5);
+/// How long it looks without a rest behind a ping: another one follows.
+const SPIN: Duration = Duration::from_millis(10);
+/// How long an answer to a ping is waited for.
+const ANSWER: Duration = Duration::from_millis(50);
+
+/// What the post is asked to do.
+pub(super) enum Order {
+    Send(usize, Letter),
+    /// Ask all clocks, and give the readings by rank.
+    Clocks(Sender<Vec<Option<Reading>>>),
+    /// All is said: leave together with the others.
+    Leave,
+}
+
+/// What both sides of the post see.
+#[derive(Default)]
+pub(super) struct Shared {
+    over: Mutex<Option<(Over, Instant)>>,
+    stop: Mutex<Option<Arc<AtomicBool>>>,
+    /// Operations of the run so far, for the signs of life.
+    pub(super) operations: AtomicU64,
+    /// Whether operations are measured now.
+    pub(super) is_measuring: AtomicBool,
+    /// By rank: when it was last heard, in ns of our clock.
+    heard_ns: Mutex<Vec<u64>>,
+    /// By rank: operations of the run under way that it told of last.
+    told: Mutex<Vec<u64>>,
+    rank: AtomicUsize,
+    /// Whether anybody's silence means anything.
+    watches: AtomicBool,
+    /// When the post looked last, in ns of our clock.
+    looked_ns: AtomicU64,
+}
+
+impl Shared {
+    /// It is over: whoever measures stops. The first reason stays.
+    pub(super) fn end(&self, over: Over) {
+        let mut known = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_or_insert_with(|| (over, Instant::now()));
+        if let Some(stop) = &*self.stop.lock().unwrap_or_else(PoisonError::into_inner) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Why it is over, and since when.
+    pub(super) fn over(&self) -> Option<(Over, Instant)> {
+        self.over.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What stops the load from now on.
+    pub(super) fn stops(&self, stop: &Arc<AtomicBool>) {
+        *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(stop));
+        if self.over().is_some() {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it was asked to stop, by a signal or because it is over.
+    pub(super) fn is_stopped(&self) -> bool {
+        let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Operations of the run under way that a rank told of last.
+    pub(super) fn told(&self, rank: usize) -> u64 {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).get(rank).copied().unwrap_or(0)
+    }
+
+    /// Notices that a rank has been silent for too long, or that the post has: MPI may not come back from a call whose other side
+    /// is gone. Asked by the post, and by whoever measures.
+    pub(super) fn notice_silence(&self) -> Option<Over> {
+        let rank = self.rank.load(Ordering::Relaxed);
+        let patience = if rank == 0 { SILENT_FOR } else { ORPHAN_AFTER };
+        if !self.watches.load(Ordering::Relaxed) || self.over().is_some() {
+            return None;
+        }
+        let looked =
+            Duration::from_nanos(clock::now_ns().saturating_sub(self.looked_ns.load(Ordering::Relaxed)));
+        let over = if rank == 0 && looked > patience {
+            let why = format!(
+                "does not reach the others: MPI has not come back from a call for {:.1} s",
+                looked.as_secs_f64()
+            );
+            Over { rank, why, code: 3 }
+        } else {
+            let (rank, silent) = self.most_silent().filter(|(_, silent)| *silent > patience)?;
+            Over { rank, why: format!("has been silent for {:.1} s", silent.as_secs_f64()), code: 3 }
+        };
+        self.end(over.clone());
+        Some(over)
+    }
+
+    /// The rank that has been silent for longest, and for how long; `None` where there is no other.
+    pub(super) fn most_silent(&self) -> Option<(usize, Duration)> {
+        let heard = self.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        let (rank, at) = heard.iter().enumerate().filter(|(_, at)| **at > 0).min_by_key(|(_, at)| **at)?;
+        Some((rank, Duration::from_nanos(clock::now_ns().saturating_sub(*at))))
+    }
+}
+
+/// The thread's own side.
+pub(super) struct Post {
+    net: Box<dyn Net>,
+    orders: Receiver<Order>,
+    letters: Sender<(usize, Letter)>,
+    shared: Arc<Shared>,
+    inboxes: Vec<Inbox>,
+    beaten: Instant,
+    /// Until when it looks without a rest.
+    spin_until: Instant,
+    pong: Option<(u32, u64)>,
+    /// Whether all were told that it is over.
+    has_told: bool,
+}
+
+impl Post {
+    pub(super) fn new(
+        net: Box<dyn Net>,
+        orders: Receiver<Order>,
+        letters: Sender<(usize, Letter)>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let (size, rank, now) = (net.size(), net.rank(), clock::now_ns());
+        let hears = |other: usize| if rank == 0 { other != 0 } else { other == 0 };
+        let heard = (0..size).map(|other| if hears(other) { now } else { 0 }).collect();
+        *shared.told.lock().unwrap_or_else(PoisonError::into_inner) = vec![0; size];
+        *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = heard;
+        shared.rank.store(rank, Ordering::Relaxed);
+        shared.looked_ns.store(now, Ordering::Relaxed);
+        shared.watches.store(true, Ordering::Relaxed);
+        let inboxes = (0..size).map(|_| Inbox::default()).collect();
+        let now = Instant::now();
+        Self {
+            net,
+            orders,
+            letters,
+            shared,
+            inboxes,
+            beaten: now,
+            spin_until: now,
+            pong: None,
+            has_told: false,
+        }
+    }
+
+    /// Carries letters until all is said.
+    pub(super) fn carry(mut self) {
+        loop {
+            loop {
+                match self.orders.try_recv() {
+                    Ok(Order::Send(to, letter)) => {
+                        self.watch_no_more_behind(&letter);
+                        self.send(to, &letter);
+                    }
+                    Ok(Order::Clocks(answer)) => {
+                        let readings = (0..self.net.size()).map(|rank| self.clock(rank)).collect();
+                        let _ = answer.send(readings);
+                    }
+                    Ok(Order::Leave) => return self.net.leave(),
+                    Err(TryRecvError::Empty) => break,
+                    // The measurement has ended without a word, which the end of the process tells.
+                    Err(TryRecvError::Disconnected) => return,
+                }
+            }
+            self.look();
+            let calm = self.shared.is_measuring.load(Ordering::Relaxed);
+            if Instant::now() >= self.spin_until {
+                std::thread::sleep(if calm { LOOK_CALMLY } else { LOOK });
+            }
+        }
+    }
+
+    fn send(&mut self, to: usize, letter: &Letter) {
+        for packet in letter.packets() {
+            self.net.send(to, &packet);
+        }
+    }
+
+    /// Takes what has come, gives a sign of life where it is time, and notices who is silent.
+    fn look(&mut self) {
+        while let Some((from, packet)) = self.net.receive() {
+            self.take(from, &packet);
+        }
+        if self.beaten.elapsed() >= BEAT {
+            self.beaten = Instant::now();
+            let beat = Letter::Beat(self.shared.operations.load(Ordering::Relaxed));
+            let to = if self.net.rank() == 0 { 1..self.net.size() } else { 0..1 };
+            to.for_each(|rank| self.send(rank, &beat));
+        }
+        let now = clock::now_ns();
+        let still =
+            Duration::from_nanos(now.saturating_sub(self.shared.looked_ns.swap(now, Ordering::Relaxed)));
+        if self.net.rank() == 0 && still > ORPHAN_AFTER {
+            let why =
+                format!("stood still for {:.1} s, and the others stopped their load", still.as_secs_f64());
+            self.shared.end(Over { rank: 0, why, code: 3 });
+        }
+        self.shared.notice_silence();
+        // Whoever noticed it here, rank 0 tells everybody.
+        if let Some((over, _)) = self.shared.over().filter(|_| self.net.rank() == 0 && !self.has_told) {
+            self.has_told = true;
+            (1..self.net.size()).for_each(|rank| self.send(rank, &Letter::Over(over.clone())));
+        }
+    }
+
+    /// Whoever is let go may be gone before the next sign of life.
+    fn watch_no_more_behind(&self, letter: &Letter) {
+        if matches!(letter, Letter::Bye) {
+            self.shared.watches.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn take(&mut self, from: usize, packet: &[u8]) {
+        let heard_ns = clock::now_ns();
+        let Some(inbox) = self.inboxes.get_mut(from) else { return };
+        if let Some(at) = self.shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner).get_mut(from) {
+            *at = heard_ns;
+        }
+        match inbox.take(packet) {
+            Ok(None) => {}
+            Ok(Some(Letter::Beat(operations))) => {
+                let mut told = self.shared.told.lock().unwrap_or_else(PoisonError::into_inner);
+                told.get_mut(from).into_iter().for_each(|known| *known = operations);
+            }
+            Ok(Some(Letter::Ping(number))) => {
+                self.send(from, &Letter::Pong(number, clock::now_ns()));
+                self.spin_until = Instant::now() + SPIN;
+            }
+            Ok(Some(Letter::Pong(number, at_ns))) => self.pong = Some((number, at_ns)),
+            Ok(Some(Letter::Over(over))) => self.shared.end(over),
+            Ok(Some(letter)) => {
+                self.watch_no_more_behind(&letter);
+                // Nobody listens any more where it has ended.
+                let _ = self.letters.send((from, letter));
+            }
+            Err(why) => {
+                self.shared.end(Over { rank: from, why: format!("cannot be understood: {why}"), code: 3 });
+            }
+        }
+    }
+
+    /// Reads a clock: the ping with the shortest round trip, in as many series as it takes. `None` where nobody answers.
+    fn clock(&mut self, rank: usize) -> Option<Reading> {
+        if rank == self.net.rank() {
+            return Some(Reading::OURS);
+        }
+        let mut best: Option<Reading> = None;
+        for number in 0..SERIES * PINGS {
+            if number % PINGS == 0 && best.is_some_and(|b| b.round_trip_ns <= SHORT_NS) {
+                break;
+            }
+            if let Some(reading) = self.ping(rank, number) {
+                best = Some(reading.better(best));
+            } else if best.is_none() {
+                return None;
+            }
+        }
+        best
+    }
+
+    fn ping(&mut self, rank: usize, number: u32) -> Option<Reading> {
+        self.pong = None;
+        let (asked, asked_ns) = (Instant::now(), clock::now_ns());
+        self.send(rank, &Letter::Ping(number));
+        while asked.elapsed() < ANSWER {
+            self.look();
+            let heard_ns = clock::now_ns();
+            if let Some((_, said_ns)) = self.pong.take_if(|(answered, _)| *answered == number) {
+                return Some(Reading::of(asked_ns, said_ns, heard_ns));
+            }
+        }
+        None
+    }
+}

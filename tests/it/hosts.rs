@@ -1,0 +1,205 @@
+//! Stories of several hosts: launchers whose processes do not find each other, ranks on one machine, and hosts that are lost.
+//!
+//! For: what is measured together, and what is said of whom. Not for: how well MPI carries it.
+//! Hosts are network and UTS namespaces with a server of ssh each ([`crate::lab`]); those stories are told by `./test --hosts`.
+
+use crate::stage::{Stage, wait};
+use std::path::Path;
+
+#[test]
+fn a_launcher_whose_processes_do_not_find_each_other_is_refused() {
+    let stage = Stage::beside_others();
+    let mut command = stage.command(&[], "run --engine null --time 100ms --runs 1", Path::new(""));
+    let out = wait(command.env("OMPI_COMM_WORLD_SIZE", "4").env("OMPI_COMM_WORLD_RANK", "0"));
+    assert_eq!(out.code, Some(2), "{out:?}");
+    for words in ["started 4 processes", "OMPI_COMM_WORLD_SIZE=4", "env -u OMPI_COMM_WORLD_SIZE fathom"] {
+        assert!(out.stderr.contains(words), "{words}: {}", out.stderr);
+    }
+    // What is wrong with all of them one of them tells.
+    let other = wait(command.env("OMPI_COMM_WORLD_RANK", "1"));
+    assert_eq!((other.code, other.stderr.contains("started 4 processes")), (Some(2), false), "{other:?}");
+    let mut list = stage.command(&[], "list", Path::new(""));
+    let listed = wait(list.env("OMPI_COMM_WORLD_SIZE", "4"));
+    assert_eq!(listed.code, Some(0), "what measures nothing is nobody's rival: {listed:?}");
+}
+
+#[test]
+fn a_step_of_srun_is_several_processes_and_a_shell_of_its_allocation_is_one() {
+    if cfg!(feature = "mpi") {
+        // Its MPI would ask a server of Slurm that is not there.
+        return;
+    }
+    let stage = Stage::beside_others();
+    let mut command = stage.command(&[], "run --engine null --time 100ms --runs 1", Path::new(""));
+    let shell = wait(command.env("SLURM_NTASKS", "3").env("SLURM_PROCID", "0"));
+    assert_eq!(shell.code, Some(1), "one run has a finding of its own: {shell:?}");
+    assert!(shell.stdout.contains("null engine"), "{shell:?}");
+    let step = wait(command.env("SLURM_STEP_ID", "0"));
+    assert_eq!(step.code, Some(2), "{step:?}");
+    assert!(step.stderr.contains("srun of Slurm started 3 processes"), "{}", step.stderr);
+    let mut pods = stage.command(&[], "run --engine null --time 100ms", Path::new(""));
+    let pods = wait(pods.env("JOB_COMPLETIONS", "5"));
+    assert!(pods.code == Some(2) && pods.stderr.contains("--features mpi"), "{pods:?}");
+}
+
+#[test]
+fn ranks_of_a_host_are_no_setting_where_it_measures_alone() {
+    let stage = Stage::beside_others();
+    let out = stage.fathom("run --engine null --ranks-per-host 2", Path::new(""));
+    assert!(out.code == Some(2) && out.stderr.contains("this host measures alone"), "{out:?}");
+}
+
+#[cfg(feature = "mpi")]
+mod together {
+    use super::{Path, Stage, wait};
+    use crate::lab::{self, Lab};
+    use crate::stage::{Outcome, Running, is_root, tool};
+    use model::histogram::Histogram;
+    use model::job::Kind;
+    use model::record::{Record, frame};
+    use std::path::PathBuf;
+    use std::time::{Duration, Instant};
+
+    /// Two ranks of this machine.
+    fn two_ranks(stage: &Stage, words: &str, target: &Path) -> Outcome {
+        let launcher = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2";
+        let prefix: Vec<String> = launcher.split(' ').map(str::to_owned).collect();
+        wait(&mut stage.command(&prefix, words, target))
+    }
+
+    /// The sessions of single ranks, and the one of all.
+    fn sessions(of: &[PathBuf]) -> (Vec<Record>, Record) {
+        let read = |path: &PathBuf| frame::decode(&std::fs::read(path).unwrap()).unwrap().0;
+        let (all, own): (Vec<Record>, Vec<Record>) = of.iter().map(read).partition(|r| r.fleet.is_some());
+        let [all] = <[Record; 1]>::try_from(all).unwrap();
+        (own, all)
+    }
+
+    /// Latencies of reads of all runs.
+    fn reads(record: &Record) -> Histogram {
+        let mut sum = Histogram::new();
+        let ends = record.runs.iter().filter_map(|r| r.end.as_ref()).flat_map(|e| &e.streams);
+        ends.filter_map(|s| s.kinds.get(&Kind::Read)).for_each(|k| sum.merge(&k.latency));
+        sum
+    }
+
+    #[test]
+    fn two_ranks_measure_as_one_and_no_operation_is_lost() {
+        let stage = Stage::new();
+        let target = stage.folder("target");
+        let words = "run --rw randread --engine sync --size 16m --time 300ms --runs 3 --format json --ranks-per-host 2";
+        let out = two_ranks(&stage, words, &target);
+        let report = out.report().0;
+        assert_eq!(report["hosts"].as_array().map(Vec::len), Some(2), "{report}");
+        let hosts = report["fleet"]["hosts"].as_array().unwrap();
+        let share = |host: &serde_json::Value| host["results"][0]["share"].as_f64().unwrap();
+        assert!((hosts.iter().map(share).sum::<f64>() - 1.0).abs() < 1e-9, "{hosts:?}");
+        assert!(report["fleet"]["start"]["runs"] == 3, "{report}");
+        let (own, all) = sessions(&stage.sessions());
+        let mut sum = Histogram::new();
+        for record in &own {
+            sum.merge(&reads(record));
+        }
+        assert!(sum.count() > 0 && reads(&all) == sum, "{} of {}", reads(&all).count(), sum.count());
+        // What one rank reads is not what the other one reads.
+        let parts: Vec<_> = own.iter().map(|r| r.header.plan.part.unwrap().rank).collect();
+        assert!(parts.contains(&0) && parts.contains(&1));
+        assert_ne!(own[0].header.plan.drawn_by(), own[1].header.plan.drawn_by());
+        assert!(own.iter().all(|r| r.header.plan.jobs == all.header.plan.jobs));
+    }
+
+    #[test]
+    fn two_ranks_on_one_host_are_refused_and_so_is_what_one_host_measures() {
+        let stage = Stage::beside_others();
+        let out = two_ranks(&stage, "run --engine null --time 100ms", Path::new(""));
+        assert!(out.code == Some(2) && out.stderr.contains("--ranks-per-host 2"), "{out:?}");
+        let limit = two_ranks(&stage, "limit --engine null", Path::new(""));
+        assert!(limit.code == Some(2), "{limit:?}");
+        let nowhere = two_ranks(&stage, "run --ranks-per-host 2", &stage.path("nowhere"));
+        assert!(nowhere.code == Some(2) && nowhere.stderr.contains("does not exist"), "{nowhere:?}");
+    }
+
+    #[test]
+    #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
+    fn three_hosts_begin_together_and_have_a_row_each() {
+        if !is_root() {
+            return;
+        }
+        let (stage, lab) = (Stage::new(), Lab::up());
+        let target = stage.folder("target");
+        let words = "run --rw randread --engine sync --size 16m --time 500ms --runs 3 --format json";
+        let out = wait(&mut lab.command(&stage, words, &target));
+        let report = out.report().0;
+        assert_eq!(report["hosts"], serde_json::json!(lab::names()), "{report}");
+        let start = &report["fleet"]["start"];
+        assert!(start["runs"] == 3 && start["common_share"].as_f64().unwrap() > 0.9, "{start}");
+        assert_eq!(stage.sessions().len(), 4, "one of each host, and that of all");
+        assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "no test file is left");
+    }
+
+    /// What is done to a measurement of ten seconds after four of them, and what is said then of whom.
+    fn lost(fault: impl Fn(), who: &str) {
+        if !is_root() {
+            return;
+        }
+        let (stage, lab) = (Stage::new(), Lab::up());
+        let target = stage.folder("target");
+        // A launcher that ends forwards no more of what is printed; a file is whole.
+        let file = stage.path("report.json");
+        let words = "run --rw randread --engine sync --rate 200 --size 16m --time 10s --runs 1 -o";
+        let words = format!("{words} {}", file.display());
+        let mut running = Running::start(&mut lab.command(&stage, &words, &target));
+        running.until_it_says("run 1 of 1");
+        std::thread::sleep(Duration::from_secs(4));
+        let before = Instant::now();
+        fault();
+        let others_ended = lab::until_no_load(Duration::from_secs(8), &[who]);
+        lab::until_the_launcher_has_ended(Duration::from_secs(15));
+        lab::end();
+        let out = running.end_within(Duration::from_secs(60));
+        assert!(out.code.is_none_or(|code| code != 0), "{out:?}");
+        let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert_eq!(report["verdict"], "INVALID", "{report}");
+        assert_eq!(report["fleet"]["lost"]["host"], who, "{report}");
+        assert!(others_ended.is_some_and(|took| took < Duration::from_secs(8)), "{:?}", before.elapsed());
+    }
+
+    #[test]
+    #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
+    fn a_host_that_is_killed_is_named() {
+        lost(|| lab::signal(2, "KILL"), "fathom-lab-2");
+    }
+
+    #[test]
+    #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
+    fn a_host_that_stands_still_is_named() {
+        lost(|| lab::signal(2, "STOP"), "fathom-lab-2");
+    }
+
+    #[test]
+    #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
+    fn a_host_that_is_cut_off_is_named() {
+        let down = || {
+            tool(&[&"ip", &"netns", &"exec", &lab::SWITCH, &"ip", &"link", &"set", &"p2", &"down"]).unwrap();
+        };
+        lost(down, "fathom-lab-2");
+    }
+
+    #[test]
+    #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
+    fn without_rank_0_the_others_stop_their_load() {
+        if !is_root() {
+            return;
+        }
+        let (stage, lab) = (Stage::new(), Lab::up());
+        let words = "run --rw randread --engine sync --rate 200 --size 16m --time 20s --runs 1";
+        let mut running = Running::start(&mut lab.command(&stage, words, &stage.folder("target")));
+        running.until_it_says("run 1 of 1");
+        std::thread::sleep(Duration::from_secs(4));
+        lab::signal(1, "STOP");
+        let ended = lab::until_no_load(Duration::from_secs(6), &["fathom-lab-1"]);
+        assert!(ended.is_some_and(|took| took < Duration::from_secs(4)), "{ended:?}");
+        lab::end();
+        drop(running.end_within(Duration::from_secs(40)));
+    }
+}
