@@ -116,7 +116,9 @@ mod together {
         let limit = two_ranks(&stage, "limit --engine null", Path::new(""));
         assert!(limit.code == Some(2), "{limit:?}");
         let nowhere = two_ranks(&stage, "run --ranks-per-host 2", &stage.path("nowhere"));
-        assert!(nowhere.code == Some(2) && nowhere.stderr.contains("does not exist"), "{nowhere:?}");
+        // mpirun itself may crash while it ends what is left of a job that failed (Open MPI 4.1.4, in PMIx_Finalize).
+        let is_refused = matches!(nowhere.code, Some(2) | None);
+        assert!(is_refused && nowhere.stderr.contains("does not exist"), "{nowhere:?}");
     }
 
     #[test]

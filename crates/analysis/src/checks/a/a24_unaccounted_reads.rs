@@ -15,8 +15,9 @@ use model::job::Kind;
 use model::units::show_bytes;
 
 const FILE: &str = "/proc/self/io";
-/// Engines whose every operation is a system call of the read and write family, which the kernel counts by bytes.
-const COUNTED: &[&str] = &["sync", "vsync", "preadv", "rw"];
+/// Engines whose every operation is a system call of the read and write family, which the kernel counts by bytes; of posixaio they are the C
+/// library's, in threads of its own.
+const COUNTED: &[&str] = &["sync", "vsync", "preadv", "rw", "posixaio"];
 /// Share of the bytes that must be in the kernel's count: it counts all of them, and what fathom reads beside.
 const COUNTED_FROM: Share = Share(0.99);
 /// Share of the reads that must be missing at the device before pages are looked for.
@@ -29,7 +30,7 @@ pub(super) const CHECK: Check = Check {
     name: "UNACCOUNTED",
     belief: "the kernel carried out the operations that fathom counted",
     page: Page {
-        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run, for the engines sync, vsync, preadv and rw; for \
+        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run, for the engines sync, vsync, preadv, rw and posixaio; for \
                 the others and where that is missing, the target's pages in the page cache and the device's counters.",
         formula: formula!(
             "Void where system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the kernel counts each \
@@ -37,7 +38,7 @@ pub(super) const CHECK: Check = Check {
              less than {CACHED_FROM} of them is in the page cache at the start and at the end of the runs: then no page \
              explains them."
         ),
-        provoke: "A library that answers `pread` itself: `LD_PRELOAD=./answers.so fathom run --rw randread --engine sync --cache buffered \
+        provoke: "A library that answers `aio_read` itself: `LD_PRELOAD=./answers.so fathom run --rw randread --engine posixaio --cache buffered \
                   FILE`. fathom's own tests build one.",
         fix: "Look at LD_PRELOAD and /etc/ld.so.preload, and for what else stands between programs and the kernel (`fathom \
               doctor`).",
