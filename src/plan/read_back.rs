@@ -44,6 +44,8 @@ pub(super) fn meant(spec: &JobSpec, phase: usize, stream: &StreamSpec) -> Result
         serialize_overlap: None,
         think: None,
         burst: None,
+        burst_time: None,
+        think_spin: None,
         fsync: None,
         fdatasync: None,
         sync_file_range: None,

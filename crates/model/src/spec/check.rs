@@ -190,7 +190,28 @@ impl StreamSpec {
         if self.lines.is_empty() {
             return;
         }
-        let said = [
+        let paused = [
+            ("think", self.think.is_some()),
+            ("burst", self.burst.is_some()),
+            ("burst-time", self.burst_time.is_some()),
+        ];
+        let said = self.said_of_accesses().into_iter().chain(paused);
+        for (key, _) in said.filter(|(_, said)| *said) {
+            let message =
+                format!("{{{key}}} does not go with {{line}}; say it in the lines, or leave the lines out");
+            found.push(Problem::new(&[key, "line"], message));
+        }
+        let sum: u32 = self.lines.iter().map(|l| l.share).sum();
+        if sum != 100 {
+            let message = format!("the shares of {{line}} sum to {sum}; type shares that sum to 100");
+            found.push(Problem::new(&["line"], message));
+        }
+    }
+
+    /// Keys about which operations come after one another, and whether each is said: what lines say for themselves, and files of
+    /// replays.
+    fn said_of_accesses(&self) -> [(&'static str, bool); 15] {
+        [
             ("rw", self.rw.is_some()),
             ("mix", self.mix.is_some()),
             ("bs", self.bs.is_some()),
@@ -206,20 +227,7 @@ impl StreamSpec {
             ("interleaved", self.interleaved.is_some()),
             ("times", self.times.is_some()),
             ("mix-by-run", self.mix_by_run == Some(true)),
-            ("think", self.think.is_some()),
-            ("burst", self.burst.is_some()),
-            ("burst-time", self.burst_time.is_some()),
-        ];
-        for (key, _) in said.into_iter().filter(|(_, said)| *said) {
-            let message =
-                format!("{{{key}}} does not go with {{line}}; say it in the lines, or leave the lines out");
-            found.push(Problem::new(&[key, "line"], message));
-        }
-        let sum: u32 = self.lines.iter().map(|l| l.share).sum();
-        if sum != 100 {
-            let message = format!("the shares of {{line}} sum to {sum}; type shares that sum to 100");
-            found.push(Problem::new(&["line"], message));
-        }
+        ]
     }
 
     fn check_directions(&self, found: &mut Vec<Problem>) {

@@ -1068,6 +1068,41 @@ impl Key {
     }
 }
 
+/// A value that a key takes and that it has not where nothing is said.
+#[cfg(test)]
+pub(super) fn example(key: &Key) -> &'static str {
+    match (key.name, key.value) {
+        ("rw", _) => "randrw",
+        ("sharing", _) => "round-robin",
+        ("random", _) => "once",
+        ("start", _) => "same",
+        ("arrivals", _) => "constant",
+        ("clones" | "positions", _) => "own",
+        ("think", _) => "exponential:2ms",
+        ("cache", _) => "mmap",
+        ("advice", _) => "random",
+        ("until", _) => "steady",
+        ("fail-if", _) => "p99>10ms",
+        ("latency-target", _) => "500us:99%:5s",
+        ("steady-state", _) => "iops:10%:60s",
+        ("min-rate", _) => "bw:10m",
+        ("verify", _) => "stamps",
+        ("io-priority", _) => "be:2",
+        ("memory-nodes", _) => "bind:0",
+        ("dedup-set", _) => "64k",
+        ("nice", _) => "5",
+        ("pace", _) => "fast",
+        ("op-priority", _) => "20%=rt:0",
+        ("replay-align", _) => "4k",
+        ("replay-skip", _) => "trim",
+        (_, "KEY=VALUE,...") => "bs=4k",
+        (_, "LIST") => "0-3,8",
+        (_, "DURATION") => "500ms",
+        (_, "") => "true",
+        _ => "32",
+    }
+}
+
 #[test]
 fn every_key_reads_the_example_that_its_help_gives() {
     let mut names: Vec<&str> = KEYS.iter().map(|k| k.name).collect();
@@ -1078,36 +1113,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
         assert_eq!(find(key.name).map(|k| k.name), Some(key.name));
         assert_eq!(key.value.is_empty(), key.is_switch(), "{}", key.name);
         let mut job = JobSpec::default();
-        let value = match (key.name, key.value) {
-            ("rw", _) => "randrw",
-            ("sharing", _) => "round-robin",
-            ("random", _) => "once",
-            ("start", _) => "same",
-            ("arrivals", _) => "constant",
-            ("clones" | "positions", _) => "own",
-            ("think", _) => "exponential:2ms",
-            ("cache", _) => "mmap",
-            ("advice", _) => "random",
-            ("until", _) => "steady",
-            ("fail-if", _) => "p99>10ms",
-            ("latency-target", _) => "500us:99%:5s",
-            ("steady-state", _) => "iops:10%:60s",
-            ("min-rate", _) => "bw:10m",
-            ("verify", _) => "stamps",
-            ("io-priority", _) => "be:2",
-            ("memory-nodes", _) => "bind:0",
-            ("dedup-set", _) => "64k",
-            ("nice", _) => "5",
-            ("pace", _) => "fast",
-            ("op-priority", _) => "20%=rt:0",
-            ("replay-align", _) => "4k",
-            ("replay-skip", _) => "trim",
-            (_, "KEY=VALUE,...") => "bs=4k",
-            (_, "LIST") => "0-3,8",
-            (_, "DURATION") => "500ms",
-            (_, "") => "true",
-            _ => "32",
-        };
+        let value = example(key);
         key.say(&mut job, [value]).unwrap_or_else(|e| panic!("{}: {e}", key.name));
         let unsaid = JobSpec {
             phases: vec![PhaseSpec { streams: vec![StreamSpec::default()], ..Default::default() }],

@@ -38,7 +38,8 @@ impl StreamSpec {
             );
             found.push(Problem::new(&[key, "replay"], message));
         }
-        for (key, _) in self.said_of_operations().into_iter().filter(|(_, said)| *said) {
+        let said = self.said_of_accesses().into_iter().chain(self.said_around_operations());
+        for (key, _) in said.filter(|(_, said)| *said) {
             let message = format!(
                 "{{{key}}} says which operations there are, and {{replay}} has its own; leave one of them out"
             );
@@ -46,21 +47,9 @@ impl StreamSpec {
         }
     }
 
-    /// Keys about which operations there are, and whether each is said.
-    fn said_of_operations(&self) -> [(&'static str, bool); 23] {
+    /// Keys about where they are and what comes with them, and whether each is said.
+    fn said_around_operations(&self) -> [(&'static str, bool); 12] {
         [
-            ("rw", self.rw.is_some()),
-            ("mix", self.mix.is_some()),
-            ("bs", self.bs.is_some()),
-            ("align", self.align.is_some()),
-            ("random", self.random.is_some()),
-            ("stride", self.stride.is_some()),
-            ("hole", self.hole.is_some()),
-            ("backwards", self.backwards == Some(true)),
-            ("start", self.start.is_some()),
-            ("positions", self.positions.is_some()),
-            ("consecutive", self.consecutive.is_some()),
-            ("times", self.times.is_some()),
             ("strided", self.strided.is_some()),
             ("line", !self.lines.is_empty()),
             ("offset", self.offset.is_some()),
@@ -72,6 +61,60 @@ impl StreamSpec {
             ("sync-file-range", self.sync_file_range.is_some()),
             ("passes", self.passes.is_some()),
             ("verify", self.verify.is_some()),
+            ("read-back", self.read_back.is_some()),
         ]
+    }
+}
+
+/// Keys of a stream that hold for a replay too.
+#[cfg(test)]
+const HOLD: &[&str] = &[
+    "depth",
+    "create",
+    "replay",
+    "pace",
+    "speed",
+    "replay-scale",
+    "replay-align",
+    "replay-skip",
+    "delay",
+    "batch",
+    "ops",
+    "bytes",
+    "stop-after",
+    "steady-state",
+    "min-rate",
+    "max-latency",
+    "max-errors",
+    "ignore-errors",
+    "ends-others",
+    "compress",
+    "dedup",
+    "zeros",
+    "counting",
+    "data",
+    "node",
+    "memory-nodes",
+    "nice",
+    "io-priority",
+    "op-priority",
+    "op-log-interval",
+    "engine",
+    "cache",
+    "advice",
+];
+
+#[test]
+fn what_changes_nothing_of_a_replay_is_refused() {
+    use super::super::keys::{KEYS, Set, example, find};
+    let of_streams = KEYS.iter().filter(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_)));
+    for key in of_streams {
+        let mut job = crate::spec::JobSpec::default();
+        for (name, value) in [("replay", "x.log"), (key.name, example(key))] {
+            let key = find(name).unwrap_or_else(|| panic!("{name}"));
+            key.say(&mut job, [value]).unwrap_or_else(|e| panic!("{e}"));
+        }
+        let found = job.phases[0].streams[0].check();
+        assert_eq!(found.is_empty(), HOLD.contains(&key.name), "{}: {found:?}", key.name);
     }
 }
