@@ -32,10 +32,10 @@ pub(super) struct Settled {
 pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) -> Result<Settled, String> {
     let Some(first) = planned.first() else { return Err("no host has planned anything".into()) };
     let mut streams = first.plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
-    if streams.any(|stream| stream.replay.is_some()) {
-        return Err(
-            "the replay of a capture is of one host; start fathom on one host without the launcher".into()
-        );
+    if let Some(what) = streams.find_map(of_one_host) {
+        return Err(format!(
+            "{what}, and several were started; leave it out, or start fathom on one host without the launcher"
+        ));
     }
     let mut differences = Vec::new();
     let mut jobs = first.plan.jobs.clone();
@@ -66,6 +66,16 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
         ..first.plan.clone()
     });
     Ok(Settled { plans: plans.collect(), differences })
+}
+
+/// What each host would do for itself, so that what all of them do is not one load; `None` where there is nothing such.
+fn of_one_host(stream: &Stream) -> Option<&'static str> {
+    let all = [
+        (stream.replay.is_some(), "the replay of a capture is of one host"),
+        (stream.latency_target.is_some(), "latency-target finds the depth of one host"),
+        (stream.steady.is_some(), "steady-state ends one host when its own rate is steady"),
+    ];
+    all.into_iter().find_map(|(is_said, what)| is_said.then_some(what))
 }
 
 /// The least that a target has on any host.
@@ -292,4 +302,24 @@ fn what_is_not_the_same_is_refused() {
     assert!(of(|p| p.jobs.clear()).contains("other jobs"));
     let cached = of(|p| p.jobs[0].phases[0].streams[0].cache = model::job::Cache::Buffered);
     assert!(cached.contains("type --cache"), "{cached}");
+}
+
+#[test]
+fn what_each_host_would_do_for_itself_is_refused() {
+    use model::job::{Quantity, Steady};
+    let mut all = [planned("sync", 1 << 30, "6.1"), planned("sync", 1 << 30, "6.1")];
+    let steady = Steady {
+        quantity: Quantity::Iops,
+        slope: false,
+        limit: 10.0,
+        percent: true,
+        window_ns: 60_000_000_000,
+        after_ns: 0,
+        every_ns: 1_000_000_000,
+    };
+    for own in &mut all {
+        own.plan.jobs[0].phases[0].streams[0].steady = Some(steady);
+    }
+    let refused = settle(&["a".to_owned(), "b".to_owned()], &[0, 0], &all).err().unwrap_or_default();
+    assert!(refused.starts_with("steady-state ends one host"), "{refused}");
 }

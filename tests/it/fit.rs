@@ -3,29 +3,12 @@
 //! For: `fathom fit` and its `--check`. Not for: how laws and zones are found, which the crate's own tests hold.
 
 use crate::disk::{Device, Image};
+use crate::replay::capture;
 use crate::stage::{Stage, is_root, tool};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-
-/// Ticks of a trace of MSR Cambridge in a microsecond, and when ours begins.
-const TICKS: u64 = 10;
-const BEGINS: u64 = 128_166_372_000_000_000;
-
-/// A capture of one task made of requests: when in us, what, where, how long, and how long it took in us.
-fn capture(stage: &Stage, name: &str, requests: &[(u64, &str, u64, u64, u64)]) -> PathBuf {
-    let mut text = String::new();
-    for (at_us, what, offset, bytes, took_us) in requests {
-        let at = BEGINS + at_us * TICKS;
-        writeln!(text, "{at},host,0,{what},{offset},{bytes},{}", took_us * TICKS).unwrap();
-    }
-    let (trace, file) = (stage.path(&format!("{name}.csv")), stage.path(&format!("{name}.capture")));
-    std::fs::write(&trace, text).unwrap();
-    let out = stage.fathom(&format!("capture -o {} --import", file.display()), &trace);
-    assert_eq!(out.code, Some(0), "{out:?}");
-    file
-}
 
 /// Two thousand reads a second for two seconds, at random times, each of 4 KiB or one in ten of 16 KiB, within 24 MiB.
 fn reads(stage: &Stage) -> PathBuf {

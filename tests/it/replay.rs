@@ -16,7 +16,7 @@ const BEGINS: u64 = 128_166_372_000_000_000;
 const SIMULATED_US: u64 = 100;
 
 /// A capture of one task made of requests: when in us, what, where, how long, and how long it took in us.
-fn capture(stage: &Stage, name: &str, requests: &[(u64, &str, u64, u64, u64)]) -> PathBuf {
+pub(crate) fn capture(stage: &Stage, name: &str, requests: &[(u64, &str, u64, u64, u64)]) -> PathBuf {
     let mut text = String::new();
     for (at_us, what, offset, bytes, took_us) in requests {
         let at = BEGINS + at_us * TICKS;

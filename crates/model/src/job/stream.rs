@@ -9,7 +9,7 @@ use super::flow::Flow;
 use super::flush::Flush;
 use super::ignored::IgnoredError;
 use super::kind::Kind;
-use super::pace::{Batch, Bursts, Pace, StopRule};
+use super::pace::{Arrivals, Batch, Bursts, Pace, StopRule};
 use super::priority::{IoPriority, OpPriority};
 use super::replay::Replay;
 use super::rules::{LatencyTarget, MinRate, Steady};
@@ -123,6 +123,10 @@ pub struct Stream {
 
 /// Failed operations after which a worker gives up where nobody says otherwise: enough to count, too few to fill a log or to run for long.
 pub const MAX_ERRORS: u64 = 1000;
+
+/// Turns of a load on and off, together, from which its rate is seen to go up and down: the course of a run has at most 32 intervals a
+/// second. In ns.
+const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
 /// More failed operations than there are: no worker gives up.
 pub const ALL_ERRORS: u64 = u64::MAX;
@@ -271,10 +275,16 @@ impl Stream {
         }
     }
 
-    /// Whether the load itself changes in the course of time, as a replay's does: what the rate does meanwhile is then no
-    /// property of the storage.
+    /// Whether the load itself changes in the course of time, as a replay's does, and one that is on and off by turns that are longer
+    /// than rates are looked at: what the rate does meanwhile is then no property of the storage.
     pub fn load_changes(&self) -> bool {
-        self.replay.is_some()
+        let is_slow = |on_ns: u64, off_ns: u64| on_ns.saturating_add(off_ns) > SLOW_TURN_NS;
+        let by_turns = match (&self.pace, &self.bursts) {
+            (Pace::Open { arrivals: Arrivals::OnOff { on_ns, off_ns }, .. }, _) => is_slow(*on_ns, *off_ns),
+            (_, Some(bursts)) => is_slow(bursts.time_ns, bursts.pause_ns),
+            _ => false,
+        };
+        by_turns || self.replay.is_some()
     }
 
     /// What is done: the words of its access, or of the load that it replays.
