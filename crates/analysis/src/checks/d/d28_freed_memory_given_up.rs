@@ -6,7 +6,7 @@
 use crate::case::{Amount, Case, CaseRun, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::{entries, keyed};
-use crate::threshold::Share;
+use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -25,8 +25,8 @@ const TAKEN_FROM: Share = Share(0.10);
 /// System time of a byte from which memory was given by the host first. Finding a page and copying it costs 0.1 to 0.25 ns a byte;
 /// 0.8 to 1.9 were measured where the host had to give it (KVM, 2 MiB at a time).
 const NS_PER_BYTE_FROM: f64 = 0.5;
-/// System time of an operation, whatever its size, that is left out of that, ns.
-const NS_PER_OPERATION: f64 = 5_000.0;
+/// System time of an operation, whatever its size, that is left out of that.
+const PER_OPERATION: Ns = Ns(5_000.0);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D28,
@@ -39,8 +39,8 @@ pub(super) const CHECK: Check = Check {
             "Of jobs that go through the page cache, in a guest that tells its host which memory is free (free page reporting of \
              virtio_balloon or hv_balloon), so that the host takes it: within seconds after it was freed. Taking it again costs a \
              fault in the host. What the page cache grew by in the runs is held against the bytes moved. A note from {TAKEN_FROM} \
-             on; biased where the workers also spent {NS_PER_BYTE_FROM} ns of system time a byte or more, with {NS_PER_OPERATION} \
-             ns left out for each operation: then the host's giving memory was a part of the rate. It is an upper bound: \
+             on; biased where the workers also spent {NS_PER_BYTE_FROM} ns of system time a byte or more, with {PER_OPERATION} \
+             left out for each operation: then the host's giving memory was a part of the rate. It is an upper bound: \
              nobody tells the guest which of its free pages the host took."
         ),
         provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom run --rw read --bs 1m \
@@ -118,7 +118,7 @@ fn system_ns_per_byte(case: &Case, moved: &Amount) -> Option<f64> {
     let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
     let system: f64 = workers().map(|w| w.system_ns as f64).sum();
     let known = workers().any(|w| w.wall_ns > 0);
-    known.then(|| (system - moved.ops as f64 * NS_PER_OPERATION).max(0.0) / moved.bytes as f64)
+    known.then(|| (system - moved.ops as f64 * PER_OPERATION.0).max(0.0) / moved.bytes as f64)
 }
 
 #[cfg(test)]
