@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod allowed;
+mod block_events;
 pub mod capture;
 mod capture_file;
 pub mod captured;

@@ -5,7 +5,7 @@
 
 mod import;
 mod record;
-mod subject;
+pub(crate) mod subject;
 
 use crate::failure::{Failure, cause};
 use crate::output::{self, Replace, Rules};

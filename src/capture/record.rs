@@ -4,6 +4,7 @@
 
 use super::subject::Subject;
 use super::{Outcome, Request, cannot_write, refused};
+use crate::block_events::now_ns;
 use crate::failure::Failure;
 use crate::{signals, stderr};
 use capture::file::Writer;
@@ -18,7 +19,6 @@ use machine::tracer::{Tracer, process_of};
 use model::Known;
 use model::captured::{Ending, Origin, Unit};
 use model::units::show_ns;
-use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -128,12 +128,6 @@ fn read_counters(subject: &Subject) -> (u64, Known<String>, u64) {
     let before = now_ns();
     let text = Root::real().read(&subject.stat_file).map(|text| text.trim().to_owned());
     (before, text, now_ns())
-}
-
-/// The clock that the tracer stamps with.
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 impl Recording<'_> {

@@ -13,11 +13,11 @@ use std::path::Path;
 
 /// The device whose requests are captured.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(crate) struct Subject {
     /// The whole device: the kernel's events are of that, also for partitions.
     pub(super) layer: Layer,
     /// The same as the events have it, and the part of it.
-    pub(super) traced: Traced,
+    pub(crate) traced: Traced,
     /// The file of the counters.
     pub(super) stat_file: String,
     /// Names of other layers below or above, which report the same load once more.
@@ -25,7 +25,7 @@ pub(super) struct Subject {
 }
 
 /// Finds the device that a target is on.
-pub(super) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
+pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
     let place = resolve(root, target)?;
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(target)));
     let top = match place.tops.as_slice() {

@@ -8,6 +8,7 @@ use super::{CheckRequest, Job, fitted, outlets};
 use crate::capture_file;
 use crate::failure::Failure;
 use crate::output::Rules;
+use crate::run::is_worker_of;
 use crate::spared::Spared;
 use crate::{signals, stdout};
 use capture::fit::{Figures, Observed};
@@ -85,7 +86,7 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
     std::thread::sleep(BEHIND);
     capturing.end()?;
     let (then, _) = observed(&request.capture, job.end_sector, &|_| true)?;
-    let (now, lost) = observed(&again, job.end_sector, &|task| is_of(task, pid))?;
+    let (now, lost) = observed(&again, job.end_sector, &|task| is_worker_of(task, pid))?;
     let figures = figures(&then, &now, offsets(&request.target, &then, &now));
     let (word, sentence) = FitCheck::answer(&figures);
     let mut notes = notes(&job, &now, lost);
@@ -105,13 +106,6 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
         figures,
         notes,
     })
-}
-
-/// Whether a task is a worker of the run with this number, or a worker of the kernel that io_uring gave it.
-fn is_of(task: &Task, pid: u32) -> bool {
-    let number =
-        |prefix: &str| task.name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
-    (number("fathom-") || number("iou-wrk-")) && task.pid.is_none_or(|of| of == pid)
 }
 
 /// Figures of some tasks of a capture, and what is missing in it.

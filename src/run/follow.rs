@@ -42,6 +42,9 @@ impl Bench {
             });
             workers.take_logged(|who, operations| self.op_log.take(who, operations));
             ends.act(workers);
+            if let (Some(driver), [above]) = (&mut self.driver, collector.streams_mut()) {
+                driver.follow(above);
+            }
             if self.stopped() || workers.any_failed() || self.op_log.full().is_some() {
                 workers.stop();
             }

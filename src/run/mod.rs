@@ -3,6 +3,7 @@
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
 mod course;
+mod driver;
 mod early;
 mod ending;
 mod ends;
@@ -33,6 +34,8 @@ use analysis::Judging;
 use analysis::cost::{run_ns, time_left};
 use analysis::strategy::{self, Budget, Next, Summary};
 use course::interval_ns;
+use driver::Driver;
+pub(crate) use driver::is_worker_of;
 pub use early::{Early, SoFar};
 use ends::Ends;
 use engine::outcome::Outcome;
@@ -159,6 +162,8 @@ struct Bench {
     epoch: Instant,
     supplies: Supplies,
     op_log: OpLog,
+    /// The requests of a replay under way.
+    driver: Option<Driver>,
     /// Writes of each worker of the last phase, for whoever reads them back.
     written: Vec<u64>,
     /// The session with the last run alone: what others did meanwhile is read from it.
@@ -425,12 +430,16 @@ impl Bench {
             end.data = self.supplies.written(stream, self.plan.drawn_by());
         }
         notes.extend(ends.close(&mut streams));
+        let driver = self.driver.take();
+        for (end, driver) in streams.iter_mut().filter(|end| end.replayed.is_some()).zip(driver) {
+            end.at_driver = Some(driver.end());
+        }
         streams
     }
 
     /// The workers of a phase, ready to begin, in the run of this number that draws by this course.
     fn spawn(
-        &self,
+        &mut self,
         phase: &Phase,
         start: &RunStart,
         (run, course): (usize, usize),
@@ -441,6 +450,7 @@ impl Bench {
         for spec in &mut specs {
             spec.log = phase.streams[spec.stream].log_interval_ns.is_some();
         }
+        self.driver = Driver::begin(self, phase, &specs);
         Workers::spawn(specs).map_err(|why| Failure::Refused(why.sentence))
     }
 

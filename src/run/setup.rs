@@ -86,6 +86,7 @@ pub(super) fn begin(
         epoch,
         supplies,
         op_log: OpLog::default(),
+        driver: None,
         written: Vec::new(),
         last: Record::new(header),
         courses: Vec::new(),

@@ -1,32 +1,19 @@
 //! The kernel's block events while it is watched: how long requests took, and whose they were.
 //!
-//! For: an instance of the tracer that records the topmost devices, emptied often, and what its events came to in an interval; what is lost is
-//! counted, and makes the figures of that interval unknown. Not for: what events mean (the crate `capture`).
+//! For: what the requests of the topmost devices came to in an interval; what is lost is counted, and makes the figures of that interval
+//! unknown. Not for: recording them ([`crate::block_events`]).
 
+use crate::block_events::{BlockEvents, now_ns};
 use crate::traced::Traced;
-use capture::trace::event::{Decoder, Event, OF_REQUESTS, Step};
-use capture::trace::merge::Merge;
-use capture::trace::pair::{PATIENCE_NS, Pairing, Scope};
+use capture::trace::pair::PATIENCE_NS;
 use capture::watched::Interval;
 use machine::process_io::Whose;
-use machine::root::Root;
-use machine::tracer::{Tracer, process_of, remove_leftovers};
+use machine::tracer::remove_leftovers;
 use model::Known;
-use model::captured::Unit;
 use model::units::show_count;
 use model::watch::{ProcessRequests, WatchedDevice};
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-
-/// Bytes of buffer for each CPU.
-const BUFFER_BYTES: u64 = 4 << 20;
-/// How long requests wait for an older one to complete, so that their order is that of their issue.
-const WAIT_NS: u64 = 50_000_000;
-/// Tasks that are told apart before all begins anew: their numbers come again, and memory is bounded.
-const MOST_TASKS: usize = 1 << 14;
-/// The end of a bio, of devices that have no requests.
-const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
 
 /// The events of some devices, or why there are none.
 pub(super) struct Events {
@@ -38,16 +25,10 @@ pub(super) struct Events {
     recording: Known<Recording>,
 }
 
-/// An instance of the tracer at work.
+/// What is recorded, and what it came to.
 struct Recording {
-    tracer: Tracer,
-    decoder: Decoder,
-    merge: Merge,
-    devices: Vec<(Traced, Pairing)>,
+    events: BlockEvents,
     interval: Interval,
-    page: Vec<u8>,
-    /// When the reading before this one began: what is older is there.
-    sure_until_ns: u64,
     /// When what processes asked for was last told.
     told: Instant,
     losses: Losses,
@@ -83,7 +64,7 @@ impl Events {
 
     /// Records these devices from now on; what is to be said of that.
     pub(super) fn follow(&mut self, devices: &[(String, Traced)]) -> Option<String> {
-        let is_full = self.recording.as_ref().is_ok_and(Recording::is_full);
+        let is_full = self.recording.as_ref().is_ok_and(|recording| recording.events.is_full());
         if !self.wanted || devices.is_empty() || (self.devices == devices && !is_full) {
             return None;
         }
@@ -155,72 +136,27 @@ impl Events {
 
 impl Recording {
     fn begin(devices: &[(String, Traced)], by_thread: bool) -> Known<Self> {
-        let mut tracer = Tracer::new(BUFFER_BYTES).map_err(|e| e.to_string())?;
-        let mut formats = Vec::new();
-        for (event, step) in OF_REQUESTS.into_iter().chain([BIO_ENDS]) {
-            let all: Vec<String> =
-                devices.iter().filter_map(|(_, of)| Some(format!("({})", of.filter(step, event)?))).collect();
-            if !all.is_empty() {
-                formats.push((step, tracer.record(event, &all.join(" || ")).map_err(|e| e.to_string())?));
-            }
-        }
-        let header = tracer.header_page().map_err(|e| e.to_string())?;
-        let decoder = Decoder::new(&header, &formats).map_err(|why| why.to_string())?;
-        tracer.begin().map_err(|e| e.to_string())?;
-        let start_ns = now_ns();
-        let paired = |of: &Traced| {
-            let mut pairing = Pairing::new(Scope { unit: of.unit, span: of.span(), start_ns });
-            pairing.wait_at_most(WAIT_NS);
-            (of.clone(), pairing)
-        };
+        let traced: Vec<Traced> = devices.iter().map(|(_, of)| of.clone()).collect();
         Ok(Self {
-            page: vec![0; decoder.page_bytes()],
-            tracer,
-            decoder,
-            merge: Merge::default(),
-            devices: devices.iter().map(|(_, of)| paired(of)).collect(),
+            events: BlockEvents::begin(&traced)?,
             interval: Interval::new(devices.len(), by_thread),
-            sure_until_ns: start_ns,
             told: Instant::now(),
             losses: Losses::default(),
         })
     }
 
-    /// The same at the end of an interval, with what the kernel itself counts as lost.
-    fn end_interval(&mut self) -> Known<()> {
-        self.drain()?;
-        let lost = self.tracer.lost().map_err(|e| e.to_string())?;
-        self.losses.see(lost.overrun.saturating_add(lost.dropped), now_ns());
+    /// Takes what is there.
+    fn drain(&mut self) -> Known<()> {
+        let (events, interval) = (&mut self.events, &mut self.interval);
+        events.drain(&mut |at, row, names| interval.add(at, row, names))?;
+        self.losses.see(self.events.lost(), now_ns());
         Ok(())
     }
 
-    fn is_full(&self) -> bool {
-        self.decoder.names.all_tasks().len() > MOST_TASKS
-    }
-
-    /// Empties all buffers, and takes the events that are surely in order.
-    fn drain(&mut self) -> Known<()> {
-        let begun_ns = now_ns();
-        let (decoder, waiting) = (&mut self.decoder, self.merge.waiting());
-        let root = Root::real();
-        let mut ask = |tid| process_of(&root, tid);
-        let drained = self.tracer.drain(&mut self.page, |page| decoder.page(page, &mut ask, waiting));
-        drained.map_err(|e| e.to_string())?;
-        self.losses.see(decoder.lost, now_ns());
-        let sure_ns = std::mem::replace(&mut self.sure_until_ns, begun_ns);
-        let (devices, interval, names) = (&mut self.devices, &mut self.interval, &mut self.decoder.names);
-        let mut rows = Vec::new();
-        self.merge.before(sure_ns, |event| {
-            for (at, (traced, pairing)) in devices.iter_mut().enumerate() {
-                if let Some(event) = of_device(event, traced) {
-                    pairing.take(&event, names, &mut |row| rows.push(*row));
-                    rows.drain(..).for_each(|row| interval.add(at, &row, names));
-                }
-            }
-        });
-        for (at, (_, pairing)) in devices.iter_mut().enumerate() {
-            pairing.hand_on(sure_ns, &mut |row| interval.add(at, row, names));
-        }
+    /// The same at the end of an interval, with what the kernel itself counts as lost.
+    fn end_interval(&mut self) -> Known<()> {
+        self.drain()?;
+        self.losses.see(self.events.lost_by_kernel()?, now_ns());
         Ok(())
     }
 }
@@ -251,25 +187,6 @@ impl Losses {
         let was_unsure = std::mem::replace(&mut self.processes_unsure, now_ns < self.unsure_until_ns);
         lost == 0 && !was_unsure && !self.processes_unsure
     }
-}
-
-/// An event as it is about this device; `None` where it is about another one.
-fn of_device(event: &Event, traced: &Traced) -> Option<Event> {
-    if event.step == Step::Lost {
-        return Some(*event);
-    }
-    let step = match (traced.unit, event.step) {
-        // What is asked for is all there is.
-        (Unit::Bios, Step::Asked) => Step::Issued,
-        (_, step) => step,
-    };
-    (u64::from(event.device) == traced.number).then_some(Event { step, ..*event })
-}
-
-/// The clock that the tracer stamps with.
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 #[test]

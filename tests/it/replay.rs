@@ -68,6 +68,7 @@ fn on_a_device_of_known_latency_a_replay_takes_what_its_gaps_and_that_latency_co
     assert_eq!(us(now), reads * SIMULATED_US + (reads - 1) * gap_us);
     assert_eq!(figure(&dependent, "operations"), (reads as f64, reads as f64));
     assert_eq!(us(figure(&dependent, "read p50").1), SIMULATED_US);
+    assert_eq!(dependent["seen_at"], "program", "the simulated device has no driver");
     assert_eq!((&dependent["pace"], &dependent["counted"]["is_whole"]), (&"dependent".into(), &true.into()));
     // At half of the gaps, at the times of the capture, and without any.
     assert_eq!(us(figure(&run("--speed 2"), "elapsed").1), reads * SIMULATED_US + (reads - 1) * gap_us / 2);
@@ -248,6 +249,8 @@ fn a_captured_mix_comes_back_to_a_device_as_it_was_and_not_without_leave() {
     assert!(then.len() > 100 && flushes > 5, "{} {flushes}", then.len());
     assert_eq!((now == then, flushed), (true, flushes), "{} and {}", then.len(), now.len());
     assert_ne!(device.checksum(), before);
+    // Another tracer records meanwhile, and each has its own.
+    assert_eq!(replay["seen_at"], "driver", "{replay}");
     for name in ["operations", "read size", "write size", "sync share"] {
         let (then, now) = figure(&replay, name);
         assert!((then - now).abs() < 1e-9, "{name}: {then} {now}");

@@ -248,6 +248,7 @@ impl Fixture {
             steadied: None,
             lanes: Vec::new(),
             replayed: None,
+            at_driver: None,
             priorities: Vec::new(),
             common: None,
             stream: 0,

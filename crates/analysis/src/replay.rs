@@ -4,8 +4,9 @@
 
 use crate::case::{Case, CaseRun};
 use crate::figures::is_late;
+use model::Known;
 use model::job::{Kind, Original, Replay, ReplayPace};
-use model::record::Replayed;
+use model::record::{AtDriver, Replayed};
 use model::replay::{Compared, ReplayComparison};
 use model::units::{show_count, show_ns, show_share};
 
@@ -13,26 +14,58 @@ use model::units::{show_count, show_ns, show_share};
 const ELAPSED_WITHIN: f64 = 0.1;
 /// The same of median latencies and depths.
 const LATENCY_WITHIN: f64 = 0.15;
+/// Requests of a kind at the driver may be so many more or fewer than operations: the last ones may be missing.
+const SAME_WITHIN: f64 = 0.01;
 
 /// What the replay of a case came to beside its original; `None` where the case is none, or no run has ended.
 pub(crate) fn compared(case: &Case) -> Option<ReplayComparison> {
     let replay = case.stream.replay.as_deref()?;
     let runs = case.runs.len() as f64;
     let elapsed_ns = (runs > 0.0).then(|| case.window_ns() / runs).filter(|ns| *ns > 0.0)?;
-    let figures = figures(case, replay, elapsed_ns);
+    let driver = at_driver(case);
+    let figures = figures(case, replay, (elapsed_ns, driver.as_ref().ok()));
     let counted = counted(&case.runs);
-    let differs = differs(case, replay, &figures, counted.as_ref());
+    let differs = differs(case, replay, &figures, (counted.as_ref(), &driver));
     Some(ReplayComparison {
         capture: replay.file.clone(),
         pace: replay.pace.word().into(),
         speed: replay.speed,
+        seen_at: if driver.is_ok() { "driver" } else { "program" }.into(),
         figures,
         counted,
         differs,
     })
 }
 
-fn figures(case: &Case, replay: &Replay, elapsed_ns: f64) -> Vec<Compared> {
+/// All runs as the driver saw them; or why they are not known to be those of the replay, request by request.
+fn at_driver(case: &Case) -> Known<AtDriver> {
+    let mut sum = AtDriver::default();
+    let mut depths = Vec::new();
+    for run in &case.runs {
+        let one =
+            run.stream.at_driver.as_ref().ok_or("it was not recorded")?.as_ref().map_err(String::clone)?;
+        depths.push(one.depth);
+        for (kind, (requests, latency)) in &one.kinds {
+            let of = sum.kinds.entry(*kind).or_default();
+            of.0 += requests;
+            of.1.merge(latency);
+        }
+    }
+    for kind in Kind::ALL {
+        let asked = case.in_windows(kind).ops;
+        let got = sum.kinds.get(&kind).map_or(0, |(requests, _)| *requests);
+        if asked.abs_diff(got) as f64 > SAME_WITHIN * asked as f64 {
+            let [asked, got] = [asked, got].map(|count| show_count(count as f64));
+            let word = kind.word();
+            return Err(format!("{asked} {word} operations came to {got} requests of its workers there"));
+        }
+    }
+    let all: Option<Vec<f64>> = depths.into_iter().collect();
+    sum.depth = all.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<f64>() / all.len() as f64);
+    Ok(sum)
+}
+
+fn figures(case: &Case, replay: &Replay, (elapsed_ns, driver): (f64, Option<&AtDriver>)) -> Vec<Compared> {
     let original = &replay.original;
     let runs = case.runs.len() as f64;
     let amount = |kind: Kind| case.in_windows(kind);
@@ -42,12 +75,13 @@ fn figures(case: &Case, replay: &Replay, elapsed_ns: f64) -> Vec<Compared> {
     let per_second = |amount: f64| (then > 0.0).then(|| amount / then);
     let moved: u64 = Kind::MOVING.iter().filter_map(|k| original.of(*k)).map(|k| k.bytes).sum();
     let all = original.operations() as f64;
+    let depth = driver.map_or_else(|| case.depth_mean().ok(), |driver| driver.depth);
     let mut out = vec![
         Compared::of("elapsed", "ns", Some(original.elapsed_ns as f64), Some(elapsed_ns)),
         Compared::of("operations", "", Some(all), Some(ops(&Kind::ALL))),
         Compared::of("IOPS", "", per_second(all), Some(ops(&Kind::ALL) / seconds)),
         Compared::of("MB/s", "", per_second(moved as f64 / 1e6), Some(bytes / 1e6 / seconds)),
-        Compared::of("depth", "", original.depth_mean, case.depth_mean().ok()),
+        Compared::of("depth", "", original.depth_mean, depth),
     ];
     for of in &original.kinds {
         let (kind, word) = (of.kind, of.kind.word());
@@ -70,7 +104,10 @@ fn figures(case: &Case, replay: &Replay, elapsed_ns: f64) -> Vec<Compared> {
             ));
         }
         for (rank, q, then) in [("p50", 0.5, of.p50_ns), ("p99", 0.99, of.p99_ns)] {
-            let now = at(case, kind, q);
+            let now = driver.map_or_else(
+                || at(case, kind, q),
+                |driver| driver.kinds.get(&kind)?.1.supported_quantile_ns(q).map(|ns| ns as f64),
+            );
             out.push(Compared::of(&format!("{word} {rank}"), "ns", then.map(|ns| ns as f64), now));
         }
     }
@@ -99,8 +136,19 @@ fn counted(runs: &[CaseRun]) -> Option<Replayed> {
 }
 
 /// Where both differ, and why, most telling first.
-fn differs(case: &Case, replay: &Replay, figures: &[Compared], counted: Option<&Replayed>) -> Vec<String> {
-    let mut out = of_the_capture(&replay.original);
+fn differs(
+    case: &Case,
+    replay: &Replay,
+    figures: &[Compared],
+    (counted, driver): (Option<&Replayed>, &Known<AtDriver>),
+) -> Vec<String> {
+    let mut out = vec![match driver {
+        Ok(_) => "Latencies and depth, of both, are from issue to completion at the driver.".into(),
+        Err(why) => format!(
+            "Latencies and depth of the replay are those that a program sees, with its system calls and wake-ups, and those of the capture are the driver's: {why}."
+        ),
+    }];
+    out.extend(of_the_capture(&replay.original));
     out.extend(counted.into_iter().flat_map(|counted| of_the_run(case, replay, counted)));
     if replay.dense {
         out.push("What the capture touched was moved together on the target, in its order: distances on the device are shorter than they were.".into());
@@ -111,7 +159,7 @@ fn differs(case: &Case, replay: &Replay, figures: &[Compared], counted: Option<&
             "Times were divided by {} (--speed), so rates and depth are meant to differ.",
             replay.speed
         )),
-        ReplayPace::Dependent | ReplayPace::Timed => out.extend(of_the_figures(replay, figures)),
+        ReplayPace::Dependent | ReplayPace::Timed => out.extend(of_the_figures(replay, figures, driver.is_ok())),
     }
     out
 }
@@ -165,7 +213,7 @@ fn of_the_run(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<String> {
 }
 
 /// What the figures say beside each other.
-fn of_the_figures(replay: &Replay, figures: &[Compared]) -> Vec<String> {
+fn of_the_figures(replay: &Replay, figures: &[Compared], at_driver: bool) -> Vec<String> {
     let change = |name: &str| figures.iter().find(|f| f.name == name).and_then(|f| f.change);
     let by =
         |change: f64| format!("{}{}", show_share(change.abs()), if change > 0.0 { " more" } else { " less" });
@@ -181,7 +229,7 @@ fn of_the_figures(replay: &Replay, figures: &[Compared]) -> Vec<String> {
         out.push(format!("It took {} time than the original: {why}.", by(elapsed)));
     }
     if let Some(depth) = change("depth").filter(|change| change.abs() > LATENCY_WITHIN) {
-        let why = if replay.pace == ReplayPace::Timed {
+        let why = if replay.pace == ReplayPace::Timed && depth > 0.0 {
             "submissions do not wait for completions, so what is late piles up"
         } else {
             "it is the rate times the latency, which differ"
@@ -195,6 +243,7 @@ fn of_the_figures(replay: &Replay, figures: &[Compared]) -> Vec<String> {
             continue;
         };
         let why = match kind {
+            _ if at_driver => "the device has another state, or other load, than it had",
             Kind::Sync => "a sync here is an fdatasync of the target, which the kernel hands to a thread",
             _ => {
                 "the capture counts from the driver, a replay from its system call, and the state of the device is another one"
@@ -286,5 +335,34 @@ fn figures_stand_beside_each_other_and_what_differs_says_why() {
         assert!(held.differs.iter().any(|why| why.contains(words)), "{words}: {:?}", held.differs);
     }
     let fast = of(ReplayPace::Fast, |replay| replay.original.left_out = 2, None);
-    assert!(fast.differs.len() == 2 && fast.differs[0].starts_with("2 requests"), "{:?}", fast.differs);
+    assert!(fast.differs.len() == 3 && fast.differs[1].starts_with("2 requests"), "{:?}", fast.differs);
+}
+
+#[test]
+fn latencies_are_the_drivers_where_its_requests_are_the_operations() {
+    let seen_by = |driver: &dyn Fn(u64) -> Known<AtDriver>| {
+        let mut record = replaying(ReplayPace::Dependent, |_| {}, None);
+        for end in record.runs.iter_mut().filter_map(|run| run.end.as_mut()) {
+            let ops = end.streams[0].kinds[&Kind::Read].latency.count();
+            end.streams[0].at_driver = Some(driver(ops));
+        }
+        compared(&crate::case::cases(&record)[0]).unwrap_or_else(|| panic!("no comparison"))
+    };
+    let at_driver = |requests: u64| {
+        let mut latency = model::histogram::Histogram::default();
+        (0..requests).for_each(|_| latency.record(1));
+        Ok(AtDriver { depth: Some(0.5), kinds: [(Kind::Read, (requests, latency))].into() })
+    };
+    let figure = |of: &ReplayComparison, name: &str| {
+        of.figures.iter().find(|f| f.name == name).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    let seen = seen_by(&at_driver);
+    assert_eq!(seen.seen_at, "driver");
+    assert_eq!((figure(&seen, "read p50").change, figure(&seen, "depth").replay), (Some(0.0), Some(0.5)));
+    // Requests of another number are not its operations: split, merged, or made by the page cache.
+    let split = seen_by(&|ops| at_driver(2 * ops));
+    assert_eq!((split.seen_at.as_str(), figure(&split, "depth").replay == Some(0.5)), ("program", false));
+    assert!(split.differs[0].contains("read operations came to"), "{:?}", split.differs);
+    let lost = seen_by(&|_| Err("the kernel's tracer lost 7 events".into()));
+    assert!(lost.differs[0].ends_with("the kernel's tracer lost 7 events."), "{:?}", lost.differs);
 }

@@ -16,11 +16,14 @@ pub struct ReplayComparison {
     pub pace: String,
     /// What the times of the capture were divided by.
     pub speed: f64,
+    /// Where latencies and depth of the replay are seen: `driver`, where its capture saw them, or `program`, whose system calls and wake-ups
+    /// they have in them.
+    pub seen_at: String,
     /// Figures of both. Of several runs the replay's is the mean, its latencies are those of all together.
     pub figures: Vec<Compared>,
     /// What kept it from following its capture, over all runs; `None` where that was not counted.
     pub counted: Option<Replayed>,
-    /// Where both differ, and why, in sentences.
+    /// Where latencies are seen, where both differ, and why, in sentences.
     pub differs: Vec<String>,
 }
 

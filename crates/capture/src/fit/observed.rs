@@ -41,8 +41,8 @@ pub struct Figures {
     pub bytes: u64,
     /// Operations in flight in the mean; `None` where completions are not known.
     pub depth: Option<f64>,
-    /// Latencies of reads and writes.
-    pub latencies: [Histogram; Kind::MOVING.len()],
+    /// Latencies by kind.
+    pub latencies: [Histogram; Kind::ALL.len()],
     /// Operations of tasks that were left out.
     pub of_others: u64,
     sizes: BTreeMap<u32, u64>,
@@ -95,20 +95,23 @@ impl Observed {
             Some(done_ns) => self.flown_ns += u128::from(done_ns.saturating_sub(operation.issue_ns)),
             None => self.unfinished += 1,
         }
+        if let Some(ns) = operation.latency_ns {
+            figures.latencies[operation.kind as usize].record(ns);
+        }
         if !Kind::MOVING.contains(&operation.kind) {
             return;
         }
         figures.bytes = figures.bytes.saturating_add(u64::from(operation.sectors) * crate::SECTOR);
-        if let (Some(ns), Some(latency)) =
-            (operation.latency_ns, figures.latencies.get_mut(operation.kind as usize))
-        {
-            latency.record(ns);
-        }
         if figures.sizes.len() < MOST_SIZES || figures.sizes.contains_key(&operation.sectors) {
             *figures.sizes.entry(operation.sectors).or_default() += 1;
         }
         let bin = usize::try_from(operation.sector / figures.width).unwrap_or(BINS).min(BINS - 1);
         figures.offsets[bin] += 1;
+    }
+
+    /// How long operations of a kind took so far.
+    pub fn latency(&self, kind: Kind) -> &Histogram {
+        &self.figures.latencies[kind as usize]
     }
 
     /// What they were like.

@@ -33,7 +33,9 @@ const NUMBER_BITS: u32 = 48;
 /// No place in the table.
 const NONE: u32 = u32::MAX;
 /// A stamp of what has not completed.
-const UNDER_WAY: u64 = u64::MAX;
+const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, way_ns: 0 };
+/// That of the beginning.
+const BEGINNING: Stamp = Stamp { seen_ns: 0, way_ns: 0 };
 
 /// An operation of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,9 +56,11 @@ pub struct Step {
     pub kind: Kind,
 }
 
-/// What the loop counts while it replays; shared with whoever asks at the end.
+/// What the loop counts while it replays, and what it is told meanwhile; shared with whoever asks and tells.
 #[derive(Debug, Default)]
 pub struct Counts {
+    /// How much longer operations of each kind take here than at the driver, in ns.
+    way_ns: [AtomicU64; Kind::ALL.len()],
     starved: AtomicU64,
     starved_ns: AtomicU64,
     held_by_depth: AtomicU64,
@@ -69,6 +73,12 @@ impl Counts {
     /// Notes how many discards the reader left out, since they lie wholly outside what is touched.
     pub fn leave_out(&self, discards: u64) {
         self.outside.store(discards, Ordering::Relaxed);
+    }
+
+    /// Tells how much longer operations of a kind take, from being submitted until their completion is seen, than at the driver, in ns.
+    /// Captured waits are those between requests at the driver, so what waits for such an operation waits so much less here.
+    pub fn set_way(&self, kind: Kind, ns: u64) {
+        self.way_ns[kind as usize].store(ns, Ordering::Relaxed);
     }
 
     /// What was counted.
@@ -139,7 +149,16 @@ struct Task {
     /// Number of the next one to be submitted.
     next: u64,
     /// When the last [`REACH`] of them completed, by their numbers.
-    stamps: Box<[u64]>,
+    stamps: Box<[Stamp]>,
+}
+
+/// The completion of an operation.
+#[derive(Clone, Copy)]
+struct Stamp {
+    /// When it was seen, in ns.
+    seen_ns: u64,
+    /// What the way through the kernel and back took of that, in ns.
+    way_ns: u64,
 }
 
 /// The source.
@@ -239,13 +258,13 @@ impl Replay {
         let task = &self.tasks[lane];
         let (step, _) = self.held.get(task.first as usize)?;
         let stamp = match waits_for(task, step) {
-            None => 0,
+            None => BEGINNING,
             Some(number) => task.stamps[(number % u64::from(REACH)) as usize],
         };
-        if stamp == UNDER_WAY {
+        if stamp.seen_ns == UNDER_WAY.seen_ns {
             return None;
         }
-        let due = stamp.saturating_add(step.wait_ns);
+        let due = stamp.seen_ns.saturating_add(step.wait_ns.saturating_sub(stamp.way_ns));
         self.due.push(Reverse((due, lane as u16)));
         Some(due)
     }
@@ -310,7 +329,8 @@ impl Source for Replay {
         if number + u64::from(REACH) <= task.next.saturating_sub(1) {
             return;
         }
-        task.stamps[(number % u64::from(REACH)) as usize] = now_ns;
+        let way_ns = self.counts.way_ns[op.kind as usize].load(Ordering::Relaxed);
+        task.stamps[(number % u64::from(REACH)) as usize] = Stamp { seen_ns: now_ns, way_ns };
         let first = self.held.get(task.first as usize);
         if first.and_then(|(step, _)| waits_for(task, step)) == Some(number) {
             self.set_due(lane);

@@ -26,7 +26,8 @@ pub use preconditioned::{Preconditioned, Rounds};
 pub use run::{Run, RunStart};
 use serde::{Deserialize, Serialize};
 pub use stream::{
-    Bucket, Common, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop, PriorityEnd, Replayed, StreamEnd, Written,
+    AtDriver, Bucket, Common, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop, PriorityEnd, Replayed, StreamEnd,
+    Written,
 };
 pub use worker::{PREPARES_AHEAD, WorkerEnd};
 

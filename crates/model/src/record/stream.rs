@@ -2,6 +2,7 @@
 //!
 //! For: operations, bytes and full histograms, per kind. Not for: their course over time ([`super::interval`]).
 
+use crate::Known;
 use crate::histogram::Histogram;
 use crate::job::{IoPriority, Kind, Steadied};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,10 @@ pub struct StreamEnd {
     /// How far a replay could follow its capture; `None` of anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
+    /// The same load as the device's driver saw it, as it saw that of the capture; or why that is not known. `None` of anything but a
+    /// replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_driver: Option<Known<AtDriver>>,
     /// Its reads and writes apart by their priority, where some have one of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityEnd>,
@@ -90,6 +95,15 @@ pub struct Replayed {
     pub outside: u64,
     /// Whether all of the capture was submitted.
     pub is_whole: bool,
+}
+
+/// Requests of a load at the driver of its device, from issue to completion.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AtDriver {
+    /// Mean number in flight, from the first issue to the last completion; `None` where completions are missing.
+    pub depth: Option<f64>,
+    /// Requests by kind, and how long they took.
+    pub kinds: BTreeMap<Kind, (u64, Histogram)>,
 }
 
 /// Totals of a worker on a target, or on all of them where it does not tell them apart.

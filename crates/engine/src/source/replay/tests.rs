@@ -50,6 +50,27 @@ fn an_operation_is_due_so_long_after_the_one_it_waits_for() {
 }
 
 #[test]
+fn what_the_way_to_the_driver_takes_is_waited_for_no_second_time() {
+    let after = |wait_ns| Step { wait_ns, after: 1, ..READ };
+    let (mut replay, counts) = of(&[READ, after(100), after(20), Step { kind: Kind::Sync, ..after(100) }], 8);
+    counts.set_way(Kind::Read, 30);
+    let first = now(&mut replay, 0);
+    replay.completed(&first, 1000);
+    assert_eq!(replay.choose(1000), Choice::At(1070));
+    let second = now(&mut replay, 1070);
+    replay.completed(&second, 2000);
+    // Not before it was seen: that is not late.
+    let Choice::Now(third, due_ns) = replay.choose(2001) else {
+        panic!("it waits for less than the way takes")
+    };
+    assert_eq!(due_ns, 2000);
+    counts.set_way(Kind::Read, 0);
+    replay.completed(&third, 3000);
+    assert_eq!(replay.choose(3000), Choice::At(3100), "what is told counts from then on");
+    now(&mut replay, 3100);
+}
+
+#[test]
 fn what_completed_before_the_next_was_read_is_known_all_the_same() {
     let (mut to, from) = feed();
     assert_eq!(to.give(READ), Given::Taken);
