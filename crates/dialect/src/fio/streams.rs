@@ -433,9 +433,9 @@ fn clones(job: &Job, one: &StreamSpec, files: u32) -> Result<Vec<StreamSpec>, Fa
         target,
         workers: Some(count),
         clones: Some(if own { Clones::Own } else { Clones::Same }),
-        limit_iops: one.limit_iops.map(|n| n * f64::from(count)),
+        limit_iops: one.limit_iops.map(|limit| limit.times(count.into())),
         rate: one.rate.map(|n| n * f64::from(count)),
-        limit_bandwidth: one.limit_bandwidth.map(all),
+        limit_bandwidth: one.limit_bandwidth.map(|limit| limit.times(count.into())),
         ..one.clone()
     };
     stream.limit.bytes = stream.limit.bytes.map(all);
