@@ -223,6 +223,13 @@ fn engines_and_depths_are_those_of_fio() {
     assert_eq!(stream("direct=1 buffered=1").cache, Some(Cache::Buffered), "what is said last holds");
     let null = stream("ioengine=null iodepth=0x10");
     assert_eq!((null.target.len(), null.cache, null.depth), (0, None, Some(16)));
+    let trims = stream("rw=randtrim ioengine=libaio iodepth=8 direct=1");
+    assert_eq!(
+        (trims.engine.map(|e| e.name).as_deref(), trims.depth),
+        (Some("sync"), Some(1)),
+        "in the call"
+    );
+    refused("rw=randtrimwrite ioengine=libaio", &["ioengine=libaio", "type ioengine=io_uring"]);
     refused("ioengine=http", &["object stores", "mount"]);
     refused("ioengine=foo", &["no such engine", "type psync"]);
     refused("hipri=1", &["ioengine=io_uring or pvsync2"]);

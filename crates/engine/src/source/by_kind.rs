@@ -186,22 +186,28 @@ fn syncs_come_behind_their_writes_and_wait_for_them() {
     let share = super::Share { worker: 0, workers: 1, seed: 7, common };
     let lanes = |stream: &Stream| super::lanes(stream, &[1 << 20], &[512], &share);
     let mut source = lanes(&stream).unwrap_or_else(|e| panic!("{e}")).remove(0);
-    let (mut kinds, mut waited) = (Vec::new(), 0);
-    for n in 0..1000 {
-        match source.choose(n * 500_000) {
-            Choice::Now(op, _) => kinds.push(op.kind),
-            Choice::Later => {
-                waited += 1;
-                while kinds.len() - waited > 0 && matches!(source.choose(n * 500_000), Choice::Later) {
-                    source.completed(&Op::NONE, 0);
+    let (mut kinds, mut in_flight, mut drained) = (Vec::new(), 0_u32, 0);
+    for now_ns in (0..1000).map(|n| n * 500_000) {
+        let op = loop {
+            match source.choose(now_ns) {
+                Choice::Now(op, _) => break op,
+                Choice::Later => {
+                    assert!(in_flight > 0, "it waits for nothing");
+                    drained += 1;
+                    (0..std::mem::take(&mut in_flight)).for_each(|_| source.completed(&Op::NONE, now_ns));
                 }
-                kinds.push(Kind::Sync);
+                other => panic!("{other:?}"),
             }
-            other => panic!("{other:?}"),
-        }
+        };
+        in_flight += 1;
+        kinds.push(op.kind);
     }
-    let of = |kind| kinds.iter().filter(|is| **is == kind).count();
-    assert!(waited > 0 && of(Kind::Sync) > 50, "{kinds:?}");
+    let mut writes = 0;
+    for (kind, next) in kinds.iter().zip(&kinds[1..]).filter(|(kind, _)| **kind == Kind::Write) {
+        writes += 1;
+        assert_eq!(*next == Kind::Sync, writes % 2 == 0, "{kind:?} {next:?} behind {writes} writes");
+    }
+    assert!(writes > 200 && drained >= writes / 2, "{writes} writes, {drained} waits");
     stream.serialize_overlap = true;
     assert!(lanes(&stream).is_err());
     stream.serialize_overlap = false;

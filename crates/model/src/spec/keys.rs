@@ -915,7 +915,7 @@ pub const KEYS: &[Key] = &[
         "read-back",
         Group::What,
         "N",
-        "Read and check what the N-th stream of the phase before wrote, each block as often as it did; nothing else is said of such a stream",
+        "Read and check what the N-th stream of the phase before wrote, each block as often as it did; of such a stream nothing else is said but its name and op-log-interval",
         &[],
         Set::Stream(|s, t| put(&mut s.read_back, count(t, 1, u32::MAX))),
     ),
