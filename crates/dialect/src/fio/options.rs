@@ -568,6 +568,9 @@ pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
     ),
     ("e4defrag", "it defragments files; leave the job out", &["donorname", "inplace"]),
     ("filecreate", FILES, &[]),
+    ("dircreate", FILES, &[]),
+    ("dirstat", FILES, &[]),
+    ("dirdelete", FILES, &[]),
     ("filestat", FILES, &["stat_type"]),
     ("filedelete", FILES, &[]),
     (
