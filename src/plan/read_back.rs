@@ -29,6 +29,7 @@ pub(super) fn meant(spec: &JobSpec, phase: usize, stream: &StreamSpec) -> Result
     };
     let verify = Verify { checks: true, back: Some(index), ..verify.clone() };
     Ok(StreamSpec {
+        name: stream.name.clone().or_else(|| writer.name.clone()),
         rw: Some(rw),
         mix: None,
         positions: None,

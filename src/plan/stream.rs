@@ -10,6 +10,7 @@ use model::job::{
     PerKind, Positions, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Verify,
 };
 use model::spec::ignored::of_ignored_errors;
+use model::spec::rate_limit::RateLimit;
 use model::spec::{LineSpec, Rw, StreamSpec, parsers, place, priority};
 use model::units::{show_bytes, show_ns};
 
@@ -39,7 +40,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     let cache = cache(spec, engine, origins);
     let rw = origins.choose("--rw", spec.rw, Rw::Randread, |rw| rw.word().into());
     let access = access(spec, rw, origins);
-    let pace = pace(spec, origins);
+    let pace = pace(spec, &access, origins);
     let depth = usual_depth(&pace, &access);
     let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
     let workers = origins.choose("--workers", spec.workers, 1, u32::to_string);
@@ -308,19 +309,34 @@ pub(super) fn size_words(sizes: &PerKind<Sizes>) -> String {
     format!("read {}, write {}, trim {}", read.words(), write.words(), trim.words())
 }
 
-fn pace(spec: &StreamSpec, origins: &mut Origins) -> Pace {
+fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     origins.note("--rate", spec.rate, |r| format!("{r} per second, open loop"));
-    origins.note("--limit-iops", spec.limit_iops, f64::to_string);
-    origins.note("--limit-bandwidth", spec.limit_bandwidth, |b| format!("{} per second", show_bytes(*b)));
+    origins.note("--limit-iops", spec.limit_iops, |limit| limit.words(|n| n.to_string()));
+    let per_second = |bytes: f64| format!("{} per second", show_bytes(bytes as u64));
+    origins.note("--limit-bandwidth", spec.limit_bandwidth, |limit| limit.words(per_second));
     if let Some(iops) = spec.rate {
         let arrivals =
             origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| parsers::of_arrivals(*a));
         return Pace::Open { iops, arrivals };
     }
-    match (spec.limit_iops, spec.limit_bandwidth) {
-        (None, None) => Pace::Closed,
-        (iops, bytes) => Pace::Limited { iops: iops.unwrap_or(0.0), bytes_per_s: bytes.unwrap_or(0) as f64 },
+    let limits = [spec.limit_iops, spec.limit_bandwidth];
+    let mut kinds = access.kinds();
+    let only = kinds.next().filter(|_| kinds.next().is_none());
+    if limits == [None, None] {
+        return Pace::Closed;
     }
+    // Of the one direction that there is it is one of all.
+    if only.is_some() || !limits.iter().flatten().any(|limit| limit.each().is_some()) {
+        let [iops, bytes_per_s] = limits.map(|limit| match limit {
+            Some(RateLimit::All(rate)) => rate,
+            Some(RateLimit::Each(each)) => only.map_or(0.0, |kind| each.of(kind)),
+            None => 0.0,
+        });
+        return Pace::Limited { iops, bytes_per_s };
+    }
+    let [iops, bytes_per_s] =
+        limits.map(|limit| limit.and_then(|limit| limit.each().copied()).unwrap_or(PerKind::all(0.0)));
+    Pace::Each { iops, bytes_per_s }
 }
 
 /// How operations are handed over: each at once, unless the engine or the user would rather have many in one call.

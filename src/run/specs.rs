@@ -173,7 +173,7 @@ impl Bench {
             // Whoever takes a log over says so.
             log: false,
             replay: replay.map(|(_, counts)| counts),
-            chooses: stream.bursts.is_some(),
+            chooses: stream.bursts.is_some() || matches!(stream.pace, Pace::Each { .. }),
             spin_ns: stream.think_spin_ns,
             verify: stream.verify.clone(),
             maker: self.supplies.maker(&stream.data, split_mix(of_data ^ 0x7061_796c))?,

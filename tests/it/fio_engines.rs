@@ -7,7 +7,7 @@ use crate::fio::fio;
 use crate::output::says;
 use crate::stage::{Outcome, Stage, is_root, skip, tool, wait};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
@@ -354,4 +354,23 @@ fn writes_are_atomic_where_the_file_system_takes_them() {
     assert!(out.code == Some(0) || out.stderr.contains("option atomic:"), "{out:?}");
     let out = fio("--atomic=1");
     assert!(out.stderr.contains("it goes with ioengine=libaio or io_uring or pvsync2"), "{out:?}");
+}
+
+#[test]
+fn libaio_trims_in_the_call_as_under_fio() {
+    if tool(&[&"fio", &"--version"]).is_err() || tool(&[&"strace", &"-V"]).is_err() || !is_root() {
+        return skip("there is no fio, no strace, or no root");
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Device::new(&stage, 16, Image::Direct) else { return };
+    let path = disk.path.display();
+    let words = format!("--rw=randtrim --ioengine=libaio --iodepth=8 --bs=64k --size=4m --filename={path}");
+    let trimmed = [(false, format!("{words} --destroy {path}")), (true, words)].map(|(by_fio, words)| {
+        let (json, calls) = traced(&stage, by_fio, "ioctl", &words);
+        assert_eq!(counts(&json, "trim"), [Some(64), Some(4 << 20)], "{json}");
+        let of_blocks = calls.iter().filter(|call| call.contains("BLKDISCARD"));
+        of_blocks.map(|call| call[call.find('[').unwrap_or(0)..].to_owned()).collect::<BTreeSet<String>>()
+    });
+    assert_eq!(trimmed[0].len(), 64);
+    assert_eq!(trimmed[0], trimmed[1]);
 }

@@ -195,3 +195,106 @@ fn an_identical_sequence_comes_to_each_place_so_often() {
         assert!(offsets.chunks(4).all(|four| four.iter().all(|offset| *offset == four[0])), "{offsets:?}");
     }
 }
+
+/// A file of blktrace: the operations of one thread, each queued, issued 1 ms behind the one before, and completed (kernel
+/// `include/uapi/linux/blktrace_api.h`).
+fn blktrace(operations: &[(&str, u64, u32)]) -> Vec<u8> {
+    const QUEUED: u32 = 1 | 1 << 20;
+    const ISSUED: u32 = 7 | 1 << 22;
+    const COMPLETED: u32 = 8 | 1 << 23;
+    let mut out = Vec::new();
+    let mut event = |time_ns: u64, sector: u64, bytes: u32, action: u32| {
+        out.extend(0x6561_7407_u32.to_le_bytes());
+        out.extend(1_u32.to_le_bytes());
+        out.extend([time_ns, sector].map(u64::to_le_bytes).concat());
+        // Behind the action: process, device, CPU, and that nothing failed and nothing follows.
+        out.extend([bytes, action, 42, 0x80_0000, 0, 0].map(u32::to_le_bytes).concat());
+    };
+    for ((kind, sector, bytes), index) in operations.iter().zip(1_u64..) {
+        let direction = if *kind == "read" { 1 << 16 } else { 1 << 17 };
+        let at_ns = index * 1_000_000;
+        for (behind_ns, step) in [(0, QUEUED), (1000, ISSUED), (200_000, COMPLETED)] {
+            event(at_ns + behind_ns, *sector, *bytes, step | direction);
+        }
+    }
+    out
+}
+
+/// Direction, bytes and offset of each operation in a bandwidth log.
+fn logged(file: &Path) -> Vec<[u64; 3]> {
+    let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let number = |field: &str| field.trim().parse().unwrap();
+    let row = |line: &str| {
+        let fields: Vec<u64> = line.split(',').take(5).map(number).collect();
+        [fields[2], fields[3], fields[4]]
+    };
+    text.lines().map(row).collect()
+}
+
+#[test]
+fn a_file_of_blktrace_is_carried_out_operation_by_operation_as_by_fio() {
+    let stage = Stage::beside_others();
+    let data = stage.path("data");
+    std::fs::write(&data, vec![1; 4 << 20]).unwrap();
+    // Of several sizes, forwards and backwards, in a thousand sectors.
+    let operations: Vec<(&str, u64, u32)> = (0..300_u64)
+        .map(|n| {
+            (
+                if n % 3 == 1 { "write" } else { "read" },
+                n * 7919 % 1000 * 8,
+                [4096, 512, 16384][n as usize % 3],
+            )
+        })
+        .collect();
+    let trace = stage.path("trace.bin");
+    std::fs::write(&trace, blktrace(&operations)).unwrap();
+    let asked: Vec<[u64; 3]> = operations
+        .iter()
+        .map(|(kind, sector, bytes)| [u64::from(*kind == "write"), u64::from(*bytes), sector * 512])
+        .collect();
+    for more in ["--replay_no_stall=1", ""] {
+        let words = format!(
+            "--name=r --read_iolog={} --replay_redirect={} --iodepth=1 --ioengine=psync --log_offset=1 {more}",
+            trace.display(),
+            data.display()
+        );
+        let of = |who: &str| stage.folder(who).join("p");
+        let log = |who: &str| format!(" --write_bw_log={}", of(who).display());
+        let told = |who: &str| logged(&of(who).with_file_name("p_bw.1.log"));
+        let typed = format!("{words}{} --destroy {} --output-format=json", log("ours"), data.display());
+        let ours = job(&fio(&stage, &typed));
+        assert_eq!(moved(&ours), [Some(200), Some(100 * (4096 + 16384)), Some(100), Some(51200), Some(0)]);
+        assert_eq!(told("ours"), asked, "{more}");
+        assert!(
+            more.is_empty() == (ours["job_runtime"].as_u64() >= Some(290)),
+            "{more}: {}",
+            ours["job_runtime"]
+        );
+        let typed = format!("fio {words}{} --output-format=json", log("theirs"));
+        let typed: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
+        let typed: Vec<&dyn AsRef<OsStr>> = typed.iter().map(|word| word as &dyn AsRef<OsStr>).collect();
+        match tool(&typed) {
+            Ok(text) => {
+                let theirs: Value = serde_json::from_str(&text).unwrap();
+                assert_eq!(moved(&theirs["jobs"][0]), moved(&ours));
+                assert_eq!(told("theirs"), asked, "{more}");
+            }
+            Err(why) => skip(&format!("fio does not run here: {why}")),
+        }
+    }
+    // As a capture it is the same, too.
+    let capture = stage.path("trace.capture");
+    let imported = stage.fathom(&format!("capture -o {} --import", capture.display()), &trace);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    let again = stage.fathom(
+        &format!(
+            "run --replay {} --pace fast --destroy {} --runs 1 --attempts 1 --no-history --format json",
+            capture.display(),
+            data.display()
+        ),
+        &data,
+    );
+    let report: Value = serde_json::from_str(&again.stdout).unwrap_or_else(|e| panic!("{e}: {again:?}"));
+    let ops = |kind: &str| report["results"][0][kind]["ops"].as_u64();
+    assert_eq!((ops("read"), ops("write")), (Some(200), Some(100)), "{report:#}");
+}

@@ -51,6 +51,79 @@ fn a_job_ends_as_soon_as_it_is_steady_as_under_fio() {
     assert!(text.stdout.contains("  steadystate  : attained=no, bw="), "{text:?}");
 }
 
+/// Operations and bytes of a direction.
+fn moved(job: &Value, kind: &str) -> (f64, f64) {
+    let of = |key: &str| job[kind][key].as_f64().unwrap_or_else(|| panic!("{kind} {key}: {job:#}"));
+    (of("total_ios"), of("io_bytes"))
+}
+
+#[test]
+fn each_direction_of_a_mix_goes_at_its_own_rate_as_under_fio() {
+    if let Err(why) = tool(&[&"fio", &"--version"]) {
+        return skip(&why);
+    }
+    let stage = Stage::beside_others();
+    let always = "--name=r --ioengine=null --size=1g --bs=4k --time_based --runtime=2 --output-format=json";
+    // Operations in two seconds; none where the direction is as fast as it can, which is much faster.
+    for (words, asked) in [
+        ("--rw=randrw --rate_iops=,200", [("read", None), ("write", Some(400.0))]),
+        ("--rw=rw --rate_iops=150,", [("read", Some(300.0)), ("write", None)]),
+        ("--rw=randrw --rwmixread=70 --rate_iops=300,100", [("read", Some(600.0)), ("write", Some(200.0))]),
+        ("--rw=randrw --rate=,800k --bs=4k,8k --norandommap", [("read", None), ("write", Some(200.0))]),
+        (
+            "--rw=randrw --rate_iops=,100 --iodepth=8 --numjobs=2 --group_reporting",
+            [("read", None), ("write", Some(400.0))],
+        ),
+        ("--rw=randtrimwrite --rate_iops=,200", [("trim", Some(400.0)), ("write", Some(400.0))]),
+    ] {
+        let words = format!("{always} {words}");
+        for (who, out) in [("fathom", fio(&stage, &words)), ("fio", real(&words))] {
+            assert_eq!(out.code, Some(0), "{who}: {out:?}");
+            let job = job(&out);
+            for (kind, asked) in asked {
+                let (ops, _) = moved(&job, kind);
+                let is_so = match asked {
+                    // One more is due at the beginning of each worker, and the last may come too late.
+                    Some(asked) => (asked * 0.97 - 2.0..=asked + 4.0).contains(&ops),
+                    None => ops > 20_000.0,
+                };
+                assert!(is_so, "{who}, {words}: {ops} of {kind}");
+            }
+        }
+    }
+    // By the bytes of the smallest.
+    let words = format!("{always} --rw=randread --bsrange=4k-8k --norandommap --rate_iops=200");
+    for (who, out) in [("fathom", fio(&stage, &words)), ("fio", real(&words))] {
+        let (_, bytes) = moved(&job(&out), "read");
+        assert!((1_560_000.0..=1_670_000.0).contains(&bytes), "{who}: {bytes}");
+    }
+}
+
+#[test]
+fn a_limit_of_one_direction_leaves_the_other_and_stands_in_its_name() {
+    let stage = Stage::beside_others();
+    let file = stage.folder("mix");
+    let words = "run --rw randrw --bs 4k --limit-iops write=200 --cache buffered --size 16m --time 1s --runs 1 --attempts 1 \
+                 --format json --no-history --quiet";
+    let report: Value = serde_json::from_str(&stage.fathom(words, &file).stdout).unwrap();
+    let result = &report["results"][0];
+    let of = |kind: &str| result[kind]["ops"].as_u64().unwrap_or_else(|| panic!("{result:#}"));
+    assert!((150..=203).contains(&of("write")) && of("read") > 2000, "{result:#}");
+    assert!(report.to_string().contains("writes limited to 200 IOPS"), "{report:#}");
+    // No half of them were to be writes.
+    let findings = report["findings"].as_array().unwrap();
+    assert!(findings.iter().all(|f| f["id"] != "B13" || f["outcome"] != "finding"), "{report:#}");
+    let said = |words: &str| stage.fathom(&format!("run {words}"), &file);
+    says(&said("--rw randread --limit-iops write=200"), 2, &["limits writes", "--rw randread"]);
+    says(
+        &said("--rw randrw --limit-iops write=200 --limit-bandwidth 1m"),
+        2,
+        &["--limit-bandwidth", "of one kind"],
+    );
+    says(&said("--rw randrw --limit-iops write=200 --think 1ms"), 2, &["--think"]);
+    says(&said("--rw randrw --limit-iops up=200"), 2, &["type write=200"]);
+}
+
 #[test]
 fn what_is_slower_than_it_must_be_ends_with_an_error_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {

@@ -153,7 +153,8 @@ fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
     let of_rate = |iops: f64| (iops * seconds + 5.0 * (iops * seconds).sqrt()) as u64;
     let by_pace = match stream.pace {
         Pace::Open { iops, .. } if iops > 0.0 => Some(of_rate(iops).saturating_mul(largest)),
-        Pace::Limited { iops, bytes_per_s } => {
+        Pace::Limited { .. } | Pace::Each { .. } => {
+            let (iops, bytes_per_s) = most_written(&stream.pace);
             let operations = (iops > 0.0).then(|| of_rate(iops).saturating_mul(largest));
             let bytes = (bytes_per_s > 0.0).then_some((bytes_per_s * seconds) as u64);
             operations.into_iter().chain(bytes).min()
@@ -166,6 +167,15 @@ fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
     let by_bytes = stream.limit.bytes.filter(|_| ends);
     let least = [by_pace, by_count, by_bytes].into_iter().flatten().min()?;
     Some(least.saturating_add(in_flight))
+}
+
+/// Writes per second, and their bytes, that a pace allows; 0 for any number.
+fn most_written(pace: &Pace) -> (f64, f64) {
+    match pace {
+        Pace::Limited { iops, bytes_per_s } => (*iops, *bytes_per_s),
+        Pace::Each { iops, bytes_per_s } => (iops.write, bytes_per_s.write),
+        Pace::Closed | Pace::Open { .. } => (0.0, 0.0),
+    }
 }
 
 /// Whether a phase ends by what its streams do alone.

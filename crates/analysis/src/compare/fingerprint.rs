@@ -156,6 +156,16 @@ fn pace(pace: Pace) -> String {
             let words: Vec<String> = limits.map(|(limit, unit)| format!("{limit} {unit}")).collect();
             if words.is_empty() { "closed loop".into() } else { format!("at most {}", words.join(", ")) }
         }
+        Pace::Each { iops, bytes_per_s } => {
+            let limits = [(iops, "IOPS"), (bytes_per_s, "bytes/s")];
+            let words: Vec<String> = limits
+                .iter()
+                .flat_map(|(each, unit)| {
+                    each.named().map(move |(kind, limit)| format!("{kind}s {limit} {unit}"))
+                })
+                .collect();
+            format!("at most {}", words.join(", "))
+        }
         Pace::Open { iops, arrivals } => {
             format!("open loop at {iops} IOPS, {}", parsers::of_arrivals(arrivals))
         }

@@ -8,6 +8,7 @@ use model::job::{
     Advice, Cache, Create, Every, Filling, IoPriority, Mix, Options, Order, PerKind, Placement, Sharing,
     Sizes, Start, Think, Zone, ZoneSize,
 };
+use model::spec::rate_limit::RateLimit;
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::typed::{Typed, TypedStream};
 
@@ -164,9 +165,11 @@ fn region(target: &Target, stream: &mut StreamSpec) {
 /// The most of all threads on all targets together: each gets its part.
 fn pace(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     match target.throughput {
-        Some(Throughput::Iops(iops)) => stream.limit_iops = Some(f64::from(iops) * lanes as f64),
+        Some(Throughput::Iops(iops)) => {
+            stream.limit_iops = Some(RateLimit::All(f64::from(iops) * lanes as f64))
+        }
         Some(Throughput::BytesPerMs(bytes)) => {
-            stream.limit_bandwidth = Some(u64::from(bytes).saturating_mul(1000).saturating_mul(lanes));
+            stream.limit_bandwidth = Some(RateLimit::All(f64::from(bytes) * 1000.0 * lanes as f64));
         }
         None => {}
     }

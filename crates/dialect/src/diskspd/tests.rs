@@ -9,6 +9,7 @@ use super::{Ask, Here, Said, job};
 use crate::trouble::Trouble;
 use model::diskspd::{Cache, Flush, Profile, Target, Throughput, TimeSpan};
 use model::job::{Advice, IoPriority, Mix, Order, Sharing, Start};
+use model::spec::rate_limit::RateLimit;
 use model::spec::{JobSpec, Rw, StreamSpec};
 
 /// The seed that the clock gives.
@@ -357,10 +358,10 @@ fn each_option_is_what_it_says_here() {
     }
     let mixed = stream("-b8k -r -w30 -t4 -o16 -g100i -I2 -fr");
     assert_eq!((mixed.rw, mixed.mix, mixed.align), (Some(Rw::Randrw), Some(Mix::of(70, 0)), Some(8192)));
-    assert_eq!((mixed.limit_iops, mixed.advice), (Some(400.0), Some(Advice::Random)));
+    assert_eq!((mixed.limit_iops, mixed.advice), (Some(RateLimit::All(400.0)), Some(Advice::Random)));
     assert_eq!(mixed.place.io_priority, Some(IoPriority::BestEffort(7)));
     assert_eq!(stream("-I1").place.io_priority, Some(IoPriority::Idle));
-    assert_eq!(stream("-g1000 -t2").limit_bandwidth, Some(2_000_000));
+    assert_eq!(stream("-g1000 -t2").limit_bandwidth, Some(RateLimit::All(2_000_000.0)));
     assert_eq!(
         (stream("-i8 -j5 -t2").burst, stream("-i8 -j5 -t2").think),
         (Some(4), Some(model::job::Think::fixed(5_000_000)))

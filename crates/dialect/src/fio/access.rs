@@ -10,7 +10,7 @@ use model::spec::replay::kinds;
 use model::spec::{Rw, StreamSpec, order};
 
 /// What fio takes for the size of an operation.
-const BLOCK_BYTES: u32 = 4096;
+pub(super) const BLOCK_BYTES: u32 = 4096;
 
 /// What becomes of `rw`.
 pub(super) struct Way {

@@ -263,7 +263,7 @@ pub const OPTIONS: &[FioOption] = &[
     option(
         "rate",
         &[],
-        Held("--limit-bandwidth; of a mix the sum of both directions, mixed so that each comes to its own"),
+        Held("--limit-bandwidth; of a mix that of each direction, of which one may have none"),
     ),
     option(
         "rate_min",
@@ -279,7 +279,13 @@ pub const OPTIONS: &[FioOption] = &[
     ),
     option("rate_cycle", &["ratecycle"], Held("the time over which --min-rate is taken")),
     option("rate_ignore_thinktime", &[], Only(OFF, "pauses and rates do not go together; type one of them")),
-    option("rate_iops", &[], Held("--limit-iops; of a mix as rate")),
+    option(
+        "rate_iops",
+        &[],
+        Held(
+            "--limit-iops, of a mix as rate; where sizes vary as many bytes as that many of the smallest have, as in fio",
+        ),
+    ),
     option(
         "rate_iops_min",
         &[],
@@ -562,6 +568,9 @@ pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
     ),
     ("e4defrag", "it defragments files; leave the job out", &["donorname", "inplace"]),
     ("filecreate", FILES, &[]),
+    ("dircreate", FILES, &[]),
+    ("dirstat", FILES, &[]),
+    ("dirdelete", FILES, &[]),
     ("filestat", FILES, &["stat_type"]),
     ("filedelete", FILES, &[]),
     (

@@ -2,12 +2,13 @@
 //!
 //! For: `rate`, `rate_iops`, their arrivals, the think times and `flow`. Not for: what ends it ([`super::streams`]).
 
-use super::access::Way;
+use super::access::{BLOCK_BYTES, Way};
 use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
 use model::job::{Arrivals, Flow, Mix, PerKind, Percent, Sizes, Think};
 use model::spec::StreamSpec;
 use model::spec::limits::MAX_RATE;
+use model::spec::rate_limit::RateLimit;
 
 /// Largest weight that fio takes.
 const MAX_WEIGHT: u64 = 1000;
@@ -16,24 +17,27 @@ const MAX_WEIGHT: u64 = 1000;
 pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
     let positive = |n: u64| Some(n).filter(|n| *n > 0);
     let pairs = way.rw.writes_after_trims();
-    if way.rw.is_mixed() {
-        rates_of_mix(job, one)?;
-    } else {
-        let whole = |text: &str| job.units().whole(text);
-        // Each direction has a rate for itself, and of a trim and its write there is one each.
-        let all = |n: u64| if pairs { n.saturating_mul(2) } else { n };
-        let bytes = job.same_for("rate", way.directions(), whole)?.and_then(positive);
-        one.limit_bandwidth = bytes.map(all);
-        let iops = job.same_for("rate_iops", way.directions(), whole)?.and_then(positive);
-        one.limit_iops = iops.map(|n| all(n) as f64);
-    }
-    if pairs && (job.text("rate_process") == Some("poisson") || job.text("io_submit_mode") == Some("offload"))
-    {
+    let poisson = is_second_word(job, "rate_process", ["linear", "poisson"])?;
+    let offload = is_second_word(job, "io_submit_mode", ["inline", "offload"])?;
+    if pairs && (poisson || offload) {
         let why = "a write that waits for its trim is no arrival; type rate_process=linear and io_submit_mode=inline";
         return Err(job.fault("rw", why));
     }
-    arrivals(job, one)?;
+    if offload && one.depth == Some(1) && job.count("iodepth", 1)?.is_some_and(|depth| depth > 1) {
+        let why = "an engine that does one operation at a time is not carried out by several threads; type ioengine=libaio, or numjobs for each";
+        return Err(job.fault("io_submit_mode", why));
+    }
+    if let Some(rates) = Rates::of(job, way)? {
+        if poisson || offload {
+            let said = if offload { "io_submit_mode" } else { "rate_process" };
+            let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
+            rates.arrive(said, arrivals, one)?;
+        } else {
+            rates.limit(one)?;
+        }
+    }
     one.flow = flow(job)?;
+    go_by_nothing_else(job, one)?;
     let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
     if think.is_some() {
         one.think = think.map(Think::fixed);
@@ -66,48 +70,130 @@ pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fau
     Ok(())
 }
 
-/// Makes a rate an open loop where operations do not wait for others: arrivals are drawn, or others submit than wait.
-fn arrivals(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
-    let poisson = match job.text("rate_process") {
-        None | Some("linear") => false,
-        Some("poisson") => true,
-        Some(_) => return Err(job.fault("rate_process", "it is linear or poisson; type one of them")),
-    };
-    let offload = match job.text("io_submit_mode") {
-        None | Some("inline") => false,
-        Some("offload") => true,
-        Some(_) => return Err(job.fault("io_submit_mode", "it is inline or offload; type one of them")),
-    };
-    let said = if offload { "io_submit_mode" } else { "rate_process" };
-    if offload && one.depth == Some(1) && job.count("iodepth", 1)?.is_some_and(|depth| depth > 1) {
-        let why = "an engine that does one operation at a time is not carried out by several threads; type ioengine=libaio, or numjobs for each";
-        return Err(job.fault(said, why));
-    }
-    let iops = match (one.limit_iops, one.limit_bandwidth, one.bs.as_ref().and_then(fixed)) {
-        (Some(iops), ..) => iops,
-        (None, Some(bytes), Some(size)) => bytes as f64 / f64::from(size),
-        (None, Some(_), None) if poisson || offload => {
-            return Err(job.fault("rate", "bytes of several sizes are no arrivals a second; type rate_iops"));
+/// Refuses what holds operations back whatever their direction, where each direction goes by its own rate.
+fn go_by_nothing_else(job: &Job, one: &StreamSpec) -> Result<(), Fault> {
+    let each = [one.limit_iops, one.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
+    let beside = [("flow", one.flow.is_some()), ("serialize_overlap", one.serialize_overlap == Some(true))];
+    match beside.into_iter().find(|(_, said)| *said && each) {
+        Some((option, _)) => {
+            let why = "directions of a mix go by rates of their own, and wait for nothing else; type a job for each direction, or leave it out";
+            Err(job.fault(option, why))
         }
-        // Whoever is not held back submits as soon as there is room, whichever thread does it.
-        _ => return Ok(()),
-    };
-    if !(poisson || offload) {
-        return Ok(());
+        None => Ok(()),
     }
-    if !(iops > 0.0 && iops <= MAX_RATE) {
-        return Err(job.fault(said, "the rate is out of range; type rate_iops=1000"));
-    }
-    (one.limit_iops, one.limit_bandwidth) = (None, None);
-    one.rate = Some(iops);
-    one.arrivals = Some(if poisson { Arrivals::Poisson } else { Arrivals::Constant });
-    Ok(())
 }
 
-/// The size that all operations have.
-fn fixed(bs: &PerKind<Sizes>) -> Option<u32> {
-    let [read, write, trim] = [&bs.read, &bs.write, &bs.trim].map(Sizes::fixed);
-    read.filter(|_| read == write && read == trim)
+/// Whether the second of the two words is said that an option knows.
+fn is_second_word(job: &Job, option: &str, words: [&str; 2]) -> Result<bool, Fault> {
+    match words.iter().position(|word| job.text(option).is_none_or(|text| text == *word)) {
+        Some(at) => Ok(at == 1),
+        None => {
+            let [first, second] = words;
+            Err(job.fault(option, format!("it is {first} or {second}; type one of them")))
+        }
+    }
+}
+
+/// Rates of the directions of a job.
+struct Rates<'j> {
+    job: &'j Job,
+    way: &'j Way,
+    option: &'static str,
+    /// Of reads, writes and trims; 0 where one is as fast as it can, or the job has none.
+    of: [u64; 3],
+}
+
+impl<'j> Rates<'j> {
+    /// Those that are said; `None` where no direction has one.
+    fn of(job: &'j Job, way: &'j Way) -> Result<Option<Self>, Fault> {
+        let mut found = None;
+        for option in ["rate", "rate_iops"] {
+            let Some(text) = job.text(option) else { continue };
+            let said = triplet(text).map_err(|why| job.fault(option, why))?;
+            let mut of = [0; 3];
+            for (of, text) in of.iter_mut().zip(said) {
+                let rate = text.map_or(Ok(0), |text| job.units().whole(text));
+                *of = rate.map_err(|why| job.fault(option, why))?;
+            }
+            if of == [0; 3] {
+                continue;
+            }
+            if found.is_some() {
+                let why = "fio limits bytes or operations, and not both; type rate or rate_iops";
+                return Err(job.fault(option, why));
+            }
+            found = Some(Self { job, way, option, of });
+        }
+        let Some(mut rates) = found else { return Ok(None) };
+        for (at, rate) in rates.of.iter_mut().enumerate() {
+            if !way.directions().contains(&at) {
+                *rate = 0;
+            }
+        }
+        Ok(Some(rates).filter(|rates| rates.of != [0; 3]))
+    }
+
+    /// Makes them limits of a closed loop.
+    fn limit(self, one: &mut StreamSpec) -> Result<(), Fault> {
+        let sizes = one.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
+        let sizes = [sizes.read, sizes.write, sizes.trim];
+        // As in fio, operations of several sizes are limited by the bytes that as many of the smallest would have.
+        let is_bytes = |at: usize| self.option == "rate" || sizes[at].fixed().is_none();
+        let factor = |at: usize| if self.option == "rate" { 1.0 } else { f64::from(sizes[at].least()) };
+        let bytes = |at: usize| if is_bytes(at) { self.of[at] as f64 * factor(at) } else { 0.0 };
+        let iops = |at: usize| if is_bytes(at) { 0.0 } else { self.of[at] as f64 };
+        let limit = |all: [f64; 3]| match (all, self.way.directions()) {
+            ([0.0, 0.0, 0.0], _) => None,
+            ([read, write, trim], [_, _]) => Some(RateLimit::Each(PerKind { read, write, trim })),
+            (all, _) => Some(RateLimit::All(all.iter().sum())),
+        };
+        if !self.way.rw.writes_after_trims() {
+            one.limit_iops = limit([0, 1, 2].map(iops));
+            one.limit_bandwidth = limit([0, 1, 2].map(bytes));
+            return Ok(());
+        }
+        // A pair goes when its write may, as in fio, which asks for no rate of the trims.
+        let [_, write, trim] = self.of;
+        if trim > 0 && (write == 0 || trim < write) {
+            let why = "fio lets a trim and its write go at the rate of writes, and never looks at that of trims; type the same for both";
+            return Err(self.job.fault(self.option, why));
+        }
+        let both = |rate: f64| Some(rate * 2.0).filter(|rate| *rate > 0.0).map(RateLimit::All);
+        (one.limit_iops, one.limit_bandwidth) = (both(iops(1)), both(bytes(1)));
+        Ok(())
+    }
+
+    /// Makes them arrivals, of operations that do not wait for others: their times are drawn, or others submit than wait.
+    fn arrive(self, said: &str, arrivals: Arrivals, one: &mut StreamSpec) -> Result<(), Fault> {
+        let job = self.job;
+        let sizes = one.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
+        let mut each = [0.0; 3];
+        for (at, sizes) in [sizes.read, sizes.write, sizes.trim].iter().enumerate() {
+            each[at] = match (self.option, sizes.fixed()) {
+                ("rate_iops", _) => self.of[at] as f64,
+                (_, Some(size)) => self.of[at] as f64 / f64::from(size),
+                (_, None) if self.of[at] == 0 => 0.0,
+                (_, None) => {
+                    let why = "bytes of several sizes are no arrivals a second; type rate_iops";
+                    return Err(job.fault("rate", why));
+                }
+            };
+        }
+        if self.way.directions().iter().any(|at| self.of[*at] == 0) {
+            let why = "one direction of the mix comes at times of its own and the other waits for nothing; type a job for each direction, or rate_process=linear";
+            return Err(job.fault(self.option, why));
+        }
+        let all = each.iter().sum();
+        if !(all > 0.0 && all <= MAX_RATE) {
+            return Err(job.fault(said, "the rate is out of range; type rate_iops=1000"));
+        }
+        if self.way.rw.is_mixed() {
+            one.mix = Percent::nearest(100.0 * each[0] / all)
+                .map(|read_percent| Mix { read_percent, trim_percent: Percent::NONE });
+        }
+        (one.rate, one.arrivals) = (Some(all), Some(arrivals));
+        Ok(())
+    }
 }
 
 /// Its share of the operations of jobs at once.
@@ -119,47 +205,4 @@ fn flow(job: &Job) -> Result<Option<Flow>, Fault> {
         weight @ 1..=MAX_WEIGHT => Ok(Some(Flow { weight: weight as u32, group, pause_ns })),
         _ => Err(job.fault("flow", format!("it is 0 to {MAX_WEIGHT}; type such a weight"))),
     }
-}
-
-/// Rates of a mix, which each direction has for itself: their sum, and a mix in which both come to theirs at once.
-fn rates_of_mix(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
-    if let (Some(_), Some(_)) = (job.text("rate"), job.text("rate_iops")) {
-        return Err(job.fault("rate", "a mix is limited by bytes or by operations; type rate or rate_iops"));
-    }
-    for option in ["rate", "rate_iops"] {
-        let Some(text) = job.text(option) else { continue };
-        let said = triplet(text).map_err(|why| job.fault(option, why))?;
-        let rate = |at: usize| -> Result<u64, Fault> {
-            let text: Option<&str> = said.get(at).copied().flatten();
-            let rate = text.map_or(Ok(0), |text| job.units().whole(text));
-            rate.map_err(|why| job.fault(option, why))
-        };
-        let [read, write] = [rate(0)?, rate(1)?];
-        let bytes = |sizes: &Sizes| if option == "rate" { sizes.fixed() } else { Some(1) };
-        let each = one.bs.as_ref().and_then(|bs| Some((bytes(&bs.read)?, bytes(&bs.write)?)));
-        let share = match (read, write, each) {
-            (0, 0, _) => continue,
-            (0, _, _) | (_, 0, _) => {
-                let why =
-                    "one direction of the mix is limited and the other is not; type a job for each direction";
-                return Err(job.fault(option, why));
-            }
-            (_, _, None) => {
-                return Err(job.fault(option, "bytes of several sizes are not divided by it; type rate_iops"));
-            }
-            (read, write, Some((each_read, each_write))) => {
-                let (reads, writes) =
-                    (read as f64 / f64::from(each_read), write as f64 / f64::from(each_write));
-                100.0 * reads / (reads + writes)
-            }
-        };
-        one.mix =
-            Percent::nearest(share).map(|read_percent| Mix { read_percent, trim_percent: Percent::NONE });
-        if option == "rate" {
-            one.limit_bandwidth = Some(read.saturating_add(write));
-        } else {
-            one.limit_iops = Some(read as f64 + write as f64);
-        }
-    }
-    Ok(())
 }

@@ -117,7 +117,16 @@ pub(super) fn engine(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<bool,
         let why = "ioengine=ftruncate sets lengths, each as a write; type rw=write or randwrite";
         return Err(job.fault("rw", why));
     }
+    // What the kernel's asynchronous calls cannot do fio does in the call, one after the other.
+    let trims_in_call = ["libaio", "posixaio"].contains(&said) && way.directions().contains(&2);
+    if trims_in_call && way.writes() {
+        let why = format!(
+            "{said} has no trims: fio does them in the call, beside its writes in flight; type ioengine=io_uring or psync"
+        );
+        return Err(job.fault("ioengine", why));
+    }
     let options = engine_options(job, said)?;
+    let name = if trims_in_call { &"sync" } else { name };
     one.engine = Some(EngineSpec { name: (*name).into(), options });
     one.cache = match *name {
         // Nothing is opened.
@@ -125,7 +134,7 @@ pub(super) fn engine(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<bool,
         "mmap" => Some(Cache::Mmap),
         _ => Some(cache(job)?),
     };
-    Ok(DEEP.contains(&said))
+    Ok(DEEP.contains(&said) && !trims_in_call)
 }
 
 fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
@@ -433,9 +442,9 @@ fn clones(job: &Job, one: &StreamSpec, files: u32) -> Result<Vec<StreamSpec>, Fa
         target,
         workers: Some(count),
         clones: Some(if own { Clones::Own } else { Clones::Same }),
-        limit_iops: one.limit_iops.map(|n| n * f64::from(count)),
+        limit_iops: one.limit_iops.map(|limit| limit.times(count.into())),
         rate: one.rate.map(|n| n * f64::from(count)),
-        limit_bandwidth: one.limit_bandwidth.map(all),
+        limit_bandwidth: one.limit_bandwidth.map(|limit| limit.times(count.into())),
         ..one.clone()
     };
     stream.limit.bytes = stream.limit.bytes.map(all);

@@ -14,6 +14,7 @@ use model::job::{
     Batch, Cache, Clones, Content, Create, Filling, IoPriority, Mix, Order, PerKind, Positions, Sharing,
     Sizes,
 };
+use model::spec::rate_limit::RateLimit;
 use model::spec::{JobSpec, Rw, StreamSpec};
 
 /// A machine of a test.
@@ -222,6 +223,13 @@ fn engines_and_depths_are_those_of_fio() {
     assert_eq!(stream("direct=1 buffered=1").cache, Some(Cache::Buffered), "what is said last holds");
     let null = stream("ioengine=null iodepth=0x10");
     assert_eq!((null.target.len(), null.cache, null.depth), (0, None, Some(16)));
+    let trims = stream("rw=randtrim ioengine=libaio iodepth=8 direct=1");
+    assert_eq!(
+        (trims.engine.map(|e| e.name).as_deref(), trims.depth),
+        (Some("sync"), Some(1)),
+        "in the call"
+    );
+    refused("rw=randtrimwrite ioengine=libaio", &["ioengine=libaio", "type ioengine=io_uring"]);
     refused("ioengine=http", &["object stores", "mount"]);
     refused("ioengine=foo", &["no such engine", "type psync"]);
     refused("hipri=1", &["ioengine=io_uring or pvsync2"]);
@@ -230,20 +238,14 @@ fn engines_and_depths_are_those_of_fio() {
 
 #[test]
 fn clones_are_one_result_where_they_are_a_group() {
-    let mixed = stream("rw=randrw rwmixread=70 rate_iops=300,100");
-    assert_eq!((mixed.limit_iops, mixed.mix), (Some(400.0), Some(Mix::of(75, 0))), "each comes to its own");
-    let bytes = stream("rw=rw bs=8k,4k rate=8m,4m");
-    assert_eq!((bytes.limit_bandwidth, bytes.mix), (Some(12 << 20), Some(Mix::EVEN)));
-    refused("rw=randrw rate_iops=0,100", &["a job for each direction"]);
-    assert_eq!(
-        stream("rw=randrw rate_iops=1000,300").mix.map(Mix::words),
-        Some("76.923077/23.076923".into())
-    );
-    refused("rw=randrw rate=1m bssplit=4k/50:8k/50 norandommap", &["type rate_iops"]);
     let own = stream("rw=write numjobs=3 group_reporting number_ios=10 rate_iops=100");
     assert_eq!((own.clones, own.workers), (Some(Clones::Own), Some(3)));
     assert_eq!(own.target, ["j.0.0", "j.1.0", "j.2.0"]);
-    assert_eq!((own.limit.operations, own.limit_iops), (Some(30), Some(300.0)), "for each of them");
+    assert_eq!(
+        (own.limit.operations, own.limit_iops),
+        (Some(30), Some(RateLimit::All(300.0))),
+        "for each of them"
+    );
     let apart = job("[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\nfilename=f\n");
     let offsets: Vec<_> =
         apart.phases[0].streams.iter().map(|s| (s.offset, s.create.map(|c| c.bytes))).collect();

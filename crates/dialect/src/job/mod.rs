@@ -139,6 +139,20 @@ fn lines_are_tables_or_one_word() {
 }
 
 #[test]
+fn what_reads_back_says_nothing_else_of_itself() {
+    let head = "bs = \"8k\"\n[[phase]]\nrw = \"write\"\nverify = \"stamps\"\n[[phase]]\ntime = 1\n";
+    let job =
+        read(&format!("{head}[[phase.stream]]\nname = \"back\"\nread-back = 1\nop-log-interval = \"1s\"\n"));
+    assert_eq!(job.phases[1].streams[0].read_back, Some(1), "what is said of all is no slip");
+    for key in ["depth = 4", "rw = \"read\"", "target = \"x\"", "line = [\"share=100,bs=4k\"]"] {
+        let text = format!("{head}[[phase.stream]]\n{key}\nread-back = 1\n");
+        refused(&text, "8:1", &["changes nothing of a stream with `read-back`", "leave it out"]);
+    }
+    refused(&format!("{head}read-back = 1\n[[phase.stream]]\ndepth = 4\n"), "9:1", &["`depth`"]);
+    refused(&format!("{head}depth = 4\nread-back = 1\n"), "7:1", &["`depth`"]);
+}
+
+#[test]
 fn phases_may_say_when_they_begin() {
     let job = read(
         "rw = \"read\"\n[[phase]]\n[[phase]]\nat = \"10s\"\ncooldown = 2\n[[phase]]\nat = 30\ntime = \"5s\"\n",

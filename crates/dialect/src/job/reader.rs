@@ -20,6 +20,9 @@ use toml::de::{DeTable, DeValue};
 /// Likeness (Damerau-Levenshtein, 0 to 1) from which a known key is offered for an unknown one.
 const LIKENESS: f64 = 0.4;
 
+/// Keys that hold for a stream that reads back.
+const READ_BACK: [&str; 2] = ["read-back", "op-log-interval"];
+
 /// Which level a table is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rank {
@@ -226,7 +229,26 @@ impl Reader {
                 self.marks.push(Mark::new(value.span(), why));
             }
         }
+        if rank != Rank::Top && level.stream.read_back.is_some() {
+            self.reads_back_alone(table);
+        }
         inside
+    }
+
+    /// Refuses what is said of a stream that has all from the one whose blocks it reads. What stands further out is said of others too.
+    fn reads_back_alone(&mut self, table: &DeTable<'_>) {
+        for (name, _) in table {
+            let word = name.get_ref().as_ref();
+            let of_it = keys::find(word)
+                .filter(|key| !READ_BACK.contains(&key.name))
+                .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_) | Set::List { .. }));
+            if of_it || word == LINE {
+                let message = format!(
+                    "`{word}` changes nothing of a stream with `read-back`, which reads as the other one wrote; leave it out, or say it of that one"
+                );
+                self.marks.push(Mark::new(name.span(), message));
+            }
+        }
     }
 
     fn setting(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, level: &mut Level) {

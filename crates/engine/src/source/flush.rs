@@ -8,6 +8,11 @@ use model::job::{Flush, Kind};
 /// A source with syncs among its operations: each in the file of the write before it.
 pub(super) struct Flushed {
     inner: Box<dyn Source>,
+    syncs: Syncs,
+}
+
+/// Which syncs are due behind the writes that were seen.
+pub(super) struct Syncs {
     every: u32,
     calls: u32,
     drain: bool,
@@ -21,15 +26,39 @@ pub(super) struct Flushed {
 impl Flushed {
     /// Fails where a sync would come after no write.
     pub(super) fn new(inner: Box<dyn Source>, flush: Flush) -> Result<Self, String> {
+        Ok(Self { inner, syncs: Syncs::new(flush)? })
+    }
+}
+
+impl Syncs {
+    /// Fails where a sync would come after no write.
+    pub(super) fn new(flush: Flush) -> Result<Self, String> {
         let Flush { call, every, calls, drain } = flush;
         if every == 0 || calls == 0 {
             return Err(format!("{} after every 0 writes means nothing; give 1 or more", call.word()));
         }
-        Ok(Self { inner, every, calls, drain, due: 0, file: 0, behind: 0 })
+        Ok(Self { every, calls, drain, due: 0, file: 0, behind: 0 })
     }
 
-    /// Marks and counts what the source gave.
-    fn look(&mut self, ops: &mut [Op]) {
+    /// The sync that is next; `None` where an operation is.
+    pub(super) fn next(&mut self) -> Option<Op> {
+        let every = u64::from(self.every);
+        if self.due < every {
+            return None;
+        }
+        let flags = if self.drain { Op::DRAINED } else { 0 };
+        self.due -= every;
+        self.behind = flags;
+        Some(Op { file: self.file, kind: Kind::Sync, flags, ..Op::NONE })
+    }
+
+    /// As many operations as may come before the next sync, were they all writes.
+    fn few(&self) -> usize {
+        (u64::from(self.every) - self.due).div_ceil(u64::from(self.calls)) as usize
+    }
+
+    /// Marks and counts operations that come next.
+    pub(super) fn look(&mut self, ops: &mut [Op]) {
         if let Some(first) = ops.first_mut() {
             first.flags |= std::mem::take(&mut self.behind);
         }
@@ -42,21 +71,16 @@ impl Flushed {
 
 impl Source for Flushed {
     fn refill(&mut self, ops: &mut [Op]) {
-        let drained = if self.drain { Op::DRAINED } else { 0 };
         let mut done = 0;
         while done < ops.len() {
-            let every = u64::from(self.every);
-            if self.due >= every {
-                self.due -= every;
-                self.behind = drained;
-                ops[done] = Op { file: self.file, kind: Kind::Sync, flags: drained, ..Op::NONE };
+            if let Some(sync) = self.syncs.next() {
+                ops[done] = sync;
                 done += 1;
             } else {
-                // As many as may come before the next sync, were they all writes: so none is drawn too early.
-                let few = (every - self.due).div_ceil(u64::from(self.calls));
-                let end = ops.len().min(done.saturating_add(few as usize));
+                // So none is drawn too early.
+                let end = ops.len().min(done.saturating_add(self.syncs.few()));
                 self.inner.refill(&mut ops[done..end]);
-                self.look(&mut ops[done..end]);
+                self.syncs.look(&mut ops[done..end]);
                 done = end;
             }
         }

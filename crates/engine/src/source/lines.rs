@@ -7,6 +7,7 @@
 //! their own bytes behind them. Bursts count neither. All lines of a lane share one position per target, so that sequential is always after the operation before;
 //! only lines whose workers interlock have one of their own, together, and directions may have one each.
 
+use super::by_kind::OfKind;
 use super::common::Head;
 use super::draw::{Choice, Kinds, Lengths};
 use super::next_offset::NextOffset;
@@ -147,8 +148,10 @@ impl Lines {
         }
     }
 
-    #[inline]
-    pub(super) fn next(&mut self) -> Op {
+    /// The next operation, of a direction that others chose where there is one.
+    // Always inlined: where none is chosen, which is known when it is compiled, nothing is asked.
+    #[inline(always)]
+    pub(super) fn next(&mut self, chosen: Option<Kind>) -> Op {
         if let Some(reply) = self.reply.take() {
             return self.answer(reply);
         }
@@ -170,7 +173,7 @@ impl Lines {
         let target = self.pick.draw(self.files.len(), &mut self.rng);
         let file = &mut self.files[target];
         op.file = file.index;
-        op.kind = match line.of_run {
+        op.kind = match chosen.or(line.of_run) {
             Some(kind) => kind,
             None => line.kinds.draw(&mut self.rng),
         };
@@ -244,10 +247,16 @@ impl Lines {
     }
 }
 
+impl OfKind for Lines {
+    fn next_of(&mut self, kind: Kind) -> Op {
+        self.next(Some(kind))
+    }
+}
+
 impl Source for Lines {
     fn refill(&mut self, ops: &mut [Op]) {
         for op in ops {
-            *op = self.next();
+            *op = self.next(None);
         }
     }
 

@@ -4,13 +4,14 @@
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
 //!
 //! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush`, `pace`, `flow` and `serial` are put around them.
-//! `bursts` pauses by a time; `strided` is any access in one zone of its span at a time. `walk` is sequential order, `next_offset` the
+//! `bursts` pauses by a time; `by_kind` is a mix whose directions have rates of their own; `strided` is any access in one zone of its span at a time. `walk` is sequential order, `next_offset` the
 //! random orders with `zipf`, `scatter` and `map`; `span` is what they lie on, `pause` draws think times and `arrive` bursts of arrivals,
 //! and `placed` finds a span that is stored in pieces. `replay` is a load that was captured, and comes from elsewhere.
 
 mod alias;
 mod arrive;
 mod bursts;
+mod by_kind;
 mod common;
 mod draw;
 mod flow;
@@ -40,7 +41,7 @@ pub use flow::Group;
 pub use placed::{Pieces, Placed};
 
 use lines::Lines;
-use model::job::{Clones, Kind, Sharing, Stream};
+use model::job::{Clones, Kind, Pace, Sharing, Stream};
 use model::payload::split_mix;
 use next_offset::NextOffset;
 use rand::SeedableRng;
@@ -166,7 +167,7 @@ pub fn lanes(
         return Err(format!("there is no worker {} among {}", share.worker, share.workers));
     }
     let has_pause = stream.access.lines.iter().any(|l| l.weight > 0 && l.delay_ns > 0);
-    if has_pause && stream.pace != model::job::Pace::Closed {
+    if has_pause && stream.pace != Pace::Closed {
         return Err("a line with pauses between bursts cannot be paced too; take one of the two away".into());
     }
     let targets: Vec<Target> = target_bytes
@@ -216,6 +217,17 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
     let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };
     let among = if stream.clones.is_some() { &alone } else { share };
     let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let lanes = stream.lanes() * u64::from(share.workers);
+    // Workers next to each other in time, then their lanes.
+    let lane = lane * u64::from(share.workers) + u64::from(share.worker);
+    let place = pace::Place { lane, lanes, seed: split_mix(!seed) };
+    if let Pace::Each { .. } = stream.pace {
+        let inner: Box<dyn by_kind::OfKind> = match stream.access.strided {
+            Some(zones) => Box::new(strided::Strided::new((stream, zones), targets, among, rng)?),
+            None => Box::new(Lines::new(stream, targets, among, rng)?),
+        };
+        return Ok(Box::new(by_kind::ByKind::new(inner, stream, place)?));
+    }
     let mut source: Box<dyn Source> = match stream.access.strided {
         Some(zones) => Box::new(strided::Strided::new((stream, zones), targets, among, rng)?),
         None => shortest(Lines::new(stream, targets, among, rng)?, seed),
@@ -224,10 +236,7 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
     if let Some(flush) = stream.flush.filter(|_| does(Kind::Write)) {
         source = Box::new(flush::Flushed::new(source, flush)?);
     }
-    let lanes = stream.lanes() * u64::from(share.workers);
-    // Workers next to each other in time, then their lanes.
-    let lane = lane * u64::from(share.workers) + u64::from(share.worker);
-    pace::paced(source, stream.pace, pace::Place { lane, lanes, seed: split_mix(!seed) })
+    pace::paced(source, stream.pace, place)
 }
 
 /// The source of an access that costs least per operation.

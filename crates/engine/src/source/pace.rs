@@ -58,16 +58,11 @@ pub(super) struct Place {
 pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: Place) -> Result<Box<dyn Source>, String> {
     Ok(match pace {
         Pace::Closed => inner,
-        Pace::Limited { iops, bytes_per_s } => {
-            // Zero is no limit.
-            let gap = |rate: f64| if rate == 0.0 { Ok(Moment::default()) } else { period(rate) };
-            let (per_op, per_byte) = (gap(iops)?.times(place.lanes), gap(bytes_per_s)?.times(place.lanes));
-            if per_op == per_byte && per_op == Moment::default() {
-                return Ok(inner);
-            }
-            let start = Moment::default();
-            Box::new(Paced::new(inner, Limited { per_op, per_byte, ops: start, bytes: start }))
-        }
+        Pace::Limited { iops, bytes_per_s } => match Limited::new(iops, bytes_per_s, place.lanes)? {
+            Some(limited) => Box::new(Paced::new(inner, limited)),
+            None => inner,
+        },
+        Pace::Each { .. } => return Err("rates of directions were put around something else".into()),
         Pace::Open { iops, arrivals: Arrivals::Constant } => {
             let period = period(iops)?;
             Box::new(Paced::new(
@@ -205,19 +200,47 @@ impl<G: Gaps> Times for Bursts<G> {
 }
 
 /// Not before all operations before it, and all their bytes, are paid for.
-struct Limited {
+pub(super) struct Limited {
     per_op: Moment,
     per_byte: Moment,
     ops: Moment,
     bytes: Moment,
 }
 
+impl Limited {
+    /// One lane's part of so many operations and bytes a second, 0 for any number; `None` where there is no limit.
+    pub(super) fn new(iops: f64, bytes_per_s: f64, lanes: u64) -> Result<Option<Self>, String> {
+        let gap = |rate: f64| if rate == 0.0 { Ok(Moment::default()) } else { period(rate) };
+        let (per_op, per_byte) = (gap(iops)?.times(lanes), gap(bytes_per_s)?.times(lanes));
+        let start = Moment::default();
+        let is_none = per_op == per_byte && per_op == start;
+        Ok((!is_none).then_some(Self { per_op, per_byte, ops: start, bytes: start }))
+    }
+
+    /// When the next operation may go.
+    #[inline]
+    fn due(&self) -> Moment {
+        if self.ops > self.bytes { self.ops } else { self.bytes }
+    }
+
+    /// The same in ns.
+    pub(super) fn due_ns(&self) -> u64 {
+        self.due().ns()
+    }
+
+    /// Counts an operation that goes.
+    #[inline]
+    pub(super) fn pay(&mut self, op: &Op) {
+        self.ops = self.ops.plus(self.per_op);
+        self.bytes = self.bytes.plus(self.per_byte.times(u64::from(op.length)));
+    }
+}
+
 impl Times for Limited {
     #[inline]
     fn next(&mut self, op: &Op) -> Moment {
-        let now = if self.ops > self.bytes { self.ops } else { self.bytes };
-        self.ops = self.ops.plus(self.per_op);
-        self.bytes = self.bytes.plus(self.per_byte.times(u64::from(op.length)));
+        let now = self.due();
+        self.pay(op);
         now
     }
 }

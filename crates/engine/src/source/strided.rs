@@ -6,10 +6,11 @@
 //! Workers begin at zones that are spread over the span, and each goes around through all of them. What the end of the span cuts off is a
 //! zone only for blocks of one size in order, which do not reach its end; a draw could go beyond.
 
+use super::by_kind::OfKind;
 use super::lines::Lines;
 use super::span::Target;
 use super::{Op, Share, Source};
-use model::job::{Access, Order, Start, Steps, Stream, Strided as Zones};
+use model::job::{Access, Kind, Order, Start, Steps, Stream, Strided as Zones};
 use model::units::show_bytes;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
@@ -78,8 +79,8 @@ impl Strided {
         })
     }
 
-    #[inline]
-    fn next(&mut self) -> Op {
+    #[inline(always)]
+    fn next(&mut self, kind: Option<Kind>) -> Op {
         let quota = if self.zone + 1 == self.zones { self.last_quota } else { self.quota };
         // A trim and its write, or a request and its reply, are in one zone.
         if self.moved >= quota && !self.inner.owes_a_reply() {
@@ -87,7 +88,7 @@ impl Strided {
             self.moved = 0;
             self.inner.begin_again();
         }
-        let op = self.inner.next();
+        let op = self.inner.next(kind);
         self.moved += u64::from(op.length);
         Op { offset: op.offset + self.zone * self.step_bytes, ..op }
     }
@@ -96,7 +97,13 @@ impl Strided {
 impl Source for Strided {
     fn refill(&mut self, ops: &mut [Op]) {
         for op in ops {
-            *op = self.next();
+            *op = self.next(None);
         }
+    }
+}
+
+impl OfKind for Strided {
+    fn next_of(&mut self, kind: Kind) -> Op {
+        self.next(Some(kind))
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! For: closed and open loops, batches and stop rules. Not for: how many are in flight ([`super::stream`]).
 
+use super::kind::Kind;
+use super::sizes::PerKind;
 use serde::{Deserialize, Serialize};
 
 /// Bursts that end by a time, and the pauses between them.
@@ -42,6 +44,13 @@ pub enum Pace {
         /// Bytes per second.
         bytes_per_s: f64,
     },
+    /// Closed loop, and each direction never faster than this per second over all workers; 0 for no limit.
+    Each {
+        /// Operations per second.
+        iops: PerKind<f64>,
+        /// Bytes per second.
+        bytes_per_s: PerKind<f64>,
+    },
     /// At times that are fixed in advance, whatever the target does; latency counts from them. Over all workers.
     Open {
         /// Operations per second.
@@ -57,7 +66,19 @@ impl Pace {
     pub fn offering(self, iops: f64) -> Self {
         match self {
             Self::Open { arrivals, .. } => Self::Open { iops, arrivals },
-            Self::Closed | Self::Limited { .. } => Self::Open { iops, arrivals: Arrivals::default() },
+            Self::Closed | Self::Limited { .. } | Self::Each { .. } => {
+                Self::Open { iops, arrivals: Arrivals::default() }
+            }
+        }
+    }
+
+    /// Whether operations of a kind are never faster than so many per second, or so many bytes.
+    pub fn limits(&self, kind: Kind) -> bool {
+        match self {
+            Self::Closed => false,
+            Self::Limited { iops, bytes_per_s } => *iops > 0.0 || *bytes_per_s > 0.0,
+            Self::Each { iops, bytes_per_s } => iops.of(kind) > 0.0 || bytes_per_s.of(kind) > 0.0,
+            Self::Open { .. } => true,
         }
     }
 }

@@ -208,24 +208,16 @@ impl MinRate {
 
     /// Of a direction; `None` where there is none.
     pub fn of(&self, kind: Kind) -> Option<u64> {
-        let least = match kind {
-            Kind::Read => self.least.read,
-            Kind::Write => self.least.write,
-            Kind::Trim => self.least.trim,
-            Kind::Sync => 0,
-        };
-        Some(least).filter(|least| *least > 0)
+        Some(self.least.of(kind)).filter(|least| *least > 0)
     }
 
     /// As it is typed: `iops:read=1000,write=500:1s`.
     pub fn words(&self) -> String {
         let PerKind { read, write, trim } = self.least;
-        let named =
-            [("read", read), ("write", write), ("trim", trim)].into_iter().filter(|(_, least)| *least > 0);
         let each = if read == write && write == trim {
             read.to_string()
         } else {
-            named.map(|(word, least)| format!("{word}={least}")).collect::<Vec<_>>().join(",")
+            self.least.named().map(|(word, least)| format!("{word}={least}")).collect::<Vec<_>>().join(",")
         };
         format!("{}:{each}:{}s", self.quantity.word(), self.every_ns as f64 / 1e9)
     }

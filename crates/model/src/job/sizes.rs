@@ -2,11 +2,12 @@
 //!
 //! For: one size, a range or weighted sizes. Not for: where operations begin ([`super::order`]).
 
+use super::kind::Kind;
 use crate::units::show_block;
 use serde::{Deserialize, Serialize};
 
 /// A value for each direction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerKind<T> {
     /// For operations that move bytes from the target.
@@ -21,6 +22,25 @@ impl<T: Clone> PerKind<T> {
     /// The same for every direction.
     pub fn all(value: T) -> Self {
         Self { read: value.clone(), write: value.clone(), trim: value }
+    }
+}
+
+impl<T: Copy + Default + PartialEq> PerKind<T> {
+    /// Of those directions that have a value, their words and it.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, T)> {
+        let Self { read, write, trim } = *self;
+        let all = [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)];
+        all.into_iter().filter(|(_, value)| *value != T::default()).map(|(kind, value)| (kind.word(), value))
+    }
+
+    /// Of a kind; nothing for syncs.
+    pub fn of(&self, kind: Kind) -> T {
+        match kind {
+            Kind::Read => self.read,
+            Kind::Write => self.write,
+            Kind::Trim => self.trim,
+            Kind::Sync => T::default(),
+        }
     }
 }
 

@@ -368,6 +368,13 @@ impl Stream {
                 let bytes = bytes_per_s as u64;
                 words.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
             }
+            Pace::Each { iops, bytes_per_s } => {
+                let of_iops =
+                    iops.named().map(|(kind, n)| format!("{kind}s limited to {} IOPS", show_count(n)));
+                words.extend(of_iops);
+                let bytes = bytes_per_s.named();
+                words.extend(bytes.map(|(kind, n)| format!("{kind}s limited to {}/s", show_bytes(n as u64))));
+            }
             // Its name has the pace.
             Pace::Open { .. } if self.replay.is_some() => {}
             Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),

@@ -5,6 +5,7 @@
 
 mod bursts;
 mod order;
+mod rates;
 mod replay;
 #[cfg(test)]
 mod tests;
@@ -148,6 +149,7 @@ impl StreamSpec {
         self.check_order(&mut found);
         self.check_strided(&mut found);
         self.check_pace(&mut found);
+        self.check_rates(&mut found);
         self.check_bursts(&mut found);
         self.check_writes(&mut found);
         self.check_place(&mut found);

@@ -9,10 +9,10 @@ use super::limits::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_TARGETS,
     MAX_TIME_NS, MAX_WORKERS, MIN_TIME_NS,
 };
-use super::number::{bandwidth, count, percent, rate, size, time, whole};
+use super::number::{count, percent, rate, size, time, whole};
 use super::{
-    JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, priority, repeat, replay, rules,
-    sizes, think,
+    JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, priority, rate_limit, repeat,
+    replay, rules, sizes, think,
 };
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 
@@ -438,19 +438,19 @@ pub const KEYS: &[Key] = &[
     key(
         "limit-iops",
         Group::HowDeep,
-        "IOPS",
-        "Closed loop, and no more operations per second than this",
+        "IOPS|KIND=IOPS,...",
+        "Closed loop, and no more operations per second than this; or of single directions, as in write=200, while the others are as fast as they can",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.limit_iops, rate(t))),
+        Set::Stream(|s, t| put(&mut s.limit_iops, rate_limit::limit_iops(t))),
     )
     .elsewhere(&[fio("rate_iops", "1000", same), diskspd("g", "1000i", |t| t.strip_suffix('i').map(str::to_owned).into_iter().collect())]),
     key(
         "limit-bandwidth",
         Group::HowDeep,
-        "SIZE",
-        "Closed loop, and no more bytes per second than this, such as 200m",
+        "SIZE|KIND=SIZE,...",
+        "Closed loop, and no more bytes per second than this, such as 200m; or of single directions, as in read=100m,write=20m",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.limit_bandwidth, bandwidth(t))),
+        Set::Stream(|s, t| put(&mut s.limit_bandwidth, rate_limit::limit_bandwidth(t))),
     )
     .elsewhere(&[diskspd("g", "1000", foreign::per_millisecond)]),
     key(
@@ -915,7 +915,7 @@ pub const KEYS: &[Key] = &[
         "read-back",
         Group::What,
         "N",
-        "Read and check what the N-th stream of the phase before wrote, each block as often as it did; nothing else is said of such a stream",
+        "Read and check what the N-th stream of the phase before wrote, each block as often as it did; of such a stream nothing else is said but its name and op-log-interval",
         &[],
         Set::Stream(|s, t| put(&mut s.read_back, count(t, 1, u32::MAX))),
     ),

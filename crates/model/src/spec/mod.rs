@@ -20,6 +20,7 @@ pub mod parsers;
 pub mod place;
 pub mod presets;
 pub mod priority;
+pub mod rate_limit;
 pub mod repeat;
 pub mod replay;
 pub mod rules;
@@ -36,6 +37,7 @@ use crate::job::{
     Strided, Think, Verify,
 };
 use crate::typed::Typed;
+use rate_limit::RateLimit;
 use replay::ReplaySpec;
 
 /// A job as it was asked for.
@@ -154,9 +156,9 @@ pub struct StreamSpec {
     /// Distances between arrivals.
     pub arrivals: Option<Arrivals>,
     /// Most operations per second of a closed loop.
-    pub limit_iops: Option<f64>,
+    pub limit_iops: Option<RateLimit>,
     /// Most bytes per second of a closed loop.
-    pub limit_bandwidth: Option<u64>,
+    pub limit_bandwidth: Option<RateLimit>,
     /// Share of the operations of streams at once.
     pub flow: Option<Flow>,
     /// Pause before each burst.

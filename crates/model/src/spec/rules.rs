@@ -4,6 +4,7 @@
 
 use super::limits::{MAX_TIME_NS, MIN_TIME_NS};
 use super::number::{any_of, bandwidth, decimal, rate, share, shown, time};
+use super::rate_limit::per_direction;
 use crate::job::{LatencyTarget, MinRate, PerKind, Quantity, Steady};
 
 /// Shortest time of a value in ns: ten times what workers are asked at, so that a value has all that belongs to it.
@@ -86,21 +87,11 @@ pub fn min_rate(text: &str) -> Result<MinRate, String> {
         Quantity::Bandwidth => bandwidth(text),
         _ => rate(text).map(|rate| rate.ceil() as u64),
     };
-    let mut each = PerKind::all(0);
-    for piece in least.split(',') {
-        match piece.split_once('=') {
-            Some(("read", rate)) => each.read = one(rate)?,
-            Some(("write", rate)) => each.write = one(rate)?,
-            Some(("trim", rate)) => each.trim = one(rate)?,
-            None if !least.contains(',') => each = PerKind::all(one(piece)?),
-            _ => {
-                return Err(format!(
-                    "{} is no direction with its rate; type read=10m,write=5m",
-                    shown(piece)
-                ));
-            }
-        }
-    }
+    let each = if least.contains(['=', ',']) {
+        per_direction(least, one, "read=10m,write=5m")?
+    } else {
+        PerKind::all(one(least)?)
+    };
     Ok(MinRate { quantity, least: each, every_ns: time(every, MIN_TIME_NS, MAX_TIME_NS)? })
 }
 

@@ -11,7 +11,7 @@ use drawn::Drawn;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
-use model::job::Kind;
+use model::job::{Kind, Pace};
 use model::units::{show_bytes, show_share};
 
 /// Standard deviations that chance may take a run from what was asked: once in 16,000 runs it takes it further.
@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
             "Each operation draws its line, direction and size by itself, so chance is known: biased where a count or a sum \
              of bytes is further off than {DEVIATIONS} standard deviations of those draws, for the worst run. {EDGES} full \
              queues may lie across the edges of a window. A single size is exact to the byte. Syncs are not drawn and do not \
-             count."
+             count, nor do shares of directions that have rates of their own."
         ),
         provoke: "No flag of fathom makes it fire: it checks fathom's own draws, and engines that lose operations of one \
                   direction. A session file that has another mix in its plan than was measured shows it.",
@@ -60,7 +60,13 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let drawn = Drawn::of(case)?;
     let edges = EDGES * asked_depth(&case.stream);
-    let offs: Vec<Off> = case.runs.iter().flat_map(|ran| of_run(ran, &drawn, edges)).collect();
+    // Where directions have rates of their own, their shares come of those.
+    let drawable: &[Kind] = if matches!(case.stream.pace, Pace::Each { .. }) {
+        &[]
+    } else {
+        &[Kind::Read, Kind::Write, Kind::Trim]
+    };
+    let offs: Vec<Off> = case.runs.iter().flat_map(|ran| of_run(ran, &drawn, drawable, edges)).collect();
     let worst = offs.iter().max_by(|a, b| a.times.total_cmp(&b.times));
     let worst = worst.ok_or("no run has operations in a measured window")?;
     let numbers = evidence([("got", worst.got), ("asked", worst.asked), ("tolerances_off", worst.times)]);
@@ -70,16 +76,15 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail::new(Severity::Biased, worst.sentence.clone(), numbers)))
 }
 
-/// Shares and sizes of one run; nothing where nothing completed.
-fn of_run(ran: &CaseRun, drawn: &Drawn, edges: f64) -> Vec<Off> {
+/// Shares of these directions and sizes of all in one run; nothing where nothing completed.
+fn of_run(ran: &CaseRun, drawn: &Drawn, drawable: &[Kind], edges: f64) -> Vec<Off> {
     let amount = |kind| ran.in_window(kind);
-    let drawable = [Kind::Read, Kind::Write, Kind::Trim];
-    let all: f64 = drawable.iter().map(|k| amount(*k).ops as f64).sum();
+    let all: f64 = [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| amount(*k).ops as f64).sum();
     let mut out = Vec::new();
     if all <= 0.0 {
         return out;
     }
-    for kind in drawable {
+    for kind in drawable.iter().copied() {
         let (got, odds) = (amount(kind).ops as f64, drawn.share(kind));
         let spread = (all * odds * (1.0 - odds) * drawn.bound_together).max(0.0).sqrt();
         // A direction that is never or always drawn has no chance in it, and no edge either.

@@ -7,6 +7,7 @@ use crate::diskspd::{LANGUAGE, Said, job};
 use crate::trouble::Trouble;
 use model::job::{Order, Start};
 use model::spec::JobSpec;
+use model::spec::rate_limit::RateLimit;
 
 /// Two time spans, a template, and each kind of setting once.
 const XML: &str = r#"<Profile>
@@ -52,7 +53,10 @@ fn a_profile_has_several_time_spans_and_templates() {
         |phase: usize| all.phases[phase].streams.iter().flat_map(|s| &s.target).cloned().collect::<Vec<_>>();
     assert_eq!((paths(0), paths(1)), (vec!["one".to_owned(), "b".into()], vec!["two".into()]));
     let first = &all.phases[0].streams[0];
-    assert_eq!((first.random.clone(), first.limit_iops), (Some(Order::Mixed(60.0)), Some(1000.0)));
+    assert_eq!(
+        (first.random.clone(), first.limit_iops),
+        (Some(Order::Mixed(60.0)), Some(RateLimit::All(1000.0)))
+    );
     assert_eq!((first.place.cpus.clone(), first.workers), (vec![1], Some(2)));
     assert_eq!(all.phases[1].streams[0].start, Some(Start::Interlocked));
 }

@@ -5,6 +5,7 @@
 use super::{job, refused, stream};
 use model::job::{Flow, Order, PerKind, Sizes, Strided};
 use model::spec::Rw;
+use model::spec::rate_limit::RateLimit;
 
 #[test]
 fn a_write_follows_each_trim_and_ends_and_rates_count_both() {
@@ -18,7 +19,7 @@ fn a_write_follows_each_trim_and_ends_and_rates_count_both() {
     let rates = stream("rw=randtrimwrite rate_iops=10");
     assert_eq!(
         (rates.limit_iops, stream("rw=trimwrite rate=1m").limit_bandwidth),
-        (Some(20.0), Some(2 << 20))
+        (Some(RateLimit::All(20.0)), Some(RateLimit::All(2_097_152.0)))
     );
     let pauses = stream("rw=trimwrite thinktime=5 thinktime_blocks=4");
     assert_eq!(pauses.burst, Some(2), "bursts are of pairs");
@@ -28,7 +29,9 @@ fn a_write_follows_each_trim_and_ends_and_rates_count_both() {
     refused("rw=trimwrite bs=4k,4k,8k", &["bytes that were trimmed"]);
     refused("rw=randtrimwrite:8", &["leave the number out"]);
     refused("rw=trimwrite io_size=2m", &["io_size=2m", "type loops"]);
-    refused("rw=trimwrite rate_iops=,10,20", &["directions differ"]);
+    assert_eq!(stream("rw=trimwrite rate_iops=,10,20").limit_iops, Some(RateLimit::All(20.0)));
+    refused("rw=trimwrite rate_iops=,20,10", &["rate_iops=,20,10", "at the rate of writes"]);
+    refused("rw=trimwrite rate_iops=0,0,10", &["type the same for both"]);
     refused("rw=trimwrite thinktime=5", &["even thinktime_blocks"]);
 }
 

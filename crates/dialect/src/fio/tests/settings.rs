@@ -3,8 +3,11 @@
 //! For: what becomes of them. Not for: what goes together, and what is refused ([`super`]).
 
 use super::{job, refused, stream};
-use model::job::{ALL_ERRORS, Arrivals, Batch, Content, Create, Filling, IoPriority, MemoryNodes, Sharing};
+use model::job::{
+    ALL_ERRORS, Arrivals, Batch, Content, Create, Filling, IoPriority, MemoryNodes, Mix, Sharing,
+};
 use model::spec::ignored::of_ignored_errors;
+use model::spec::rate_limit::RateLimit;
 use model::typed::{LogKind, LogValue, Logs};
 
 /// The logs of a job with these options.
@@ -171,6 +174,44 @@ fn what_ends_by_how_it_goes() {
     refused("rate_min=1 rate_iops_min=1", &["type rate_min or rate_iops_min"]);
     refused("rate_min=1 rate_cycle=0", &["rate_cycle"]);
     refused("rate_iops=100 rate_iops_min=101", &["by its rate"]);
+}
+
+#[test]
+fn each_direction_has_a_rate_of_its_own() {
+    let limits = |options: &str| {
+        let of = stream(options);
+        let words = |limit: Option<RateLimit>| limit.map_or(String::new(), |l| l.words(|n| n.to_string()));
+        [words(of.limit_iops), words(of.limit_bandwidth)]
+    };
+    for (options, iops, bandwidth) in [
+        ("rw=randrw rate_iops=,200", "write=200", ""),
+        ("rw=randrw rate_iops=0,200", "write=200", ""),
+        ("rw=randrw rate_iops=200,", "read=200", ""),
+        ("rw=randrw rwmixread=70 rate_iops=300,100", "read=300,write=100", ""),
+        ("rw=rw bs=8k,4k rate=8m,4m", "", "read=8388608,write=4194304"),
+        ("rw=randrw rate=1m bssplit=4k/50:8k/50 norandommap", "", "read=1048576,write=1048576"),
+        ("rw=randread rate_iops=100,200", "100", ""),
+        ("rw=randread rate_iops=,200", "", ""),
+        ("rw=randwrite rate_iops=,200", "200", ""),
+        // By the smallest size, as fio does.
+        ("rw=randread bsrange=4k-8k norandommap rate_iops=10", "", "40960"),
+        ("rw=randrw bs=4k,4k bsrange=4k-4k,4k-8k norandommap rate_iops=10", "read=10", "write=40960"),
+    ] {
+        assert_eq!(limits(options), [iops.to_owned(), bandwidth.to_owned()], "{options}");
+    }
+    let mix = stream("rw=randrw rwmixread=70 rate_iops=300,100").mix;
+    assert_eq!(mix, Some(Mix::of(70, 0)), "directions are drawn as the mix says");
+    refused("rate=1m rate_iops=100", &["not both"]);
+    refused("rw=randrw rate_iops=,200 rate_process=poisson", &["a job for each direction"]);
+    refused("rw=randrw rate_iops=,200 io_submit_mode=offload", &["a job for each direction"]);
+    refused("rw=randrw rate_iops=,200 flow=2", &["a job for each direction"]);
+    let overlapping = "rw=randrw rate_iops=,200 ioengine=libaio direct=1 iodepth=4 serialize_overlap=1";
+    refused(overlapping, &["serialize_overlap=1", "a job for each direction"]);
+    let arrivals = stream("rw=randrw rate_iops=1000,300 rate_process=poisson");
+    assert_eq!(
+        (arrivals.rate, arrivals.mix.map(Mix::words)),
+        (Some(1300.0), Some("76.923077/23.076923".into()))
+    );
 }
 
 #[test]

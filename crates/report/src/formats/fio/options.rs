@@ -209,6 +209,13 @@ fn pace(job: &Member) -> Vec<Named> {
             out.extend((iops > 0.0).then(|| ("rate_iops", format!("{iops:.0}"))));
             out.extend((bytes_per_s > 0.0).then(|| ("rate", format!("{bytes_per_s:.0}"))));
         }
+        Pace::Each { iops, bytes_per_s } => {
+            let limits = [("rate_iops", iops), ("rate", bytes_per_s)];
+            let said = limits.into_iter().filter(|(_, each)| each.named().next().is_some());
+            out.extend(said.map(|(option, each)| {
+                (option, format!("{:.0},{:.0},{:.0}", each.read, each.write, each.trim))
+            }));
+        }
         Pace::Open { iops, arrivals } => {
             out.push(("rate_iops", format!("{iops:.0}")));
             // fio has no word for bursts.
