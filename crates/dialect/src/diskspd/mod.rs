@@ -49,8 +49,10 @@ pub fn job(said: &Said, cpus: &[u32], also: Objections) -> Result<JobSpec, Troub
     if !marks.is_empty() {
         return Err(said.source.trouble(marks));
     }
-    let mut job = jobs::job(&said.profile, cpus);
-    if said.ask == Ask::Measure {
+    // A profile that is only printed may say what nothing here can do.
+    let measures = said.ask == Ask::Measure;
+    let mut job = if measures { jobs::job(&said.profile, cpus) } else { JobSpec::default() };
+    if measures {
         let problems = job.check().into_iter().chain(also(&job));
         let marks: Vec<Mark> = problems
             .map(|problem| {
