@@ -4,6 +4,7 @@
 
 use super::command::Said;
 use super::options::{NON_VOLATILE, REMOTE, ROUTINES, TEMPORARY};
+use super::source::TARGET;
 use crate::trouble::Mark;
 use model::diskspd::{Cache, Flush, Target, TimeSpan};
 use model::spec::limits::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
@@ -140,23 +141,30 @@ fn of_path(target: &Target) -> Option<Wrong> {
     let path = &target.path;
     let is_drive = path.strip_prefix('#').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
     let mut chars = path.chars();
-    let is_volume = chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.as_str() == ":";
+    let has_letter = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
+    let is_volume = has_letter && chars.as_str() == ":";
+    if has_letter && chars.as_str().starts_with(":\\") {
+        return Some((
+            TARGET,
+            format!("{path} is a path of Windows; type one of this machine, such as /data/testfile.dat"),
+        ));
+    }
     if is_drive {
         Some((
-            "#",
+            TARGET,
             format!(
                 "{path} is a drive of Windows; type the device itself, such as /dev/sdb (`fathom devices` lists them)"
             ),
         ))
     } else if is_volume {
         Some((
-            "#",
+            TARGET,
             format!(
                 "{path} is a volume of Windows; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)"
             ),
         ))
     } else {
-        path.is_empty().then(|| ("#", "a target has no name; type a file or a device".into()))
+        path.is_empty().then(|| (TARGET, "a target has no name; type a file or a device".into()))
     }
 }
 

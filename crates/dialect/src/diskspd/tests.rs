@@ -323,9 +323,10 @@ fn what_linux_has_not_is_refused_by_name() {
         let why = wrong(options);
         assert!(why.contains(word), "{options}: {why}");
     }
-    for (path, word) in [("#5", "/dev/sdb"), ("F:", "lsblk")] {
-        let why = told(made(path));
-        assert!(why.contains(word), "{why}");
+    for (path, word) in [("#5", "/dev/sdb"), ("F:", "lsblk"), ("F:\\testfile4.dat", "path of Windows")] {
+        // Marked at the target itself.
+        let why = told(made(&format!("-w0 -r first {path}")));
+        assert!(why.contains(word) && why.contains("1:15"), "{why}");
     }
 }
 
