@@ -184,7 +184,8 @@ fn of_each(xml: &str) -> Vec<(u32, String, u64)> {
         let rest = text.split_once(&format!("<{name}>")).unwrap().1;
         rest.split('<').next().unwrap().to_owned()
     };
-    let threads = xml.split("<Thread>").skip(1);
+    // The profile before the results has threads too.
+    let threads = xml.split("</Profile>").nth(1).unwrap_or_default().split("<Thread>").skip(1);
     threads
         .flat_map(|thread| {
             let id: u32 = value(thread, "Id").parse().unwrap();

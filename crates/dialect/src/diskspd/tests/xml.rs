@@ -39,7 +39,8 @@ const XML: &str = r#"<Profile>
 
 fn with_xml(text: &str, line: &str) -> Result<JobSpec, Trouble> {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    job(&Said::of(&words, &here(&|_| Ok(text.into())))?, &[], &|_| Vec::new())
+    let said = Said::of(&words, &here(&|_| Ok(text.into())))?;
+    Ok(job(&said, &[], &|_| Vec::new())?.unwrap_or_default())
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn threads_have_the_targets_and_weights_that_are_theirs() {
     ]);
     let words: Vec<String> = ["-Xp.xml"].map(str::to_owned).to_vec();
     let said = Said::of(&words, &here(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
-    let all = job(&said, &[4, 5, 6], &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
+    let all = job(&said, &[4, 5, 6], &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}")).unwrap_or_default();
     let of = |stream: &model::spec::StreamSpec| {
         (
             stream.target.join(" "),
