@@ -114,6 +114,9 @@ fn managers_of_one_host_have_rows_of_their_own() {
         format!("{before}'Manager ID{manager}'Manager ID{other}'END manager list{after}")
     };
     std::fs::write(here.join("far.icf"), text("10.0.0.2")).unwrap();
+    let by_name = ["bash", "-c", "exec -a /usr/bin/iometer \"$0\" \"$@\""].map(str::to_owned);
+    let mut command = stage.command(&by_name, "/c far.icf a b", Path::new(""));
+    says(&wait(command.current_dir(&here)), 1, &["of another host"]);
     says(&iometer(&stage, "/c far.icf a b"), 1, &["'OTHER' is of another host than 'HOST'", "mpirun"]);
     std::fs::write(here.join("x.icf"), text("")).unwrap();
     let out = iometer(&stage, "/c x.icf /r out.csv a b");

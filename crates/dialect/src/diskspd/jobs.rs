@@ -72,14 +72,12 @@ fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
     let shares = span.threads > 0 && span.requests > 0;
     let depth = if shares { span.requests } else { target.requests };
     let depth = if target.mapped { 1 } else { depth };
+    let weights = pool.targets.iter().map(|(_, weight)| *weight).collect();
     let mut stream = StreamSpec {
         bs: Some(PerKind::all(Sizes::Fixed(target.block))),
         depth: Some(depth),
         workers: Some(workers),
-        sharing: (targets > 1).then(|| match shares {
-            true => Sharing::Weighted(pool.targets.iter().map(|(_, weight)| *weight).collect()),
-            false => Sharing::Each,
-        }),
+        sharing: (targets > 1).then_some(if shares { Sharing::Weighted(weights) } else { Sharing::Each }),
         engine: Some(engine(target, depth)),
         cache: Some(cache(target)),
         advice: advice(target),

@@ -7,7 +7,6 @@
 //! Workers without anything to do are not counted, and a cycle ends with the first step that brings nothing more.
 
 use super::icf::{Icf, Manager, Rises, Spec, Worker};
-use super::jobs::assigned;
 use model::spec::cycle::Cycle;
 
 /// A worker of a test.
@@ -62,7 +61,7 @@ pub(super) fn tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
 fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
     let of = |(number, manager)| {
         let load = move |worker| {
-            let spec = assigned(icf, worker).get(at).copied()??;
+            let spec = icf.assigned(worker).get(at).copied()??;
             let (targets, outstanding) = (worker.targets.len(), worker.outstanding);
             (targets > 0).then_some(Load { manager, number, worker, spec, targets, outstanding })
         };

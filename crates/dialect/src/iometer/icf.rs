@@ -101,6 +101,22 @@ impl Default for Icf {
     }
 }
 
+impl Icf {
+    /// The access specifications of a worker in their order; where none is assigned those that all disks have. Idle is none.
+    pub(super) fn assigned(&self, worker: &Worker) -> Vec<Option<&Spec>> {
+        if worker.specs.is_empty() {
+            return self
+                .specs
+                .iter()
+                .filter(|s| matches!(s.default.as_str(), "ALL" | "DISK"))
+                .map(Some)
+                .collect();
+        }
+        let named = |(name, _): &(String, _)| self.specs.iter().find(|s| s.name.eq_ignore_ascii_case(name));
+        worker.specs.iter().map(named).collect()
+    }
+}
+
 /// Reads a file.
 ///
 /// # Errors

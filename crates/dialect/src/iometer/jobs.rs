@@ -6,7 +6,7 @@
 //! with fewer of them, or whose specification is Idle, has nothing to do then, and is not counted where workers or targets are.
 
 use super::cycle::{Load, tests};
-use super::icf::{Icf, Manager, Spec, Worker, short};
+use super::icf::{Icf, Manager, Worker, short};
 use crate::trouble::Mark;
 use model::job::Sharing;
 use model::spec::cycle::Cycle;
@@ -30,7 +30,7 @@ pub(super) fn job(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
     }
     let names = names(icf);
     let (mut phases, mut typed) = (Vec::new(), Vec::new());
-    for at in 0..workers(icf).map(|(_, w)| assigned(icf, w).len()).max().unwrap_or(0) {
+    for at in 0..workers(icf).map(|(_, w)| icf.assigned(w).len()).max().unwrap_or(0) {
         for loads in tests(icf, at) {
             let told = loads.iter().map(|load| told(load, at)).collect::<Vec<TypedStream>>();
             let place = |load: &Load| stream(icf, load, (&names, places));
@@ -121,7 +121,7 @@ fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
         if worker.outstanding > MAX_DEPTH {
             wrong(format!("too many operations are in flight; write {MAX_DEPTH} at most"));
         }
-        if assigned(icf, worker).is_empty() {
+        if icf.assigned(worker).is_empty() {
             wrong("it has no access specification; write 'Assigned access specs with a name".into());
         }
         if name(icf, manager, worker).chars().count() > MAX_NAME {
@@ -170,15 +170,6 @@ pub(super) fn names(icf: &Icf) -> Vec<String> {
 /// A target without its file system, which Iometer writes behind it: `/data [ext4]`.
 fn path(name: &str) -> &str {
     name.split_once(" [").map_or(name, |(path, _)| path).trim()
-}
-
-/// The access specifications of a worker in their order; where none is assigned those that all disks have.
-pub(super) fn assigned<'i>(icf: &'i Icf, worker: &Worker) -> Vec<Option<&'i Spec>> {
-    if worker.specs.is_empty() {
-        return icf.specs.iter().filter(|s| matches!(s.default.as_str(), "ALL" | "DISK")).map(Some).collect();
-    }
-    let named = |(name, _): &(String, _)| icf.specs.iter().find(|s| s.name.eq_ignore_ascii_case(name));
-    worker.specs.iter().map(named).collect()
 }
 
 /// What the result file says of a worker in the tests of the access specification of this number.
