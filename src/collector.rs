@@ -5,8 +5,7 @@
 use engine::tally::Block;
 use engine::workers::Who;
 use model::histogram::Histogram;
-use model::job::Kind;
-use model::job::Phase;
+use model::job::{Kind, Phase, Stream};
 use model::record::{Bucket, Cell, Interval, Intervals, Issued, KindEnd, LaneEnd, StreamEnd};
 use std::collections::BTreeMap;
 
@@ -46,7 +45,9 @@ impl Collector {
 
     /// For the streams of a phase, of which some may tell their workers apart.
     pub fn of(phase: &Phase, interval_ns: u64) -> Self {
-        let each_worker = phase.streams.iter().map(|s| s.each_worker_ns).collect();
+        // Where workers tell each operation apart, blocks need not.
+        let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.apart_ns().is_none());
+        let each_worker = phase.streams.iter().map(by_block).collect();
         Self { each_worker, ..Self::new(phase.streams.len(), interval_ns) }
     }
 
@@ -248,14 +249,14 @@ fn blocks_of_workers_share_rows_and_totals_lose_nothing() {
 
 #[test]
 fn workers_are_told_apart_where_that_is_asked_for() {
-    use model::job::{Access, Pattern, Stream};
+    use model::job::{Access, Pattern};
     let mut stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 1, 2, "null");
-    stream.each_worker_ns = Some(20);
-    let phase = Phase { warmup_ns: 0, time_ns: 40, cooldown_ns: 0, streams: vec![stream] };
-    let mut collector = Collector::of(&phase, 10);
+    stream.each_worker_ns = Some(20_000_000);
+    let phase = Phase { warmup_ns: 0, time_ns: 40_000_000, cooldown_ns: 0, streams: vec![stream] };
+    let mut collector = Collector::of(&phase, 10_000_000);
     for (worker, ops) in [(1, 5), (0, 3)] {
         for i in 0..4 {
-            collector.add(Who { worker, stream: 0 }, &block(i * 10 + 1, i * 10 + 10, ops));
+            collector.add(Who { worker, stream: 0 }, &block(i * 10_000_000 + 1, (i + 1) * 10_000_000, ops));
         }
     }
     let lanes = collector.finish().remove(0).lanes;

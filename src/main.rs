@@ -48,6 +48,7 @@ fn fathom() -> ExitCode {
         Command::Limit(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Watch(args) => args.request().and_then(|request| watch::watch(&request)),
         Command::Sweep(args) => args.said().and_then(sweep),
+        Command::Iops(args) => args.said().and_then(sweep),
         Command::Api(args) => args.request().and_then(|said| match said {
             Some((request, showing)) => measure(&request, &showing),
             None => Ok(ExitCode::SUCCESS),

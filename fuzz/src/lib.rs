@@ -141,7 +141,7 @@ pub fn diskspd(text: &str) {
             }
         };
         let job = diskspd::job(&said, &[0, 1], &|_| Vec::new());
-        if let Ok(job) = &job {
+        if let Ok(Some(job)) = &job {
             assert_eq!(job.check(), []);
             assert!(job.phases.iter().all(|p| !p.streams.is_empty()));
         }

@@ -49,10 +49,9 @@ impl Args {
         if let Ask::Print(text) = &said.ask {
             return stdout::text(text).map(|()| None);
         }
-        let mut job = diskspd::job(&said, &cpus, &crate::plan::problems).map_err(pointed)?;
-        if said.ask == Ask::Profile {
+        let Some(mut job) = diskspd::job(&said, &cpus, &crate::plan::problems).map_err(pointed)? else {
             return stdout::text(&report::diskspd_profile(&said.profile)).map(|()| None);
-        }
+        };
         fit(&said, &mut job)?;
         let manners = manners(&said, &job);
         Ok(Some((request(Tool::Diskspd, job, said.destroy, true), manners)))

@@ -43,11 +43,32 @@ fn all_of(from: impl Read, name: &str) -> Result<String, Failure> {
     from.take(most)
         .read_to_end(&mut bytes)
         .map_err(|e| Failure::Refused(format!("{name} cannot be read: {e}")))?;
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        let line = e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1;
+    decoded(bytes).map_err(|line| {
         Failure::Usage(format!("{name} is not UTF-8 text from line {line} on; save it as UTF-8"))
     })
+}
+
+/// A text in UTF-8, or as Windows writes what is redirected there into a file: in UTF-16 behind a mark of its order of bytes. Else the line
+/// that has something else.
+fn decoded(bytes: Vec<u8>) -> Result<String, usize> {
+    let units = |rest: &[u8], of: fn([u8; 2]) -> u16| -> Result<String, usize> {
+        let mut line = 1;
+        let mut text = String::with_capacity(rest.len());
+        for unit in char::decode_utf16(rest.chunks_exact(2).map(|pair| of([pair[0], pair[1]]))) {
+            let unit = unit.map_err(|_| line)?;
+            line += usize::from(unit == '\n');
+            text.push(unit);
+        }
+        if rest.len().is_multiple_of(2) { Ok(text) } else { Err(line) }
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes),
+        _ => String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1
+        }),
+    }
 }
 
 /// Puts the job of a file into the request, and into that what the command line said.
@@ -108,4 +129,20 @@ fn targets_are_used(job: &JobSpec, targets: &[PathBuf], file: &str) -> Result<()
         ))),
         _ => Ok(()),
     }
+}
+
+#[test]
+fn a_text_of_windows_is_read_as_any_other() {
+    let text = "<a>\n  ä 😀\n</a>\n";
+    let units = |of: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(of).collect() };
+    let little = [vec![0xff, 0xfe], units(u16::to_le_bytes)].concat();
+    let big = [vec![0xfe, 0xff], units(u16::to_be_bytes)].concat();
+    assert_eq!([little.clone(), big, text.into()].map(|bytes| decoded(bytes).unwrap_or_default()), [text; 3]);
+    // Half a character at the end, half a pair, and bytes that are no UTF-8: with their line.
+    let cut = little[..little.len() - 1].to_vec();
+    let lone = [vec![0xff, 0xfe, b'a', 0, b'\n', 0], vec![0x00, 0xd8, b'x', 0]].concat();
+    assert_eq!(
+        [cut, lone, b"a\nb\n\xff".to_vec()].map(|bytes| decoded(bytes).err()),
+        [Some(3), Some(2), Some(3)]
+    );
 }

@@ -23,6 +23,7 @@ mod headings;
 mod import;
 mod iometer;
 mod ioping;
+mod iops;
 mod job_file;
 mod layers;
 mod limit;
@@ -79,6 +80,7 @@ pub enum Command {
     Dd(dd::Args),
     Hdparm(hdparm::Args),
     Ioping(ioping::Args),
+    Iops(iops::Args),
     Diskspd(diskspd::Args),
     Iometer(iometer::Args),
     List(list::Args),

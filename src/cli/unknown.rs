@@ -124,7 +124,7 @@ fn refused(line: &[&str]) -> String {
 fn every_name_of_another_tool_is_told_in_every_command() {
     let cli = Cli::command();
     // Some of them read the command lines of tools, whose names these may be.
-    let reads_its_own = |name: &&str| dialect::COMMANDS.contains(name) || *name == "iometer";
+    let reads_its_own = |name: &&str| dialect::COMMANDS.contains(name);
     let commands = cli.get_subcommands().map(clap::Command::get_name).filter(|name| !reads_its_own(name));
     let commands: Vec<&str> = commands.collect();
     let names = keys::KEYS.iter().flat_map(|key| key.elsewhere.iter().map(move |f| (key, f.typed())));

@@ -1,7 +1,8 @@
 //! A buffer as a plain tool has it: memory of the allocator, from the beginning of a page on.
 //!
 //! For: calls with the buffer that the real tool makes them with. Not for: operations of workloads, whose memory is on huge pages
-//! (`sys::arena`): a disk takes a large request of those in fewer pieces, and is up to 1.6 times as fast.
+//! (`sys::arena`): a disk takes a large request of those in fewer pieces, and is up to 1.6 times as fast. Here, as in the real tool, it is
+//! another matter in each process whether the kernel found the pages of 1 MiB side by side, and so whether it is one request or two.
 
 /// Page-aligned bytes.
 #[derive(Debug)]

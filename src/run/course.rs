@@ -6,12 +6,12 @@ use super::{Bench, ends};
 use crate::collector::Collector;
 use crate::failure::Failure;
 use engine::workers::Workers;
-use model::job::Phase;
+use model::job::{Phase, SHORTEST_INTERVAL_NS};
 use model::record::Frame;
 use std::time::Instant;
 
 /// Intervals: a hundredth of the window, within these bounds.
-const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
+const INTERVAL_NS: (u64, u64) = (SHORTEST_INTERVAL_NS, 1_000_000_000);
 
 impl Bench {
     /// Keeps the course of the run up to a time of it, as far as it can change no more.
@@ -31,8 +31,9 @@ pub(super) fn interval_ns(phase: &Phase) -> u64 {
     let replayed = phase.streams.iter().filter_map(|s| s.replay.as_ref()?.expected_ns()).min();
     let time_ns = phase.time_ns.min(replayed.unwrap_or(u64::MAX));
     let interval = (time_ns / 100).min(watched).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
-    // Stretches of a worker are whole numbers of them.
-    let stretch = phase.streams.iter().filter_map(|s| s.each_worker_ns).filter(|ns| *ns > 0).min();
+    // Stretches of a worker are whole numbers of them, unless each operation is told apart.
+    let by_block = phase.streams.iter().filter(|s| s.apart_ns().is_none());
+    let stretch = by_block.filter_map(|s| s.each_worker_ns).filter(|ns| *ns > 0).min();
     stretch.map_or(interval, |ns| ns / ns.div_ceil(interval))
 }
 

@@ -9,7 +9,7 @@ use crate::target::Ready;
 use engine::engines::{self, Entry};
 use engine::source::replay::Counts;
 use engine::source::{self, Back, Common, Group, Panicking, Placed, Share, Source};
-use engine::spec::WorkerSpec;
+use engine::spec::{Apart, WorkerSpec};
 use model::job::{Advice, Cache, Data, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall};
 use model::payload::{Set, split_mix};
 use model::plan::Hook;
@@ -174,6 +174,7 @@ impl Bench {
             log: false,
             replay: replay.map(|(_, counts)| counts),
             chooses: stream.bursts.is_some() || matches!(stream.pace, Pace::Each { .. }),
+            by_target: stream.apart_ns().map(|stretch_ns| Apart { stretch_ns, targets: targets.len() }),
             spin_ns: stream.think_spin_ns,
             verify: stream.verify.clone(),
             maker: self.supplies.maker(&stream.data, split_mix(of_data ^ 0x7061_796c))?,

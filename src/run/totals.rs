@@ -12,6 +12,7 @@ use model::record::{Issued, PriorityEnd, StreamEnd, WorkerEnd};
 pub(super) fn add_totals(stream: &mut StreamEnd, outcome: &Outcome) {
     stream.window_ns = stream.window_ns.max(outcome.window_ns);
     stream.replayed = outcome.replayed.clone().or(stream.replayed.take());
+    stream.lanes.extend(outcome.lanes.iter().cloned());
     for end in &outcome.priorities {
         PriorityEnd::add(&mut stream.priorities, end);
     }

@@ -173,6 +173,117 @@ fn threads_are_told_apart_by_targets_and_take_their_cpus_in_turn() {
     assert_eq!((line["mix_by_run"].as_bool(), place["cpus"].as_array().map(Vec::len)), (Some(true), Some(0)));
 }
 
+/// Operations of both directions.
+fn operations(result: &Value) -> u64 {
+    ["read", "write"].iter().filter_map(|kind| result[kind]["ops"].as_u64()).sum()
+}
+
+/// Operations of each thread on each target, by the XML.
+fn of_each(xml: &str) -> Vec<(u32, String, u64)> {
+    let value = |text: &str, name: &str| {
+        let rest = text.split_once(&format!("<{name}>")).unwrap().1;
+        rest.split('<').next().unwrap().to_owned()
+    };
+    // The profile before the results has threads too.
+    let threads = xml.split("</Profile>").nth(1).unwrap_or_default().split("<Thread>").skip(1);
+    threads
+        .flat_map(|thread| {
+            let id: u32 = value(thread, "Id").parse().unwrap();
+            let of = |target: &str| (id, value(target, "Path"), value(target, "IOCount").parse().unwrap());
+            thread.split("<Target>").skip(1).map(of).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[test]
+fn operations_of_a_thread_are_shared_among_its_targets_by_weight() {
+    let stage = Stage::beside_others();
+    let xml = done(&stage, "-c4M -b64K -F2 -O6 -r -Su -w30 -Rxml one two").stdout;
+    let all = of_each(&xml);
+    let names: Vec<_> = all.iter().map(|(thread, path, _)| (*thread, path.as_str())).collect();
+    assert_eq!(names, [(0, "one"), (0, "two"), (1, "one"), (1, "two")]);
+    assert!(all.iter().all(|(.., ios)| *ios > 0), "{all:?}");
+    let result = last(&stage).remove(0);
+    assert_eq!(
+        (stream(&result)["depth"].as_u64(), &stream(&result)["sharing"]["weighted"]),
+        (Some(6), &serde_json::json!([1, 1]))
+    );
+    // The rows are all there is: what was counted in the window, and no more than was issued.
+    let counted = operations(&result);
+    assert_eq!(all.iter().map(|(.., ios)| ios).sum::<u64>(), counted);
+    assert!(result["ledger"]["read"]["issued"]["ios"].as_u64() > Some(0), "{:#}", result["ledger"]);
+    // Weights, and targets of one thread alone, as an XML profile has them.
+    let printed = diskspd(&stage, "-Rpxml -d1 -W0 -c4M -b64K -F2 -O6 -r -Su one two three").stdout;
+    let own = |thread: u32| {
+        format!("<ThreadTargets><ThreadTarget><Thread>{thread}</Thread></ThreadTarget></ThreadTargets>")
+    };
+    let mut parts = printed.split("<Weight>1</Weight>");
+    let text = [
+        parts.next().unwrap(),
+        "<Weight>4</Weight>",
+        parts.next().unwrap(),
+        &own(0),
+        parts.next().unwrap(),
+        &own(1),
+        parts.next().unwrap(),
+    ]
+    .concat();
+    std::fs::write(stage.folder("here").join("weights.xml"), text).unwrap();
+    let all = of_each(&diskspd(&stage, "-Xweights.xml -Rxml").stdout);
+    let names: Vec<_> = all.iter().map(|(thread, path, _)| (*thread, path.as_str())).collect();
+    assert_eq!(names, [(0, "one"), (0, "two"), (1, "one"), (1, "three")]);
+    for pair in all.chunks(2) {
+        let share = pair[0].2 as f64 / (pair[0].2 + pair[1].2) as f64;
+        assert!((share - 0.8).abs() < 0.1, "four of five: {pair:?}");
+    }
+}
+
+#[test]
+fn intervals_may_be_a_millisecond_long() {
+    let stage = Stage::beside_others();
+    let xml = done(&stage, "-D1 -L -Rxml -c4M -b4K -r -Su -o4 -w20 data").stdout;
+    let (of_all, _) = xml.split_once("<Thread>").unwrap();
+    let buckets: Vec<&str> = of_all.split("<Bucket SampleMillisecond=").skip(1).collect();
+    assert!((990..=1000).contains(&buckets.len()), "{} intervals of a second", buckets.len());
+    let total = |bucket: &str| -> f64 {
+        bucket.split("Total=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    let counted = operations(&last(&stage)[0]) as f64;
+    // Each is a rate per second of one millisecond.
+    let sum: f64 = buckets.iter().map(|bucket| total(bucket) / 1000.0).sum();
+    assert!((sum - counted).abs() < counted * 0.02 + 2.0, "{sum} of {counted}");
+}
+
+#[test]
+fn runs_begin_in_the_parts_that_a_distribution_names() {
+    let stage = Stage::beside_others();
+    done(&stage, "-c4M -b64K -w100 -Su -rs25 -r -rdpct100/25:0/75 -f4M parts");
+    let result = last(&stage).remove(0);
+    let line = &stream(&result)["access"]["lines"][0];
+    assert_eq!(
+        (line["run_length"].as_f64(), line["order"]["zones"].is_array()),
+        (Some(4.0), true),
+        "{line:#}"
+    );
+    // Random ones lie in the first quarter, and only runs lead out of it: its last blocks are written, and the rest seldom.
+    let touched: Vec<bool> = here(&stage, "parts").chunks(64 << 10).map(counts).collect();
+    assert!(touched[..16].iter().all(|t| *t), "{touched:?}");
+    assert!(result["ledger"]["write"]["issued"]["ios"].as_u64() > Some(0), "{:#}", result["ledger"]);
+}
+
+#[test]
+fn a_profile_as_windows_redirects_it_is_read() {
+    let stage = Stage::beside_others();
+    let printed = diskspd(&stage, "-Rpxml -d1 -W0 -c1M -r -Su data").stdout;
+    let units: Vec<u8> = std::iter::once(0xfeff)
+        .chain(printed.replace('\n', "\r\n").encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    std::fs::write(stage.folder("here").join("windows.xml"), units).unwrap();
+    let out = diskspd(&stage, "-Xwindows.xml");
+    assert!(out.code == Some(0) && out.stdout.contains("<IOCount>"), "{out:?}");
+}
+
 #[test]
 fn throughput_and_bursts_are_kept_by_each_thread() {
     let stage = Stage::beside_others();

@@ -98,6 +98,51 @@ fn three_workers_four_specifications_and_a_cycle_are_as_many_tests_with_a_row_fo
 }
 
 #[test]
+fn managers_of_one_host_have_rows_of_their_own() {
+    let stage = Stage::beside_others();
+    file(&stage, "CYCLE_WORKERS");
+    let here = stage.folder("here");
+    let text = std::fs::read_to_string(here.join("x.icf")).unwrap();
+    let (before, rest) = text.split_once("'Manager ID").unwrap();
+    let (manager, after) = rest.split_once("'END manager list").unwrap();
+    let text = |other: &str| {
+        let other = manager.replacen(
+            "1,HOST\n'Manager network address\n\t\n",
+            &format!("2,OTHER\n'Manager network address\n\t{other}\n"),
+            1,
+        );
+        format!("{before}'Manager ID{manager}'Manager ID{other}'END manager list{after}")
+    };
+    std::fs::write(here.join("far.icf"), text("10.0.0.2")).unwrap();
+    let by_name = ["bash", "-c", "exec -a /usr/bin/iometer \"$0\" \"$@\""].map(str::to_owned);
+    let mut command = stage.command(&by_name, "/c far.icf a b", Path::new(""));
+    says(&wait(command.current_dir(&here)), 1, &["of another host"]);
+    says(&iometer(&stage, "/c far.icf a b"), 1, &["'OTHER' is of another host than 'HOST'", "mpirun"]);
+    std::fs::write(here.join("x.icf"), text("")).unwrap();
+    let out = iometer(&stage, "/c x.icf /r out.csv a b");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let csv = std::fs::read_to_string(here.join("out.csv")).unwrap();
+    let tests: Vec<&str> = csv.split("'Results\n").skip(1).collect();
+    // Of the first specification two workers are active in each manager, of the second three, of the others one.
+    assert_eq!(tests.len(), 2 + 3 + 1 + 1);
+    let rows = |kind: &str| -> Vec<String> {
+        let of = |line: &&str| line.starts_with(&format!("{kind},"));
+        tests[1].lines().filter(of).map(|l| l.split(',').take(6).collect::<Vec<_>>().join(",")).collect()
+    };
+    assert_eq!(rows("ALL"), ["ALL,All,4K OLTP,2,4,6"]);
+    assert_eq!(rows("MANAGER"), ["MANAGER,HOST,4K OLTP,,2,3", "MANAGER,OTHER,4K OLTP,,2,3"]);
+    let workers: Vec<String> =
+        rows("WORKER").iter().map(|r| r.split(',').nth(1).unwrap().to_owned()).collect();
+    assert_eq!(workers, ["Worker 1", "Worker 2", "Worker 1", "Worker 2"]);
+    let order: Vec<&str> = tests[1].lines().filter_map(|l| l.split_once(',').map(|(kind, _)| kind)).collect();
+    let managers: Vec<usize> = (0..order.len()).filter(|at| order[*at] == "MANAGER").collect();
+    assert!(
+        order[managers[0]..managers[1]].contains(&"WORKER"),
+        "each with its own workers behind it: {order:?}"
+    );
+}
+
+#[test]
 fn a_file_is_a_job_of_fathom_too_and_its_specifications_are_those_of_a_sweep() {
     let stage = Stage::beside_others();
     file(&stage, "NORMAL");

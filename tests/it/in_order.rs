@@ -82,6 +82,23 @@ fn iops_doubles_upward_from_512_bytes_with_32_threads() {
 }
 
 #[test]
+fn iops_by_its_name_takes_its_own_options() {
+    let stage = Stage::beside_others();
+    let file = stage.folder("here").join("file");
+    crate::stage::fill(&file, 8);
+    let by_name = ["bash", "-c", "exec -a /usr/local/bin/iops \"$0\" \"$@\""].map(str::to_owned);
+    let out = crate::stage::wait(&mut stage.command(&by_name, "-n 2 -t 1 -b 8k -p sequential", &file));
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    // Whether a number is behind it is up to what else the machine does.
+    let sizes: Vec<&str> = out.stdout.lines().filter(|line| line.contains(" blocks: ")).collect();
+    assert!(matches!(sizes.as_slice(), [size] if size.starts_with("   8 KiB blocks: ")), "{out:?}");
+    assert!(out.stdout.contains(", 2 threads:\n"), "{out:?}");
+    for (words, told) in [("-m", "--format csv"), ("-b x", "'x'"), ("-p sideways", "sideways")] {
+        crate::output::says(&stage.fathom(&format!("iops {words}"), &file), 2, &[told]);
+    }
+}
+
+#[test]
 #[ignore = "long"]
 fn iops_on_a_device_prints_the_layout_of_the_article_and_agrees_with_fio() {
     if !is_root() {

@@ -26,7 +26,7 @@ use std::path::Path;
 pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE, iometer::LANGUAGE];
 
 /// Tools whose command lines are read, by the names that people and programs call them by.
-pub const COMMANDS: &[&str] = &["fio", "diskspd", "dd", "hdparm", "ioping"];
+pub const COMMANDS: &[&str] = &["fio", "diskspd", "iometer", "iops", "dd", "hdparm", "ioping"];
 
 /// The language of a file, by the end of its name in whichever case; `None` where that is not one's.
 pub fn of_name(path: &Path) -> Option<&'static Language> {

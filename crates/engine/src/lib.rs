@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod barrier;
+mod by_target;
 pub mod engines;
 pub mod facts;
 mod hot;

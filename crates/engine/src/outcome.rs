@@ -5,7 +5,7 @@
 use crate::interface::Granted;
 use crate::tally::{Block, Totals};
 use model::job::FoundDepth;
-use model::record::{PriorityEnd, Replayed};
+use model::record::{LaneEnd, PriorityEnd, Replayed};
 use sys::perf::Counted;
 use sys::thread::Usage;
 
@@ -38,6 +38,8 @@ pub struct Outcome {
     pub replayed: Option<Replayed>,
     /// Its operations apart by their priority, where some have one of their own.
     pub priorities: Vec<PriorityEnd>,
+    /// The same apart by its targets, where its lanes do not tell enough.
+    pub lanes: Vec<LaneEnd>,
     /// Turns of the loop.
     pub turns: u64,
     /// The first read that found something else than what should be there.

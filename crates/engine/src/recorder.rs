@@ -4,6 +4,7 @@
 //! sources are told of each completion. Not for: figures ([`crate::tally`]), what
 //! becomes of the log (the collector), nor what should stand in a block ([`model::job::Content`]).
 
+use crate::by_target::ByTarget;
 use crate::link::Link;
 use crate::outcome::{Difference, Outcome};
 use crate::priorities::Priorities;
@@ -88,7 +89,8 @@ impl Recorder for Off {
     }
 }
 
-/// Hands each operation to the collector, and compares what reads find with what should be there, as far as each is asked for.
+/// Hands each operation to the collector, compares what reads find with what should be there, and tells targets apart, as far as each is
+/// asked for.
 pub(crate) struct Watched {
     /// Of each slot the operation on it.
     ops: Vec<Op>,
@@ -98,7 +100,11 @@ pub(crate) struct Watched {
     difference: Option<Difference>,
     /// `None` where no operation has one of its own.
     priorities: Option<Box<Priorities>>,
+    /// `None` where lanes tell enough.
+    by_target: Option<Box<ByTarget>>,
     waits: u64,
+    /// Index of the worker in the phase.
+    worker: u32,
 }
 
 impl Recorder for Watched {
@@ -107,7 +113,16 @@ impl Recorder for Watched {
     fn of(spec: &WorkerSpec, link: &mut Link) -> Self {
         let ops = vec![Op::NONE; spec.slots()];
         let priorities = Priorities::of(spec).map(Box::new);
-        Self { ops, to: link.log.take(), verify: spec.verify.clone(), difference: None, priorities, waits: 0 }
+        Self {
+            ops,
+            to: link.log.take(),
+            verify: spec.verify.clone(),
+            difference: None,
+            priorities,
+            by_target: ByTarget::of(spec).map(Box::new),
+            waits: 0,
+            worker: spec.worker,
+        }
     }
 
     #[inline]
@@ -148,6 +163,9 @@ impl Recorder for Watched {
             priorities.count(slot, kind, service_ns);
             priorities.share(slot)
         });
+        if let Some(by_target) = &mut self.by_target {
+            by_target.count(&self.ops[slot as usize], end_ns, latency_ns);
+        }
         self.put(Operation { end_ns, latency_ns, service_ns, offset, length, file, kind, share });
     }
 
@@ -158,7 +176,8 @@ impl Recorder for Watched {
 
     fn close(&self, outcome: Outcome) -> Outcome {
         let priorities = self.priorities.as_ref().map(|priorities| priorities.ends()).unwrap_or_default();
-        Outcome { log_waits: self.waits, difference: self.difference, priorities, ..outcome }
+        let lanes = self.by_target.as_ref().map(|all| all.ends(self.worker)).unwrap_or_default();
+        Outcome { log_waits: self.waits, difference: self.difference, priorities, lanes, ..outcome }
     }
 }
 
@@ -194,7 +213,9 @@ fn what_finds_no_room_waits_and_nothing_is_lost() {
         verify: None,
         difference: None,
         priorities: None,
+        by_target: None,
         waits: 0,
+        worker: 0,
     };
     let reader = std::thread::spawn(move || {
         let mut seen: Vec<u64> = Vec::new();
@@ -218,7 +239,9 @@ fn nobody_waits_for_a_reader_that_is_gone() {
         verify: None,
         difference: None,
         priorities: None,
+        by_target: None,
         waits: 0,
+        worker: 0,
     };
     drop(from);
     for end in 0..3 {

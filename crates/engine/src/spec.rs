@@ -21,6 +21,15 @@ const FILL_AHEAD_BYTES: u32 = 32 * 1024;
 /// Longest time without a completion before a worker gives up on the target.
 pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
 
+/// Telling the operations of a worker apart by its targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// Length of the stretches of time that its course is kept in, in ns; 0 for totals alone.
+    pub stretch_ns: u64,
+    /// Targets, as [`crate::source::Op::file`] counts them.
+    pub targets: usize,
+}
+
 /// Everything a worker is told, and owns.
 #[allow(clippy::struct_excessive_bools, reason = "each is said of its own")]
 pub struct WorkerSpec {
@@ -82,6 +91,8 @@ pub struct WorkerSpec {
     pub replay: Option<Arc<Counts>>,
     /// Whether its sources choose each operation by a time ([`crate::source::Op::CHOSEN`]).
     pub chooses: bool,
+    /// How its operations are told apart one by one; `None` where its lanes tell enough.
+    pub by_target: Option<Apart>,
     /// The first part of each pause, in ns, in which it keeps its CPU busy.
     pub spin_ns: u64,
     /// What it writes to be checked, and whether its reads are.
@@ -134,6 +145,7 @@ impl WorkerSpec {
             log: false,
             replay: None,
             chooses: false,
+            by_target: None,
             spin_ns: 0,
             verify: None,
             maker: Maker::new(&Data::default(), None, 1)?,
@@ -151,6 +163,7 @@ impl WorkerSpec {
         self.log
             || self.chooses
             || self.replay.is_some()
+            || self.by_target.is_some()
             || self.verify.is_some()
             || !self.op_priorities.is_empty()
     }

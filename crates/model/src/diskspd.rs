@@ -4,6 +4,7 @@
 //!
 //! Source of fields and defaults: DISKSPD 2.2, `Common/Common.h` (`Profile`, `TimeSpan`, `Target`) and `XmlProfileParser/diskspd.xsd`.
 
+use crate::spec::limits::MAX_WORKERS;
 use serde::{Deserialize, Serialize};
 
 /// Stretches of time one behind the other, and how results are told.
@@ -282,7 +283,40 @@ impl Default for Target {
     }
 }
 
+/// Threads that work on the same targets with the same weights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Their numbers in the time span, rising.
+    pub threads: Vec<u32>,
+    /// Indices of the targets, each with its share among them.
+    pub targets: Vec<(usize, u32)>,
+}
+
 impl TimeSpan {
+    /// Its threads by what they work on: of each target those that `-t` makes, or where `-F` makes them all, those with the same targets,
+    /// in the order of the first of them. Of more threads than a stream has no more are told.
+    pub fn pools(&self) -> Vec<Pool> {
+        let mut pools: Vec<Pool> = Vec::new();
+        if self.threads == 0 {
+            let mut first = 0_u32;
+            for (at, target) in self.targets.iter().enumerate() {
+                let end = first.saturating_add(target.threads.min(MAX_WORKERS));
+                pools.push(Pool { threads: (first..end).collect(), targets: vec![(at, 1)] });
+                first = end;
+            }
+            return pools;
+        }
+        for thread in 0..self.threads.min(MAX_WORKERS) {
+            let share = |(at, target): (usize, &Target)| Some((at, target.weight_for(thread)?));
+            let targets: Vec<_> = self.targets.iter().enumerate().filter_map(share).collect();
+            match pools.iter_mut().find(|pool| pool.targets == targets) {
+                Some(pool) => pool.threads.push(thread),
+                None => pools.push(Pool { threads: vec![thread], targets }),
+            }
+        }
+        pools
+    }
+
     /// Threads of all targets together.
     pub fn thread_count(&self) -> u64 {
         match self.threads {
@@ -293,6 +327,15 @@ impl TimeSpan {
 }
 
 impl Target {
+    /// Its share among the targets of a thread of `-F`; `None` where that thread does not work on it.
+    fn weight_for(&self, thread: u32) -> Option<u32> {
+        if self.thread_targets.is_empty() {
+            return Some(self.weight);
+        }
+        let (_, weight) = self.thread_targets.iter().find(|(own, _)| *own == thread)?;
+        Some(if *weight > 0 { *weight } else { self.weight })
+    }
+
     /// The alignment of random offsets, or the stride of sequential ones.
     pub fn step(&self) -> u64 {
         self.alignment.unwrap_or_else(|| self.block.into())
@@ -309,6 +352,23 @@ fn what_is_left_of_operations_goes_to_what_is_left_of_the_target() {
     assert_eq!(of(true, &[(10, 10), (10, 10), (0, 10)]), [(10, 10), (10, 10), (0, 10), (80, 70)]);
     assert_eq!(of(false, &[(10, 1 << 30)]), [(10, 1 << 30), (90, 0)]);
     assert_eq!(of(true, &[(100, 40)]), [(100, 40)]);
+}
+
+#[test]
+fn threads_with_the_same_targets_are_one_pool() {
+    let target = |weight, threads: &[(u32, u32)]| Target {
+        weight,
+        thread_targets: threads.to_vec(),
+        threads: 2,
+        ..Target::default()
+    };
+    let all = vec![target(3, &[]), target(1, &[(0, 0), (2, 0)]), target(1, &[(1, 9)])];
+    let pooled = TimeSpan { threads: 3, requests: 4, targets: all.clone(), ..TimeSpan::default() };
+    let of =
+        |span: &TimeSpan| -> Vec<_> { span.pools().into_iter().map(|p| (p.threads, p.targets)).collect() };
+    assert_eq!(of(&pooled), [(vec![0, 2], vec![(0, 3), (1, 1)]), (vec![1], vec![(0, 3), (2, 9)])]);
+    let own = TimeSpan { targets: all[..2].to_vec(), ..TimeSpan::default() };
+    assert_eq!(of(&own), [(vec![0, 1], vec![(0, 1)]), (vec![2, 3], vec![(1, 1)])]);
 }
 
 #[test]

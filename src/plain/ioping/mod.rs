@@ -26,6 +26,8 @@ use statistics::Statistics;
 use std::io;
 use std::num::NonZeroU64;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use target::Ready;
@@ -65,6 +67,8 @@ pub fn ioping(said: &Ping, allowed: &Allowed) -> ExitCode {
     let look = || ready.subject.as_ref().map(|s| s.look(&root));
     let (before, fetched_before) = (look(), fetched_bytes(&root));
     let seed = said.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond() as u64);
+    // ioping is one thread, for which the kernel looks descriptors up without counting who else uses them.
+    let _ = sys::thread::own_file_table();
     let pinging = Pinging { said, ready: &ready, buffer, began: Instant::now(), seed, stop };
     let total = match pinging.run() {
         Ok(total) => total,
@@ -88,13 +92,33 @@ fn failed(code: u8, line: &str) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// Whether the end was asked for.
+struct Stop {
+    asked: Arc<AtomicBool>,
+    /// Wakes whoever pauses.
+    waking: Receiver<()>,
+}
+
+impl Stop {
+    /// Passes this time, unless the end is asked for: whether it is. Without a pause that costs no look at the clock, as in ioping.
+    fn pause(&self, pause: Duration) -> bool {
+        if pause.is_zero() {
+            return self.asked.load(Ordering::Relaxed);
+        }
+        self.waking.recv_timeout(pause).is_ok()
+    }
+}
+
 /// The first SIGINT ends the requests, the second this process.
-fn watch() -> io::Result<Receiver<()>> {
-    let (asked, stop) = channel();
+fn watch() -> io::Result<Stop> {
+    let (waker, waking) = channel();
+    let asked = Arc::new(AtomicBool::new(false));
+    let stop = Stop { asked: Arc::clone(&asked), waking };
     let mut signals = Signals::new([SIGINT])?;
     std::thread::Builder::new().name("fathom-signals".into()).spawn(move || {
         for (at, _) in signals.forever().enumerate() {
-            if at > 0 || asked.send(()).is_err() {
+            asked.store(true, Ordering::Relaxed);
+            if at > 0 || waker.send(()).is_err() {
                 std::process::exit(KILLED);
             }
         }
@@ -109,7 +133,7 @@ struct Pinging<'a> {
     buffer: Buffer,
     began: Instant,
     seed: u64,
-    stop: Receiver<()>,
+    stop: Stop,
 }
 
 /// What stands between two requests.
@@ -150,8 +174,8 @@ impl Pinging<'_> {
             print("[")?;
         }
         loop {
-            let request = self.one(&mut course)?;
-            let now_ns = self.now_ns();
+            let (request, ended) = self.one(&mut course)?;
+            let now_ns = ended.duration_since(self.began).as_nanos() as u64;
             course.in_burst += 1;
             if course.in_burst >= said.burst {
                 course.in_burst = 0;
@@ -162,7 +186,7 @@ impl Pinging<'_> {
             let is_last = said.count.is_some_and(|n| course.number >= n)
                 || said.time_ns.is_some_and(|ns| course.next_ns >= ns);
             let pause = Duration::from_nanos(course.next_ns.saturating_sub(now_ns));
-            if is_last || !goes_on || self.stop.recv_timeout(pause).is_ok() {
+            if is_last || !goes_on || self.stop.pause(pause) {
                 break;
             }
         }
@@ -174,8 +198,8 @@ impl Pinging<'_> {
         Ok(course.total)
     }
 
-    /// One request, which is counted.
-    fn one(&mut self, course: &mut Course) -> Result<Request, String> {
+    /// One request, which is counted, and when it ended.
+    fn one(&mut self, course: &mut Course) -> Result<(Request, Instant), String> {
         let said = self.said;
         let bytes = said.request_bytes;
         course.number += 1;
@@ -208,7 +232,8 @@ impl Pinging<'_> {
                 format!("ioping: fdatasync failed, please retry with option -C: {}", reason(&e))
             })?;
         }
-        let ns = began.elapsed().as_nanos() as u64;
+        let ended = Instant::now();
+        let ns = ended.duration_since(began).as_nanos() as u64;
         if done < bytes {
             stderr::say(&format!("ioping: request returned less than expected: {done}"));
         }
@@ -217,7 +242,7 @@ impl Pinging<'_> {
             course.at = if next + bytes > self.ready.work_bytes { 0 } else { next };
         }
         let (counts, notice) = self.judged(course, done, ns);
-        Ok(Request { number: course.number, is_write, bytes: done, ns, counts, notice })
+        Ok((Request { number: course.number, is_write, bytes: done, ns, counts, notice }, ended))
     }
 
     /// Whether a request counts, and what is said of it.

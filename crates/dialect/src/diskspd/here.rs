@@ -4,12 +4,12 @@
 
 use super::command::Said;
 use super::options::{NON_VOLATILE, REMOTE, ROUTINES, TEMPORARY};
+use super::source::TARGET;
 use crate::trouble::Mark;
 use model::diskspd::{Cache, Flush, Target, TimeSpan};
 use model::spec::limits::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
+use std::collections::BTreeSet;
 
-/// Shortest interval of `-D` in ms: workers tell what they did no more often.
-const LEAST_BUCKET_MS: u32 = 10;
 /// Most intervals of all threads on all targets: a session keeps each.
 const MOST_BUCKETS: u64 = 200_000;
 /// Longest time in seconds: a day.
@@ -56,11 +56,6 @@ fn of_span(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
             "Linux has one processor group; type the numbers of CPUs alone, as `lscpu -e` lists them".into(),
         ),
         (
-            span.iops && span.bucket_ms < LEAST_BUCKET_MS,
-            "D",
-            format!("intervals are {LEAST_BUCKET_MS} ms or longer here; type -D{LEAST_BUCKET_MS} or more"),
-        ),
-        (
             span.iops && buckets.saturating_mul(lanes) > MOST_BUCKETS,
             "D",
             format!("of all threads together {MOST_BUCKETS} intervals are kept; type longer ones"),
@@ -69,11 +64,6 @@ fn of_span(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
             seeds.iter().any(|seed| seed != &span.seed),
             "z",
             "all time spans have one seed here; write the same RandSeed into each".into(),
-        ),
-        (
-            span.requests > 0 && span.threads > 0 && span.targets.len() > 1,
-            "O",
-            "operations of a thread are not shared among several targets here; type -o, which counts for each target".into(),
         ),
         (
             span.requests > 0 && span.threads == 0,
@@ -91,7 +81,59 @@ fn of_span(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
             format!("there are too many targets; type {MAX_TARGETS} at most"),
         ),
     ];
-    rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why)).collect()
+    let broken = rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why));
+    broken.chain(if of_thread > MAX_WORKERS { None } else { of_pools(span) }).collect()
+}
+
+/// Threads that `-F` makes: what is wrong with the targets that they have.
+fn of_pools(span: &TimeSpan) -> Option<Wrong> {
+    let pools = if span.threads > 0 { span.pools() } else { Vec::new() };
+    let idle = pools.iter().find(|pool| pool.targets.is_empty()).and_then(|pool| pool.threads.first());
+    if let Some(thread) = idle.filter(|_| !span.targets.is_empty()) {
+        return Some((
+            "O",
+            format!("thread {thread} has no target; write a ThreadTarget for it, or fewer threads"),
+        ));
+    }
+    let of = |at: &usize| span.targets.get(*at);
+    let differs = pools.iter().any(|pool| {
+        let mut alike = pool.targets.iter().filter_map(|(at, _)| of(at).map(alike_but_for_path));
+        let first = alike.next();
+        alike.any(|other| Some(&other) != first.as_ref())
+    });
+    if differs {
+        return Some((
+            "O",
+            "targets of one thread are alike here, but for their paths and weights; write a ThreadTarget for each, so that every thread has targets that are alike, or ThreadsPerFile in place of ThreadCount".into(),
+        ));
+    }
+    if pools.len() > MAX_STREAMS {
+        return Some((
+            "O",
+            format!("threads have too many different targets; write {MAX_STREAMS} sets of them at most"),
+        ));
+    }
+    // Workers of several streams neither share a position nor count together where they begin.
+    let mut once = BTreeSet::new();
+    let several: BTreeSet<usize> = pools
+        .iter()
+        .flat_map(|pool| &pool.targets)
+        .map(|(at, _)| *at)
+        .filter(|at| !once.insert(*at))
+        .collect();
+    let in_order =
+        |target: &Target| target.random_percent == 0 && (target.interlocked || target.thread_stride > 0);
+    several.iter().filter_map(of).any(in_order).then(|| {
+        (
+            "O",
+            "threads that share a position, or begin one behind the other, have the same targets here; leave -si and -T out, or write the same ThreadTargets into all of them".into(),
+        )
+    })
+}
+
+/// A target without what may differ among those of a thread.
+fn alike_but_for_path(target: &Target) -> Target {
+    Target { path: String::new(), weight: 1, thread_targets: Vec::new(), ..target.clone() }
 }
 
 /// Names of Windows' drives and volumes.
@@ -99,23 +141,30 @@ fn of_path(target: &Target) -> Option<Wrong> {
     let path = &target.path;
     let is_drive = path.strip_prefix('#').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
     let mut chars = path.chars();
-    let is_volume = chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.as_str() == ":";
+    let has_letter = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
+    let is_volume = has_letter && chars.as_str() == ":";
+    if has_letter && chars.as_str().starts_with(":\\") {
+        return Some((
+            TARGET,
+            format!("{path} is a path of Windows; type one of this machine, such as /data/testfile.dat"),
+        ));
+    }
     if is_drive {
         Some((
-            "#",
+            TARGET,
             format!(
                 "{path} is a drive of Windows; type the device itself, such as /dev/sdb (`fathom devices` lists them)"
             ),
         ))
     } else if is_volume {
         Some((
-            "#",
+            TARGET,
             format!(
                 "{path} is a volume of Windows; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)"
             ),
         ))
     } else {
-        path.is_empty().then(|| ("#", "a target has no name; type a file or a device".into()))
+        path.is_empty().then(|| (TARGET, "a target has no name; type a file or a device".into()))
     }
 }
 
@@ -139,11 +188,6 @@ fn of_target(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
             "a mapping has no writes that could go through; type -Sm with -Nv, which flushes each".into(),
         ),
         (
-            mixed && target.distribution.is_some(),
-            "rd",
-            "parts of a target are for random operations alone here; type -r instead of -rs, or leave -rd out".into(),
-        ),
-        (
             mixed && target.step() < target.block.into(),
             "r",
             "sequential operations go on at the end of the one before here; type -r with the block's size or more".into(),
@@ -154,11 +198,6 @@ fn of_target(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
             "DISKSPD leaves -i and -j out beside -g; leave them out, or -g".into(),
         ),
         (target.parallel && think, "p", "-p and -i both say what a burst is; leave one of them out".into()),
-        (
-            target.weight != 1 || !target.thread_targets.is_empty(),
-            "O",
-            "all targets have one weight here; write Weight 1, and leave ThreadTargets out".into(),
-        ),
         (
             target.alignment == Some(0) && span.thread_count() > 1,
             "s",

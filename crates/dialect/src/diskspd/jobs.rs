@@ -1,9 +1,9 @@
 //! From a profile to phases with streams.
 //!
 //! For: what each setting of DISKSPD is here; a time span is a phase, and in it each target is a stream with threads of its own, or
-//! with `-F` all targets are one. Not for: settings that cannot be carried out, which are refused before ([`super::here`]).
+//! with `-F` those threads are one that have the same targets. Not for: settings that cannot be carried out, which are refused before ([`super::here`]).
 
-use model::diskspd::{Cache as Caching, Distribution, Flush, Profile, Target, Throughput, TimeSpan};
+use model::diskspd::{Cache as Caching, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan};
 use model::job::{
     Advice, Cache, Create, Every, Filling, IoPriority, Mix, Options, Order, PerKind, Placement, Sharing,
     Sizes, Start, Think, Zone, ZoneSize,
@@ -29,15 +29,15 @@ pub(super) fn job(profile: &Profile, cpus: &[u32]) -> JobSpec {
 
 fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
     let mut streams = Vec::new();
-    let mut threads = 0;
-    // With -F all targets of a thread differ in their paths alone, unless XML says otherwise.
-    for targets in groups(span) {
-        let Some(first) = targets.first() else { continue };
-        let mut one = stream(span, first, targets.len() as u32);
-        one.target = targets.iter().map(|target| target.path.clone()).collect();
-        one.place.cpus = bound_to(span, cpus, threads);
+    for pool in span.pools() {
+        let targets =
+            || pool.targets.iter().filter_map(|(at, weight)| Some((span.targets.get(*at)?, *weight)));
+        // Those of one thread are alike but for their paths and weights; others were refused.
+        let Some((first, _)) = targets().next() else { continue };
+        let mut one = stream(span, first, &pool);
+        one.target = targets().map(|(target, _)| target.path.clone()).collect();
+        one.place.cpus = bound_to(span, cpus, &pool.threads);
         one.place.split = !one.place.cpus.is_empty();
-        threads += one.workers.unwrap_or(1) as usize;
         streams.push(one);
     }
     PhaseSpec {
@@ -48,13 +48,8 @@ fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
     }
 }
 
-/// Targets that the same threads work on.
-fn groups(span: &TimeSpan) -> Vec<&[Target]> {
-    if span.threads > 0 { vec![&span.targets] } else { span.targets.chunks(1).collect() }
-}
-
-/// The CPUs of threads from the one of this number on, in their order: each takes the next.
-fn bound_to(span: &TimeSpan, cpus: &[u32], thread: usize) -> Vec<u32> {
+/// The CPUs of these threads, in their order: each thread of the time span takes the next.
+fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
     if span.disable_affinity {
         return Vec::new();
     }
@@ -62,22 +57,28 @@ fn bound_to(span: &TimeSpan, cpus: &[u32], thread: usize) -> Vec<u32> {
     if all.is_empty() {
         all = cpus.to_vec();
     }
-    let from = thread.checked_rem(all.len()).unwrap_or(0);
-    all.rotate_left(from);
-    all
+    let (Some(first), count) = (threads.first().copied(), all.len()) else { return all };
+    let of = |thread: u32| (thread as usize).checked_rem(count).unwrap_or(0);
+    let is_row = (first..).zip(threads).all(|(next, thread)| next == *thread);
+    if is_row {
+        all.rotate_left(of(first));
+        return all;
+    }
+    threads.iter().filter_map(|thread| all.get(of(*thread)).copied()).collect()
 }
 
-/// What is done to a target, or alike to as many as there are.
-fn stream(span: &TimeSpan, target: &Target, targets: u32) -> StreamSpec {
-    let pooled = span.threads > 0;
-    let workers = if pooled { span.threads } else { target.threads };
-    let depth = if pooled && span.requests > 0 { span.requests } else { target.requests };
+/// What is done to a target, or alike to as many as the threads have.
+fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
+    let (workers, targets) = (pool.threads.len() as u32, pool.targets.len() as u32);
+    let shares = span.threads > 0 && span.requests > 0;
+    let depth = if shares { span.requests } else { target.requests };
     let depth = if target.mapped { 1 } else { depth };
+    let weights = pool.targets.iter().map(|(_, weight)| *weight).collect();
     let mut stream = StreamSpec {
         bs: Some(PerKind::all(Sizes::Fixed(target.block))),
         depth: Some(depth),
         workers: Some(workers),
-        sharing: (targets > 1).then_some(Sharing::Each),
+        sharing: (targets > 1).then_some(if shares { Sharing::Weighted(weights) } else { Sharing::Each }),
         engine: Some(engine(target, depth)),
         cache: Some(cache(target)),
         advice: advice(target),
@@ -114,7 +115,10 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
     if random {
         stream.align = Some(target.step());
         stream.random = match &target.distribution {
-            Some(parts) => Some(zones(parts)),
+            Some(parts) => {
+                stream.run_length = run_length(target);
+                Some(zones(parts))
+            }
             None if target.random_percent < 100 => Some(Order::Mixed(target.random_percent.into())),
             None => None,
         };
@@ -133,6 +137,11 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
     if target.parallel && target.requests > 1 && !target.mapped {
         stream.times = Some(target.requests);
     }
+}
+
+/// Operations of a run in the mean, where some go on from the one before.
+fn run_length(target: &Target) -> Option<f64> {
+    (target.random_percent < 100).then(|| 100.0 / f64::from(target.random_percent))
 }
 
 fn zones(parts: &Distribution) -> Order {

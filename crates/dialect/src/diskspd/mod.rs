@@ -30,18 +30,18 @@ pub(crate) const LANGUAGE: Language = Language { tool: Tool::Diskspd, extension:
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let (profile, source) = xml::read(name, text, &[])?;
     let said = Said { profile, source, ..Said::default() };
-    let mut job = job(&said, &[], also)?;
+    let mut job = job(&said, &[], also)?.unwrap_or_default();
     // Measured several times its workers are told together, as those of any job.
     job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.each_worker = None);
     Ok(job)
 }
 
-/// The jobs of a command line, whose threads are bound to these CPUs in turn unless it says otherwise. Of one whose profile is to be
-/// printed it says what is wrong all the same.
+/// The jobs of a command line, whose threads are bound to these CPUs in turn unless it says otherwise; none of one whose
+/// profile is only to be printed, which may say what nothing here can do.
 ///
 /// # Errors
 /// Everything that is wrong with it, each at its place with what to type instead.
-pub fn job(said: &Said, cpus: &[u32], also: Objections) -> Result<JobSpec, Trouble> {
+pub fn job(said: &Said, cpus: &[u32], also: Objections) -> Result<Option<JobSpec>, Trouble> {
     let (mut marks, warnings) = validate::validate(said);
     if said.ask != Ask::Profile {
         marks.extend(here::refused(said));
@@ -49,18 +49,17 @@ pub fn job(said: &Said, cpus: &[u32], also: Objections) -> Result<JobSpec, Troub
     if !marks.is_empty() {
         return Err(said.source.trouble(marks));
     }
+    if said.ask == Ask::Profile {
+        return Ok(None);
+    }
     let mut job = jobs::job(&said.profile, cpus);
-    if said.ask == Ask::Measure {
-        let problems = job.check().into_iter().chain(also(&job));
-        let marks: Vec<Mark> = problems
-            .map(|problem| {
-                Mark::new(said.source.place(problem.phase, problem.stream, "\0"), problem.in_flags())
-            })
-            .collect();
-        if !marks.is_empty() {
-            return Err(said.source.trouble(marks));
-        }
+    let problems = job.check().into_iter().chain(also(&job));
+    let marks: Vec<Mark> = problems
+        .map(|problem| Mark::new(said.source.place(problem.phase, problem.stream, "\0"), problem.in_flags()))
+        .collect();
+    if !marks.is_empty() {
+        return Err(said.source.trouble(marks));
     }
     job.remarks = said.remarks.iter().cloned().chain(warnings).collect();
-    Ok(job)
+    Ok(Some(job))
 }

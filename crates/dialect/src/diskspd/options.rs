@@ -141,7 +141,13 @@ pub const OPTIONS: &[DiskspdOption] = &[
             "operations in flight of each thread on each target (`--depth`): 1 is `pread` and `pwrite` (engine sync), more are io_uring; a mapping has 1 [default: 2]",
         ),
     ),
-    option("O", "N", Held("the same with -F, of each thread on one target")),
+    option(
+        "O",
+        "N",
+        Held(
+            "the same with -F, of each thread on all of its targets together: each operation goes to one that is drawn by weight (`--sharing weighted:`)",
+        ),
+    ),
     option(
         "p",
         "",
@@ -159,7 +165,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
         "rdpct",
         "IO%/TARGET%:...",
         Held(
-            "shares of random operations by parts of the target (`--random zones:`); what is left goes to the rest, 0/ to nothing",
+            "shares of random operations by parts of the target (`--random zones:`); what is left goes to the rest, 0/ to nothing; with -rs runs begin there (`--run-length`)",
         ),
     ),
     option(

@@ -8,6 +8,9 @@ use std::ops::Range;
 /// What messages call a command line.
 const COMMAND_LINE: &str = "command line";
 
+/// In place of an option: the target itself.
+pub(super) const TARGET: &str = "#";
+
 /// A text with the places of what it says.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Source {
@@ -32,11 +35,16 @@ impl Source {
         source
     }
 
-    /// The place of an option, by how it begins, or of a target in XML.
+    /// The place of an option, by how it begins, of a target of a command line ([`TARGET`]), or of one in XML.
     pub(super) fn place(&self, span: usize, target: usize, option: &str) -> Range<usize> {
         let of_xml = self.targets.get(span).and_then(|targets| targets.get(target));
+        let mut targets = self.words.iter().filter(|(word, _)| !word.starts_with('-'));
         let mut words = self.words.iter().rev();
-        let word = words.find(|(word, _)| word.strip_prefix('-').is_some_and(|w| w.starts_with(option)));
+        let word = if option == TARGET {
+            targets.nth(target)
+        } else {
+            words.find(|(word, _)| word.strip_prefix('-').is_some_and(|w| w.starts_with(option)))
+        };
         of_xml.or(word.map(|(_, place)| place)).cloned().unwrap_or(0..self.text.len())
     }
 

@@ -25,7 +25,7 @@ fn said(line: &str) -> Result<Said, Trouble> {
 }
 
 fn made(line: &str) -> Result<JobSpec, Trouble> {
-    job(&said(line)?, &[0, 1, 2], &|_| Vec::new())
+    Ok(job(&said(line)?, &[0, 1, 2], &|_| Vec::new())?.unwrap_or_default())
 }
 
 fn profile(line: &str) -> Profile {
@@ -317,20 +317,18 @@ fn what_linux_has_not_is_refused_by_name() {
         ("-ag1,2", "lscpu"),
         ("-frs", "-fr or -fs"),
         ("-rs50 -r4k -b64k", "block's size"),
-        ("-rs50 -r -rdpct90/10", "-r instead of -rs"),
         ("-g5 -i5 -j5", "leave them out"),
         ("-d0", "-d1"),
-        ("-D5", "-D10"),
         ("-c0", "-c1G"),
     ] {
         let why = wrong(options);
         assert!(why.contains(word), "{options}: {why}");
     }
-    for (path, word) in [("#5", "/dev/sdb"), ("F:", "lsblk")] {
-        let why = told(made(path));
-        assert!(why.contains(word), "{why}");
+    for (path, word) in [("#5", "/dev/sdb"), ("F:", "lsblk"), ("F:\\testfile4.dat", "path of Windows")] {
+        // Marked at the target itself.
+        let why = told(made(&format!("-w0 -r first {path}")));
+        assert!(why.contains(word) && why.contains("1:14"), "{why}");
     }
-    assert!(made("-F2 -O8 a b").is_err_and(|e| e.to_string().contains("-o")));
 }
 
 #[test]
@@ -368,6 +366,10 @@ fn each_option_is_what_it_says_here() {
     );
     assert_eq!((stream("-fs").advice, stream("-fs -Su").advice), (Some(Advice::Sequential), None));
     assert_eq!(
+        (stream("-D250").each_worker, stream("-D1").each_worker),
+        (Some(250_000_000), Some(1_000_000))
+    );
+    assert_eq!(
         (stream("-D250").each_worker, stream("-Sm -Nv -w100").fsync),
         (Some(250_000_000), Some(model::job::Every::writes(1)))
     );
@@ -382,6 +384,11 @@ fn orders_are_those_of_diskspd() {
     assert_eq!((stream("-p -o4").times, stream("-p -o1").times), (Some(4), None));
     let runs = stream("-rs30 -w50");
     assert_eq!((runs.random, runs.mix_by_run), (Some(Order::Mixed(30.0)), Some(true)));
+    // Parts that runs begin in: seven of ten operations go on from the one before.
+    let runs = stream("-rs30 -r -rdpct90/10 -w50");
+    let chance = runs.run_length.map(|length| 1.0 - 1.0 / length);
+    assert!(chance.is_some_and(|goes_on| (goes_on - 0.7).abs() < 1e-9) && runs.mix_by_run == Some(true));
+    assert!(matches!(runs.random, Some(Order::Zones(_))) && stream("-r -rdpct90/10").run_length.is_none());
     let parts = stream("-r -rdabs90/10G:0/10G:5/20G");
     let words = parts.random.map(|o| o.words()).unwrap_or_default();
     assert_eq!(words, "zones (90 % to 10 GiB, 0 % to 10 GiB, 5 % to 20 GiB, 5 % to the rest)");
@@ -416,6 +423,10 @@ fn threads_take_the_cpus_in_turn_over_all_targets() {
     let stream = &pooled.phases[0].streams[0];
     assert_eq!((pooled.phases[0].streams.len(), stream.workers, stream.target.len()), (1, Some(3), 2));
     assert_eq!((stream.sharing.clone(), stream.depth), (Some(Sharing::Each), Some(4)));
+    let shared = made("-F3 -O5 -r a b").unwrap_or_else(|e| panic!("{e}"));
+    let stream = &shared.phases[0].streams[0];
+    assert_eq!((stream.sharing.clone(), stream.depth), (Some(Sharing::Weighted(vec![1, 1])), Some(5)));
+    assert_eq!((stream.place.cpus.clone(), stream.each_worker), (vec![0, 1, 2], Some(0)));
 }
 
 #[test]
@@ -433,7 +444,7 @@ fn what_is_mostly_not_meant_is_said() {
 fn printing_needs_no_linux_and_help_names_every_option() {
     let asked = said("-Rpxml -Sr -x a").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((asked.ask.clone(), asked.profile.xml), (Ask::Profile, true));
-    assert!(job(&asked, &[], &|_| Vec::new()).is_ok());
+    assert_eq!(job(&asked, &[], &|_| Vec::new()).ok(), Some(None), "nothing is measured");
     assert_eq!(said("-Rp a").map(|s| (s.ask, s.profile.xml)).ok(), Some((Ask::Profile, false)));
     let Ok(Said { ask: Ask::Print(help), .. }) = said("-?") else { panic!() };
     for option in super::options::OPTIONS {

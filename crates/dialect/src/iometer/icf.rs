@@ -55,6 +55,8 @@ pub(super) struct Worker {
 #[derive(Clone, Debug)]
 pub(super) struct Manager {
     pub(super) name: String,
+    /// Its network address; empty for that of Iometer itself.
+    pub(super) address: String,
     pub(super) workers: Vec<Worker>,
     pub(super) place: Range<usize>,
 }
@@ -96,6 +98,22 @@ impl Default for Icf {
             specs: Vec::new(),
             managers: Vec::new(),
         }
+    }
+}
+
+impl Icf {
+    /// The access specifications of a worker in their order; where none is assigned those that all disks have. Idle is none.
+    pub(super) fn assigned(&self, worker: &Worker) -> Vec<Option<&Spec>> {
+        if worker.specs.is_empty() {
+            return self
+                .specs
+                .iter()
+                .filter(|s| matches!(s.default.as_str(), "ALL" | "DISK"))
+                .map(Some)
+                .collect();
+        }
+        let named = |(name, _): &(String, _)| self.specs.iter().find(|s| s.name.eq_ignore_ascii_case(name));
+        worker.specs.iter().map(named).collect()
     }
 }
 
@@ -172,7 +190,12 @@ impl Reader {
             h if h.starts_with("ramp up time") => icf.ramp_seconds = number(value)?,
             // Who measures is said by the list of managers.
             h if h.starts_with("default disk workers") || h.starts_with("default network workers") => {}
-            h if h.starts_with("manager network address") => {}
+            h if h.starts_with("manager network address") => {
+                let manager = icf.managers.last_mut();
+                let manager =
+                    manager.ok_or("an address has no manager; write 'Manager ID, manager name before it")?;
+                value.clone_into(&mut manager.address);
+            }
             "record results" => icf.record = one_of(value, &RECORDED)?,
             "worker cycling" => icf.workers = rises(value, false)?,
             "disk cycling" | "target cycling" => icf.targets = rises(value, false)?,
@@ -195,7 +218,7 @@ impl Reader {
             }
             h if h.starts_with("manager id") => {
                 let name = value.split_once(',').map_or(value, |(_, name)| name).trim().to_owned();
-                icf.managers.push(Manager { name, workers: Vec::new(), place });
+                icf.managers.push(Manager { name, address: String::new(), workers: Vec::new(), place });
             }
             _ => return self.of_worker(&heading, value, place),
         }

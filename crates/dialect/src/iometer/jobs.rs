@@ -3,9 +3,10 @@
 //! For: which workers work on which targets in each test, as the tool's test types say. Not for: reading the file ([`super::icf`]).
 //!
 //! As in Iometer the whole cycle is gone through for each access specification: the first of every worker, then the second. A worker
-//! with fewer of them, or whose specification is Idle, has nothing to do then.
+//! with fewer of them, or whose specification is Idle, has nothing to do then, and is not counted where workers or targets are.
 
-use super::icf::{Icf, Rises, Spec, Worker, short};
+use super::cycle::{Load, tests};
+use super::icf::{Icf, Manager, Worker, short};
 use crate::trouble::Mark;
 use model::job::Sharing;
 use model::spec::cycle::Cycle;
@@ -18,18 +19,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Longest run time and ramp up: a day.
 const LONGEST_S: u64 = 86_400;
 
-/// Who works on how much in a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Load {
-    workers: usize,
-    /// Targets of each worker at most.
-    targets: usize,
-    /// Those of the last worker, where it has fewer.
-    of_last: Option<usize>,
-    /// Operations in flight on each target; those of the worker where `None`.
-    outstanding: Option<u32>,
-}
-
 /// The whole job; its targets are those of the file, or `places` in the order of their first naming.
 ///
 /// # Errors
@@ -39,21 +28,16 @@ pub(super) fn job(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
     if !marks.is_empty() {
         return Err(marks);
     }
-    let Some(manager) = icf.managers.iter().find(|m| !m.workers.is_empty()) else { return Err(Vec::new()) };
     let names = names(icf);
-    let workers = &manager.workers;
-    let most = workers.iter().map(|w| w.targets.len()).max().unwrap_or(1);
-    let loads = loads(icf, workers.len(), most);
-    let tests = workers.iter().map(|w| assigned(icf, w).len()).max().unwrap_or(0);
     let (mut phases, mut typed) = (Vec::new(), Vec::new());
-    for test in 0..tests {
-        for load in &loads {
-            let (streams, told) = streams(icf, workers, &manager.name, (test, load), (&names, places));
-            if !streams.is_empty() {
-                let (time, warmup) = (icf.seconds * SECOND_NS, icf.ramp_seconds * SECOND_NS);
-                phases.push(PhaseSpec { time: Some(time), warmup: Some(warmup), cooldown: None, streams });
-                typed.push(told);
-            }
+    for at in 0..workers(icf).map(|(_, w)| icf.assigned(w).len()).max().unwrap_or(0) {
+        for loads in tests(icf, at) {
+            let told = loads.iter().map(|load| told(load, at)).collect::<Vec<TypedStream>>();
+            let place = |load: &Load| stream(icf, load, (&names, places));
+            let streams: Vec<StreamSpec> = loads.iter().map(place).collect();
+            let (time, warmup) = (icf.seconds * SECOND_NS, icf.ramp_seconds * SECOND_NS);
+            phases.push(PhaseSpec { time: Some(time), warmup: Some(warmup), cooldown: None, streams });
+            typed.push(told);
         }
     }
     if phases.is_empty() || phases.len() > MAX_PHASES {
@@ -61,9 +45,10 @@ pub(super) fn job(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
             "there are {} tests; a job has 1 to {MAX_PHASES}, so assign other access specifications, or use larger steps",
             phases.len()
         );
-        return Err(vec![Mark::new(manager.place.clone(), why)]);
+        let place = icf.managers.first().map_or(0..0, |manager| manager.place.clone());
+        return Err(vec![Mark::new(place, why)]);
     }
-    let seed = workers.iter().find_map(|w| w.seed);
+    let seed = workers(icf).find_map(|(_, w)| w.seed);
     let typed = Typed { defaults: said(icf), phases: typed, profile: None };
     Ok(JobSpec { seed, typed: Some(typed), phases, ..JobSpec::default() })
 }
@@ -92,18 +77,19 @@ fn said(icf: &Icf) -> Options {
 /// What cannot be carried out.
 fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
     let mut marks = Vec::new();
-    let mut managers = icf.managers.iter().filter(|m| !m.workers.is_empty());
-    let first = managers.next();
-    for manager in managers {
-        marks.push(Mark::new(
-            manager.place.clone(),
-            "fathom measures the machine that it runs on; take the other managers away, and run it on each of them",
-        ));
-    }
-    let Some(first) = first else {
+    let Some((first, _)) = workers(icf).next() else {
         marks.push(Mark::new(0..0, "there is no worker; write 'Manager ID and 'Worker with their targets"));
         return marks;
     };
+    let elsewhere = |m: &&Manager| !m.workers.is_empty() && !m.address.eq_ignore_ascii_case(&first.address);
+    for manager in icf.managers.iter().filter(elsewhere) {
+        let why = format!(
+            "the manager {} is of another host than {}, by its network address, and one call measures the machine that it runs on; take it away and run a file with it alone on that host, or write what all hosts do as a job for `mpirun fathom run` (docs/hosts.md)",
+            short(&manager.name),
+            short(&first.name)
+        );
+        marks.push(Mark::new(manager.place.clone(), why));
+    }
     if icf.seconds == 0 {
         let why = "its run time is 0, which ends by hand there; write seconds, or type /t SECONDS";
         marks.push(Mark::new(first.place.clone(), why));
@@ -123,8 +109,8 @@ fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
         );
         marks.push(Mark::new(first.place.clone(), why));
     }
-    let seeds: Vec<u64> = first.workers.iter().filter_map(|w| w.seed).collect();
-    for worker in &first.workers {
+    let seeds: Vec<u64> = workers(icf).filter_map(|(_, w)| w.seed).collect();
+    for (manager, worker) in workers(icf) {
         let mut wrong = |why: String| marks.push(Mark::new(worker.place.clone(), why));
         if worker.targets.is_empty() || worker.targets.len() > MAX_TARGETS {
             wrong(format!(
@@ -135,17 +121,19 @@ fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
         if worker.outstanding > MAX_DEPTH {
             wrong(format!("too many operations are in flight; write {MAX_DEPTH} at most"));
         }
-        if assigned(icf, worker).is_empty() {
+        if icf.assigned(worker).is_empty() {
             wrong("it has no access specification; write 'Assigned access specs with a name".into());
         }
-        if worker.name.chars().count() > MAX_NAME {
-            wrong(format!("its name is too long; write {MAX_NAME} characters at most"));
+        if name(icf, manager, worker).chars().count() > MAX_NAME {
+            wrong(format!(
+                "its name is too long, with that of its manager where there are several; write {MAX_NAME} characters at most"
+            ));
         }
         if worker.seed.is_some_and(|seed| seeds.iter().any(|other| *other != seed)) {
             wrong("all workers have one seed here; write the same into each".into());
         }
     }
-    for (name, place) in first.workers.iter().flat_map(|w| &w.targets).filter(|_| places.is_empty()) {
+    for (name, place) in workers(icf).flat_map(|(_, w)| &w.targets).filter(|_| places.is_empty()) {
         if !path(name).starts_with('/') {
             let why = format!(
                 "{} is no path; type a file, directory or device for each target, as in fathom iometer /c FILE TARGET...",
@@ -157,10 +145,21 @@ fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
     marks
 }
 
+/// All workers with their managers.
+pub(super) fn workers(icf: &Icf) -> impl Iterator<Item = (&Manager, &Worker)> {
+    icf.managers.iter().flat_map(|manager| manager.workers.iter().map(move |worker| (manager, worker)))
+}
+
+/// What a worker is called: with its manager where several have workers, since each begins with a worker 1.
+fn name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
+    let several = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
+    if several { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }
+}
+
 /// Names of targets, each once, in the order of their first naming.
 pub(super) fn names(icf: &Icf) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for (name, _) in icf.managers.iter().flat_map(|m| &m.workers).flat_map(|w| &w.targets) {
+    for (name, _) in workers(icf).flat_map(|(_, w)| &w.targets) {
         if !names.contains(name) {
             names.push(name.clone());
         }
@@ -173,96 +172,37 @@ fn path(name: &str) -> &str {
     name.split_once(" [").map_or(name, |(path, _)| path).trim()
 }
 
-/// The access specifications of a worker in their order; where none is assigned those that all disks have.
-fn assigned<'i>(icf: &'i Icf, worker: &Worker) -> Vec<Option<&'i Spec>> {
-    if worker.specs.is_empty() {
-        return icf.specs.iter().filter(|s| matches!(s.default.as_str(), "ALL" | "DISK")).map(Some).collect();
-    }
-    let named = |(name, _): &(String, _)| icf.specs.iter().find(|s| s.name.eq_ignore_ascii_case(name));
-    worker.specs.iter().map(named).collect()
+/// What the result file says of a worker in the tests of the access specification of this number.
+fn told(load: &Load, at: usize) -> TypedStream {
+    let options = [
+        ("manager", load.manager.name.clone()),
+        ("manager number", load.number.to_string()),
+        ("worker", load.worker.name.clone()),
+        ("specification", load.spec.name.clone()),
+        ("outstanding", load.outstanding.to_string()),
+        ("sectors", load.worker.sectors.to_string()),
+        ("first sector", load.worker.first_sector.to_string()),
+    ];
+    let options = options.map(|(name, value)| (name.to_owned(), value)).to_vec();
+    TypedStream { options, group: at, ..TypedStream::default() }
 }
 
-/// The steps of the cycle, on so many workers with so many targets each at most.
-pub(super) fn loads(icf: &Icf, workers: usize, targets: usize) -> Vec<Load> {
-    let up_to = |rises: Rises, most: usize| -> Vec<usize> {
-        let most = u32::try_from(most).unwrap_or(u32::MAX);
-        let below = rises.law.values(rises.start, most.saturating_sub(1), rises.by);
-        // All that there are come last, whether or not the steps meet them.
-        below.chain([most]).map(|n| n as usize).collect()
+/// The stream of a worker in a test.
+fn stream(icf: &Icf, load: &Load, (names, places): (&[String], &[String])) -> StreamSpec {
+    let Load { manager, worker, spec, outstanding, .. } = *load;
+    let place = |(name, _): &(String, _)| {
+        let at = names.iter().position(|known| known == name);
+        at.and_then(|at| places.get(at)).cloned().unwrap_or_else(|| path(name).to_owned())
     };
-    let outstanding = || -> Vec<Option<u32>> {
-        let Rises { start, end, by, law } = icf.outstanding;
-        law.values(start, end.unwrap_or(start), by).map(Some).collect()
-    };
-    let cycle = icf.cycle;
-    if cycle.increments() {
-        let one = |pairs: usize| {
-            let (full, few) = (pairs / targets.max(1), pairs % targets.max(1));
-            let of_last = (few > 0).then_some(few);
-            Load { workers: full + usize::from(few > 0), targets, of_last, outstanding: None }
-        };
-        return up_to(icf.targets, workers * targets).into_iter().map(one).collect();
-    }
-    let all_workers = if cycle.has_workers() { up_to(icf.workers, workers) } else { vec![workers] };
-    let all_targets = if cycle.has_targets() { up_to(icf.targets, targets) } else { vec![targets] };
-    let depths = if cycle.has_outstanding() { outstanding() } else { vec![None] };
-    let mut out = Vec::new();
-    for workers in &all_workers {
-        for targets in &all_targets {
-            out.extend(depths.iter().map(|depth| Load {
-                workers: *workers,
-                targets: *targets,
-                of_last: None,
-                outstanding: *depth,
-            }));
-        }
-    }
-    out
-}
-
-/// The streams of a test, one for each worker that has something to do, with what the result file says of them.
-fn streams(
-    icf: &Icf,
-    workers: &[Worker],
-    manager: &str,
-    (test, load): (usize, &Load),
-    (names, places): (&[String], &[String]),
-) -> (Vec<StreamSpec>, Vec<TypedStream>) {
-    let (mut streams, mut told) = (Vec::new(), Vec::new());
-    for (number, worker) in workers.iter().take(load.workers).enumerate() {
-        let Some(Some(spec)) = assigned(icf, worker).get(test).copied() else { continue };
-        let is_last = number + 1 == load.workers;
-        let most = load.of_last.filter(|_| is_last).unwrap_or(load.targets);
-        let chosen: Vec<String> = worker.targets.iter().take(most).map(|(name, _)| name.clone()).collect();
-        let place = |name: &String| {
-            let at = names.iter().position(|known| known == name);
-            at.and_then(|at| places.get(at)).cloned().unwrap_or_else(|| path(name).to_owned())
-        };
-        let depth = load.outstanding.unwrap_or(worker.outstanding);
-        streams.push(stream(worker, spec, chosen.iter().map(place).collect(), depth));
-        let options = [
-            ("manager", manager.to_owned()),
-            ("worker", worker.name.clone()),
-            ("specification", spec.name.clone()),
-            ("outstanding", depth.to_string()),
-            ("sectors", worker.sectors.to_string()),
-            ("first sector", worker.first_sector.to_string()),
-        ];
-        let options = options.map(|(name, value)| (name.to_owned(), value)).to_vec();
-        told.push(TypedStream { options, group: test, ..TypedStream::default() });
-    }
-    (streams, told)
-}
-
-fn stream(worker: &Worker, spec: &Spec, target: Vec<String>, depth: u32) -> StreamSpec {
+    let target: Vec<String> = worker.targets.iter().take(load.targets).map(place).collect();
     let writes = spec.lines.iter().any(LineSpec::writes);
     let largest = spec.lines.iter().map(|l| l.bs.most().max(l.reply)).max().unwrap_or(0);
     let mut stream = StreamSpec {
-        name: Some(worker.name.clone()).filter(|name| !name.is_empty()),
+        name: Some(name(icf, manager, worker)).filter(|name| !name.is_empty()),
         sharing: (target.len() > 1).then_some(Sharing::Each),
         target,
         lines: spec.lines.clone(),
-        depth: Some(depth),
+        depth: Some(outstanding),
         workers: Some(1),
         offset: Some(worker.first_sector.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
         size: Some(worker.sectors.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),

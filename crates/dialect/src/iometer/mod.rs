@@ -3,8 +3,9 @@
 //! For: a job that goes through a file's tests as Iometer would, and the access specifications of a file by themselves. Not for:
 //! carrying them out, nor Iometer's result file (crate `report`).
 //!
-//! A file is read into a value (`icf`), of which phases are made (`jobs`). Compared with its guide and its files alone.
+//! A file is read into a value (`icf`), of which phases are made (`jobs`), one for each of its tests (`cycle`). Compared with its guide and its files alone.
 
+mod cycle;
 mod icf;
 mod jobs;
 #[cfg(test)]

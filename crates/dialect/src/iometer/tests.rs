@@ -61,16 +61,17 @@ fn each_test_type_has_its_tests_for_each_access_specification() {
     );
     assert_eq!(targets.len(), 8);
     let workers = cells("CYCLE_WORKERS");
-    assert_eq!(workers[..3], [vec![(2, 4)], vec![(2, 4), (1, 1)], vec![(2, 4), (1, 1)]]);
-    assert_eq!(workers.len(), 12);
+    // Who idles is not counted, so that the first specification has two steps, the second three, and the others one.
+    assert_eq!(workers[..3], [vec![(2, 4)], vec![(2, 4), (1, 1)], vec![(2, 4)]]);
+    assert_eq!(workers.len(), 2 + 3 + 1 + 1);
     let depths: Vec<_> = cells("CYCLE_OUTSTANDING_IOS").iter().map(|c| c[0].1).collect();
     assert_eq!(depths, [1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8]);
-    assert_eq!(cells("CYCLE_WORKERS_AND_TARGETS").len(), 4 * 3 * 2);
+    assert_eq!(cells("CYCLE_WORKERS_AND_TARGETS").len(), (2 + 3 + 1 + 1) * 2);
     assert_eq!(cells("CYCLE_OUTSTANDING_IOS_AND_TARGETS").len(), 4 * 4 * 2);
     // One target more for one worker at a time: 1, 2 of the first, then those of the second and the third.
     let rising = cells("INCREMENT_TARGETS_PARALLEL");
     assert_eq!(rising[..3], [vec![(1, 4)], vec![(2, 4)], vec![(2, 4), (1, 1)]]);
-    assert_eq!(rising.len(), 4 * 6);
+    assert_eq!(rising.len(), 3 + 5 + 2 + 2);
 }
 
 #[test]
@@ -161,4 +162,72 @@ fn half_random_lines_are_random_in_part() {
     let line = &job.phases[3].streams[0].lines[0];
     assert!((line.random - 50.0).abs() < f64::EPSILON && line.reply == 512);
     assert!(!matches!(job.phases[3].streams[0].random, Some(Order::Random)));
+}
+
+/// Two managers with these network addresses: three workers of the first, and two of the second, each on its own disk of two.
+fn two_managers(cycle: &str, addresses: [&str; 2]) -> String {
+    let text = file(cycle);
+    let (before, rest) = text.split_once("'Manager ID").unwrap_or_default();
+    let (first, after) = rest.split_once("'END manager list").unwrap_or_default();
+    let second = first.replacen("1,HOST", "2,OTHER", 1);
+    let third_worker = second.rfind("'Worker\n").unwrap_or(0);
+    let second = format!("{}'End manager\n", &second[..third_worker]);
+    let with = |text: &str, address: &str| {
+        text.replacen("network address\n\t\n", &format!("network address\n\t{address}\n"), 1)
+    };
+    format!(
+        "{before}'Manager ID{}'Manager ID{}'END manager list{after}",
+        with(first, addresses[0]),
+        with(&second, addresses[1])
+    )
+}
+
+#[test]
+fn managers_of_one_host_are_groups_of_workers_and_each_has_its_steps() {
+    let job = |cycle: &str| {
+        made(&two_managers(cycle, ["", ""]), &["/a", "/b"]).unwrap_or_else(|e| panic!("{cycle}: {e}"))
+    };
+    // Manager, worker and targets of each test.
+    let tests = |cycle: &str| -> Vec<Vec<String>> {
+        let job = job(cycle);
+        let name = |s: &model::spec::StreamSpec| {
+            format!("{}: {}", s.name.clone().unwrap_or_default(), s.target.len())
+        };
+        job.phases.iter().map(|p| p.streams.iter().map(name).collect()).collect()
+    };
+    let all = tests("NORMAL");
+    assert_eq!(all[0], ["HOST Worker 1: 2", "HOST Worker 2: 1", "OTHER Worker 1: 2", "OTHER Worker 2: 1"]);
+    assert_eq!(all[1].len(), 5);
+    let workers = tests("CYCLE_WORKERS");
+    assert_eq!(workers[0], ["HOST Worker 1: 2", "OTHER Worker 1: 2"], "one of each manager");
+    assert_eq!((workers[1].len(), workers.len()), (4, 2 + 3 + 1 + 1));
+    let parallel = tests("INCREMENT_TARGETS_PARALLEL");
+    assert_eq!(parallel[0], ["HOST Worker 1: 1", "OTHER Worker 1: 1"]);
+    let serial = tests("INCREMENT_TARGETS_SERIAL");
+    assert_eq!(serial[0], ["HOST Worker 1: 1"]);
+    assert_eq!(serial[3], ["HOST Worker 1: 2", "HOST Worker 2: 1", "OTHER Worker 1: 1"]);
+    assert_eq!((parallel.len(), serial.len()), (3 + 5 + 2 + 2, 6 + 8 + 4 + 4));
+    let typed = job("NORMAL").typed.unwrap_or_default();
+    let told = |stream: usize, name: &str| {
+        let options = &typed.phases[0][stream].options;
+        options.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    assert_eq!(
+        (told(3, "manager"), told(3, "manager number"), told(3, "worker")),
+        ("OTHER".into(), "1".into(), "Worker 2".into())
+    );
+}
+
+#[test]
+fn a_manager_of_another_host_is_refused_by_name() {
+    for (addresses, is_one_host) in
+        [(["10.0.0.1", "10.0.0.1"], true), (["", "10.0.0.2"], false), (["10.0.0.1", "10.0.0.2"], false)]
+    {
+        let why = told(made(&two_managers("NORMAL", addresses), &["/a", "/b"]));
+        assert_eq!(why.is_empty(), is_one_host, "{why}");
+        assert!(
+            is_one_host || (why.contains("'OTHER' is of another host than 'HOST'") && why.contains("mpirun")),
+            "{why}"
+        );
+    }
 }

@@ -39,8 +39,8 @@ pub use replay::{Changes, Original, OriginalKind, Replay, ReplayPace};
 pub use rules::{FoundDepth, LatencyTarget, MinRate, Quantity, Spread, Steadied, Steady};
 pub use sizes::{PerKind, Sizes};
 pub use stream::{
-    ALL_ERRORS, Advice, Clones, FALLOCATE, GROW, MAX_ERRORS, MemoryNodes, NEW, Options, Placement, Sharing,
-    Stream, WITHOUT_DATA,
+    ALL_ERRORS, Advice, Clones, FALLOCATE, GROW, MAX_ERRORS, MemoryNodes, NEW, Options, Placement,
+    SHORTEST_INTERVAL_NS, Sharing, Stream, WITHOUT_DATA,
 };
 pub use strided::Strided;
 pub use think::{Quantile, Think, ThinkLaw};

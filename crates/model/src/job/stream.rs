@@ -128,6 +128,9 @@ pub const MAX_ERRORS: u64 = 1000;
 /// second. In ns.
 const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
+/// Shortest interval that workers tell what they did by, in ns.
+pub const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
+
 /// More failed operations than there are: no worker gives up.
 pub const ALL_ERRORS: u64 = u64::MAX;
 
@@ -295,6 +298,13 @@ impl Stream {
     /// Bytes of the buffer of an operation.
     pub fn buffer_bytes(&self) -> u32 {
         self.replay.as_ref().map_or_else(|| self.access.largest_bytes(), |replay| replay.largest_bytes)
+    }
+
+    /// Length of the stretches of each worker's course in ns, 0 for totals alone, where what it did has to be told apart one operation
+    /// after another: its lanes have several targets each, or the stretches are shorter than what intervals are.
+    pub fn apart_ns(&self) -> Option<u64> {
+        let shares = self.sharing != Sharing::Each && self.targets_each() > 1;
+        self.each_worker_ns.filter(|ns| shares || (1..SHORTEST_INTERVAL_NS).contains(ns))
     }
 
     /// Lanes of each worker: one per target where each has its own depth, else one.

@@ -111,7 +111,7 @@ pub struct AtDriver {
 pub struct LaneEnd {
     /// Index of the worker in the phase.
     pub worker: u32,
-    /// Index among its lanes: that of the target, where each has one.
+    /// Index among its lanes: that of the target, where each has one, or where its operations are told apart by it.
     pub lane: u32,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, LaneKind>,

@@ -16,6 +16,7 @@ use model::job::Kind;
 use model::report::{Measured, Report};
 use model::seen::{Seen, SeenCpu, SeenLaneKind};
 use model::typed::TypedResult;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 /// The name of the format.
@@ -216,34 +217,48 @@ struct Row {
     raw: bool,
 }
 
+/// All workers together, with the access specification that all of them have; empty where they differ.
+fn together(workers: &[&Worker]) -> (Figures, String) {
+    let all = workers.iter().fold(Figures::default(), |sum, w| match sum.seconds {
+        seconds if seconds > 0.0 => sum.plus(&w.figures(None)),
+        _ => w.figures(None),
+    });
+    let specs: BTreeSet<String> = workers.iter().map(|w| w.spec()).collect();
+    (all, if specs.len() == 1 { specs.into_iter().collect() } else { String::new() })
+}
+
 /// All rows of a test.
 fn rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
     let Some(first) = workers.first() else { return Vec::new() };
     if record == "NONE" {
         return Vec::new();
     }
-    let alone = |same: Vec<String>| same.windows(2).all(|pair| pair[0] == pair[1]);
-    let spec = if alone(workers.iter().map(Worker::spec).collect()) { first.spec() } else { String::new() };
-    let all = workers.iter().fold(Figures::default(), |sum, w| match sum.seconds {
-        seconds if seconds > 0.0 => sum.plus(&w.figures(None)),
-        _ => w.figures(None),
-    });
-    let disks: usize = workers.iter().map(|w| w.seen.targets.len()).sum();
-    let cpu = mean(&first.seen.cpus);
-    let manager = field(first.said("manager").unwrap_or(&report.machine.host));
-    let counts = [Some(1), Some(workers.len()), Some(disks)];
-    let mut out = vec![line(
-        &Row { kind: "ALL", name: "All".into(), spec: spec.clone(), counts, cpu, ..Row::default() },
-        Some(&all),
-    )];
-    if record == "NO_MANAGERS" {
-        return out;
+    let mut managers: BTreeMap<Option<usize>, Vec<&Worker>> = BTreeMap::new();
+    for worker in workers {
+        let number = worker.said("manager number").and_then(|number| number.parse().ok());
+        managers.entry(number).or_default().push(worker);
     }
-    let counts = [None, Some(workers.len()), Some(disks)];
-    out.push(line(
-        &Row { kind: "MANAGER", name: manager, spec, counts, cpu, raw: true, ..Row::default() },
-        Some(&all),
-    ));
+    let (all, spec) = together(&workers.iter().collect::<Vec<_>>());
+    let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
+    let counts = [Some(managers.len()), Some(workers.len()), Some(disks)];
+    let cpu = mean(&first.seen.cpus);
+    let row = Row { kind: "ALL", name: "All".into(), spec, counts, cpu, ..Row::default() };
+    let mut out = vec![line(&row, Some(&all))];
+    if record != "NO_MANAGERS" {
+        out.extend(managers.values().flat_map(|workers| of_manager(report, workers, record)));
+    }
+    out
+}
+
+/// The rows of a manager: itself, the CPUs of its host, its workers and their targets.
+fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String> {
+    let Some(first) = workers.first() else { return Vec::new() };
+    let (all, spec) = together(workers);
+    let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
+    let name = field(first.said("manager").unwrap_or(&report.machine.host));
+    let (counts, cpu) = ([None, Some(workers.len()), Some(disks)], mean(&first.seen.cpus));
+    let row = Row { kind: "MANAGER", name, spec, counts, cpu, raw: true, ..Row::default() };
+    let mut out = vec![line(&row, Some(&all))];
     for cpu in &first.seen.cpus {
         let row = Row {
             kind: "PROCESSOR",

@@ -5,7 +5,7 @@
 use super::{here, said, told};
 use crate::diskspd::{LANGUAGE, Said, job};
 use crate::trouble::Trouble;
-use model::job::{Order, Start};
+use model::job::{Order, Sharing, Start};
 use model::spec::JobSpec;
 use model::spec::rate_limit::RateLimit;
 
@@ -40,7 +40,8 @@ const XML: &str = r#"<Profile>
 
 fn with_xml(text: &str, line: &str) -> Result<JobSpec, Trouble> {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    job(&Said::of(&words, &here(&|_| Ok(text.into())))?, &[], &|_| Vec::new())
+    let said = Said::of(&words, &here(&|_| Ok(text.into())))?;
+    Ok(job(&said, &[], &|_| Vec::new())?.unwrap_or_default())
 }
 
 #[test]
@@ -95,4 +96,81 @@ fn results_of_before_can_be_measured_again() {
     let all = (LANGUAGE.parse)("r.xml", &results, &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(all.phases.len(), 2);
     assert!((LANGUAGE.parse)("r.xml", "<Results/>", &|_| Vec::new()).is_err());
+}
+
+/// Three threads of which the first and the last work on two files, and the second on two others; what is said of each of these.
+fn pool(of_each: [&str; 3]) -> String {
+    let target = |(path, more): (&str, &str)| {
+        format!("<Target><Path>{path}</Path><RequestCount>1</RequestCount>{more}</Target>")
+    };
+    let targets: String = ["a", "b", "c"].into_iter().zip(of_each).map(target).collect();
+    format!(
+        "<Profile><TimeSpans><TimeSpan><Duration>1</Duration><ThreadCount>3</ThreadCount><RequestCount>6</RequestCount><Targets>{targets}</Targets></TimeSpan></TimeSpans></Profile>"
+    )
+}
+
+/// Threads with their weights.
+fn threads(all: &[(u32, u32)]) -> String {
+    let one = |(thread, weight): &(u32, u32)| {
+        format!("<ThreadTarget><Thread>{thread}</Thread><Weight>{weight}</Weight></ThreadTarget>")
+    };
+    format!("<ThreadTargets>{}</ThreadTargets>", all.iter().map(one).collect::<String>())
+}
+
+#[test]
+fn threads_have_the_targets_and_weights_that_are_theirs() {
+    let random = "<Random>4096</Random>";
+    let text = pool([
+        &format!("{random}<Weight>3</Weight>"),
+        &format!("{random}{}", threads(&[(0, 0), (2, 0)])),
+        &format!("{random}{}", threads(&[(1, 7)])),
+    ]);
+    let words: Vec<String> = ["-Xp.xml"].map(str::to_owned).to_vec();
+    let said = Said::of(&words, &here(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
+    let all = job(&said, &[4, 5, 6], &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}")).unwrap_or_default();
+    let of = |stream: &model::spec::StreamSpec| {
+        (
+            stream.target.join(" "),
+            stream.workers,
+            stream.depth,
+            stream.sharing.clone(),
+            stream.place.cpus.clone(),
+        )
+    };
+    let streams: Vec<_> = all.phases[0].streams.iter().map(of).collect();
+    let weighted = |weights: &[u32]| Some(Sharing::Weighted(weights.to_vec()));
+    assert_eq!(streams[0], ("a b".into(), Some(2), Some(6), weighted(&[3, 1]), vec![4, 6]));
+    assert_eq!(streams[1], ("a c".into(), Some(1), Some(6), weighted(&[3, 7]), vec![5, 6, 4]));
+    assert_eq!(streams.len(), 2);
+}
+
+#[test]
+fn what_threads_of_a_pool_cannot_have_is_told() {
+    let own = |thread: u32| threads(&[(thread, 1)]);
+    let shared = "<InterlockedSequential>true</InterlockedSequential>";
+    let sizes = "<BlockSize>4096</BlockSize>";
+    for (of_each, word) in [
+        (["", sizes, ""], "alike here"),
+        ([&own(0) as &str, &own(0), &own(1)], "thread 2 has no target"),
+        (["", "", &threads(&[(9, 1)])], "illegal thread"),
+        (
+            [
+                &format!("{shared}{}", threads(&[(0, 1), (2, 1)])) as &str,
+                &format!("{shared}{}", own(0)),
+                &format!("{shared}{}", own(1)),
+            ],
+            "-si",
+        ),
+        (["<Weight>0</Weight>", "", ""], "non-zero target Weight"),
+    ] {
+        let why = told(with_xml(&pool(of_each), "-Xp.xml"));
+        assert!(why.contains(word), "{word}: {why}");
+    }
+    // Threads that share nothing may differ in everything.
+    let apart = pool([&format!("{sizes}{}", own(0)), &own(1), &own(2)]);
+    let all = with_xml(&apart, "-Xp.xml").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(all.phases[0].streams.len(), 3);
+    // Without operations in flight of their own threads have all targets, which are alike too.
+    let each = pool(["", sizes, ""]).replace("<RequestCount>6</RequestCount>", "");
+    assert!(told(with_xml(&each, "-Xp.xml")).contains("ThreadsPerFile"));
 }

@@ -82,8 +82,9 @@ impl StreamSpec {
         if self.mix_by_run != Some(true) {
             return;
         }
-        if !self.way().is_mixed() || !matches!(self.random, Some(Order::Mixed(_))) {
-            let message = "{mix-by-run} is about sequential operations between random ones, in several directions; type {rw randrw} and {random mixed:30} too, or leave it out";
+        let in_runs = matches!(self.random, Some(Order::Mixed(_))) || self.run_length.is_some();
+        if !self.way().is_mixed() || !in_runs {
+            let message = "{mix-by-run} is about sequential operations between random ones, in several directions; type {rw randrw} and {random mixed:30}, or {run-length 4}, too, or leave it out";
             found.push(Problem::new(&["mix-by-run", "random"], message.into()));
         } else if self.bs.as_ref().is_some_and(|bs| bs.read != bs.write || bs.read.fixed().is_none()) {
             let message =

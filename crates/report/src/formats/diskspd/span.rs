@@ -78,17 +78,23 @@ pub(super) fn spans(report: &Report, profile: &Profile) -> Vec<Span> {
 /// Threads in their order, each with its targets in theirs.
 fn lanes(seen: &[&Seen], said: &TimeSpan) -> Vec<Lane> {
     let mut out = Vec::new();
+    let pools = said.pools();
+    let mut first = 0;
     for (stream, seen) in seen.iter().enumerate() {
+        let pool = pools.get(stream);
         if seen.lanes.is_empty() {
             // Workers were not told apart: they are one thread.
             let thread = out.last().map_or(0, |lane: &Lane| lane.thread + 1);
             out.push(together(seen, thread));
         }
         out.extend(seen.lanes.iter().map(|lane| {
-            // As it was typed: with -F a thread has all targets, else a stream has one.
-            let typed = said.targets.get(if said.threads > 0 { lane.target } else { stream });
-            apart(seen, lane, typed)
+            // As it was typed: a stream is a pool of threads with its targets.
+            let typed = pool.and_then(|pool| said.targets.get(pool.targets.get(lane.target)?.0));
+            let thread =
+                lane.worker.checked_sub(first).and_then(|of| pool?.threads.get(of as usize).copied());
+            Lane { thread: thread.unwrap_or(lane.worker), ..apart(seen, lane, typed) }
         }));
+        first += pool.map_or(0, |pool| pool.threads.len() as u32);
     }
     out.sort_by_key(|lane| lane.thread);
     out

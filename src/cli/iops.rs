@@ -1,0 +1,65 @@
+//! `fathom iops`: the options of the program iops as a sweep.
+//!
+//! For: its words. Not for: what is measured, which is the preset of that name ([`super::sweep`]), nor its lines (crate `report`).
+
+use super::{Cli, Command, sweep};
+use crate::failure::Failure;
+use clap::Parser;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Reads of doubling sizes by 32 threads as the program iops makes them, with its lines, past the page cache.
+///
+/// The same as `fathom sweep --preset iops`, which has more options. fathom called by the name iops is this command.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Block device, file or directory
+    #[arg(value_name = "DEVICE", required = true)]
+    device: PathBuf,
+    /// Threads [default: 32]
+    #[arg(short = 'n', long = "num-threads", value_name = "N")]
+    threads: Option<u32>,
+    /// Seconds for each size [default: 2]
+    #[arg(short = 't', long = "time", value_name = "SECONDS")]
+    seconds: Option<u32>,
+    /// One size instead of all from 512 bytes on
+    #[arg(short = 'b', long = "block-size", value_name = "SIZE")]
+    block: Option<String>,
+    /// random or sequential [default: random]
+    #[arg(short = 'p', long, value_name = "ORDER")]
+    pattern: Option<String>,
+    /// Refused: type fathom sweep --preset iops --format csv DEVICE, which converts no units
+    #[arg(short = 'm', long)]
+    machine_readable: bool,
+}
+
+impl Args {
+    /// What was said, as a sweep.
+    ///
+    /// # Errors
+    /// A usage failure.
+    pub fn said(self) -> Result<sweep::Said, Failure> {
+        if self.machine_readable {
+            let why = "-m: iops prints its own lines without units; type fathom sweep --preset iops --format csv DEVICE, whose columns are named";
+            return Err(Failure::Usage(why.into()));
+        }
+        let mut words: Vec<OsString> = ["fathom", "sweep", "--preset", "iops"].map(OsString::from).to_vec();
+        let mut say = |flag: &str, value: Option<String>| {
+            words.extend(value.map(|value| OsString::from(format!("{flag}={value}"))));
+        };
+        say("--workers", self.threads.map(|n| n.to_string()));
+        say("--time", self.seconds.map(|s| format!("{s}s")));
+        say("--bs", self.block);
+        say("--pattern", self.pattern);
+        words.extend(["--".into(), self.device.into_os_string()]);
+        let read = Cli::try_parse_from(words).map_err(|wrong| {
+            let text = wrong.render().to_string();
+            let line = text.lines().next().unwrap_or_default();
+            Failure::Usage(line.trim_start_matches("error: ").to_owned())
+        })?;
+        match read.command {
+            Command::Sweep(args) => args.said(),
+            _ => Err(Failure::Usage("fathom iops is a sweep; type fathom sweep --preset iops DEVICE".into())),
+        }
+    }
+}
