@@ -5,6 +5,7 @@
 use super::pace::Pacing;
 use super::sizes::Counted;
 use super::survey::{MOST_SECTORS, Nothing, Part, Survey, Surveyed};
+use super::turns::Side;
 use super::zones::Bins;
 use crate::names::Names;
 use crate::profile::arrivals::Coming;
@@ -43,6 +44,11 @@ pub(super) struct Gathered {
     pub(super) whole: Load,
     few: Load,
     many: Load,
+    /// Of the few and of the many, and which of them was last.
+    pub(super) sides: [Side; 2],
+    is_many: Option<bool>,
+    /// When the stretch before ended.
+    ended_ns: u64,
     /// The present stretch: its operations with their times, data among them, and until when it goes on.
     stretch: Vec<(Operation, u64)>,
     data: u64,
@@ -120,7 +126,8 @@ impl Gathered {
     fn of(part: &Part) -> Self {
         let load = || Load::of(part);
         let (stretch, data, until_ns) = (Vec::new(), 0, 0);
-        Self { whole: load(), few: load(), many: load(), stretch, data, until_ns }
+        let (sides, is_many, ended_ns) = (Default::default(), None, 0);
+        Self { whole: load(), few: load(), many: load(), sides, is_many, ended_ns, stretch, data, until_ns }
     }
 
     fn add(&mut self, operation: &Operation, first_ns: u64) {
@@ -136,8 +143,30 @@ impl Gathered {
     }
 
     pub(super) fn end_stretch(&mut self) {
-        let load = if std::mem::take(&mut self.data) >= MANY { &mut self.many } else { &mut self.few };
+        let Some((_, since_ns)) = self.stretch.first() else { return };
+        let idle_ns = since_ns.saturating_sub(self.ended_ns);
+        // Syncs by themselves are about what was written before.
+        let is_many = match std::mem::take(&mut self.data) {
+            0 => self.is_many.unwrap_or(false),
+            data => {
+                let is_many = data >= MANY;
+                if self.is_many.replace(is_many) != Some(is_many) {
+                    self.sides[usize::from(!is_many)].end();
+                    self.sides[usize::from(is_many)].begin();
+                }
+                is_many
+            }
+        };
+        self.sides[usize::from(is_many)].add(&self.stretch, idle_ns, self.until_ns);
+        let load = if is_many { &mut self.many } else { &mut self.few };
         self.stretch.drain(..).for_each(|(operation, at_ns)| load.add(&operation, at_ns));
+        self.ended_ns = self.until_ns;
+    }
+
+    /// Whether a task that does two things waits for its own operations in the one of few, so that it does one thing after the other.
+    pub(super) fn goes_by_turns(&self) -> bool {
+        let [few, many] = &self.sides;
+        few.is_told() && many.is_told() && (few.pacing.is_serial() || few.pacing.is_at_once())
     }
 
     /// All as one load; or where a task does two things, some operations one by one and others many at once, each by itself.

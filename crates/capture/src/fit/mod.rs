@@ -16,6 +16,7 @@ mod sizes;
 mod stream;
 mod survey;
 mod text;
+mod turns;
 mod zones;
 
 pub use gather::Gathering;

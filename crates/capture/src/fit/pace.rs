@@ -49,7 +49,7 @@ pub(super) struct Pacing {
     has_data: bool,
     /// Idle time since the last stretch with data.
     idle_ns: u64,
-    think: Histogram,
+    pub(super) think: Histogram,
     /// Data operations, and the stretches of these.
     all: Coming,
     stretches: Coming,
@@ -199,6 +199,11 @@ impl Pacing {
             Some(law) => Loop::Thinking { law, burst, mean_burst },
             None => Loop::Full,
         }
+    }
+
+    /// Whether all completions are known.
+    pub(super) fn is_known(&self) -> bool {
+        self.unfinished == 0
     }
 
     /// Whether operations of a stretch are issued together.

@@ -2,17 +2,15 @@
 //!
 //! For: putting a sync behind every so many writes of a lane, or several behind one, evenly spread. Not for: which call it is, nor when it is submitted.
 
+use super::evenly::Evenly;
 use super::{Op, Source};
 use model::job::{Flush, Kind};
 
 /// A source with syncs among its operations: each in the file of the write before it.
 pub(super) struct Flushed {
     inner: Box<dyn Source>,
-    every: u32,
-    calls: u32,
+    calls: Evenly,
     drain: bool,
-    /// Calls that are due, in parts of `every`.
-    due: u64,
     file: u16,
     /// Flags of the next operation, if it is the one behind a sync.
     behind: u8,
@@ -22,10 +20,10 @@ impl Flushed {
     /// Fails where a sync would come after no write.
     pub(super) fn new(inner: Box<dyn Source>, flush: Flush) -> Result<Self, String> {
         let Flush { call, every, calls, drain } = flush;
-        if every == 0 || calls == 0 {
-            return Err(format!("{} after every 0 writes means nothing; give 1 or more", call.word()));
-        }
-        Ok(Self { inner, every, calls, drain, due: 0, file: 0, behind: 0 })
+        let calls = Evenly::new(every, calls);
+        let calls =
+            calls.ok_or_else(|| format!("{} after every 0 writes means nothing; give 1 or more", call.word()))?;
+        Ok(Self { inner, calls, drain, file: 0, behind: 0 })
     }
 
     /// Marks and counts what the source gave.
@@ -34,7 +32,7 @@ impl Flushed {
             first.flags |= std::mem::take(&mut self.behind);
         }
         for op in ops.iter().filter(|o| o.kind == Kind::Write) {
-            self.due += u64::from(self.calls);
+            self.calls.count();
             self.file = op.file;
         }
     }
@@ -45,16 +43,13 @@ impl Source for Flushed {
         let drained = if self.drain { Op::DRAINED } else { 0 };
         let mut done = 0;
         while done < ops.len() {
-            let every = u64::from(self.every);
-            if self.due >= every {
-                self.due -= every;
+            if self.calls.take() {
                 self.behind = drained;
                 ops[done] = Op { file: self.file, kind: Kind::Sync, flags: drained, ..Op::NONE };
                 done += 1;
             } else {
                 // As many as may come before the next sync, were they all writes: so none is drawn too early.
-                let few = (every - self.due).div_ceil(u64::from(self.calls));
-                let end = ops.len().min(done.saturating_add(few as usize));
+                let end = ops.len().min(done.saturating_add(self.calls.left() as usize));
                 self.inner.refill(&mut ops[done..end]);
                 self.look(&mut ops[done..end]);
                 done = end;

@@ -136,6 +136,11 @@ impl Lines {
         self.reply.is_some()
     }
 
+    /// Ends the present burst: what comes next begins another one.
+    pub(super) fn begin_burst(&mut self) {
+        (self.left, self.again) = (0, None);
+    }
+
     /// Forgets where it was, as if nothing had been drawn; what comes once per pass begins with another pass.
     pub(super) fn begin_again(&mut self) {
         self.again = None;

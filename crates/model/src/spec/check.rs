@@ -8,6 +8,7 @@ mod order;
 mod replay;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use super::limits::{MAX_PHASES, MAX_STREAMS};
 use super::{JobSpec, Rw, StreamSpec};
@@ -144,6 +145,7 @@ impl StreamSpec {
     pub fn check(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         self.check_lines(&mut found);
+        self.check_turns(&mut found);
         self.check_directions(&mut found);
         self.check_order(&mut found);
         self.check_strided(&mut found);
@@ -163,11 +165,23 @@ impl StreamSpec {
         self.rw.unwrap_or(Rw::Randread)
     }
 
+    /// The key that says directions.
+    fn way_key(&self) -> &'static str {
+        match (self.lines.is_empty(), self.turns.is_empty()) {
+            (true, true) => "rw",
+            (false, _) => "line",
+            (true, false) => "turn",
+        }
+    }
+
     /// Whether operations of a kind can come up. A mix that was not said has both reads and writes.
     fn does(&self, kind: Kind) -> bool {
         // What is in a file is not known here.
         if self.replay.is_some() {
             return true;
+        }
+        if !self.turns.is_empty() {
+            return self.turns.iter().any(|turn| turn.what.does(kind));
         }
         if !self.lines.is_empty() {
             return self.lines.iter().any(|l| match kind {
@@ -231,7 +245,7 @@ impl StreamSpec {
     }
 
     fn check_directions(&self, found: &mut Vec<Problem>) {
-        if !self.lines.is_empty() {
+        if !self.lines.is_empty() || !self.turns.is_empty() {
             return;
         }
         let way = self.way();
@@ -322,7 +336,7 @@ impl StreamSpec {
         if !self.does(Kind::Write) {
             for key in calls.iter().chain(&data) {
                 let message = format!("{{{key}}} is about writes, and this writes nothing; leave it out");
-                found.push(Problem::new(&[key, if self.lines.is_empty() { "rw" } else { "line" }], message));
+                found.push(Problem::new(&[key, self.way_key()], message));
             }
         }
         if let [first, second, ..] = calls.as_slice() {

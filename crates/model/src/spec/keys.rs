@@ -149,6 +149,10 @@ pub fn find(name: &str) -> Option<&'static Key> {
 pub const TARGET: &str = "target";
 /// Key whose values are lines of an access specification.
 pub const LINE: &str = "line";
+/// Key of the tables of turns; in job files alone.
+pub const TURN: &str = "turn";
+/// Key of operations: those after which a stream ends, or those of a turn.
+pub const OPS: &str = "ops";
 /// Key of the job's name; a stream in a job file has one of its own.
 pub const NAME: &str = "name";
 
