@@ -203,6 +203,7 @@ impl Recording<'_> {
             completed: counts.completed,
             stat: Some(stat),
             within_sectors: 0,
+            of_files: None,
         })
     }
 

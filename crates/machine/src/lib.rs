@@ -11,6 +11,7 @@ pub mod devices;
 pub mod disk_stats;
 pub mod error;
 mod extents;
+pub mod file_extents;
 mod facts;
 #[cfg(test)]
 mod fixture;

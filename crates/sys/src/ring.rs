@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 const MAX_FILES: usize = 1 << 12;
 /// Most buffers that the kernel registers.
 const MAX_BUFFERS: usize = 1 << 14;
+/// Command of a ring to a block device: discard (`BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)`; Linux 6.12).
+const DISCARD: u32 = 0x1200;
 
 /// A ring with what its operations use.
 pub struct Ring {
@@ -42,6 +44,8 @@ pub struct Ring {
     numbers: Box<[RawFd]>,
     /// Says which of the two.
     file_flags: squeue::Flags,
+    /// By file: whether trims are discards of a block device.
+    discards: Box<[bool]>,
     rw_flags: i32,
     write_flags: i32,
     fixed_buffers: bool,
@@ -67,6 +71,7 @@ impl Ring {
         if files.is_empty() || files.len() > MAX_FILES {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a ring needs between 1 and 4096 files"));
         }
+        let file_count = files.len();
         // The kernel's thread says what it has taken at the end of each batch alone. Until then what completed early in it, and
         // was queued again, stands in the queue twice.
         let places =
@@ -92,6 +97,7 @@ impl Ring {
             ring,
             slots: ManuallyDrop::new(Slots::new(arena, files)),
             numbers: Box::default(),
+            discards: vec![false; file_count].into(),
             file_flags: squeue::Flags::empty(),
             rw_flags,
             write_flags: rw_flags | if options.writes == Writes::Atomic { libc::RWF_ATOMIC } else { 0 },
@@ -208,19 +214,42 @@ impl Ring {
         self.push(slot, entry);
     }
 
-    /// Queues giving bytes of a file back: a punched hole. A block device is asked for zeroes without being written, which
-    /// those that can discard mostly do; it is all that an io_uring can ask of it on most kernels.
+    /// Queues giving bytes of a file back: a punched hole; of a block device a discard where the kernel has that
+    /// ([`Ring::trim_by_discards`]), else zeroes without being written, which those that can discard mostly do.
     ///
     /// # Panics
     /// As [`Ring::write`].
     #[inline]
     pub fn trim(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
+        if self.discards[file as usize] {
+            return self.discard(slot, file, offset, bytes);
+        }
         self.slots.assert_writable(file);
         self.slots.claim(slot, 0, bytes);
         let number = types::Fd(self.numbers[file as usize]);
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let entry = opcode::Fallocate::new(number, u64::from(bytes)).offset(offset).mode(mode).build();
         self.push(slot, entry);
+    }
+
+    /// Queues a discard of a block device. Of 0 bytes it is a question: `EINVAL` from a kernel and a device that have it, `EOPNOTSUPP` from
+    /// others.
+    ///
+    /// # Panics
+    /// As [`Ring::write`].
+    pub fn discard(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
+        self.slots.assert_writable(file);
+        self.slots.claim(slot, 0, bytes);
+        let number = types::Fd(self.numbers[file as usize]);
+        let mut length = [0; 16];
+        length[..8].copy_from_slice(&u64::from(bytes).to_ne_bytes());
+        let entry = opcode::UringCmd16::new(number, DISCARD).addr(Some(offset)).cmd(length).build();
+        self.push(slot, entry);
+    }
+
+    /// From now on trims of this file are discards.
+    pub fn trim_by_discards(&mut self, file: u32) {
+        self.discards[file as usize] = true;
     }
 
     /// Queues making a file's writes stable: those that completed before.

@@ -176,7 +176,8 @@ impl Gathered {
         // Of geometric numbers at once those that are many are longer by what they must have to be so.
         let expected = self.whole.pacing.at_once() + (MANY - 1) as f64;
         let is_apart = self.many.pacing.at_once() >= LARGER * expected;
-        if tasks == 1 && both && is_apart && self.many.pacing.is_at_once() {
+        let is_in_bursts = self.many.pacing.is_at_once() || self.sides[1].pacing.is_filling();
+        if tasks == 1 && both && is_apart && is_in_bursts {
             return vec![(&self.few, " one by one"), (&self.many, " in bursts")];
         }
         vec![(&self.whole, "")]
