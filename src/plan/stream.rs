@@ -278,8 +278,10 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     origins.note("--mix-by-run", spec.mix_by_run, bool::to_string);
     origins.note("--align", spec.align, |a| show_bytes(*a));
     origins.note("--think", spec.think.as_ref(), |think| think.words());
+    origins.note("--period", spec.period.as_ref(), |period| period.words());
     // Bursts that end by a time are the stream's.
     let own = spec.burst_time.is_none();
+    let delay = spec.period.as_ref().or(spec.think.as_ref().filter(|_| own));
     Line {
         weight: 100,
         order,
@@ -293,8 +295,9 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
         sizes,
         align_bytes: spec.align.unwrap_or(0),
         burst: spec.burst.filter(|_| own).unwrap_or(1),
-        delay_ns: spec.think.as_ref().filter(|_| own).map_or(0, |think| think.mean_ns),
-        delay_law: spec.think.as_ref().filter(|_| own).map_or(ThinkLaw::Fixed, |think| think.law.clone()),
+        delay_ns: delay.map_or(0, |think| think.mean_ns),
+        delay_law: delay.map_or(ThinkLaw::Fixed, |think| think.law.clone()),
+        by_period: spec.period.is_some(),
         reply_bytes: 0,
         writes_after_trims: rw.writes_after_trims(),
     }
@@ -330,6 +333,7 @@ fn line(spec: &LineSpec) -> Line {
         burst: spec.burst.max(1),
         delay_ns: spec.delay,
         delay_law: ThinkLaw::Fixed,
+        by_period: false,
         reply_bytes: spec.reply,
         writes_after_trims: false,
     }

@@ -99,7 +99,15 @@ impl About<'_> {
 }
 
 /// A think time as it stands in a file: times so many, where bursts are longer or shorter than they were.
-pub(super) fn thought(law: &Law, factor: f64) -> (String, String) {
+fn thought(law: &Law, factor: f64) -> (String, String) {
+    let (text, fits) = worded(law, factor);
+    let mean = show_ns((law.think.mean_ns + law.taken_ns) as f64);
+    let taken = show_ns(law.taken_ns as f64);
+    (text, format!("mean {mean}, less {taken} that any program takes; {fits}"))
+}
+
+/// The same of any law of time, and how well it fits.
+pub(super) fn worded(law: &Law, factor: f64) -> (String, String) {
     let scale = |ns: u64| ((ns as f64 * factor).round() as u64).clamp(1, MAX_TIME_NS);
     let mut think = law.think.clone();
     think.mean_ns = scale(think.mean_ns);
@@ -118,10 +126,7 @@ pub(super) fn thought(law: &Law, factor: f64) -> (String, String) {
     } else {
         String::new()
     };
-    let mean = show_ns((law.think.mean_ns + law.taken_ns) as f64);
-    let taken = show_ns(law.taken_ns as f64);
-    let comment = format!("mean {mean}, less {taken} that any program takes; {near}{scaled}");
-    (shortened(&of_think(&think)), comment)
+    (shortened(&of_think(&think)), format!("{near}{scaled}"))
 }
 
 /// The same with times in us, where these are exact to a thousandth.

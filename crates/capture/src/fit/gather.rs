@@ -47,8 +47,9 @@ pub(super) struct Gathered {
     /// Of the few and of the many, and which of them was last.
     pub(super) sides: [Side; 2],
     is_many: Option<bool>,
-    /// When the stretch before ended.
+    /// When the stretch before ended, and when the one with data before began.
     ended_ns: u64,
+    began_ns: Option<u64>,
     /// The present stretch: its operations with their times, data among them, and until when it goes on.
     stretch: Vec<(Operation, u64)>,
     data: u64,
@@ -126,8 +127,19 @@ impl Gathered {
     fn of(part: &Part) -> Self {
         let load = || Load::of(part);
         let (stretch, data, until_ns) = (Vec::new(), 0, 0);
-        let (sides, is_many, ended_ns) = (Default::default(), None, 0);
-        Self { whole: load(), few: load(), many: load(), sides, is_many, ended_ns, stretch, data, until_ns }
+        let (sides, is_many, ended_ns, began_ns) = (Default::default(), None, 0, None);
+        Self {
+            whole: load(),
+            few: load(),
+            many: load(),
+            sides,
+            is_many,
+            ended_ns,
+            began_ns,
+            stretch,
+            data,
+            until_ns,
+        }
     }
 
     fn add(&mut self, operation: &Operation, first_ns: u64) {
@@ -153,6 +165,9 @@ impl Gathered {
                 if self.is_many.replace(is_many) != Some(is_many) {
                     self.sides[usize::from(!is_many)].end();
                     self.sides[usize::from(is_many)].begin();
+                }
+                if let Some(before_ns) = self.began_ns.replace(*since_ns) {
+                    self.sides[usize::from(is_many)].begins_after(since_ns.saturating_sub(before_ns));
                 }
                 is_many
             }

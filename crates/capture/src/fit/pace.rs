@@ -30,8 +30,8 @@ const NEAR: f64 = 0.15;
 const CENTRED: f64 = 0.03;
 /// How far behind the first operation of a stretch the others are issued, in its latencies, below which they are issued at once.
 const AT_ONCE: f64 = 0.25;
-/// Part of the deepest queue that is in flight, in the mean while anything is, where a task submits as much as it may.
-const FILLED: f64 = 0.4;
+/// Part of the deepest queue that is in flight, in the mean while anything is, syncs too, where a task submits as much as it may.
+const FILLED: f64 = 0.25;
 /// Part of the overlap that independent arrivals would have, below which operations wait for each other; and fewest of these.
 const WAITING: f64 = 0.25;
 const TELLING: f64 = 20.0;

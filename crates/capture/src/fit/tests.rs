@@ -248,7 +248,7 @@ fn a_task_that_does_two_things_one_after_the_other_has_turns() {
     assert!(job.contains("50 to 52 in one") && job.contains("rw = \"randwrite\""), "{job}");
     // What is before a checkpoint belongs to it, and not to the commits.
     let table = job.split("[[stream.turn]]\n").nth(2).unwrap_or_default();
-    assert!(table.contains("think = \"") && table.contains("mean 2.0"), "{job}");
+    assert!(table.contains("period = \"") && table.contains("2.09 ms of it idle"), "{job}");
 }
 
 #[test]

@@ -6,11 +6,13 @@
 
 use super::entry::Entry;
 use super::law;
+use super::closed::worded;
 use super::pace::Pacing;
 use super::stream::{About, Described, fraction};
 use crate::replay::operations::Operation;
+use model::histogram::Histogram;
 use model::job::Kind;
-use model::units::show_count;
+use model::units::{show_count, show_ns};
 
 /// Turns from which on their length says something.
 const FEWEST: u64 = 3;
@@ -22,6 +24,8 @@ const WHOLE: f64 = 0.6;
 pub(super) struct Side {
     pub(super) pacing: Pacing,
     clock_ns: u64,
+    /// Times from the stretch of either side before to one of its own, from beginning to beginning.
+    periods: Histogram,
     /// How often it had its turn, the operations of the present one, and those of the shortest and the longest before.
     pub(super) turns: u64,
     present: u64,
@@ -41,6 +45,11 @@ impl Side {
             self.lengths =
                 Some(self.lengths.map_or((length, length), |(a, b)| (a.min(length), b.max(length))));
         }
+    }
+
+    /// A stretch with data of its own begins so long after the one before.
+    pub(super) fn begins_after(&mut self, ns: u64) {
+        self.periods.record(ns);
     }
 
     /// A stretch of its operations with their times in ns, so long after the stretch before, until a time.
@@ -93,11 +102,13 @@ impl About<'_> {
             mean if mean >= WHOLE * length => length.ceil(),
             mean => mean.round().max(1.0),
         };
-        if let Some(law) = law::of_seen(&side.pacing.think) {
-            // As many pauses in a turn as there were.
+        if let Some(law) = law::of(&side.periods) {
+            // As many periods in a turn as there were.
             let factor = (length / mean_burst.max(1.0)) / (length / burst).ceil().max(1.0);
-            let (think, comment) = super::closed::thought(&law, factor);
-            out.push(Entry::text("think", &think, comment));
+            let (period, fits) = worded(&law, factor);
+            let [mean, think] = [&side.periods, &side.pacing.think].map(|of| show_ns(of.mean_ns().unwrap_or(0.0)));
+            let comment = format!("mean {mean}, {think} of it idle (as `think` it goes as fast as its target); {fits}");
+            out.push(Entry::text("period", &period, comment));
         }
         if burst > 1.0 {
             let comment = format!("{mean_burst:.2} at once in the mean");

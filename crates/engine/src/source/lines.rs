@@ -32,6 +32,8 @@ pub(super) struct Lines {
     /// The line of the present burst, and its operations left.
     line: usize,
     left: u32,
+    /// When the present burst is to begin, in ns since the first operation, where bursts begin by a clock.
+    pub(super) clock_ns: u64,
     reply: Option<Reply>,
     /// The operation whose place is touched again, and how often.
     again: Option<(Op, u32)>,
@@ -44,6 +46,8 @@ pub(super) struct Line {
     lengths: [Option<Lengths>; 3],
     burst: u32,
     pause: Pause,
+    /// Whether bursts begin by a clock, so long after each other.
+    by_period: bool,
     pub(super) reply_bytes: u32,
     /// Flags of each trim and of the write behind it; `None` where none follows.
     pair: Option<u8>,
@@ -128,7 +132,7 @@ impl Lines {
         let files: Vec<File> = targets.iter().map(file).collect::<Result<_, _>>()?;
         let pick = Pick::new(&stream.sharing, targets.len(), share.worker)?;
         let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
-        Ok(Self { choice, rows, files, pick, rng, is_shared, line: 0, left: 0, reply: None, again: None })
+        Ok(Self { choice, rows, files, pick, rng, is_shared, line: 0, left: 0, clock_ns: 0, reply: None, again: None })
     }
 
     /// Whether the second half of a transaction is next.
@@ -166,8 +170,13 @@ impl Lines {
             let line = &self.rows[self.line];
             self.left = line.burst;
             if !line.pause.is_none() {
-                op.at_ns = line.pause.draw(&mut self.rng);
-                op.flags = Op::AFTER;
+                let drawn = line.pause.draw(&mut self.rng);
+                (op.at_ns, op.flags) = if line.by_period {
+                    self.clock_ns = self.clock_ns.saturating_add(drawn);
+                    (self.clock_ns, Op::AT | Op::DRAINED)
+                } else {
+                    (drawn, Op::AFTER)
+                };
             }
         }
         self.left -= 1;
@@ -299,6 +308,7 @@ impl Line {
             lengths,
             burst,
             pause,
+            by_period: line.by_period,
             reply_bytes,
             pair,
             own,

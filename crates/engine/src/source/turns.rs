@@ -3,7 +3,7 @@
 //! For: which turn it is, and the syncs of each. Not for: which operation of a turn is next, which is drawn as if it were all there is.
 //!
 //! A turn begins with an operation that waits until all of the one before have completed, and with a burst of its own where it has
-//! pauses. Each goes on where it was when it has its next turn.
+//! pauses or periods. Each goes on where it was when it has its next turn.
 
 use super::evenly::Evenly;
 use super::lines::Lines;
@@ -58,9 +58,13 @@ impl Turns {
             return Op { file: part.file, kind: Kind::Sync, flags: part.drained, ..Op::NONE };
         }
         if part.length.take() {
+            let before = self.now;
             self.now = if self.now + 1 == count { 0 } else { self.now + 1 };
             self.behind = Op::DRAINED;
+            let clock_ns = self.parts[before].lines.clock_ns;
             self.parts[self.now].lines.begin_burst();
+            // One clock for all of them.
+            self.parts[self.now].lines.clock_ns = clock_ns;
         }
         let part = &mut self.parts[self.now];
         let mut op = part.lines.next();

@@ -383,8 +383,9 @@ impl Stream {
             Pace::Open { .. } if self.replay.is_some() => {}
             Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
         }
-        let pauses = self.access.lines.iter().any(|l| l.delay_ns > 0);
-        words.extend(pauses.then(|| "with pauses".into()));
+        let delays = |by_period: bool| self.access.lines.iter().any(|l| l.delay_ns > 0 && l.by_period == by_period);
+        words.extend(delays(false).then(|| "with pauses".into()));
+        words.extend(delays(true).then(|| "by periods".into()));
         words.extend(self.flow.as_ref().map(Flow::words));
         words.extend(self.serialize_overlap.then(|| "overlapping ones one by one".into()));
         words.extend(self.flush.as_ref().map(Flush::words));

@@ -206,6 +206,7 @@ impl StreamSpec {
         }
         let paused = [
             ("think", self.think.is_some()),
+            ("period", self.period.is_some()),
             ("burst", self.burst.is_some()),
             ("burst-time", self.burst_time.is_some()),
         ];
@@ -275,6 +276,7 @@ impl StreamSpec {
             ("limit-iops", self.limit_iops.is_some()),
             ("limit-bandwidth", self.limit_bandwidth.is_some()),
             ("think", self.think.is_some()),
+            ("period", self.period.is_some()),
             ("flow", self.flow.is_some()),
         ];
         if self.latency_target.is_some() && self.rate.is_some() {
@@ -294,7 +296,7 @@ impl StreamSpec {
             let message = "{arrivals on-off} is on for one worker at a time; leave {workers} out, or write several streams";
             found.push(Problem::new(&["arrivals", "workers"], message.into()));
         }
-        if self.burst.is_some() && self.think.is_none() && self.lines.is_empty() {
+        if self.burst.is_some() && self.think.is_none() && self.period.is_none() && self.lines.is_empty() {
             let message =
                 "{burst} says how many operations follow a pause; type {think} too, or leave {burst} out";
             found.push(Problem::new(&["burst"], message.into()));

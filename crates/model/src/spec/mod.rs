@@ -164,6 +164,8 @@ pub struct StreamSpec {
     pub flow: Option<Flow>,
     /// Pause before each burst.
     pub think: Option<Think>,
+    /// Time from the beginning of one burst to that of the next.
+    pub period: Option<Think>,
     /// Operations in a burst.
     pub burst: Option<u32>,
     /// Length of a burst in ns.

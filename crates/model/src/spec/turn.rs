@@ -3,7 +3,7 @@
 //! For: who reads them, and documents that name them. Not for: whether they fit one another, which [`super::StreamSpec::check`] asks.
 
 /// Keys that stand in the table of a turn, beside its length (`ops`): which operations there are, and what comes between them.
-pub const TURN_KEYS: [&str; 22] = [
+pub const TURN_KEYS: [&str; 23] = [
     "rw",
     "mix",
     "bs",
@@ -21,6 +21,7 @@ pub const TURN_KEYS: [&str; 22] = [
     "offset",
     "size",
     "think",
+    "period",
     "burst",
     "fsync",
     "fdatasync",

@@ -49,6 +49,28 @@ fn turns_come_one_behind_the_other_with_their_own_lengths_pauses_and_syncs() {
 }
 
 #[test]
+fn periods_go_on_from_turn_to_turn_by_one_clock() {
+    let mut stream = database();
+    stream.turns.iter_mut().for_each(|turn| (turn.access.lines[0].by_period, turn.flush) = (true, None));
+    stream.turns[1].access.lines[0].burst = 10;
+    let mut due = 0;
+    for (at, op) in drawn(&stream, 2000).into_iter().enumerate() {
+        // In each 45 operations 3 and 2 that begin a burst each, and twice two bursts of ten.
+        let begins = match at % 45 {
+            0..3 | 23..25 => true,
+            place @ 3..23 => (place - 3) % 10 == 0,
+            place => (place - 25) % 10 == 0,
+        };
+        if begins {
+            due += 5000;
+            assert_eq!((op.at_ns, op.flags), (due, Op::AT | Op::DRAINED), "at {at}");
+        } else {
+            assert_eq!((op.at_ns, op.flags), (0, 0), "at {at}");
+        }
+    }
+}
+
+#[test]
 fn turns_that_mean_nothing_are_refused() {
     let refused = |change: fn(&mut Turn)| {
         let mut stream = database();

@@ -29,6 +29,7 @@ impl StreamSpec {
             ("limit-bandwidth", self.limit_bandwidth.is_some()),
             ("flow", self.flow.is_some()),
             ("think", self.think.is_some()),
+            ("period", self.period.is_some()),
             ("latency-target", self.latency_target.is_some()),
             ("serialize-overlap", self.serialize_overlap == Some(true)),
         ];

@@ -18,6 +18,7 @@ impl StreamSpec {
         }
         let inside = [
             ("think", self.think.is_some()),
+            ("period", self.period.is_some()),
             ("burst", self.burst.is_some()),
             ("drain", self.drain.is_some()),
         ];
@@ -35,7 +36,7 @@ impl StreamSpec {
             ("limit-iops", self.limit_iops.is_some()),
             ("limit-bandwidth", self.limit_bandwidth.is_some()),
         ];
-        let pauses = self.turns.iter().any(|turn| turn.what.think.is_some());
+        let pauses = self.turns.iter().any(|turn| turn.what.think.is_some() || turn.what.period.is_some());
         for (key, _) in clocks.into_iter().filter(|(_, said)| *said && pauses) {
             let message = format!("{{{key}}} says when operations are submitted, and a {{turn}} has pauses of its own; leave {{{key}}} or {{think}} out");
             found.push(Problem::new(&[key, "turn"], message));
