@@ -65,7 +65,8 @@ fn rewrite(
 ) -> Result<(), Failure> {
     let mut reader = capture_file::open(&request.output)?;
     let cannot = |e: &std::io::Error| cannot_write(beside, e);
-    let mut writer = File::create(beside).and_then(|to| Writer::new(to, &outcome.origin)).map_err(|e| cannot(&e))?;
+    let mut writer =
+        File::create(beside).and_then(|to| Writer::new(to, &outcome.origin)).map_err(|e| cannot(&e))?;
     while reader.block().is_some() {
         let (rows, names) = reader.last();
         for row in rows {
@@ -77,7 +78,10 @@ fn rewrite(
         writer.flush(names).map_err(|e| cannot(&e))?;
     }
     if let Some(damage) = &reader.damage {
-        return Err(Failure::Refused(format!("{} cannot be read again: it is {damage}", name::shown(&request.output))));
+        return Err(Failure::Refused(format!(
+            "{} cannot be read again: it is {damage}",
+            name::shown(&request.output)
+        )));
     }
     outcome.ending.of_files = Some(within.seen);
     outcome.ending.rows = writer.rows();

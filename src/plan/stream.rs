@@ -6,8 +6,8 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
-    Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order, Pace,
-    PerKind, Positions, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
+    Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
+    Pace, PerKind, Positions, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
 };
 use model::spec::ignored::of_ignored_errors;
 use model::spec::{LineSpec, Rw, StreamSpec, TurnSpec, parsers, place, priority};

@@ -316,7 +316,9 @@ fn a_directory_is_captured_by_the_device_of_its_file_system() {
 /// Reads and writes of two files at once; gives the reads and writes of each.
 fn both(disk: &Disk) -> [[u64; 2]; 2] {
     let load = |name: &str| {
-        format!("--name=load --filename={name} --rw=randrw --bs=4k --size=8m --direct=1 --ioengine=psync --randseed=7 ")
+        format!(
+            "--name=load --filename={name} --rw=randrw --bs=4k --size=8m --direct=1 --ioengine=psync --randseed=7 "
+        )
     };
     let text = disk.sh(&format!("fio --output-format=json {}{}", load("sub/one"), load("two")));
     let json: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();

@@ -78,14 +78,16 @@ impl FileExtents {
     fn add(&mut self, path: &Path) -> Result<(), String> {
         let why = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        let file: File = match OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
-        {
-            Ok(file) => file,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(why(&describe(&e))),
-        };
+        let file: File =
+            match OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path) {
+                Ok(file) => file,
+                Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+                Err(e) => return Err(why(&describe(&e))),
+            };
         if is_space_of_its_own(&file).map_err(|e| why(&e))? {
-            return Err(why(&"its file system places files in a space of its own and does not tell where on the device"));
+            return Err(why(
+                &"its file system places files in a space of its own and does not tell where on the device",
+            ));
         }
         // What is allocated behind its end belongs to it too.
         let all = fiemap::extents(&file, u64::MAX).map_err(|e| why(&crate::extents::why(&e)))?;

@@ -11,8 +11,8 @@ pub mod devices;
 pub mod disk_stats;
 pub mod error;
 mod extents;
-pub mod file_extents;
 mod facts;
+pub mod file_extents;
 #[cfg(test)]
 mod fixture;
 pub mod host;

@@ -3,9 +3,9 @@
 //! For: figures of parts, in memory that does not grow with their number. Not for: what a job makes of them ([`super::stream`]).
 
 use super::pace::Pacing;
+use super::side::Side;
 use super::sizes::Counted;
 use super::survey::{MOST_SECTORS, Nothing, Part, Survey, Surveyed};
-use super::turns::Side;
 use super::zones::Bins;
 use crate::names::Names;
 use crate::profile::arrivals::Coming;

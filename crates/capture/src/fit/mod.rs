@@ -12,6 +12,7 @@ mod law;
 mod observed;
 mod pace;
 mod part;
+mod side;
 mod sizes;
 mod stream;
 mod survey;

@@ -9,7 +9,6 @@ use super::gather::{Class, DATA, Gathered, Gathering, LONG, Load, OfKind, align}
 use super::pace::Loop;
 use super::part::{Shape, rounded};
 use super::survey::{Part, Surveyed};
-use super::turns;
 use model::job::{Arrivals, Kind};
 use model::spec::limits::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
 use model::spec::parsers::of_arrivals;
@@ -140,7 +139,7 @@ impl Fitted {
                 [few, many] if gathered.goes_by_turns() && !few.is_stable() && !many.is_stable() => {
                     let whole = About { load: &gathered.whole, what: "", times, ..*few };
                     let [of_few, of_many] = &gathered.sides;
-                    fitted.streams.push(turns::described(&whole, [(few, of_few), (many, of_many)]));
+                    fitted.streams.push(whole.by_turns([(few, of_few), (many, of_many)]));
                 }
                 all => fitted.streams.extend(all.iter().flat_map(About::streams)),
             }

@@ -208,7 +208,8 @@ fn batches_are_found_with_their_mean_and_flushes_of_others_stand_behind_writes()
 /// The value of a key in the turn of a stream with this index.
 #[track_caller]
 fn in_turn(job: &str, turn: usize, key: &str) -> f64 {
-    let table = job.split("[[stream.turn]]\n").nth(turn + 1).unwrap_or_else(|| panic!("no turn {turn}:\n{job}"));
+    let table =
+        job.split("[[stream.turn]]\n").nth(turn + 1).unwrap_or_else(|| panic!("no turn {turn}:\n{job}"));
     let line = table.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
     let text = line.unwrap_or_else(|| panic!("no {key}:\n{job}"));
     text.split("  #").next().and_then(|text| text.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
@@ -239,7 +240,11 @@ fn a_task_that_does_two_things_one_after_the_other_has_turns() {
         at += 500.0;
     }
     let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((value(&job, "sqlite", "depth"), job.matches("[[stream]]").count()), (Some("200"), 1), "{job}");
+    assert_eq!(
+        (value(&job, "sqlite", "depth"), job.matches("[[stream]]").count()),
+        (Some("200"), 1),
+        "{job}"
+    );
     near(in_turn(&job, 0, "ops"), 51.0, 0.02);
     near(in_turn(&job, 1, "ops"), 400.0, 0.001);
     near(in_turn(&job, 0, "fdatasync"), 1.0, 0.001);

@@ -182,10 +182,15 @@ impl Uring {
         self.ring.discard(0, file, 0, 0);
         match self.answer()? {
             None => {
-                let why = format!("the device had no answer to a discard of nothing after {} s", TRIAL_LIMIT.as_secs());
+                let why = format!(
+                    "the device had no answer to a discard of nothing after {} s",
+                    TRIAL_LIMIT.as_secs()
+                );
                 return Err(refusal(io::ErrorKind::TimedOut, why, SYNC));
             }
-            Some(known) if known == -rustix::io::Errno::INVAL.raw_os_error() => self.ring.trim_by_discards(file),
+            Some(known) if known == -rustix::io::Errno::INVAL.raw_os_error() => {
+                self.ring.trim_by_discards(file)
+            }
             Some(_) => {}
         }
         Ok(())

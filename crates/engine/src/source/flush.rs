@@ -21,8 +21,8 @@ impl Flushed {
     pub(super) fn new(inner: Box<dyn Source>, flush: Flush) -> Result<Self, String> {
         let Flush { call, every, calls, drain } = flush;
         let calls = Evenly::new(every, calls);
-        let calls =
-            calls.ok_or_else(|| format!("{} after every 0 writes means nothing; give 1 or more", call.word()))?;
+        let calls = calls
+            .ok_or_else(|| format!("{} after every 0 writes means nothing; give 1 or more", call.word()))?;
         Ok(Self { inner, calls, drain, file: 0, behind: 0 })
     }
 

@@ -132,7 +132,19 @@ impl Lines {
         let files: Vec<File> = targets.iter().map(file).collect::<Result<_, _>>()?;
         let pick = Pick::new(&stream.sharing, targets.len(), share.worker)?;
         let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
-        Ok(Self { choice, rows, files, pick, rng, is_shared, line: 0, left: 0, clock_ns: 0, reply: None, again: None })
+        Ok(Self {
+            choice,
+            rows,
+            files,
+            pick,
+            rng,
+            is_shared,
+            line: 0,
+            left: 0,
+            clock_ns: 0,
+            reply: None,
+            again: None,
+        })
     }
 
     /// Whether the second half of a transaction is next.
@@ -170,13 +182,7 @@ impl Lines {
             let line = &self.rows[self.line];
             self.left = line.burst;
             if !line.pause.is_none() {
-                let drawn = line.pause.draw(&mut self.rng);
-                (op.at_ns, op.flags) = if line.by_period {
-                    self.clock_ns = self.clock_ns.saturating_add(drawn);
-                    (self.clock_ns, Op::AT | Op::DRAINED)
-                } else {
-                    (drawn, Op::AFTER)
-                };
+                (op.at_ns, op.flags) = line.begin_burst(&mut self.clock_ns, &mut self.rng);
             }
         }
         self.left -= 1;
@@ -320,6 +326,16 @@ impl Line {
             by_run,
             of_run,
         })
+    }
+
+    /// When the next burst begins, and what that time counts from; the clock goes on where bursts begin by it.
+    fn begin_burst(&self, clock_ns: &mut u64, rng: &mut Xoshiro256PlusPlus) -> (u64, u8) {
+        let drawn = self.pause.draw(rng);
+        if !self.by_period {
+            return (drawn, Op::AFTER);
+        }
+        *clock_ns = clock_ns.saturating_add(drawn);
+        (*clock_ns, Op::AT | Op::DRAINED)
     }
 
     /// Whether the next operation is one of a row that has begun, so that none is drawn.

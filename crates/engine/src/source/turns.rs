@@ -35,12 +35,7 @@ struct Part {
 
 impl Turns {
     /// Fails where something of a turn fits nowhere, or means nothing.
-    pub(super) fn new(
-        stream: &Stream,
-        targets: &[Target],
-        share: &Share,
-        seed: u64,
-    ) -> Result<Self, String> {
+    pub(super) fn new(stream: &Stream, targets: &[Target], share: &Share, seed: u64) -> Result<Self, String> {
         let part = |(at, turn): (u64, &Turn)| {
             let seed = split_mix(seed ^ split_mix(at));
             Part::new(&stream.of_turn(turn), turn, targets, share, Xoshiro256PlusPlus::seed_from_u64(seed))
@@ -87,7 +82,10 @@ impl Part {
         rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         if alone.access.lines.iter().any(|l| l.has_pairs() || l.reply_bytes > 0) {
-            return Err("a turn could end between two operations that belong together; leave pairs and replies out".into());
+            return Err(
+                "a turn could end between two operations that belong together; leave pairs and replies out"
+                    .into(),
+            );
         }
         let length = Evenly::new(turn.operations, turn.turns).filter(|_| turn.turns <= turn.operations);
         let length = length.ok_or("a turn has no operation; give each 1 or more")?;
@@ -95,7 +93,9 @@ impl Part {
         let flush = turn.flush.filter(|_| alone.access.lines.iter().any(writes));
         let syncs = flush.map(|flush| {
             let often = Evenly::new(flush.every, flush.calls);
-            often.ok_or_else(|| format!("{} after every 0 writes means nothing; give 1 or more", flush.call.word()))
+            often.ok_or_else(|| {
+                format!("{} after every 0 writes means nothing; give 1 or more", flush.call.word())
+            })
         });
         let drained = if flush.is_some_and(|flush| flush.drain) { Op::DRAINED } else { 0 };
         let lines = Lines::new(alone, targets, share, rng)?;

@@ -30,7 +30,8 @@ impl OfFiles {
     /// What was kept and what was not, in words.
     pub fn words(&self) -> String {
         let count = |n: u64| show_count(n as f64);
-        let noun = |n: u64, one: &str, many: &str| format!("{} {}", count(n), if n == 1 { one } else { many });
+        let noun =
+            |n: u64, one: &str, many: &str| format!("{} {}", count(n), if n == 1 { one } else { many });
         let mut out = format!(
             "Of {} alone ({} in {}): {} elsewhere, {} partly elsewhere and {} without a place (flushes) were left out",
             noun(self.files, "file", "files"),

@@ -383,7 +383,8 @@ impl Stream {
             Pace::Open { .. } if self.replay.is_some() => {}
             Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
         }
-        let delays = |by_period: bool| self.access.lines.iter().any(|l| l.delay_ns > 0 && l.by_period == by_period);
+        let delays =
+            |by_period: bool| self.access.lines.iter().any(|l| l.delay_ns > 0 && l.by_period == by_period);
         words.extend(delays(false).then(|| "with pauses".into()));
         words.extend(delays(true).then(|| "by periods".into()));
         words.extend(self.flow.as_ref().map(Flow::words));

@@ -89,7 +89,8 @@ impl Stream {
 
 #[cfg(test)]
 fn turn(operations: u32, turns: u32, offset_bytes: u64, every: u32) -> Turn {
-    let access = Access { offset_bytes, span_bytes: 1 << 20, ..Access::plain(super::Pattern::Random, 4096, 0) };
+    let access =
+        Access { offset_bytes, span_bytes: 1 << 20, ..Access::plain(super::Pattern::Random, 4096, 0) };
     let flush = Flush { call: SyncCall::Fdatasync, every, calls: 1, drain: true };
     Turn { operations, turns, access, flush: Some(flush) }
 }

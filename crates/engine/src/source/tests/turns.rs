@@ -14,7 +14,8 @@ fn database() -> Stream {
     let flush = |every, calls| Some(Flush { call: SyncCall::Fdatasync, every, calls, drain: true });
     let mut checkpoint = access(1 << 19, Pattern::Random);
     checkpoint.lines[0].burst = 21;
-    let commits = Turn { operations: 5, turns: 2, access: access(0, Pattern::Sequential), flush: flush(1, 1) };
+    let commits =
+        Turn { operations: 5, turns: 2, access: access(0, Pattern::Sequential), flush: flush(1, 1) };
     let checkpoint = Turn { operations: 20, turns: 1, access: checkpoint, flush: flush(20, 1) };
     let turns = vec![commits, checkpoint];
     let (access, flush) = Turn::together(&turns);
@@ -31,7 +32,10 @@ fn turns_come_one_behind_the_other_with_their_own_lengths_pauses_and_syncs() {
             let [write, sync] = ops[at..at + 2] else { panic!("two operations") };
             assert_eq!((write.kind, sync.kind), (Kind::Write, Kind::Sync), "at {at}");
             assert_eq!((write.offset, write.at_ns), (end % (1 << 18), 5000), "each goes on where it was");
-            assert_eq!(write.flags & (Op::AFTER | Op::DRAINED), Op::AFTER | if at > 0 { Op::DRAINED } else { 0 });
+            assert_eq!(
+                write.flags & (Op::AFTER | Op::DRAINED),
+                Op::AFTER | if at > 0 { Op::DRAINED } else { 0 }
+            );
             assert_eq!(sync.flags, Op::DRAINED);
             (at, end, commits) = (at + 2, end + 4096, commits + 1);
         }

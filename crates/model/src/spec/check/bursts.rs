@@ -16,7 +16,9 @@ impl StreamSpec {
             ("times", self.times.is_some_and(|times| times > 1)),
         ];
         for (key, _) in others.into_iter().filter(|(_, said)| *said && self.period.is_some()) {
-            let message = format!("{{period}} says when bursts begin, and {{{key}}} does not leave it that; leave one of them out");
+            let message = format!(
+                "{{period}} says when bursts begin, and {{{key}}} does not leave it that; leave one of them out"
+            );
             found.push(Problem::new(&["period", key], message));
         }
     }

@@ -28,7 +28,8 @@ impl StreamSpec {
         // Several targets, and several workers of which each has turns of its own, are a stream's.
         let around = around.filter(|(key, _)| !["sharing", "workers"].contains(key));
         for (key, _) in inside.chain(around).filter(|(_, said)| *said) {
-            let message = format!("{{{key}}} does not go with {{turn}}; say it in the turns, or leave it out");
+            let message =
+                format!("{{{key}}} does not go with {{turn}}; say it in the turns, or leave it out");
             found.push(Problem::new(&[key, "turn"], message));
         }
         let clocks = [
@@ -38,7 +39,9 @@ impl StreamSpec {
         ];
         let pauses = self.turns.iter().any(|turn| turn.what.think.is_some() || turn.what.period.is_some());
         for (key, _) in clocks.into_iter().filter(|(_, said)| *said && pauses) {
-            let message = format!("{{{key}}} says when operations are submitted, and a {{turn}} has pauses of its own; leave {{{key}}} or {{think}} out");
+            let message = format!(
+                "{{{key}}} says when operations are submitted, and a {{turn}} has pauses of its own; leave {{{key}}} or {{think}} out"
+            );
             found.push(Problem::new(&[key, "turn"], message));
         }
         let calls: Vec<SyncCall> = self.turns.iter().filter_map(TurnSpec::call).collect();
@@ -59,7 +62,8 @@ impl TurnSpec {
                 found.push(Problem::new(&[], message.into()));
             }
             Some(length) if length.writes < length.calls => {
-                let message = format!("{{ops {}}} is less than one operation; type 1 or more", length.words());
+                let message =
+                    format!("{{ops {}}} is less than one operation; type 1 or more", length.words());
                 found.push(Problem::new(&["ops"], message));
             }
             Some(_) => {}
