@@ -3,6 +3,7 @@
 //! For: the flow, and what is told at its end. Not for: the tracer (crate `machine`), what its bytes mean (crate `capture`), nor for
 //! showing a capture ([`crate::captured`]).
 
+mod files;
 mod import;
 mod record;
 pub(crate) mod subject;
@@ -30,6 +31,8 @@ pub struct Request {
     pub import: Option<PathBuf>,
     /// The process whose requests alone are kept.
     pub pid: Option<u32>,
+    /// Whether only requests within the extents of the file, or of the files below the directory, are kept.
+    pub extents: bool,
     /// Whether insertions are recorded.
     pub queue: bool,
     /// Of each CPU.
@@ -75,7 +78,12 @@ pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
             subject.layer.name
         ));
     }
+    let begin = request.extents.then(|| files::look(request)).transpose()?;
     let outcome = record::record(tracer, &subject, request)?;
+    let outcome = match begin {
+        Some(begin) => files::keep(&begin, request, outcome)?,
+        None => outcome,
+    };
     tell(&request.output, &outcome)?;
     let complete = completeness(&outcome.origin, Some(&outcome.ending)).word != "incomplete";
     Ok(match (outcome.interrupted, complete) {
@@ -133,6 +141,9 @@ fn tell(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
             show_count(ending.of_others as f64),
             show_count(ending.of_unknown as f64)
         );
+    }
+    if let Some(of) = &ending.of_files {
+        text += &format!("{}\n", of.words());
     }
     text += &format!("`fathom show {}` prints the profile of the load.\n", name::shown(path));
     stdout::text(&text)

@@ -197,6 +197,7 @@ impl Recording<'_> {
             completed: counts.completed,
             stat: Some(stat),
             within_sectors: 0,
+            of_files: None,
         })
     }
 

@@ -23,12 +23,16 @@ pub struct Args {
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]
     pid: Option<u32>,
+    /// Keep only requests within the extents of the file, or of all files below the directory, as these lie when the capture begins and
+    /// when it ends; flushes and what is shared with other places are left out, and counted
+    #[arg(long, help_heading = WHAT)]
+    extents: bool,
     /// Also keep how long each request waited in the I/O scheduler, apart from its time at the device
     #[arg(long, help_heading = WHAT)]
     queue: bool,
     /// Convert a trace of another tool instead: fio's iolog (version 2 or 3), blktrace, the text of blkparse, or a CSV file of MSR
     /// Cambridge
-    #[arg(long, help_heading = WHAT, value_name = "FILE", conflicts_with_all = ["target", "pid", "queue", "time", "buffer"])]
+    #[arg(long, help_heading = WHAT, value_name = "FILE", conflicts_with_all = ["target", "pid", "extents", "queue", "time", "buffer"])]
     import: Option<PathBuf>,
     /// Buffer of each CPU in the kernel; larger where events are lost
     #[arg(long, help_heading = WHERE, value_name = "SIZE", default_value = "8m", value_parser = buffer)]
@@ -66,6 +70,7 @@ impl Args {
             target: self.target.unwrap_or_default(),
             import: self.import,
             pid: self.pid,
+            extents: self.extents,
             queue: self.queue,
             buffer_bytes: self.buffer,
             time_ns: self.time,

@@ -292,7 +292,7 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
         (None, Some(stem), _) => stem,
         (None, None, Some(first)) => {
             let Stream { depth, workers, .. } = first.stream;
-            format!("{} Q{depth}T{workers}", first.stream.access.words())
+            format!("{} Q{depth}T{workers}", first.stream.words())
         }
         (None, None, None) => String::new(),
     };

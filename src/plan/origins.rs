@@ -35,6 +35,14 @@ impl<'a> Origins<'a> {
         self.prefix = if stream.is_empty() { String::new() } else { format!("{stream}: ") };
     }
 
+    /// What is said there belongs to a part of the stream.
+    pub(super) fn inside(&mut self, part: &str, say: impl FnOnce(&mut Self)) {
+        let stream = self.prefix.clone();
+        self.prefix += &format!("{part}: ");
+        say(self);
+        self.prefix = stream;
+    }
+
     /// What was said, or the default.
     pub(super) fn choose<T>(
         &mut self,

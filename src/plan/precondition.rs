@@ -84,6 +84,11 @@ pub(super) fn refused(why: Failure) -> Failure {
 
 /// What writes the part of a target that a stream touches. Never more: the rest is somebody's.
 fn fill(stream: &Stream, index: usize, target: &Target) -> Result<Stream, Failure> {
+    if !stream.turns.is_empty() {
+        return Err(Failure::Usage(
+            "--precondition writes one region, and turns have several; write the target before, or leave --precondition out".into(),
+        ));
+    }
     let access = &stream.access;
     let left = target.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes);
     if left < u64::from(BLOCK_BYTES) {

@@ -6,12 +6,12 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
-    Access, Arrivals, Batch, Bursts, Cache, Create, Data, Flush, Kind, Line, MAX_ERRORS, Mix, Order, Pace,
-    PerKind, Positions, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Verify,
+    Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
+    Pace, PerKind, Positions, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
 };
 use model::spec::ignored::of_ignored_errors;
 use model::spec::rate_limit::RateLimit;
-use model::spec::{LineSpec, Rw, StreamSpec, parsers, place, priority};
+use model::spec::{LineSpec, Rw, StreamSpec, TurnSpec, parsers, place, priority};
 use model::units::{show_bytes, show_ns};
 
 /// Places for operations of an open loop: enough that a stall of some 100 ms at 1000 a second does not make it late.
@@ -38,15 +38,13 @@ pub(super) struct Draft {
 pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, Failure> {
     let engine = engine(spec, origins)?;
     let cache = cache(spec, engine, origins);
-    let rw = origins.choose("--rw", spec.rw, Rw::Randread, |rw| rw.word().into());
-    let access = access(spec, rw, origins);
+    let (access, flush, turns) = what(spec, origins);
     let pace = pace(spec, &access, origins);
     let depth = usual_depth(&pace, &access);
     let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
     let workers = origins.choose("--workers", spec.workers, 1, u32::to_string);
     files(spec, cache, origins)?;
     let batch = batch(spec, engine, depth, origins)?;
-    let flush = flush(spec, &access, origins);
     let data = data(spec);
     origins.note("data", (data != Data::default()).then_some(&data), |d| data_words(d));
     if let Some(verify) = &spec.verify {
@@ -59,6 +57,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     let stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
         access,
+        turns,
         targets: Vec::new(),
         sharing: spec.sharing.clone().unwrap_or(Sharing::Each),
         workers,
@@ -99,7 +98,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         stream,
         engine,
         cache_said: spec.cache.is_some(),
-        size: spec.size,
+        size: size(spec),
         passes: spec.passes,
         create: spec.create,
         paths: spec.target.clone(),
@@ -203,7 +202,43 @@ fn unable(engine: &Entry, kind: Kind) -> Failure {
     ))
 }
 
-fn access(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Access {
+/// Which operations there are, and what makes writes stable; of turns a summary of both, and each by itself.
+fn what(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
+    if spec.turns.is_empty() {
+        let access = access(spec, origins);
+        let flush = flush(spec, &access, origins);
+        return (access, flush, Vec::new());
+    }
+    let mut turns = Vec::new();
+    for (at, TurnSpec { operations, what }) in spec.turns.iter().enumerate() {
+        let length = operations.unwrap_or(Every::writes(1));
+        origins.inside(&format!("turn {}", at + 1), |origins| {
+            origins.note("ops", Some(length), |length| length.words());
+            origins.note("--size", what.size, |s| show_bytes(*s));
+            let mut access = access(what, origins);
+            access.span_bytes = what.size.unwrap_or(u64::MAX);
+            let flush = flush(what, &access, origins);
+            turns.push(Turn { operations: length.writes, turns: length.calls, access, flush });
+        });
+    }
+    let (access, flush) = Turn::together(&turns);
+    (access, flush, turns)
+}
+
+/// What is said of the span: of turns that of all together, where each has one.
+fn size(spec: &StreamSpec) -> Option<u64> {
+    if spec.turns.is_empty() {
+        return spec.size;
+    }
+    let offset = |what: &StreamSpec| what.offset.unwrap_or(0);
+    let ends = spec.turns.iter().map(|turn| Some(offset(&turn.what).saturating_add(turn.what.size?)));
+    let ends: Option<Vec<u64>> = ends.collect();
+    let first = spec.turns.iter().map(|turn| offset(&turn.what)).min();
+    Some(ends?.into_iter().max()?.saturating_sub(first?))
+}
+
+fn access(spec: &StreamSpec, origins: &mut Origins) -> Access {
+    let rw = origins.choose("--rw", spec.rw, Rw::Randread, |rw| rw.word().into());
     let offset_bytes = spec.offset.unwrap_or(0);
     origins.note("--offset", spec.offset, |o| show_bytes(*o));
     let lines = if spec.lines.is_empty() {
@@ -244,8 +279,10 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     origins.note("--mix-by-run", spec.mix_by_run, bool::to_string);
     origins.note("--align", spec.align, |a| show_bytes(*a));
     origins.note("--think", spec.think.as_ref(), |think| think.words());
+    origins.note("--period", spec.period.as_ref(), |period| period.words());
     // Bursts that end by a time are the stream's.
     let own = spec.burst_time.is_none();
+    let delay = spec.period.as_ref().or(spec.think.as_ref().filter(|_| own));
     Line {
         weight: 100,
         order,
@@ -259,8 +296,9 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
         sizes,
         align_bytes: spec.align.unwrap_or(0),
         burst: spec.burst.filter(|_| own).unwrap_or(1),
-        delay_ns: spec.think.as_ref().filter(|_| own).map_or(0, |think| think.mean_ns),
-        delay_law: spec.think.as_ref().filter(|_| own).map_or(ThinkLaw::Fixed, |think| think.law.clone()),
+        delay_ns: delay.map_or(0, |think| think.mean_ns),
+        delay_law: delay.map_or(ThinkLaw::Fixed, |think| think.law.clone()),
+        by_period: spec.period.is_some(),
         reply_bytes: 0,
         writes_after_trims: rw.writes_after_trims(),
     }
@@ -296,6 +334,7 @@ fn line(spec: &LineSpec) -> Line {
         burst: spec.burst.max(1),
         delay_ns: spec.delay,
         delay_law: ThinkLaw::Fixed,
+        by_period: false,
         reply_bytes: spec.reply,
         writes_after_trims: false,
     }

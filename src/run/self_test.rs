@@ -69,6 +69,7 @@ fn closed(stream: &Stream) -> Stream {
     shape.targets.truncate(1);
     shape.sharing = model::job::Sharing::Each;
     shape.access.lines.iter_mut().for_each(|l| l.delay_ns = 0);
+    shape.turns.clear();
     shape.access.offset_bytes = 0;
     shape.access.span_bytes = SPAN_BYTES.max(u64::from(shape.access.largest_bytes()));
     shape.delay_ns = 0;

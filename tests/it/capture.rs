@@ -3,7 +3,7 @@
 //! For: `fathom capture`, `fathom show` of what it wrote, and traces of other tools in and out. Not for: figures of a profile, which
 //! the crate's own tests hold.
 
-use crate::disk::{Beside, Device, Image};
+use crate::disk::{Beside, Device, Disk, Image};
 use crate::stage::{Outcome, Running, Stage, is_root, skip, tool};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -311,6 +311,52 @@ fn a_directory_is_captured_by_the_device_of_its_file_system() {
     assert_eq!(capture["completeness"]["word"], "complete", "{}", capture["completeness"]);
     let by_dd = shown(&stage, "--task dd");
     assert!(by_dd["profile"]["operations"][0]["bytes"].as_u64().unwrap() >= 4 << 20, "{by_dd}");
+}
+
+/// Reads and writes of two files at once; gives the reads and writes of each.
+fn both(disk: &Disk) -> [[u64; 2]; 2] {
+    let load = |name: &str| {
+        format!(
+            "--name=load --filename={name} --rw=randrw --bs=4k --size=8m --direct=1 --ioengine=psync --randseed=7 "
+        )
+    };
+    let text = disk.sh(&format!("fio --output-format=json {}{}", load("sub/one"), load("two")));
+    let json: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+    let count = |at: usize, way: &str| json["jobs"][at][way]["total_ios"].as_u64().unwrap();
+    [0, 1].map(|at| [count(at, "read"), count(at, "write")])
+}
+
+#[test]
+fn files_are_captured_by_their_extents_and_what_is_beside_them_is_counted() {
+    let stage = Stage::beside_others();
+    if !is_root() {
+        return;
+    }
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let _removed = Removed(file(&stage));
+    disk.file("one", 8);
+    disk.file("two", 8);
+    disk.sh("mkdir sub && mv one sub && sync");
+    let words = format!("capture --force --extents -o {}", file(&stage).display());
+    for target in ["sub/one", "sub"] {
+        let mut running = disk.start(&stage, &words, &disk.dir.join(target));
+        running.until_it_says("capturing ");
+        let [[reads, writes], [other_reads, other_writes]] = both(&disk);
+        let out = stop(running);
+        assert_eq!(out.code, Some(0), "{out:?}");
+        let capture = shown(&stage, "");
+        assert_eq!([requests(&capture, "read"), requests(&capture, "write")], [reads, writes], "{target}");
+        assert!(reads > 500 && writes > 500);
+        assert_eq!(capture["completeness"]["word"], "complete", "{}", capture["completeness"]);
+        let of = &capture["ending"]["of_files"];
+        assert_eq!((&of["files"], &of["partly"], &of["moved"]), (&1.into(), &0.into(), &0.into()), "{of}");
+        assert!(of["elsewhere"].as_u64().unwrap() >= other_reads + other_writes, "{of}");
+        assert!(out.stdout.contains("Of 1 file alone (8.00 MiB in "), "{out:?}");
+        assert_eq!(capture["ending"]["rows"].as_u64().unwrap(), reads + writes);
+    }
+    let refused = disk.fathom(&stage, &words, &disk.device);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("neither a file nor a directory"), "{refused:?}");
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub mod row;
 pub mod trace;
 pub mod verdict;
 pub mod watched;
+pub mod within;
 
 /// Bytes of the sectors that the kernel counts in, whatever the device's own are.
 pub const SECTOR: u64 = 512;

@@ -34,6 +34,7 @@ fn line(order: Order, read_percent: u8) -> Line {
         burst: 1,
         delay_ns: 0,
         delay_law: ThinkLaw::Fixed,
+        by_period: false,
         reply_bytes: 0,
         writes_after_trims: false,
     }

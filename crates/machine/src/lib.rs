@@ -12,6 +12,7 @@ pub mod disk_stats;
 pub mod error;
 mod extents;
 mod facts;
+pub mod file_extents;
 #[cfg(test)]
 mod fixture;
 pub mod host;

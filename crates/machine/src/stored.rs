@@ -134,10 +134,15 @@ fn step(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
     }
 }
 
+/// Whether the maps of a file's file system do not count from the beginning of its device.
+pub(crate) fn is_space_of_its_own(file: &File) -> Known<bool> {
+    let kind = fstatfs(file).map_err(|e| describe(&e.into()))?.f_type as i64;
+    Ok(OWN_SPACE.contains(&kind))
+}
+
 /// The stored extents of a file.
 fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
-    let kind = fstatfs(file).map_err(|e| describe(&e.into()))?.f_type as i64;
-    if OWN_SPACE.contains(&kind) {
+    if is_space_of_its_own(file)? {
         return Err(
             "its file system places files in a space of its own and does not tell where on the device".into(),
         );

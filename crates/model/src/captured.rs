@@ -4,6 +4,7 @@
 //! (crate `capture`), nor what a measurement came to ([`crate::report`]).
 
 mod course;
+mod of_files;
 
 use crate::Known;
 use crate::machine::Layer;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use course::{Course, CourseOf, Place, Places};
+pub use of_files::OfFiles;
 
 /// The version of the file and of the JSON.
 pub const FORMAT: u32 = 1;
@@ -125,6 +127,9 @@ pub struct Ending {
     /// Operations of a program that began or ended within a sector, and were taken for all of it.
     #[serde(default)]
     pub within_sectors: u64,
+    /// Of the files whose requests alone were kept; `None` where all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_files: Option<OfFiles>,
 }
 
 /// Requests that completed between two readings of the counters, by the events.

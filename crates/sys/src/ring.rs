@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 const MAX_FILES: usize = 1 << 12;
 /// Most buffers that the kernel registers.
 const MAX_BUFFERS: usize = 1 << 14;
+/// Command of a ring to a block device: discard (`BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)`; Linux 6.12).
+const DISCARD: u32 = 0x1200;
 
 /// A ring with what its operations use.
 pub struct Ring {
@@ -42,6 +44,8 @@ pub struct Ring {
     numbers: Box<[RawFd]>,
     /// Says which of the two.
     file_flags: squeue::Flags,
+    /// By file: whether trims are discards of a block device.
+    discards: Box<[bool]>,
     rw_flags: i32,
     write_flags: i32,
     fixed_buffers: bool,
@@ -67,6 +71,7 @@ impl Ring {
         if files.is_empty() || files.len() > MAX_FILES {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a ring needs between 1 and 4096 files"));
         }
+        let file_count = files.len();
         // The kernel's thread says what it has taken at the end of each batch alone. Until then what completed early in it, and
         // was queued again, stands in the queue twice.
         let places =
@@ -92,6 +97,7 @@ impl Ring {
             ring,
             slots: ManuallyDrop::new(Slots::new(arena, files)),
             numbers: Box::default(),
+            discards: vec![false; file_count].into(),
             file_flags: squeue::Flags::empty(),
             rw_flags,
             write_flags: rw_flags | if options.writes == Writes::Atomic { libc::RWF_ATOMIC } else { 0 },
@@ -208,19 +214,42 @@ impl Ring {
         self.push(slot, entry);
     }
 
-    /// Queues giving bytes of a file back: a punched hole. A block device is asked for zeroes without being written, which
-    /// those that can discard mostly do; it is all that an io_uring can ask of it on most kernels.
+    /// Queues giving bytes of a file back: a punched hole; of a block device a discard where the kernel has that
+    /// ([`Ring::trim_by_discards`]), else zeroes without being written, which those that can discard mostly do.
     ///
     /// # Panics
     /// As [`Ring::write`].
     #[inline]
     pub fn trim(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
+        if self.discards[file as usize] {
+            return self.discard(slot, file, offset, bytes);
+        }
         self.slots.assert_writable(file);
         self.slots.claim(slot, 0, bytes);
         let number = types::Fd(self.numbers[file as usize]);
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let entry = opcode::Fallocate::new(number, u64::from(bytes)).offset(offset).mode(mode).build();
         self.push(slot, entry);
+    }
+
+    /// Queues a discard of a block device. Of 0 bytes it is a question: `EINVAL` from a kernel and a device that have it, `EOPNOTSUPP` from
+    /// others.
+    ///
+    /// # Panics
+    /// As [`Ring::write`].
+    pub fn discard(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
+        self.slots.assert_writable(file);
+        self.slots.claim(slot, 0, bytes);
+        let number = types::Fd(self.numbers[file as usize]);
+        let mut length = [0; 16];
+        length[..8].copy_from_slice(&u64::from(bytes).to_ne_bytes());
+        let entry = opcode::UringCmd16::new(number, DISCARD).addr(Some(offset)).cmd(length).build();
+        self.push(slot, entry);
+    }
+
+    /// From now on trims of this file are discards.
+    pub fn trim_by_discards(&mut self, file: u32) {
+        self.discards[file as usize] = true;
     }
 
     /// Queues making a file's writes stable: those that completed before.
@@ -401,97 +430,4 @@ fn note(granted: &mut Granted, what: &str, outcome: io::Result<()>) -> bool {
 }
 
 #[cfg(test)]
-fn scratch(writable: bool) -> io::Result<OpenFile> {
-    use std::fs::File;
-    use std::io::Write;
-    let path = std::env::temp_dir().join(format!("fathom-ring-{}-{writable}", std::process::id()));
-    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
-    std::fs::remove_file(&path)?;
-    file.write_all(&[7; 8192])?;
-    Ok(OpenFile { file, writable })
-}
-
-#[cfg(test)]
-fn ring_of(writable: bool) -> Option<Ring> {
-    match Ring::new(Arena::new(2, 4096).ok()?, vec![scratch(writable).ok()?], &RingOptions::default()) {
-        Ok((ring, _)) => Some(ring),
-        Err(e) => {
-            println!("SKIPPED: io_uring cannot be set up here: {e}");
-            None
-        }
-    }
-}
-
-#[test]
-fn what_is_written_is_read_back() {
-    let Some(mut ring) = ring_of(true) else { return };
-    let mut done = [Done::default(); 4];
-    ring.slot_mut(0).fill(42);
-    ring.write(0, 0, 4096, 4096);
-    ring.submit(1).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((ring.reap(&mut done), done[0]), (1, Done { slot: 0, result: 4096 }));
-    ring.read(1, 0, 4096, 4096);
-    ring.submit(1).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(ring.reap(&mut done), 1);
-    assert!(ring.slot_mut(1).iter().all(|b| *b == 42));
-}
-
-/// The words of the panic that a misuse ends in; `None` where it did not.
-#[cfg(test)]
-fn panic_of(misuse: impl FnOnce()) -> Option<String> {
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(misuse)).err()?;
-    panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
-}
-
-#[test]
-fn a_write_to_a_reading_file_is_stopped_before_the_kernel() {
-    let Some(mut ring) = ring_of(false) else { return };
-    let panic = panic_of(|| ring.write(0, 0, 0, 4096));
-    assert!(panic.is_some_and(|p| p.contains("opened for reading")));
-}
-
-#[test]
-fn a_slot_in_flight_cannot_be_had() {
-    let Some(mut ring) = ring_of(true) else { return };
-    ring.read(0, 0, 0, 4096);
-    let panic = panic_of(|| {
-        ring.slot_mut(0);
-    });
-    assert!(panic.is_some_and(|p| p.contains("in flight")));
-}
-
-#[test]
-fn a_registered_ring_is_given_back_with_the_ring() {
-    // A thread can register 16 rings; more than that one after another must all be granted.
-    for _ in 0..40 {
-        let Ok(file) = scratch(false) else { return };
-        match Ring::new(
-            Arena::new(1, 4096).unwrap_or_else(|e| panic!("{e}")),
-            vec![file],
-            &RingOptions::default(),
-        ) {
-            Ok((_, granted)) if granted.fallbacks.iter().any(|f| f.contains("Invalid argument")) => {
-                return println!("SKIPPED: this kernel registers no rings");
-            }
-            Ok((_, granted)) => assert!(granted.used.contains(&"registered ring".into()), "{granted:?}"),
-            Err(e) => return println!("SKIPPED: io_uring cannot be set up here: {e}"),
-        }
-    }
-}
-
-#[test]
-fn dropping_with_operations_in_flight_takes_their_answers_first() {
-    let Some(mut ring) = ring_of(true) else { return };
-    let (Ok((end, _keep)), started) = (std::io::pipe(), Instant::now()) else { return };
-    let arena = Arena::new(1, 4096).unwrap_or_else(|e| panic!("{e}"));
-    let file = OpenFile { file: std::os::fd::OwnedFd::from(end).into(), writable: false };
-    // A read of an empty pipe ends only by being cancelled.
-    let Ok((mut waiting, _)) = Ring::new(arena, vec![file], &RingOptions::default()) else { return };
-    waiting.read(0, 0, 0, 4096);
-    ring.read(0, 0, 0, 4096);
-    for r in [&mut waiting, &mut ring] {
-        r.submit(0).unwrap_or_else(|e| panic!("{e}"));
-    }
-    drop((waiting, ring));
-    assert!(started.elapsed() < DRAIN_LIMIT, "nothing was cancelled");
-}
+mod tests;

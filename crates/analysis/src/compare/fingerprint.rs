@@ -84,7 +84,11 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     [
         (
             "order",
-            lines(order) + &access.strided.map_or_else(String::new, |zones| format!(" {}", zones.words())),
+            if stream.turns.is_empty() {
+                lines(order) + &access.strided.map_or_else(String::new, |zones| format!(" {}", zones.words()))
+            } else {
+                stream.words()
+            },
         ),
         ("direction", lines(Line::direction)),
         ("block size", lines(sizes)),

@@ -16,25 +16,39 @@ use model::units::show_ns;
 impl About<'_> {
     /// One stream that waits for its own operations.
     pub(super) fn closed(&self, chosen: &Loop, signs: Signs) -> Described {
-        let kinds = &self.load.kinds;
-        let long: u64 = kinds.iter().map(|of| of.classes[1].operations()).sum();
-        let all: u64 = kinds.iter().map(OfKind::count).sum();
-        let directions = kinds.iter().filter(|of| of.count() > 0).count();
-        let sequential = directions == 1 && long as f64 >= MOSTLY * all as f64;
-        let classes: Vec<Class> = kinds.iter().map(OfKind::whole).collect();
-        let of = DATA.into_iter().zip(&classes).collect();
-        let shape =
-            Shape::of(of, align(self.load.kinds.iter().fold(0, |bits, of| bits | of.bits)), sequential);
+        let classes = self.classes();
+        let shape = self.shape(&classes);
         let mut stream = self.named("");
         stream.entries.extend(shape.entries());
         let burst = self.wait(chosen, signs, &shape, &mut stream);
-        let writes = kinds[1].count();
+        let writes = self.load.kinds[1].count();
         stream.entries.extend(self.flushes(writes, burst > 1));
         if writes > 0 {
             stream.entries.extend(self.stable());
         }
         stream.entries.extend(self.times.iter().cloned());
         stream
+    }
+
+    /// Each direction as one class.
+    pub(super) fn classes(&self) -> Vec<Class> {
+        self.load.kinds.iter().map(OfKind::whole).collect()
+    }
+
+    /// All directions together.
+    pub(super) fn shape<'c>(&self, classes: &'c [Class]) -> Shape<'c> {
+        let kinds = &self.load.kinds;
+        let long: u64 = kinds.iter().map(|of| of.classes[1].operations()).sum();
+        let all: u64 = kinds.iter().map(OfKind::count).sum();
+        let directions = kinds.iter().filter(|of| of.count() > 0).count();
+        let sequential = directions == 1 && long as f64 >= MOSTLY * all as f64;
+        let of = DATA.into_iter().zip(classes).collect();
+        Shape::of(of, align(kinds.iter().fold(0, |bits, of| bits | of.bits)), sequential)
+    }
+
+    /// Most operations in flight that there is memory for.
+    pub(super) fn room_at_most(&self) -> u32 {
+        by_memory(&self.shape(&self.classes()))
     }
 
     /// What it waits for; gives how many operations go at once.
@@ -86,6 +100,14 @@ impl About<'_> {
 
 /// A think time as it stands in a file: times so many, where bursts are longer or shorter than they were.
 fn thought(law: &Law, factor: f64) -> (String, String) {
+    let (text, fits) = worded(law, factor);
+    let mean = show_ns((law.think.mean_ns + law.taken_ns) as f64);
+    let taken = show_ns(law.taken_ns as f64);
+    (text, format!("mean {mean}, less {taken} that any program takes; {fits}"))
+}
+
+/// The same of any law of time, and how well it fits.
+pub(super) fn worded(law: &Law, factor: f64) -> (String, String) {
     let scale = |ns: u64| ((ns as f64 * factor).round() as u64).clamp(1, MAX_TIME_NS);
     let mut think = law.think.clone();
     think.mean_ns = scale(think.mean_ns);
@@ -104,10 +126,7 @@ fn thought(law: &Law, factor: f64) -> (String, String) {
     } else {
         String::new()
     };
-    let mean = show_ns((law.think.mean_ns + law.taken_ns) as f64);
-    let taken = show_ns(law.taken_ns as f64);
-    let comment = format!("mean {mean}, less {taken} that any program takes; {near}{scaled}");
-    (shortened(&of_think(&think)), comment)
+    (shortened(&of_think(&think)), format!("{near}{scaled}"))
 }
 
 /// The same with times in us, where these are exact to a thousandth.

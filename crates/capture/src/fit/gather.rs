@@ -3,6 +3,7 @@
 //! For: figures of parts, in memory that does not grow with their number. Not for: what a job makes of them ([`super::stream`]).
 
 use super::pace::Pacing;
+use super::side::Side;
 use super::sizes::Counted;
 use super::survey::{MOST_SECTORS, Nothing, Part, Survey, Surveyed};
 use super::zones::Bins;
@@ -43,6 +44,12 @@ pub(super) struct Gathered {
     pub(super) whole: Load,
     few: Load,
     many: Load,
+    /// Of the few and of the many, and which of them was last.
+    pub(super) sides: [Side; 2],
+    is_many: Option<bool>,
+    /// When the stretch before ended, and when the one with data before began.
+    ended_ns: u64,
+    began_ns: Option<u64>,
     /// The present stretch: its operations with their times, data among them, and until when it goes on.
     stretch: Vec<(Operation, u64)>,
     data: u64,
@@ -120,7 +127,19 @@ impl Gathered {
     fn of(part: &Part) -> Self {
         let load = || Load::of(part);
         let (stretch, data, until_ns) = (Vec::new(), 0, 0);
-        Self { whole: load(), few: load(), many: load(), stretch, data, until_ns }
+        let (sides, is_many, ended_ns, began_ns) = (Default::default(), None, 0, None);
+        Self {
+            whole: load(),
+            few: load(),
+            many: load(),
+            sides,
+            is_many,
+            ended_ns,
+            began_ns,
+            stretch,
+            data,
+            until_ns,
+        }
     }
 
     fn add(&mut self, operation: &Operation, first_ns: u64) {
@@ -136,8 +155,33 @@ impl Gathered {
     }
 
     pub(super) fn end_stretch(&mut self) {
-        let load = if std::mem::take(&mut self.data) >= MANY { &mut self.many } else { &mut self.few };
+        let Some((_, since_ns)) = self.stretch.first() else { return };
+        let idle_ns = since_ns.saturating_sub(self.ended_ns);
+        // Syncs by themselves are about what was written before.
+        let is_many = match std::mem::take(&mut self.data) {
+            0 => self.is_many.unwrap_or(false),
+            data => {
+                let is_many = data >= MANY;
+                if self.is_many.replace(is_many) != Some(is_many) {
+                    self.sides[usize::from(!is_many)].end();
+                    self.sides[usize::from(is_many)].begin();
+                }
+                if let Some(before_ns) = self.began_ns.replace(*since_ns) {
+                    self.sides[usize::from(is_many)].begins_after(since_ns.saturating_sub(before_ns));
+                }
+                is_many
+            }
+        };
+        self.sides[usize::from(is_many)].add(&self.stretch, idle_ns, self.until_ns);
+        let load = if is_many { &mut self.many } else { &mut self.few };
         self.stretch.drain(..).for_each(|(operation, at_ns)| load.add(&operation, at_ns));
+        self.ended_ns = self.until_ns;
+    }
+
+    /// Whether a task that does two things waits for its own operations in the one of few, so that it does one thing after the other.
+    pub(super) fn goes_by_turns(&self) -> bool {
+        let [few, many] = &self.sides;
+        few.is_told() && many.is_told() && (few.pacing.is_serial() || few.pacing.is_at_once())
     }
 
     /// All as one load; or where a task does two things, some operations one by one and others many at once, each by itself.
@@ -147,7 +191,8 @@ impl Gathered {
         // Of geometric numbers at once those that are many are longer by what they must have to be so.
         let expected = self.whole.pacing.at_once() + (MANY - 1) as f64;
         let is_apart = self.many.pacing.at_once() >= LARGER * expected;
-        if tasks == 1 && both && is_apart && self.many.pacing.is_at_once() {
+        let is_in_bursts = self.many.pacing.is_at_once() || self.sides[1].pacing.is_filling();
+        if tasks == 1 && both && is_apart && is_in_bursts {
             return vec![(&self.few, " one by one"), (&self.many, " in bursts")];
         }
         vec![(&self.whole, "")]

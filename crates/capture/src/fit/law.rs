@@ -41,7 +41,7 @@ pub(super) fn of_seen(seen: &Histogram) -> Option<Law> {
 }
 
 /// The plainest one, with the mean that was seen; `None` where there are no pauses.
-fn of(seen: &Histogram) -> Option<Law> {
+pub(super) fn of(seen: &Histogram) -> Option<Law> {
     let (mean, median) = (seen.mean_ns()?, seen.quantile_ns(0.5)?);
     let mean_ns = (mean.round() as u64).max(1);
     let [low, high] = [0.05, 0.95].map(|q| seen.quantile_ns(q).unwrap_or(0) as f64);

@@ -12,10 +12,12 @@ mod law;
 mod observed;
 mod pace;
 mod part;
+mod side;
 mod sizes;
 mod stream;
 mod survey;
 mod text;
+mod turns;
 mod zones;
 
 pub use gather::Gathering;

@@ -30,6 +30,8 @@ const NEAR: f64 = 0.15;
 const CENTRED: f64 = 0.03;
 /// How far behind the first operation of a stretch the others are issued, in its latencies, below which they are issued at once.
 const AT_ONCE: f64 = 0.25;
+/// Part of the deepest queue that is in flight, in the mean while anything is, syncs too, where a task submits as much as it may.
+const FILLED: f64 = 0.25;
 /// Part of the overlap that independent arrivals would have, below which operations wait for each other; and fewest of these.
 const WAITING: f64 = 0.25;
 const TELLING: f64 = 20.0;
@@ -49,7 +51,7 @@ pub(super) struct Pacing {
     has_data: bool,
     /// Idle time since the last stretch with data.
     idle_ns: u64,
-    think: Histogram,
+    pub(super) think: Histogram,
     /// Data operations, and the stretches of these.
     all: Coming,
     stretches: Coming,
@@ -201,9 +203,19 @@ impl Pacing {
         }
     }
 
+    /// Whether all completions are known.
+    pub(super) fn is_known(&self) -> bool {
+        self.unfinished == 0
+    }
+
     /// Whether operations of a stretch are issued together.
     pub(super) fn is_at_once(&self) -> bool {
         self.behind < AT_ONCE * self.overlapping as f64
+    }
+
+    /// Whether operations of a stretch are issued as soon as there is room.
+    pub(super) fn is_filling(&self) -> bool {
+        self.flown_ns as f64 >= FILLED * f64::from(self.most) * self.busy_ns()
     }
 
     /// Data operations of a stretch, in the mean.

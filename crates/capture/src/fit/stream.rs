@@ -40,6 +40,8 @@ pub(super) struct Described {
     /// What it stands for.
     pub(super) about: Vec<String>,
     pub(super) entries: Vec<Entry>,
+    /// Turns that it goes through, each with what is said of it.
+    pub(super) turns: Vec<Vec<Entry>>,
 }
 
 /// A job that behaves like a load.
@@ -123,14 +125,23 @@ impl Fitted {
                 loads.iter().filter(|(load, _)| load.kinds[1].count() == 0).map(|(load, _)| load.syncs).sum();
             let by_syncs = |at: &usize| (loads[*at].0.syncs, loads[*at].0.kinds[1].count());
             let host = (0..loads.len()).filter(|at| loads[*at].0.kinds[1].count() > 0).max_by_key(by_syncs);
-            for (of, (load, what)) in loads.iter().enumerate() {
+            let about = |(of, (load, what)): (usize, (_, _))| {
+                let load: &Load = load;
                 let (writes, is_host) = (load.kinds[1].count(), host == Some(of));
                 let of_others = if is_host && writer == Some(at) { orphans } else { 0 };
                 let own = load.syncs + if is_host { bare } else { 0 };
                 let syncs = if writes > 0 { own + of_others } else { 0 };
                 let times = times.clone();
-                let about = About { part, load, what, active_ns, times, syncs, of_others };
-                fitted.streams.extend(about.streams());
+                About { part, load, what, active_ns, times, syncs, of_others }
+            };
+            let abouts: Vec<About<'_>> = loads.iter().copied().enumerate().map(about).collect();
+            match abouts.as_slice() {
+                [few, many] if gathered.goes_by_turns() && !few.is_stable() && !many.is_stable() => {
+                    let whole = About { load: &gathered.whole, what: "", times, ..*few };
+                    let [of_few, of_many] = &gathered.sides;
+                    fitted.streams.push(whole.by_turns([(few, of_few), (many, of_many)]));
+                }
+                all => fitted.streams.extend(all.iter().flat_map(About::streams)),
             }
         }
         let more = fitted.streams.len().saturating_sub(MAX_STREAMS);
@@ -245,7 +256,7 @@ impl About<'_> {
         }
         let full: String =
             format!("{name}{}{what}", self.what).chars().take(model::spec::limits::MAX_NAME).collect();
-        Described { name: full, about, entries: Vec::new() }
+        Described { name: full, about, entries: Vec::new(), turns: Vec::new() }
     }
 
     /// A stream for each direction, and for long runs apart.
@@ -382,7 +393,7 @@ impl About<'_> {
         self.is_stable().then(|| Entry::text("cache", "direct-dsync", comment))
     }
 
-    fn is_stable(&self) -> bool {
+    pub(super) fn is_stable(&self) -> bool {
         let writes = self.load.kinds[1].count();
         let many = |count: u64| count as f64 >= STABLE * writes as f64 && count > 0;
         many(self.load.stable) && many(self.load.syncs)
@@ -406,7 +417,7 @@ fn words(arrivals: Arrivals) -> String {
 }
 
 /// With four digits, and none where it is whole.
-fn fraction(number: f64) -> String {
+pub(super) fn fraction(number: f64) -> String {
     let number = (number * 1e4).round().max(1.0) / 1e4;
     number.to_string()
 }

@@ -205,6 +205,57 @@ fn batches_are_found_with_their_mean_and_flushes_of_others_stand_behind_writes()
     assert!(job.contains("asked for by tasks that write nothing"), "{job}");
 }
 
+/// The value of a key in the turn of a stream with this index.
+#[track_caller]
+fn in_turn(job: &str, turn: usize, key: &str) -> f64 {
+    let table =
+        job.split("[[stream.turn]]\n").nth(turn + 1).unwrap_or_else(|| panic!("no turn {turn}:\n{job}"));
+    let line = table.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+    let text = line.unwrap_or_else(|| panic!("no {key}:\n{job}"));
+    text.split("  #").next().and_then(|text| text.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
+}
+
+#[test]
+fn a_task_that_does_two_things_one_after_the_other_has_turns() {
+    let mut load = Load::new();
+    let task = load.task("sqlite", 7);
+    let (mut at, mut wal) = (0.0, 0);
+    for checkpoint in 0..60_u32 {
+        for _ in 0..50 + checkpoint % 3 {
+            at += load.random.exponential(300.0);
+            load.add(at, "WS", (wal % 8000, 80), task, 100.0);
+            at += 110.0;
+            wal += 80;
+            load.flush(at, task, 100.0);
+            at += 100.0;
+        }
+        at += 2000.0;
+        for write in 0..400 {
+            let sector = (1 << 20) + (load.random.next() * 1e5) as u64 * 8;
+            // As a queue of 100 goes through it.
+            load.add(at + f64::from(write / 100) * 200.0, "W", (sector, 8), task, 210.0);
+        }
+        at += 900.0;
+        load.flush(at, task, 500.0);
+        at += 500.0;
+    }
+    let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        (value(&job, "sqlite", "depth"), job.matches("[[stream]]").count()),
+        (Some("200"), 1),
+        "{job}"
+    );
+    near(in_turn(&job, 0, "ops"), 51.0, 0.02);
+    near(in_turn(&job, 1, "ops"), 400.0, 0.001);
+    near(in_turn(&job, 0, "fdatasync"), 1.0, 0.001);
+    near(in_turn(&job, 1, "fdatasync"), 400.0, 0.001);
+    near(in_turn(&job, 1, "burst"), 400.0, 0.001);
+    assert!(job.contains("50 to 52 in one") && job.contains("rw = \"randwrite\""), "{job}");
+    // What is before a checkpoint belongs to it, and not to the commits.
+    let table = job.split("[[stream.turn]]\n").nth(2).unwrap_or_default();
+    assert!(table.contains("period = \"") && table.contains("2.09 ms of it idle"), "{job}");
+}
+
 #[test]
 fn a_clock_is_told_from_thinking_and_runs_have_their_length_and_number() {
     let mut load = Load::new();

@@ -2,6 +2,7 @@
 //!
 //! For: a file that people read and `fathom run` takes. Not for: what stands in it ([`super::stream`]).
 
+use super::entry::Entry;
 use super::stream::{Described, Fitted};
 use model::units::{show_bytes, show_count, show_ns};
 use std::fmt::Write as _;
@@ -82,7 +83,15 @@ fn write_stream(out: &mut String, stream: &Described) {
         let _ = writeln!(out, "# {}", harmless(line));
     }
     let _ = writeln!(out, "[[stream]]\nname = {}", quoted(&stream.name));
-    for entry in &stream.entries {
+    write_entries(out, &stream.entries);
+    for turn in &stream.turns {
+        out.push_str("\n[[stream.turn]]\n");
+        write_entries(out, turn);
+    }
+}
+
+fn write_entries(out: &mut String, entries: &[Entry]) {
+    for entry in entries {
         let line = format!("{} = {}", entry.key, entry.value);
         let comment = harmless(&entry.comment);
         let _ = match line.chars().count() {

@@ -66,7 +66,7 @@ impl Steps {
 
     /// Lanes of its steps.
     pub fn lanes(&self) -> u32 {
-        if self.way.pace == ReplayPace::Dependent { self.load.lanes() } else { 1 }
+        if self.way.pace == ReplayPace::Fast { 1 } else { self.load.lanes() }
     }
 
     /// Adds the steps of rows of a block, whose names these are.
@@ -126,7 +126,9 @@ fn step(
                 None => (lane, 0, at_speed(since_ns)),
             }
         }
-        ReplayPace::Timed => (0, 0, at_speed(since_ns)),
+        // It and its flush were one request, whatever the time.
+        ReplayPace::Timed if operation.is_flushed => (lane, 1, 0),
+        ReplayPace::Timed => (lane, 0, at_speed(since_ns)),
         ReplayPace::Fast => (0, u32::from(operation.is_flushed), 0),
     };
     Step {

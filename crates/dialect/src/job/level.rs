@@ -2,6 +2,7 @@
 //!
 //! For: who reads the file, and who settles its times. Not for: reading.
 
+use model::job::Every;
 use model::spec::{PhaseSpec, StreamSpec};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,6 +16,8 @@ pub(super) struct Level {
     pub(super) spans: BTreeMap<&'static str, Range<usize>>,
     /// The table itself.
     pub(super) head: Range<usize>,
+    /// Operations of a turn.
+    pub(super) length: Option<Every>,
     /// When the phase is to begin.
     pub(super) at: Option<u64>,
 }

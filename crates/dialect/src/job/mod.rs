@@ -1,6 +1,6 @@
 //! Our own job file: TOML whose keys are the flags of `fathom run` without their dashes.
 //!
-//! For: `phase` tables, `stream` tables in them, `line` tables in those; a key at the top or in a phase is said for all that
+//! For: `phase` tables, `stream` tables in them, `line` and `turn` tables in those; a key at the top or in a phase is said for all that
 //! is inside, and one inside takes its place. Not for: what a key means, which is in [`model::spec::keys`].
 //!
 //! A level that is not written out is there once: a file without `phase` is one phase, a phase without `stream` is one
@@ -130,6 +130,35 @@ fn what_is_said_outside_holds_inside_unless_said_again() {
 }
 
 #[test]
+fn turns_have_keys_and_a_length_of_their_own() {
+    use model::job::Every;
+    use model::spec::Rw;
+    let job = read(
+        r#"
+        depth = 64
+        [[turn]]
+        ops = 61.5
+        rw = "write"
+        bs = "16k"
+        size = "4m"
+        think = "lognormal:300us/1ms"
+        fdatasync = 1
+        drain = true
+        [[turn]]
+        ops = 480
+        rw = "randwrite"
+        offset = "4m"
+        burst = 480
+        think = "2ms"
+        "#,
+    );
+    let stream = &job.phases[0].streams[0];
+    let turns: Vec<_> = stream.turns.iter().map(|t| (t.operations.map(Every::words), t.what.rw)).collect();
+    assert_eq!(turns, [(Some("61.5".into()), Some(Rw::Write)), (Some("480".into()), Some(Rw::Randwrite))]);
+    assert_eq!((stream.depth, stream.rw, stream.turns[1].what.depth), (Some(64), None, None));
+}
+
+#[test]
 fn lines_are_tables_or_one_word() {
     let words = read("line = [\"share=60,bs=4k\", \"share=40,bs=8k,mix=0\"]");
     let inline = read("line = [{ share = 60, bs = \"4k\" }, { share = 40, bs = \"8k\", mix = 0 }]");
@@ -214,6 +243,15 @@ fn every_mistake_has_its_place_and_its_cure() {
         ("[[phase]]\nruns = 3\n", "2:1", &["whole job", "top of the file"]),
         ("[[phase]]\n[[phase.stream]]\ntime = 3\n", "3:1", &["said of a phase"]),
         ("at = 3\n", "1:1", &["below [[phase]]"]),
+        ("[[turn]]\nrw = \"read\"\n[[turn]]\nops = 8\n", "1:1", &["length", "type `ops`"]),
+        ("[[turn]]\nops = 0.5\n[[turn]]\nops = 8\n", "2:7", &["less than one"]),
+        ("[[turn]]\nops = 8\ndepth = 3\n", "3:1", &["of a whole stream"]),
+        ("[[turn]]\nops = 8\ntime = 3\n", "3:1", &["of a phase"]),
+        ("[[turn]]\nops = 8\nrandm = 3\n", "3:1", &["type random"]),
+        ("[[turn]]\nops = 8\n[[turn.turn]]\nops = 8\n", "3:8", &["inside another"]),
+        ("[[turn]]\nops = 8\nfsync = 1\n[[turn]]\nops = 8\n", "3:9", &["writes nothing"]),
+        ("[[turn]]\nops = 8\n", "1:1", &["there once"]),
+        ("bs = \"4k\"\n[[turn]]\nops = 8\n[[turn]]\nops = 9\n", "1:6", &["say it in the turns"]),
     ] {
         refused(text, place, words);
     }

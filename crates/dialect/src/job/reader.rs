@@ -7,11 +7,13 @@ use super::value::{kind, moment, text};
 use super::{AT, PHASE, STREAM, timeline};
 use crate::nearest::nearest;
 use crate::trouble::Mark;
-use model::spec::keys::{self, KEYS, Key, LINE, NAME, Set, TARGET};
-use model::spec::limits::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS};
+use model::job::Every;
+use model::spec::keys::{self, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
+use model::spec::limits::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS, MAX_TURNS};
 use model::spec::line::LINE_KEYS;
 use model::spec::meant::{self, Meant};
-use model::spec::{JobSpec, LineSpec, Problem, StreamSpec, parsers};
+use model::spec::turn::TURN_KEYS;
+use model::spec::{JobSpec, LineSpec, Problem, StreamSpec, TurnSpec, parsers};
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::Spanned;
@@ -29,6 +31,7 @@ enum Rank {
     Top,
     Phase,
     Stream,
+    Turn,
 }
 
 /// Values that are levels inside.
@@ -88,13 +91,19 @@ fn point(problem: &Problem, streams: &[Vec<Level>]) -> Mark {
     let Some(level) = streams.get(problem.phase).and_then(|s| s.get(problem.stream)) else {
         return Mark::new(0..0, problem.in_toml());
     };
-    let mut places = problem.keys.iter().filter_map(|key| level.spans.get(key)).cloned();
-    let mut mark = Mark::new(places.next().unwrap_or(level.head.clone()), problem.in_toml());
-    mark.beside = places.map(|place| (place, "and this")).collect();
+    let mut mark = point_in(level, problem);
     let inherited = mark.span.start < level.head.start;
     if inherited {
         mark.beside.push((level.head.clone(), "for this stream"));
     }
+    mark
+}
+
+/// The same in a level that is known.
+fn point_in(level: &Level, problem: &Problem) -> Mark {
+    let mut places = problem.keys.iter().filter_map(|key| level.spans.get(key)).cloned();
+    let mut mark = Mark::new(places.next().unwrap_or(level.head.clone()), problem.in_toml());
+    mark.beside = places.map(|place| (place, "and this")).collect();
     mark
 }
 
@@ -154,6 +163,7 @@ impl Reader {
             !matches!(key.set, Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_)) && key.name != TARGET
         };
         let said = KEYS.iter().any(|key| about_it(key) && level.spans.contains_key(key.name));
+        let said = said || level.spans.contains_key(TURN);
         if !said && self.marks.is_empty() {
             self.marks.push(Mark::new(
                 level.head.clone(),
@@ -210,7 +220,16 @@ impl Reader {
                     moment(value.get_ref()).map(|at| level.at = Some(at))
                 }
                 (NAME, Rank::Stream) => stream_name(value.get_ref(), level),
-                (LINE, _) => {
+                (TURN, Rank::Top | Rank::Phase | Rank::Stream) => {
+                    level.spans.insert(TURN, value.span());
+                    self.turns(value, &mut level.stream);
+                    continue;
+                }
+                (OPS, Rank::Turn) => {
+                    level.spans.insert(OPS, value.span());
+                    turn_length(value.get_ref()).map(|length| level.length = Some(length))
+                }
+                (LINE, Rank::Top | Rank::Phase | Rank::Stream) => {
                     level.spans.insert(LINE, value.span());
                     self.lines(value, &mut level.stream);
                     continue;
@@ -314,6 +333,22 @@ impl Reader {
         }
     }
 
+    /// Turns: what is said of each stands in its table alone.
+    fn turns(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
+        stream.turns.clear();
+        for one in self.tables(value, TURN, MAX_TURNS) {
+            let Some(table) = one.get_ref().as_table() else { continue };
+            let mut level = Level { head: one.span(), ..Level::default() };
+            let before = self.marks.len();
+            self.settings(table, Rank::Turn, &mut level);
+            let turn = TurnSpec { operations: level.length, what: level.stream.clone() };
+            if self.marks.len() == before {
+                self.marks.extend(turn.check().iter().map(|problem| point_in(&level, problem)));
+            }
+            stream.turns.push(turn);
+        }
+    }
+
     /// Lines as tables, or in the one word that the flag takes.
     fn lines(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
         stream.lines.clear();
@@ -374,9 +409,16 @@ fn stream_name(value: &DeValue<'_>, level: &mut Level) -> Result<(), String> {
     Ok(())
 }
 
+fn turn_length(value: &DeValue<'_>) -> Result<Every, String> {
+    let said = text(value)
+        .ok_or_else(|| format!("`ops` is text or a number, not {}; type it in quotes", kind(value)))?;
+    parsers::every(&said).map_err(|why| format!("`ops`: {why}"))
+}
+
 /// Whether a key may stand in a table of that rank.
 fn belongs(key: &Key, rank: Rank) -> bool {
     match key.set {
+        _ if rank == Rank::Turn => TURN_KEYS.contains(&key.name),
         Set::Job(_) | Set::JobSwitch(_) => rank == Rank::Top,
         Set::Phase(_) => rank != Rank::Stream,
         _ => true,
@@ -390,6 +432,9 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
         (Some(Set::Job(_) | Set::JobSwitch(_)), _) => {
             return format!("`{word}` is said of the whole job; {top}");
         }
+        (Some(Set::Stream(_) | Set::Switch(_) | Set::List { .. }), _) => {
+            return format!("`{word}` is said of a whole stream; move it above its turns, or leave it out");
+        }
         (Some(_), _) => {
             return format!("`{word}` is said of a phase; move it above the phase's streams, or to the top");
         }
@@ -397,6 +442,7 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
         (None, STREAM) => {
             return "a stream cannot stand inside another; type [[phase.stream]] for each".into();
         }
+        (None, TURN) => return "a turn cannot stand inside another; type [[stream.turn]] for each".into(),
         (None, AT) => return "`at` is said of a phase; move it below [[phase]]".into(),
         (None, _) => {}
     }
@@ -412,9 +458,10 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
         );
     }
     let own = match rank {
-        Rank::Top => [PHASE, STREAM].as_slice(),
-        Rank::Phase => &[STREAM, AT],
-        Rank::Stream => &[NAME],
+        Rank::Top => [PHASE, STREAM, TURN].as_slice(),
+        Rank::Phase => &[STREAM, TURN, AT],
+        Rank::Stream => &[NAME, TURN],
+        Rank::Turn => &[OPS],
     };
     let known = KEYS.iter().filter(|key| belongs(key, rank)).map(|key| key.name);
     let known: Vec<&str> = known.chain(own.iter().copied()).collect();

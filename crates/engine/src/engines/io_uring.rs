@@ -12,9 +12,11 @@ use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::Kind;
 use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 use sys::arena::Arena;
 use sys::clock::Clock;
+use sys::open_file::OpenFile;
 use sys::ring::{Pages, Ring, RingOptions, TaskWork, Thread, Writes};
 use sys::stable::Flush;
 
@@ -72,6 +74,7 @@ impl Engine for Uring {
         let options = options(spec)?;
         let nop = spec.options.contains_key("nop");
         let polling = if options.poll { polling::check(spec, "iopoll")? } else { Granted::default() };
+        let devices: Vec<bool> = spec.files.iter().map(is_writable_device).collect();
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let (ring, mut granted) =
             Ring::new(arena, std::mem::take(&mut spec.files), &options).map_err(|e| explain(&e, &options))?;
@@ -87,6 +90,9 @@ impl Engine for Uring {
             }
         }
         let mut engine = Self { ring, clock: spec.clock, flush: flush_of(spec.sync_call), nop };
+        for file in (0..).zip(devices).filter_map(|(file, is_device)| is_device.then_some(file)) {
+            engine.try_discard(file)?;
+        }
         if options.poll {
             engine.try_reads(spec.slot_bytes, "option iopoll: this target cannot be polled")?;
         }
@@ -157,25 +163,57 @@ impl Queue for Uring {
 impl Uring {
     /// Reads once from each file, since only an operation shows whether its flags are known there.
     fn try_reads(&mut self, bytes: u32, why: &str) -> io::Result<()> {
-        let mut done = [Done::default()];
         for file in 0..self.ring.files() {
             self.ring.read(0, file, 0, bytes);
-            let limit = Instant::now() + TRIAL_LIMIT;
-            self.ring.submit(1)?;
-            while self.ring.reap(&mut done) == 0 {
-                if Instant::now() > limit {
-                    let why = format!("{why} (a trial read had no answer after {} s)", TRIAL_LIMIT.as_secs());
-                    return Err(refusal(io::ErrorKind::TimedOut, why, LEAVE_OUT));
-                }
-                self.ring.submit(1)?;
-            }
+            let Some(result) = self.answer()? else {
+                let why = format!("{why} (a trial read had no answer after {} s)", TRIAL_LIMIT.as_secs());
+                return Err(refusal(io::ErrorKind::TimedOut, why, LEAVE_OUT));
+            };
             // Any other failure would be an operation's own, and is told as that.
-            if done[0].result == -rustix::io::Errno::OPNOTSUPP.raw_os_error() {
+            if result == -rustix::io::Errno::OPNOTSUPP.raw_os_error() {
                 return Err(refusal(io::ErrorKind::Unsupported, why, LEAVE_OUT));
             }
         }
         Ok(())
     }
+
+    /// Has a block device discard what is trimmed, where kernel and device can: asked with a discard of nothing.
+    fn try_discard(&mut self, file: u32) -> io::Result<()> {
+        self.ring.discard(0, file, 0, 0);
+        match self.answer()? {
+            None => {
+                let why = format!(
+                    "the device had no answer to a discard of nothing after {} s",
+                    TRIAL_LIMIT.as_secs()
+                );
+                return Err(refusal(io::ErrorKind::TimedOut, why, SYNC));
+            }
+            Some(known) if known == -rustix::io::Errno::INVAL.raw_os_error() => {
+                self.ring.trim_by_discards(file)
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What the one operation that is queued comes to; `None` where it has no answer in time.
+    fn answer(&mut self) -> io::Result<Option<i32>> {
+        let mut done = [Done::default()];
+        let limit = Instant::now() + TRIAL_LIMIT;
+        self.ring.submit(1)?;
+        while self.ring.reap(&mut done) == 0 {
+            if Instant::now() > limit {
+                return Ok(None);
+            }
+            self.ring.submit(1)?;
+        }
+        Ok(Some(done[0].result))
+    }
+}
+
+/// Whether discards may be asked of a file.
+fn is_writable_device(file: &OpenFile) -> bool {
+    file.writable && file.file.metadata().is_ok_and(|facts| facts.file_type().is_block_device())
 }
 
 /// The options behind the options.

@@ -2,6 +2,7 @@
 //!
 //! For: putting a sync behind every so many writes of a lane, or several behind one, evenly spread. Not for: which call it is, nor when it is submitted.
 
+use super::evenly::Evenly;
 use super::{Op, Source};
 use model::job::{Flush, Kind};
 
@@ -13,11 +14,9 @@ pub(super) struct Flushed {
 
 /// Which syncs are due behind the writes that were seen.
 pub(super) struct Syncs {
-    every: u32,
-    calls: u32,
-    drain: bool,
-    /// Calls that are due, in parts of `every`.
-    due: u64,
+    calls: Evenly,
+    /// Flags of each sync and of the operation behind it.
+    flags: u8,
     file: u16,
     /// Flags of the next operation, if it is the one behind a sync.
     behind: u8,
@@ -34,36 +33,29 @@ impl Syncs {
     /// Fails where a sync would come after no write.
     pub(super) fn new(flush: Flush) -> Result<Self, String> {
         let Flush { call, every, calls, drain } = flush;
-        if every == 0 || calls == 0 {
-            return Err(format!("{} after every 0 writes means nothing; give 1 or more", call.word()));
-        }
-        Ok(Self { every, calls, drain, due: 0, file: 0, behind: 0 })
+        let calls = Evenly::new(every, calls)
+            .ok_or_else(|| format!("{} after every 0 writes means nothing; give 1 or more", call.word()))?;
+        let flags = if drain { Op::DRAINED } else { 0 };
+        Ok(Self { calls, flags, file: 0, behind: 0 })
     }
 
     /// The sync that is next; `None` where an operation is.
+    #[inline]
     pub(super) fn next(&mut self) -> Option<Op> {
-        let every = u64::from(self.every);
-        if self.due < every {
-            return None;
-        }
-        let flags = if self.drain { Op::DRAINED } else { 0 };
-        self.due -= every;
-        self.behind = flags;
-        Some(Op { file: self.file, kind: Kind::Sync, flags, ..Op::NONE })
-    }
-
-    /// As many operations as may come before the next sync, were they all writes.
-    fn few(&self) -> usize {
-        (u64::from(self.every) - self.due).div_ceil(u64::from(self.calls)) as usize
+        self.calls.take().then(|| {
+            self.behind = self.flags;
+            Op { file: self.file, kind: Kind::Sync, flags: self.flags, ..Op::NONE }
+        })
     }
 
     /// Marks and counts operations that come next.
+    #[inline]
     pub(super) fn look(&mut self, ops: &mut [Op]) {
         if let Some(first) = ops.first_mut() {
             first.flags |= std::mem::take(&mut self.behind);
         }
         for op in ops.iter().filter(|o| o.kind == Kind::Write) {
-            self.due += u64::from(self.calls);
+            self.calls.count();
             self.file = op.file;
         }
     }
@@ -77,8 +69,8 @@ impl Source for Flushed {
                 ops[done] = sync;
                 done += 1;
             } else {
-                // So none is drawn too early.
-                let end = ops.len().min(done.saturating_add(self.syncs.few()));
+                // As many as may come before the next sync, were they all writes: so none is drawn too early.
+                let end = ops.len().min(done.saturating_add(self.syncs.calls.left() as usize));
                 self.inner.refill(&mut ops[done..end]);
                 self.syncs.look(&mut ops[done..end]);
                 done = end;

@@ -33,6 +33,8 @@ pub(super) struct Lines {
     /// The line of the present burst, and its operations left.
     line: usize,
     left: u32,
+    /// When the present burst is to begin, in ns since the first operation, where bursts begin by a clock.
+    pub(super) clock_ns: u64,
     reply: Option<Reply>,
     /// The operation whose place is touched again, and how often.
     again: Option<(Op, u32)>,
@@ -45,6 +47,8 @@ pub(super) struct Line {
     lengths: [Option<Lengths>; 3],
     burst: u32,
     pause: Pause,
+    /// Whether bursts begin by a clock, so long after each other.
+    by_period: bool,
     pub(super) reply_bytes: u32,
     /// Flags of each trim and of the write behind it; `None` where none follows.
     pair: Option<u8>,
@@ -129,12 +133,29 @@ impl Lines {
         let files: Vec<File> = targets.iter().map(file).collect::<Result<_, _>>()?;
         let pick = Pick::new(&stream.sharing, targets.len(), share.worker)?;
         let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
-        Ok(Self { choice, rows, files, pick, rng, is_shared, line: 0, left: 0, reply: None, again: None })
+        Ok(Self {
+            choice,
+            rows,
+            files,
+            pick,
+            rng,
+            is_shared,
+            line: 0,
+            left: 0,
+            clock_ns: 0,
+            reply: None,
+            again: None,
+        })
     }
 
     /// Whether the second half of a transaction is next.
     pub(super) fn owes_a_reply(&self) -> bool {
         self.reply.is_some()
+    }
+
+    /// Ends the present burst: what comes next begins another one.
+    pub(super) fn begin_burst(&mut self) {
+        (self.left, self.again) = (0, None);
     }
 
     /// Forgets where it was, as if nothing had been drawn; what comes once per pass begins with another pass.
@@ -164,8 +185,7 @@ impl Lines {
             let line = &self.rows[self.line];
             self.left = line.burst;
             if !line.pause.is_none() {
-                op.at_ns = line.pause.draw(&mut self.rng);
-                op.flags = Op::AFTER;
+                (op.at_ns, op.flags) = line.begin_burst(&mut self.clock_ns, &mut self.rng);
             }
         }
         self.left -= 1;
@@ -303,6 +323,7 @@ impl Line {
             lengths,
             burst,
             pause,
+            by_period: line.by_period,
             reply_bytes,
             pair,
             own,
@@ -314,6 +335,16 @@ impl Line {
             by_run,
             of_run,
         })
+    }
+
+    /// When the next burst begins, and what that time counts from; the clock goes on where bursts begin by it.
+    fn begin_burst(&self, clock_ns: &mut u64, rng: &mut Xoshiro256PlusPlus) -> (u64, u8) {
+        let drawn = self.pause.draw(rng);
+        if !self.by_period {
+            return (drawn, Op::AFTER);
+        }
+        *clock_ns = clock_ns.saturating_add(drawn);
+        (*clock_ns, Op::AT | Op::DRAINED)
     }
 
     /// Whether the next operation is one of a row that has begun, so that none is drawn.

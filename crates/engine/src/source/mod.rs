@@ -4,7 +4,8 @@
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
 //!
 //! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush`, `pace`, `flow` and `serial` are put around them.
-//! `bursts` pauses by a time; `by_kind` is a mix whose directions have rates of their own; `strided` is any access in one zone of its span at a time. `walk` is sequential order, `next_offset` the
+//! `bursts` pauses by a time; `by_kind` is a mix whose directions have rates of their own; `strided` is any access in one zone of its span at
+//! a time, `turns` are several accesses one after another. `walk` is sequential order, `next_offset` the
 //! random orders with `zipf`, `scatter` and `map`; `span` is what they lie on, `pause` draws think times and `arrive` bursts of arrivals,
 //! and `placed` finds a span that is stored in pieces. `replay` is a load that was captured, and comes from elsewhere.
 
@@ -14,6 +15,7 @@ mod bursts;
 mod by_kind;
 mod common;
 mod draw;
+mod evenly;
 mod flow;
 mod flush;
 mod lines;
@@ -28,6 +30,7 @@ mod scatter;
 mod serial;
 mod span;
 mod strided;
+mod turns;
 mod walk;
 mod zipf;
 
@@ -229,11 +232,13 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
         return Ok(Box::new(by_kind::ByKind::new(inner, stream, place)?));
     }
     let mut source: Box<dyn Source> = match stream.access.strided {
+        _ if !stream.turns.is_empty() => Box::new(turns::Turns::new(stream, targets, among, seed)?),
         Some(zones) => Box::new(strided::Strided::new((stream, zones), targets, among, rng)?),
         None => shortest(Lines::new(stream, targets, among, rng)?, seed),
     };
     let does = |kind| stream.access.lines.iter().any(|l| l.weight > 0 && l.does(kind));
-    if let Some(flush) = stream.flush.filter(|_| does(Kind::Write)) {
+    // Turns have their own.
+    if let Some(flush) = stream.flush.filter(|_| stream.turns.is_empty() && does(Kind::Write)) {
         source = Box::new(flush::Flushed::new(source, flush)?);
     }
     pace::paced(source, stream.pace, place)

@@ -64,6 +64,9 @@ pub struct Line {
     /// How pauses vary around that.
     #[serde(default, skip_serializing_if = "ThinkLaw::is_fixed")]
     pub delay_law: ThinkLaw,
+    /// Whether it is not a pause, but the time from the beginning of one burst to that of the next, and what is late is made up for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_period: bool,
     /// Size of an operation in the opposite direction after each; 0 for none.
     pub reply_bytes: u32,
     /// Whether a write of the same bytes follows each trim.
@@ -102,6 +105,7 @@ impl Access {
             burst: 1,
             delay_ns: 0,
             delay_law: ThinkLaw::Fixed,
+            by_period: false,
             reply_bytes: 0,
             writes_after_trims: false,
         };

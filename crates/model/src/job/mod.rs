@@ -21,6 +21,7 @@ mod sizes;
 mod stream;
 mod strided;
 mod think;
+mod turn;
 mod verify;
 
 pub use access::{Access, Line};
@@ -44,6 +45,7 @@ pub use stream::{
 };
 pub use strided::Strided;
 pub use think::{Quantile, Think, ThinkLaw};
+pub use turn::Turn;
 pub use verify::{Content, Verify};
 
 use serde::{Deserialize, Serialize};

@@ -13,6 +13,7 @@ use super::pace::{Arrivals, Batch, Bursts, Pace, StopRule};
 use super::priority::{IoPriority, OpPriority};
 use super::replay::Replay;
 use super::rules::{LatencyTarget, MinRate, Steady};
+use super::turn::Turn;
 use super::verify::Verify;
 use crate::units::{show_bytes, show_count};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,10 @@ pub struct Stream {
     pub name: String,
     /// Which blocks, in which order and direction.
     pub access: Access,
+    /// Turns that it goes through one after another, over and over; its access and its flush are then no more than a summary of them. Empty
+    /// where all of it is of one kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turn>,
     /// Indices into the plan's targets.
     pub targets: Vec<usize>,
     /// How each worker divides its operations among the targets.
@@ -243,6 +248,7 @@ impl Stream {
         Self {
             name: String::new(),
             access,
+            turns: Vec::new(),
             targets: vec![0],
             sharing: Sharing::Each,
             workers,
@@ -278,8 +284,8 @@ impl Stream {
         }
     }
 
-    /// Whether the load itself changes in the course of time, as a replay's does, and one that is on and off by turns that are longer
-    /// than rates are looked at: what the rate does meanwhile is then no property of the storage.
+    /// Whether the load itself changes in the course of time, as a replay's does, one that has turns, and one that is on and off by turns
+    /// that are longer than rates are looked at: what the rate does meanwhile is then no property of the storage.
     pub fn load_changes(&self) -> bool {
         let is_slow = |on_ns: u64, off_ns: u64| on_ns.saturating_add(off_ns) > SLOW_TURN_NS;
         let by_turns = match (&self.pace, &self.bursts) {
@@ -287,12 +293,16 @@ impl Stream {
             (_, Some(bursts)) => is_slow(bursts.time_ns, bursts.pause_ns),
             _ => false,
         };
-        by_turns || self.replay.is_some()
+        by_turns || self.replay.is_some() || !self.turns.is_empty()
     }
 
-    /// What is done: the words of its access, or of the load that it replays.
+    /// What is done: the words of its access, of its turns, or of the load that it replays.
     pub fn words(&self) -> String {
-        self.replay.as_ref().map_or_else(|| self.access.words(), |replay| replay.words())
+        match &self.replay {
+            Some(replay) => replay.words(),
+            None if self.turns.is_empty() => self.access.words(),
+            None => self.turn_words(),
+        }
     }
 
     /// Bytes of the buffer of an operation.
@@ -356,7 +366,7 @@ impl Stream {
     }
 
     /// Whether operations are submitted as soon as there is room for all of its depth: no schedule, no pauses, no latency target, nothing that
-    /// waits for others, overlapping ones and those of a replay among them.
+    /// waits for others, overlapping ones, turns and those of a replay among them.
     pub fn is_unheld(&self) -> bool {
         let waits = |l: &Line| l.delay_ns > 0 || (l.has_pairs() && self.depth > 1);
         self.pace == Pace::Closed
@@ -364,6 +374,7 @@ impl Stream {
             && self.flow.is_none()
             && !self.serialize_overlap
             && self.replay.is_none()
+            && self.turns.is_empty()
             && !self.access.lines.iter().any(waits)
             && self.flush.is_none_or(|f| !f.drain)
     }
@@ -389,8 +400,10 @@ impl Stream {
             Pace::Open { .. } if self.replay.is_some() => {}
             Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
         }
-        let pauses = self.access.lines.iter().any(|l| l.delay_ns > 0);
-        words.extend(pauses.then(|| "with pauses".into()));
+        let delays =
+            |by_period: bool| self.access.lines.iter().any(|l| l.delay_ns > 0 && l.by_period == by_period);
+        words.extend(delays(false).then(|| "with pauses".into()));
+        words.extend(delays(true).then(|| "by periods".into()));
         words.extend(self.flow.as_ref().map(Flow::words));
         words.extend(self.serialize_overlap.then(|| "overlapping ones one by one".into()));
         words.extend(self.flush.as_ref().map(Flush::words));

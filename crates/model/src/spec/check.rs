@@ -9,6 +9,7 @@ mod rates;
 mod replay;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use super::limits::{MAX_PHASES, MAX_STREAMS};
 use super::{JobSpec, Rw, StreamSpec};
@@ -145,6 +146,7 @@ impl StreamSpec {
     pub fn check(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         self.check_lines(&mut found);
+        self.check_turns(&mut found);
         self.check_directions(&mut found);
         self.check_order(&mut found);
         self.check_strided(&mut found);
@@ -165,11 +167,23 @@ impl StreamSpec {
         self.rw.unwrap_or(Rw::Randread)
     }
 
+    /// The key that says directions.
+    fn way_key(&self) -> &'static str {
+        match (self.lines.is_empty(), self.turns.is_empty()) {
+            (true, true) => "rw",
+            (false, _) => "line",
+            (true, false) => "turn",
+        }
+    }
+
     /// Whether operations of a kind can come up. A mix that was not said has both reads and writes.
     fn does(&self, kind: Kind) -> bool {
         // What is in a file is not known here.
         if self.replay.is_some() {
             return true;
+        }
+        if !self.turns.is_empty() {
+            return self.turns.iter().any(|turn| turn.what.does(kind));
         }
         if !self.lines.is_empty() {
             return self.lines.iter().any(|l| match kind {
@@ -194,6 +208,7 @@ impl StreamSpec {
         }
         let paused = [
             ("think", self.think.is_some()),
+            ("period", self.period.is_some()),
             ("burst", self.burst.is_some()),
             ("burst-time", self.burst_time.is_some()),
         ];
@@ -233,7 +248,7 @@ impl StreamSpec {
     }
 
     fn check_directions(&self, found: &mut Vec<Problem>) {
-        if !self.lines.is_empty() {
+        if !self.lines.is_empty() || !self.turns.is_empty() {
             return;
         }
         let way = self.way();
@@ -263,6 +278,7 @@ impl StreamSpec {
             ("limit-iops", self.limit_iops.is_some()),
             ("limit-bandwidth", self.limit_bandwidth.is_some()),
             ("think", self.think.is_some()),
+            ("period", self.period.is_some()),
             ("flow", self.flow.is_some()),
         ];
         if self.latency_target.is_some() && self.rate.is_some() {
@@ -282,7 +298,7 @@ impl StreamSpec {
             let message = "{arrivals on-off} is on for one worker at a time; leave {workers} out, or write several streams";
             found.push(Problem::new(&["arrivals", "workers"], message.into()));
         }
-        if self.burst.is_some() && self.think.is_none() && self.lines.is_empty() {
+        if self.burst.is_some() && self.think.is_none() && self.period.is_none() && self.lines.is_empty() {
             let message =
                 "{burst} says how many operations follow a pause; type {think} too, or leave {burst} out";
             found.push(Problem::new(&["burst"], message.into()));
@@ -324,7 +340,7 @@ impl StreamSpec {
         if !self.does(Kind::Write) {
             for key in calls.iter().chain(&data) {
                 let message = format!("{{{key}}} is about writes, and this writes nothing; leave it out");
-                found.push(Problem::new(&[key, if self.lines.is_empty() { "rw" } else { "line" }], message));
+                found.push(Problem::new(&[key, self.way_key()], message));
             }
         }
         if let [first, second, ..] = calls.as_slice() {

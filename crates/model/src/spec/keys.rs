@@ -149,6 +149,10 @@ pub fn find(name: &str) -> Option<&'static Key> {
 pub const TARGET: &str = "target";
 /// Key whose values are lines of an access specification.
 pub const LINE: &str = "line";
+/// Key of the tables of turns; in job files alone.
+pub const TURN: &str = "turn";
+/// Key of operations: those after which a stream ends, or those of a turn.
+pub const OPS: &str = "ops";
 /// Key of the job's name; a stream in a job file has one of its own.
 pub const NAME: &str = "name";
 
@@ -480,10 +484,18 @@ pub const KEYS: &[Key] = &[
     )
     .elsewhere(&[fio("thinktime", "100", foreign::microseconds), diskspd("j", "5", foreign::milliseconds)]),
     key(
+        "period",
+        Group::HowDeep,
+        "DURATION|LAW",
+        "Time from the beginning of one burst to that of the next, as of think: a burst that is late begins as soon as the one before has completed, and those behind it come earlier",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.period, think::think(t))),
+    ),
+    key(
         "burst",
         Group::HowDeep,
         "N",
-        "Operations in a burst; goes with think [default: 1]",
+        "Operations in a burst; goes with think or period [default: 1]",
         &[Run],
         Set::Stream(|s, t| put(&mut s.burst, count(t, 1, u32::MAX))),
     )
@@ -1078,7 +1090,7 @@ pub(super) fn example(key: &Key) -> &'static str {
         ("start", _) => "same",
         ("arrivals", _) => "constant",
         ("clones" | "positions", _) => "own",
-        ("think", _) => "exponential:2ms",
+        ("think" | "period", _) => "exponential:2ms",
         ("cache", _) => "mmap",
         ("advice", _) => "random",
         ("until", _) => "steady",

@@ -44,6 +44,8 @@ pub const MAX_SYNCS: f64 = 1e4;
 pub const MAX_BATCH: f64 = 1e6;
 /// Most lines of an access specification, as in Iometer.
 pub const MAX_LINES: usize = 100;
+/// Most turns of a stream.
+pub const MAX_TURNS: usize = 100;
 /// Most sizes of a split.
 pub const MAX_SPLIT: usize = 100;
 /// Most phases of a job.

@@ -27,6 +27,7 @@ pub mod rules;
 pub mod sizes;
 pub mod specs;
 pub mod think;
+pub mod turn;
 
 pub use check::Problem;
 
@@ -129,6 +130,8 @@ pub struct StreamSpec {
     pub strided: Option<Strided>,
     /// Lines of an access specification, instead of the settings above.
     pub lines: Vec<LineSpec>,
+    /// Turns that it goes through one after another, instead of the settings above and those of places, pauses and syncs.
+    pub turns: Vec<TurnSpec>,
     /// First byte that may be touched.
     pub offset: Option<u64>,
     /// Bytes that may be touched.
@@ -163,6 +166,8 @@ pub struct StreamSpec {
     pub flow: Option<Flow>,
     /// Pause before each burst.
     pub think: Option<Think>,
+    /// Time from the beginning of one burst to that of the next.
+    pub period: Option<Think>,
     /// Operations in a burst.
     pub burst: Option<u32>,
     /// Length of a burst in ns.
@@ -248,6 +253,15 @@ pub struct LineSpec {
     pub align: u64,
     /// Size of an operation in the opposite direction after each; 0 for none.
     pub reply: u32,
+}
+
+/// A turn of a stream as it was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TurnSpec {
+    /// Operations of one, in the mean; at least 1.
+    pub operations: Option<Every>,
+    /// What is said of them; never more than the keys of [`turn::TURN_KEYS`].
+    pub what: StreamSpec,
 }
 
 /// An engine with its options: `io_uring:iopoll,sqpoll=1`.

@@ -54,8 +54,9 @@ struct Off {
 }
 
 fn look(case: &Case) -> Known<Answer> {
-    // What a replay submits is the capture's, and stands beside it in the report.
-    if case.stream.kinds().next().is_none() || case.stream.replay.is_some() {
+    // What a replay submits is the capture's, and stands beside it in the report; turns are not drawn, and a run ends within one.
+    let is_drawn = case.stream.replay.is_none() && case.stream.turns.is_empty();
+    if case.stream.kinds().next().is_none() || !is_drawn {
         return Ok(Answer::DoesNotApply);
     }
     let drawn = Drawn::of(case)?;

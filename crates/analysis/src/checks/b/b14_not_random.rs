@@ -51,9 +51,9 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let uniform = lines
         .iter()
         .all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0 && !l.is_in_rows());
-    // In one zone at a time neighbours meet more often than in all of the span.
-    if !uniform || case.stream.access.strided.is_some() || !one_to_one(case) || earlier.renames(CheckId::B01)
-    {
+    // In one zone at a time, and in the region of one turn, neighbours meet more often than in all of the span.
+    let is_divided = case.stream.access.strided.is_some() || !case.stream.turns.is_empty();
+    if !uniform || is_divided || !one_to_one(case) || earlier.renames(CheckId::B01) {
         return Ok(Answer::DoesNotApply);
     }
     let all = requests(case)?;

@@ -8,6 +8,7 @@ mod property;
 mod refusals;
 mod runs;
 mod times;
+mod turns;
 mod zones;
 
 use super::{Common, LOOK_AHEAD, Op, Share, Source, lanes};

@@ -98,6 +98,7 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
                 burst,
                 delay_ns,
                 delay_law,
+                by_period: false,
                 reply_bytes,
                 writes_after_trims,
             }

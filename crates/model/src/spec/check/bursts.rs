@@ -7,6 +7,22 @@ use super::Problem;
 use crate::job::ThinkLaw;
 
 impl StreamSpec {
+    /// What else says when bursts begin.
+    fn check_period(&self, found: &mut Vec<Problem>) {
+        let others = [
+            ("think", self.think.is_some()),
+            ("limit-iops", self.limit_iops.is_some()),
+            ("limit-bandwidth", self.limit_bandwidth.is_some()),
+            ("times", self.times.is_some_and(|times| times > 1)),
+        ];
+        for (key, _) in others.into_iter().filter(|(_, said)| *said && self.period.is_some()) {
+            let message = format!(
+                "{{period}} says when bursts begin, and {{{key}}} does not leave it that; leave one of them out"
+            );
+            found.push(Problem::new(&["period", key], message));
+        }
+    }
+
     pub(super) fn check_bursts(&self, found: &mut Vec<Problem>) {
         for (key, said) in [("think-spin", self.think_spin), ("burst-time", self.burst_time)] {
             if said.is_some() && self.think.is_none() {
@@ -19,6 +35,7 @@ impl StreamSpec {
             let message = "{think-spin} is a part of {think}, and longer; type a shorter one";
             found.push(Problem::new(&["think-spin", "think"], message.into()));
         }
+        self.check_period(found);
         if self.burst_time.is_none() {
             return;
         }

@@ -8,7 +8,7 @@ use crate::spec::StreamSpec;
 
 impl StreamSpec {
     pub(super) fn check_order(&self, found: &mut Vec<Problem>) {
-        if !self.lines.is_empty() {
+        if !self.lines.is_empty() || !self.turns.is_empty() {
             return;
         }
         let way = self.way();

@@ -28,6 +28,13 @@ impl StreamSpec {
                 found.push(Problem::new(&[key, "line"], message));
                 continue;
             }
+            if !self.turns.is_empty() {
+                let message = format!(
+                    "{{{key}}} is of a direction, and the operations of a {{turn}} come in their order; type one limit for all, or leave it out"
+                );
+                found.push(Problem::new(&[key, "turn"], message));
+                continue;
+            }
             if self.way().writes_after_trims() {
                 let message = format!(
                     "{{{key}}} is of a direction, and a write follows each trim; type one limit for both together"

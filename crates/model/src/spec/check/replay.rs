@@ -29,6 +29,7 @@ impl StreamSpec {
             ("limit-bandwidth", self.limit_bandwidth.is_some()),
             ("flow", self.flow.is_some()),
             ("think", self.think.is_some()),
+            ("period", self.period.is_some()),
             ("latency-target", self.latency_target.is_some()),
             ("serialize-overlap", self.serialize_overlap == Some(true)),
         ];
@@ -38,7 +39,8 @@ impl StreamSpec {
             );
             found.push(Problem::new(&[key, "replay"], message));
         }
-        let said = self.said_of_accesses().into_iter().chain(self.said_around_operations());
+        let turns = [("turn", !self.turns.is_empty())];
+        let said = self.said_of_accesses().into_iter().chain(self.said_around_operations()).chain(turns);
         for (key, _) in said.filter(|(_, said)| *said) {
             let message = format!(
                 "{{{key}}} says which operations there are, and {{replay}} has its own; leave one of them out"
@@ -48,7 +50,7 @@ impl StreamSpec {
     }
 
     /// Keys about where they are and what comes with them, and whether each is said.
-    fn said_around_operations(&self) -> [(&'static str, bool); 12] {
+    pub(super) fn said_around_operations(&self) -> [(&'static str, bool); 12] {
         [
             ("strided", self.strided.is_some()),
             ("line", !self.lines.is_empty()),

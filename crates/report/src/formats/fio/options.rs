@@ -232,7 +232,7 @@ fn pace(job: &Member) -> Vec<Named> {
         out.push(("flow_id", flow.group.to_string()));
         out.extend((flow.pause_ns > 0).then(|| ("flow_sleep", (flow.pause_ns / 1000).to_string())));
     }
-    if let [Line { delay_ns, burst, .. }] = job.stream.access.lines.as_slice()
+    if let [Line { delay_ns, burst, by_period: false, .. }] = job.stream.access.lines.as_slice()
         && *delay_ns > 0
     {
         out.push(("thinktime", format!("{}us", delay_ns / 1000)));
