@@ -17,9 +17,11 @@ use model::report::{Limiter, Measured, Report, Verdict};
 use model::units::{show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// What is asked of all hosts together: how many runs there are, how far they agree, and how many operations stand behind a tail.
-/// Everything else needs what the kernel of a host counted, and was asked there.
+/// What is asked of all hosts together beside the group of its own: how many runs there are, how far they agree, and how many operations
+/// stand behind a tail. Everything else needs what the kernel of a host counted, and was asked there.
 const OF_ALL: [CheckId; 3] = [CheckId::E05, CheckId::E06, CheckId::E08];
+/// The group of checks whose questions are about hosts.
+const OF_HOSTS: char = 'F';
 /// Share of the mean rate of the other hosts below which a host is far slower than they are.
 const STRAGGLES_BELOW: f64 = 0.8;
 /// Most hosts that a sentence names.
@@ -31,10 +33,11 @@ pub(crate) fn answers(
     own: Vec<(&'static Check, Known<Answer>)>,
 ) -> Vec<(&'static Check, Known<Answer>)> {
     let Some(fleet) = &case.record.fleet else { return own };
-    let of_all = own.into_iter().filter(|(check, _)| OF_ALL.contains(&check.id));
-    let of_hosts = checks::all().filter(|check| !OF_ALL.contains(&check.id));
+    let of_all = |id: CheckId| OF_ALL.contains(&id) || id.group() == OF_HOSTS;
+    let together = own.into_iter().filter(|(check, _)| of_all(check.id));
+    let of_hosts = checks::all().filter(|check| !of_all(check.id));
     let of_hosts = of_hosts.filter_map(|check| Some((check, answer(fleet, check.id, &case.name)?)));
-    of_all.chain(of_hosts).collect()
+    together.chain(of_hosts).collect()
 }
 
 /// What a check said on the hosts: the worst finding of any, else why one could not look, else that it holds.
@@ -71,7 +74,7 @@ fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
 }
 
 /// `a`, `a and b`, `a, b, c and 4 more`.
-fn names(all: &[&str]) -> String {
+pub(crate) fn names(all: &[&str]) -> String {
     match all {
         [] => String::new(),
         [one] => (*one).to_owned(),
@@ -235,7 +238,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
             show_ns(s.clock_error_ns as f64)
         )
     });
-    start.into_iter().chain(fleet.differences.iter().cloned()).collect()
+    start.into_iter().collect()
 }
 
 #[cfg(test)]
