@@ -38,17 +38,20 @@ pub(super) fn company(all: &[Hello], ranks_per_host: u32) -> Result<Vec<String>,
 /// A number for each kernel, by rank: ranks of one number run on the same. `None` of a rank that cannot tell.
 pub(super) fn kernels(all: &[Hello]) -> Vec<Option<u32>> {
     let mut boots: Vec<&str> = Vec::new();
-    let number = |hello: &'_ Hello| {
+    let mut numbers = Vec::with_capacity(all.len());
+    for hello in all {
         if hello.boot.is_empty() {
-            return None;
+            numbers.push(None);
+            continue;
         }
         let known = boots.iter().position(|boot| *boot == hello.boot);
-        Some(known.unwrap_or_else(|| {
+        let number = known.unwrap_or(boots.len());
+        if known.is_none() {
             boots.push(&hello.boot);
-            boots.len() - 1
-        }) as u32)
-    };
-    all.iter().map(number).collect()
+        }
+        numbers.push(Some(number as u32));
+    }
+    numbers
 }
 
 /// How many other ranks run on the same kernel, by rank.
