@@ -27,6 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// Nice value of the thread that gives signs of life, where the kernel allows it: on a host without a CPU to spare it comes first.
+const BEFORE_OTHERS: i32 = -10;
 /// How often whoever waits for a letter looks whether it is over.
 const LOOK: Duration = Duration::from_millis(2);
 /// How often rank 0 looks for hosts whose storage does not answer while it waits for them.
@@ -86,6 +88,8 @@ impl Hosts {
         let of_post = Arc::clone(&shared);
         let post = move || match net() {
             Ok(net) => {
+                // Others take a sign of life that comes late for silence. Who may not go first waits as everybody does.
+                let _ = sys::thread::prefer(Some(BEFORE_OTHERS), None);
                 let _ = tell.send(Ok((net.rank(), net.size())));
                 Post::new(net, to_post, from_post, of_post).carry();
             }

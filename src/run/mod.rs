@@ -345,7 +345,8 @@ impl Bench {
         let done = self.done.len();
         let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
         if let Some(iops) = start.offered_iops {
-            phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
+            let here = self.plan.offered_here(iops);
+            phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(here));
         }
         // Whoever competes touches the same blocks in the same order as the others of its round.
         let round = (start.attempt << ROUNDS_BITS | start.repeat) as usize;

@@ -6,6 +6,7 @@
 use crate::case::Case;
 use crate::checks;
 use crate::checks::check::{Answer, Check, Detail, Evidence};
+use crate::named::names;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome};
@@ -24,8 +25,6 @@ const OF_ALL: [CheckId; 3] = [CheckId::E05, CheckId::E06, CheckId::E08];
 const OF_HOSTS: char = 'F';
 /// Share of the mean rate of the other hosts below which a host is far slower than they are.
 const STRAGGLES_BELOW: f64 = 0.8;
-/// Most hosts that a sentence names.
-const MOST_NAMES: usize = 3;
 
 /// What the checks say of a result of several hosts, out of what they said on each.
 pub(crate) fn answers(
@@ -71,16 +70,6 @@ fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
     };
     let count = fleet.hosts.iter().filter(holds).count();
     (count > 0).then(|| Ok(Answer::Holds("it holds on the hosts that it was asked on", Evidence::new())))
-}
-
-/// `a`, `a and b`, `a, b, c and 4 more`.
-pub(crate) fn names(all: &[&str]) -> String {
-    match all {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [rest @ .., last] if all.len() <= MOST_NAMES => format!("{} and {last}", rest.join(", ")),
-        _ => format!("{} and {} more", all[..MOST_NAMES].join(", "), all.len() - MOST_NAMES),
-    }
 }
 
 /// Gives results the names and limiters that their hosts found, before they are judged.
@@ -344,10 +333,4 @@ fn a_host_that_was_lost_takes_the_number_away() {
         report.verdict_reason
     );
     assert_ne!(crate::exit_code(&report), 0);
-}
-
-#[test]
-fn of_many_hosts_few_are_named() {
-    assert_eq!((names(&["a"]), names(&["a", "b", "c"])), ("a".into(), "a, b and c".into()));
-    assert_eq!(names(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
 }

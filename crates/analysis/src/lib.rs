@@ -33,6 +33,7 @@ mod ledger;
 mod limiter;
 mod link;
 mod name;
+mod named;
 mod notes;
 mod per_second;
 mod pressure;

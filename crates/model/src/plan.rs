@@ -137,6 +137,11 @@ impl Plan {
         }
     }
 
+    /// The part of a load offered to all hosts that is this one's.
+    pub fn offered_here(&self, iops: u64) -> f64 {
+        iops as f64 / self.part.map_or(1.0, |part| f64::from(part.hosts.max(1)))
+    }
+
     /// Whether this host takes part in a job.
     pub fn takes_part(&self, job: usize) -> bool {
         match (&self.study, self.part) {

@@ -37,6 +37,8 @@ pub(crate) fn studied(
         Study::Layers(comparison) => {
             Studied::Layers(layers::layers(record, comparison, answered, results, acting))
         }
+        // One host of several has a part of each load, and what all come to is no curve of its own.
+        Study::Limit(_) if record.header.plan.part.is_some() && record.fleet.is_none() => Studied::Jobs,
         Study::Limit(latency_target) => {
             Studied::Limit(limit::limit(record, latency_target, answered, results))
         }
