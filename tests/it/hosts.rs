@@ -74,6 +74,16 @@ mod together {
         wait(&mut stage.command(&prefix, words, target))
     }
 
+    /// The same where others leave a number, measured again where they do not; with the stage of it.
+    fn undisturbed(words: &str) -> (Stage, Outcome) {
+        let told = || {
+            let stage = Stage::new();
+            let out = two_ranks(&stage, words, &stage.folder("target"));
+            (stage, out)
+        };
+        (0..4).map(|_| told()).find(|(_, out)| !out.report().is_withheld_by_others()).unwrap_or_else(told)
+    }
+
     /// The sessions of single ranks, and the one of all.
     fn sessions(of: &[PathBuf]) -> (Vec<Record>, Record) {
         let read = |path: &PathBuf| frame::decode(&std::fs::read(path).unwrap()).unwrap().0;
@@ -92,10 +102,8 @@ mod together {
 
     #[test]
     fn two_ranks_measure_as_one_and_no_operation_is_lost() {
-        let stage = Stage::new();
-        let target = stage.folder("target");
         let words = "run --rw randread --engine sync --size 16m --time 300ms --runs 3 --format json --ranks-per-host 2";
-        let out = two_ranks(&stage, words, &target);
+        let (stage, out) = undisturbed(words);
         let report = out.report();
         let one = report.must_say("F04", "finding");
         assert!(one["sentence"].as_str().unwrap().contains("run on one kernel"), "{one:#}");
@@ -121,9 +129,8 @@ mod together {
 
     #[test]
     fn growing_numbers_of_hosts_say_what_each_brings() {
-        let stage = Stage::new();
         let words = "run --rw randread --engine sync --size 16m --time 200ms --runs 3 --ranks-per-host 2 --format json --hosts";
-        let out = two_ranks(&stage, &format!("{words} 1,2"), &stage.folder("target"));
+        let (stage, out) = undisturbed(&format!("{words} 1,2"));
         let report = out.report().0;
         let rows = report["scaling"]["rows"].as_array().unwrap();
         let of = |row: &serde_json::Value, key: &str| {

@@ -15,6 +15,7 @@ use model::fleet::{
 };
 use model::record::Record;
 use model::report::{Limiter, Measured, Report, Verdict};
+use model::study::Study;
 use model::units::{show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
@@ -82,7 +83,13 @@ pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measu
         if let Some((_, other)) = seen.iter().find(|(_, r)| r.renamed) {
             (result.true_name, result.renamed) = (other.true_name.clone(), true);
         }
-        result.true_name = format!("{}, {} hosts", result.true_name, fleet.hosts.len());
+        // Whoever was lost took part; of a number of hosts that grows those that have the result did.
+        let hosts = match record.header.plan.study {
+            Study::Hosts(_) => seen.len(),
+            _ => fleet.hosts.len(),
+        };
+        let word = if hosts == 1 { "host" } else { "hosts" };
+        result.true_name = format!("{}, {hosts} {word}", result.true_name);
         if let Some(limiter) = limiter(&seen) {
             result.limiter = limiter;
         }

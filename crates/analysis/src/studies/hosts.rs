@@ -69,7 +69,11 @@ fn knee(rows: &[ScalingRow]) -> Option<ScalingKnee> {
 
 /// From which number of hosts on more bring less than they cost.
 pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
-    let (knee, last) = (scaling.knee?, scaling.rows.last()?);
+    let last = scaling.rows.last()?;
+    let Some(knee) = scaling.knee else {
+        let words = "how much each further host brings: the fewest hosts, or all others, have no number";
+        return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{words}.") });
+    };
     let row = scaling.rows.iter().find(|row| row.hosts == knee.hosts)?;
     let each = |row: &ScalingRow| {
         let ends = row.efficiency_interval.map_or_else(String::new, |[low, high]| {
@@ -162,11 +166,15 @@ fn one_run_tells_nothing_and_a_forged_plan_is_no_panic() {
     };
     let single = knee(&[row(1, Some(1.0)), row(2, Some(0.9))]).unwrap();
     assert!(!single.sure && single.hosts == 2);
-    assert_eq!(knee(&[row(1, Some(1.0)), row(2, None)]), None);
+    let rows = vec![row(1, Some(1.0)), row(2, None)];
+    assert_eq!(knee(&rows), None);
+    let untold = answer(&Scaling { rows, knee: None });
+    assert!(untold.is_some_and(|a| a.word == AnswerWord::CannotTell && a.sentence.contains("no number")));
     let mut record = Fixture::honest().record();
     for hosts in [vec![], vec![0], vec![7, 7, 7]] {
         record.header.plan.study = Study::Hosts(HostSteps { hosts });
         record.fleet = Some(Box::default());
-        assert!(judge(&record, &Judging::default()).answer.is_none());
+        let answer = judge(&record, &Judging::default()).answer;
+        assert!(answer.is_none_or(|a| a.word == AnswerWord::CannotTell));
     }
 }

@@ -52,7 +52,7 @@ fn look(case: &Case) -> Known<Answer> {
         case.stream.targets.iter().map(|target| of.get(*target).copied()).collect()
     };
     // A host that was lost says nothing of its targets.
-    let told = |rank: &usize| hosts[*rank].target_bytes.first().is_some();
+    let told = |rank: &usize| !hosts[*rank].target_bytes.is_empty();
     let first = (0..hosts.len()).find(told).unwrap_or(0);
     let shares: Vec<f64> = runs.iter().map(|r| r.common_ns as f64 / r.longest_ns as f64).collect();
     let apart = shares.iter().filter(|share| **share < TOGETHER_FROM).count();

@@ -114,9 +114,10 @@ fn told(fleet: &FleetFigures) -> Vec<(String, String)> {
 /// What growing numbers of hosts bring.
 pub(super) fn scaling(report: &Report, scaling: &Scaling) -> String {
     let rows = scaling.rows.iter().map(|row| {
-        let total = report.results.get(row.result).and_then(|r| r.total.as_ref());
+        let result = report.results.get(row.result).filter(|r| !r.void);
+        let total = result.and_then(|r| r.total.as_ref());
         let is_knee = scaling.knee.is_some_and(|knee| knee.reached && knee.hosts == row.hosts);
-        let is_valid = report.results.get(row.result).is_some_and(|r| !r.void && r.verdict == Verdict::Valid);
+        let is_valid = result.is_some_and(|r| r.verdict == Verdict::Valid);
         Row {
             name: format!("{}{}", row.hosts, if is_knee { ", the knee" } else { "" }),
             value: total.map(|t| (t.iops, t.iops_interval)),
