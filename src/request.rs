@@ -44,6 +44,8 @@ pub struct Request {
     pub expect_device: Option<String>,
     /// How many ranks of a launcher may be on one host, where that was said.
     pub ranks_per_host: Option<u32>,
+    /// Numbers of hosts that are to measure it one after another, in ascending order; empty where all do and nothing was said.
+    pub hosts: Vec<u32>,
 }
 
 /// Where a job was read from.

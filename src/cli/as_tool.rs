@@ -29,6 +29,7 @@ pub(super) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
         keep,
         expect_device: None,
         ranks_per_host: None,
+        hosts: Vec::new(),
     }
 }
 

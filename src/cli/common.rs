@@ -244,6 +244,7 @@ impl Measuring {
             keep: !self.no_history,
             expect_device: self.expect_device,
             ranks_per_host: None,
+            hosts: Vec::new(),
         }
     }
 }

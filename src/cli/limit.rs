@@ -1,6 +1,6 @@
 //! `fathom limit`: its flags.
 
-use super::common::{LiveArgs, Measuring, ShowingArgs};
+use super::common::{FleetArgs, LiveArgs, Measuring, ShowingArgs};
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
@@ -48,6 +48,8 @@ pub struct Args {
     latency_target: LatencyTargetArgs,
     #[command(flatten)]
     measuring: Measuring,
+    #[command(flatten)]
+    fleet: FleetArgs,
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
@@ -86,6 +88,7 @@ impl Args {
         let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
         // It is about the open loop, and the closed one has the same flags.
         let arrivals = streams.next().and_then(|s| s.arrivals.take());
+        request.ranks_per_host = self.fleet.ranks_per_host;
         request.work = Work::Limit(self.latency_target.latency_target(arrivals));
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));

@@ -37,6 +37,9 @@ pub struct Args {
     measuring: Measuring,
     #[command(flatten)]
     fleet: FleetArgs,
+    /// Under mpirun: measure with the first so many hosts, one number after another (`1,2,4`), and say how much each further host brings
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = WHAT)]
+    hosts: Vec<u32>,
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
@@ -74,6 +77,7 @@ impl Args {
         let mut request = self.measuring.request(Work::Job, targets);
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
+        request.hosts = steps(self.hosts)?;
         request.fail_if_slower = self.slower.slower();
         let file = files.into_iter().find_map(|file| Some((language(&file)?, file)));
         if let Some((language, file)) = file {
@@ -94,6 +98,9 @@ impl Args {
 
     /// What was said of a capture.
     fn replay(self, captures: Vec<PathBuf>, targets: Vec<PathBuf>) -> Result<(Request, Showing), Failure> {
+        if !self.hosts.is_empty() {
+            return Err(Failure::Usage("--hosts: a capture is replayed on one host; leave it out".into()));
+        }
         let [file] = <[PathBuf; 1]>::try_from(captures).map_err(|_| {
             Failure::Usage("several captures are replayed one after another; name one".into())
         })?;
@@ -129,6 +136,16 @@ impl Args {
         request.fail_if_slower = self.slower.slower();
         Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
     }
+}
+
+/// Numbers of hosts that were typed, which grow.
+fn steps(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
+    if hosts.len() == 1 || !hosts.is_sorted_by(|a, b| a < b) {
+        return Err(Failure::Usage(
+            "--hosts: type two numbers of hosts or more, each larger than the one before it, such as --hosts 1,2,4".into(),
+        ));
+    }
+    Ok(hosts)
 }
 
 /// The language of a TARGET that is a job file: told by what stands in it, or by its name where that is no more than a text.

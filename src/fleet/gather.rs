@@ -133,6 +133,9 @@ impl Hosts {
             hosts.push(said);
             rests.push(rest);
         }
+        for (host, kernel) in hosts.iter_mut().zip(&self.state().kernels) {
+            host.kernel = *kernel;
+        }
         // A run that was broken off, or measured by some of them alone.
         if rests.iter().any(|rest| !rest.phases.is_empty()) {
             self.keep(&rests, &[], None)?;
@@ -154,6 +157,7 @@ impl Hosts {
             (None, None) => (RunEnding::Interrupted, Vec::new(), None),
         };
         let failed = matches!(ending, RunEnding::Failed(_));
+        let notes = notes.into_iter().chain(self.shared.course().hung().iter().cloned()).collect();
         let session = self.state().whole.end(hosts, lost, (ending, notes, drift))?;
         let interrupted = seen.interrupted && !failed;
         Ok(session.map(|session| Gathered { session, interrupted, failed }))
@@ -171,7 +175,7 @@ impl Hosts {
                     "of the run that was broken off {name} had carried out {ops} operations, {bytes}"
                 ));
             }
-            let told = self.shared.told(rank);
+            let told = self.shared.course().operations(rank);
             (told > 0).then(|| {
                 let ops = show_count(told as f64);
                 format!("of the run that was broken off {name} had carried out {ops} operations when it was last heard")
@@ -219,6 +223,8 @@ fn host_seen(host: &str, record: &Record, session: Option<String>) -> HostSeen {
         results: results.into_iter().map(result).collect(),
         findings: told,
         held: held.into_iter().map(|f| (f.id, f.about)).collect(),
+        kernel: None,
+        target_bytes: record.runs.last().map_or_else(Vec::new, |run| run.start.target_bytes.clone()),
     }
 }
 

@@ -3,7 +3,8 @@
 //! For: what is said at each step, and what rank 0 makes of the answers. Not for: how letters travel ([`super::post`]), nor how plans and
 //! runs become one ([`super::settle`], [`super::merge`]), nor the merged session ([`super::whole`]).
 
-use super::clock::Reading;
+use super::clock::{self, Reading};
+use super::company;
 use super::letter::{Agreed, Hello, Letter, Over, Phase, Planned, Ran};
 use super::merge;
 use super::net::Net;
@@ -17,14 +18,21 @@ use model::machine::Machine;
 use model::plan::Plan;
 use model::record::disturbed::Disturbed;
 use model::record::{Header, Interval, Run, RunEnding, RunStart};
+use model::scaling::HostSteps;
+use model::study::Study;
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// Nice value of the thread that gives signs of life, where the kernel allows it: on a host without a CPU to spare it comes first.
+const BEFORE_OTHERS: i32 = -10;
 /// How often whoever waits for a letter looks whether it is over.
 const LOOK: Duration = Duration::from_millis(2);
+/// How often rank 0 looks for hosts whose storage does not answer while it waits for them.
+const LOOK_FOR_HUNG: Duration = Duration::from_millis(100);
 /// How long the post may take to leave together with the others.
 const LEAVING: Duration = Duration::from_secs(5);
 /// How long a letter takes that is on its way when the process ends, at most.
@@ -53,11 +61,13 @@ pub(super) struct State {
     pub(super) late_ns: Vec<Option<u64>>,
     /// Readings of the clocks before each of them.
     pub(super) before: Vec<Vec<Option<Reading>>>,
+    /// How many hosts take part in which job, where not all do.
+    pub(super) steps: Option<HostSteps>,
     /// Runs of the own session that were agreed on.
     pub(super) agreed: usize,
     pub(super) machines: Vec<Machine>,
-    /// How many other ranks run on the same kernel, by rank.
-    neighbours: Vec<u32>,
+    /// The number of the kernel that each rank runs on; on rank 0.
+    pub(super) kernels: Vec<Option<u32>>,
     /// What all hosts came to; on rank 0.
     pub(super) whole: Whole,
 }
@@ -78,6 +88,8 @@ impl Hosts {
         let of_post = Arc::clone(&shared);
         let post = move || match net() {
             Ok(net) => {
+                // Others take a sign of life that comes late for silence. Who may not go first waits as everybody does.
+                let _ = sys::thread::prefer(Some(BEFORE_OTHERS), None);
                 let _ = tell.send(Ok((net.rank(), net.size())));
                 Post::new(net, to_post, from_post, of_post).carry();
             }
@@ -93,9 +105,10 @@ impl Hosts {
             readings: Vec::new(),
             late_ns: Vec::new(),
             before: Vec::new(),
+            steps: None,
             agreed: 0,
             machines: Vec::new(),
-            neighbours: Vec::new(),
+            kernels: Vec::new(),
             whole: Whole::default(),
         };
         let thread = Mutex::new(Some(thread));
@@ -123,10 +136,9 @@ impl Hosts {
                 other => return Err(self.misunderstood(rank, &other)),
             }
         }
-        match super::company::company(&all, ranks_per_host) {
-            Ok((names, differences)) => {
-                self.state().whole.differences = differences;
-                self.state().neighbours = super::company::neighbours(&all);
+        match company::company(&all, ranks_per_host) {
+            Ok(names) => {
+                self.state().kernels = company::kernels(&all);
                 self.send_each(|_| Letter::Welcome(names.clone()));
                 Ok(names)
             }
@@ -148,7 +160,10 @@ impl Hosts {
             let machine = own.machine.clone();
             self.send(0, Letter::Planned(Box::new(own)));
             return match self.hear(0)? {
-                Letter::Settled(plan) => Ok((*plan, machine)),
+                Letter::Settled(plan) => {
+                    self.state().steps = steps(&plan);
+                    Ok((*plan, machine))
+                }
                 other => Err(self.misunderstood(0, &other)),
             };
         }
@@ -159,12 +174,13 @@ impl Hosts {
                 other => return Err(self.misunderstood(rank, &other)),
             }
         }
-        let neighbours = self.state().neighbours.clone();
+        let neighbours = company::neighbours(&self.state().kernels);
         let settled =
             settle(&self.names, &neighbours, &all).map_err(|why| self.end_all(Failure::Usage(why)))?;
         self.send_each(|rank| Letter::Settled(Box::new(settled.plans[rank].clone())));
         let mut state = self.state();
         state.whole.differences.extend(settled.differences);
+        state.steps = settled.plans.first().and_then(steps);
         state.machines = all.iter().map(|p| p.machine.clone()).collect();
         let machine = all.swap_remove(0).machine;
         Ok((settled.plans.into_iter().next().ok_or_else(nothing_settled)?, machine))
@@ -188,13 +204,16 @@ impl Hosts {
     /// What a run came to on all hosts, from what it came to here.
     pub(super) fn agree(
         &self,
-        runs: &[Run],
-        courses: &[Vec<Interval>],
+        (runs, courses): (&[Run], &[Vec<Interval>]),
         own: &Summary,
+        tell: impl Fn(&str),
     ) -> Result<Summary, Failure> {
         let by = own.disturbed.as_ref().map_or_else(Vec::new, |d| d.by.clone());
         let ran = self.ran(runs, courses, by);
         self.state().agreed += runs.len();
+        // Whoever had no part in it waits for the others, and looks for their letters as seldom as they do.
+        let is_idle = ran.phases.is_empty();
+        self.shared.is_measuring.store(is_idle, Ordering::Relaxed);
         let agreed = if self.rank > 0 {
             self.send(0, Letter::Ran(Box::new(ran)));
             match self.hear(0)? {
@@ -202,8 +221,9 @@ impl Hosts {
                 other => return Err(self.misunderstood(0, &other)),
             }
         } else {
-            self.all_agree(ran, own.attempt)?
+            self.all_agree(ran, own.attempt, tell)?
         };
+        self.shared.is_measuring.store(false, Ordering::Relaxed);
         let Agreed { iops, latency, disturbed } = agreed;
         Ok(Summary { iops, latency: Arc::new(latency), disturbed, ..own.clone() })
     }
@@ -227,10 +247,18 @@ impl Hosts {
         Ran { phases: runs.iter().enumerate().filter_map(phase).collect(), disturbed }
     }
 
+    /// Number of hosts that take part in a job: those of the first ranks.
+    pub(super) fn taking_part(&self, job: usize) -> usize {
+        let state = self.state();
+        let hosts = state.steps.as_ref().and_then(|steps| steps.hosts.get(job));
+        hosts.map_or(self.size, |hosts| self.size.min(*hosts as usize))
+    }
+
     /// Rank 0: merges what all came to, keeps it, and tells all.
-    fn all_agree(&self, own: Ran, attempt: u32) -> Result<Agreed, Failure> {
+    fn all_agree(&self, own: Ran, attempt: u32, tell: impl Fn(&str)) -> Result<Agreed, Failure> {
         let mut all = vec![own];
-        for (rank, letter) in self.hear_each()? {
+        let heard = (1..self.size).map(|rank| Ok((rank, self.hear_telling(rank, &tell)?)));
+        for (rank, letter) in heard.collect::<Result<Vec<_>, Failure>>()? {
             match letter {
                 Letter::Ran(ran) => all.push(*ran),
                 other => return Err(self.misunderstood(rank, &other)),
@@ -251,6 +279,9 @@ impl Hosts {
         disturbed: Option<Disturbed>,
     ) -> Result<Agreed, Failure> {
         let phases = all.iter().map(|ran| ran.phases.len()).max().unwrap_or(0);
+        let job = all.iter().find_map(|ran| Some(ran.phases.first()?.start.job));
+        let taking_part = job.map_or(self.size, |job| self.taking_part(job));
+        let all = &all[..taking_part.min(all.len())];
         let state = &mut *self.state();
         let mut ends = Vec::new();
         for at in 0..phases {
@@ -258,7 +289,7 @@ impl Hosts {
             let of_all: Vec<(&str, &Phase)> =
                 named.filter_map(|(name, ran)| Some((name, ran.phases.get(at)?))).collect();
             let Some(mut merged) = merge::merge(&of_all) else { continue };
-            if of_all.len() < self.size && merged.end.ending == RunEnding::Complete {
+            if of_all.len() < taking_part && merged.end.ending == RunEnding::Complete {
                 merged.end.ending = RunEnding::Interrupted;
             }
             let late = all.iter().map(|ran| ran.phases.get(at).and_then(|p| p.late_ns)).collect::<Vec<_>>();
@@ -321,6 +352,26 @@ impl Hosts {
         self.hear_until(rank, None)
     }
 
+    /// The same while hosts are still under load: those whose storage does not answer are told of meanwhile.
+    fn hear_telling(&self, rank: usize, tell: &impl Fn(&str)) -> Result<Letter, Failure> {
+        loop {
+            self.notice_hung().iter().for_each(|words| tell(words));
+            match self.hear_until(rank, Some(Instant::now() + LOOK_FOR_HUNG)) {
+                Err(Failure::Interrupted) if self.shared.over().is_none() && !self.shared.is_stopped() => {}
+                Err(Failure::Interrupted) if self.shared.over().is_some() => return Err(self.ended()),
+                heard => return heard,
+            }
+        }
+    }
+
+    /// Rank 0: what is to be told of hosts whose storage does not answer while that of others does; each once.
+    pub(super) fn notice_hung(&self) -> Vec<String> {
+        if self.rank > 0 {
+            return Vec::new();
+        }
+        self.shared.course().notice(|rank| self.name(rank), clock::now_ns())
+    }
+
     /// The same; where there is a time to wait until, that counts, and not whether it is over.
     pub(super) fn hear_until(&self, rank: usize, until: Option<Instant>) -> Result<Letter, Failure> {
         let mut state = self.state();
@@ -351,7 +402,12 @@ impl Hosts {
 
     /// The next letter of each other rank.
     pub(super) fn hear_each(&self) -> Result<Vec<(usize, Letter)>, Failure> {
-        (1..self.size).map(|rank| Ok((rank, self.hear(rank)?))).collect()
+        self.hear_first(self.size)
+    }
+
+    /// The next letter of each other rank below this one.
+    pub(super) fn hear_first(&self, ranks: usize) -> Result<Vec<(usize, Letter)>, Failure> {
+        (1..ranks).map(|rank| Ok((rank, self.hear(rank)?))).collect()
     }
 
     /// The failure of a measurement that is over: rank 0 tells it, and the others leave.
@@ -419,6 +475,11 @@ impl Hosts {
             std::thread::sleep(LOOK);
         }
     }
+}
+
+/// How many hosts take part in which job, by a plan.
+fn steps(plan: &Plan) -> Option<HostSteps> {
+    if let Study::Hosts(steps) = &plan.study { Some(steps.clone()) } else { None }
 }
 
 fn nothing_settled() -> Failure {

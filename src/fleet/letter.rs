@@ -26,8 +26,9 @@ pub(super) enum Letter {
     Planned(Box<Planned>),
     /// What it is to measure: from rank 0.
     Settled(Box<Plan>),
-    /// A rank is ready for this phase of a run: to rank 0.
-    Ready(Which),
+    /// A rank is ready for this phase of a run: index of the job, of its phase, how many times the job was measured before, and this
+    /// very run. To rank 0.
+    Ready([u32; 4]),
     /// When to begin, in ns of the receiver's own clock: from rank 0.
     Begin(u64),
     /// What a run came to: to rank 0.
@@ -40,8 +41,8 @@ pub(super) enum Letter {
     Over(Over),
     /// All is said, and the rank may go: from rank 0.
     Bye,
-    /// A sign of life, with the operations so far: each way.
-    Beat(u64),
+    /// A sign of life, with the operations of the load so far; `None` where none goes on. Each way.
+    Beat(Option<u64>),
     /// What a clock is asked by, with its number: from rank 0.
     Ping(u32),
     /// The answer, with the ns of the clock that was asked.
@@ -64,15 +65,6 @@ pub(super) struct Hello {
 pub(super) struct Planned {
     pub(super) plan: Plan,
     pub(super) machine: Machine,
-}
-
-/// A phase of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Which {
-    /// Index of the job, of its phase, how many times the job was measured before, and this very run.
-    pub(super) run: [u32; 4],
-    /// Bytes of each target that are there.
-    pub(super) target_bytes: Vec<u64>,
 }
 
 /// What the phases of a run came to on one host.

@@ -178,7 +178,7 @@ pub(super) fn began(late: &[Option<u64>], before: &[Option<Reading>], after: &[O
     };
     RunSeen {
         spread_ns: first.zip(last).map(|(first, last)| last.0 - first.0),
-        clock_error_ns: before.iter().enumerate().map(error).max().flatten(),
+        clock_error_ns: before.iter().take(late.len()).enumerate().map(error).max().flatten(),
         last: last.map(|(_, rank)| *rank as u32),
         ..RunSeen::default()
     }

@@ -6,6 +6,7 @@
 
 mod clock;
 mod company;
+mod course;
 mod gather;
 mod guard;
 mod hosts;
@@ -63,10 +64,15 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
             Fleet::Alone
         }
     };
-    match (&fleet, request.ranks_per_host) {
-        (Fleet::Alone, Some(_)) => Err(Failure::Usage(
-            "--ranks-per-host changes nothing here: this host measures alone; start fathom with mpirun, or leave it out".into(),
-        )),
+    let of_several = [
+        (request.ranks_per_host.is_some(), "--ranks-per-host changes nothing here"),
+        (!request.hosts.is_empty(), "--hosts has no others to measure with"),
+    ];
+    let said = of_several.into_iter().find_map(|(is_said, what)| is_said.then_some(what));
+    match (&fleet, said) {
+        (Fleet::Alone, Some(what)) => Err(Failure::Usage(format!(
+            "{what}: this host measures alone; start fathom with mpirun, or leave it out"
+        ))),
         (Fleet::Mpi(hosts), _) => match takes::refusal(request) {
             Some(why) => Err(hosts.end_all(Failure::Usage(why))),
             None => Ok(fleet),
@@ -175,12 +181,13 @@ impl Fleet {
         }
     }
 
-    /// Operations of the phase under way, so far; and a look at whether anybody has fallen silent.
-    pub fn progress(&self, operations: u64) {
-        if let Self::Mpi(hosts) = self {
-            hosts.shared.operations.store(operations, Ordering::Relaxed);
-            hosts.shared.notice_silence();
-        }
+    /// Operations of the phase under way, so far; and a look at whether anybody has fallen silent. Gives what is to be told of hosts
+    /// whose storage does not answer.
+    pub fn progress(&self, operations: u64) -> Vec<String> {
+        let Self::Mpi(hosts) = self else { return Vec::new() };
+        hosts.shared.operations.store(operations, Ordering::Relaxed);
+        hosts.shared.notice_silence();
+        hosts.notice_hung()
     }
 
     /// The load of a phase has ended here, whose last worker began so many ns behind the time of the gate.
@@ -191,14 +198,19 @@ impl Fleet {
     }
 
     /// What a run came to on all hosts, from its phases here, their courses, and what they came to: what is measured next is decided
-    /// by that, and so alike on each.
+    /// by that, and so alike on each. `tell` is told of hosts that keep the others waiting.
     ///
     /// # Errors
     /// Where it is over.
-    pub fn agree(&self, runs: &[Run], courses: &[Vec<Interval>], own: Summary) -> Result<Summary, Failure> {
+    pub fn agree(
+        &self,
+        (runs, courses): (&[Run], &[Vec<Interval>]),
+        own: Summary,
+        tell: impl Fn(&str),
+    ) -> Result<Summary, Failure> {
         match self {
             Self::Alone => Ok(own),
-            Self::Mpi(hosts) => hosts.agree(runs, courses, &own),
+            Self::Mpi(hosts) => hosts.agree((runs, courses), &own, tell),
         }
     }
 

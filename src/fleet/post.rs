@@ -4,11 +4,12 @@
 //! measurement ([`super::hosts`]).
 
 use super::clock::{self, PINGS, Reading, SERIES, SHORT_NS};
+use super::course::Course;
 use super::letter::{Inbox, Letter, Over};
 use super::net::Net;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often each host gives a sign of life.
@@ -43,10 +44,12 @@ pub(super) struct Shared {
     pub(super) operations: AtomicU64,
     /// Whether operations are measured now.
     pub(super) is_measuring: AtomicBool,
+    /// Whether this host is under load itself.
+    pub(super) is_loaded: AtomicBool,
     /// By rank: when it was last heard, in ns of our clock.
     heard_ns: Mutex<Vec<u64>>,
-    /// By rank: operations of the run under way that it told of last.
-    told: Mutex<Vec<u64>>,
+    /// By rank: how far the run under way is there.
+    pub(super) course: Mutex<Course>,
     rank: AtomicUsize,
     /// Whether anybody's silence means anything.
     watches: AtomicBool,
@@ -83,9 +86,14 @@ impl Shared {
         stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Operations of the run under way that a rank told of last.
-    pub(super) fn told(&self, rank: usize) -> u64 {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).get(rank).copied().unwrap_or(0)
+    /// How far the run under way is on each host.
+    pub(super) fn course(&self) -> MutexGuard<'_, Course> {
+        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Operations of the load that goes on here; `None` where none does.
+    fn operations(&self) -> Option<u64> {
+        self.is_loaded.load(Ordering::Relaxed).then(|| self.operations.load(Ordering::Relaxed))
     }
 
     /// Notices that a rank has been silent for too long, or that the post has: MPI may not come back from a call whose other side
@@ -145,7 +153,7 @@ impl Post {
         let (size, rank, now) = (net.size(), net.rank(), clock::now_ns());
         let hears = |other: usize| if rank == 0 { other != 0 } else { other == 0 };
         let heard = (0..size).map(|other| if hears(other) { now } else { 0 }).collect();
-        *shared.told.lock().unwrap_or_else(PoisonError::into_inner) = vec![0; size];
+        *shared.course() = Course::of(size);
         *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = heard;
         shared.rank.store(rank, Ordering::Relaxed);
         shared.looked_ns.store(now, Ordering::Relaxed);
@@ -205,7 +213,9 @@ impl Post {
         }
         if self.beaten.elapsed() >= BEAT {
             self.beaten = Instant::now();
-            let beat = Letter::Beat(self.shared.operations.load(Ordering::Relaxed));
+            let operations = self.shared.operations();
+            self.shared.course().tell(self.net.rank(), operations, clock::now_ns());
+            let beat = Letter::Beat(operations);
             let to = if self.net.rank() == 0 { 1..self.net.size() } else { 0..1 };
             to.for_each(|rank| self.send(rank, &beat));
         }
@@ -240,10 +250,7 @@ impl Post {
         }
         match inbox.take(packet) {
             Ok(None) => {}
-            Ok(Some(Letter::Beat(operations))) => {
-                let mut told = self.shared.told.lock().unwrap_or_else(PoisonError::into_inner);
-                told.get_mut(from).into_iter().for_each(|known| *known = operations);
-            }
+            Ok(Some(Letter::Beat(operations))) => self.shared.course().tell(from, operations, heard_ns),
             Ok(Some(Letter::Ping(number))) => {
                 self.send(from, &Letter::Pong(number, clock::now_ns()));
                 self.spin_until = Instant::now() + SPIN;

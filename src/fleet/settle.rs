@@ -8,6 +8,7 @@ use model::fleet::Part;
 use model::job::{Job, Stream};
 use model::machine::Machine;
 use model::plan::{Origin, Plan, Role};
+use model::study::Study;
 use model::units::show_bytes;
 use std::collections::BTreeMap;
 
@@ -35,6 +36,14 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
     if let Some(what) = streams.find_map(of_one_host) {
         return Err(format!(
             "{what}, and several were started; leave it out, or start fathom on one host without the launcher"
+        ));
+    }
+    if let Study::Hosts(steps) = &first.plan.study
+        && let Some(most) = steps.hosts.last().filter(|most| **most as usize > planned.len())
+    {
+        return Err(format!(
+            "--hosts {most}: {} hosts were started; start as many, or leave that number out",
+            planned.len()
         ));
     }
     let mut differences = Vec::new();

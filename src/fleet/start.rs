@@ -5,10 +5,9 @@
 
 use super::clock;
 use super::hosts::Hosts;
-use super::letter::{Letter, Over, Which};
+use super::letter::{Letter, Over};
 use crate::failure::Failure;
 use model::record::RunStart;
-use model::units::show_bytes;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -18,8 +17,7 @@ const START_IN_NS: u64 = 100_000_000;
 impl Hosts {
     /// Waits until all hosts are ready for a phase of a run; gives the time at which all begin it.
     pub(super) fn gate(&self, start: &RunStart) -> Result<Instant, Failure> {
-        let run = [start.job as u32, start.phase as u32, start.repeat, start.attempt];
-        let which = Which { run, target_bytes: start.target_bytes.clone() };
+        let which = [start.job as u32, start.phase as u32, start.repeat, start.attempt];
         if start.phase == 0 {
             let mut state = self.state();
             (state.late_ns, state.before) = (Vec::new(), Vec::new());
@@ -31,24 +29,26 @@ impl Hosts {
                 other => return Err(self.misunderstood(0, &other)),
             }
         } else {
-            self.all_begin(&which)?
+            self.all_begin(&which, self.taking_part(start.job))?
         };
         self.shared.operations.store(0, Ordering::Relaxed);
         self.shared.is_measuring.store(true, Ordering::Relaxed);
+        self.shared.is_loaded.store(true, Ordering::Relaxed);
         Ok(clock::instant(begin_ns))
     }
 
-    /// Rank 0: all are ready, so their clocks are read and the start is named.
-    fn all_begin(&self, which: &Which) -> Result<u64, Failure> {
-        for (rank, letter) in self.hear_each()? {
+    /// Rank 0: all that take part are ready, so their clocks are read and the start is named.
+    fn all_begin(&self, which: &[u32; 4], taking_part: usize) -> Result<u64, Failure> {
+        for (rank, letter) in self.hear_first(taking_part)? {
             match letter {
-                Letter::Ready(its) if its.run == which.run => self.compare_sizes(rank, which, &its),
+                Letter::Ready(its) if its == *which => {}
                 other => return Err(self.misunderstood(rank, &other)),
             }
         }
         let readings = self.clocks();
         let begin_ns = clock::now_ns() + START_IN_NS;
-        for rank in 1..self.size {
+        self.shared.course().begin(begin_ns);
+        for rank in 1..taking_part {
             let Some(reading) = readings.get(rank).copied().flatten() else {
                 let why = "does not answer when its clock is read".to_owned();
                 self.shared.end(Over { rank, why, code: 3 });
@@ -62,27 +62,10 @@ impl Hosts {
         Ok(begin_ns)
     }
 
-    /// Files that became smaller on one host than on another are other work.
-    fn compare_sizes(&self, rank: usize, which: &Which, its: &Which) {
-        if which.target_bytes != its.target_bytes {
-            let words = |bytes: &[u64]| bytes.iter().map(|b| show_bytes(*b)).collect::<Vec<_>>().join(", ");
-            let told = format!(
-                "unequal work: the targets have {} on {} and {} on {}",
-                words(&which.target_bytes),
-                self.names[0],
-                words(&its.target_bytes),
-                self.names[rank]
-            );
-            let differences = &mut self.state().whole.differences;
-            if !differences.contains(&told) {
-                differences.push(told);
-            }
-        }
-    }
-
     /// A phase has ended here. `late_ns` is how late its last worker began.
     pub(super) fn ended_phase(&self, late_ns: u64) {
         self.shared.is_measuring.store(false, Ordering::Relaxed);
+        self.shared.is_loaded.store(false, Ordering::Relaxed);
         self.state().late_ns.push(Some(late_ns));
     }
 }

@@ -12,10 +12,9 @@ pub(super) fn refusal(request: &Request) -> Option<String> {
         Work::Profile(BenchSpec { quick: true, .. }) => "--quick",
         Work::Profile(BenchSpec { compare: true, .. }) => "--compare",
         Work::Layers => "`fathom layers`",
-        Work::Limit(_) => "`fathom limit`",
         Work::Sweep(_) => "`fathom sweep`",
         Work::Api { .. } => "`fathom api`",
-        Work::Profile(_) | Work::Job => match source {
+        Work::Profile(_) | Work::Job | Work::Limit(_) => match source {
             Some(JobSource::CommandOf(_)) => "the command of another tool",
             _ if against.is_some() => "--against",
             _ if job.op_log.is_some() => "--op-log",
@@ -25,6 +24,6 @@ pub(super) fn refusal(request: &Request) -> Option<String> {
         },
     };
     Some(format!(
-        "{what} is of one host, and several were started; leave it out, or start fathom on one host without the launcher (of several hosts are `fathom run` and `fathom bench`)"
+        "{what} is of one host, and several were started; leave it out, or start fathom on one host without the launcher (of several hosts are `fathom run`, `fathom bench` and `fathom limit`)"
     ))
 }

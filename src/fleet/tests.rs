@@ -3,10 +3,13 @@
 //! For: the protocol without MPI. Not for: what is measured.
 
 use super::hosts::Hosts;
-use super::letter::Hello;
+use super::letter::{Hello, Inbox, Letter, Phase, Ran};
+use super::merge;
 use super::net::{Net, Threads};
 use crate::failure::Failure;
-use model::record::RunStart;
+use model::histogram::Histogram;
+use model::job::Kind;
+use model::record::{Cell, Interval, KindEnd, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -94,4 +97,68 @@ fn a_host_that_falls_silent_is_named_by_rank_0_and_stops_the_others() {
         }
         hosts.leave();
     });
+}
+
+/// Hosts of a simulated measurement.
+const SIMULATED: usize = 1_000;
+/// Bytes that a run of ten seconds on one host may have as a letter.
+const MOST_BYTES_OF_A_RUN: usize = 64 << 10;
+/// How long rank 0 may take to read and merge what all of them say of a run. A release build takes a fifth.
+const MOST_MERGING: Duration = Duration::from_secs(20);
+
+/// A run of ten seconds on a host: a latency of every size from 50 us on, and a row for each interval.
+fn simulated_run(rank: u64) -> Ran {
+    let mut latency = Histogram::new();
+    (0..20_000).for_each(|i: u64| latency.record(50_000 + (i * i) % (3_000_000 + rank)));
+    let (ops, bytes) = (latency.count(), latency.count() * 4096);
+    let row = |at: u64| Interval {
+        stream: 0,
+        start_ns: at * 31_250_000,
+        end_ns: (at + 1) * 31_250_000 + rank,
+        depth_ns: 1_000_000_000,
+        cells: [(Kind::Read, Cell(ops / 320, bytes / 320, 60_000, 900_000, 2_900_000))].into(),
+    };
+    let kinds = [(Kind::Read, KindEnd { bytes, latency, open: None })].into();
+    let stream = StreamEnd { window_ns: 10_000_000_000, kinds, ..StreamEnd::default() };
+    let workers = vec![WorkerEnd { ops, ..WorkerEnd::default() }];
+    let end = RunEnd { streams: vec![stream], workers, ..RunEnd::without(RunEnding::Complete) };
+    Ran {
+        phases: vec![Phase {
+            start: first_run(),
+            end,
+            course: (0..320).map(row).collect(),
+            late_ns: Some(0),
+        }],
+        disturbed: Vec::new(),
+    }
+}
+
+#[test]
+fn what_a_thousand_hosts_say_of_a_run_is_read_and_merged_in_seconds() {
+    let (mut bytes, mut most, mut reading) = (0, 0, Duration::ZERO);
+    let mut all = Vec::new();
+    for rank in 0..SIMULATED {
+        let packets = Letter::Ran(Box::new(simulated_run(rank as u64))).packets();
+        let own: usize = packets.iter().map(Vec::len).sum();
+        (bytes, most) = (bytes + own, most.max(own));
+        let (mut inbox, began) = (Inbox::default(), Instant::now());
+        for packet in &packets {
+            if let Some(Letter::Ran(ran)) = inbox.take(packet).unwrap_or_else(|why| panic!("{why}")) {
+                all.push(*ran);
+            }
+        }
+        reading += began.elapsed();
+    }
+    let began = Instant::now();
+    let phases: Vec<(&str, &Phase)> = all.iter().map(|ran| ("h", &ran.phases[0])).collect();
+    let merged = merge::merge(&phases).unwrap_or_else(|| panic!("nothing"));
+    let merging = began.elapsed();
+    let figures = format!("{bytes} bytes, {most} of one at most; read in {reading:?}, merged in {merging:?}");
+    assert_eq!(
+        merged.end.streams[0].kinds[&Kind::Read].latency.count(),
+        20_000 * SIMULATED as u64,
+        "{figures}"
+    );
+    assert!(most < MOST_BYTES_OF_A_RUN && reading + merging < MOST_MERGING, "{figures}");
+    println!("{SIMULATED} hosts: {figures}");
 }

@@ -7,6 +7,7 @@ mod api;
 mod cycle;
 mod ends;
 mod engine;
+mod fleet;
 mod gate;
 pub(crate) mod idle_watch;
 mod job_file;
@@ -69,7 +70,11 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let memory = machine.memory_bytes.as_ref().ok().copied();
     let (mut origins, asked) = asked(request, &root, memory)?;
     let mut drafts = drafts(request, &asked, &mut origins)?;
-    let mut study = asked.study;
+    let (mut study, mut headline) = (asked.study, asked.headline);
+    if let Some(steps) = fleet::steps(request, &mut drafts, &mut origins)? {
+        headline = Some(drafts.len() - 1);
+        study = Study::Hosts(steps);
+    }
     if let Some(latency_target) = latency_target(request, &mut drafts, &mut origins) {
         study = Study::Limit(latency_target);
     }
@@ -101,7 +106,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         title: title(request),
         targets,
         jobs,
-        headline: asked.headline.unwrap_or(0),
+        headline: headline.unwrap_or(0),
         runs,
         strategy,
         attempts: if is_quick { 1 } else { repeats::attempts(&request.job, &mut origins) },

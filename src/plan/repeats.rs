@@ -42,7 +42,7 @@ pub(super) fn repeats(
         Study::Sweep(_) => (spec.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
         Study::Interfaces(_) if spec.gates_a_percentile() => of_workloads(request, origins),
         Study::Interfaces(_) => (choose(API_RUNS), Strategy::Fixed),
-        Study::Jobs | Study::Layers(_) | Study::Profile(_) | Study::Targets(_) => {
+        Study::Jobs | Study::Layers(_) | Study::Profile(_) | Study::Targets(_) | Study::Hosts(_) => {
             of_workloads(request, origins)
         }
     }

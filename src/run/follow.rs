@@ -56,7 +56,7 @@ impl Bench {
                 self.keep_during(&mut last)?;
                 self.keep_rows(collector, at.as_nanos().saturating_sub(1_000_000_000) as u64)?;
             }
-            self.fleet.progress(collector.operations());
+            self.fleet.progress(collector.operations()).iter().for_each(|words| self.live.tell(words));
             self.tell_early(collector, at);
             self.live.tick(at.as_millis() as u64, total.as_millis() as u64, all.after(at));
             if let Some(recent) = &mut recent {

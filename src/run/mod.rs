@@ -260,8 +260,10 @@ impl Bench {
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
         let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
         let own = Summary { disturbed, ..Summary::of(*at, phases) };
-        let summary = self.fleet.agree(&self.last.runs, &self.courses, own)?;
-        if let Some(disturbed) = &summary.disturbed {
+        let measured = (self.last.runs.as_slice(), self.courses.as_slice());
+        let summary = self.fleet.agree(measured, own, |words| self.live.tell(words))?;
+        // Of a run that other hosts measured there is nothing here.
+        if let Some(disturbed) = summary.disturbed.as_ref().filter(|_| !self.last.runs.is_empty()) {
             self.session.append(&Frame::Disturbed(disturbed.clone()))?;
         }
         Ok(summary)
@@ -310,6 +312,9 @@ impl Bench {
         let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
         self.last.runs.clear();
         self.courses.clear();
+        if !self.plan.takes_part(job) {
+            return Ok(RunEnding::Complete);
+        }
         // A rest between rounds is what a device recovers in.
         let goes_on = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
         let mut notes = if goes_on { Vec::new() } else { self.rest(Some(job)) };
@@ -345,7 +350,8 @@ impl Bench {
         let done = self.done.len();
         let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
         if let Some(iops) = start.offered_iops {
-            phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
+            let here = self.plan.offered_here(iops);
+            phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(here));
         }
         // Whoever competes touches the same blocks in the same order as the others of its round.
         let round = (start.attempt << ROUNDS_BITS | start.repeat) as usize;

@@ -160,6 +160,7 @@ fn request(asked: &Options, work: &Meant) -> Request {
         keep: false,
         expect_device: None,
         ranks_per_host: None,
+        hosts: Vec::new(),
     }
 }
 

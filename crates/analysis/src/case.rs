@@ -105,12 +105,14 @@ fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     loads
 }
 
-/// The job at a load.
-fn at_load(job: &Job, load: Option<u64>) -> Cow<'_, Job> {
-    let Some(iops) = load else { return Cow::Borrowed(job) };
+/// The job at a load; in the session of one host of several at its part of that.
+fn at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'r, Job> {
+    let Some(load) = load else { return Cow::Borrowed(job) };
+    let of_all = record.fleet.is_some();
+    let iops = if of_all { load as f64 } else { record.header.plan.offered_here(load) };
     let mut job = job.clone();
     let streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
-    streams.for_each(|s| s.pace = s.pace.offering(iops as f64));
+    streams.for_each(|s| s.pace = s.pace.offering(iops));
     Cow::Owned(job)
 }
 
@@ -121,7 +123,7 @@ impl<'a> Case<'a> {
         offered: Option<u64>,
     ) -> Option<Self> {
         let plan = &record.header.plan;
-        let job = at_load(plan.jobs.get(at)?, offered);
+        let job = at_load(record, plan.jobs.get(at)?, offered);
         let streams = &plan.jobs.get(at)?.phases.get(phase)?.streams;
         let mut touched: Vec<usize> = streams.iter().flat_map(|s| s.targets.iter().copied()).collect();
         touched.sort_unstable();

@@ -41,7 +41,8 @@ impl Judged<'_> {
             | Studied::Layers(_)
             | Studied::Interfaces(_)
             | Studied::Profile(_)
-            | Studied::Targets(_) => self.of_results(&quoted),
+            | Studied::Targets(_)
+            | Studied::Hosts(_) => self.of_results(&quoted),
         };
         First { answer: studies::answer(studied), ..words }
     }

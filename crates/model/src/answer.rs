@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
-    /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `CANNOT TELL`; of conditions `PASS`, `FAIL` or `INCONCLUSIVE`.
+    /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `CANNOT TELL`; of conditions `PASS`, `FAIL` or `INCONCLUSIVE`.
     pub word: AnswerWord,
     /// The answer with its numbers, or what would settle it.
     pub sentence: String,
@@ -53,6 +53,12 @@ pub enum AnswerWord {
     /// No load that was offered does.
     #[serde(rename = "MISSED")]
     Missed,
+    /// From a number of hosts on more bring less than they add in latency.
+    #[serde(rename = "KNEE")]
+    Knee,
+    /// No such number was reached.
+    #[serde(rename = "SCALES")]
+    Scales,
     /// What was measured does not tell.
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
@@ -75,6 +81,8 @@ impl AnswerWord {
             Self::Tied => "TIED",
             Self::Met => "MET",
             Self::Missed => "MISSED",
+            Self::Knee => "KNEE",
+            Self::Scales => "SCALES",
             Self::CannotTell => "CANNOT TELL",
             Self::Pass => "PASS",
             Self::Fail => "FAIL",

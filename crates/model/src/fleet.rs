@@ -64,6 +64,12 @@ pub struct HostSeen {
     pub findings: Vec<Finding>,
     /// What held there, with the names of the results.
     pub held: Vec<(CheckId, Vec<String>)>,
+    /// Number of the kernel that it runs on: hosts of one number are one machine. `None` where that was not told.
+    #[serde(default)]
+    pub kernel: Option<u32>,
+    /// Bytes of each target as it was made there, in the last run; empty where there was none.
+    #[serde(default)]
+    pub target_bytes: Vec<u64>,
 }
 
 /// A result of one host.

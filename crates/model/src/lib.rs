@@ -50,6 +50,7 @@ pub mod quick;
 pub mod record;
 pub mod replay;
 pub mod report;
+pub mod scaling;
 pub mod seen;
 pub mod session_table;
 pub mod shell;

@@ -129,6 +129,27 @@ impl Plan {
         }
     }
 
+    /// How many of so many hosts take part in a job.
+    pub fn hosts_of(&self, job: usize, all: usize) -> usize {
+        match &self.study {
+            Study::Hosts(steps) => steps.hosts.get(job).map_or(all, |hosts| all.min(*hosts as usize)),
+            _ => all,
+        }
+    }
+
+    /// The part of a load offered to all hosts that is this one's.
+    pub fn offered_here(&self, iops: u64) -> f64 {
+        iops as f64 / self.part.map_or(1.0, |part| f64::from(part.hosts.max(1)))
+    }
+
+    /// Whether this host takes part in a job.
+    pub fn takes_part(&self, job: usize) -> bool {
+        match (&self.study, self.part) {
+            (Study::Hosts(steps), Some(part)) => steps.takes_part(part.rank, job),
+            _ => true,
+        }
+    }
+
     /// Whether a condition is asked of it.
     pub fn is_gated(&self) -> bool {
         !self.fail_if.is_empty() || self.fail_if_slower.is_some()
@@ -137,7 +158,10 @@ impl Plan {
     /// Whether runs of one round are compared with one another, so that a round is whole or nothing.
     pub fn is_paired(&self) -> bool {
         self.against.is_some()
-            || matches!(self.study, Study::Layers(_) | Study::Interfaces(_) | Study::Targets(_))
+            || matches!(
+                self.study,
+                Study::Layers(_) | Study::Interfaces(_) | Study::Targets(_) | Study::Hosts(_)
+            )
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::api::{Api, InterfaceComparison};
 use crate::ledger::{LayerComparison, Layers};
 use crate::load::{LatencyTarget, LoadCurve};
+use crate::scaling::{HostSteps, Scaling};
 use crate::sweep::{Grid, Sweep};
 use crate::targets::{TargetComparison, Targets};
 use crate::tool_layout::{ToolLayout, ToolResults};
@@ -31,6 +32,8 @@ pub enum Study {
     Profile(ToolLayout),
     /// Which target is faster: the same tests on each.
     Targets(TargetComparison),
+    /// How much more hosts bring: the same work on growing numbers of them.
+    Hosts(HostSteps),
 }
 
 /// What a study came to.
@@ -52,6 +55,8 @@ pub enum Studied {
     Profile(ToolResults),
     /// The same tests on several targets.
     Targets(Targets),
+    /// The same work on growing numbers of hosts.
+    Hosts(Scaling),
 }
 
 impl Study {
@@ -82,17 +87,20 @@ struct StudyKeys {
     form: Option<ToolLayout>,
     #[serde(skip_serializing_if = "Option::is_none")]
     beside: Option<TargetComparison>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scaling: Option<HostSteps>,
 }
 
 impl From<StudyKeys> for Study {
     fn from(keys: StudyKeys) -> Self {
-        let StudyKeys { layers, sweep, comparison, form, beside } = keys;
+        let StudyKeys { layers, sweep, comparison, form, beside, scaling } = keys;
         let found = [
             layers.map(Self::Layers),
             sweep.map(Self::Sweep),
             comparison.map(Self::Interfaces),
             form.map(Self::Profile),
             beside.map(Self::Targets),
+            scaling.map(Self::Hosts),
         ];
         found.into_iter().flatten().next().unwrap_or_default()
     }
@@ -108,6 +116,7 @@ impl From<Study> for StudyKeys {
             Study::Interfaces(comparison) => Self { comparison: Some(comparison), ..none },
             Study::Profile(form) => Self { form: Some(form), ..none },
             Study::Targets(sides) => Self { beside: Some(sides), ..none },
+            Study::Hosts(steps) => Self { scaling: Some(steps), ..none },
         }
     }
 }
@@ -134,11 +143,14 @@ pub(crate) struct StudiedKeys {
     /// The same tests on several targets; absent where there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     beside: Option<Targets>,
+    /// The same work on growing numbers of hosts; absent where that was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scaling: Option<Scaling>,
 }
 
 impl From<StudiedKeys> for Studied {
     fn from(keys: StudiedKeys) -> Self {
-        let StudiedKeys { layers, sweep, api, card, limit, beside } = keys;
+        let StudiedKeys { layers, sweep, api, card, limit, beside, scaling } = keys;
         let found = [
             layers.map(Self::Layers),
             limit.map(Self::Limit),
@@ -146,6 +158,7 @@ impl From<StudiedKeys> for Studied {
             api.map(Self::Interfaces),
             card.map(Self::Profile),
             beside.map(Self::Targets),
+            scaling.map(Self::Hosts),
         ];
         found.into_iter().flatten().next().unwrap_or_default()
     }
@@ -162,6 +175,7 @@ impl From<Studied> for StudiedKeys {
             Studied::Interfaces(api) => Self { api: Some(api), ..none },
             Studied::Profile(card) => Self { card: Some(card), ..none },
             Studied::Targets(targets) => Self { beside: Some(targets), ..none },
+            Studied::Hosts(scaling) => Self { scaling: Some(scaling), ..none },
         }
     }
 }

@@ -9,6 +9,7 @@ mod c;
 pub mod check;
 mod d;
 mod e;
+mod f;
 
 use check::Check;
 
@@ -25,6 +26,7 @@ pub(crate) const GROUPS: &[(&str, &[Check])] = &[
     ("Is what was written there after a power cut?", c::CHECKS),
     ("Interference and environment", d::CHECKS),
     ("Time and statistics", e::CHECKS),
+    ("Did the hosts measure as one?", f::CHECKS),
 ];
 
 /// Every check of a result, in the order of the catalogue.
@@ -73,7 +75,7 @@ fn every_check_fires_on_its_fixture_is_silent_on_honest_records_and_not_checked_
         let blind = check.answer(&(check.blind)());
         assert!(blind.is_err(), "{id} does not say that it is blind: {blind:?}");
         // A check that never applies to an honest record proves nothing by being silent on it.
-        let holds = |f: Fixture| matches!(check.answer(&f.record()), Ok(Answer::Holds(..)));
+        let holds = |record| matches!(check.answer(&record), Ok(Answer::Holds(..)));
         assert!(
             [
                 Fixture::honest(),
@@ -83,7 +85,9 @@ fn every_check_fires_on_its_fixture_is_silent_on_honest_records_and_not_checked_
                 Fixture::honest_sequential(),
                 Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest_sequential() }
             ]
+            .map(|fixture| fixture.record())
             .into_iter()
+            .chain([f::honest()])
             .any(holds)
                 || unreached,
             "{id} holds on no honest record"

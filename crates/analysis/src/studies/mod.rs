@@ -3,6 +3,7 @@
 //! For: the one place where a kind of study is told from another: what came of it, which findings it is there to show, and which
 //! of its results are quoted. Not for: a result's own figures and findings, which are the same in every study.
 
+mod hosts;
 mod interfaces;
 mod layers;
 mod limit;
@@ -31,11 +32,13 @@ pub(crate) fn studied(
     acting: &[Finding],
 ) -> Studied {
     match &record.header.plan.study {
-        // Targets are compared by what their results were judged to be ([`beside`]).
-        Study::Jobs | Study::Targets(_) => Studied::Jobs,
+        // Targets and numbers of hosts are compared by what their results were judged to be ([`beside`]).
+        Study::Jobs | Study::Targets(_) | Study::Hosts(_) => Studied::Jobs,
         Study::Layers(comparison) => {
             Studied::Layers(layers::layers(record, comparison, answered, results, acting))
         }
+        // One host of several has a part of each load, and what all come to is no curve of its own.
+        Study::Limit(_) if record.header.plan.part.is_some() && record.fleet.is_none() => Studied::Jobs,
         Study::Limit(latency_target) => {
             Studied::Limit(limit::limit(record, latency_target, answered, results))
         }
@@ -47,14 +50,18 @@ pub(crate) fn studied(
     }
 }
 
-/// The report with what its results say beside one another, where the same tests were on several targets. `jobs` has the job of each
-/// result.
+/// The report with what its results say beside one another, where the same tests were on several targets or numbers of hosts. `jobs` has
+/// the job of each result.
 pub(crate) fn beside(record: &Record, jobs: &[usize], mut report: Report) -> Report {
-    if let Study::Targets(comparison) = &record.header.plan.study {
-        let compared = targets::compare(&report, comparison, jobs, record.header.plan.headline);
-        report.study = Studied::Targets(compared);
-        report.answer = report.answer.or_else(|| answer(&report.study));
-    }
+    report.study = match &record.header.plan.study {
+        Study::Targets(comparison) => {
+            Studied::Targets(targets::compare(&report, comparison, jobs, record.header.plan.headline))
+        }
+        // What one of the hosts keeps of it is no more than its runs.
+        Study::Hosts(steps) if record.fleet.is_some() => Studied::Hosts(hosts::scaling(&report, steps, jobs)),
+        _ => return report,
+    };
+    report.answer = report.answer.or_else(|| answer(&report.study));
     report
 }
 
@@ -68,7 +75,8 @@ pub(crate) fn quoted<'m>(studied: &Studied, results: &'m [Measured]) -> Vec<&'m 
         | Studied::Layers(_)
         | Studied::Interfaces(_)
         | Studied::Profile(_)
-        | Studied::Targets(_) => results.iter().collect(),
+        | Studied::Targets(_)
+        | Studied::Hosts(_) => results.iter().collect(),
     }
 }
 
@@ -107,7 +115,8 @@ pub(crate) fn subject<'s>(record: &Record, studied: &'s Studied, answered: &[Cas
         | Studied::Layers(_)
         | Studied::Interfaces(_)
         | Studied::Profile(_)
-        | Studied::Targets(_) => Subject::Results((0..answered.len()).map(Asked::whole).collect()),
+        | Studied::Targets(_)
+        | Studied::Hosts(_) => Subject::Results((0..answered.len()).map(Asked::whole).collect()),
     }
 }
 
@@ -118,6 +127,7 @@ pub(crate) fn answer(studied: &Studied) -> Option<Answer> {
         Studied::Limit(curve) => limit::answer(curve),
         Studied::Interfaces(api) => Some(interfaces::answer(api)),
         Studied::Targets(targets) => targets::answer(targets),
+        Studied::Hosts(scaling) => hosts::answer(scaling),
         Studied::Jobs | Studied::Layers(_) | Studied::Profile(_) => None,
     }
 }
@@ -128,7 +138,7 @@ pub(crate) fn is_expected(record: &Record, answered: &[CaseAnswers], finding: &F
         Study::Layers(comparison) => layers::is_expected(comparison, answered, finding),
         Study::Limit(_) => limit::is_expected(answered, finding),
         Study::Interfaces(_) => interfaces::is_expected(finding),
-        Study::Jobs | Study::Sweep(_) | Study::Profile(_) | Study::Targets(_) => false,
+        Study::Jobs | Study::Sweep(_) | Study::Profile(_) | Study::Targets(_) | Study::Hosts(_) => false,
     }
 }
 
@@ -146,7 +156,9 @@ pub(crate) fn accept(record: &Record, answered: &[CaseAnswers], findings: &mut [
         Study::Layers(_) => layers::SHOWN,
         Study::Limit(_) => limit::SHOWN,
         Study::Interfaces(_) => interfaces::SHOWN,
-        Study::Jobs | Study::Sweep(_) | Study::Profile(_) | Study::Targets(_) => return None,
+        Study::Jobs | Study::Sweep(_) | Study::Profile(_) | Study::Targets(_) | Study::Hosts(_) => {
+            return None;
+        }
     };
     Some(format!("what {} {shown}", CheckId::list(&ids, ", ")))
 }
@@ -160,7 +172,8 @@ pub(crate) fn deduce(studied: &Studied, results: &[Measured]) -> Vec<Deduction> 
         | Studied::Limit(_)
         | Studied::Interfaces(_)
         | Studied::Profile(_)
-        | Studied::Targets(_) => Vec::new(),
+        | Studied::Targets(_)
+        | Studied::Hosts(_) => Vec::new(),
     }
 }
 

@@ -127,7 +127,8 @@ pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result
         | Studied::Limit(_)
         | Studied::Sweep(_)
         | Studied::Profile(_)
-        | Studied::Targets(_) => {
+        | Studied::Targets(_)
+        | Studied::Hosts(_) => {
             out.write_record(RESULTS)?;
             report.results.iter().flat_map(of_result).try_for_each(|row| out.write_record(row))?;
         }

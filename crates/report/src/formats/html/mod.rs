@@ -16,6 +16,7 @@ mod findings;
 mod foot;
 mod grid;
 mod head;
+mod hosts;
 mod intervals;
 mod latency;
 mod ledger;

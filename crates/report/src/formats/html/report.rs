@@ -4,7 +4,7 @@
 
 use super::page::{card, page};
 use super::words::time;
-use super::{findings, foot, grid, head, limit, results, studies, sweep, table};
+use super::{findings, foot, grid, head, hosts, limit, results, studies, sweep, table};
 use crate::format::Style;
 use crate::formats::text::replay;
 use crate::formats::text::report::table as text_table;
@@ -26,6 +26,7 @@ pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result
     sections.extend(report.results.iter().filter(|result| !result.void).filter_map(replayed));
     sections.push(findings::acting(report, &told));
     sections.push(below);
+    sections.extend(hosts::hosts(report));
     sections.extend(against(report));
     sections.push(findings::others(report, &told));
     sections.push(foot::foot(report));
@@ -70,6 +71,7 @@ fn study(report: &Report) -> (String, String) {
         Studied::Sweep(of) => (sweep::sweep(report, of), String::new()),
         Studied::Interfaces(api) => (studies::interfaces(report, api), String::new()),
         Studied::Targets(targets) => (studies::targets(report, targets), results::results(report)),
+        Studied::Hosts(scaling) => (hosts::scaling(report, scaling), results::results(report)),
     }
 }
 

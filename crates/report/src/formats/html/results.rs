@@ -101,10 +101,11 @@ fn one_of_several(report: &Report, result: &Measured, at: usize) -> String {
     let body = if latency.is_empty() && course.is_empty() {
         ledger
     } else {
+        // The runs of several hosts have no course together; each has its own in its session.
+        let course =
+            if course.is_empty() { course } else { format!("<div><h3>Over time</h3>{course}</div>") };
         // Below the latencies, where there is room beside the longer course.
-        format!(
-            "<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div><div><h3>Over time</h3>{course}</div></div>"
-        )
+        format!("<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div>{course}</div>")
     };
     card(&result.name, &lead, &body)
 }

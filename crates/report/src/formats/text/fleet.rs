@@ -34,7 +34,11 @@ pub(super) fn show(out: &mut Page, report: &Report, all: bool) {
 /// A row for each host.
 fn table(fleet: &FleetFigures, result: &str) -> Table {
     let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true);
-    table.add_all(fleet.hosts.iter().map(|host| row(host, host.results.iter().find(|r| r.name == result))));
+    // Whoever was lost has a row, and whoever had no part in it none.
+    let rate = |host: &'_ HostFigures| host.results.iter().find(|r| r.name == result).cloned();
+    let taking_part = fleet.hosts.iter().map(|host| (host, rate(host)));
+    let taking_part = taking_part.filter(|(host, rate)| rate.is_some() || host.verdict.is_none());
+    table.add_all(taking_part.map(|(host, rate)| row(host, rate.as_ref())));
     table
 }
 

@@ -11,6 +11,7 @@ pub(super) mod diagnosis;
 mod findings;
 mod fitted;
 mod fleet;
+mod hosts;
 mod iops;
 mod layers;
 mod ledger;

@@ -4,7 +4,7 @@
 //! Not for: machines to read; that is `json`.
 
 use super::{
-    api, course, findings, fleet, iops, layers, ledger, limit, pts, rerun, results, sweep, targets,
+    api, course, findings, fleet, hosts, iops, layers, ledger, limit, pts, rerun, results, sweep, targets,
     tool_results,
 };
 use crate::command::{how_to_see_all, id};
@@ -71,6 +71,7 @@ pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
         Studied::Sweep(sweep) => sweep::table(sweep, report),
         Studied::Interfaces(api) => api::table(api, &report.results),
         Studied::Targets(of) => targets::table(of, &report.results),
+        Studied::Hosts(scaling) => hosts::table(scaling, &report.results),
         Studied::Jobs | Studied::Profile(_) => results::table(&report.results),
     }
 }
@@ -84,6 +85,7 @@ fn study(out: &mut Page, report: &Report, all: bool) {
         Studied::Sweep(sweep) => sweep::show(out, sweep, report, all),
         Studied::Interfaces(api) => api::show(out, api, report, all),
         Studied::Targets(of) => targets::show(out, of, &report.results, all),
+        Studied::Hosts(scaling) => hosts::show(out, scaling, &report.results, all),
         Studied::Jobs => results::show(out, &report.results, all),
         Studied::Profile(card) => {
             results::show(out, &report.results, all);

@@ -1,0 +1,112 @@
+//! F01: hosts that did not begin at one time, or whose clocks do not tell.
+//!
+//! For: how far apart hosts began, and by how much their clocks may be off. Not for: how long each ran (F02).
+
+use super::{hosts, named, runs};
+use crate::case::Case;
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
+use model::Known;
+use model::check_id::CheckId;
+use model::finding::Severity;
+use model::units::{show_ns, show_share};
+
+/// Share of the time in which all hosts ran that a start may be off by. That much of a rate is below what runs differ by.
+const APART_ABOVE: Share = Share(0.01);
+
+pub(super) const CHECK: Check = Check {
+    id: CheckId::F01,
+    name: "HOSTS_APART",
+    belief: "all hosts began at one time",
+    page: Page {
+        reads: "Of each run the first operation of every host, by its own clock (CLOCK_MONOTONIC), and how far that clock was from rank \
+                  0's before and behind the run: round trips over the network, of which the shortest counts.",
+        formula: formula!(
+            "Apart is the time between the first operations of the first and of the last host. A clock may be off by half of the \
+             shortest round trip, or by how far it moved between the two readings, whichever is more. Where either is more than \
+             {APART_ABOVE} of the time in which all hosts ran, in most of the runs, the number is biased: part of what counts as \
+             the load of all is the load of some. Where the clocks were not read it is not checked."
+        ),
+        provoke: "`mpirun -np 2 --bind-to none taskset -c 0 fathom run --rw randread --time 20ms --ranks-per-host 2 DIR`: ranks that wait \
+                  for one CPU begin one after the other.",
+        fix: "Use a longer --time, leave a CPU free for fathom on each host, and a network with less load for MPI (`--mca \
+              btl_tcp_if_include`).",
+        accept: "Accept it where hosts that come one after the other are what you want.",
+    },
+    ask: Ask::Alone(look),
+    #[cfg(test)]
+    fires: Some(|| super::with(|f| f.runs.iter_mut().for_each(|r| r.spread_ns = Some(30_000_000)))),
+    #[cfg(test)]
+    blind: || super::with(|f| f.runs.iter_mut().for_each(|r| r.clock_error_ns = None)),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let hosts = hosts(case);
+    if hosts.is_empty() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let known: Vec<(u64, u64, u64, usize)> = runs(case)
+        .into_iter()
+        .filter_map(|run| Some((run.spread_ns?, run.clock_error_ns?, run.common_ns, run.last? as usize)))
+        .collect();
+    if known.is_empty() {
+        return Err(format!("no run began on all {} hosts with their clocks read", hosts.len()));
+    }
+    let part = |(spread, error, common, _): &(u64, u64, u64, usize)| {
+        (*spread).max(*error) as f64 / (*common).max(1) as f64
+    };
+    let apart = known.iter().filter(|run| part(run) > APART_ABOVE).count();
+    // There is one at least.
+    let Some(worst) = known.iter().max_by(|a, b| part(a).total_cmp(&part(b))) else {
+        return Ok(Answer::DoesNotApply);
+    };
+    let (spread, error, _, last) = *worst;
+    let numbers = evidence([
+        ("apart_ns", spread as f64),
+        ("clock_error_ns", error as f64),
+        ("worst_share", part(worst)),
+        ("runs", known.len() as f64),
+        ("runs_apart", apart as f64),
+    ]);
+    if 2 * apart <= known.len() {
+        return Ok(Answer::Holds("All hosts began at one time, by clocks that were known.", numbers));
+    }
+    let share = show_share(part(worst));
+    let what = if error > spread {
+        format!(
+            "clocks were known to {} only, which is {share} of the time in which all hosts ran",
+            show_ns(error as f64)
+        )
+    } else {
+        format!(
+            "the last host ({}) began {} behind the first, which is {share} of the time in which all ran",
+            named(case, &[last]),
+            show_ns(spread as f64)
+        )
+    };
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!("In {apart} of {} runs hosts did not begin together: at worst {what}.", known.len()),
+        numbers,
+    )))
+}
+
+#[test]
+fn what_is_off_counts_in_most_of_the_runs_and_by_the_length_of_the_run() {
+    let of = |spread, error, common| {
+        CHECK.severity(&super::with(|f| {
+            for run in &mut f.runs {
+                (run.spread_ns, run.clock_error_ns, run.common_ns) = (Some(spread), Some(error), common);
+            }
+        }))
+    };
+    assert_eq!(of(9_000_000, 1_000, 1_000_000_000), None);
+    assert_eq!(of(11_000_000, 1_000, 1_000_000_000), Some(Severity::Biased));
+    assert_eq!(of(1_000, 11_000_000, 1_000_000_000), Some(Severity::Biased));
+    assert_eq!(of(11_000_000, 1_000, 10_000_000_000), None, "a longer run bears more");
+    assert_eq!(
+        CHECK.severity(&super::with(|f| f.runs[0].spread_ns = Some(90_000_000))),
+        None,
+        "one run of five"
+    );
+}

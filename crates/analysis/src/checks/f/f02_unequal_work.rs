@@ -1,0 +1,101 @@
+//! F02: hosts that did not do the same work.
+//!
+//! For: targets of other sizes, and loads that ended at other times. Not for: hosts that were slower at the same work, which the report's
+//! rows show.
+
+use super::{hosts, runs};
+use crate::case::Case;
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
+use model::Known;
+use model::check_id::CheckId;
+use model::finding::Severity;
+use model::units::{show_bytes, show_share};
+
+/// Share of a run in which all hosts must have run, so that its percentiles are of the load of all.
+const TOGETHER_FROM: Share = Share(0.9);
+
+pub(super) const CHECK: Check = Check {
+    id: CheckId::F02,
+    name: "UNEQUAL_WORK",
+    belief: "all hosts did the same work for as long",
+    page: Page {
+        reads: "The sizes of the targets on each host as they were made, and of each run the time in which all hosts ran beside the time in \
+                  which any did.",
+        formula: formula!(
+            "A target that has another size on one host than on another is biased: fewer blocks are easier to keep in a cache. So is a \
+             result where, in most of its runs, all hosts ran in less than {TOGETHER_FROM} of the time: its rate is of the time in which all \
+             ran, but its percentiles have operations of hosts that had the storage to themselves."
+        ),
+        provoke: "`mpirun ... fathom run --rw randread --ops 20k DIR` with one host throttled to a third: the others end before it.",
+        fix: "Give all hosts the same --size and as much free space; use --time in place of --ops or --bytes, so that all run for as long.",
+        accept: "Accept it where the time that a fixed amount of work takes is what you mean.",
+    },
+    ask: Ask::Alone(look),
+    #[cfg(test)]
+    fires: Some(|| super::with(|f| f.hosts[1].target_bytes = vec![1 << 29])),
+    #[cfg(test)]
+    blind: || super::with(|f| f.runs.clear()),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let hosts = hosts(case);
+    if hosts.is_empty() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let runs = runs(case);
+    if runs.is_empty() {
+        return Err("no run ended on all hosts".into());
+    }
+    let sizes = |rank: usize| -> Vec<Option<u64>> {
+        let of = hosts.get(rank).map(|h| h.target_bytes.as_slice()).unwrap_or_default();
+        case.stream.targets.iter().map(|target| of.get(*target).copied()).collect()
+    };
+    // A host that was lost says nothing of its targets.
+    let told = |rank: &usize| !hosts[*rank].target_bytes.is_empty();
+    let first = (0..hosts.len()).find(told).unwrap_or(0);
+    let shares: Vec<f64> = runs.iter().map(|r| r.common_ns as f64 / r.longest_ns as f64).collect();
+    let apart = shares.iter().filter(|share| **share < TOGETHER_FROM).count();
+    let least = shares.iter().copied().fold(1.0, f64::min);
+    let numbers = evidence([
+        ("least_share_together", least),
+        ("runs", runs.len() as f64),
+        ("runs_apart", apart as f64),
+    ]);
+    if let Some(rank) = (0..hosts.len()).filter(told).find(|rank| sizes(*rank) != sizes(first)) {
+        let words = |rank: usize| -> String {
+            let sum = sizes(rank).into_iter().flatten().fold(0, u64::saturating_add);
+            format!("{} on {}", show_bytes(sum), hosts[rank].name)
+        };
+        return Ok(Answer::Finding(Detail::new(
+            Severity::Biased,
+            format!("The work was unequal: the targets have {} and {}.", words(first), words(rank)),
+            numbers,
+        )));
+    }
+    if 2 * apart > runs.len() {
+        return Ok(Answer::Finding(Detail::new(
+            Severity::Biased,
+            format!(
+                "In {apart} of {} runs hosts did not run for as long as each other; in the worst all ran in {} of the time. The rate is of that \
+                 time, percentiles are of everything.",
+                runs.len(),
+                show_share(least)
+            ),
+            numbers,
+        )));
+    }
+    Ok(Answer::Holds("All hosts did the same work for as long as each other.", numbers))
+}
+
+#[test]
+fn a_tail_of_one_host_is_told_where_it_is_a_tenth_of_most_runs() {
+    let of = |common, runs| {
+        CHECK.severity(&super::with(|f| f.runs.iter_mut().take(runs).for_each(|r| r.common_ns = common)))
+    };
+    assert_eq!(of(910_000_000, 5), None);
+    assert_eq!(of(890_000_000, 5), Some(Severity::Biased));
+    assert_eq!(of(890_000_000, 2), None, "two runs of five");
+    let lost = super::with(|f| f.hosts[1].target_bytes.clear());
+    assert_eq!(CHECK.severity(&lost), None, "a host that was lost has no sizes");
+}

@@ -1,0 +1,164 @@
+//! F03: reads that a cache may have answered since another host, or the writer of the file, had put them there.
+//!
+//! For: files that several hosts read, and files on shared storage that the reading host wrote itself. Not for: what one host came back
+//! to (A16), nor its own page cache (A01).
+
+use super::{hosts, named, sharing};
+use crate::case::Case;
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
+use model::Known;
+use model::check_id::CheckId;
+use model::finding::Severity;
+use model::job::{Kind, Order};
+use model::plan::Role;
+use model::units::show_share;
+
+/// Share of the reads that another host had done before from which it is told: as of one host's own repeats (A16).
+const REPEATS_ABOVE: Share = Share(0.2);
+
+pub(super) const CHECK: Check = Check {
+    id: CheckId::F03,
+    name: "ANOTHERS_CACHE",
+    belief: "what a host reads no other host has brought into a cache",
+    page: Page {
+        reads: "What the targets of each host are on (devices by model and serial number, file systems by what is mounted), who made the \
+                  files, and the bytes that all hosts read in the longest run beside the span; no kernel file.",
+        formula: formula!(
+            "Of a file or device that several hosts read, c = bytes read by all / span: at random 1 - (1 - e^-c) / c of the reads are of a block \
+             that was read before, and n hosts that go through it in order read each block n times, which is 1 - 1/n. From {REPEATS_ABOVE} on it \
+             is a note past the page cache, where a server or an array may keep what it has sent once, and biased through the page \
+             cache of hosts that are one machine. A file on shared storage that the reading host wrote itself is a note too: the server \
+             has had it in memory, and a client of a file system that keeps caches coherent may have it."
+        ),
+        provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
+        fix: "Use a --size several times the memory of the storage's servers.",
+        accept: "Accept it where many hosts that read the same is what you measure.",
+    },
+    ask: Ask::Alone(look),
+    #[cfg(test)]
+    fires: Some(|| shared(1)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = super::honest();
+        record.header.hosts.truncate(1);
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let hosts = hosts(case);
+    if hosts.is_empty() {
+        return Ok(Answer::DoesNotApply);
+    }
+    if !case.does(Kind::Read) || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let shared = sharing(case)?;
+    let Some((what, ranks)) = shared.iter().max_by_key(|(_, ranks)| ranks.len()) else {
+        return Ok(Answer::Holds("No host reads from storage that another one uses too.", evidence([])));
+    };
+    let targets = &case.record.header.plan.targets;
+    let made = case.stream.targets.iter().filter_map(|t| targets.get(*t)).all(|t| t.role == Role::Made);
+    let numbers = evidence([("hosts", hosts.len() as f64), ("hosts_sharing", ranks.len() as f64)]);
+    if made {
+        // Files of their own on a device that is seen: what was read from it was counted, or is said not to have been.
+        if case.grounded().is_ok() {
+            return Ok(Answer::Holds("Each host reads a file of its own.", numbers));
+        }
+        return Ok(Answer::Finding(Detail::new(
+            Severity::Note,
+            format!(
+                "Each host reads the file that it wrote itself, on storage that {} share ({}): what was written a moment ago may still be in \
+                 the memory of its server.",
+                named(case, ranks),
+                what.words()
+            ),
+            numbers,
+        )));
+    }
+    of_one_file(case, ranks, numbers)
+}
+
+/// Of targets that several hosts read.
+fn of_one_file(case: &Case, ranks: &[usize], mut numbers: crate::checks::check::Evidence) -> Known<Answer> {
+    let (read, span) = (case.largest_run_bytes(Kind::Read) as f64, case.span_bytes() as f64);
+    if read == 0.0 || span <= 0.0 {
+        return Err("no read completed".into());
+    }
+    let [line] = case.stream.access.lines.as_slice() else {
+        return Err(
+            "how often several hosts read one block is not computed for a workload of several lines".into()
+        );
+    };
+    let (passes, hosts) = (read / span, ranks.len() as f64);
+    let part = match &line.order {
+        // All begin at the beginning.
+        Order::Sequential(_) => 1.0 - 1.0 / hosts.max(passes),
+        Order::Random | Order::Once | Order::Mixed(_) => 1.0 + (-passes).exp_m1() / passes,
+        other => return Err(format!("{} comes back to the same blocks by intention", other.words())),
+    };
+    numbers.insert("expected_repeat_share".into(), part);
+    if part <= REPEATS_ABOVE {
+        return Ok(Answer::Holds("Nearly every read was of a block that no host had read before.", numbers));
+    }
+    let one_machine = case.record.fleet.as_ref().is_some_and(|fleet| {
+        let kernel = |rank: &usize| fleet.hosts.get(*rank).and_then(|h| h.kernel);
+        ranks.iter().any(|a| kernel(a).is_some() && ranks.iter().any(|b| a != b && kernel(a) == kernel(b)))
+    });
+    let through = one_machine && !case.stream.cache.is_direct();
+    let keeper =
+        if through { "the page cache of their machine" } else { "what keeps the data for all of them" };
+    Ok(Answer::Finding(Detail::new(
+        if through { Severity::Biased } else { Severity::Note },
+        format!(
+            "About {} of the reads were of blocks that some host had read before: {} read the same, and {keeper} may have answered.",
+            show_share(part),
+            named(case, ranks)
+        ),
+        numbers,
+    )))
+}
+
+/// Two hosts that read a file of a server, whose blocks they go through so many times together.
+#[cfg(test)]
+fn shared(passes: u64) -> model::record::Record {
+    let mut record = super::honest();
+    for host in &mut record.header.hosts {
+        let place = &mut host.places[0];
+        place.layers.clear();
+        place.blind = Some("its devices are on another machine".into());
+        place.file_system.as_mut().unwrap().source = "server:/export".into();
+    }
+    record.header.plan.targets[0].role = Role::File;
+    // 45 MB are read in a run.
+    record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = (45 << 20) / passes;
+    record
+}
+
+#[test]
+fn what_several_read_is_told_by_how_often_they_read_it() {
+    assert_eq!(CHECK.severity(&shared(1)), Some(Severity::Note));
+    let mut few = shared(1);
+    few.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 30;
+    assert_eq!(CHECK.severity(&few), None);
+    few.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
+        Order::Sequential(model::job::Steps::default());
+    assert_eq!(CHECK.severity(&few), Some(Severity::Note), "in order all read the same");
+    let mut own = shared(1);
+    own.header.plan.targets[0].role = Role::Made;
+    let Ok(Answer::Finding(found)) = CHECK.answer(&own) else { panic!("silent") };
+    assert!(
+        found.sentence.contains("wrote itself") && found.sentence.contains("server:/export"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn one_page_cache_for_all_ranks_biases() {
+    let mut record = shared(1);
+    record.header.plan.jobs[0].phases[0].streams[0].cache = model::job::Cache::Buffered;
+    record.fleet.as_mut().unwrap().hosts[1].kernel = Some(0);
+    assert_eq!(CHECK.severity(&record), Some(Severity::Biased));
+}

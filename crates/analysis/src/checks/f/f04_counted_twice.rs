@@ -1,0 +1,94 @@
+//! F04: hosts that are one machine, or whose device is one and the same.
+//!
+//! For: sums that look like those of many and are those of one. Not for: shared file systems, where one storage for all is what is
+//! measured (D24 names them).
+
+use super::{Storage, hosts, named, sharing};
+use crate::case::Case;
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use model::Known;
+use model::check_id::CheckId;
+use model::finding::Severity;
+use std::collections::BTreeMap;
+
+pub(super) const CHECK: Check = Check {
+    id: CheckId::F04,
+    name: "COUNTED_TWICE",
+    belief: "every host brings CPUs and a device of its own",
+    page: Page {
+        reads: "`/proc/sys/kernel/random/boot_id` of each host, which is one for all that run on one kernel, and model and serial number of the \
+                  devices below its targets.",
+        formula: formula!(
+            "Hosts with one `boot_id` are one machine: ranks of a host, or containers. They share its CPUs, memory and clock. Devices of one \
+             model and serial number, or of one number within one kernel, are one device: the sum over hosts is then what that device \
+             gives, divided among them, and not what each host's own device would. Both are notes, since the sum is what was measured."
+        ),
+        provoke: "`mpirun -np 2 --bind-to none fathom run --rw randread --ranks-per-host 2 DIR`.",
+        fix: "Start one rank per host (`mpirun --map-by ppr:1:node`), on hosts that are not containers of one machine.",
+        accept: "Accept it where one array or one machine shared by all is what you measure. Some hypervisors give the disks of all their \
+                 guests the same serial number: those are one only by name.",
+    },
+    ask: Ask::Alone(look),
+    #[cfg(test)]
+    fires: Some(|| super::with(|f| f.hosts[1].kernel = Some(0))),
+    #[cfg(test)]
+    blind: || super::with(|f| f.hosts.iter_mut().for_each(|h| h.kernel = None)),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let hosts = hosts(case);
+    if hosts.is_empty() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut kernels: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (rank, host) in hosts.iter().enumerate() {
+        let kernel = host.kernel.ok_or_else(|| format!("which kernel {} runs on is not known", host.name))?;
+        kernels.entry(kernel).or_default().push(rank);
+    }
+    let most = kernels.values().map(Vec::len).max().unwrap_or(0);
+    let one = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == most);
+    let devices = if case.has_storage() { sharing(case)? } else { Vec::new() };
+    // File systems that many mount are no device that is counted twice.
+    let device = devices.iter().filter(|(what, _)| matches!(what, Storage::Device(_)));
+    let device = device.max_by_key(|(_, ranks)| ranks.len());
+    let numbers = evidence([("hosts", hosts.len() as f64), ("kernels", kernels.len() as f64)]);
+    let sentence = match (one, device) {
+        (Some(ranks), Some(_)) => {
+            format!("{} run on one kernel and use one device: they share both.", named(case, ranks))
+        }
+        (Some(ranks), None) => {
+            format!("{} run on one kernel: they share its CPUs, memory and clock.", named(case, ranks))
+        }
+        (None, Some((what, ranks))) => {
+            format!(
+                "{} use one device ({}): the sum is what that gives, divided among them.",
+                named(case, ranks),
+                what.words()
+            )
+        }
+        (None, None) => {
+            return Ok(Answer::Holds(
+                "Every host has a kernel of its own, and no device is that of two.",
+                numbers,
+            ));
+        }
+    };
+    Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)))
+}
+
+#[test]
+fn one_serial_number_is_one_device_and_a_server_is_not() {
+    let mut record = super::honest();
+    record.header.hosts[1].places[0].layers[0].serial = Some("S1".into());
+    let Ok(Answer::Finding(found)) = CHECK.answer(&record) else { panic!("silent") };
+    assert!(
+        found.sentence.starts_with("a and b use one device (") && found.sentence.contains("S1"),
+        "{}",
+        found.sentence
+    );
+    for host in &mut record.header.hosts {
+        host.places[0].layers.clear();
+        host.places[0].file_system.as_mut().unwrap().source = "server:/export".into();
+    }
+    assert_eq!(CHECK.severity(&record), None);
+}

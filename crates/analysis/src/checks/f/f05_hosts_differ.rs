@@ -1,0 +1,62 @@
+//! F05: hosts that are not alike.
+//!
+//! For: kernels, CPUs, memory, file systems, mount options and devices that differ, and what a host would have measured otherwise. Not for:
+//! how much slower that makes one of them, which the report's rows show.
+
+use super::{fleet, hosts};
+use crate::case::Case;
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use model::Known;
+use model::check_id::CheckId;
+use model::finding::Severity;
+
+pub(super) const CHECK: Check = Check {
+    id: CheckId::F05,
+    name: "HOSTS_DIFFER",
+    belief: "all hosts are alike, so that one stands for the others",
+    page: Page {
+        reads: "What each host found when it planned: kernel, CPUs, memory, and of the targets file system, mount options, device model and \
+                  size; engine and span that it would have chosen.",
+        formula: formula!(
+            "Each that is not the same text on all hosts is named, with who has what. A note: the number is what these hosts did."
+        ),
+        provoke: "`mpirun ...` on hosts of which one has another kernel.",
+        fix: "Use hosts that are alike, or measure each kind by itself.",
+        accept: "Accept it where the mixture is your cluster.",
+    },
+    ask: Ask::Alone(look),
+    #[cfg(test)]
+    fires: Some(|| {
+        super::with(|f| f.differences.push("the kernel differs between hosts: 6.1 (a); 5.4 (b)".into()))
+    }),
+    #[cfg(test)]
+    blind: || {
+        let mut record = super::honest();
+        record.header.hosts.clear();
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let hosts = hosts(case);
+    let Some(fleet) = fleet(case).filter(|_| !hosts.is_empty()) else { return Ok(Answer::DoesNotApply) };
+    if case.record.header.hosts.len() < hosts.len() {
+        return Err("what each host is was not kept".into());
+    }
+    let numbers = evidence([("hosts", hosts.len() as f64), ("differences", fleet.differences.len() as f64)]);
+    if fleet.differences.is_empty() {
+        return Ok(Answer::Holds(
+            "Kernel, CPUs, memory, file system, mount options and device are alike on all hosts.",
+            numbers,
+        ));
+    }
+    let sentence = format!("Hosts are not alike: {}.", fleet.differences.join(". "));
+    Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)))
+}
+
+#[test]
+fn every_difference_is_named() {
+    let two = super::with(|f| f.differences = vec!["the kernel differs".into(), "memory differs".into()]);
+    let Ok(Answer::Finding(found)) = CHECK.answer(&two) else { panic!("silent") };
+    assert_eq!(found.sentence, "Hosts are not alike: the kernel differs. memory differs.");
+}

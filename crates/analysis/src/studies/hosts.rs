@@ -1,0 +1,180 @@
+//! Hosts: the same work on growing numbers of them, how much each brings, and from which number on more bring less.
+//!
+//! For: scaling efficiency from runs of the same rounds, and the knee. Not for: which host of them is slow (`fleet`).
+//! In a closed loop of n hosts with the same depth Little's law makes the mean latency n / X of one constant, so power, rate by latency
+//! (Kleinrock 1979, as in `stats::knee`), is X * X / n: where storage has no more to give X stays and power falls; where every host
+//! brings the same, it grows with n. In efficiency e = (X / n) / (X1 / n1) it is e * e * n, up to a constant.
+
+use crate::compare::{Beside, within};
+use model::report::{Answer, AnswerWord, Report};
+use model::scaling::{HostSteps, Scaling, ScalingKnee, ScalingRow};
+use model::units::show_share;
+
+/// The table. `jobs` has the job of each result.
+pub(super) fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Scaling {
+    let of_job = |job: usize| jobs.iter().position(|of| *of == job);
+    let measured: Vec<(u32, usize)> =
+        steps.hosts.iter().enumerate().filter_map(|(job, hosts)| Some((*hosts, of_job(job)?))).collect();
+    let Some((fewest, first)) = measured.first().copied() else {
+        return Scaling { rows: Vec::new(), knee: None };
+    };
+    let iops = |result: usize| {
+        let result = report.results.get(result).filter(|r| !r.void)?;
+        result.total.as_ref().map(|t| t.iops).filter(|iops| *iops > 0.0)
+    };
+    let names: Vec<String> = measured.iter().map(|(hosts, _)| format!("{hosts} hosts")).collect();
+    let beside = measured.iter().zip(&names).skip(1);
+    let pairs: Vec<Beside> =
+        beside.map(|((_, result), name)| Beside { a: first, b: *result, name, headline: false }).collect();
+    let mut compared = within(report, &pairs).into_iter();
+    let rows = measured.iter().enumerate().map(|(at, (hosts, result))| {
+        let more = f64::from(*hosts) / f64::from(fewest.max(1));
+        let pair = if at > 0 { compared.next() } else { None };
+        let metric = pair.as_ref().and_then(|p| p.metrics.first());
+        let speed_up = iops(*result).zip(iops(first)).map(|(this, first)| this / first);
+        ScalingRow {
+            hosts: *hosts,
+            result: *result,
+            iops_per_host: iops(*result).map(|iops| iops / f64::from((*hosts).max(1))),
+            speed_up,
+            efficiency: speed_up.map(|speed_up| speed_up / more),
+            efficiency_interval: metric.and_then(|m| m.interval).map(|ends| ends.map(|end| end / more)),
+        }
+    });
+    let rows: Vec<ScalingRow> = rows.collect();
+    Scaling { knee: knee(&rows), rows }
+}
+
+/// Power of a row with the ends of its interval; `None` where it has no rate.
+fn power(row: &ScalingRow, at: usize) -> Option<[f64; 3]> {
+    let of = |efficiency: f64| efficiency * efficiency * f64::from(row.hosts);
+    let value = of(row.efficiency?);
+    let [low, high] = match row.efficiency_interval {
+        Some(ends) => ends.map(of),
+        // The others are told against it.
+        None if at == 0 => [value; 2],
+        None => [0.0, f64::INFINITY],
+    };
+    Some([low, value, high])
+}
+
+fn knee(rows: &[ScalingRow]) -> Option<ScalingKnee> {
+    let powers: Vec<(u32, [f64; 3])> =
+        rows.iter().enumerate().filter_map(|(at, row)| Some((row.hosts, power(row, at)?))).collect();
+    let (hosts, [low, ..]) = *powers.iter().max_by(|a, b| a.1[1].total_cmp(&b.1[1]))?;
+    let most = powers.iter().map(|(hosts, _)| *hosts).max()?;
+    let sure = powers.iter().all(|(other, [_, _, high])| *other == hosts || *high < low);
+    (powers.len() > 1).then_some(ScalingKnee { hosts, reached: hosts < most, sure })
+}
+
+/// From which number of hosts on more bring less than they cost.
+pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
+    let last = scaling.rows.last()?;
+    let Some(knee) = scaling.knee else {
+        let words = "how much each further host brings: the fewest hosts, or all others, have no number";
+        return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{words}.") });
+    };
+    let row = scaling.rows.iter().find(|row| row.hosts == knee.hosts)?;
+    let each = |row: &ScalingRow| {
+        let ends = row.efficiency_interval.map_or_else(String::new, |[low, high]| {
+            format!(" (95 % interval {} to {})", show_share(low), show_share(high))
+        });
+        let share = row.efficiency.map_or_else(|| "no number".into(), show_share);
+        format!("{} each bring {share}{ends} of what a host brings among the fewest", count(row.hosts))
+    };
+    let (word, words) = match (knee.sure, knee.reached) {
+        (true, true) => (
+            AnswerWord::Knee,
+            format!("beyond {} more bring less than they add in latency", count(knee.hosts)),
+        ),
+        (true, false) => (
+            AnswerWord::Scales,
+            format!("up to {} every step has brought more than it added in latency", count(last.hosts)),
+        ),
+        (false, _) => (
+            AnswerWord::CannotTell,
+            "from which number of hosts on more bring less than they add in latency; more --runs would tell"
+                .to_owned(),
+        ),
+    };
+    let mut numbers = vec![each(row)];
+    if last.hosts != row.hosts {
+        numbers.push(each(last));
+    }
+    Some(Answer { word, sentence: format!("{words}: {}.", numbers.join("; ")) })
+}
+
+/// `1 host`, `4 hosts`.
+fn count(hosts: u32) -> String {
+    if hosts == 1 { "1 host".into() } else { format!("{hosts} hosts") }
+}
+
+#[cfg(test)]
+use crate::fixture::{Fixture, together};
+#[cfg(test)]
+use crate::{Judging, judge};
+#[cfg(test)]
+use model::study::{Studied, Study};
+
+/// A session of numbers of hosts that do so many operations in a window.
+#[cfg(test)]
+fn judged(steps: &[(u32, u64)]) -> Report {
+    let fixture =
+        |(hosts, ops): &(u32, u64)| Fixture { name: format!("x on {hosts}"), ops: *ops, ..Fixture::honest() };
+    let mut record = together(&steps.iter().map(fixture).collect::<Vec<_>>());
+    record.header.plan.study = Study::Hosts(HostSteps { hosts: steps.iter().map(|s| s.0).collect() });
+    let seen = |at: u32| model::fleet::HostSeen { name: format!("h{at}"), ..Default::default() };
+    let hosts = (0..steps.last().unwrap().0).map(seen).collect();
+    record.fleet = Some(Box::new(model::fleet::Fleet { hosts, ..Default::default() }));
+    judge(&record, &Judging::default())
+}
+
+#[test]
+fn efficiency_is_of_a_host_and_the_knee_is_where_power_is_greatest() {
+    for (steps, word, hosts) in [
+        (&[(1, 5_000), (2, 9_900), (4, 10_000)][..], AnswerWord::Knee, 2),
+        (&[(1, 5_000), (2, 9_900), (4, 19_000)], AnswerWord::Scales, 4),
+        (&[(1, 10_000), (2, 10_000), (4, 9_000)], AnswerWord::Knee, 1),
+        (&[(2, 8_000), (4, 15_000)], AnswerWord::Scales, 4),
+    ] {
+        let report = judged(steps);
+        let answer = report.answer.clone().unwrap();
+        let Studied::Hosts(scaling) = report.study else { panic!("no scaling") };
+        assert_eq!((answer.word, scaling.knee.map(|k| k.hosts)), (word, Some(hosts)), "{answer:?}");
+        let (first, last) = (&scaling.rows[0], scaling.rows.last().unwrap());
+        assert_eq!((first.efficiency, first.speed_up), (Some(1.0), Some(1.0)));
+        let [(few, least), .., (many, most)] = steps else { panic!() };
+        let expected = (*most as f64 / f64::from(*many)) / (*least as f64 / f64::from(*few));
+        let [low, high] = last.efficiency_interval.unwrap();
+        let got = last.efficiency.unwrap();
+        assert!(
+            (got / expected - 1.0).abs() < 0.02 && low <= got * 1.000_001 && got <= high * 1.000_001,
+            "{got} for {expected}"
+        );
+    }
+}
+
+#[test]
+fn one_run_tells_nothing_and_a_forged_plan_is_no_panic() {
+    let row = |hosts, efficiency| ScalingRow {
+        hosts,
+        result: 0,
+        iops_per_host: None,
+        speed_up: None,
+        efficiency,
+        efficiency_interval: None,
+    };
+    let single = knee(&[row(1, Some(1.0)), row(2, Some(0.9))]).unwrap();
+    assert!(!single.sure && single.hosts == 2);
+    let rows = vec![row(1, Some(1.0)), row(2, None)];
+    assert_eq!(knee(&rows), None);
+    let untold = answer(&Scaling { rows, knee: None });
+    assert!(untold.is_some_and(|a| a.word == AnswerWord::CannotTell && a.sentence.contains("no number")));
+    let mut record = Fixture::honest().record();
+    for hosts in [vec![], vec![0], vec![7, 7, 7]] {
+        record.header.plan.study = Study::Hosts(HostSteps { hosts });
+        record.fleet = Some(Box::default());
+        let answer = judge(&record, &Judging::default()).answer;
+        assert!(answer.is_none_or(|a| a.word == AnswerWord::CannotTell));
+    }
+}
