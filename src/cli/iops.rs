@@ -2,6 +2,7 @@
 //!
 //! For: its words. Not for: what is measured, which is the preset of that name ([`super::sweep`]), nor its lines (crate `report`).
 
+use super::headings::{HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
 use super::{Cli, Command, sweep};
 use crate::failure::Failure;
 use clap::Parser;
@@ -16,20 +17,20 @@ pub struct Args {
     /// Block device, file or directory
     #[arg(value_name = "DEVICE", required = true)]
     device: PathBuf,
-    /// Threads [default: 32]
-    #[arg(short = 'n', long = "num-threads", value_name = "N")]
-    threads: Option<u32>,
-    /// Seconds for each size [default: 2]
-    #[arg(short = 't', long = "time", value_name = "SECONDS")]
-    seconds: Option<u32>,
     /// One size instead of all from 512 bytes on
-    #[arg(short = 'b', long = "block-size", value_name = "SIZE")]
+    #[arg(short = 'b', long = "block-size", value_name = "SIZE", help_heading = WHAT)]
     block: Option<String>,
     /// random or sequential [default: random]
-    #[arg(short = 'p', long, value_name = "ORDER")]
+    #[arg(short = 'p', long, value_name = "ORDER", help_heading = WHAT)]
     pattern: Option<String>,
+    /// Seconds for each size [default: 2]
+    #[arg(short = 't', long = "time", value_name = "SECONDS", help_heading = HOW_LONG)]
+    seconds: Option<u32>,
+    /// Threads [default: 32]
+    #[arg(short = 'n', long = "num-threads", value_name = "N", help_heading = HOW_DEEP)]
+    threads: Option<u32>,
     /// Refused: type fathom sweep --preset iops --format csv DEVICE, which converts no units
-    #[arg(short = 'm', long)]
+    #[arg(short = 'm', long, help_heading = OUTPUT)]
     machine_readable: bool,
 }
 
