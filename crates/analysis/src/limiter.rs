@@ -68,12 +68,13 @@ fn from_pace(case: &Case) -> Option<Limiter> {
         Pace::Open { iops, .. } => {
             format!("Operations arrive {} times a second, whatever the storage does.", show_rate(iops))
         }
-        Pace::Limited { .. } => format!("It is {}.", case.stream.conditions().join(" and ")),
         // What is as fast as it can is held back by something else.
         Pace::Each { .. } if case.stream.access.kinds().any(|kind| !case.stream.pace.limits(kind)) => {
             return None;
         }
-        Pace::Each { .. } => format!("It is {}.", case.stream.conditions().join(" and ")),
+        Pace::Limited { .. } | Pace::Each { .. } => {
+            format!("It is {}.", case.stream.conditions().join(" and "))
+        }
         Pace::Closed if case.stream.flow.is_some() => {
             "It waits for other streams wherever it is ahead of its share of the operations.".to_owned()
         }

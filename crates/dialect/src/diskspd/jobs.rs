@@ -175,7 +175,7 @@ fn region(target: &Target, stream: &mut StreamSpec) {
 fn pace(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     match target.throughput {
         Some(Throughput::Iops(iops)) => {
-            stream.limit_iops = Some(RateLimit::All(f64::from(iops) * lanes as f64))
+            stream.limit_iops = Some(RateLimit::All(f64::from(iops) * lanes as f64));
         }
         Some(Throughput::BytesPerMs(bytes)) => {
             stream.limit_bandwidth = Some(RateLimit::All(f64::from(bytes) * 1000.0 * lanes as f64));

@@ -85,13 +85,10 @@ fn go_by_nothing_else(job: &Job, one: &StreamSpec) -> Result<(), Fault> {
 
 /// Whether the second of the two words is said that an option knows.
 fn is_second_word(job: &Job, option: &str, words: [&str; 2]) -> Result<bool, Fault> {
-    match words.iter().position(|word| job.text(option).is_none_or(|text| text == *word)) {
-        Some(at) => Ok(at == 1),
-        None => {
-            let [first, second] = words;
-            Err(job.fault(option, format!("it is {first} or {second}; type one of them")))
-        }
-    }
+    let said = words.iter().position(|word| job.text(option).is_none_or(|text| text == *word));
+    let [first, second] = words;
+    said.map(|at| at == 1)
+        .ok_or_else(|| job.fault(option, format!("it is {first} or {second}; type one of them")))
 }
 
 /// Rates of the directions of a job.

@@ -169,10 +169,15 @@ impl Lines {
         }
     }
 
-    /// The next operation, of a direction that others chose where there is one.
-    // Always inlined: where none is chosen, which is known when it is compiled, nothing is asked.
-    #[inline(always)]
-    pub(super) fn next(&mut self, chosen: Option<Kind>) -> Op {
+    /// The next operation.
+    #[inline]
+    pub(super) fn next(&mut self) -> Op {
+        self.next_as(Line::kind)
+    }
+
+    /// The next operation, whose direction is this. Compiled for each way of saying it, so that where it is drawn nothing else is asked.
+    #[inline]
+    fn next_as(&mut self, kind: impl FnOnce(&Line, &mut Xoshiro256PlusPlus) -> Kind) -> Op {
         if let Some(reply) = self.reply.take() {
             return self.answer(reply);
         }
@@ -193,10 +198,7 @@ impl Lines {
         let target = self.pick.draw(self.files.len(), &mut self.rng);
         let file = &mut self.files[target];
         op.file = file.index;
-        op.kind = match chosen.or(line.of_run) {
-            Some(kind) => kind,
-            None => line.kinds.draw(&mut self.rng),
-        };
+        op.kind = kind(line, &mut self.rng);
         op.length = line.lengths[op.kind as usize].as_ref().map_or(0, |l| l.draw(&mut self.rng));
         let place = &mut file.places[self.line];
         let mut size = u64::from(op.length);
@@ -269,14 +271,14 @@ impl Lines {
 
 impl OfKind for Lines {
     fn next_of(&mut self, kind: Kind) -> Op {
-        self.next(Some(kind))
+        self.next_as(|_, _| kind)
     }
 }
 
 impl Source for Lines {
     fn refill(&mut self, ops: &mut [Op]) {
         for op in ops {
-            *op = self.next(None);
+            *op = self.next();
         }
     }
 
@@ -356,6 +358,12 @@ impl Line {
         let begins = self.left_in_row == 0;
         self.left_in_row = if begins { self.row.saturating_sub(1) } else { self.left_in_row - 1 };
         !begins
+    }
+
+    /// The direction of the next operation.
+    #[inline]
+    fn kind(&self, rng: &mut Xoshiro256PlusPlus) -> Kind {
+        self.of_run.unwrap_or_else(|| self.kinds.draw(rng))
     }
 
     /// Index of the position that an operation of a kind goes on from.

@@ -79,8 +79,8 @@ impl Strided {
         })
     }
 
-    #[inline(always)]
-    fn next(&mut self, kind: Option<Kind>) -> Op {
+    #[inline]
+    fn next(&mut self, draw: impl FnOnce(&mut Lines) -> Op) -> Op {
         let quota = if self.zone + 1 == self.zones { self.last_quota } else { self.quota };
         // A trim and its write, or a request and its reply, are in one zone.
         if self.moved >= quota && !self.inner.owes_a_reply() {
@@ -88,7 +88,7 @@ impl Strided {
             self.moved = 0;
             self.inner.begin_again();
         }
-        let op = self.inner.next(kind);
+        let op = draw(&mut self.inner);
         self.moved += u64::from(op.length);
         Op { offset: op.offset + self.zone * self.step_bytes, ..op }
     }
@@ -97,13 +97,13 @@ impl Strided {
 impl Source for Strided {
     fn refill(&mut self, ops: &mut [Op]) {
         for op in ops {
-            *op = self.next(None);
+            *op = self.next(Lines::next);
         }
     }
 }
 
 impl OfKind for Strided {
     fn next_of(&mut self, kind: Kind) -> Op {
-        self.next(Some(kind))
+        self.next(|inner| inner.next_of(kind))
     }
 }
