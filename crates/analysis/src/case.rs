@@ -74,9 +74,10 @@ pub(crate) fn asked_depth(stream: &Stream) -> f64 {
     f64::from(stream.depth) * f64::from(stream.workers) * stream.lanes() as f64
 }
 
-/// Every case of a record, in the order of the plan, and of ascending load.
+/// Every case of a record, in the order of the plan, and of ascending load; none of what other hosts measured without this one.
 pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
-    (0..record.header.plan.jobs.len()).flat_map(|at| of_job(record, at)).collect()
+    let plan = &record.header.plan;
+    (0..plan.jobs.len()).filter(|at| plan.takes_part(*at)).flat_map(|at| of_job(record, at)).collect()
 }
 
 /// Every case of one job.

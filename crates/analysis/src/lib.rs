@@ -105,10 +105,8 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
 /// Judges a record whose jobs are all its own.
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
-    let measured_here = |case: &case::Case| {
-        let is_refused = studies::is_refused(record, case) || quick::is_left_out(record, case.at);
-        !is_refused && header.plan.takes_part(case.at)
-    };
+    let measured_here =
+        |case: &case::Case| !studies::is_refused(record, case) && !quick::is_left_out(record, case.at);
     let cases = case::cases(record).into_iter().filter(measured_here);
     let answered: Vec<CaseAnswers> = cases.map(findings::ask).collect();
     let mut results = fleet::complete(record, answered.iter().map(measured).collect());

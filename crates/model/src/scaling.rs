@@ -50,7 +50,7 @@ pub struct ScalingRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalingKnee {
-    /// Hosts.
+    /// So many.
     pub hosts: u32,
     /// Whether more hosts were measured, which have less power.
     pub reached: bool,
