@@ -181,7 +181,7 @@ impl Gathered {
     /// Whether a task that does two things waits for its own operations in the one of few, so that it does one thing after the other.
     pub(super) fn goes_by_turns(&self) -> bool {
         let [few, many] = &self.sides;
-        few.is_told() && many.is_told() && (few.pacing.is_serial() || few.pacing.is_at_once())
+        few.is_told() && many.is_told() && few.waits()
     }
 
     /// All as one load; or where a task does two things, some operations one by one and others many at once, each by itself.
@@ -191,7 +191,8 @@ impl Gathered {
         // Of geometric numbers at once those that are many are longer by what they must have to be so.
         let expected = self.whole.pacing.at_once() + (MANY - 1) as f64;
         let is_apart = self.many.pacing.at_once() >= LARGER * expected;
-        let is_in_bursts = self.many.pacing.is_at_once() || self.sides[1].pacing.is_filling();
+        let is_filling = || self.sides[1].pacing.is_filling() && self.goes_by_turns();
+        let is_in_bursts = self.many.pacing.is_at_once() || is_filling();
         if tasks == 1 && both && is_apart && is_in_bursts {
             return vec![(&self.few, " one by one"), (&self.many, " in bursts")];
         }

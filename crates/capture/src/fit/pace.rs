@@ -188,10 +188,8 @@ impl Pacing {
         let signs = self.signs(active_ns);
         let is_serial = self.is_serial();
         let is_regular = signs.idc[0].is_some_and(|idc| idc < REGULAR);
-        // Independent arrivals find something in flight as often as something is (Wolff, "Poisson arrivals see time averages", 1982).
-        let busy = busy_ns / whole_ns;
-        let waits = signs.overlapping < WAITING * busy && busy * self.data as f64 >= TELLING;
-        let is_closed = (is_regular || is_serial && waits) && (is_serial || self.is_at_once());
+        let is_closed =
+            (is_regular || is_serial && self.waits(active_ns)) && (is_serial || self.is_at_once());
         if !is_closed {
             return Loop::Open;
         }
@@ -201,6 +199,13 @@ impl Pacing {
             Some(law) => Loop::Thinking { law, burst, mean_burst },
             None => Loop::Full,
         }
+    }
+
+    /// Whether operations wait for those before: independent arrivals find something in flight as often as something is (Wolff, "Poisson
+    /// arrivals see time averages", 1982).
+    pub(super) fn waits(&self, active_ns: u64) -> bool {
+        let busy = self.busy_ns() / active_ns.max(1) as f64;
+        self.overlaps() < WAITING * busy && busy * self.data as f64 >= TELLING
     }
 
     /// Whether all completions are known.

@@ -55,7 +55,12 @@ impl Side {
         self.clock_ns = begin_ns.saturating_add(until_ns.saturating_sub(*since_ns));
     }
 
-    /// Whether there are enough turns, and its operations wait for those before.
+    /// Whether its operations come one by one and wait for those before.
+    pub(super) fn waits(&self) -> bool {
+        self.pacing.is_serial() && self.pacing.waits(self.clock_ns)
+    }
+
+    /// Whether there are enough turns, and all completions are known.
     pub(super) fn is_told(&self) -> bool {
         self.turns >= FEWEST && self.pacing.is_known()
     }

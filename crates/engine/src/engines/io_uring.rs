@@ -189,7 +189,7 @@ impl Uring {
                 return Err(refusal(io::ErrorKind::TimedOut, why, SYNC));
             }
             Some(known) if known == -rustix::io::Errno::INVAL.raw_os_error() => {
-                self.ring.trim_by_discards(file)
+                self.ring.trim_by_discards(file);
             }
             Some(_) => {}
         }

@@ -301,8 +301,14 @@ impl Stream {
         match &self.replay {
             Some(replay) => replay.words(),
             None if self.turns.is_empty() => self.access.words(),
-            None => self.turn_words(),
+            None => self.turns.iter().map(Turn::words).collect::<Vec<_>>().join(", then "),
         }
+    }
+
+    /// The same as if one of its turns were all of it.
+    #[must_use]
+    pub fn of_turn(&self, turn: &Turn) -> Self {
+        Self { access: turn.access.clone(), flush: turn.flush, turns: Vec::new(), ..self.clone() }
     }
 
     /// Bytes of the buffer of an operation.
@@ -416,4 +422,16 @@ impl Stream {
         let sync = replayed || (self.flush.is_some() && self.access.writes());
         self.access.kinds().chain(sync.then_some(Kind::Sync))
     }
+}
+
+#[test]
+fn a_stream_of_turns_is_named_by_them_and_each_is_a_stream() {
+    use super::order::Pattern;
+    let access = Access::plain(Pattern::Random, 4096, 0);
+    let turn = |operations| Turn { operations, turns: 2, access: access.clone(), flush: None };
+    let turns = vec![turn(120), turn(181)];
+    let stream = Stream { turns, ..Stream::plain(access.clone(), 32, 1, "null") };
+    assert_eq!(stream.words(), "60 x 4K random write, then 90.5 x 4K random write");
+    assert!(stream.load_changes() && !stream.is_unheld());
+    assert_eq!(stream.of_turn(&stream.turns[0]).words(), "4K random write");
 }

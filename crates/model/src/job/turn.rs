@@ -7,7 +7,6 @@ use super::access::{Access, Line};
 use super::flush::{Flush, SyncCall};
 use super::kind::Kind;
 use super::mix::Percent;
-use super::stream::Stream;
 use crate::spec::limits::MAX_SYNCS;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +32,7 @@ impl Turn {
     }
 
     /// `61.5 x 4K sequential write`.
-    fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         format!("{} x {}", self.length(), self.access.words())
     }
 
@@ -74,19 +73,6 @@ impl Turn {
 /// What weights of turns sum to, about: as fine as shares of sizes.
 const WEIGHTS: u32 = 1_000_000;
 
-impl Stream {
-    /// The same as if one of its turns were all of it.
-    #[must_use]
-    pub fn of_turn(&self, turn: &Turn) -> Self {
-        Self { access: turn.access.clone(), flush: turn.flush, turns: Vec::new(), ..self.clone() }
-    }
-
-    /// `61.5 x 4K sequential write, then 480 x 4K random write`.
-    pub(super) fn turn_words(&self) -> String {
-        self.turns.iter().map(Turn::words).collect::<Vec<_>>().join(", then ")
-    }
-}
-
 #[cfg(test)]
 fn turn(operations: u32, turns: u32, offset_bytes: u64, every: u32) -> Turn {
     let access =
@@ -105,8 +91,5 @@ fn a_summary_spans_all_turns_and_has_their_shares_and_calls() {
     // 60 and one calls for 150.5 writes, and a little more than one.
     let often = flush.map(|f| f64::from(f.every) / f64::from(f.calls)).unwrap_or_default();
     assert!((often - 150.5 / (60.0 + 90.5 / 90.0)).abs() < 1e-3, "{often}");
-    let stream = Stream { turns: turns.to_vec(), ..Stream::plain(access, 32, 1, "null") };
-    assert_eq!(stream.words(), "60 x 4K random write, then 90.5 x 4K random write");
-    assert!(stream.load_changes() && !stream.is_unheld());
-    assert_eq!(stream.of_turn(&turns[0]).words(), "4K random write");
+    assert_eq!(turns.map(|turn| turn.words()), ["60 x 4K random write", "90.5 x 4K random write"]);
 }
