@@ -188,3 +188,42 @@ fn a_captured_mix_is_fitted_and_its_job_is_held_against_it() {
     assert!(text.contains("goal") && text.contains("flushes"), "{text}");
     assert_ne!(device.checksum(), before);
 }
+
+#[test]
+fn a_job_with_turns_does_one_thing_after_the_other() {
+    let stage = Stage::beside_others();
+    let (job, log) = (stage.path("turns.toml"), stage.path("ops.csv"));
+    let text = format!(
+        "op-log = {:?}\ntime = \"1s\"\nwarmup = 0\nruns = 1\ndepth = 8\n\
+         [[turn]]\nops = 3\nrw = \"write\"\nbs = \"16k\"\nsize = \"1m\"\nfdatasync = 1\ndrain = true\n\
+         [[turn]]\nops = 8\nrw = \"randwrite\"\noffset = \"2m\"\nsize = \"14m\"\nperiod = \"2ms\"\nburst = 8\n",
+        log.display().to_string()
+    );
+    std::fs::write(&job, text).unwrap();
+    let out = stage.fathom(&format!("run --attempts 1 {}", job.display()), &stage.folder("data"));
+    assert!([Some(0), Some(1)].contains(&out.code), "{out:?}");
+    assert!(out.stdout.contains("3 x 16K sequential write, then 8 x 4K random write"), "{out:?}");
+    let log = std::fs::read_to_string(log).unwrap();
+    // Direction, size and offset; what completes together is in order of its slots.
+    let rows: Vec<Vec<&str>> = log.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let (direction, bytes, offset) = (3, 6, 11);
+    let turns: Vec<&[Vec<&str>]> = rows.chunks_exact(14).take(20).collect();
+    assert!(turns.len() >= 5, "{log}");
+    let mut next = 0;
+    for turn in turns {
+        for pair in turn[..6].chunks(2) {
+            assert_eq!(
+                (pair[0][direction], pair[0][bytes], pair[1][direction]),
+                ("write", "16384", "sync"),
+                "{log}"
+            );
+            assert_eq!(pair[0][offset].parse::<u64>().unwrap(), next % (1 << 20), "{log}");
+            next += 16_384;
+        }
+        let inside = |row: &Vec<&str>| {
+            let at: u64 = row[offset].parse().unwrap();
+            row[bytes] == "4096" && (2 << 20..16 << 20).contains(&at)
+        };
+        assert!(turn[6..].iter().all(inside), "{log}");
+    }
+}

@@ -256,3 +256,30 @@ fn a_captured_mix_comes_back_to_a_device_as_it_was_and_not_without_leave() {
         assert!((then - now).abs() < 1e-9, "{name}: {then} {now}");
     }
 }
+
+#[test]
+fn what_is_trimmed_of_a_device_is_discarded_through_io_uring_too() {
+    let stage = Stage::beside_others();
+    let Some(device) = is_root().then(|| Device::new(&stage, 64, Image::Direct)).flatten() else { return };
+    // Of `stat`: discards completed, and their sectors.
+    let discarded = || -> Vec<u64> {
+        let stat = std::fs::read_to_string(format!("/sys/block/{}/stat", device.name())).unwrap();
+        stat.split_whitespace().skip(11).step_by(2).take(2).map(|n| n.parse().unwrap()).collect()
+    };
+    let before = discarded();
+    let words = format!(
+        "run --rw randtrim --bs 64k --size 32m --ops 100 --engine io_uring --runs 1 --attempts 1 --destroy {}",
+        device.name()
+    );
+    let out = stage.fathom(&words, &device.path);
+    assert!([Some(0), Some(1)].contains(&out.code), "{out:?}");
+    let after = discarded();
+    // Before Linux 6.12 a ring has no discard, and writes zeroes.
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let version: Vec<u32> = release.split(['.', '-']).take(2).map(|n| n.parse().unwrap_or(0)).collect();
+    if version < vec![6, 12] {
+        return crate::stage::skip("this kernel's rings have no discard");
+    }
+    assert!(after[0] >= before[0] + 100, "{before:?} {after:?}");
+    assert!(after[1] >= before[1] + 100 * 128, "{before:?} {after:?}");
+}
