@@ -58,7 +58,7 @@ impl Turns {
             self.parts[self.now].lines.clock_ns = clock_ns;
         }
         let part = &mut self.parts[self.now];
-        let mut op = part.lines.next(None);
+        let mut op = part.lines.next();
         op.flags |= std::mem::take(&mut self.behind);
         part.length.count();
         if let Some(syncs) = &mut part.syncs {
