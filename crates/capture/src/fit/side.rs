@@ -49,7 +49,7 @@ impl Side {
         let Some((_, since_ns)) = stretch.first() else { return };
         let begin_ns = self.clock_ns.saturating_add(idle_ns);
         for (operation, at_ns) in stretch {
-            self.pacing.add(operation, begin_ns.saturating_add(at_ns - since_ns));
+            self.pacing.add(operation, begin_ns.saturating_add(at_ns.saturating_sub(*since_ns)));
             self.present += u64::from(operation.kind != Kind::Sync);
         }
         self.clock_ns = begin_ns.saturating_add(until_ns.saturating_sub(*since_ns));

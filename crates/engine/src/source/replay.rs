@@ -28,6 +28,8 @@ const HELD: usize = 1 << 16;
 const AT_ONCE: usize = 64;
 /// Time after which the reader is asked again where it had nothing, in ns.
 const ASK_AGAIN_NS: u64 = 50_000;
+/// Most that waits make up of what ways took before, in ns.
+const MOST_OWED_NS: u64 = 1_000_000;
 /// Bits of an operation's number within its lane, in what the loop gives back of it.
 const NUMBER_BITS: u32 = 48;
 /// No place in the table.
@@ -150,6 +152,10 @@ struct Task {
     next: u64,
     /// When the last [`REACH`] of them completed, by their numbers.
     stamps: Box<[Stamp]>,
+    /// What ways took beyond the waits that they are part of, in ns: the next waits make it up.
+    owed_ns: u64,
+    /// Number of the last operation whose way was counted.
+    counted: Option<u64>,
 }
 
 /// The completion of an operation.
@@ -188,6 +194,8 @@ impl Replay {
             first: NONE,
             last: NONE,
             next: 0,
+            owed_ns: 0,
+            counted: None,
             stamps: vec![UNDER_WAY; REACH as usize].into_boxed_slice(),
         };
         let nothing = Step { offset: 0, wait_ns: 0, length: 0, after: 0, lane: 0, file: 0, kind: Kind::Read };
@@ -255,16 +263,17 @@ impl Replay {
 
     /// When the first operation of a task is due, where that is known by now.
     fn set_due(&mut self, lane: usize) -> Option<u64> {
-        let task = &self.tasks[lane];
+        let task = &mut self.tasks[lane];
         let (step, _) = self.held.get(task.first as usize)?;
-        let stamp = match waits_for(task, step) {
+        let waited_for = waits_for(task, step);
+        let stamp = match waited_for {
             None => BEGINNING,
             Some(number) => task.stamps[(number % u64::from(REACH)) as usize],
         };
         if stamp.seen_ns == UNDER_WAY.seen_ns {
             return None;
         }
-        let due = stamp.seen_ns.saturating_add(step.wait_ns.saturating_sub(stamp.way_ns));
+        let due = stamp.seen_ns.saturating_add(task.shortened(waited_for, step.wait_ns, stamp.way_ns));
         self.due.push(Reverse((due, lane as u16)));
         Some(due)
     }
@@ -335,6 +344,21 @@ impl Source for Replay {
         if first.and_then(|(step, _)| waits_for(task, step)) == Some(number) {
             self.set_due(lane);
         }
+    }
+}
+
+impl Task {
+    /// A captured wait for an operation, less what the way took. Of several that wait for the same one the first has its way counted.
+    fn shortened(&mut self, waited_for: Option<u64>, wait_ns: u64, way_ns: u64) -> u64 {
+        let left_ns = wait_ns.saturating_sub(way_ns);
+        if waited_for.is_none() || self.counted >= waited_for {
+            return left_ns;
+        }
+        self.counted = waited_for;
+        let owed_ns = self.owed_ns + way_ns.saturating_sub(wait_ns);
+        let made_up_ns = owed_ns.min(left_ns);
+        self.owed_ns = (owed_ns - made_up_ns).min(MOST_OWED_NS);
+        left_ns - made_up_ns
     }
 }
 

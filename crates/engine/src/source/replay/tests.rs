@@ -66,8 +66,25 @@ fn what_the_way_to_the_driver_takes_is_waited_for_no_second_time() {
     assert_eq!(due_ns, 2000);
     counts.set_way(Kind::Read, 0);
     replay.completed(&third, 3000);
-    assert_eq!(replay.choose(3000), Choice::At(3100), "what is told counts from then on");
-    now(&mut replay, 3100);
+    assert_eq!(
+        replay.choose(3000),
+        Choice::At(3090),
+        "the 10 that the way took longer than the wait are made up"
+    );
+    now(&mut replay, 3090);
+}
+
+#[test]
+fn of_what_waits_for_one_operation_its_way_is_counted_once() {
+    let after = |wait_ns, after| Step { wait_ns, after, ..READ };
+    let (mut replay, counts) = of(&[READ, after(0, 1), after(0, 2), after(100, 1)], 8);
+    counts.set_way(Kind::Read, 30);
+    let first = now(&mut replay, 0);
+    replay.completed(&first, 1000);
+    now(&mut replay, 1000);
+    let third = now(&mut replay, 1000);
+    replay.completed(&third, 2000);
+    assert_eq!(replay.choose(2000), Choice::At(2000 + 100 - 30 - 30));
 }
 
 #[test]
