@@ -50,7 +50,7 @@ use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::attempts::Attempt;
 use model::record::disturbed::Disturbed;
-use model::record::{Frame, Interval, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd};
+use model::record::{Frame, Interval, Record, Run, RunEnd, RunEnding, RunStart};
 use model::study::Study;
 use model::units::show_count;
 pub(crate) use setup::name_leftovers;
@@ -421,26 +421,6 @@ impl Bench {
             None if stopped => RunEnding::Interrupted,
             None => RunEnding::Complete,
         }
-    }
-
-    /// What the streams of a phase came to.
-    fn close_streams(
-        &mut self,
-        phase: &Phase,
-        collector: Collector,
-        ends: Ends,
-        notes: &mut Vec<String>,
-    ) -> Vec<StreamEnd> {
-        let mut streams = collector.finish();
-        for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
-            end.data = self.supplies.written(stream, self.plan.drawn_by());
-        }
-        notes.extend(ends.close(&mut streams));
-        let driver = self.driver.take();
-        for (end, driver) in streams.iter_mut().filter(|end| end.replayed.is_some()).zip(driver) {
-            end.at_driver = Some(driver.end());
-        }
-        streams
     }
 
     /// The workers of a phase, ready to begin, in the run of this number that draws by this course.

@@ -58,7 +58,6 @@ pub(super) fn begin(
     live.say(&cost.sentence());
     let targets = prepare_targets(&root, &plan, &stop, &live)?;
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
-
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.look_at(&watch, &plan, &machine);
     let self_test = self_test::self_test(&plan, &supplies, clock);

@@ -2,11 +2,36 @@
 //!
 //! For: adding workers up to streams, and what each cost. Not for: their course over time ([`crate::collector`]).
 
+use super::Bench;
+use super::ends::Ends;
+use crate::collector::Collector;
 use engine::outcome::{Difference, Outcome};
 use engine::workers::Who;
 use model::job::{FoundDepth, Kind, Phase};
 use model::plan::Plan;
 use model::record::{Issued, PriorityEnd, StreamEnd, WorkerEnd};
+
+impl Bench {
+    /// What the streams of a phase came to.
+    pub(super) fn close_streams(
+        &mut self,
+        phase: &Phase,
+        collector: Collector,
+        ends: Ends,
+        notes: &mut Vec<String>,
+    ) -> Vec<StreamEnd> {
+        let mut streams = collector.finish();
+        for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
+            end.data = self.supplies.written(stream, self.plan.drawn_by());
+        }
+        notes.extend(ends.close(&mut streams));
+        let driver = self.driver.take();
+        for (end, driver) in streams.iter_mut().filter(|end| end.replayed.is_some()).zip(driver) {
+            end.at_driver = Some(driver.end());
+        }
+        streams
+    }
+}
 
 /// Adds a worker's totals to its stream's.
 pub(super) fn add_totals(stream: &mut StreamEnd, outcome: &Outcome) {
