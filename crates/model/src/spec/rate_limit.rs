@@ -1,7 +1,7 @@
 //! Limits of a rate in words: of all operations together, or of directions by themselves.
 //!
 //! For: `1000`, `write=200` and `read=10m,write=5m`, and the same of least rates. Not for: whether a stream has such a direction
-//! ([`super::check`]).
+//! (the checks of a stream).
 
 use super::number::{bandwidth, rate, shown};
 use crate::job::PerKind;
