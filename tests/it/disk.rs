@@ -113,6 +113,13 @@ impl Drop for Device {
     }
 }
 
+/// Whether a ring can ask a block device for a discard (`BLOCK_URING_CMD_DISCARD`, Linux 6.12).
+pub(crate) fn rings_discard() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let version: Vec<u32> = release.split(['.', '-']).take(2).map(|n| n.parse().unwrap_or(0)).collect();
+    version >= vec![6, 12]
+}
+
 /// Makes a file system or another signature. Nothing is left to be written later, which would count as foreign I/O.
 pub(crate) fn make(kind: &str, device: &Path) -> Result<String, String> {
     match kind {

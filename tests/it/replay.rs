@@ -2,7 +2,7 @@
 //!
 //! For: `fathom run x.capture`. Not for: capturing (`capture`), nor for what waits for what, which the crates' own tests hold.
 
-use crate::disk::{Device, Image};
+use crate::disk::{Device, Image, rings_discard};
 use crate::stage::{Outcome, Stage, is_root, tool};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -274,10 +274,7 @@ fn what_is_trimmed_of_a_device_is_discarded_through_io_uring_too() {
     let out = stage.fathom(&words, &device.path);
     assert!([Some(0), Some(1)].contains(&out.code), "{out:?}");
     let after = discarded();
-    // Before Linux 6.12 a ring has no discard, and writes zeroes.
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let version: Vec<u32> = release.split(['.', '-']).take(2).map(|n| n.parse().unwrap_or(0)).collect();
-    if version < vec![6, 12] {
+    if !rings_discard() {
         return crate::stage::skip("this kernel's rings have no discard");
     }
     assert!(after[0] >= before[0] + 100, "{before:?} {after:?}");
