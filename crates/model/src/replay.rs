@@ -17,7 +17,8 @@ pub struct ReplayComparison {
     /// What the times of the capture were divided by.
     pub speed: f64,
     /// Where latencies and depth of the replay are seen: `driver`, where its capture saw them, or `program`, whose system calls and wake-ups
-    /// they have in them.
+    /// they have in them, as in reports that do not say.
+    #[serde(default = "by_program")]
     pub seen_at: String,
     /// Figures of both. Of several runs the replay's is the mean, its latencies are those of all together.
     pub figures: Vec<Compared>,
@@ -25,6 +26,10 @@ pub struct ReplayComparison {
     pub counted: Option<Replayed>,
     /// Where latencies are seen, where both differ, and why, in sentences.
     pub differs: Vec<String>,
+}
+
+fn by_program() -> String {
+    "program".into()
 }
 
 /// A figure of both.
@@ -50,4 +55,11 @@ impl Compared {
         let change = change.map(|(original, replay)| replay / original - 1.0);
         Self { name: name.into(), unit: unit.into(), original, replay, change }
     }
+}
+
+#[test]
+fn a_report_that_does_not_say_where_latencies_were_seen_is_read() {
+    let old = r#"{"capture":"x","pace":"timed","speed":1.0,"figures":[],"counted":null,"differs":[]}"#;
+    let read: Option<ReplayComparison> = serde_json::from_str(old).ok();
+    assert_eq!(read.map(|replay| replay.seen_at).as_deref(), Some("program"));
 }
