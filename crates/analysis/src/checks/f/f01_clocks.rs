@@ -72,23 +72,22 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("All hosts began at one time, by clocks that were known.", numbers));
     }
     let share = show_share(part(worst));
-    let what = if error > spread {
+    let of = format!("In {apart} of {} runs", known.len());
+    let sentence = if error > spread {
         format!(
-            "clocks were known to {} only, which is {share} of the time in which all hosts ran",
+            "{of} nobody can tell whether hosts began together: at worst their clocks were known to {} only, which is {share} of the time \
+             in which all ran.",
             show_ns(error as f64)
         )
     } else {
         format!(
-            "the last host ({}) began {} behind the first, which is {share} of the time in which all ran",
+            "{of} hosts did not begin together: at worst the last one ({}) began {} behind the first, which is {share} of the time in which \
+             all ran.",
             named(case, &[last]),
             show_ns(spread as f64)
         )
     };
-    Ok(Answer::Finding(Detail::new(
-        Severity::Biased,
-        format!("In {apart} of {} runs hosts did not begin together: at worst {what}.", known.len()),
-        numbers,
-    )))
+    Ok(Answer::Finding(Detail::new(Severity::Biased, sentence, numbers)))
 }
 
 #[test]
@@ -104,6 +103,9 @@ fn what_is_off_counts_in_most_of_the_runs_and_by_the_length_of_the_run() {
     assert_eq!(of(11_000_000, 1_000, 1_000_000_000), Some(Severity::Biased));
     assert_eq!(of(1_000, 11_000_000, 1_000_000_000), Some(Severity::Biased));
     assert_eq!(of(11_000_000, 1_000, 10_000_000_000), None, "a longer run bears more");
+    let unknown = super::with(|f| f.runs.iter_mut().for_each(|r| r.clock_error_ns = Some(90_000_000)));
+    let Ok(Answer::Finding(found)) = CHECK.answer(&unknown) else { panic!("silent") };
+    assert!(found.sentence.contains("nobody can tell"), "{}", found.sentence);
     assert_eq!(
         CHECK.severity(&super::with(|f| f.runs[0].spread_ns = Some(90_000_000))),
         None,
