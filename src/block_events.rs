@@ -10,7 +10,7 @@ use capture::trace::event::{Decoder, Event, OF_REQUESTS, Step};
 use capture::trace::merge::Merge;
 use capture::trace::pair::{Pairing, Scope};
 use machine::root::Root;
-use machine::tracer::{Tracer, process_of};
+use machine::tracer::{Tracer, process_of, remove_leftovers};
 use model::Known;
 use model::captured::Unit;
 use rustix::time::{ClockId, clock_gettime};
@@ -36,11 +36,12 @@ pub(crate) struct BlockEvents {
 }
 
 impl BlockEvents {
-    /// Records these devices from now on.
+    /// Records these devices from now on. What killed processes left is removed first: it would go on recording.
     ///
     /// # Errors
     /// Why that cannot be.
     pub(crate) fn begin(devices: &[Traced]) -> Known<Self> {
+        remove_leftovers();
         let mut tracer = Tracer::new(BUFFER_BYTES).map_err(|e| e.to_string())?;
         let mut formats = Vec::new();
         for (event, step) in OF_REQUESTS.into_iter().chain([BIO_ENDS]) {

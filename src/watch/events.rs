@@ -8,7 +8,6 @@ use crate::traced::Traced;
 use capture::trace::pair::PATIENCE_NS;
 use capture::watched::Interval;
 use machine::process_io::Whose;
-use machine::tracer::remove_leftovers;
 use model::Known;
 use model::units::show_count;
 use model::watch::{ProcessRequests, WatchedDevice};
@@ -57,7 +56,6 @@ impl Events {
 
     /// Of the devices that are followed later.
     pub(super) fn new(whose: Whose) -> Self {
-        remove_leftovers();
         let by_thread = matches!(whose, Whose::ThreadsOf(_));
         Self { wanted: true, by_thread, ..Self::none() }
     }
