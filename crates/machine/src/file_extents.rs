@@ -4,7 +4,7 @@
 //! `extents`), nor where its bytes are on devices further below (`stored`).
 
 use crate::error::describe;
-use crate::stored::is_space_of_its_own;
+use crate::stored::counts_from_device;
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -84,11 +84,7 @@ impl FileExtents {
                 Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
                 Err(e) => return Err(why(&describe(&e))),
             };
-        if is_space_of_its_own(&file).map_err(|e| why(&e))? {
-            return Err(why(
-                &"its file system places files in a space of its own and does not tell where on the device",
-            ));
-        }
+        counts_from_device(&file).map_err(|e| why(&e))?;
         // What is allocated behind its end belongs to it too.
         let all = fiemap::extents(&file, u64::MAX).map_err(|e| why(&crate::extents::why(&e)))?;
         self.files += 1;

@@ -134,19 +134,23 @@ fn step(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
     }
 }
 
-/// Whether the maps of a file's file system do not count from the beginning of its device.
-pub(crate) fn is_space_of_its_own(file: &File) -> Known<bool> {
+/// Nothing, where the maps of a file's file system count from the beginning of its device.
+///
+/// # Errors
+/// That they do not, or that nobody can tell.
+pub(crate) fn counts_from_device(file: &File) -> Known<()> {
     let kind = fstatfs(file).map_err(|e| describe(&e.into()))?.f_type as i64;
-    Ok(OWN_SPACE.contains(&kind))
-}
-
-/// The stored extents of a file.
-fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
-    if is_space_of_its_own(file)? {
+    if OWN_SPACE.contains(&kind) {
         return Err(
             "its file system places files in a space of its own and does not tell where on the device".into(),
         );
     }
+    Ok(())
+}
+
+/// The stored extents of a file.
+fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
+    counts_from_device(file)?;
     let all = fiemap::extents(file, bytes).map_err(|e| crate::extents::why(&e))?;
     let stored = all.iter().filter(|e| !e.has(ELSEWHERE));
     Ok(stored.map(|e| Piece { logical: e.logical, physical: e.physical, bytes: e.length }).collect())
