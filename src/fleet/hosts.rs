@@ -249,9 +249,7 @@ impl Hosts {
 
     /// Number of hosts that take part in a job: those of the first ranks.
     pub(super) fn taking_part(&self, job: usize) -> usize {
-        let state = self.state();
-        let hosts = state.steps.as_ref().and_then(|steps| steps.hosts.get(job));
-        hosts.map_or(self.size, |hosts| self.size.min(*hosts as usize))
+        self.state().steps.as_ref().map_or(self.size, |steps| steps.taking_part(job, self.size))
     }
 
     /// Rank 0: merges what all came to, keeps it, and tells all.

@@ -132,7 +132,7 @@ impl Plan {
     /// How many of so many hosts take part in a job.
     pub fn hosts_of(&self, job: usize, all: usize) -> usize {
         match &self.study {
-            Study::Hosts(steps) => steps.hosts.get(job).map_or(all, |hosts| all.min(*hosts as usize)),
+            Study::Hosts(steps) => steps.taking_part(job, all),
             _ => all,
         }
     }

@@ -12,9 +12,14 @@ pub struct HostSteps {
 }
 
 impl HostSteps {
+    /// How many of so many hosts take part in a job: those of the first ranks.
+    pub fn taking_part(&self, job: usize, all: usize) -> usize {
+        self.hosts.get(job).map_or(all, |hosts| all.min(*hosts as usize))
+    }
+
     /// Whether the host of a rank takes part in a job.
     pub fn takes_part(&self, rank: u32, job: usize) -> bool {
-        self.hosts.get(job).is_none_or(|hosts| rank < *hosts)
+        (rank as usize) < self.taking_part(job, usize::MAX)
     }
 }
 
@@ -62,5 +67,6 @@ pub struct ScalingKnee {
 fn the_hosts_from_the_first_take_part() {
     let steps = HostSteps { hosts: vec![1, 2] };
     let part = |rank| [0, 1, 2].map(|job| steps.takes_part(rank, job));
+    assert_eq!([0, 1, 2].map(|job| steps.taking_part(job, 4)), [1, 2, 4]);
     assert_eq!((part(0), part(1), part(2)), ([true, true, true], [false, true, true], [false, false, true]));
 }
