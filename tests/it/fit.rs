@@ -123,7 +123,7 @@ fn difference(check: &Value, name: &str) -> f64 {
 
 #[test]
 fn a_captured_mix_is_fitted_and_its_job_is_held_against_it() {
-    let stage = Stage::beside_others();
+    let stage = Stage::new();
     if !is_root() {
         return;
     }
