@@ -404,7 +404,8 @@ impl Bench {
             add_totals(&mut collector.streams_mut()[who.stream], &outcome);
             workers.push(worker_end(who, outcome));
         }
-        let sync_ns = if writes && failure.is_none() { self.sync_targets(&mut notes)? } else { None };
+        let is_stable = writes && failure.is_none();
+        let sync_ns = if is_stable { self.sync_targets((opened, &workers), &mut notes)? } else { None };
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
         let ending =

@@ -10,6 +10,7 @@ use machine::rest;
 use model::evidence::Moment;
 use model::job::{Phase, Stream};
 use model::plan::Role;
+use model::record::WorkerEnd;
 use std::time::{Duration, Instant};
 
 /// Longest wait for dirty pages to be written back before a run.
@@ -58,18 +59,40 @@ impl Bench {
         notes
     }
 
-    /// Makes what was written stable, and says how long that took. Never hides that it failed.
-    pub(super) fn sync_targets(&mut self, notes: &mut Vec<String>) -> Result<Option<u64>, Failure> {
-        let start = Instant::now();
+    /// Makes what was written stable, and says how long that took from the last completion on: what the workers leave dirty begins
+    /// to reach the device while they end and counters are read, so the call alone would be too short. Never hides that it failed.
+    pub(super) fn sync_targets(
+        &mut self,
+        (opened, workers): (Instant, &[WorkerEnd]),
+        notes: &mut Vec<String>,
+    ) -> Result<Option<u64>, Failure> {
+        let start = last_completion(opened, workers);
+        let mut synced = false;
         let mut whole = true;
         for handle in self.targets.iter().filter_map(Ready::handle) {
+            synced = true;
             if let Err(e) = handle.sync_data() {
                 notes.push(format!("the final sync failed: {e}"));
                 whole = false;
             }
         }
-        let took = start.elapsed().as_nanos() as u64;
+        // What has no files has a clock of its own, and nothing to make stable.
+        let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
         self.keep(Moment::Synced, true)?;
         Ok(whole.then_some(took))
     }
+}
+
+/// When the last worker was done: an instant that has not come yet where their clock is not the machine's.
+fn last_completion(opened: Instant, workers: &[WorkerEnd]) -> Instant {
+    let wall_ns = workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
+    opened.checked_add(Duration::from_nanos(wall_ns)).unwrap_or(opened)
+}
+
+#[test]
+fn what_passes_before_the_sync_is_part_of_its_time() {
+    let worker = |wall_ns| WorkerEnd { wall_ns, ..WorkerEnd::default() };
+    let opened = Instant::now();
+    let last = last_completion(opened, &[worker(1_000_000), worker(3_000_000), worker(2_000_000)]);
+    assert_eq!(last - opened, Duration::from_millis(3));
 }

@@ -14,8 +14,7 @@ use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_bytes, show_count, show_ns, show_rate};
 
-/// Factor that says more than noise. The two lists are read within milliseconds of one another, and a neighbour on the CPU
-/// slows one of them: of 200 quiet pairs on a virtual disk 13 differed by 1.2 with p below 0.01, one by 1.5 (the largest by
+/// Factor that says more than noise. A neighbour on the CPU slows some reads of one list: of 200 quiet pairs on a virtual disk 13 differed by 1.2 with p below 0.01, one by 1.5 (the largest by
 /// 1.7), and none by 2. Lazily loaded volumes and caches make a factor of 3 to 30.
 const FACTOR: f64 = 2.0;
 /// Requests of others while the blocks are read that are a handful: a journal commit, a log line.
@@ -30,12 +29,13 @@ pub(super) const CHECK: Check = Check {
     name: "FIRST_TOUCH",
     belief: "the first read of a block takes as long as later ones",
     page: Page {
-        reads: "64 single direct reads at random places of each target before the first run, then the same blocks again.",
+        reads: "64 single direct reads at random places of each target before the first run, eight of them and then the same \
+                eight again.",
         formula: formula!(
             "The factor between both lists is the median over all pairs (Hodges and Lehmann, on logarithms); chance is the \
              rank test of Mann and Whitney. Biased where the factor is above {FACTOR} or below 1/{FACTOR} and chance below \
-             {CHANCE_BELOW}. Both lists are milliseconds apart, so smaller factors are mostly other threads on the CPU: of 200 \
-             quiet pairs on a virtual disk the largest was 1.7. Fewer than {FEWEST} blocks are not compared. Nor is a \
+             {CHANCE_BELOW}. Smaller factors are mostly other threads on the CPU: of 200 quiet pairs on a virtual \
+             disk the largest was 1.7. Fewer than {FEWEST} blocks are not compared. Nor is a \
              difference believed where the disk did more than {BESIDE_IOS} requests or {bytes} for others in that time.",
             bytes = show_bytes(BESIDE_BYTES)
         ),
@@ -76,7 +76,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if distance(both) <= FACTOR.ln() {
         return Ok(Answer::Holds("The first read of a block took as long as the second.", numbers));
     }
-    // Both lists are milliseconds apart, so a burst of others' slows one of them and not the other.
+    // A burst of others' slows some reads of one list and not of the other.
     if let Some(others) = case.beside_probes().filter(|o| o.ops > BESIDE_IOS || o.bytes > BESIDE_BYTES) {
         return Err(format!(
             "others made {} requests of {} on the disk while blocks were read twice before the runs",

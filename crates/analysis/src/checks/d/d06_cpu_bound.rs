@@ -1,6 +1,7 @@
 //! D06: workers without CPU time to spare.
 //!
-//! For: CPU time of each worker against the clock. Not for: engines that move no bytes; those are meant to use it all.
+//! For: time of each worker on a CPU, or ready and waiting for one, against the clock. Not for: engines that move no bytes; those
+//! are meant to use it all; nor what the waiting does to latencies (D08).
 
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
@@ -11,7 +12,7 @@ use model::finding::Severity;
 use model::units::show_share;
 use std::collections::BTreeMap;
 
-/// Share of a worker's time on the CPU from which waiting for storage is negligible.
+/// Share of a worker's time on the CPU, or waiting for one, from which waiting for storage is negligible.
 const BOUND_ABOVE: Share = Share(0.9);
 /// Share of our own ceiling, measured before the first run, from which that ceiling is what was measured.
 const CEILING_ABOVE: Share = Share(0.8);
@@ -21,10 +22,11 @@ pub(in crate::checks) const CHECK: Check = Check {
     name: "CPU_BOUND",
     belief: "the storage limits the number, not the CPU",
     page: Page {
-        reads: "User and system time of each worker (`getrusage` of the thread) against the clock; the self test before the first \
-                run: the same shape with nothing behind the interface.",
+        reads: "User and system time of each worker (`getrusage` of the thread) and the time it was ready and waited for a CPU \
+                (`/proc/thread-self/schedstat`, where it is there) against the clock; the self test before the first run: the same \
+                shape with nothing behind the interface.",
         formula: formula!(
-            "The busiest worker above {BOUND_ABOVE} of its time on the CPU, or the rate above {CEILING_ABOVE} of what all \
+            "The busiest worker above {BOUND_ABOVE} of its time on the CPU or waiting for it, or the rate above {CEILING_ABOVE} of what all \
              workers do with nothing behind the interface. Waiting for storage is negligible then. Jobs that are held back by \
              a rate, pauses or drains are not checked."
         ),
@@ -44,9 +46,11 @@ fn look(case: &Case) -> Known<Answer> {
     if !case.has_storage() || !case.stream.is_unheld() {
         return Ok(Answer::DoesNotApply);
     }
-    let busiest = busiest(case).ok_or("the CPU time of the workers is not in the record")?;
+    let least_idle = shares(case).into_iter().max_by(|a, b| (a[0] + a[1]).total_cmp(&(b[0] + b[1])));
+    let [on_cpu, ready] = least_idle.ok_or("the CPU time of the workers is not in the record")?;
+    let busiest = (on_cpu + ready).min(1.0);
     let of_ceiling = of_ceiling(case);
-    let mut numbers = evidence([("busiest_worker_cpu_share", busiest)]);
+    let mut numbers = evidence([("busiest_worker_cpu_share", on_cpu), ("busiest_worker_ready_share", ready)]);
     numbers.extend(of_ceiling.map(|share| ("share_of_own_ceiling".to_owned(), share)));
     let at_ceiling = of_ceiling.filter(|share| *share > CEILING_ABOVE);
     if busiest <= BOUND_ABOVE && at_ceiling.is_none() {
@@ -57,7 +61,14 @@ fn look(case: &Case) -> Known<Answer> {
             "This is {} of the rate that fathom reaches through this interface with no storage behind it",
             show_share(share)
         ),
-        None => format!("A worker used a CPU {} of its time", show_share(busiest)),
+        None if on_cpu > BOUND_ABOVE => {
+            format!("A worker used a CPU {} of its time", show_share(on_cpu))
+        }
+        None => format!(
+            "A worker used a CPU {} of its time and waited for one {}",
+            show_share(on_cpu),
+            show_share(ready)
+        ),
     };
     Ok(Answer::Finding(Detail {
         severity: Severity::Rename,
@@ -80,18 +91,35 @@ fn of_ceiling(case: &Case) -> Option<f64> {
 
 /// CPU share of the busiest worker over all runs.
 pub(crate) fn busiest(case: &Case) -> Option<f64> {
-    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    shares(case).into_iter().map(|[cpu, _]| cpu).max_by(f64::total_cmp)
+}
+
+/// Of each worker over all runs, the shares of its time that it was on a CPU, and that it was ready and waited for one: whoever took
+/// the CPU away, that was no waiting for storage. Where the kernel does not count the second (D08 says so), the first stands alone.
+fn shares(case: &Case) -> Vec<[f64; 2]> {
+    let mut sums: BTreeMap<u32, [f64; 3]> = BTreeMap::new();
     for worker in case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index) {
-        let (cpu, wall) = sums.entry(worker.worker).or_default();
+        let [cpu, ready, wall] = sums.entry(worker.worker).or_default();
         *cpu += worker.user_ns as f64 + worker.system_ns as f64;
+        *ready += worker.ready_ns.as_ref().map_or(0.0, |ns| *ns as f64);
         *wall += worker.wall_ns as f64;
     }
-    let shares = sums.values().filter(|(cpu, wall)| *cpu > 0.0 && *wall > 0.0).map(|(cpu, wall)| cpu / wall);
-    shares.max_by(f64::total_cmp)
+    let seen = sums.into_values().filter(|[cpu, _, wall]| *cpu > 0.0 && *wall > 0.0);
+    seen.map(|[cpu, ready, wall]| [cpu / wall, ready / wall]).collect()
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
+
+#[test]
+fn a_cpu_that_others_took_in_between_was_no_waiting_for_storage() {
+    let mut record = Fixture { cpu_share: 0.8, ..Fixture::honest() }.record();
+    assert_eq!(CHECK.severity(&record), None);
+    for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
+        worker.ready_ns = Ok(worker.wall_ns / 8);
+    }
+    assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
+}
 
 #[test]
 fn a_rate_at_our_own_ceiling_is_ours() {

@@ -31,7 +31,8 @@ pub(super) const CHECK: Check = Check {
              at least {sure} + {more}/n standard errors of n stretches, widened by the correlation of neighbours, half of it \
              at once (false alarms on noise below 1 % in simulations). The levels are searched again, so a burst with two \
              cliffs has three. Where most runs have one of {RENAMED_FROM} or more, the levels become the result's name; else \
-             it is biased. The device's mean latency before and after tells the cause: where it moved at least by the square \
+             it is biased. The device's mean latency before and after, where its counters were read twice on each side, \
+             tells the cause: where it moved at least by the square \
              root of the factor by which the rate did, the cause is in or below the device (its fast cache is full, garbage \
              collection, heat, a cloud's credits); else it is above (a limit of the cgroup, CPU, the file system).",
             minute = Share(STEP_FROM.minute),
@@ -131,9 +132,11 @@ fn device(case: &Case, ran: &CaseRun, course: &Series, cliff: &Cliff) -> Known<[
     let next = cliff.steps.iter().find(|s| s.at > largest).map_or(course.rates.len(), |s| s.at);
     let (at, end) = (place(largest), place(next));
     let mean = |from, to| {
-        let seen = device.within(from, to).or_else(|| device.between(from, to));
-        seen.and_then(|s| s.latency_ns)
-            .ok_or_else(|| "the device completed nothing on one side of it".to_owned())
+        // A stretch with both sides in it says the same of either, whatever the device did.
+        let seen = device
+            .within(from, to)
+            .ok_or("the device's counters were not read twice on each side of the step")?;
+        seen.latency_ns.ok_or_else(|| "the device completed nothing on one side of it".to_owned())
     };
     Ok([mean(before, at)?, mean(at, end)?])
 }
@@ -192,6 +195,18 @@ fn the_device_tells_on_which_side_the_cause_is() {
     assert!(above.sentence.contains("cause is above it"), "{}", above.sentence);
     assert!(matches!(above.renames, Some(Rename::Condition(ref c)) if c.contains("2,000 IOPS until 5.5 s")));
     assert!(falling(1.0).sentence.contains("in it or below"), "{}", falling(1.0).sentence);
+}
+
+#[test]
+fn counters_that_hold_both_sides_tell_no_cause() {
+    // A step after a tenth of a second, and the first look after half of one.
+    let record = super::shaped(&Fixture { runs: 1, ops: 10_000, ..Fixture::honest() }, (100, 1), |_, t| {
+        if t < 0.1 { 20_000.0 } else { 4_000.0 }
+    });
+    let mut looked = record;
+    crate::device_series::look_inside(&mut looked, |_| 0.05, |t| t);
+    let Ok(Answer::Finding(f)) = CHECK.answer(&looked) else { panic!("silent") };
+    assert!(f.sentence.contains("was not seen: the device's counters were not read twice"), "{}", f.sentence);
 }
 
 #[test]
