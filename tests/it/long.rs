@@ -330,6 +330,33 @@ const OFF: f64 = 0.10;
 /// What is copied.
 const COPY_MIB: usize = 256;
 
+/// Where some kernels of guests say after how many milliseconds they give free memory back to their host.
+const GIVEN_BACK_AFTER_MS: &str = "/sys/module/page_reporting/parameters/min_free_ms";
+/// Longer than the story takes.
+const LONG_MS: &str = "300000";
+
+/// Free memory that a guest keeps, until this is dropped: taking it from the host again costs a buffered copy up to three times what
+/// the copy takes (D28), and whichever of a pair rested longer before pays more of it. Nothing where the kernel has no such file.
+struct KeptMemory(Option<String>);
+
+impl KeptMemory {
+    fn new() -> Self {
+        let before = std::fs::read_to_string(GIVEN_BACK_AFTER_MS).ok();
+        if before.is_some() {
+            std::fs::write(GIVEN_BACK_AFTER_MS, LONG_MS).unwrap();
+        }
+        Self(before)
+    }
+}
+
+impl Drop for KeptMemory {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            std::fs::write(GIVEN_BACK_AFTER_MS, before.trim()).unwrap();
+        }
+    }
+}
+
 /// A program with its words.
 type Words<'w> = &'w [&'w dyn AsRef<std::ffi::OsStr>];
 
@@ -344,10 +371,22 @@ fn copied(words: Words, then: Option<Words>, other_half: Option<Words>) -> f64 {
     (COPY_MIB << 20) as f64 / 1e6 / (took(words) + then.map_or(0.0, took) - other)
 }
 
+/// MB/s of the data of a row's writes with nothing behind them.
+fn made(stage: &Stage, cell: &Value) -> f64 {
+    let bytes = cell["block_bytes"].as_u64().unwrap();
+    let words = format!(
+        "run --engine null --rw write --bs {bytes} --depth 1 --size {COPY_MIB}m --ops {} --warmup 0 --runs 1 --quiet --format json",
+        ((COPY_MIB as u64) << 20) / bytes
+    );
+    let report = stage.fathom(&words, Path::new("")).report().0;
+    report["results"][0]["total"]["mb_per_s"].as_f64().unwrap()
+}
+
 #[test]
 #[ignore = "long"]
 fn the_rows_of_cp_and_dd_are_as_fast_as_cp_and_dd() {
     let stage = Stage::new();
+    let _kept = KeptMemory::new();
     let folder = stage.folder("place");
     let source = stage.file("source", COPY_MIB);
     let new = stage.path("new");
@@ -391,7 +430,9 @@ fn the_rows_of_cp_and_dd_are_as_fast_as_cp_and_dd() {
             let rows = report["sweep"]["works"][0]["yardsticks"].as_array().unwrap().clone();
             let row =
                 rows.iter().find(|y| y["name"] == name).unwrap_or_else(|| panic!("no {name}: {rows:?}"));
-            row["cell"]["mb_per_s"].as_f64().unwrap()
+            let rate = row["cell"]["mb_per_s"].as_f64().unwrap();
+            // The other half here is making the data, as it is reading them there.
+            if work == "read" { rate } else { 1.0 / (1.0 / rate - 1.0 / made(&stage, &row["cell"])) }
         };
         let pairs: Vec<(f64, f64)> = (0..COPIES).map(|_| (real(), ours())).collect();
         let median = |of: &dyn Fn(&(f64, f64)) -> f64| {
