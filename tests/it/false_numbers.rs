@@ -112,7 +112,7 @@ fn operations_that_the_queue_splits_are_not_counted_twice() {
                 let words = format!("run --rw read --bs {bs} --depth 4 --cache {cache} {SHORT}");
                 let report = disk.fathom(&stage, &words, &disk.device).report();
                 for id in ["A22", "B03"] {
-                    assert!(!report.says(id, "finding"), "{kib} {bs} {cache}: {:#?}", report.answers(id));
+                    assert!(report.says(id, "holds"), "{kib} {bs} {cache}: {:#?}", report.answers(id));
                 }
             }
         }
@@ -165,7 +165,10 @@ fn a_loop_device_that_begins_within_a_block_is_misaligned() {
         let words = format!("run --rw randread --depth 4 {SHORT}");
         let report = stage.fathom(&words, &device.path).report();
         let said = report.must_say("B11", answer);
-        assert!(answer == "holds" || said["sentence"].as_str().unwrap().contains("byte 512"), "{said:#}");
+        if answer == "finding" {
+            assert!(said["sentence"].as_str().unwrap().contains("byte 512"), "{said:#}");
+            not_valid(&report);
+        }
     }
 }
 
@@ -201,8 +204,10 @@ fn a_program_that_a_freezer_stopped_says_that_it_stood_still() {
     }
     let stage = Stage::new();
     let file = stage.file("data", 64);
+    let mut told = 0;
     for (controller, switch, [frozen, thawed]) in FREEZERS {
         let Some(group) = Group::of(controller) else { continue };
+        told += 1;
         let words = "run --rw randread --depth 4 --time 2s --warmup 0 --runs 1 --attempts 1 --format json";
         let mut running = Running::start(&mut stage.command(&group.enter(), words, &file));
         running.until_it_says("run 1 of");
@@ -214,6 +219,9 @@ fn a_program_that_a_freezer_stopped_says_that_it_stood_still() {
         let still = report.must_say("D26", "finding")["evidence"]["longest_ns"].as_f64().unwrap();
         assert!((0.5e9..1.5e9).contains(&still), "{switch}: {still}");
         not_valid(&report);
+    }
+    if told == 0 {
+        skip("neither version of cgroups freezes here");
     }
 }
 
@@ -254,11 +262,17 @@ fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
     }
 }
 
-/// A library that answers reads in the kernel's place.
-const ANSWERS: &str = "#include <aio.h>\n#include <string.h>\n\
+/// A library that answers reads of files of 64 MiB in the kernel's place.
+const ANSWERS: &str = "#include <aio.h>\n#include <stdio.h>\n#include <string.h>\n#include <sys/stat.h>\n#include <sys/syscall.h>\n\
+    #include <unistd.h>\n\
+    static int is_it(int f) { struct stat s; return !fstat(f, &s) && s.st_size == 64 << 20; }\n\
     int aio_read(struct aiocb *c) { memset((void *)c->aio_buf, 7, 8);\n\
     c->__return_value = c->aio_nbytes; c->__error_code = 0; return 0; }\n\
-    int aio_read64(struct aiocb *c) { return aio_read(c); }\n";
+    int aio_read64(struct aiocb *c) { return aio_read(c); }\n\
+    ssize_t read(int f, void *b, size_t n) { return is_it(f) ? n : syscall(SYS_read, f, b, n); }\n\
+    ssize_t pread64(int f, void *b, size_t n, off_t o) { return is_it(f) ? n : syscall(SYS_pread64, f, b, n, o); }\n\
+    ssize_t pread(int f, void *b, size_t n, off_t o) { return pread64(f, b, n, o); }\n\
+    size_t fread(void *b, size_t s, size_t n, FILE *f) { return n; }\n";
 
 #[test]
 fn reads_that_never_reach_the_kernel_have_no_number() {
@@ -269,15 +283,24 @@ fn reads_that_never_reach_the_kernel_have_no_number() {
     if let Err(why) = tool(&[&"cc", &"-shared", &"-fPIC", &"-o", &library, &source]) {
         return skip(&why);
     }
-    for (cache, preload) in [("buffered", true), ("direct", true), ("buffered", false)] {
+    // What the engines sync and rw call is the kernel's own: no library stands between.
+    for (engine, cache, preload, reaches) in [
+        ("posixaio", "buffered", true, false),
+        ("posixaio", "direct", true, false),
+        ("posixaio", "buffered", false, true),
+        ("std", "buffered", true, false),
+        ("stdio", "buffered", true, false),
+        ("sync", "buffered", true, true),
+        ("rw", "direct", true, true),
+    ] {
         let words =
-            format!("run --rw randread --engine posixaio --depth 1 --cache {cache} --no-history {SHORT}");
+            format!("run --rw randread --engine {engine} --depth 1 --cache {cache} --no-history {SHORT}");
         let mut command = stage.command(&[], &words, &file);
         if preload {
             command.env("LD_PRELOAD", &library);
         }
         let report = wait(&mut command).report();
-        if preload {
+        if !reaches {
             assert_eq!(report.must_say("A24", "finding")["severity"], "void");
             assert_eq!(report.verdict(), "INVALID");
         } else {
@@ -304,6 +327,7 @@ fn a_file_that_is_changed_while_it_is_read_is_found() {
         ("fallocate --punch-hole --offset 0 --length 32m data", "A04"),
         ("truncate -s 65m data", "A23"),
         ("cp data other && mv other data", "A23"),
+        ("truncate -s 64m other && mv other data", "A23"),
         ("dd if=/dev/urandom of=data bs=4k count=1 conv=notrunc status=none", "A23"),
     ] {
         let file = disk.file("data", 64);
@@ -319,6 +343,17 @@ fn a_file_that_is_changed_while_it_is_read_is_found() {
     disk.sh("sync");
     let report = disk.fathom(&stage, &format!("run --rw randread --depth 4 {SHORT}"), &file).report();
     report.must_say("A23", "holds");
+
+    // In the first run of several: those behind it do not read what took its place.
+    let words = "run --rw randread --depth 4 --time 2s --warmup 0 --runs 3 --attempts 1 --format json";
+    let running = started(disk.start(&stage, words, &file));
+    disk.sh("truncate -s 64m other && mv other data");
+    let report = running.end().report();
+    assert_eq!(report.0["ending"]["how"], "failed", "{:#}", report.0["ending"]);
+    report.must_say("A23", "finding");
+    not_valid(&report);
+    let file = disk.file("data", 64);
+    disk.sh("sync");
 
     // Reads beyond the end of a file that is cut off fail, and end the run.
     let words = "run --rw randread --time 3s --warmup 0 --runs 1 --attempts 1 --format json";

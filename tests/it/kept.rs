@@ -7,10 +7,12 @@ use std::path::Path;
 #[test]
 fn limits_of_the_process_are_errors_with_a_cause() {
     let stage = Stage::beside_others();
-    let table: [(&str, &str, &[&str]); 5] = [
+    let table: [(&str, &str, &[&str]); 7] = [
         ("-f 1000", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -f"]),
         ("-f 1000", "verify --size 16m \"$D\"", &["ulimit -f"]),
         ("-n 8", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -n"]),
+        ("-s 64", "run --size 16m --time 60ms --runs 1 --workers 4 \"$D\"", &[]),
+        ("-l 0", "run --size 16m --time 60ms --runs 1 --workers 4 \"$D\"", &[]),
         // Less than the buffers alone, and more than the program: where that cannot be loaded, nobody but the kernel could say so.
         ("-v 60000", "run --size 16m --time 60ms --runs 1 --bs 1m --depth 64 \"$D\"", &["ulimit -v"]),
         ("-s 64", "explain A01", &[]),
@@ -36,6 +38,38 @@ fn without_a_place_for_sessions_it_is_measured_and_said() {
     assert!(out.stdout.contains("VALID") || out.stdout.contains("SUSPECT"), "{out:?}");
     let unasked = shell(&stage, &format!("{nowhere} \"$F\" {RUN} --no-history \"$D\""));
     assert!(matches!(unasked.code, Some(0 | 1)) && !unasked.stderr.contains("kept"), "{unasked:?}");
+    // It is said before the test file is made: where that cannot be, nothing is measured, and it was said all the same.
+    let full = shell(&stage, &format!("{nowhere} \"$F\" run --size 1024t --quiet \"$D\""));
+    assert_eq!(full.code, Some(3), "{full:?}");
+    assert!(full.stderr.contains("cannot be kept"), "{full:?}");
+}
+
+#[test]
+fn where_everything_is_read_only_what_can_be_read_is_measured_and_nothing_is_made_before_a_refusal() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let file = stage.file("data", 16);
+    // The whole tree, with every place for sessions and for temporary files in it.
+    let line = format!(
+        "mount -o remount,bind,ro / 2> /dev/null || mount --bind / / && mount -o remount,bind,ro / && cd / && exec \"$F\" {RUN} \"$@\""
+    );
+    let prefix =
+        ["unshare", "-m", "--propagation", "private", "bash", "-c", &line, "bash"].map(str::to_owned);
+    let measure = |more: &str, target: &Path| {
+        wait(stage.command(&prefix, more, target).env("F", env!("CARGO_BIN_EXE_fathom")))
+    };
+    for more in ["--no-history", "--rw randread"] {
+        let out = measure(more, &file);
+        assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+        assert_eq!(out.stderr.contains("cannot be kept"), more != "--no-history", "{out:?}");
+    }
+    let folder = stage.folder("here");
+    let out = measure("--no-history", &folder);
+    assert_eq!(out.code, Some(3), "{out:?}");
+    assert!(out.stderr.contains("read-only"), "{out:?}");
+    assert_eq!(crate::stage::names(&folder), Vec::<std::path::PathBuf>::new());
 }
 
 #[test]
@@ -120,6 +154,24 @@ fn a_session_killed_before_its_first_run_is_called_that() {
     assert_eq!(shell(&stage, "\"$F\" show last").code, Some(3));
     let list = shell(&stage, "\"$F\" list");
     assert!(list.stdout.contains("cut") && list.stdout.contains("killed before the first run"), "{list:?}");
+}
+
+#[test]
+fn a_kill_at_any_moment_before_the_first_run_leaves_a_session_that_says_so_or_none() {
+    let stage = Stage::beside_others();
+    let here = stage.folder("here");
+    for ms in [1, 20, 60, 150, 400] {
+        let running = stage.start("run --size 64m --warmup 5s --time 5s --runs 1 --quiet", &here);
+        std::thread::sleep(std::time::Duration::from_millis(ms));
+        running.signal(rustix::process::Signal::KILL);
+        assert_eq!(running.end().code, None, "{ms}");
+    }
+    for session in stage.sessions() {
+        let out = stage.fathom("show", &session);
+        assert_eq!(out.code, Some(3), "{out:?}");
+        assert!(out.stderr.contains("killed before the first run"), "{out:?}");
+    }
+    assert_eq!(crate::stage::names(&here), Vec::<std::path::PathBuf>::new(), "test files have no name here");
 }
 
 #[test]

@@ -390,3 +390,27 @@ fn what_makes_no_grid_is_refused_with_words_to_type() {
     }
     assert_eq!(stage.sessions().len(), 0);
 }
+
+#[test]
+fn of_cells_that_are_measured_once_whatever_is_above_the_winner_is_not_told_apart_from_it() {
+    let stage = Stage::new();
+    let out = stage.fathom(
+        "sweep --rw read --bs 64k,1m --depth 1,8 --cache direct,buffered --size 64m --exhaustive --runs 1 --time 150ms --warmup 0 --quiet --format json",
+        &stage.folder("place"),
+    );
+    let report = out.report().0;
+    let work = &report["sweep"]["works"][0];
+    let cells = report["sweep"]["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 8, "{cells:#?}");
+    let best = number(&report["sweep"]["winner"]["read"]["mib_per_s"]);
+    // One run says nothing of how far two lie apart: the repeats of the reference cell do, and the winner is measured again.
+    assert!(work["spread"].as_f64() > Some(0.0), "{work:#}");
+    let word = report["answer"]["word"].as_str().unwrap();
+    let above =
+        cells.iter().filter_map(|cell| cell["mib_per_s"].as_f64()).filter(|rate| *rate > best).count();
+    match word {
+        "FASTEST" => assert_eq!(above, 0, "{work:#}"),
+        "TIED" => assert!(above <= work["rivals"].as_array().unwrap().len(), "{work:#}"),
+        other => assert_eq!(other, "CANNOT TELL", "{:#}", report["answer"]),
+    }
+}

@@ -323,3 +323,15 @@ fn layer(layer: &Layer) -> String {
     words.push(&size);
     words.join(" ")
 }
+
+#[test]
+fn a_limit_that_there_is_not_is_not_said_as_nothing_a_second() {
+    let limited = |iops, bytes_per_s| pace(Pace::Limited { iops, bytes_per_s });
+    assert_eq!(limited(100.0, 0.0), "at most 100 IOPS");
+    assert_eq!(limited(0.0, 4096.0), "at most 4096 bytes/s");
+    assert_eq!(limited(0.0, 0.0), "closed loop");
+    let mut iops = model::job::PerKind::all(0.0);
+    iops.write = 200.0;
+    let each = pace(Pace::Each { iops, bytes_per_s: model::job::PerKind::all(0.0) });
+    assert_eq!(each, "at most writes 200 IOPS");
+}

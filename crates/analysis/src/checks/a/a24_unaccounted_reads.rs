@@ -18,8 +18,16 @@ const FILE: &str = "/proc/self/io";
 /// Engines whose every operation is a system call of the read and write family, which the kernel counts by bytes; of posixaio they are the C
 /// library's, in threads of its own.
 const COUNTED: &[&str] = &["sync", "vsync", "preadv", "rw", "posixaio"];
+/// Engines that ask the kernel by such calls too, but answer out of a buffer of the program's what lies in it.
+const BUFFERED: &[&str] = &["std", "stdio", "fstream"];
 /// Share of the bytes that must be in the kernel's count: it counts all of them, and what fathom reads beside.
 const COUNTED_FROM: Share = Share(0.99);
+/// The same where a buffer of the program's may answer: of a region of many buffers it cannot answer all, wherever in it most is read.
+const BUFFERED_FROM: Share = Share(0.01);
+/// Buffers that a region must be larger than by so many times.
+const MANY_BUFFERS: u64 = 16;
+/// What such a buffer has at most where its size is not said: a block of the file system.
+const BUFFER_BYTES: u64 = 64 << 10;
 /// Share of the reads that must be missing at the device before pages are looked for.
 const MISSING_FROM: Share = Share(0.5);
 /// Share of what came from memory that must still be there at an edge of a run. Others may evict most of it meanwhile, not all.
@@ -30,11 +38,13 @@ pub(super) const CHECK: Check = Check {
     name: "UNACCOUNTED",
     belief: "the kernel carried out the operations that fathom counted",
     page: Page {
-        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run, for the engines sync, vsync, preadv, rw and posixaio; for \
-                the others and where that is missing, the target's pages in the page cache and the device's counters.",
+        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run, for the engines sync, vsync, preadv, rw, posixaio, std, \
+                stdio and fstream; for the others and where that is missing, the target's pages in the page cache and the device's \
+                counters.",
         formula: formula!(
             "Void where system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the kernel counts each \
-             of them. Void too where reads through the page cache are missing at the device by {MISSING_FROM} or more, and \
+             of them; less than {BUFFERED_FROM} where std, stdio and fstream have a buffer of their own and the region is larger than \
+             {MANY_BUFFERS} of them. Void too where reads through the page cache are missing at the device by {MISSING_FROM} or more, and \
              less than {CACHED_FROM} of them is in the page cache at the start and at the end of the runs: then no page \
              explains them."
         ),
@@ -62,18 +72,34 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.has_storage() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
         return Ok(Answer::DoesNotApply);
     }
-    if !COUNTED.contains(&case.stream.engine.as_str()) {
-        return by_pages(case, earlier);
-    }
-    match by_calls(case) {
+    let Some(from) = counted_from(case) else { return by_pages(case, earlier) };
+    match by_calls(case, from) {
         Ok(answer) => Ok(answer),
         Err(_) if case.does(Kind::Read) && case.on_device() => by_pages(case, earlier),
         Err(why) => Err(why),
     }
 }
 
+/// Share of the bytes that system calls must have moved; `None` where they say nothing of it.
+fn counted_from(case: &Case) -> Option<Share> {
+    let stream = &case.stream;
+    let engine = stream.engine.as_str();
+    if COUNTED.contains(&engine) {
+        return Some(COUNTED_FROM);
+    }
+    if !BUFFERED.contains(&engine) {
+        return None;
+    }
+    let said = stream.options.get("buffer").copied().flatten();
+    if engine == "std" && said.is_none() {
+        return Some(COUNTED_FROM);
+    }
+    let bytes = said.unwrap_or(0).max(BUFFER_BYTES).saturating_mul(u64::from(stream.workers));
+    (case.span_bytes() > MANY_BUFFERS.saturating_mul(bytes)).then_some(BUFFERED_FROM)
+}
+
 /// By the kernel's count of what system calls moved. Other streams and fathom itself only add to it.
-fn by_calls(case: &Case) -> Known<Answer> {
+fn by_calls(case: &Case, from: Share) -> Known<Answer> {
     let streams = case.job.phases.get(case.phase).map_or(0, |p| p.streams.len());
     if streams > 1 {
         return Err("other streams ran beside it, and the kernel counts them together".into());
@@ -82,7 +108,7 @@ fn by_calls(case: &Case) -> Known<Answer> {
         let issued = case.issued(kind).bytes;
         let moved = case.runs.iter().map(|ran| grown(ran, FILE, |text| keyed(text, key)));
         let moved = moved.sum::<Known<u64>>()?;
-        if (moved as f64) < COUNTED_FROM.0 * issued as f64 {
+        if (moved as f64) < from.0 * issued as f64 {
             let sentence = format!(
                 "fathom counted {} of {}s, and system calls of this process moved {}: something between fathom and the kernel \
                  answers in its place.",
@@ -161,6 +187,21 @@ fn what_system_calls_moved_is_accounted_for_and_less_is_not() {
     let of_a_run = 11_000 * 4096;
     assert_eq!(CHECK.severity(&calls([of_a_run, 0])), None);
     assert_eq!(CHECK.severity(&calls([of_a_run * 95 / 100, 9_999])), Some(Severity::Void));
+}
+
+#[test]
+fn a_buffer_of_the_program_answers_what_lies_in_it_and_no_more() {
+    let at = |engine: &str, buffer: Option<u64>, percent: u64| {
+        let mut record = calls([11_000 * 4096 * percent / 100, 10_000]);
+        let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
+        stream.engine = engine.into();
+        stream.options = buffer.map(|bytes| ("buffer".to_owned(), Some(bytes))).into_iter().collect();
+        CHECK.severity(&record)
+    };
+    assert_eq!(at("std", None, 95), Some(Severity::Void), "each of its reads is a call");
+    assert_eq!((at("stdio", None, 95), at("std", Some(0), 5)), (None, None));
+    assert_eq!((at("stdio", None, 0), at("fstream", None, 0)), (Some(Severity::Void), Some(Severity::Void)));
+    assert_eq!(at("stdio", Some(1 << 30), 0), None, "all of it may lie there");
 }
 
 #[test]

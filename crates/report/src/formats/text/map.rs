@@ -375,3 +375,22 @@ fn sizes_stand_against_whatever_else_was_gone_through() {
     let cells = [&at(50), &at(5)];
     assert_eq!(labels(&cells, POSITION), ["5 %", "50 %"], "by where they are and not by letters");
 }
+
+#[test]
+fn the_title_of_a_map_says_each_way_once() {
+    let of = |mode: &str, block_bytes: u32, result: usize| {
+        let setting = Setting { mode: Some(mode.into()), ..Setting::plain("read", block_bytes, 1) };
+        CellFigures { setting, mib_per_s: Some(1.0), result: Some(result), ..cell(1, None, 1) }
+    };
+    // Twenty sizes of two ways that are measured as one.
+    let all: Vec<CellFigures> = (0..20)
+        .flat_map(|at| ["unbuffered", "unbuffered-sequential"].map(|mode| of(mode, 512 << at, at as usize)))
+        .collect();
+    let mut page = Page::new(Style { colour: false, width: 200, ..Style::default() });
+    show(&mut page, &all.iter().collect::<Vec<_>>(), Measure::Bandwidth, Marks::default());
+    let mut text = Vec::new();
+    page.write(&mut text).unwrap_or_else(|e| panic!("{e}"));
+    let text = String::from_utf8_lossy(&text);
+    let titles = text.lines().filter(|line| line.contains(" by size")).count();
+    assert_eq!((titles, text.matches("unbuffered-sequential").count()), (1, 1), "{text}");
+}
