@@ -105,10 +105,13 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     if kept.is_some() {
         history::remember();
     }
-    let logged = logs.write(&seen.op_log);
-    for (outlet, (_, kind)) in aggregates.iter().zip(aggregate::FILES) {
-        outlet.write(aggregate::lines(&report, kind).as_bytes(), &rules)?;
-    }
+    // What is refused to a log is told behind the report.
+    let logged = logs.write(&seen.op_log).and_then(|()| {
+        let mut all = aggregates.iter().zip(aggregate::FILES);
+        all.try_for_each(|(outlet, (_, kind))| {
+            outlet.write(aggregate::lines(&report, kind).as_bytes(), &rules)
+        })
+    });
     write(&report, manners, to, before)?;
     logged?;
     let failed = seen.failed || has_failed(&report);

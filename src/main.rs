@@ -8,7 +8,7 @@ use fathom_io::request::{JobSource, Request};
 use fathom_io::spared::Spared;
 use fathom_io::{
     capture, captured, compare, devices, doctor, explain, fit, foreign, history, op_log, plan, run, session,
-    show, signals, verify, watch,
+    show, signals, stderr, verify, watch,
 };
 use model::machine::Machine;
 use model::plan::Plan;
@@ -37,6 +37,7 @@ fn main() -> ExitCode {
 }
 
 fn fathom() -> ExitCode {
+    stderr::spare_disks();
     let said = match Cli::read() {
         Ok(said) => said,
         Err(code) => return code,

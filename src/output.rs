@@ -9,7 +9,7 @@
 
 use crate::failure::{Failure, cause};
 use crate::spared::Spared;
-use crate::{input, session, stdout, stream, whole};
+use crate::{input, session, stderr, stdout, stream, whole};
 use machine::root::Root;
 use model::name;
 use model::record::frame::MAGIC;
@@ -17,14 +17,16 @@ use model::verification::State;
 use rustix::fs::{FallocateFlags, OFlags, fallocate, major, minor};
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Standard output as a place.
 const STANDARD_OUTPUT: &str = "-";
-/// Its number.
+/// Its number, and that of standard error.
 const OUTPUT: i32 = 1;
+const ERRORS: i32 = 2;
 /// Content beyond this is not looked through: no report is as long.
 const MOST_LOOKED_AT: u64 = 64 << 20;
 /// Links to links that are followed, as many as the kernel does.
@@ -94,8 +96,14 @@ pub fn decide_all(said: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failur
         }
         all.push(outlet);
     }
-    // What is printed goes there too, though nobody typed it.
-    rules.descriptor(Path::new("/dev/stdout"), OUTPUT).map(|_| all)
+    // What is printed and said goes there too, though nobody typed it.
+    rules.descriptor(Path::new("/dev/stdout"), OUTPUT)?;
+    if let Err(why) = rules.descriptor(Path::new("/dev/stderr"), ERRORS) {
+        // Why it is refused must not go there either.
+        stderr::divert();
+        return Err(why);
+    }
+    Ok(all)
 }
 
 /// Whether a name is that of a stream, which needs no extension.
@@ -108,7 +116,7 @@ pub fn is_stream(said: &Path) -> bool {
 fn descriptor(said: &Path) -> Option<i32> {
     match said.to_str()? {
         STANDARD_OUTPUT | "/dev/stdout" => Some(OUTPUT),
-        "/dev/stderr" => Some(2),
+        "/dev/stderr" => Some(ERRORS),
         other => {
             let number = other.strip_prefix("/dev/fd/").or_else(|| other.strip_prefix("/proc/self/fd/"))?;
             number.parse().ok().filter(|n| *n > 0)
@@ -184,7 +192,7 @@ impl Rules {
                 &format!("is {}, and a report is a file; type the name of one", input::kind(kind)),
             ));
         }
-        self.replaceable(said, &path, &facts)?;
+        self.replaceable(said, &path)?;
         Ok(outlet(To::File(path)))
     }
 
@@ -199,7 +207,7 @@ impl Rules {
         if facts.file_type().is_block_device() {
             return Err(self.usage(said, "is a block device, and never written to; send it into a file"));
         }
-        match self.spared.what(&facts) {
+        match self.spared.what(&PathBuf::from(format!("/proc/self/fd/{number}"))) {
             Some(what) => {
                 Err(self
                     .usage(said, &format!("is {what}, and never written over; send it into another file")))
@@ -222,8 +230,8 @@ impl Rules {
     }
 
     /// Whether a regular file may be replaced.
-    fn replaceable(&self, said: &Path, path: &Path, facts: &Metadata) -> Result<(), Failure> {
-        if let Some(what) = self.spared.what(facts) {
+    fn replaceable(&self, said: &Path, path: &Path) -> Result<(), Failure> {
+        if let Some(what) = self.spared.what(path) {
             return Err(self.usage(said, &format!("is {what}, and never written over; type another name")));
         }
         self.refuse_ours(said, path)?;
@@ -389,7 +397,8 @@ fn no_rename(error: &io::Error) -> bool {
 fn put_in_place(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
     let file = open_for_writing(path)?;
     let facts = file.metadata()?;
-    if !facts.is_file() || rules.spared.what(&facts).is_some() {
+    let opened = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    if !facts.is_file() || rules.spared.what(&opened).is_some() {
         return Err(changed());
     }
     let length = bytes.len() as u64;

@@ -3,15 +3,20 @@
 //! For: telling such a file under whichever name, by its device and inode. Not for: what else may not be written over
 //! ([`crate::output`]).
 
-use machine::identity::of_facts;
+use machine::identity::of_path;
 use machine::root::Root;
 use model::identity::Identity;
 use model::job::Data;
 use model::machine::Place;
 use model::name;
 use model::plan::{Plan, Role};
-use std::fs::Metadata;
 use std::path::Path;
+
+/// What a file is, and where an overlay shows it what holds its bytes.
+fn identities(path: &Path) -> Vec<Identity> {
+    let beneath = machine::overlays::beneath(&Root::real(), path).unwrap_or_default();
+    std::iter::once(path.to_owned()).chain(beneath).filter_map(|path| of_path(&path).ok()).collect()
+}
 
 /// What a call reads or measures, by device and inode, and so never writes over.
 #[derive(Clone, Debug, Default)]
@@ -45,16 +50,15 @@ impl Spared {
 
     /// One more; what is not there needs no sparing.
     pub fn add(&mut self, path: &Path, what: &str) {
-        if let Ok(facts) = path.metadata()
-            && facts.is_file()
-        {
-            self.files.push((of_facts(&facts), what.into()));
+        if path.metadata().is_ok_and(|facts| facts.is_file()) {
+            self.files.extend(identities(path).into_iter().map(|file| (file, what.to_owned())));
         }
     }
 
-    /// What a file is to this call, where it is to be spared.
-    pub fn what(&self, facts: &Metadata) -> Option<&str> {
-        let this = of_facts(facts);
-        self.files.iter().find(|(file, _)| file.is_same(&this)).map(|(_, what)| what.as_str())
+    /// What the file at a path is to this call, where it is to be spared.
+    pub fn what(&self, path: &Path) -> Option<&str> {
+        let all = identities(path);
+        let is_it = |file: &Identity| all.iter().any(|one| one.is_same(file));
+        self.files.iter().find(|(file, _)| is_it(file)).map(|(_, what)| what.as_str())
     }
 }

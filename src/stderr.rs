@@ -5,7 +5,35 @@
 
 use crate::stream;
 use model::visible::visible;
+use rustix::fs::{FileType, fstat};
 use std::borrow::Cow;
+use std::fs::File;
+use std::os::fd::BorrowedFd;
+
+/// Sends what is said to standard output from now on, since what standard error leads to is not to be written; to nowhere where that is a
+/// disk too.
+pub(crate) fn divert() {
+    let sent = if is_disk(rustix::stdio::stdout()) {
+        let null = File::options().write(true).open("/dev/null");
+        null.and_then(|null| Ok(rustix::stdio::dup2_stderr(&null)?))
+    } else {
+        rustix::stdio::dup2_stderr(rustix::stdio::stdout()).map_err(Into::into)
+    };
+    // Without either there is nobody to tell.
+    let _ = sent;
+}
+
+/// Nothing is said onto a block device, where a shell may have sent standard error by a slip.
+pub fn spare_disks() {
+    if is_disk(rustix::stdio::stderr()) {
+        divert();
+        say("fathom: standard error is a block device, and never written to; messages follow here");
+    }
+}
+
+fn is_disk(stream: BorrowedFd) -> bool {
+    fstat(stream).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice)
+}
 
 /// Says something, with a line feed behind it. Where it cannot be said there is nobody to tell.
 pub fn say(words: &str) {

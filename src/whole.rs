@@ -6,7 +6,7 @@
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::NamedTempFile;
 
@@ -62,6 +62,49 @@ pub(crate) fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> i
     // It has its name already: what the directory refuses now takes nothing away.
     let _ = sync(dir);
     Ok(())
+}
+
+/// A file that is written piece by piece, and takes its name when it is whole; what had that name stays until then.
+pub(crate) struct Growing {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Growing {
+    /// Begins it beside its name, links followed.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    pub(crate) fn begin(path: &Path) -> io::Result<Self> {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let dir = directory(&path);
+        clear(dir);
+        let was = path.metadata().ok();
+        let file = nameless(dir, b"", Readers::Umask)?;
+        if let Some(was) = was {
+            file.as_file().set_permissions(was.permissions())?;
+        }
+        Ok(Self { file, path })
+    }
+
+    /// What is written to.
+    ///
+    /// # Errors
+    /// Why there can be no other descriptor of it.
+    pub(crate) fn file(&self) -> io::Result<File> {
+        self.file.as_file().try_clone()
+    }
+
+    /// Gives it its name.
+    ///
+    /// # Errors
+    /// Why it cannot have it; then what had it is as it was.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist(&self.path).map_err(|e| e.error)?;
+        let _ = sync(directory(&self.path));
+        Ok(())
+    }
 }
 
 /// The directory that a file is in.
@@ -123,6 +166,25 @@ fn a_file_is_made_once_and_replaced_whole() -> io::Result<()> {
         (b"four".as_slice(), 0o664)
     );
     assert_eq!(std::fs::read_dir(dir.path())?.count(), 1);
+    Ok(())
+}
+
+#[test]
+fn a_growing_file_has_its_name_when_it_is_whole_and_takes_nothing_away_before() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let (path, link) = (dir.path().join("a"), dir.path().join("link"));
+    std::fs::write(&path, "old")?;
+    std::os::unix::fs::symlink("a", &link)?;
+    let given_up = Growing::begin(&link)?;
+    given_up.file()?.write_all(b"half")?;
+    drop(given_up);
+    assert_eq!(std::fs::read(&path)?, b"old");
+    let whole = Growing::begin(&link)?;
+    whole.file()?.write_all(b"new")?;
+    whole.finish()?;
+    assert_eq!(std::fs::read(&path)?, b"new");
+    assert!(link.symlink_metadata()?.is_symlink());
+    assert_eq!(std::fs::read_dir(dir.path())?.count(), 2);
     Ok(())
 }
 

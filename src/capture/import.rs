@@ -5,13 +5,13 @@
 use super::{Request, cannot_write};
 use crate::failure::{Failure, cause};
 use crate::trace::{self, Trace};
+use crate::whole::Growing;
 use capture::file::Writer;
 use capture::foreign::Trouble;
 use capture::names::Names;
 use model::captured::{Ending, Origin};
 use model::name;
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
@@ -19,15 +19,15 @@ use std::path::Path;
 pub(super) fn convert(from: &Path, request: &Request) -> Result<(Origin, Ending), Failure> {
     let Trace { language, files, origin } = trace::open(from)?;
     let refuse = |e: &std::io::Error| cannot_write(&request.output, e);
-    let to = File::create(&request.output).map_err(|e| refuse(&e))?;
+    // What is half converted is nothing, and takes the place of nothing.
+    let growing = Growing::begin(&request.output).map_err(|e| refuse(&e))?;
+    let to = growing.file().map_err(|e| refuse(&e))?;
     let writer = RefCell::new(Writer::new(BufWriter::new(to), &origin).map_err(|e| refuse(&e))?);
     let files = Trace::readers(files);
     let converted = language.convert(files, &mut |row, names: &Names| writer.borrow_mut().push(row, names));
     let (names, ending) = match converted {
         Ok(done) => done,
         Err(why) => {
-            // What was half converted is nothing.
-            let _ = std::fs::remove_file(&request.output);
             return Err(match why {
                 Trouble::Foreign(why) => Failure::Usage(format!("{}: {why}", name::shown(from))),
                 Trouble::Io(e) => {
@@ -37,5 +37,6 @@ pub(super) fn convert(from: &Path, request: &Request) -> Result<(Origin, Ending)
         }
     };
     writer.into_inner().finish(&names, &ending).map_err(|e| refuse(&e))?;
+    growing.finish().map_err(|e| refuse(&e))?;
     Ok((origin, ending))
 }

@@ -6,11 +6,11 @@ use crate::capture_file::open;
 use crate::failure::{Failure, cause};
 use crate::output::{self, Replace, Rules};
 use crate::spared::Spared;
+use crate::whole::Growing;
 use crate::{stderr, stdout};
 use capture::foreign::iolog;
 use model::captured::{Origin, Unit};
 use model::name;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -67,8 +67,11 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
     } else if output::is_stream(&to) {
         Err(Failure::Usage(format!("-o {}: type a file, or - for standard output", name::shown(&to))))
     } else {
-        let file = File::create(&to).map_err(|e| cannot_write(&to, &e))?;
+        let cannot = |e: io::Error| cannot_write(&to, &e);
+        let growing = Growing::begin(&to).map_err(cannot)?;
+        let file = growing.file().map_err(cannot)?;
         let code = write(request, BufWriter::with_capacity(AT_ONCE, Box::new(file)), &to)?;
+        growing.finish().map_err(cannot)?;
         stdout::text(&format!("{}\n", name::shown(&to)))?;
         Ok(code)
     }

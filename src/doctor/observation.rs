@@ -127,12 +127,12 @@ pub(super) fn look(said: &Path) -> Result<Observation, Failure> {
     let timing = Timing { clock: clock.name(), cost_ns: clock.cost_ps() as f64 / 1000.0, why };
 
     let watch = Watch::new(root.clone(), &machine, Instant::now());
-    let handle = file.as_ref().ok();
+    let handle = || file.as_ref().ok().map(|file| (file, 0..u64::MAX));
     let before = Processes::look(&root);
-    let start = watch.take(Moment::IdleStart, &[handle], false);
+    let start = watch.take(Moment::IdleStart, &[handle()], false);
     std::thread::sleep(watch_time());
     let dirty = dirty_bytes(&start);
-    let mut end = watch.take(Moment::IdleEnd, &[handle], dirty <= MOST_DIRTY_BYTES);
+    let mut end = watch.take(Moment::IdleEnd, &[handle()], dirty <= MOST_DIRTY_BYTES);
     let after = Processes::look(&root);
     explain_missing(&mut end, &file, &path, dirty);
     let hidden = after.as_ref().map_or(0, Processes::hidden);

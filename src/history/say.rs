@@ -7,8 +7,9 @@ use crate::failure::Failure;
 use crate::{stdout, whole};
 use model::annotations::Annotations;
 use model::name;
+use model::record::frame::MAGIC;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -29,7 +30,7 @@ pub enum Change {
 /// [`Failure::Usage`] for what cannot be said, [`Failure::Refused`] where it cannot be written.
 pub fn say(word: &str, change: &Change) -> Result<ExitCode, Failure> {
     let session = find(word)?;
-    if !session.exists() {
+    if !is_session(&session) {
         return Err(Failure::Usage(format!("{}: there is no such session file", name::shown(&session))));
     }
     let words = change_of(&session, change)?;
@@ -42,6 +43,13 @@ pub fn say(word: &str, change: &Change) -> Result<ExitCode, Failure> {
     };
     stdout::text(&format!("{}{tags}{notes}\n", id(&session)))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a session begins there; what is no regular file is not opened, since it may wait for ever.
+fn is_session(path: &Path) -> bool {
+    let mut first = vec![0; MAGIC.len()];
+    let begins = |mut file: File| file.read_exact(&mut first).is_ok() && first == MAGIC.as_bytes();
+    path.is_file() && File::open(path).is_ok_and(begins)
 }
 
 fn change_of(session: &Path, change: &Change) -> Result<Annotations, Failure> {

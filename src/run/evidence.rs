@@ -7,12 +7,12 @@ use super::Bench;
 use crate::failure::Failure;
 use crate::target::Ready;
 use engine::source::Pieces;
+use machine::snapshot::Part;
 use model::Known;
 use model::evidence::{Moment, Probe, Snapshot};
 use model::job::Cache;
 use model::plan::{Hook, Role};
 use model::record::Frame;
-use std::fs::File;
 use std::ops::Range;
 
 /// Attributes of files whose direct reads go through the page cache, which a probe must leave as it is.
@@ -21,16 +21,26 @@ const CACHED_ANYWAY: [&str; 2] = ["journal_data", "compressed"];
 impl Bench {
     /// Takes a snapshot and appends it.
     pub(super) fn keep(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
-        let files: Vec<Option<&File>> = self.targets.iter().map(Ready::handle).collect();
-        let snapshot = self.watch.take(moment, &files, extents);
+        let snapshot = self.watch.take(moment, &self.parts(), extents);
         self.session.append(&Frame::Evidence(Box::new(snapshot.clone())))?;
         Ok(snapshot)
     }
 
+    /// What is open of the targets, with the region that streams touch: what lies between two of them belongs to it too.
+    fn parts(&self) -> Vec<Option<Part<'_>>> {
+        let streams = || self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
+        let region = |index: usize| {
+            let mine = streams().filter(|s| s.targets.contains(&index));
+            let regions = mine.map(|s| span(s.access.offset_bytes, s.access.span_bytes, u64::MAX));
+            regions.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..u64::MAX)
+        };
+        let open = self.targets.iter().map(Ready::handle).enumerate();
+        open.map(|(index, file)| Some((file?, region(index)))).collect()
+    }
+
     /// Takes the snapshot after preparation, with a probe of what is stored in the targets.
     pub(super) fn keep_prepared(&mut self) -> Result<(), Failure> {
-        let files: Vec<Option<&File>> = self.targets.iter().map(Ready::handle).collect();
-        let mut snapshot = self.watch.take(Moment::AfterPrepare, &files, true);
+        let mut snapshot = self.watch.take(Moment::AfterPrepare, &self.parts(), true);
         for (index, state) in snapshot.targets.iter_mut().enumerate().filter(|_| !self.stopped()) {
             state.probe = self.probe(index);
         }

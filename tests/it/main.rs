@@ -69,6 +69,7 @@ mod replay;
 mod safety;
 mod scene;
 mod schema;
+mod second_names;
 mod sim;
 mod stage;
 mod stored;

@@ -403,7 +403,15 @@ impl Fixture {
             extents: (moment != Moment::Stop || self.kind_of_job() == Kind::Read).then_some(extents),
             file: (self.role != Role::Device).then(|| {
                 let (bytes, allocated_bytes) = (span, span - part(self.hole_share));
-                Ok(FileState { device: 65_024, inode: 12, links: 1, bytes, allocated_bytes, modified_ns: 1 })
+                Ok(FileState {
+                    device: 65_024,
+                    inode: 12,
+                    links: 1,
+                    bytes,
+                    allocated_bytes,
+                    modified_ns: 1,
+                    changed_ns: Some(1),
+                })
             }),
             room: Some(Ok(Room { total_bytes: 100 << 30, free_bytes: 50 << 30 })),
             probe: (moment == Moment::AfterPrepare).then(|| {

@@ -1,6 +1,6 @@
 //! How the bytes of a target are stored, added up from its extents.
 //!
-//! For: the sums of [`Extents`] over a whole file. Not for: judging them.
+//! For: the sums of [`Extents`] over a region of a file. Not for: judging them.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
@@ -8,16 +8,22 @@ use model::Known;
 use model::evidence::Extents;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use sys::fiemap::{self, Extent};
 
 /// Looks at a whole file. Dirty pages are written back only where they hide how the file will be stored.
 pub(crate) fn look(file: &File) -> Known<Extents> {
+    look_at(file, 0..u64::MAX)
+}
+
+/// Looks at a region of a file, as far as there is any.
+pub(crate) fn look_at(file: &File, region: Range<u64>) -> Known<Extents> {
     let facts = file.metadata().map_err(|e| describe(&e))?;
     if !facts.is_file() {
         return Err("only files have extents".into());
     }
-    read(file, facts.len())
+    read(file, region.start..region.end.min(facts.len()))
 }
 
 /// Looks at the file behind a loop device; `None` where the device is no such one.
@@ -31,9 +37,10 @@ pub(crate) fn look_behind(root: &Root, device: &File) -> Option<Known<Extents>> 
     Some(File::open(root.path(&path)).map_err(|e| format!("{path}: {}", describe(&e))).and_then(|f| look(&f)))
 }
 
-fn read(file: &File, bytes: u64) -> Known<Extents> {
-    let mut sum = Sum::of(bytes);
-    for extent in fiemap::extents(file, bytes).map_err(|e| why(&e))? {
+fn read(file: &File, region: Range<u64>) -> Known<Extents> {
+    let end = region.end;
+    let mut sum = Sum::of(region);
+    for extent in fiemap::extents(file, end).map_err(|e| why(&e))? {
         sum.add(&extent);
     }
     Ok(sum.close())
@@ -50,6 +57,8 @@ pub(crate) fn why(error: &io::Error) -> String {
 
 struct Sum {
     out: Extents,
+    /// End of the region.
+    end: u64,
     /// End of the last extent; what lies between it and the next is a hole.
     reached: u64,
     /// All bits of all places on the device: the lowest of them is what they agree on.
@@ -59,21 +68,22 @@ struct Sum {
 }
 
 impl Sum {
-    fn of(span_bytes: u64) -> Self {
-        Self { out: Extents { span_bytes, ..Extents::default() }, reached: 0, places: 0, piece: (0, [0; 2]) }
+    fn of(region: Range<u64>) -> Self {
+        let span_bytes = region.end.saturating_sub(region.start);
+        let out = Extents { span_bytes, ..Extents::default() };
+        Self { out, end: region.end, reached: region.start, places: 0, piece: (0, [0; 2]) }
     }
 
     fn close(mut self) -> Extents {
-        self.out.hole_bytes += self.out.span_bytes.saturating_sub(self.reached);
+        self.out.hole_bytes += self.end.saturating_sub(self.reached);
         self.out.physical_align = (self.places != 0).then(|| 1 << self.places.trailing_zeros());
         self.out
     }
 
     fn add(&mut self, extent: &Extent) {
-        let span = self.out.span_bytes;
         // What was allocated beyond the end of the file is never read.
-        let start = extent.logical.clamp(self.reached, span.max(self.reached));
-        let end = extent.logical.saturating_add(extent.length).min(span);
+        let start = extent.logical.clamp(self.reached, self.end.max(self.reached));
+        let end = extent.logical.saturating_add(extent.length).min(self.end);
         if end <= start {
             return;
         }
@@ -111,7 +121,7 @@ impl Sum {
 
 #[test]
 fn extents_that_follow_each_other_on_the_device_are_one_piece() {
-    let mut sum = Sum::of(400);
+    let mut sum = Sum::of(0..400);
     for (logical, physical, length) in [(0, 1000, 100), (100, 1100, 50), (150, 5000, 200), (360, 5210, 999)] {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length) = (logical, physical, length);
@@ -122,7 +132,7 @@ fn extents_that_follow_each_other_on_the_device_are_one_piece() {
 
 #[test]
 fn holes_tails_and_states_are_added_up() {
-    let mut sum = Sum::of(100);
+    let mut sum = Sum::of(0..100);
     let piece = |logical, length, flags| {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length, e.flags) = (logical, (logical + 2) << 12, length, flags);
@@ -140,8 +150,26 @@ fn holes_tails_and_states_are_added_up() {
 }
 
 #[test]
+fn what_lies_outside_of_the_region_counts_neither_as_stored_nor_as_a_hole() {
+    let at = |logical, length| {
+        let mut e = Extent::default();
+        (e.logical, e.physical, e.length) = (logical, logical, length);
+        e
+    };
+    let sums = |region| {
+        let mut sum = Sum::of(region);
+        sum.add(&at(0, 50));
+        sum.add(&at(100, 50));
+        let e = sum.close();
+        (e.span_bytes, e.hole_bytes, e.count)
+    };
+    assert_eq!((sums(0..50), sums(50..100), sums(25..125)), ((50, 0, 1), (50, 50, 0), (100, 50, 2)));
+    assert_eq!((sums(200..300), sums(120..130)), ((100, 100, 0), (10, 0, 1)));
+}
+
+#[test]
 fn places_that_are_not_told_or_beyond_the_end_say_nothing_of_alignment() {
-    let mut sum = Sum::of(4096);
+    let mut sum = Sum::of(0..4096);
     let pieces =
         [(0, 512, Extent::INLINE), (1024, 1, Extent::DELAYED), (2048, 3, Extent::UNPLACED), (8192, 7, 0)];
     for (logical, physical, flags) in pieces {

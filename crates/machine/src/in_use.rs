@@ -8,12 +8,21 @@ use crate::loops::{self, Loop};
 use crate::mountinfo::{self, Mount, unescape};
 use crate::root::Root;
 use crate::usage::Use;
-use crate::{identity, others, stack, writers};
+use crate::{identity, others, overlays, stack, writers};
 use model::identity::Identity;
+use model::name;
 use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 
 /// What is said of swap files and devices.
 const SWAP: &str = "swap space in use";
+
+/// File systems that are mounted from a file as it is.
+const OF_FILES: &[&str] = &["erofs"];
+
+const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
 /// Deepest chain of holders that is followed to find a name for the user.
 const MAX_HOLDERS: usize = 16;
@@ -143,7 +152,7 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
 
 /// The loop device that is over this.
 fn over<'l>(loops: &'l [Loop], what: &Identity) -> Option<&'l Loop> {
-    loops.iter().find(|l| l.backing.as_ref().is_ok_and(|b| b.is_same(what)))
+    loops.iter().find(|l| l.is_over(what))
 }
 
 /// Where and by whom a device is mounted, over all mount namespaces that can be seen.
@@ -171,12 +180,42 @@ pub(crate) fn is_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> b
     mount.number == number || (mount.source.starts_with("/dev/") && source().as_deref() == Some(number))
 }
 
-/// Who uses an open file: swap, a loop device, or a program that has it open for writing. `Err`: nobody can tell.
+/// Who uses an open file: swap, a mount, a loop device, or a program that has it open for writing; where an overlay shows it, also who
+/// uses the file that holds its bytes. `Err`: nobody can tell.
 pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
+    let own = itself(root, file)?;
+    if matches!(own, Use::By(_)) {
+        return Ok(own);
+    }
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let beneath = match overlays::beneath(root, &path) {
+        Ok(all) => all,
+        Err(why) => return Ok(Use::Unseen(why)),
+    };
+    let mut unseen = own;
+    for path in beneath {
+        let shown = name::shown(&path);
+        let opened = File::options().read(true).custom_flags(O_NONBLOCK).open(&path);
+        let below = opened.map_err(|e| format!("{shown}: {}", describe(&e)))?;
+        match itself(root, &below)? {
+            Use::By(user) => return Ok(Use::By(format!("{user} (as {shown})"))),
+            Use::Unseen(why) => unseen = Use::Unseen(why),
+            Use::Nobody => {}
+        }
+    }
+    Ok(unseen)
+}
+
+/// The same of the file alone.
+fn itself(root: &Root, file: &File) -> Result<Use, String> {
     let ours = identity::of_file(file).map_err(|e| describe(&e))?;
     let swaps = swaps(root);
     if swaps.as_ref().is_ok_and(|all| all.iter().any(|s| s.is_same(&ours))) {
         return Ok(Use::By(SWAP.into()));
+    }
+    let mounted = mounted_file(root, &ours)?;
+    if let Some(mount) = mounted {
+        return Ok(Use::By(mount));
     }
     let loops = loops::all(root)?;
     if let Some(user) = over(&loops, &ours) {
@@ -190,6 +229,32 @@ pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
         Some(doubt) if !matches!(writers, Use::By(_)) => Err(doubt),
         _ => Ok(writers),
     }
+}
+
+/// Where and by whom a file is mounted without a loop device, as erofs can be and what programs in user space mount. `Err`: a file that
+/// is mounted so is not known.
+fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> {
+    // A machine that does not show its mounts shows no names of files either; leases and loop devices are asked all the same.
+    let own = mountinfo::read(root).unwrap_or_default();
+    let elsewhere = mountinfo::elsewhere(root);
+    let spaces = std::iter::once((None, &own)).chain(elsewhere.iter().map(|(pid, all)| (Some(*pid), all)));
+    let mut unknown = None;
+    for (process, mounts) in spaces {
+        let inside = process.map_or_else(String::new, |pid| format!("/proc/{pid}/root"));
+        // Those of a device have its number.
+        for mount in mounts.iter().filter(|m| m.number.starts_with("0:") && m.kind != "overlay") {
+            let said = || format!("mounted on {} as {}", mount.point, mount.kind);
+            if mount.source.starts_with('/') {
+                let source = root.path(&format!("{inside}{}", mount.source));
+                if identity::remembered(&source).is_ok_and(|it| it.is_same(ours)) {
+                    return Ok(Some(said()));
+                }
+            } else if OF_FILES.contains(&mount.kind.as_str()) {
+                unknown = Some(format!("what is {} has a relative name, {}", said(), mount.source));
+            }
+        }
+    }
+    unknown.map_or(Ok(None), Err)
 }
 
 /// A loop device, with what it is used for.

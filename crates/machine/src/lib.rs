@@ -27,6 +27,7 @@ pub mod mountinfo;
 pub mod on_devices;
 pub mod open_files;
 pub mod others;
+pub mod overlays;
 pub mod pages;
 pub mod probe;
 pub mod process_io;

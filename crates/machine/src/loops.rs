@@ -4,8 +4,8 @@
 //! that matters to anybody (`in_use`, `marks`).
 
 use crate::error::describe;
-use crate::identity;
 use crate::root::{Root, number_of};
+use crate::{identity, overlays};
 use model::Known;
 use model::identity::Identity;
 use std::fs::File;
@@ -19,6 +19,8 @@ pub(crate) struct Loop {
     pub(crate) name: String,
     /// The file or block device behind it. Why nobody can tell, where neither the kernel nor a name does.
     pub(crate) backing: Known<Identity>,
+    /// What holds the bytes of a file of an overlay, which has another identity there.
+    pub(crate) beneath: Vec<Identity>,
     /// Whether it was bound for reading only: only then is its backing file not open for writing.
     pub(crate) read_only: bool,
 }
@@ -47,7 +49,25 @@ pub(crate) fn of(root: &Root, name: &str) -> Option<Loop> {
     if backing.is_err() && !root.has(&format!("{dir}/loop")) {
         return None;
     }
-    Some(Loop { name: name.to_owned(), backing, read_only })
+    Some(Loop { name: name.to_owned(), backing, beneath: beneath(root, name), read_only })
+}
+
+/// The files of an overlay's directories that hold what a loop device is over, as far as its name leads there. Where it does not, a loop
+/// device that can be written has them open for writing.
+fn beneath(root: &Root, name: &str) -> Vec<Identity> {
+    let Ok(file) = root.read(&format!("/sys/class/block/{name}/loop/backing_file")) else {
+        return Vec::new();
+    };
+    let path = root.path(file.trim_end_matches('\n'));
+    let files = overlays::beneath(root, &path).unwrap_or_default();
+    files.iter().filter_map(|path| identity::of_path(path).ok()).collect()
+}
+
+impl Loop {
+    /// Whether it is over this.
+    pub(crate) fn is_over(&self, what: &Identity) -> bool {
+        self.backing.as_ref().is_ok_and(|b| b.is_same(what)) || self.beneath.iter().any(|b| b.is_same(what))
+    }
 }
 
 /// What is behind one of them, by its kernel name; `None` where it is none, or nobody can tell.

@@ -13,6 +13,7 @@ use model::machine::Machine;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
@@ -35,6 +36,9 @@ const HEAT: [&str; 4] = ["temp1_input", "temp1_max", "temp1_crit", "temp1_alarm"
 const WITH_BOOKS: [&str; 2] = ["nfs", "nfs4"];
 /// Looks at two clocks, of which the best counts: between the two, this thread may have lost its CPU.
 const CLOCK_TRIES: usize = 4;
+
+/// An open target, and the region of it that is measured: from its first byte to behind its last, which may lie beyond its end.
+pub type Part<'f> = (&'f File, Range<u64>);
 
 /// Which files are read, decided once.
 #[derive(Clone, Debug)]
@@ -72,14 +76,15 @@ impl Watch {
         }
     }
 
-    /// Reads everything. `targets` in the order of the plan; `None` gives a reason instead of a state.
-    pub fn take(&self, moment: Moment, targets: &[Option<&File>], with_extents: bool) -> Snapshot {
+    /// Reads everything. `targets` in the order of the plan, each with the region of it whose extents are looked at; `None` gives a reason
+    /// instead of a state.
+    pub fn take(&self, moment: Moment, targets: &[Option<Part>], with_extents: bool) -> Snapshot {
         let at_ns = self.now_ns();
         let system = SYSTEM_FILES.iter().map(|f| (*f).to_owned());
         let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
         let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
         files.extend(self.gathered().into_iter().map(|(name, text)| (name.to_owned(), text)));
-        let targets = targets.iter().map(|t| state(&self.root, *t, with_extents)).collect();
+        let targets = targets.iter().map(|t| state(&self.root, t.as_ref(), with_extents)).collect();
         Snapshot { moment, at_ns, files, targets }
     }
 
@@ -144,11 +149,14 @@ fn cpu_lines(text: &str) -> String {
     text.split_inclusive('\n').filter(|l| l.starts_with("cpu")).collect()
 }
 
-fn state(root: &Root, target: Option<&File>, with_extents: bool) -> TargetState {
+fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
     let nothing = || "nothing of it is opened".to_owned();
+    let target = part.map(|(file, _)| *file);
+    let stored =
+        || part.map_or_else(|| Err(nothing()), |(file, region)| extents::look_at(file, region.clone()));
     TargetState {
         pages: target.map_or_else(|| Err(nothing()), pages::look),
-        extents: with_extents.then(|| target.map_or_else(|| Err(nothing()), extents::look)),
+        extents: with_extents.then(stored),
         backing: target.filter(|_| with_extents).and_then(|t| extents::look_behind(root, t)),
         file: target.map(file_state),
         room: with_extents.then(|| target.map_or_else(|| Err(nothing()), room)),
@@ -169,6 +177,7 @@ fn file_state(file: &File) -> Known<FileState> {
         bytes: facts.len(),
         allocated_bytes: facts.blocks().saturating_mul(SECTOR_BYTES),
         modified_ns: facts.mtime().saturating_mul(1_000_000_000).saturating_add(facts.mtime_nsec()),
+        changed_ns: Some(facts.ctime().saturating_mul(1_000_000_000).saturating_add(facts.ctime_nsec())),
     })
 }
 
@@ -245,7 +254,7 @@ mod tests {
     fn a_snapshot_holds_every_file_or_the_reason_why_not() {
         let watch = Watch::new(Root::real(), &machine("/sys/class/block/none/stat"), Instant::now());
         let file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
-        let seen = watch.take(Moment::Start, &[Some(&file), None], true);
+        let seen = watch.take(Moment::Start, &[Some((&file, 0..u64::MAX)), None], true);
         println!("{seen:#?}");
         let gathered =
             [kept::HOUSEKEEPERS, kept::TEMPERATURES, kept::CPU_STAT, kept::SUSPENDED, kept::LIMITS];
@@ -259,7 +268,7 @@ mod tests {
         assert!(seen.targets[1].pages.is_err() && seen.targets[0].extents.is_some());
         let room = seen.targets[0].room.clone();
         assert!(room.is_some_and(|r| r.is_ok_and(|r| r.free_bytes <= r.total_bytes && r.total_bytes > 0)));
-        assert_eq!(watch.take(Moment::Stop, &[Some(&file)], false).targets[0].room, None);
+        assert_eq!(watch.take(Moment::Stop, &[Some((&file, 0..u64::MAX))], false).targets[0].room, None);
         let glance = watch.glance();
         assert!(glance.files.len() == 4 && glance.files.keys().all(|name| seen.files.contains_key(name)));
     }

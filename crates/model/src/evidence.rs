@@ -85,6 +85,9 @@ pub struct FileState {
     pub allocated_bytes: u64,
     /// When its data were last changed, in ns since 1970.
     pub modified_ns: i64,
+    /// When anything of it was last changed, its names among that, in ns since 1970; sessions of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_ns: Option<i64>,
 }
 
 /// How full a file system is (statvfs).

@@ -155,7 +155,8 @@ fn standard_output(said: &Copy) -> Result<Side, String> {
     Ok(side)
 }
 
-/// One that is not there yet, and is fathom's from then on.
+/// One that is not there yet. It is fathom's from then on, to be written over by the next call, where its data are nobody's: zeros or
+/// random bytes. A copy of anything else is somebody's data.
 fn new_file(said: &Copy, path: PathBuf, shown: String) -> Result<Side, String> {
     // A link that leads nowhere yet cannot be made anew.
     let excl = if std::fs::symlink_metadata(&path).is_ok() { OFlags::empty() } else { OFlags::EXCL };
@@ -163,8 +164,16 @@ fn new_file(said: &Copy, path: PathBuf, shown: String) -> Result<Side, String> {
     let file: File = rustix::fs::open(&path, flags, Mode::from_raw_mode(NEW_FILE))
         .map_err(|e| failed(&shown, &e.into()))?
         .into();
-    kept_file::mark(&file).map_err(|e| failed(&shown, &e))?;
+    if is_nobodys(said) {
+        kept_file::mark(&file).map_err(|e| failed(&shown, &e))?;
+    }
     Ok(side(file, shown, path))
+}
+
+/// Whether what is read is made by the kernel, such as /dev/zero and /dev/urandom.
+fn is_nobodys(said: &Copy) -> bool {
+    let Some(text) = &said.input else { return false };
+    std::fs::metadata(name::path(text)).is_ok_and(|facts| facts.file_type().is_char_device())
 }
 
 /// Whether anything of the output is changed: `count=0 conv=notrunc` only drops it from the page cache, or syncs it.

@@ -42,15 +42,18 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
     let runs = samples(record);
     let search = Search::after(grid, plan.runs, plan.seed, &runs);
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
+    let voided = |job: usize| result_of(job).and_then(|at| answered.get(at)).filter(|of| of.is_void());
     let lanes = || search.races.iter().flat_map(|r| &r.lanes);
     let cells = grid.cells.iter().map(|cell| {
         let lane = lanes().find(|l| l.job == cell.job);
-        figures(&cell.setting, lane, result_of(cell.job))
+        // What a finding takes away is no figure of a cell either.
+        figures(&cell.setting, lane.filter(|l| voided(l.job).is_none()), result_of(cell.job))
     });
     let cells: Vec<CellFigures> = cells.collect();
     let of = |lane: &Lane| Some(figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
     let of_works = |pick: fn(&Race) -> Option<&Lane>| -> BTreeMap<String, CellFigures> {
-        search.races.iter().filter_map(|r| Some((r.work.clone(), of(pick(r)?)?))).collect()
+        let sound = |race: &&Race| race.winner().is_none_or(|winner| voided(winner.job).is_none());
+        search.races.iter().filter(sound).filter_map(|r| Some((r.work.clone(), of(pick(r)?)?))).collect()
     };
     let budget_seconds = match grid.search {
         How::Adaptive { budget_ns } => Some(budget_ns as f64 / 1e9),
@@ -64,7 +67,11 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
         skipped: grid.skipped.clone(),
         winner: of_works(|race| race.winner().filter(|_| race.lanes.len() > 1)),
         cheapest: of_works(|race| race.cheapest().filter(|_| race.lanes.len() > 1)),
-        works: search.races.iter().map(|r| work(grid, r, &cells, of)).collect(),
+        works: search
+            .races
+            .iter()
+            .map(|r| withheld(work(grid, r, &cells, of), r.winner().and_then(|w| voided(w.job))))
+            .collect(),
         reference: search.reference().and_then(|job| reference(grid, job, &runs)),
         cells,
         place: None,
@@ -148,6 +155,23 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
         baselines: losses.collect(),
         spread: race.spread(),
         knees: best.map_or_else(Vec::new, |b| knees(race.by, b, &mine)),
+    }
+}
+
+/// The same where a finding takes the number of its winner away: whatever it was compared by is none.
+fn withheld(work: Work, voided: Option<&CaseAnswers>) -> Work {
+    let Some(of) = voided.filter(|_| matches!(work.chosen, Chosen::Fastest | Chosen::Tied)) else {
+        return work;
+    };
+    let ids: Vec<String> = of.void_by().map(|id| id.to_string()).collect();
+    let sentence = format!("{} that looked best has no number ({})", of.case.job.name, ids.join(", "));
+    Work {
+        decided: false,
+        chosen: Chosen::CannotTell,
+        sentence,
+        rivals: Vec::new(),
+        knees: Vec::new(),
+        ..work
     }
 }
 

@@ -5,11 +5,9 @@
 
 use super::Stack;
 use crate::mountinfo::{Mount, mount_of};
+use crate::overlays;
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 use std::path::Path;
-
-/// Overlays on overlays; deeper ones are not followed.
-const MAX_OVERLAYS: usize = 8;
 
 /// What is below a file system.
 #[derive(Debug, Default)]
@@ -35,7 +33,7 @@ pub(crate) fn below_file_system(
     number: &str,
     path: Option<&Path>,
 ) -> Below {
-    follow(stack, mount, number, path, MAX_OVERLAYS)
+    follow(stack, mount, number, path, overlays::MOST)
 }
 
 fn follow(
@@ -107,49 +105,27 @@ fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
 }
 
 /// The layer of an overlay that holds the path: the upper one for directories and what was copied up, else a lower one.
-fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, overlays: usize) -> Below {
-    let hidden = || Below::blind("overlay: its directories cannot be seen from here (this is a container)");
-    let Some(overlays) = overlays.checked_sub(1) else {
+fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usize) -> Below {
+    let Some(more) = more.checked_sub(1) else {
         return Below::blind("overlays on overlays, too many to follow");
     };
-    let inside = path.and_then(|p| std::path::absolute(p).ok());
-    let inside = inside.as_deref().and_then(|p| p.strip_prefix(&mount.point).ok());
-    for dir in overlay_dirs(&mount.super_options) {
-        let dir = stack.root.path(&dir);
-        let Some(there) = inside.map(|i| dir.join(i)).filter(|p| p.exists()).or_else(|| {
-            // Without a path inside, a new file would be made in the first of them.
-            inside.is_none().then_some(dir)
-        }) else {
-            continue;
-        };
-        let Ok(facts) = rustix::fs::statx(CWD, &there, AtFlags::empty(), StatxFlags::MNT_ID) else {
-            continue;
-        };
-        let number = format!("{}:{}", facts.stx_dev_major, facts.stx_dev_minor);
-        let mounts = stack.mounts;
-        let below = mount_of(mounts, Some(facts.stx_mnt_id), &number, &there.to_string_lossy());
-        // In a container the names lead back into the overlay itself.
-        if below.is_some_and(|b| b.id == mount.id) {
-            return hidden();
-        }
-        return follow(stack, below, &number, Some(&there), overlays);
+    let point = Path::new(&mount.point);
+    // Without a path inside, a new file would be made in the first of them.
+    let inside = path.filter(|p| std::path::absolute(p).is_ok_and(|p| p.starts_with(point)));
+    let there = overlays::behind(stack.root, mount, inside.unwrap_or(point));
+    let found = there.and_then(|there| {
+        let facts = rustix::fs::statx(CWD, &there, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+        Some((there, facts))
+    });
+    let Some((there, facts)) = found else { return Below::blind(overlays::hidden(mount)) };
+    let number = format!("{}:{}", facts.stx_dev_major, facts.stx_dev_minor);
+    let mounts = stack.mounts;
+    let below = mount_of(mounts, Some(facts.stx_mnt_id), &number, &there.to_string_lossy());
+    // Its names may lead back into the overlay itself.
+    if below.is_some_and(|b| b.id == mount.id) {
+        return Below::blind(overlays::hidden(mount));
     }
-    hidden()
-}
-
-/// Upper directory first, then the lower ones from the top.
-fn overlay_dirs(options: &str) -> Vec<String> {
-    let mut upper = Vec::new();
-    let mut lower = Vec::new();
-    for (key, value) in options.split(',').filter_map(|o| o.split_once('=')) {
-        match key {
-            "upperdir" => upper.push(value.to_owned()),
-            "lowerdir" | "lowerdir+" => lower.extend(value.split(':').map(str::to_owned)),
-            _ => {}
-        }
-    }
-    upper.extend(lower);
-    upper
+    follow(stack, below, &number, Some(&there), more)
 }
 
 #[cfg(test)]
@@ -157,13 +133,6 @@ mod tests {
     use super::*;
     use crate::mountinfo;
     use crate::root::Root;
-
-    #[test]
-    fn overlays_name_their_directories_from_the_top() {
-        let options = "rw,lowerdir=/c:/b:/a,upperdir=/up,workdir=/work";
-        assert_eq!(overlay_dirs(options), ["/up", "/c", "/b", "/a"]);
-        assert_eq!(overlay_dirs("ro,lowerdir+=/x,lowerdir+=/y"), ["/x", "/y"]);
-    }
 
     #[test]
     fn memory_and_remote_file_systems_have_no_device() {

@@ -20,10 +20,10 @@ pub(super) const CHECK: Check = Check {
     name: "HOLES_READ",
     belief: "the bytes that were read are on the disk",
     page: Page {
-        reads: "The extents of the file at the start and the end of every run (FIEMAP): holes, and extents that were \
-                allocated and never written.",
+        reads: "The extents of the measured region of the file at the start and the end of every run (FIEMAP): holes, and extents that \
+                were allocated and never written.",
         formula: formula!(
-            "Bytes never written / bytes of the file > {VOID_ABOVE}: that is one block at the end of a file of a few \
+            "Bytes never written / bytes of the region > {VOID_ABOVE}: that is one block at the end of a file of a few \
              mebibytes. The kernel answers such reads with zeros without asking the disk, with O_DIRECT as well. Block devices \
              have no extents; A05 checks what they hold."
         ),
@@ -53,7 +53,7 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail::new(
         Severity::Void,
         format!(
-            "{} of this file {}: the kernel returned zeros without reading the disk.",
+            "{} of what was to be read of this file {}: the kernel returned zeros without reading the disk.",
             show_share(hollow),
             if at_start { "was never written" } else { "became a hole while it was read" }
         ),

@@ -18,14 +18,14 @@ pub(super) const CHECK: Check = Check {
     name: "FILE_CHANGED",
     belief: "the file stayed the same while it was measured",
     page: Page {
-        reads: "Device, inode, names, length, allocated bytes and time of the last change of every file after preparation and \
+        reads: "Device, inode, names, length, allocated bytes and times of the last change (mtime, ctime) of every file after preparation and \
                 at the start and the end of each run (fstat on the descriptor that fathom holds), and how it is stored \
                 (FIEMAP) where the run only reads. Programs cannot read the change cookies of file systems; the time of the \
                 last change takes their place.",
         formula: formula!(
             "Void where the length changed in a run other than by `--engine sync:grow`, or where from one run to the next it is another file. Where it is only \
              read, void too where bytes were taken out of the file or it was stored anew, and biased where only the time of \
-             the last change moved: another process wrote to it. Biased where a name of the file was removed or given to \
+             the last change moved: another process wrote to it, renamed it or set its times. Biased where a name of the file was removed or given to \
              another file in a run: what was measured is no longer what has the name. Attempts that do not count are looked at \
              too, and for files of yours the time between runs. There is no threshold: no other process should touch the file."
         ),
@@ -54,13 +54,14 @@ enum Change {
     Stored,
     Renamed,
     Written,
+    Touched,
 }
 
 impl Change {
     fn severity(&self) -> Severity {
         match self {
             Self::Another | Self::Length(..) | Self::Stored => Severity::Void,
-            Self::Renamed | Self::Written => Severity::Biased,
+            Self::Renamed | Self::Written | Self::Touched => Severity::Biased,
         }
     }
 
@@ -83,6 +84,10 @@ impl Change {
                 )
             }
             Self::Written => format!("Somebody else wrote to {path} while it was only read here."),
+            Self::Touched => format!(
+                "Somebody else renamed {path}, or changed its times, owner, mode or attributes, while it was only read here: what has that \
+                 name now may be another file, and a write may be hidden by times that were set back."
+            ),
         }
     }
 }
@@ -167,7 +172,10 @@ fn between(then: &TargetState, now: &TargetState, only_read: bool, out: &mut Vec
         // What was allocated beyond the end may be given back by a thread of the file system.
         let freed = after.allocated_bytes < before.allocated_bytes.min(after.bytes);
         out.extend((moved || freed).then_some(Change::Stored));
-        out.extend((before.modified_ns != after.modified_ns).then_some(Change::Written));
+        let written = before.modified_ns != after.modified_ns;
+        out.extend(written.then_some(Change::Written));
+        let known = before.changed_ns.zip(after.changed_ns);
+        out.extend((!written && known.is_some_and(|(then, now)| then != now)).then_some(Change::Touched));
     }
     Ok(())
 }
@@ -206,6 +214,9 @@ fn length_and_identity_void_a_name_and_a_write_bias() {
     assert_eq!(at(&read, |f| f.allocated_bytes -= 4096), Some(Severity::Void));
     assert_eq!(at(&read, |f| f.modified_ns += 1), Some(Severity::Biased));
     assert_eq!(at(&read, |f| f.links = 0), Some(Severity::Biased));
+    assert_eq!(at(&read, |f| f.changed_ns = Some(2)), Some(Severity::Biased), "renamed, or times set back");
+    assert_eq!(at(&read, |f| f.changed_ns = None), None, "sessions of earlier versions");
+    assert_eq!(at(&write, |f| f.changed_ns = Some(2)), None);
     // Our own writes.
     assert_eq!(at(&write, |f| f.modified_ns += 1), None);
     assert_eq!(at(&write, |f| f.allocated_bytes += 4096), None);

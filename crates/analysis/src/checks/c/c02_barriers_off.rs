@@ -13,7 +13,8 @@ use model::kernel_files::LIBRARIES;
 use model::machine::FileSystem;
 
 /// Options under which no file system makes a sync stable.
-const OFF: &[&str] = &["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile"];
+const OFF: &[&str] =
+    &["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile", "fsync=volatile"];
 /// Libraries that answer syncs without making them.
 const SKIP_SYNCS: &[&str] = &["eatmydata", "nosync", "libnofsync"];
 
@@ -24,7 +25,7 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The options of the mounts in `/proc/self/mountinfo`; the libraries in `/proc/self/maps`, and `LD_PRELOAD`.",
         formula: formula!(
-            "Any of the options `nobarrier`, `barrier=0`, `barrier=none`, `fsync_mode=nobarrier` or (overlay) `volatile`, or \
+            "Any of the options `nobarrier`, `barrier=0`, `barrier=none`, `fsync_mode=nobarrier` or (overlay) `volatile` or `fsync=volatile`, or \
              any of the libraries libeatmydata, nosync and libnofsync. One is enough: each turns a sync into nothing."
         ),
         provoke: "mount -o remount,nobarrier /mnt\nfathom run --rw randwrite --depth 1 --fsync 1 /mnt",
@@ -61,7 +62,7 @@ fn look(case: &Case) -> Known<Answer> {
             "zfs keeps `sync` as a property of the dataset, which no kernel file shows (zfs get sync)".into(),
         );
     }
-    Ok(Answer::Holds("No mount option and no library skips syncs.", evidence([])))
+    Ok(Answer::Holds("No mount option and no library known for it skips syncs.", evidence([])))
 }
 
 /// What was told not to make syncs stable, in words.

@@ -386,7 +386,7 @@ fn the_title_of_a_map_says_each_way_once() {
     let all: Vec<CellFigures> = (0..20)
         .flat_map(|at| ["unbuffered", "unbuffered-sequential"].map(|mode| of(mode, 512 << at, at as usize)))
         .collect();
-    let mut page = Page::new(Style { colour: false, width: 200, ..Style::default() });
+    let mut page = Page::new(crate::Style { width: 200, ..crate::Style::default() });
     show(&mut page, &all.iter().collect::<Vec<_>>(), Measure::Bandwidth, Marks::default());
     let mut text = Vec::new();
     page.write(&mut text).unwrap_or_else(|e| panic!("{e}"));

@@ -1,0 +1,178 @@
+//! Second names: files that overlays and mounts without a loop device show under another identity, and what a shell sends where nobody
+//! looks.
+//!
+//! For: that none of them is destroyed. Not for: names of one identity, such as hard links ([`crate::in_use`]), nor reports by
+//! their plain names ([`crate::output`]).
+
+use crate::disk::{Device, Disk, Image};
+use crate::output::{RUN, says, shell};
+use crate::stage::{Stage, fill, is_root, skip};
+use std::path::Path;
+
+/// Writes that nobody would miss, if they were done.
+const WRITE: &str = "run --rw randwrite --time 200ms --warmup 0 --runs 1 --quiet --no-history";
+/// Mounts an overlay on `merged`.
+const OVERLAY: &str = "mkdir lower upper work merged && mount -t overlay none -o lowerdir=$PWD/lower,upperdir=$PWD/upper,workdir=$PWD/work merged";
+
+#[test]
+fn a_mounted_image_is_refused_by_the_name_that_an_overlay_gives_it_and_by_the_one_that_it_has_below() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh(&format!("{OVERLAY} && mkdir inside && truncate -s 16m upper/image && mkfs.ext4 -q -F upper/image && cp upper/image copy"));
+    for (mounted, named) in [("upper", "merged"), ("merged", "upper"), ("merged", "merged")] {
+        // For reading only, too: then nobody has the file open for writing.
+        for how in ["loop,ro", "loop"] {
+            disk.sh(&format!("cp copy upper/image && sync && mount -o {how} {mounted}/image inside"));
+            let sum = || disk.sh("sha256sum < upper/image");
+            let before = sum();
+            let path = disk.dir.join(named).join("image");
+            let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
+            assert_eq!(sum(), before, "{mounted} {named} {how}: {out:?}");
+            says(&out, 3, &["behind loop"]);
+            let copied = format!("dd if=/dev/zero bs=1M count=1 --destroy={0} of={0}", path.display());
+            let out = disk.fathom(&stage, &copied, Path::new(""));
+            assert!(out.code == Some(1) && sum() == before, "{mounted} {named} {how}: {out:?}");
+            disk.sh("umount inside && e2fsck -f -n upper/image");
+        }
+    }
+    // What nobody uses is written, by either name.
+    let path = disk.dir.join("merged/image");
+    let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    // A program that has it open below.
+    let writer = disk.sh_beside("exec 5<> upper/image && echo open > opened && sleep 60");
+    while !disk.inside(&disk.dir.join("opened")).exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
+    drop(writer);
+    says(&out, 3, &["open for writing by"]);
+    disk.sh("umount merged");
+}
+
+#[test]
+fn a_target_is_no_report_by_the_name_that_an_overlay_gives_it() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh(&format!(
+        "{OVERLAY} && yes text | head -c 4M > upper/data.json && sync && cp upper/data.json copy"
+    ));
+    for (target, report) in [("upper", "merged"), ("merged", "upper")] {
+        let of = |name: &str| disk.dir.join(name).join("data.json");
+        let words = format!(
+            "run --cache buffered --time 50ms --warmup 0 --runs 1 --quiet --no-history --force -o {}",
+            of(report).display()
+        );
+        says(&disk.fathom(&stage, &words, &of(target)), 2, &["a target of this call"]);
+        disk.sh("cmp copy upper/data.json");
+    }
+    disk.sh("umount merged");
+}
+
+#[test]
+fn a_file_that_is_mounted_as_it_is_is_in_use() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::bare(&stage, None) else { return };
+    disk.sh("mkdir files inside && head -c 1M /dev/urandom > files/a && mkfs.erofs image files > /dev/null 2>&1 && cp image copy");
+    let mount = r#"python3 -c 'import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.mount(os.path.abspath("image").encode(), b"inside", b"erofs", 1, None): sys.exit(os.strerror(ctypes.get_errno()))' && echo mounted || true"#;
+    if !disk.sh(mount).contains("mounted") {
+        return skip("this kernel mounts no erofs from a file");
+    }
+    let image = disk.dir.join("image");
+    let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", image.display()), &image);
+    disk.sh("cmp copy image && umount inside");
+    says(&out, 3, &["mounted on", "erofs"]);
+}
+
+#[test]
+fn messages_go_neither_into_a_target_nor_onto_a_disk() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let file = stage.path("data");
+    fill(&file, 4);
+    let before = std::fs::read(&file).unwrap();
+    let run = "run --cache buffered --time 50ms --warmup 0 --runs 1";
+    for sent in ["2<>", "2>>"] {
+        let out = shell(&stage, &format!("\"$F\" {run} {0} {sent} {0}", file.display()));
+        assert!(out.code == Some(2) && out.stdout.contains("a target of this call"), "{out:?}");
+        assert!(std::fs::read(&file).unwrap() == before, "{sent}");
+    }
+    let Some(device) = Device::new(&stage, 16, Image::Direct) else { return };
+    let before = device.checksum();
+    for words in ["--frob", run, "explain Z99"] {
+        let out = shell(&stage, &format!("\"$F\" {words} \"$D\" 2<> {}", device.path.display()));
+        assert!(out.stdout.contains("standard error is a block device"), "{out:?}");
+        assert_eq!(device.checksum(), before, "{words}");
+    }
+}
+
+#[test]
+fn what_cannot_be_converted_takes_the_place_of_nothing() {
+    let stage = Stage::beside_others();
+    let good = "128166372003061629,hm,0,Read,383496192,32768,413\n";
+    for (name, text) in [("good.csv", good.to_owned()), ("bad.csv", format!("{good}not,a,line\n"))] {
+        std::fs::write(stage.path(name), text).unwrap();
+    }
+    let of = |line: &str| shell(&stage, &format!("cd {} && {line}", stage.path("").display()));
+    let kept = of(
+        "ln -s old.log link.log; for to in old.log link.log; do echo old > old.log; \"$F\" capture --import bad.csv -o $to && echo converted; cat old.log; done; ls -l link.log",
+    );
+    assert_eq!(kept.stdout.matches("old\n").count(), 2, "{kept:?}");
+    assert!(!kept.stdout.contains("converted") && kept.stdout.contains("link.log -> old.log"), "{kept:?}");
+    assert_eq!(of("\"$F\" capture --import good.csv -o x.capture").code, Some(0));
+    let cut = of(
+        "head -c 20 x.capture > cut.capture; echo old > old.log; \"$F\" export cut.capture -o old.log && echo exported; cat old.log",
+    );
+    assert!(cut.stdout.ends_with("old\n") && !cut.stdout.contains("exported"), "{cut:?}");
+    assert!(matches!(of("\"$F\" export x.capture -o link.log").code, Some(0)));
+    assert!(std::fs::read_to_string(stage.path("old.log")).unwrap().contains("fio version"));
+}
+
+#[test]
+fn a_copy_that_dd_made_is_somebodys_and_zeros_are_nobodys() {
+    let stage = Stage::beside_others();
+    fill(&stage.path("precious"), 2);
+    let of = |line: &str| shell(&stage, &format!("cd {} && {line}", stage.path("").display()));
+    let made = of("\"$F\" dd if=precious of=backup bs=1M && \"$F\" dd if=/dev/zero of=zeros bs=1M count=2");
+    assert_eq!(made.code, Some(0), "{made:?}");
+    for line in [
+        "\"$F\" fio --name=a --filename=backup --rw=write --size=2m",
+        "\"$F\" run --rw write --create 4m backup --time 50ms --runs 1 --quiet",
+        "\"$F\" run --rw read --create 4m,unlink backup --time 50ms --runs 1 --quiet",
+        "\"$F\" diskspd -w100 -c4M -d1 -W0 backup",
+    ] {
+        let out = of(line);
+        assert_eq!(of("cmp precious backup").code, Some(0), "{line}: {out:?}");
+    }
+    assert_eq!(of("\"$F\" fio --name=a --filename=zeros --rw=write --size=2m").code, Some(0));
+}
+
+#[test]
+fn words_are_said_of_sessions_alone() {
+    let stage = Stage::beside_others();
+    assert!(matches!(stage.fathom(RUN, &stage.folder("here")).code, Some(0 | 1)));
+    let file = stage.path("plain");
+    fill(&file, 1);
+    for path in
+        ["/dev/zero", "/proc/kmsg", &file.display().to_string(), &stage.path("here").display().to_string()]
+    {
+        for words in ["tag", "note"] {
+            let out = shell(&stage, &format!("timeout 20 \"$F\" {words} {path} word"));
+            assert!(matches!(out.code, Some(2 | 3)), "{words} {path}: {out:?}");
+            assert!(!Path::new(&format!("{path}.words.json")).exists(), "{words} {path}");
+        }
+    }
+}
