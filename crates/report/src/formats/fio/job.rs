@@ -153,9 +153,9 @@ impl<'r> Job<'r> {
 
     /// The first error by its number; 0 where there was none.
     pub(super) fn error(&self) -> i64 {
-        let complete = self.members.iter().all(|member| member.seen.is_complete);
+        let in_order = self.members.iter().all(|member| member.seen.in_order);
         let first = self.errors().keys().next().copied();
-        first.map_or(if complete { 0 } else { NO_NUMBER }, i64::from)
+        first.map_or(if in_order { 0 } else { NO_NUMBER }, i64::from)
     }
 
     /// What decided about its depth; that of the last where several are one.
