@@ -103,6 +103,43 @@ fn yabs_finds_rates_at_their_places_in_a_terse_line() {
     assert_eq!((fields.len() - 121) % 9, 0, "{line}");
 }
 
+#[test]
+fn kbench_finds_rates_and_the_time_without_work_of_the_cpus() {
+    let stage = Stage::beside_others();
+    let (file, common, data) = (stage.path("iops.fio"), stage.path("common.fio"), stage.path("data"));
+    std::fs::write(
+        &common,
+        "direct=1\nioengine=libaio\nrandrepeat=0\nverify=0\nruntime=1200ms\ntime_based=1\n",
+    )
+    .unwrap();
+    let section =
+        |name, rw| format!("[{name}]\nreadwrite={rw}\nbs=4k\niodepth=8\nstonewall=1\ninclude common.fio\n\n");
+    std::fs::write(&file, section("rand-read-iops", "randread") + &section("seq-write-iops", "write"))
+        .unwrap();
+    let call = |prof: &str, form: &str| {
+        let words = format!(
+            "{} --idle-prof={prof} --filename={} --size=4m --output-format={form}",
+            file.display(),
+            data.display()
+        );
+        fio(&stage, &words)
+    };
+    let percent =
+        |value: &Value| value.as_f64().filter(|percent| (0.0..=100.0).contains(percent)).expect("percent");
+    let out = jobs(call("percpu", "json"));
+    assert!(out["jobs"][0]["read"]["iops_mean"].as_f64() > Some(0.0), "{out:#}");
+    assert!(out["jobs"][1]["write"]["lat_ns"]["mean"].as_f64() > Some(0.0), "{out:#}");
+    let idle = out["cpu_idleness"].as_object().unwrap();
+    let cpus: Vec<f64> =
+        idle.iter().filter(|(key, _)| *key != "system").map(|(_, value)| percent(value)).collect();
+    let mean = cpus.iter().sum::<f64>() / cpus.len() as f64;
+    assert!(idle.contains_key("cpu-0") && (percent(&idle["system"]) - mean).abs() < 0.01, "{idle:?}");
+    assert_eq!(jobs(call("system", "json"))["cpu_idleness"].as_object().unwrap().len(), 1);
+    assert!(jobs(call("none", "json"))["cpu_idleness"].is_null());
+    let text = call("percpu", "normal").stdout;
+    assert!(text.contains("\nCPU idleness:\n  system: ") && text.contains("\n  percpu: "), "{text}");
+}
+
 /// Benchmarks a directory by the program of that name, which calls fio, and draws what came out. It is installed for this.
 #[test]
 #[ignore = "long"]

@@ -6,7 +6,7 @@ use crate::fio::fio;
 use crate::fio_logs::{Logs, both};
 use crate::stage::Stage;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Direction, size and offset of each operation in a log, in their order.
 fn operations(logs: &Logs) -> Vec<[u64; 3]> {
@@ -50,6 +50,34 @@ fn a_write_follows_each_trim_on_the_same_bytes_as_in_fio() {
         assert_eq!(bytes, 128 << 10, "{words}");
         assert_eq!(sectors.len() == 128, !words.contains("norandommap"), "{words}");
         assert!(theirs.is_none_or(|theirs| same(&theirs).0 > 64 << 10), "{words}");
+    }
+}
+
+#[test]
+fn sizes_are_drawn_as_often_as_in_fio() {
+    for words in [
+        "--bsrange=4k-10k",
+        "--bsrange=3k-12k",
+        "--bssplit=64k/10:4k/20",
+        "--bssplit=64k/1",
+        "--bssplit=4k/50:5k/20:9k/30",
+        "--bssplit=4k/50:5k/20:9k/30 --bs_unaligned",
+    ] {
+        let (ours, theirs) =
+            done(&format!("--rw=randread --norandommap --size=256m --number_ios=3000 {words}"));
+        let counts = |all: &[[u64; 3]]| {
+            let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
+            all.iter().for_each(|op| *counts.entry(op[1]).or_default() += 1.0);
+            counts
+        };
+        let Some(theirs) = theirs else { continue };
+        let (ours, theirs) = (counts(&ours), counts(&theirs));
+        assert!(ours.keys().eq(theirs.keys()), "{words}: {ours:?} {theirs:?}");
+        // Five deviations of the difference of two counts.
+        let near = |(of_ours, of_theirs): (&f64, &f64)| {
+            (of_ours - of_theirs).abs() <= 5.0 * (of_ours + of_theirs).sqrt()
+        };
+        assert!(ours.values().zip(theirs.values()).all(near), "{words}: {ours:?} {theirs:?}");
     }
 }
 

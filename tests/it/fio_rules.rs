@@ -4,13 +4,16 @@
 
 use crate::fio::fio;
 use crate::output::says;
-use crate::stage::{Outcome, Stage, skip, tool, wait};
+use crate::stage::{Outcome, Running, Stage, skip, tool, wait};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 /// Under fio itself.
 fn real(words: &str) -> Outcome {
-    wait(std::process::Command::new("fio").current_dir(std::env::temp_dir()).args(words.split_whitespace()))
+    wait(Command::new("fio").current_dir(std::env::temp_dir()).args(words.split_whitespace()))
 }
 
 fn job(out: &Outcome) -> Value {
@@ -302,4 +305,51 @@ fn the_output_so_far_is_written_at_each_interval() {
     }
     let refused = fio(&stage, "--status-interval=0.1 --name=a --ioengine=null --size=1m");
     says(&refused, 1, &["--status-interval=1"]);
+}
+
+#[test]
+fn after_a_signal_what_was_measured_until_then_is_told_as_under_fio() {
+    if let Err(why) = tool(&[&"fio", &"--version"]) {
+        return skip(&why);
+    }
+    let stage = Stage::beside_others();
+    for (who, signal) in [("fathom", Signal::INT), ("fathom", Signal::TERM), ("fio", Signal::INT)] {
+        let to = stage.path("out");
+        let words = format!(
+            "--name=a --ioengine=null --size=1g --rw=randread --bs=4k --rate_iops=1000 --time_based --runtime=60 --name=b \
+             --stonewall --ioengine=null --size=1g --rw=read --bs=4k --output-format=json --output={}",
+            to.display()
+        );
+        let mut command = match who {
+            "fio" => Command::new("fio"),
+            _ => stage.command(&[], "fio", Path::new("")),
+        };
+        let running =
+            Running::start(command.current_dir(std::env::temp_dir()).args(words.split_whitespace()));
+        std::thread::sleep(Duration::from_millis(2500));
+        running.signal(signal);
+        let out = running.end();
+        assert_eq!(out.code, Some(128), "{who}: {out:?}");
+        let text = std::fs::read_to_string(&to).unwrap();
+        // fio writes a line about the signal before its JSON.
+        let begin = if who == "fio" { text.find('{').unwrap_or(0) } else { 0 };
+        let all: Value = serde_json::from_str(&text[begin..]).unwrap();
+        let [a, b] = [0, 1].map(|at| all["jobs"][at].clone());
+        let (done, bytes) = moved(&a, "read");
+        let ms = a["read"]["runtime"].as_f64().unwrap();
+        assert!((500.0..5000.0).contains(&ms) && (done - ms).abs() <= 100.0, "{who}: {a:#}");
+        assert!((bytes - 4096.0 * done).abs() < 1.0 && a["error"] == 0, "{who}: {a:#}");
+        assert!(a["read"]["clat_ns"]["percentile"]["99.000000"].as_u64() > Some(0), "{who}: {a:#}");
+        assert_eq!((moved(&b, "read"), &b["error"]), ((0.0, 0.0), &0.into()), "{who}: {b:#}");
+        if who == "fathom" {
+            // No result is made of it.
+            let said = &all["fathom"];
+            assert_eq!(
+                (&said["verdict"], &said["ending"]["how"]),
+                (&"INVALID".into(), &"interrupted".into())
+            );
+            let value = &said["headline"]["value"];
+            assert!(value.is_null(), "{said:#}");
+        }
+    }
 }

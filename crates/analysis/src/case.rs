@@ -31,6 +31,7 @@ pub(crate) const SAME_BYTES: f64 = 0.01;
 const COUNTS_AT_ALL: f64 = 0.01;
 
 /// One stream of one job, at one load where the strategy chose it, with its complete runs.
+#[derive(Clone)]
 pub struct Case<'a> {
     /// The whole record.
     pub record: &'a Record,
@@ -162,6 +163,18 @@ impl<'a> Case<'a> {
             ends: record.runs_of(at, phase).filter(same_load).filter_map(|r| r.end.as_ref()).collect(),
             targets: touched.into_iter().filter_map(|t| Some((t, plan.targets.get(t)?))).collect(),
         })
+    }
+
+    /// The same where no run is complete, with the last one as if it were.
+    pub(crate) fn cut(&self) -> Option<Self> {
+        if !self.runs.is_empty() {
+            return None;
+        }
+        let plan = &self.record.header.plan;
+        let streams = &plan.jobs.get(self.at)?.phases.get(self.phase)?.streams;
+        let same_load = |r: &&Run| r.start.offered_iops == self.offered;
+        let last = self.record.runs_of(self.at, self.phase).filter(same_load).last()?;
+        Some(Self { runs: vec![CaseRun::new(last, self.index, streams, plan.part)?], ..self.clone() })
     }
 
     /// Whether the operations carry data to or from storage at all.

@@ -73,7 +73,7 @@ fn rounded(value: f64, scale: f64) -> f64 {
 
 /// Latencies of all complete runs, by direction.
 pub(crate) fn latencies(seen: Option<&Seen>) -> BTreeMap<String, LatencyBuckets> {
-    let kinds = seen.into_iter().flat_map(|seen| &seen.kinds);
+    let kinds = seen.into_iter().filter(|seen| !seen.is_cut).flat_map(|seen| &seen.kinds);
     kinds.map(|(kind, of): (&Kind, _)| (kind.word().into(), LatencyBuckets::from(&of.latency))).collect()
 }
 

@@ -1,4 +1,5 @@
-//! What was seen of a case, added up over its complete runs.
+//! What was seen of a case, added up over its complete runs; where none is complete, what the last one came to until a signal or an
+//! error ended it, as other tools tell it.
 //!
 //! For: formats of other tools. Not for: figures with intervals ([`crate::figures`]) nor opinions.
 
@@ -18,6 +19,13 @@ use std::collections::BTreeMap;
 
 /// Adds it up.
 pub(crate) fn seen(case: &Case) -> Seen {
+    match case.cut() {
+        Some(cut) => Seen { is_cut: true, ..of(&cut) },
+        None => of(case),
+    }
+}
+
+fn of(case: &Case) -> Seen {
     let sum =
         |of: fn(&StreamEnd) -> u64| case.runs.iter().fold(0, |sum: u64, r| sum.saturating_add(of(r.stream)));
     let targets = case.stream.targets.iter().filter_map(|t| case.record.header.plan.targets.get(*t));
@@ -28,7 +36,8 @@ pub(crate) fn seen(case: &Case) -> Seen {
             .collect(),
         window_ns: sum(|s| s.window_ns),
         ended_ns: case.ends.iter().map(|e| e.at_ns).max().unwrap_or(0),
-        is_complete: !case.runs.is_empty() && case.ends.iter().all(|e| e.ending == RunEnding::Complete),
+        in_order: in_order(case),
+        is_cut: false,
         kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, of_kind(case, kind)?))).collect(),
         errors: errors(case),
         ignored_errors: ignored_errors(case),
@@ -40,6 +49,12 @@ pub(crate) fn seen(case: &Case) -> Seen {
         cpus: cpus(case),
         typed: case.record.header.plan.typed.as_ref().and_then(|t| t.result(case.phase, case.index)),
     }
+}
+
+fn in_order(case: &Case) -> bool {
+    let all = case.record.end.as_ref().map(|end| &end.ending);
+    let begun = !case.ends.is_empty() || all == Some(&RunEnding::Interrupted);
+    begun && !case.ends.iter().any(|e| matches!(e.ending, RunEnding::Failed(_)))
 }
 
 fn of_kind(case: &Case, kind: Kind) -> Option<SeenKind> {
@@ -192,15 +207,15 @@ fn disk(case: &Case, layer: &Layer) -> Option<SeenDisk> {
 use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn of(fixture: &Fixture) -> Seen {
+fn of_fixture(fixture: &Fixture) -> Seen {
     let record = fixture.record();
     seen(&crate::case::cases(&record)[0])
 }
 
 #[test]
 fn all_runs_are_added_up() {
-    let seen = of(&Fixture::honest());
-    assert!(seen.is_complete && seen.errors.is_empty());
+    let seen = of_fixture(&Fixture::honest());
+    assert!(seen.in_order && !seen.is_cut && seen.errors.is_empty());
     assert_eq!((seen.window_ns, seen.targets.len()), (5_000_000_000, 1));
     let read = &seen.kinds[&Kind::Read];
     assert_eq!((read.bytes, read.latency.count), (50_000 * 4096, 50_000));
@@ -218,21 +233,36 @@ fn all_runs_are_added_up() {
 
 #[test]
 fn what_was_not_counted_is_not_there() {
-    assert!(of(&Fixture { stat_unreadable: true, ..Fixture::honest() }).disks.is_empty());
-    assert!(of(&Fixture { role: Role::None, engine: "null", ..Fixture::honest() }).disks.is_empty());
+    assert!(of_fixture(&Fixture { stat_unreadable: true, ..Fixture::honest() }).disks.is_empty());
+    assert!(of_fixture(&Fixture { role: Role::None, engine: "null", ..Fixture::honest() }).disks.is_empty());
     let mut record = Fixture::honest().record();
     record.runs.iter_mut().filter_map(|r| r.end.as_mut()).for_each(|end| {
         end.ending = RunEnding::Failed("no".into());
         end.streams[0].issued.entry(Kind::Read).or_default().errors.insert(5, 2);
     });
     let seen = seen(&crate::case::cases(&record)[0]);
-    assert!(!seen.is_complete && seen.kinds.is_empty() && seen.workers.wall_ns == 0);
-    assert_eq!(seen.errors.get(&5), Some(&10));
+    assert!(!seen.in_order && seen.is_cut && seen.errors.get(&5) == Some(&10));
+}
+
+#[test]
+fn a_run_that_was_cut_off_is_seen_as_far_as_it_came_and_where_another_is_complete_not_at_all() {
+    let whole = Fixture { runs: 2, ..Fixture::honest() }.record();
+    let seen = |interrupted: &[usize]| {
+        let mut record = whole.clone();
+        for run in interrupted {
+            record.runs[*run].end.as_mut().unwrap().ending = RunEnding::Interrupted;
+        }
+        seen(&crate::case::cases(&record)[0])
+    };
+    let count = |seen: &Seen| seen.kinds[&Kind::Read].latency.count;
+    let (one, cut) = (seen(&[1]), seen(&[0, 1]));
+    assert_eq!([count(&seen(&[])), count(&one), count(&cut)], [20_000, 10_000, 10_000]);
+    assert_eq!([one.is_cut, cut.is_cut, one.in_order, cut.in_order], [false, true, true, true]);
 }
 
 #[test]
 fn in_an_open_loop_latency_and_service_are_apart() {
-    let seen = of(&Fixture::honest_open());
+    let seen = of_fixture(&Fixture::honest_open());
     let read = &seen.kinds[&Kind::Read];
     let service = read.service.as_ref().unwrap();
     assert!(service.count == read.latency.count && service.mean_ns <= read.latency.mean_ns);

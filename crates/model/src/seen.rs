@@ -1,4 +1,4 @@
-//! What was seen of a result, all its complete runs together: distributions as a whole, costs of the workers, counters of disks.
+//! What was seen of a result, all its complete runs together, or without any the last one as far as it came: distributions as a whole, costs of the workers, counters of disks.
 //!
 //! For: formats that other tools read, which show more than the JSON contract does. Not for: that contract, in which none of this
 //! stands, nor for what follows from it ([`crate::report`]).
@@ -19,8 +19,10 @@ pub struct Seen {
     pub window_ns: u64,
     /// When its last run ended, in ns since the session began.
     pub ended_ns: u64,
-    /// Whether it has a complete run, and no other.
-    pub is_complete: bool,
+    /// Whether none of its runs failed: they are complete, or a signal ended them.
+    pub in_order: bool,
+    /// Whether it is of a run that ended before its time, since none is complete. No result is made of it.
+    pub is_cut: bool,
     /// What completed in the windows; kinds of which nothing did are not in it.
     pub kinds: BTreeMap<Kind, SeenKind>,
     /// Errors by errno, of all its runs.

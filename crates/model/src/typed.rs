@@ -19,6 +19,19 @@ pub struct Typed {
     /// The whole of it, where it was typed in the language of DISKSPD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
+    /// How much is told of the time without work of the CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+}
+
+/// How much is told of the time without work of the CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Idle {
+    /// Their mean.
+    All,
+    /// That of each too.
+    Each,
 }
 
 /// What was typed of a stream.
@@ -143,12 +156,15 @@ pub struct TypedResult {
     pub stream: TypedStream,
     /// All of what was typed, in the language of DISKSPD.
     pub profile: Option<Profile>,
+    /// How much is told of the time without work of the CPUs.
+    pub idle: Option<Idle>,
 }
 
 impl Typed {
     /// What was typed of a result.
     pub fn result(&self, phase: usize, stream: usize) -> Option<TypedResult> {
         let stream = self.phases.get(phase)?.get(stream)?.clone();
-        Some(TypedResult { defaults: self.defaults.clone(), stream, profile: self.profile.clone() })
+        let (defaults, profile) = (self.defaults.clone(), self.profile.clone());
+        Some(TypedResult { defaults, stream, profile, idle: self.idle })
     }
 }

@@ -144,6 +144,12 @@ pub(super) fn say(job: &Job, way: &Way, stream: &mut StreamSpec) -> Result<(), F
             stream.consecutive = row;
         }
         stream.random = Some(law(job, way, fixed, align.is_some())?);
+        if stream.random == Some(Order::Once) && !used(&sizes, way).all(fill) {
+            let option = if job.text("bssplit").is_some() { "bssplit" } else { "bsrange" };
+            let why =
+                "a size is no multiple of the smallest, so blocks would be left out; type norandommap too";
+            return Err(job.fault(option, why));
+        }
     } else {
         steps(job, way, &sizes, stream)?;
     }
@@ -160,6 +166,14 @@ fn is_identical(job: &Job) -> Result<bool, Fault> {
         None | Some("sequential") => Ok(false),
         Some("identical") => Ok(true),
         Some(_) => Err(job.fault("rw_sequencer", "it is sequential or identical; type one of them")),
+    }
+}
+
+/// Whether operations of such sizes leave no part of a block out.
+fn fill(sizes: &Sizes) -> bool {
+    match sizes {
+        Sizes::Split(split) => split.iter().all(|(size, _)| size % sizes.least().max(1) == 0),
+        Sizes::Fixed(_) | Sizes::Range(..) => true,
     }
 }
 
@@ -222,12 +236,32 @@ fn range(job: &Job, text: &str) -> Result<Sizes, String> {
         .ok_or("it is no range; type the smallest and the largest size, such as 4k-64k")?;
     match (block(job, least)?, block(job, most)?) {
         (least, most) if least == most => Ok(Sizes::Fixed(least)),
-        (least, most) if least < most => Ok(Sizes::Range(least, most)),
+        (least, most) if least < most => multiples(job, least, most),
         _ => Err("it runs backwards; type the smaller size first".into()),
     }
 }
 
-/// `4k/60:64k/40`; sizes without a share divide what is left.
+/// Every multiple of the smallest size, and the largest one where that is none: as in fio it is as likely as the stretch to it is long.
+fn multiples(job: &Job, least: u32, most: u32) -> Result<Sizes, String> {
+    if job.on("bs_unaligned", false).is_ok_and(|on| on) {
+        return Err(
+            "sizes of a range are multiples of the smallest; leave bs_unaligned out, or type bssplit".into(),
+        );
+    }
+    let rest = most % least;
+    if rest == 0 {
+        return Ok(Sizes::Range(least, most));
+    }
+    let count = most / least;
+    if count as usize >= MAX_SPLIT {
+        return Err("the largest size is no multiple of the smallest; type one that is".into());
+    }
+    let whole = (1..=count).map(|n| (n * least, least));
+    Ok(Sizes::Split(whole.chain([(most, rest)]).collect()))
+}
+
+/// `4k/60:64k/40`; sizes without a share divide what is left, and where all have one the last has what they leave. As in fio each is
+/// rounded down to a multiple of the smallest.
 fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     let mut sizes: Vec<(u32, Option<u32>)> = Vec::new();
     for piece in text.split(':') {
@@ -252,8 +286,15 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     let open = sizes.iter().filter(|s| s.1.is_none()).count() as u32;
     let left =
         100_u32.checked_sub(said).ok_or("the shares sum to more than 100; type shares that sum to 100")?;
-    if (open == 0 && left > 0) || (open > 0 && left % open > 0) {
+    if open > 0 && left % open > 0 {
         return Err("the shares do not sum to 100; type shares that do".into());
+    }
+    if let Some((_, Some(last))) = sizes.iter_mut().rfind(|s| s.1 != Some(0)).filter(|_| open == 0) {
+        *last += left;
+    }
+    if !job.on("bs_unaligned", false).map_err(|fault| fault.1)? {
+        let least = sizes.iter().map(|s| s.0).min().unwrap_or(1);
+        sizes.iter_mut().for_each(|(size, _)| *size -= *size % least);
     }
     let mut split: Vec<(u32, u32)> = Vec::new();
     for (size, share) in sizes {

@@ -9,6 +9,7 @@ use super::options::How::{Held, NoEffect, Only, Refused};
 use super::options::{self, OPTIONS};
 use super::own::{OWN, OwnOption};
 use super::value::{Bare, time};
+use model::typed::Idle;
 
 /// What is asked of fio.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub struct CommandLine {
     pub status_interval_ns: Option<u64>,
     /// Whether the bandwidth of all jobs together is written to files of its own.
     pub bandwidth_log: bool,
+    /// How much is told of the time without work of the CPUs; nothing where it is not said.
+    pub idle: Option<Idle>,
     /// Whether progress is never shown.
     pub quiet: bool,
     /// What is told of options that change nothing.
@@ -54,7 +57,7 @@ pub struct CommandLine {
 }
 
 /// Options of jobs of which the value may be left out; of any other it may be the next word.
-const SWITCHES: [&str; 12] = [
+const SWITCHES: [&str; 17] = [
     "bs_unaligned",
     "norandommap",
     "time_based",
@@ -67,6 +70,11 @@ const SWITCHES: [&str; 12] = [
     "group_reporting",
     "zero_buffers",
     "refill_buffers",
+    "hipri",
+    "fixedbufs",
+    "registerfiles",
+    "sqthread_poll",
+    "userspace_reap",
 ];
 
 /// Which outputs were asked for, and in which version.
@@ -159,6 +167,7 @@ impl CommandLine {
                 "eta" => self.quiet = is_never(value)?,
                 "bandwidth-log" => self.bandwidth_log = true,
                 "status-interval" => self.status_interval_ns = Some(interval(value)?),
+                "idle-prof" => self.idle = idle(value)?,
                 "readonly" => self.readonly = true,
                 "section" => self.sections.push(value.into()),
                 _ => self.destroy.push(value.into()),
@@ -200,6 +209,17 @@ fn interval(value: &str) -> Result<u64, String> {
     let ns = time(value, Bare::Seconds).map_err(|why| format!("--status-interval={value}: {why}"))?;
     let often = || format!("--status-interval={value}: it is a second or more; type --status-interval=1");
     Some(ns).filter(|ns| *ns >= 1_000_000_000).ok_or_else(often)
+}
+
+fn idle(value: &str) -> Result<Option<Idle>, String> {
+    match value {
+        "none" => Ok(None),
+        "system" => Ok(Some(Idle::All)),
+        "percpu" => Ok(Some(Idle::Each)),
+        _ => Err(format!(
+            "--idle-prof={value}: time without work is the kernel's and needs no calibration; type none, system or percpu"
+        )),
+    }
 }
 
 fn terse(value: &str) -> Result<&'static str, String> {
@@ -260,6 +280,7 @@ fn values_stand_behind_an_equals_sign_or_a_space_and_files_come_last() {
     );
     // A switch takes no word behind it, but a value of its own.
     assert_eq!(said("--group_reporting --stonewall=0 b.fio"), ["group_reporting=", "stonewall=0", "b.fio"]);
+    assert_eq!(said("--hipri --fixedbufs c.fio"), ["hipri=", "fixedbufs=", "c.fio"]);
     assert_eq!(said("-- --x.fio"), ["--x.fio"]);
     // A word that nobody knows is told where options are, and swallows nothing.
     assert_eq!(said("--iodepht x.fio"), ["iodepht=", "x.fio"]);
@@ -285,6 +306,7 @@ fn outputs_are_in_the_order_in_which_fio_writes_them() {
         ("--output-format=xml", "type normal, terse, json or json+"),
         ("--terse-version=1", "type 2, 3, 4 or 5"),
         ("--eta=soon", "type always, never or auto"),
+        ("--idle-prof=calibrate", "type none, system or percpu"),
         ("--client=host", "leave it out"),
         ("--output", "type --output=VALUE"),
         ("--rw", "type --rw=VALUE"),

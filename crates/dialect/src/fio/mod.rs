@@ -39,6 +39,7 @@ use around::{Around, Here};
 pub use command::{Ask, CommandLine};
 use model::shell;
 use model::spec::JobSpec;
+use model::typed::Typed;
 use sections::{Reader, Spot, Text};
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fio, extension: "fio", parse };
@@ -115,7 +116,8 @@ fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Res
     let faults = |all: Vec<jobs::Fault>| trouble(&reader.texts, all.into_iter().map(at).collect());
     let (mut spec, from) = phases::specification(&jobs, around).map_err(faults)?;
     let typed = typed::typed(&reader.sections, &jobs, &from);
-    spec.typed = Some(typed.map_err(|fault| faults(vec![fault]))?);
+    let typed = typed.map_err(|fault| faults(vec![fault]))?;
+    spec.typed = Some(Typed { idle: line.idle, ..typed });
     let problems = spec.check().into_iter().chain(also(&spec));
     let marks: Vec<(usize, Mark)> = problems
         .map(|problem| {

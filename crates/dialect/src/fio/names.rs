@@ -34,6 +34,15 @@ pub(super) fn paths(job: &Job, clone: u32, files: u32) -> Vec<String> {
 
 /// How many files each clone has.
 pub(super) fn files(job: &Job) -> Result<u32, Fault> {
+    let files = listed(job)?;
+    if job.count("openfiles", 1)?.is_some_and(|open| open < files) {
+        let why = format!("all of the {files} files are open at once; leave it out");
+        return Err(job.fault("openfiles", why));
+    }
+    Ok(files)
+}
+
+fn listed(job: &Job) -> Result<u32, Fault> {
     let asked = job.count("nrfiles", 1)?;
     if let Some(names) = job.text("filename") {
         let named = split(names);

@@ -73,7 +73,7 @@ pub const OPTIONS: &[FioOption] = &[
     option(
         "bs_unaligned",
         &["blocksize_unaligned"],
-        Only(OFF, "sizes of a range are multiples of the smallest; leave it out"),
+        Held("of sizes with shares, which are multiples of the smallest else"),
     ),
     option("bs_is_seq_rand", &[], Only(OFF, "sizes go by direction here; leave it out")),
     option("randrepeat", &[], Held("--seed: the same in every call unless 0")),
@@ -127,7 +127,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("allrandrepeat", &[], NoEffect("one seed decides all that is random")),
     option("nrfiles", &["nr_files"], Held("that many targets")),
     option("file_service_type", &[], Held("--sharing round-robin or random")),
-    option("openfiles", &[], Refused("all files are open at once; leave it out")),
+    option("openfiles", &[], Held("that of all files or more; all are open at once")),
     option("fallocate", &[], Held("whether a file that is only written is allocated before")),
     option("fadvise_hint", &[], Held("--advice where the page cache is used; 1 unless it is said otherwise")),
     option("fsync", &[], Held("--fsync")),
@@ -178,6 +178,8 @@ pub const OPTIONS: &[FioOption] = &[
     option("verify_backlog", &[], NoEffect("all is read back when all is written")),
     option("verify_backlog_batch", &[], NoEffect("all is read back when all is written")),
     option("experimental_verify", &[], NoEffect("what is read back is drawn again, as it was written")),
+    option("verifysort", &[], NoEffect("fio has taken it without using it since 3.7")),
+    option("verifysort_nr", &[], NoEffect("fio has taken it without using it since 3.7")),
     option("verify_state_load", &[], Only(OFF, STATE)),
     option("verify_state_save", &[], NoEffect("blocks can be checked by any later call with verify_only")),
     option(

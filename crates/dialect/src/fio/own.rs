@@ -81,10 +81,8 @@ pub const OWN: &[OwnOption] = &[
     own("remote-config", Some("FILE"), Refused(REMOTE)),
     own(
         "idle-prof",
-        Some("OPTION"),
-        Refused(
-            "the report has the CPU time of every result; type `fathom show last --verbose` afterwards, and leave it out",
-        ),
+        Some("none|system|percpu"),
+        Held("Tell the time without work of all CPUs, or of each, as the kernel counts it"),
     ),
     own(
         "inflate-log",

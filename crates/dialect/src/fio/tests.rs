@@ -206,7 +206,6 @@ fn blocks_are_touched_as_fio_touches_them() {
     refused("rw=randread:-8", &["rw=randread:-8", "type one such as rw=randread:8"]);
     refused("rw=randread:5g", &["follow each other"]);
     refused("rw=raed", &["no direction"]);
-    refused("bssplit=4k/50:8k/40", &["sum to 100"]);
     refused("rw=randread random_distribution=zipf:1.2:0.5", &["hottest", "zipf:1.2"]);
     refused("rw=read:-4k bs=4k", &["backwards"]);
 }
@@ -277,6 +276,8 @@ fn clones_are_one_result_where_they_are_a_group() {
     refused("prioclass=3 prio=1", &["no levels"]);
     refused("prio=8", &["type rt:0"]);
     refused("nrfiles=2 filename_format=$jobname", &["$filenum"]);
+    refused("nrfiles=4 openfiles=2", &["all of the 4 files"]);
+    assert_eq!(stream("nrfiles=2 openfiles=2").target, stream("nrfiles=2").target);
 }
 
 #[test]

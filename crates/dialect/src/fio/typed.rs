@@ -13,7 +13,7 @@ pub(super) fn typed(sections: &[Section], jobs: &[Job], from: &[Vec<usize>]) -> 
     let of_jobs: Vec<TypedStream> = of_jobs.collect::<Result<_, _>>()?;
     let phase = |at: &Vec<usize>| at.iter().filter_map(|job| of_jobs.get(*job)).cloned().collect();
     let globals = sections.iter().filter(|s| s.is_global()).flat_map(|s| &s.said);
-    Ok(Typed { defaults: options(globals), phases: from.iter().map(phase).collect(), profile: None })
+    Ok(Typed { defaults: options(globals), phases: from.iter().map(phase).collect(), ..Typed::default() })
 }
 
 fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {

@@ -49,7 +49,7 @@ pub(super) fn job(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
         return Err(vec![Mark::new(place, why)]);
     }
     let seed = workers(icf).find_map(|(_, w)| w.seed);
-    let typed = Typed { defaults: said(icf), phases: typed, profile: None };
+    let typed = Typed { defaults: said(icf), phases: typed, ..Typed::default() };
     Ok(JobSpec { seed, typed: Some(typed), phases, ..JobSpec::default() })
 }
 

@@ -145,6 +145,8 @@ impl File {
             _ => one.latency_ns,
         };
         let end_ns = self.since(one.end_ns);
+        // As in fio, whose other logs have none.
+        let has_issue = self.kind == LogKind::Clat;
         Line {
             ms: end_ns / MS,
             value,
@@ -152,7 +154,7 @@ impl File {
             kind: one.kind,
             bytes,
             offset: one.offset,
-            issued_ns: end_ns.saturating_sub(one.service_ns),
+            issued_ns: if has_issue { end_ns.saturating_sub(one.service_ns) } else { 0 },
             share: one.share,
         }
     }
@@ -336,7 +338,8 @@ mod tests {
         let all =
             Logs { offset: true, priority: true, issue_time: true, unix_epoch: true, ..Logs::default() };
         let line = "1000001, 50000, 1, 4096, 8192, 0x2003, 1450000\n";
-        assert_eq!(content(LogKind::Clat, all, &log), line);
+        assert_eq!(content(LogKind::Clat, all.clone(), &log), line);
+        assert_eq!(content(LogKind::Lat, all, &log), line.replace("1450000", "0"));
     }
 
     #[test]

@@ -35,7 +35,7 @@ fn seen(result: &Measured) -> Seen {
         targets: vec![target],
         window_ns: runs * RUN_NS,
         ended_ns: runs * RUN_NS + 1,
-        is_complete: runs > 0,
+        in_order: runs > 0,
         kinds: kinds.collect(),
         ignored_errors: 0,
         errors: BTreeMap::from_iter((runs == 0).then_some((5, 2))),

@@ -1,6 +1,6 @@
-//! Trims with their writes, zones and shares: how jobs go through blocks beside the plain ways.
+//! Trims with their writes, zones and shares, and sizes that are drawn: how jobs go through blocks beside the plain ways.
 //!
-//! For: what becomes of `trimwrite`, `zonemode=strided` and `flow`. Not for: the plain directions and orders ([`super`]).
+//! For: what becomes of `trimwrite`, `zonemode=strided` and `flow`, and of sizes in `bssplit` and `bsrange`. Not for: the plain directions and orders ([`super`]).
 
 use super::{job, refused, stream};
 use model::job::{Flow, Order, PerKind, Sizes, Strided};
@@ -106,4 +106,25 @@ fn jobs_at_once_have_shares_of_the_operations() {
     assert_eq!(flows("[a]\nsize=1m\nflow=2\n[b]\nsize=1m\nflow=2\nflow_id=3\n"), [None, None]);
     assert_eq!(flows("[a]\nsize=1m\nflow=2\nnumjobs=2\ngroup_reporting\n"), [flow(2, 0, 0)]);
     refused("flow=1001", &["0 to 1000"]);
+}
+
+#[test]
+fn sizes_have_the_shares_that_they_have_in_fio() {
+    let sizes = |options: &str| stream(&format!("rw=randread norandommap {options}")).bs.map(|b| b.read);
+    let split = |sizes: &[(u32, u32)]| Some(Sizes::Split(sizes.to_vec()));
+    assert_eq!(
+        sizes("bssplit=64k/10:4k/20:8k/0"),
+        split(&[(65_536, 10), (4096, 90)]),
+        "the last has the rest"
+    );
+    assert_eq!(sizes("bssplit=64k/1"), Some(Sizes::Fixed(65_536)));
+    assert_eq!(sizes("bssplit=4k/50:5k/20:9k/30"), split(&[(4096, 70), (8192, 30)]));
+    assert_eq!(sizes("bssplit=4k/50:5k/50 bs_unaligned"), split(&[(4096, 50), (5120, 50)]));
+    assert_eq!(sizes("bsrange=4k-10k"), split(&[(4096, 4096), (8192, 4096), (10_240, 2048)]));
+    assert_eq!(sizes("bsrange=4k-64k"), Some(Sizes::Range(4096, 65_536)));
+    refused("bssplit=4k/50:8k/70", &["more than 100"]);
+    refused("rw=randread bsrange=4k-64k bs_unaligned", &["bsrange=4k-64k", "leave bs_unaligned out"]);
+    refused("rw=randread bsrange=512-65000", &["no multiple"]);
+    refused("rw=randread bssplit=4k/50:5k/50 bs_unaligned", &["bssplit=", "type norandommap"]);
+    refused("rw=randrw bsrange=4k-10k", &["bsrange=4k-10k", "type norandommap"]);
 }

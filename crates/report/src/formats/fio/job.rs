@@ -7,6 +7,7 @@ use model::distribution::Distribution;
 use model::job::{Kind, LatencyTarget, Phase, Steadied, Steady, Stream};
 use model::report::{Measured, Report};
 use model::seen::{Seen, SeenDisk, SeenWorkers};
+use model::typed::Idle;
 use std::collections::BTreeMap;
 
 /// The directions that have figures, in fio's order.
@@ -153,9 +154,9 @@ impl<'r> Job<'r> {
 
     /// The first error by its number; 0 where there was none.
     pub(super) fn error(&self) -> i64 {
-        let complete = self.members.iter().all(|member| member.seen.is_complete);
+        let in_order = self.members.iter().all(|member| member.seen.in_order);
         let first = self.errors().keys().next().copied();
-        first.map_or(if complete { 0 } else { NO_NUMBER }, i64::from)
+        first.map_or(if in_order { 0 } else { NO_NUMBER }, i64::from)
     }
 
     /// What decided about its depth; that of the last where several are one.
@@ -232,6 +233,24 @@ pub(super) fn disks(jobs: &[Job]) -> Vec<SeenDisk> {
         }
     }
     out
+}
+
+/// Time without work of the CPUs in percent, over all phases: of all, and of each where that was asked for; `None` where nothing was, or
+/// the kernel did not say.
+pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
+    let members = || jobs.iter().flat_map(|job| &job.members);
+    let asked = members().find_map(|member| member.seen.typed.as_ref()?.idle)?;
+    let phases: BTreeMap<usize, &Seen> = members().map(|member| (member.at, member.seen)).collect();
+    let mut ticks: BTreeMap<u32, [f64; 2]> = BTreeMap::new();
+    for cpu in phases.values().flat_map(|seen| &seen.cpus) {
+        let [idle, busy] = ticks.entry(cpu.cpu).or_default();
+        *idle += cpu.idle as f64;
+        *busy += cpu.user as f64 + cpu.kernel as f64;
+    }
+    let counted = ticks.into_iter().filter(|(_, [idle, busy])| idle + busy > 0.0);
+    let each: Vec<_> = counted.map(|(cpu, [idle, busy])| (cpu, 100.0 * idle / (idle + busy))).collect();
+    let mean = each.iter().map(|(_, percent)| percent).sum::<f64>() / each.len() as f64;
+    (!each.is_empty()).then(|| (mean, if asked == Idle::Each { each } else { Vec::new() }))
 }
 
 /// How much of the time a disk had a request in flight, in percent.

@@ -5,7 +5,7 @@
 use super::depths::{AT_ONCE, COLUMNS, Depths, LEVELS};
 use super::direction::Direction;
 use super::ended::{ctime, elapsed_ns, ended};
-use super::job::{Group, Job, cpu_percent, disks, jobs, util_percent};
+use super::job::{Group, Job, cpu_percent, disks, idleness, jobs, util_percent};
 use super::layout::{BELOW, PERCENTILES, Shares};
 use super::{VERSION, options};
 use model::distribution::Distribution;
@@ -34,6 +34,11 @@ pub(super) fn write(report: &Report, plus: bool, to: &mut dyn Write) -> io::Resu
     let disks: Vec<Value> = disks(&jobs).iter().map(of_disk).collect();
     if !disks.is_empty() {
         all.insert("disk_util".into(), disks.into());
+    }
+    if let Some((system, each)) = idleness(&jobs) {
+        let each = each.into_iter().map(|(cpu, percent)| (format!("cpu-{cpu}"), percent.into()));
+        let all_cpus = std::iter::once(("system".to_owned(), system.into()));
+        all.insert("cpu_idleness".into(), all_cpus.chain(each).collect::<Map<_, _>>().into());
     }
     all.insert("fathom".into(), verdict(report));
     Value::Object(all).serialize(&mut Serializer::with_formatter(&mut *to, Layout::default()))?;

@@ -5,7 +5,7 @@
 use super::depths::{AT_ONCE, COLUMNS, Depths, LEVELS};
 use super::direction::{Direction, Samples};
 use super::ended::{ctime, ended};
-use super::job::{DIRECTIONS, Group, Job, cpu_percent, disks, jobs, told, util_percent};
+use super::job::{DIRECTIONS, Group, Job, cpu_percent, disks, idleness, jobs, told, util_percent};
 use super::layout::{BELOW, PERCENTILES, Shares};
 use super::{VERSION, numbers, options};
 use crate::format::{Detail, Style};
@@ -37,6 +37,7 @@ pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
         of_group(&jobs, group, to)?;
     }
     of_disks(&jobs, to)?;
+    of_idleness(&jobs, to)?;
     if style.detail == Detail::Brief { Ok(()) } else { write!(to, "\n{}", verdict(report)) }
 }
 
@@ -310,6 +311,17 @@ fn of_disks(jobs: &[Job], to: Out) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// The time without work of the CPUs.
+fn of_idleness(jobs: &[Job], to: Out) -> io::Result<()> {
+    let Some((system, each)) = idleness(jobs) else { return Ok(()) };
+    writeln!(to, "\nCPU idleness:\n  system: {system:.2}%")?;
+    if each.is_empty() {
+        return Ok(());
+    }
+    let each: Vec<String> = each.iter().map(|(_, percent)| format!("{percent:.2}%")).collect();
+    writeln!(to, "  percpu: {}", each.join(", "))
 }
 
 /// What fathom says of all that; behind what fio has, so that whoever reads that finds it in its place.
