@@ -3,7 +3,7 @@
 //! For: telling such a file under whichever name, by its device and inode. Not for: what else may not be written over
 //! ([`crate::output`]).
 
-use machine::identity::of_path;
+use machine::overlays::identities;
 use machine::root::Root;
 use model::identity::Identity;
 use model::job::Data;
@@ -11,12 +11,6 @@ use model::machine::Place;
 use model::name;
 use model::plan::{Plan, Role};
 use std::path::Path;
-
-/// What a file is, and where an overlay shows it what holds its bytes.
-fn identities(path: &Path) -> Vec<Identity> {
-    let beneath = machine::overlays::beneath(&Root::real(), path).unwrap_or_default();
-    std::iter::once(path.to_owned()).chain(beneath).filter_map(|path| of_path(&path).ok()).collect()
-}
 
 /// What a call reads or measures, by device and inode, and so never writes over.
 #[derive(Clone, Debug, Default)]
@@ -51,13 +45,13 @@ impl Spared {
     /// One more; what is not there needs no sparing.
     pub fn add(&mut self, path: &Path, what: &str) {
         if path.metadata().is_ok_and(|facts| facts.is_file()) {
-            self.files.extend(identities(path).into_iter().map(|file| (file, what.to_owned())));
+            self.files.extend(identities(&Root::real(), path).into_iter().map(|file| (file, what.to_owned())));
         }
     }
 
     /// What the file at a path is to this call, where it is to be spared.
     pub fn what(&self, path: &Path) -> Option<&str> {
-        let all = identities(path);
+        let all = identities(&Root::real(), path);
         let is_it = |file: &Identity| all.iter().any(|one| one.is_same(file));
         self.files.iter().find(|(file, _)| is_it(file)).map(|(_, what)| what.as_str())
     }

@@ -9,7 +9,7 @@ use super::stream::Draft;
 use super::{DraftJob, ends, kept, precondition, replay, shown};
 use crate::failure::Failure;
 use crate::request::{JobSource, Request};
-use machine::kept_file;
+use machine::{kept_file, overlays};
 use machine::root::Root;
 use model::identity::Identity;
 use model::job::{Clones, FALLOCATE, GROW, Job, NEW, Pattern, Sharing, Stream};
@@ -233,7 +233,13 @@ impl<'a> Targets<'a> {
     /// nodes may be one device.
     fn known(&mut self, said: &Path, path: &Path) -> Result<Option<usize>, Failure> {
         let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
-        let is_it = |t: &Target| t.identity.as_ref().is_some_and(|i| i.is_same(&what));
+        let all = overlays::identities(self.root, path);
+        // An overlay gives a file an identity of its own; what holds its bytes is the same by both names.
+        let below = |t: &Target| t.role == Role::File && {
+            let its = overlays::identities(self.root, &name::path(&t.path));
+            its.iter().any(|one| all.iter().any(|other| one.is_same(other)))
+        };
+        let is_it = |t: &Target| t.identity.as_ref().is_some_and(|i| i.is_same(&what)) || below(t);
         let known = self.found.iter().position(|(t, _)| is_it(t));
         if let Some(target) = known.and_then(|at| Some(&mut self.found.get_mut(at)?.0)) {
             let typed = shown(said).into_owned();

@@ -38,7 +38,11 @@ fn a_mounted_image_is_refused_by_the_name_that_an_overlay_gives_it_and_by_the_on
             disk.sh("umount inside && e2fsck -f -n upper/image");
         }
     }
-    // What nobody uses is written, by either name.
+    // It is one file, by either name.
+    let both = format!("run --explain {}", disk.dir.join("upper/image").display());
+    let out = disk.fathom(&stage, &both, &disk.dir.join("merged/image"));
+    assert_eq!(out.stdout.matches("TARGET").count(), 1, "{out:?}");
+    // What nobody uses is written.
     let path = disk.dir.join("merged/image");
     let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");

@@ -4,9 +4,11 @@
 //! (`stack`), nor who uses it (`in_use`).
 
 use crate::error::describe;
+use crate::identity;
 use crate::mountinfo::{self, Mount};
 use crate::root::Root;
 use model::Known;
+use model::identity::Identity;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statfs, statx};
 use std::path::{Path, PathBuf};
 
@@ -34,6 +36,12 @@ pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
         all.push(at.clone());
     }
     Ok(all)
+}
+
+/// What a path leads to, and where an overlay shows it also what holds its bytes: two paths that have one of these in common are one file.
+pub fn identities(root: &Root, path: &Path) -> Vec<Identity> {
+    let beneath = beneath(root, path).unwrap_or_default();
+    std::iter::once(path.to_owned()).chain(beneath).filter_map(|path| identity::of_path(&path).ok()).collect()
 }
 
 /// Why the directories of an overlay are not found.
