@@ -1,7 +1,7 @@
 //! The kernel's block events of some devices while they come: an instance of the tracer that is emptied often.
 //!
 //! For: requests in the order of their issue, as somebody wants them while they are made. Not for: what is made of them
-//! ([`crate::watch`], [`crate::run`]), files of them ([`crate::capture`]), nor what events mean (the crate `capture`).
+//! ([`crate::watch`], [`crate::run`], [`crate::capture`]), nor what events mean (the crate `capture`).
 
 use crate::traced::Traced;
 use capture::names::Names;
@@ -31,19 +31,33 @@ pub(crate) struct BlockEvents {
     merge: Merge,
     devices: Vec<(Traced, Pairing)>,
     page: Vec<u8>,
+    /// When it began; times of requests count from there.
+    pub(crate) start_ns: u64,
     /// When the reading before this one began: what is older is there.
     sure_until_ns: u64,
 }
 
 impl BlockEvents {
-    /// Records these devices from now on. What killed processes left is removed first: it would go on recording.
+    /// Records these devices from now on, for somebody who wants requests soon. What killed processes left is removed first: it would go on
+    /// recording.
     ///
     /// # Errors
     /// Why that cannot be.
     pub(crate) fn begin(devices: &[Traced]) -> Known<Self> {
         remove_leftovers();
-        let mut tracer = Tracer::new(BUFFER_BYTES).map_err(|e| e.to_string())?;
+        let tracer = Tracer::new(BUFFER_BYTES).map_err(|e| e.to_string())?;
+        let mut new = Self::with(tracer, devices)?;
+        new.devices.iter_mut().for_each(|(_, pairing)| pairing.wait_at_most(WAIT_NS));
+        Ok(new)
+    }
+
+    /// Records these devices from now on by this instance. Requests come in the order of their issue, however long an older one takes.
+    ///
+    /// # Errors
+    /// Why that cannot be.
+    pub(crate) fn with(mut tracer: Tracer, devices: &[Traced]) -> Known<Self> {
         let mut formats = Vec::new();
+        // Insertions always: a request that waited is issued by whoever comes along, and only that event has its own task.
         for (event, step) in OF_REQUESTS.into_iter().chain([BIO_ENDS]) {
             let all: Vec<String> =
                 devices.iter().filter_map(|of| Some(format!("({})", of.filter(step, event)?))).collect();
@@ -52,20 +66,19 @@ impl BlockEvents {
             }
         }
         let header = tracer.header_page().map_err(|e| e.to_string())?;
-        let decoder = Decoder::new(&header, &formats).map_err(|why| why.to_string())?;
+        let decoder = Decoder::new(&header, &formats)
+            .map_err(|why| format!("the kernel's trace is not understood: {why}"))?;
         tracer.begin().map_err(|e| e.to_string())?;
         let start_ns = now_ns();
-        let paired = |of: &Traced| {
-            let mut pairing = Pairing::new(Scope { unit: of.unit, span: of.span(), start_ns });
-            pairing.wait_at_most(WAIT_NS);
-            (of.clone(), pairing)
-        };
+        let paired =
+            |of: &Traced| (of.clone(), Pairing::new(Scope { unit: of.unit, span: of.span(), start_ns }));
         Ok(Self {
             page: vec![0; decoder.page_bytes()],
             tracer,
             decoder,
             merge: Merge::default(),
             devices: devices.iter().map(paired).collect(),
+            start_ns,
             sure_until_ns: start_ns,
         })
     }
@@ -135,6 +148,21 @@ impl BlockEvents {
     pub(crate) fn lost_by_kernel(&self) -> Known<u64> {
         let lost = self.tracer.lost().map_err(|e| e.to_string())?;
         Ok(lost.overrun.saturating_add(lost.dropped))
+    }
+
+    /// Events that were read.
+    pub(crate) fn count(&self) -> u64 {
+        self.decoder.events
+    }
+
+    /// What requests refer to.
+    pub(crate) fn names(&self) -> &Names {
+        &self.decoder.names
+    }
+
+    /// What belongs together on the first device.
+    pub(crate) fn pairing(&mut self) -> Option<&mut Pairing> {
+        self.devices.first_mut().map(|(_, pairing)| pairing)
     }
 
     /// Whether it has told apart as many tasks as it may.

@@ -69,7 +69,7 @@ pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
     for name in tracer::remove_leftovers() {
         stderr::say(&format!("removed the tracer's instance {name}, which a killed fathom left behind"));
     }
-    let tracer = tracer::Tracer::new(request.buffer_bytes).map_err(|e| refused(&e.into()))?;
+    let tracer = tracer::Tracer::new(request.buffer_bytes).map_err(|e| refused(&e.to_string()))?;
     check_place(request)?;
     if subject.holds(&Root::real(), &request.output) {
         stderr::say(&format!(
@@ -114,8 +114,8 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// The tracer's refusal, with what it is needed for.
-fn refused(failure: &Failure) -> Failure {
-    Failure::Refused(format!("requests cannot be captured: {}", failure.words()))
+fn refused(why: &str) -> Failure {
+    Failure::Refused(format!("requests cannot be captured: {why}"))
 }
 
 fn tell(path: &Path, outcome: &Outcome) -> Result<(), Failure> {

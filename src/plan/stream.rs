@@ -7,10 +7,11 @@ use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
-    Pace, PerKind, Positions, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
+    Pace, PerKind, Positions, ReplayPace, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
 };
 use model::spec::ignored::of_ignored_errors;
 use model::spec::rate_limit::RateLimit;
+use model::spec::replay::ReplaySpec;
 use model::spec::{LineSpec, Rw, StreamSpec, TurnSpec, parsers, place, priority};
 use model::units::{show_bytes, show_ns};
 
@@ -386,9 +387,16 @@ fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -
             said.submit, engine.name, engine.max_depth
         )));
     }
-    let submit = if engine.default_batch == 0 { depth } else { engine.default_batch };
     let words = |b: &Batch| format!("{},{}", b.submit, b.complete);
-    let from = format!("engine {}", engine.name);
+    let waits = |replay: &ReplaySpec| replay.pace != Some(ReplayPace::Fast);
+    let (submit, from) = match engine.default_batch {
+        0 => (depth, format!("engine {}", engine.name)),
+        // Whoever was captured had the kernel issue together what was issued together.
+        _ if engine.max_depth > 1 && spec.replay.as_ref().is_some_and(waits) => {
+            (depth, "what was issued at once goes in one call".into())
+        }
+        some => (some, format!("engine {}", engine.name)),
+    };
     Ok(origins.choose_from("--batch", spec.batch, Batch { submit, complete: 1 }, &from, words))
 }
 

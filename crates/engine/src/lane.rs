@@ -92,6 +92,11 @@ impl Lane {
         Some((slot, self.peek()))
     }
 
+    /// Tells its source that what it chooses from now on is the first of a call.
+    pub(crate) fn begin_call(&mut self) {
+        self.source.begin_call();
+    }
+
     /// What its source chooses at this time since the beginning.
     pub(crate) fn choose(&mut self, now_ns: u64) -> Choice {
         self.source.choose(now_ns)

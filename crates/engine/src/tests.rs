@@ -8,7 +8,7 @@ use crate::spec::WorkerSpec;
 use crate::tally::Block;
 use crate::workers::Workers;
 use model::histogram::Histogram;
-use model::job::{Access, Kind, Pattern, Stream};
+use model::job::{Access, Batch, Kind, Pattern, Stream};
 use model::record::Replayed;
 use std::sync::Arc;
 use std::time::Duration;
@@ -278,6 +278,11 @@ fn operations_on_the_same_bytes_wait_for_each_other_where_they_are_to() {
 
 /// What a replay of these steps came to on the simulated device, and what its source counted.
 fn replayed(steps: &[Step], depth: u32) -> (Ran, Replayed) {
+    replayed_by(steps, depth, 1)
+}
+
+/// The same with so many operations in a call at most.
+fn replayed_by(steps: &[Step], depth: u32, submit: u32) -> (Ran, Replayed) {
     let (mut to, from) = feed();
     for step in steps {
         assert_eq!(to.give(*step), Given::Taken);
@@ -286,9 +291,32 @@ fn replayed(steps: &[Step], depth: u32) -> (Ran, Replayed) {
     let counts = Arc::<Counts>::default();
     let source: Box<dyn Source> = Box::new(Replay::new(from, 2, depth, true, Arc::clone(&counts)));
     let plain = spec("sim", depth, 1_000_000_000);
-    let ran = ran(WorkerSpec { sources: vec![source], replay: Some(counts), ..plain });
+    let batch = Batch { submit, complete: 1 };
+    let ran = ran(WorkerSpec { sources: vec![source], replay: Some(counts), batch, ..plain });
     let counted = ran.outcome.replayed.clone().unwrap_or_default();
     (ran, counted)
+}
+
+#[test]
+fn what_is_due_at_once_goes_in_one_call_as_far_as_calls_may_have_several() {
+    let at = |index: u64| Step {
+        offset: index << 20,
+        wait_ns: 20_000 * (index / 5),
+        length: 4096,
+        after: 0,
+        lane: 0,
+        file: 0,
+        kind: Kind::Read,
+    };
+    let steps: Vec<Step> = (0..10).map(at).collect();
+    let turns = [1, 3, 8].map(|submit| {
+        let (ran, counted) = replayed_by(&steps, 16, submit);
+        assert_eq!((ran.latency.count(), counted.is_whole), (10, true), "{submit}");
+        assert_eq!((ran.latency.min_ns(), ran.latency.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
+        ran.outcome.turns
+    });
+    // Ten calls, four, two.
+    assert!(turns[0] >= turns[1] + 6 && turns[1] >= turns[2] + 2, "{turns:?}");
 }
 
 #[test]

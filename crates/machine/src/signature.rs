@@ -12,6 +12,9 @@ const HEAD_BYTES: usize = 256 << 10;
 /// Bytes read from the end: the old RAID superblock is up to 128 KiB away from it.
 const TAIL_BYTES: u64 = 128 << 10;
 
+/// What the table knows of a file system whose superblock bears the same magic in all its versions.
+const ANY_EXT: &str = "ext2, ext3 or ext4";
+
 /// Magic numbers at fixed offsets. Names are those of libblkid.
 const FIXED: [(&str, usize, &[u8]); 31] = [
     ("xfs", 0, b"XFSB"),
@@ -54,10 +57,19 @@ const FIXED: [(&str, usize, &[u8]); 31] = [
 pub fn look(file: &File, bytes: u64) -> Known<Vec<String>> {
     let mut found = by_table(file, bytes)?;
     // A library that is missing or fails leaves the table, which has read the device.
-    if let Some(name) = sys::blkid::signature(file).ok().flatten().filter(|n| !found.contains(n)) {
-        found.push(name);
+    if let Some(name) = sys::blkid::signature(file).ok().flatten() {
+        add(&mut found, name);
     }
     Ok(found)
+}
+
+/// Adds the library's name to those of the table.
+fn add(found: &mut Vec<String>, name: String) {
+    // The library tells which of the three it is.
+    found.retain(|known| known != ANY_EXT || !name.starts_with("ext"));
+    if !found.contains(&name) {
+        found.push(name);
+    }
 }
 
 fn by_table(file: &File, bytes: u64) -> Known<Vec<String>> {
@@ -80,7 +92,7 @@ fn read(file: &File, offset: u64, length: u64) -> Known<Vec<u8>> {
 pub fn in_head(head: &[u8]) -> Vec<&'static str> {
     let fixed = FIXED.iter().filter(|(_, at, magic)| head.get(*at..*at + magic.len()) == Some(*magic));
     let mut found: Vec<&str> = fixed.map(|(name, _, _)| *name).collect();
-    let more = [("ext2, ext3 or ext4", is_ext(head)), ("dos", is_dos(head)), ("zfs_member", is_zfs(head))];
+    let more = [(ANY_EXT, is_ext(head)), ("dos", is_dos(head)), ("zfs_member", is_zfs(head))];
     found.extend(more.into_iter().filter(|(_, is)| *is).map(|(name, _)| name));
     found.dedup();
     found
@@ -168,7 +180,10 @@ fn tables_of_partitions_and_ext_need_more_than_their_two_bytes() {
     assert_eq!(in_head(&head), [""; 0]);
     head[0x44c] = 1;
     head[450] = 0x83;
-    assert_eq!(in_head(&head), ["ext2, ext3 or ext4", "dos"]);
+    assert_eq!(in_head(&head), [ANY_EXT, "dos"]);
+    let mut found: Vec<String> = in_head(&head).into_iter().map(str::to_owned).collect();
+    add(&mut found, "ext4".into());
+    assert_eq!(found, ["dos", "ext4"], "the library tells it more exactly");
 }
 
 #[test]

@@ -86,11 +86,9 @@ impl About<'_> {
                 let (think, comment) = thought(law, factor);
                 say(Entry::text("think", &think, comment));
                 if *burst > 1 {
-                    say(Entry::bare(
-                        "burst",
-                        &burst.to_string(),
-                        format!("{mean_burst:.2} at once in the mean"),
-                    ));
+                    let comment = format!("{mean_burst:.2} at once in the mean");
+                    say(Entry::bare("burst", &burst.to_string(), comment));
+                    Self::calls(&self.load.pacing, shape).into_iter().for_each(say);
                 }
                 *burst
             }

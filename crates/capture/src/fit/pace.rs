@@ -35,6 +35,11 @@ const FILLED: f64 = 0.25;
 /// Part of the overlap that independent arrivals would have, below which operations wait for each other; and fewest of these.
 const WAITING: f64 = 0.25;
 const TELLING: f64 = 20.0;
+/// How long after the one before an operation is issued, at most, where both were given to the kernel in one call, in ns: in a call of its
+/// own it is no sooner.
+const IN_A_CALL_NS: u64 = 3_000;
+/// Operations of a call, in the mean, from which on calls have several.
+const SEVERAL: f64 = 1.5;
 /// Fewest operations that say something.
 const FEWEST: u64 = 20;
 
@@ -57,6 +62,9 @@ pub(super) struct Pacing {
     stretches: Coming,
     stretch_count: u64,
     data: u64,
+    /// When the last of these was issued, and calls that they came in.
+    issued_ns: Option<u64>,
+    calls: u64,
     overlapping: u64,
     /// Sum of how far overlapping operations are behind the first of their stretch, in latencies of that.
     behind: f64,
@@ -100,6 +108,9 @@ impl Pacing {
         if is_data {
             self.data += 1;
             self.all.add(at_ns);
+            let before = self.issued_ns.replace(at_ns);
+            let is_beside = before.is_some_and(|before| at_ns.saturating_sub(before) <= IN_A_CALL_NS);
+            self.calls += u64::from(!is_beside);
         }
         let Some(done_ns) = operation.done_ns else {
             self.unfinished += 1;
@@ -226,6 +237,11 @@ impl Pacing {
     /// Data operations of a stretch, in the mean.
     pub(super) fn at_once(&self) -> f64 {
         self.data as f64 / self.stretch_count.max(1) as f64
+    }
+
+    /// Data operations of a call, in the mean; `None` where they come one by one.
+    pub(super) fn in_a_call(&self) -> Option<f64> {
+        Some(self.data as f64 / self.calls.max(1) as f64).filter(|mean| *mean >= SEVERAL)
     }
 
     /// Time with something in flight, in ns.

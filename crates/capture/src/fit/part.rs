@@ -68,6 +68,11 @@ impl<'a> Shape<'a> {
         out
     }
 
+    /// Whether many of its operations begin where another one ended.
+    pub(super) fn is_in_runs(&self) -> bool {
+        self.is_sequential || self.all.run_length() >= IN_RUNS
+    }
+
     fn direction(&self) -> Entry {
         let word = match (self.kinds.as_slice(), self.is_sequential) {
             ([(Kind::Read, _)], true) => "read",
@@ -177,8 +182,7 @@ impl<'a> Shape<'a> {
     fn runs(&self) -> Vec<Entry> {
         let mut out = Vec::new();
         let length = self.all.run_length();
-        let is_in_runs = !self.is_sequential && length >= IN_RUNS;
-        if is_in_runs {
+        if !self.is_sequential && self.is_in_runs() {
             let comment = format!("{} runs", show_count(self.all.begun as f64));
             out.push(Entry::bare("run-length", &rounded(length), comment));
             if self.kinds.len() > 1 {

@@ -6,7 +6,7 @@
 use super::bursts;
 use super::entry::Entry;
 use super::gather::{Class, DATA, Gathered, Gathering, LONG, Load, OfKind, align};
-use super::pace::Loop;
+use super::pace::{Loop, Pacing};
 use super::part::{Shape, rounded};
 use super::survey::{Part, Surveyed};
 use model::job::{Arrivals, Kind};
@@ -284,6 +284,7 @@ impl About<'_> {
             stream.entries.extend(shape.entries());
             self.arrive(&mut stream, flow, shape.operations());
             stream.entries.push(self.room(&shape));
+            stream.entries.extend(Self::calls(&self.load.pacing, &shape));
             let host =
                 if self.load.kinds[1].count() > 0 && most_writes.is_none() { largest } else { most_writes };
             if host == Some(at) {
@@ -349,6 +350,14 @@ impl About<'_> {
         let most = self.load.pacing.most;
         let depth = most.saturating_mul(ROOM).max(LEAST_ROOM).min(by_memory(shape));
         Entry::bare("depth", &depth.to_string(), format!("room; {most} were in flight at most"))
+    }
+
+    /// How many operations go in one call, where they came so and none goes on from another one, with which the kernel would make one
+    /// request of it.
+    pub(super) fn calls(pacing: &Pacing, shape: &Shape<'_>) -> Option<Entry> {
+        let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
+        let comment = format!("{} were issued at once in the mean", rounded(mean));
+        Some(Entry::text("batch", &(mean.round() as u32).clamp(1, MAX_DEPTH).to_string(), comment))
     }
 
     pub(super) fn flushes(&self, writes: u64, drain: bool) -> Vec<Entry> {

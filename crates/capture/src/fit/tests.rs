@@ -202,6 +202,7 @@ fn batches_are_found_with_their_mean_and_flushes_of_others_stand_behind_writes()
     let batch = value(&job, "writer", "arrivals").and_then(|text| text.strip_prefix("batch:"));
     near(batch.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{job}")), 4.0, 0.15);
     near(number(&job, "writer", "fdatasync"), 4.0, 0.05);
+    assert_eq!(value(&job, "writer", "batch"), Some("4"), "{job}");
     assert!(job.contains("asked for by tasks that write nothing"), "{job}");
 }
 
@@ -245,6 +246,7 @@ fn a_task_that_does_two_things_one_after_the_other_has_turns() {
         (Some("200"), 1),
         "{job}"
     );
+    assert_eq!(value(&job, "sqlite", "batch"), Some("100"), "{job}");
     near(in_turn(&job, 0, "ops"), 51.0, 0.02);
     near(in_turn(&job, 1, "ops"), 400.0, 0.001);
     near(in_turn(&job, 0, "fdatasync"), 1.0, 0.001);

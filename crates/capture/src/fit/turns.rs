@@ -24,6 +24,10 @@ impl About<'_> {
         let comment =
             format!("{depth} were in flight at most; one thing after the other, {cycles} times each");
         stream.entries.push(Entry::bare("depth", &depth.max(1).to_string(), comment));
+        stream.entries.extend(sides.iter().find_map(|(about, side)| {
+            let classes = about.classes();
+            Self::calls(&side.pacing, &about.shape(&classes))
+        }));
         stream.entries.extend(self.times.iter().cloned());
         stream.turns = turns.into();
         stream

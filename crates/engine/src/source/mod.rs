@@ -122,6 +122,10 @@ pub trait Source: Send {
         None
     }
 
+    /// Told that the next operation that it chooses is the first of a call to the kernel; those that it chooses behind that are in the
+    /// same call.
+    fn begin_call(&mut self) {}
+
     /// Asked in place of an operation with [`Op::CHOSEN`], at this time in ns since the beginning.
     fn choose(&mut self, _now_ns: u64) -> Choice {
         Choice::End

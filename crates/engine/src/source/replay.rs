@@ -28,6 +28,9 @@ const HELD: usize = 1 << 16;
 const AT_ONCE: usize = 64;
 /// Time after which the reader is asked again where it had nothing, in ns.
 const ASK_AGAIN_NS: u64 = 50_000;
+/// How long after the one before an operation was issued, at most, where both were given to the kernel in one call, in ns: in a call of its
+/// own it is no sooner.
+const IN_A_CALL_NS: u64 = 3_000;
 /// Most that waits make up of what ways took before, in ns.
 const MOST_OWED_NS: u64 = 1_000_000;
 /// Bits of an operation's number within its lane, in what the loop gives back of it.
@@ -181,6 +184,8 @@ pub struct Replay {
     is_dry: bool,
     in_flight: u32,
     depth: u32,
+    /// The last operation of the call that is being made, and when it was due.
+    beside: Option<(Step, u64)>,
     /// Whether operations have times at all.
     is_timed: bool,
     counts: Arc<Counts>,
@@ -211,6 +216,7 @@ impl Replay {
             is_dry: false,
             in_flight: 0,
             depth,
+            beside: None,
             is_timed,
             counts,
         };
@@ -309,6 +315,10 @@ impl Source for Replay {
         1
     }
 
+    fn begin_call(&mut self) {
+        self.beside = None;
+    }
+
     fn choose(&mut self, now_ns: u64) -> Choice {
         self.take_over(now_ns);
         if let Some(Reverse((due_ns, lane))) = self.due.peek().copied() {
@@ -316,6 +326,12 @@ impl Source for Replay {
                 // The reader may have something that is due before.
                 return Choice::At(if self.is_dry { due_ns.min(now_ns + ASK_AGAIN_NS) } else { due_ns });
             }
+            let first = self.tasks[usize::from(lane)].first;
+            let next = self.held.get(first as usize).map(|(step, _)| (*step, due_ns));
+            if self.beside.zip(next).is_some_and(|(last, next)| is_of_another_call(last, next)) {
+                return Choice::At(now_ns);
+            }
+            self.beside = next;
             self.due.pop();
             return Choice::Now(self.release(usize::from(lane)), due_ns);
         }
@@ -360,6 +376,14 @@ impl Task {
         self.owed_ns = (owed_ns - made_up_ns).min(MOST_OWED_NS);
         left_ns - made_up_ns
     }
+}
+
+/// Whether two operations were not given to the kernel together: the second was issued later, or the kernel would make one request of both.
+fn is_of_another_call((last, last_due_ns): (Step, u64), (next, due_ns): (Step, u64)) -> bool {
+    let ends = |step: &Step| step.offset.saturating_add(u64::from(step.length));
+    let meets = ends(&last) == next.offset || ends(&next) == last.offset;
+    let is_merged = (last.kind, last.file) == (next.kind, next.file) && last.kind != Kind::Sync && meets;
+    is_merged || due_ns > last_due_ns.saturating_add(IN_A_CALL_NS)
 }
 
 /// Number of the operation that the next one of a task waits for.

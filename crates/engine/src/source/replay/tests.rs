@@ -165,3 +165,30 @@ fn stamps_reach_back_as_far_as_is_promised() {
     replay.completed(&ops[0], 20);
     assert_eq!(replay.choose(20), Choice::At(27));
 }
+
+#[test]
+fn a_call_has_what_was_issued_together_and_nothing_that_the_kernel_would_merge() {
+    let at = |offset, wait_ns| Step { offset, wait_ns, ..READ };
+    let write = |offset, wait_ns| Step { kind: Kind::Write, ..at(offset, wait_ns) };
+    let steps = [
+        at(0, 0),
+        // It goes on where the first ended.
+        at(4096, 10),
+        // It does too, in the other direction.
+        write(8192, 20),
+        // It ends where that one began.
+        write(4096, 30),
+        at(1 << 20, 3_030),
+        // Issued in a call of its own.
+        at(1 << 30, 6_031),
+    ];
+    let (mut replay, _) = of(&steps, 8);
+    let now_ns = 10_000;
+    for call in [&steps[..1], &steps[1..3], &steps[3..5], &steps[5..]] {
+        replay.begin_call();
+        for step in call {
+            assert_eq!(now(&mut replay, now_ns).offset, step.offset);
+        }
+        assert!(matches!(replay.choose(now_ns), Choice::At(at) if at == now_ns) || call[0] == steps[5]);
+    }
+}

@@ -167,7 +167,8 @@ fn on_the_device(course: &Course, places: &Places) -> String {
     for (op, of) in &places.of {
         let requests: u64 = of.iter().map(|cell| cell.requests).sum();
         let mut plot = Plot {
-            title: format!("Offsets of {}", words(*op)),
+            // Beside each mark it would have no room on a narrow screen.
+            title: format!("Offsets of {}, {name}", words(*op)),
             says: format!(
                 "Where {} {} began, from {} to {} of the device, over time",
                 show_count(requests as f64),
@@ -176,7 +177,7 @@ fn on_the_device(course: &Course, places: &Places) -> String {
                 show_bytes(end)
             ),
             height: 240,
-            y: y.ticks_down(|at| format!("{} {name}", short(at))),
+            y: y.ticks_down(short),
             x: x.ticks(mark_of_second),
             ..Plot::default()
         };

@@ -178,8 +178,9 @@ fn sequence(of: &Sequence) -> String {
     if of.runs > 0 {
         let [mean, median, most] = of.run_requests.map(number);
         said += &format!(
-            "; {} runs of {mean} requests in the mean, median {median}, longest {most} ({})",
+            "; {} {} of {mean} requests in the mean, median {median}, longest {most} ({})",
             show_count(of.runs as f64),
+            if of.runs == 1 { "run" } else { "runs" },
             show_bytes(of.run_bytes[2] as u64)
         );
     }
