@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
-    Pace, PerKind, Positions, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
+    Pace, PerKind, Positions, Shared, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
 };
 use model::spec::ignored::of_ignored_errors;
 use model::spec::rate_limit::RateLimit;
@@ -30,6 +30,8 @@ pub(super) struct Draft {
     pub(super) passes: Option<u32>,
     /// Files that are made where they are missing.
     pub(super) create: Option<Create>,
+    /// Whether each worker has a test file of its own.
+    pub(super) own: bool,
     /// Paths as they were typed; none where nothing was said.
     pub(super) paths: Vec<String>,
 }
@@ -59,6 +61,8 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         access,
         turns,
         targets: Vec::new(),
+        shared: spec.shared.map(|layout| Shared { layout, passes: spec.passes }),
+        shift_hosts: spec.shift_hosts.unwrap_or(0),
         sharing: spec.sharing.clone().unwrap_or(Sharing::Each),
         workers,
         clones: spec.clones,
@@ -101,6 +105,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         size: size(spec),
         passes: spec.passes,
         create: spec.create,
+        own: spec.own == Some(true),
         paths: spec.target.clone(),
     })
 }
@@ -117,6 +122,9 @@ fn usual_depth(pace: &Pace, access: &Access) -> u32 {
 /// Says what is made, how often it is gone over and what the kernel is told of it.
 fn files(spec: &StreamSpec, cache: Cache, origins: &mut Origins) -> Result<(), Failure> {
     origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
+    origins.note("--shared", spec.shared, |layout| layout.words());
+    origins.note("--own", spec.own, bool::to_string);
+    origins.note("--shift-hosts", spec.shift_hosts, u32::to_string);
     origins.note("--passes", spec.passes, u32::to_string);
     origins.note("--create", spec.create, |c| parsers::of_create(*c));
     check_advice(spec, cache)?;

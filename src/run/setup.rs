@@ -2,6 +2,7 @@
 //!
 //! For: what is done once, in the order that leaves nothing behind where it is refused. Not for: the runs.
 
+use super::common::open_others;
 use super::supplies::Supplies;
 use super::sweep::Earlier;
 use super::{Bench, self_test};
@@ -56,7 +57,8 @@ pub(super) fn begin(
     let session = Session::open(&name, keep)?;
     name_leftovers(&plan, &live);
     live.say(&cost.sentence());
-    let targets = prepare_targets(&root, &plan, &stop, &live)?;
+    let mut targets = prepare_targets(&root, &plan, &stop, &live)?;
+    open_others(&plan, &mut targets, fleet, (&stop, &live, Left::from(time_left(&plan, &[]))))?;
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.look_at(&watch, &plan, &machine);
