@@ -757,9 +757,10 @@ pub const KEYS: &[Key] = &[
         Group::HowDeep,
         "N",
         "Threads [default: 1]",
-        &[Run, Layers, Limit],
+        &[Run, Bench, Layers, Limit],
         Set::Stream(|s, t| put(&mut s.workers, count(t, 1, MAX_WORKERS))),
     )
+    .defaults(&[(Bench, "as the profile has it; of ior-easy and ior-hard 1 on each host")])
     .elsewhere(&[fio("numjobs", "4", same), diskspd("t", "4", same), diskspd("F", "4", same)]),
     key(
         "clones",
