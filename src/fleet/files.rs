@@ -82,11 +82,15 @@ fn shift(plans: &mut [Plan]) -> Result<(), String> {
             let (Some(theirs), Some(here)) = (made[maker].get(*at), made[rank].get(*at)) else { continue };
             let mut target =
                 Target { path: here.path.clone(), identity: here.identity.clone(), ..theirs.clone() };
-            target.common.iter_mut().for_each(|common| common.maker = maker as u32);
+            if let Some(common) = &mut target.common {
+                common.maker = maker as u32;
+            }
             plan.targets.push(target);
         }
         for target in plan.targets.iter_mut().take(behind).filter(|t| is_its_hosts(t)) {
-            target.common.iter_mut().for_each(|common| common.maker = rank as u32);
+            if let Some(common) = &mut target.common {
+                common.maker = rank as u32;
+            }
         }
         for stream in streams(plan).filter(|s| s.shift_hosts > 0) {
             let by = stream.shift_hosts as usize % hosts;

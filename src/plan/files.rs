@@ -4,14 +4,16 @@
 //! ([`super::target`]), nor for what depends on how many hosts there are, which only they know together (`crate::fleet`).
 
 use super::stream::Draft;
-use super::target::MADE_BYTES;
 use crate::failure::Failure;
 use engine::source::own_blocks;
 use machine::test_file;
 use model::job::{Clones, Job, Pattern, Shared, Stream};
 use model::machine::Place;
 use model::plan::{Common, MadeFor, Role, Target};
-use model::units::MIB;
+use model::units::{GIB, MIB};
+
+/// Size of a made test file: beyond most device caches' reach and written in seconds.
+pub(super) const MADE_BYTES: u64 = GIB;
 
 /// Whose files a stream works on where it is given a directory.
 pub(super) fn made_for(draft: &Draft) -> Vec<MadeFor> {

@@ -54,8 +54,6 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
     }
     rules(spec, engine, origins)?;
-    check_priorities(spec, engine)?;
-    note_place(spec, origins);
     let stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
         access,
@@ -439,9 +437,10 @@ fn data_words(data: &Data) -> String {
     }
 }
 
-/// Says when it begins, and what ends it or decides about its depth on the way.
+/// Says when it begins, what ends it or decides about its depth on the way, and where its workers are.
 fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
     check_rules(spec, engine)?;
+    check_priorities(spec, engine)?;
     origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
     origins.note("--max-errors", spec.max_errors, |n| parsers::of_max_errors(*n));
     origins.note("--ignore-errors", spec.ignored_errors.as_ref(), |e| of_ignored_errors(e));
@@ -453,6 +452,7 @@ fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(),
     origins.note("--serialize-overlap", spec.serialize_overlap, bool::to_string);
     origins.note("--flow", spec.flow.as_ref(), |flow| flow.words());
     origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
+    note_place(spec, origins);
     Ok(())
 }
 

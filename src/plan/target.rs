@@ -3,6 +3,7 @@
 //! For: finding places, choosing sizes, the first lock before writing. Not for: making or opening anything, nor
 //! whether operations fit ([`super::span`]).
 
+pub(super) use super::files::MADE_BYTES;
 use super::origins::Origins;
 use super::span::{check_size, check_span, direct_alignment, made_bytes};
 use super::stream::Draft;
@@ -16,13 +17,10 @@ use model::job::{Clones, FALLOCATE, GROW, Job, NEW, Sharing, Stream};
 use model::machine::{Layer, Place};
 use model::name;
 use model::plan::{MadeFor, Role, Target};
-use model::units::{GIB, show_bytes};
+use model::units::show_bytes;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-
-/// Size of a made test file: beyond most device caches' reach and written in seconds.
-pub(super) const MADE_BYTES: u64 = GIB;
 
 /// The targets of a plan while it grows.
 pub(super) struct Targets<'a> {
@@ -82,16 +80,7 @@ impl<'a> Targets<'a> {
             }
         }
         files::divide(&mut stream, draft, &mut self.found)?;
-        if let Sharing::Weighted(weights) = &stream.sharing
-            && weights.len() != stream.targets.len()
-        {
-            let once = if paths.len() > stream.targets.len() { " (one named twice is one)" } else { "" };
-            return Err(Failure::Usage(format!(
-                "--sharing has {} weights for {} targets{once}; type one for each",
-                weights.len(),
-                stream.targets.len()
-            )));
-        }
+        check_weights(&stream, paths.len())?;
         let found = |at: &usize| Some(&self.found.get(*at)?.0);
         let targets: Vec<&Target> = stream.targets.iter().filter_map(found).collect();
         let compares =
@@ -327,6 +316,21 @@ impl<'a> Targets<'a> {
             *target = last;
         }
         Ok((targets, places))
+    }
+}
+
+/// Refuses weights that are not one for each target.
+fn check_weights(stream: &Stream, named: usize) -> Result<(), Failure> {
+    match &stream.sharing {
+        Sharing::Weighted(weights) if weights.len() != stream.targets.len() => {
+            let once = if named > stream.targets.len() { " (one named twice is one)" } else { "" };
+            Err(Failure::Usage(format!(
+                "--sharing has {} weights for {} targets{once}; type one for each",
+                weights.len(),
+                stream.targets.len()
+            )))
+        }
+        _ => Ok(()),
     }
 }
 

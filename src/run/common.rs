@@ -51,7 +51,9 @@ pub(super) fn open_others(
     // What is not written yet would be a hole.
     live.step("waiting for the other hosts' parts of the test file", left);
     fleet.all_made()?;
-    shared.iter().for_each(|at| targets[*at].prove());
+    for at in shared {
+        targets[at].prove();
+    }
     Ok(())
 }
 

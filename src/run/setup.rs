@@ -57,8 +57,7 @@ pub(super) fn begin(
     let session = Session::open(&name, keep)?;
     name_leftovers(&plan, &live);
     live.say(&cost.sentence());
-    let mut targets = prepare_targets(&root, &plan, &stop, &live)?;
-    open_others(&plan, &mut targets, fleet, (&stop, &live, Left::from(time_left(&plan, &[]))))?;
+    let targets = prepare_targets(&root, &plan, (&stop, &live), fleet)?;
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.look_at(&watch, &plan, &machine);
@@ -142,8 +141,8 @@ fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
 fn prepare_targets(
     root: &Root,
     plan: &Plan,
-    stop: &Arc<AtomicBool>,
-    live: &Live,
+    (stop, live): (&Arc<AtomicBool>, &Live),
+    fleet: &Fleet,
 ) -> Result<Vec<Ready>, Failure> {
     let mut targets = Vec::new();
     for index in 0..plan.targets.len() {
@@ -156,6 +155,7 @@ fn prepare_targets(
         }
         targets.push(ready?);
     }
+    open_others(plan, &mut targets, fleet, (stop, live, Left::from(time_left(plan, &[]))))?;
     Ok(targets)
 }
 

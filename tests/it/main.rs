@@ -69,6 +69,7 @@ mod replay;
 mod safety;
 mod scene;
 mod schema;
+mod shared;
 mod sim;
 mod stage;
 mod stored;

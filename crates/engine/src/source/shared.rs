@@ -104,7 +104,9 @@ impl Own {
 impl Source for Own {
     fn refill(&mut self, ops: &mut [Op]) {
         self.inner.refill(ops);
-        ops.iter_mut().for_each(|op| self.place(op));
+        for op in ops {
+            self.place(op);
+        }
     }
 
     fn look_ahead(&self) -> usize {

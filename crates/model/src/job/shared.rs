@@ -44,7 +44,7 @@ impl Layout {
 /// The blocks of one task in a span that several share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnBlocks {
-    /// Bytes of a block.
+    /// Length of each of its blocks in bytes.
     pub block_bytes: u64,
     /// How many of them it has: one in each segment.
     pub segments: u64,
@@ -117,7 +117,9 @@ fn the_parts_of_all_tasks_cover_the_segments_once() {
                 let by_places: Vec<u64> = own.places().flatten().collect();
                 let by_bytes: Vec<u64> = (0..own.bytes()).map(|b| own.place(b)).collect();
                 assert_eq!(by_places, by_bytes);
-                by_bytes.into_iter().for_each(|byte| covered[byte as usize] += 1);
+                for byte in by_bytes {
+                    covered[byte as usize] += 1;
+                }
             }
             let (own, rest) = covered.split_at(whole as usize);
             assert!(own.iter().all(|times| *times == 1), "{layout:?} {span} {tasks}");
