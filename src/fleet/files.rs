@@ -68,7 +68,7 @@ fn shift(plans: &mut [Plan]) -> Result<(), String> {
         if own.iter().any(|t| t.role == Role::None) {
             return Err("--shift-hosts does not go with a stream that touches nothing beside it; leave one of them out".into());
         }
-        let files = stream.targets.iter().filter(|at| own.get(**at).is_some_and(|t| is_its_hosts(t)));
+        let files = stream.targets.iter().filter(|at| own.get(**at).is_some_and(is_its_hosts));
         for pair in files.map(|at| (*at, by)) {
             if !opened.contains(&pair) {
                 opened.push(pair);
