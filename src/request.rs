@@ -153,12 +153,15 @@ pub struct SweepSpec {
 }
 
 impl Request {
-    /// Where a setting that was said came from: `command line`, the name of the job file, or that of a preset.
+    /// Where a setting that was said came from: `command line`, the name of the job file, or that of a preset or a profile.
     pub fn origin(&self, key: &str) -> String {
         match (&self.source, &self.work) {
             (Some(source), _) if !self.flags.contains(&key) => source.name(),
             (_, Work::Sweep(said)) if !self.flags.contains(&key) => {
                 said.preset.map_or_else(|| "the sweep".into(), |p| format!("preset {}", p.name))
+            }
+            (_, Work::Profile(said)) if !self.flags.contains(&key) => {
+                format!("profile {}", said.chosen().name)
             }
             _ => "command line".into(),
         }

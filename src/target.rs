@@ -10,9 +10,11 @@ use machine::safety;
 use machine::test_file::TestFile;
 use model::job::Cache;
 use model::name;
-use model::plan::{Plan, Role, Target};
+use model::plan::{Common, MadeFor, Plan, Role, Target};
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -48,12 +50,24 @@ impl Ready {
             let made = machine::identity::of_path(path).map_err(|e| refuse(path, &e))?;
             target.identity = Some(machine::marks::marked(root, made));
         }
+        let common = plan.common(index);
         let (made, handle) = match target.role {
             Role::None => (None, None),
+            // Another host makes it, and it is opened when all have made theirs.
+            Role::Made if common.is_some_and(|c| !plan.is_rank(c.maker)) => (None, None),
             Role::Made => {
                 safety::must_be_at(root, path, target.identity.as_ref())?;
                 let how = (plan.drawn_by(), Duration::from_nanos(plan.making_ns));
-                let made = TestFile::make(path, target.bytes, how, stop, progress)?;
+                let made = match common {
+                    Some(common) if target.made_for == MadeFor::All => {
+                        TestFile::begin_common((path, &common.name), target.bytes)?
+                    }
+                    Some(common) => {
+                        let at = (path.as_path(), common.name.as_str());
+                        TestFile::make_common(at, target.bytes, how, stop, progress)?
+                    }
+                    None => TestFile::make(path, target.bytes, how, stop, progress)?,
+                };
                 let handle = made.file().try_clone().map_err(|e| refuse(path, &e))?;
                 (Some(made), Some(handle))
             }
@@ -83,6 +97,43 @@ impl Ready {
         );
         let bytes = made.as_ref().map_or(target.bytes, TestFile::bytes);
         Ok(Self { target, made, handle, bytes, notes, pieces: None })
+    }
+
+    /// Opens the file that another host has made by now, which is told by name where it is not there. `ended` says whether all is over
+    /// before its time.
+    ///
+    /// # Errors
+    /// Why it cannot be opened.
+    pub fn find(&mut self, common: &Common, maker: &str, ended: &Arc<AtomicBool>) -> Result<(), Failure> {
+        let path = &name::path(&self.target.path);
+        let made = TestFile::of_another((path, &common.name), maker, ended)?;
+        self.handle = Some(made.file().try_clone().map_err(|e| refuse(path, &e))?);
+        self.bytes = made.bytes();
+        self.made = Some(made);
+        Ok(())
+    }
+
+    /// Writes the parts of a file for all hosts that are this one's.
+    ///
+    /// # Errors
+    /// Why they cannot be written.
+    pub fn fill_parts(
+        &mut self,
+        parts: impl Iterator<Item = Range<u64>>,
+        how: (u64, u64),
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), Failure> {
+        let Some(made) = &mut self.made else { return Ok(()) };
+        Ok(made.fill_parts(parts, how, stop, progress)?)
+    }
+
+    /// Looks at a file for all hosts when all of them have written it.
+    pub fn prove(&mut self) {
+        if let Some(made) = &mut self.made {
+            made.prove_common();
+            self.notes.extend(made.notes().iter().cloned());
+        }
     }
 
     /// Alignment of offsets and lengths that it needs as it is opened.

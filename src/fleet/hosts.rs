@@ -5,6 +5,7 @@
 
 use super::clock::{self, Reading};
 use super::company;
+use super::files;
 use super::letter::{Agreed, Hello, Letter, Over, Phase, Planned, Ran};
 use super::merge;
 use super::net::Net;
@@ -157,11 +158,12 @@ impl Hosts {
         let (plan, machine) = planned.map_err(|failure| self.end_all(failure))?;
         let own = Planned { plan, machine };
         if self.rank > 0 {
-            let machine = own.machine.clone();
+            let mut machine = own.machine.clone();
             self.send(0, Letter::Planned(Box::new(own)));
             return match self.hear(0)? {
                 Letter::Settled(plan) => {
                     self.state().steps = steps(&plan);
+                    files::places(&plan, &mut machine);
                     Ok((*plan, machine))
                 }
                 other => Err(self.misunderstood(0, &other)),
@@ -181,6 +183,7 @@ impl Hosts {
         let mut state = self.state();
         state.whole.differences.extend(settled.differences);
         state.steps = settled.plans.first().and_then(steps);
+        all.iter_mut().zip(&settled.plans).for_each(|(own, plan)| files::places(plan, &mut own.machine));
         state.machines = all.iter().map(|p| p.machine.clone()).collect();
         let machine = all.swap_remove(0).machine;
         Ok((settled.plans.into_iter().next().ok_or_else(nothing_settled)?, machine))

@@ -26,6 +26,8 @@ pub(super) enum Letter {
     Planned(Box<Planned>),
     /// What it is to measure: from rank 0.
     Settled(Box<Plan>),
+    /// A rank has made the test files that others open: to rank 0; from there, that all have.
+    Made,
     /// A rank is ready for this phase of a run: index of the job, of its phase, how many times the job was measured before, and this
     /// very run. To rank 0.
     Ready([u32; 4]),

@@ -7,10 +7,12 @@
 mod clock;
 mod company;
 mod course;
+mod files;
 mod gather;
 mod guard;
 mod hosts;
 mod letter;
+mod made;
 mod merge;
 #[cfg(feature = "mpi")]
 mod mpi;
@@ -64,7 +66,13 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
             Fleet::Alone
         }
     };
+    let mut streams = request.job.phases.iter().flat_map(|phase| &phase.streams);
     let of_several = [
+        (
+            streams.clone().any(|s| s.shared.is_some() && s.workers.unwrap_or(1) < 2),
+            "--shared divides a file among several workers, and there is one",
+        ),
+        (streams.any(|s| s.shift_hosts.is_some()), "--shift-hosts has no other host's file"),
         (request.ranks_per_host.is_some(), "--ranks-per-host changes nothing here"),
         (!request.hosts.is_empty(), "--hosts has no others to measure with"),
     ];
@@ -144,12 +152,31 @@ impl Fleet {
         }
     }
 
+    /// What a host is called, by its rank.
+    pub fn name(&self, rank: u32) -> String {
+        match self {
+            Self::Alone => "this host".into(),
+            Self::Mpi(hosts) => hosts.name(rank as usize),
+        }
+    }
+
     /// How this host shows what was measured: one of them does.
     pub fn showing(&self, showing: Showing) -> Showing {
         if self.tells() {
             return showing;
         }
         Showing { watched: Wish::Quiet, outputs: Vec::new(), ..showing }
+    }
+
+    /// Waits until every host has made the files that are its own to make.
+    ///
+    /// # Errors
+    /// Where it is over.
+    pub fn all_made(&self) -> Result<(), Failure> {
+        match self {
+            Self::Alone => Ok(()),
+            Self::Mpi(hosts) => hosts.all_made(),
+        }
     }
 
     /// From now on whatever ends the measurement elsewhere sets `stop`.

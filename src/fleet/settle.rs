@@ -3,6 +3,7 @@
 //! For: what must agree, decided once and told with its origin; what cannot be measured together, refused; what differs, said. Pure. Not
 //! for: planning (`crate::plan`), nor sending.
 
+use super::files;
 use super::letter::Planned;
 use model::fleet::Part;
 use model::job::{Job, Stream};
@@ -74,7 +75,9 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
         part: Some(Part { rank, hosts, neighbours: neighbours.get(rank as usize).copied().unwrap_or(0) }),
         ..first.plan.clone()
     });
-    Ok(Settled { plans: plans.collect(), differences })
+    let mut plans: Vec<Plan> = plans.collect();
+    files::assign(&mut plans)?;
+    Ok(Settled { plans, differences })
 }
 
 /// What each host would do for itself, so that what all of them do is not one load; `None` where there is nothing such.

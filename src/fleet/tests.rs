@@ -162,3 +162,17 @@ fn what_a_thousand_hosts_say_of_a_run_is_read_and_merged_in_seconds() {
     assert!(most < MOST_BYTES_OF_A_RUN && reading + merging < MOST_MERGING, "{figures}");
     println!("{SIMULATED} hosts: {figures}");
 }
+
+#[test]
+fn nobody_looks_for_files_before_all_have_made_theirs() {
+    let made = std::sync::atomic::AtomicUsize::new(0);
+    met(3, |hosts| {
+        for round in 1..=2 {
+            std::thread::sleep(Duration::from_millis(20 * (hosts.rank as u64 + round) % 50));
+            made.fetch_add(1, Ordering::SeqCst);
+            hosts.all_made().unwrap_or_else(|why| panic!("{why:?}"));
+            assert!(made.load(Ordering::SeqCst) >= 3 * round as usize);
+        }
+        hosts.leave();
+    });
+}

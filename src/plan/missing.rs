@@ -10,7 +10,7 @@ use super::{kept, shown};
 use crate::failure::Failure;
 use model::job::{Create, Filling};
 use model::name;
-use model::plan::{Role, Target};
+use model::plan::{MadeFor, Role, Target};
 use std::path::Path;
 
 impl Targets<'_> {
@@ -61,6 +61,8 @@ impl Targets<'_> {
                 identity: None,
                 other_names: Vec::new(),
                 create: None,
+                made_for: MadeFor::Host,
+                common: None,
             };
             self.found.push((target, place));
             origins.fixed("TARGET", &format!("{}, which is made and kept", shown(&path)), from);

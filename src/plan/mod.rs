@@ -7,6 +7,7 @@ mod api;
 mod cycle;
 mod ends;
 mod engine;
+mod files;
 mod fleet;
 mod gate;
 pub(crate) mod idle_watch;

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::request::{BenchSpec, Request};
 use machine::root::Root;
 use model::plan::Role;
-use model::profile::{Profile, Test, ToolStyle};
+use model::profile::{Files, Profile, Test, ToolStyle};
 use model::spec::{JobSpec, StreamSpec};
 use model::study::Study;
 use model::tool_layout::{CellSource, LayoutRow, ToolLayout};
@@ -17,6 +17,8 @@ use model::units::show_bytes;
 
 /// Settings that the tests of a profile say.
 const OF_TESTS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers"];
+/// The same of those whose files are not one for each host; how many workers there are is shown.
+const OF_TASKS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--shift-hosts"];
 /// The same of those that stay in a part of the target.
 const OF_SIZED: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers", "--size"];
 /// The same of those that say their data, and end when everything was touched.
@@ -65,6 +67,7 @@ pub(super) fn tests(
         differs: differs.collect(),
     };
     tests.refuse_times()?;
+    tests.refuse_workers()?;
     tests.tell(origins);
     // A bench of a file or device of the user's reads it; writing has to be asked for by name.
     let theirs = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
@@ -124,6 +127,24 @@ impl Tests<'_> {
         }
     }
 
+    /// Where threads are part of what a test is called they are no setting; and a file for each of them is one that fathom makes.
+    fn refuse_workers(&self) -> Result<(), Failure> {
+        let name = self.profile.name;
+        if !self.profile.takes_workers() && self.request.flags.contains(&"workers") {
+            return Err(Failure::Usage(format!(
+                "--workers: the tests of --profile {name} have their own numbers of threads; leave it out, or type `fathom run` with settings of your own"
+            )));
+        }
+        let own = self.profile.tests.iter().any(|t| t.files == Files::Own);
+        match self.target.as_ref().filter(|t| own && t.role != Role::Made) {
+            Some(target) => Err(Failure::Usage(format!(
+                "--profile {name} has a file for each worker, and {} is one; name a directory, and fathom makes them there",
+                target.path
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn rewrites(&self) -> bool {
         self.profile.tests.iter().any(|t| t.rewrites.is_some())
     }
@@ -149,6 +170,7 @@ impl Tests<'_> {
             origins.fixed("--size", &format!("{}{words}", show_bytes(span)), &from);
         }
         origins.leave_out(match (self.rewrites(), sized) {
+            _ if self.profile.takes_workers() => OF_TASKS,
             (true, _) => OF_REWRITES,
             (false, Some(_)) => OF_SIZED,
             (false, None) => OF_TESTS,

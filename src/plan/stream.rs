@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
-    Pace, PerKind, Positions, ReplayPace, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
+    Pace, PerKind, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
 };
 use model::spec::ignored::of_ignored_errors;
 use model::spec::rate_limit::RateLimit;
@@ -31,6 +31,8 @@ pub(super) struct Draft {
     pub(super) passes: Option<u32>,
     /// Files that are made where they are missing.
     pub(super) create: Option<Create>,
+    /// Whether each worker has a test file of its own.
+    pub(super) own: bool,
     /// Paths as they were typed; none where nothing was said.
     pub(super) paths: Vec<String>,
 }
@@ -53,13 +55,13 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
     }
     rules(spec, engine, origins)?;
-    check_priorities(spec, engine)?;
-    note_place(spec, origins);
     let stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
         access,
         turns,
         targets: Vec::new(),
+        shared: spec.shared.map(|layout| Shared { layout, passes: spec.passes }),
+        shift_hosts: spec.shift_hosts.unwrap_or(0),
         sharing: spec.sharing.clone().unwrap_or(Sharing::Each),
         workers,
         clones: spec.clones,
@@ -102,6 +104,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         size: size(spec),
         passes: spec.passes,
         create: spec.create,
+        own: spec.own == Some(true),
         paths: spec.target.clone(),
     })
 }
@@ -118,6 +121,9 @@ fn usual_depth(pace: &Pace, access: &Access) -> u32 {
 /// Says what is made, how often it is gone over and what the kernel is told of it.
 fn files(spec: &StreamSpec, cache: Cache, origins: &mut Origins) -> Result<(), Failure> {
     origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
+    origins.note("--shared", spec.shared, |layout| layout.words());
+    origins.note("--own", spec.own, bool::to_string);
+    origins.note("--shift-hosts", spec.shift_hosts, u32::to_string);
     origins.note("--passes", spec.passes, u32::to_string);
     origins.note("--create", spec.create, |c| parsers::of_create(*c));
     check_advice(spec, cache)?;
@@ -439,9 +445,10 @@ fn data_words(data: &Data) -> String {
     }
 }
 
-/// Says when it begins, and what ends it or decides about its depth on the way.
+/// Says when it begins, what ends it or decides about its depth on the way, and where its workers are.
 fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
     check_rules(spec, engine)?;
+    check_priorities(spec, engine)?;
     origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
     origins.note("--max-errors", spec.max_errors, |n| parsers::of_max_errors(*n));
     origins.note("--ignore-errors", spec.ignored_errors.as_ref(), |e| of_ignored_errors(e));
@@ -453,6 +460,7 @@ fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(),
     origins.note("--serialize-overlap", spec.serialize_overlap, bool::to_string);
     origins.note("--flow", spec.flow.as_ref(), |flow| flow.words());
     origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
+    note_place(spec, origins);
     Ok(())
 }
 

@@ -3,26 +3,24 @@
 //! For: finding places, choosing sizes, the first lock before writing. Not for: making or opening anything, nor
 //! whether operations fit ([`super::span`]).
 
+pub(super) use super::files::MADE_BYTES;
 use super::origins::Origins;
 use super::span::{check_size, check_span, direct_alignment, made_bytes};
 use super::stream::Draft;
-use super::{DraftJob, ends, kept, precondition, replay, shown};
+use super::{DraftJob, ends, files, kept, precondition, replay, shown};
 use crate::failure::Failure;
 use crate::request::{JobSource, Request};
 use machine::{kept_file, overlays};
 use machine::root::Root;
 use model::identity::Identity;
-use model::job::{Clones, FALLOCATE, GROW, Job, NEW, Pattern, Sharing, Stream};
+use model::job::{Clones, FALLOCATE, GROW, Job, NEW, Sharing, Stream};
 use model::machine::{Layer, Place};
 use model::name;
-use model::plan::{Role, Target};
-use model::units::{GIB, show_bytes};
+use model::plan::{MadeFor, Role, Target};
+use model::units::show_bytes;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-
-/// Size of a made test file: beyond most device caches' reach and written in seconds.
-pub(super) const MADE_BYTES: u64 = GIB;
 
 /// The targets of a plan while it grows.
 pub(super) struct Targets<'a> {
@@ -72,23 +70,17 @@ impl<'a> Targets<'a> {
         }
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
-        for said in &paths {
-            let target = self.find(said, draft, from, origins)?;
+        for (said, file) in
+            paths.iter().flat_map(|said| files::made_for(draft).into_iter().map(move |f| (said, f)))
+        {
+            let target = self.find((said, file), draft, from, origins)?;
             // Used twice it would have twice as much in flight, and its bytes would count twice.
             if !stream.targets.contains(&target) {
                 stream.targets.push(target);
             }
         }
-        if let Sharing::Weighted(weights) = &stream.sharing
-            && weights.len() != stream.targets.len()
-        {
-            let once = if paths.len() > stream.targets.len() { " (one named twice is one)" } else { "" };
-            return Err(Failure::Usage(format!(
-                "--sharing has {} weights for {} targets{once}; type one for each",
-                weights.len(),
-                stream.targets.len()
-            )));
-        }
+        files::divide(&mut stream, draft, &mut self.found)?;
+        check_weights(&stream, paths.len())?;
         let found = |at: &usize| Some(&self.found.get(*at)?.0);
         let targets: Vec<&Target> = stream.targets.iter().filter_map(found).collect();
         let compares =
@@ -120,7 +112,10 @@ impl<'a> Targets<'a> {
             .iter()
             .map(|t| t.bytes.saturating_sub(stream.access.offset_bytes).min(stream.access.span_bytes))
             .collect();
-        stream.limit.bytes = ends::bytes(draft.passes, &stream, &spans);
+        match (stream.shared, spans.first()) {
+            (Some(shared), Some(span)) => files::part(job, &mut stream, shared, *span)?,
+            _ => stream.limit.bytes = ends::bytes(draft.passes, &stream, &spans),
+        }
         Ok(stream)
     }
 
@@ -156,6 +151,8 @@ impl<'a> Targets<'a> {
             identity: None,
             other_names: Vec::new(),
             create: None,
+            made_for: MadeFor::Host,
+            common: None,
         });
         Ok(())
     }
@@ -163,7 +160,7 @@ impl<'a> Targets<'a> {
     /// The index of a target, found before or new.
     fn find(
         &mut self,
-        said: &Path,
+        (said, file): (&Path, MadeFor),
         draft: &Draft,
         from: &str,
         origins: &mut Origins,
@@ -176,10 +173,11 @@ impl<'a> Targets<'a> {
             },
             path => path.map_err(|e| unreachable_path(said, &e))?,
         };
-        let index = if let Some(known) = self.known(said, &path)? {
+        let index = if let Some(known) = self.known(said, &path, file)? {
             known
         } else {
-            self.found.push(look_for(draft, self.root, said, &path)?);
+            let (target, place) = look_for(draft, self.root, said, &path)?;
+            self.found.push((Target { made_for: file.where_made(target.role), ..target }, place));
             origins.fixed("TARGET", &shown(&path), from);
             self.found.len() - 1
         };
@@ -188,7 +186,7 @@ impl<'a> Targets<'a> {
         let offset = draft.stream.access.offset_bytes;
         let writes = changes(draft, said, target)?;
         if target.role == Role::Made {
-            target.bytes = target.bytes.max(made_bytes(draft, MADE_BYTES, &path, origins)?);
+            target.bytes = target.bytes.max(made_bytes(draft, files::usual_bytes(draft), &path, origins)?);
         } else if let Some(create) =
             draft.create.filter(|_| target.role == Role::File && kept_file::may_be_made(&path))
         {
@@ -230,8 +228,8 @@ impl<'a> Targets<'a> {
     }
 
     /// The index of a target that was found before, under whichever name: links and bind mounts lead to one file, and two device
-    /// nodes may be one device.
-    fn known(&mut self, said: &Path, path: &Path) -> Result<Option<usize>, Failure> {
+    /// nodes may be one device. In a directory that is one file of whoever it is made for.
+    fn known(&mut self, said: &Path, path: &Path, file: MadeFor) -> Result<Option<usize>, Failure> {
         let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
         let all = overlays::identities(self.root, path);
         // An overlay gives a file an identity of its own; what holds its bytes is the same by both names.
@@ -239,7 +237,10 @@ impl<'a> Targets<'a> {
             let its = overlays::identities(self.root, &name::path(&t.path));
             its.iter().any(|one| all.iter().any(|other| one.is_same(other)))
         };
-        let is_it = |t: &Target| t.identity.as_ref().is_some_and(|i| i.is_same(&what)) || below(t);
+        let is_it = |t: &Target| {
+            let same = t.identity.as_ref().is_some_and(|i| i.is_same(&what)) || below(t);
+            same && t.made_for == file.where_made(t.role)
+        };
         let known = self.found.iter().position(|(t, _)| is_it(t));
         if let Some(target) = known.and_then(|at| Some(&mut self.found.get_mut(at)?.0)) {
             let typed = shown(said).into_owned();
@@ -281,8 +282,8 @@ impl<'a> Targets<'a> {
         if let Some(why) = then.and_then(|then| moved(then, &place)) {
             return Err(Failure::Usage(format!("{} is not where that session measured it: {why}", was.path)));
         }
-        let index = self.known(path, path)?.unwrap_or_else(|| {
-            self.found.push((now, place));
+        let index = self.known(path, path, was.made_for)?.unwrap_or_else(|| {
+            self.found.push((Target { made_for: was.made_for, ..now }, place));
             self.found.len() - 1
         });
         let writes = stream.changes_targets();
@@ -313,7 +314,7 @@ impl<'a> Targets<'a> {
         refuse_what_others_are_stored_on(&self.found)?;
         let (mut targets, mut places): (Vec<Target>, Vec<Place>) = self.found.into_iter().unzip();
         if apart {
-            give_new_files(jobs, &mut targets, &mut places);
+            files::give_new_files(jobs, &mut targets, &mut places);
         }
         let last = targets.len();
         targets.extend(self.nothing);
@@ -325,22 +326,18 @@ impl<'a> Targets<'a> {
     }
 }
 
-/// Gives streams that drop a file's blocks one of their own, as large as the largest needs: random offsets go everywhere.
-fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
-    let own = targets.len();
-    let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
-    let mut most = None;
-    for stream in streams.filter(|s| s.renews_file()) {
-        stream.targets = vec![own];
-        let limit = stream.limit.operations.filter(|_| stream.access.pattern() == Some(Pattern::Sequential));
-        let written = limit.map_or(u64::MAX, |n| n.saturating_mul(stream.access.largest_bytes().into()));
-        most =
-            most.max(Some(stream.access.offset_bytes.saturating_add(written.min(stream.access.span_bytes))));
-    }
-    if let (Some(most), Some(target), Some(place)) = (most, targets.first().cloned(), places.first().cloned())
-    {
-        targets.push(Target { bytes: target.bytes.min(most), writable: true, ..target });
-        places.push(place);
+/// Refuses weights that are not one for each target.
+fn check_weights(stream: &Stream, named: usize) -> Result<(), Failure> {
+    match &stream.sharing {
+        Sharing::Weighted(weights) if weights.len() != stream.targets.len() => {
+            let once = if named > stream.targets.len() { " (one named twice is one)" } else { "" };
+            Err(Failure::Usage(format!(
+                "--sharing has {} weights for {} targets{once}; type one for each",
+                weights.len(),
+                stream.targets.len()
+            )))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -408,6 +405,8 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         identity: Some(machine::marks::marked(root, machine::identity::of_facts(&facts))),
         other_names: Vec::new(),
         create: None,
+        made_for: MadeFor::Host,
+        common: None,
     };
     Ok((target, place))
 }

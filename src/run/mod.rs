@@ -2,6 +2,7 @@
 //!
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
+mod common;
 mod course;
 mod driver;
 mod early;
@@ -433,7 +434,7 @@ impl Bench {
     ) -> Result<Workers, Failure> {
         let phases = &self.plan.jobs[start.job].phases;
         let before = start.phase.checked_sub(1).and_then(|at| phases.get(at));
-        let mut specs = self.specs((before, phase), start.phase, run, course)?;
+        let mut specs = self.specs((before, phase), (start.job, start.phase), run, course)?;
         for spec in &mut specs {
             spec.log = phase.streams[spec.stream].log_interval_ns.is_some();
         }

@@ -128,7 +128,7 @@ impl Bench {
     /// Carries out a phase of which only the totals are wanted.
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
-        let specs = self.specs((None, phase), index, FIRST_NUMBER + number, FIRST_NUMBER + number)?;
+        let specs = self.specs((None, phase), (0, index), FIRST_NUMBER + number, FIRST_NUMBER + number)?;
         let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
         workers.open();

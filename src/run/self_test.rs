@@ -119,7 +119,7 @@ fn spec(
     } else {
         Vec::new()
     };
-    let sources = source::lanes(shape, &[span], &[1], &share)?;
+    let sources = source::lanes_of_task(shape, &[span], &[1], (&share, (0, 1)))?;
     Ok(WorkerSpec {
         depth: shape.depth,
         slot_bytes: shape.access.largest_bytes(),

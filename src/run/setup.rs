@@ -2,6 +2,7 @@
 //!
 //! For: what is done once, in the order that leaves nothing behind where it is refused. Not for: the runs.
 
+use super::common::open_others;
 use super::supplies::Supplies;
 use super::sweep::Earlier;
 use super::{Bench, self_test};
@@ -56,7 +57,7 @@ pub(super) fn begin(
     let session = Session::open(&name, keep)?;
     name_leftovers(&plan, &live);
     live.say(&cost.sentence());
-    let targets = prepare_targets(&root, &plan, &stop, &live)?;
+    let targets = prepare_targets(&root, &plan, (&stop, &live), fleet)?;
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.look_at(&watch, &plan, &machine);
@@ -140,8 +141,8 @@ fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
 fn prepare_targets(
     root: &Root,
     plan: &Plan,
-    stop: &Arc<AtomicBool>,
-    live: &Live,
+    (stop, live): (&Arc<AtomicBool>, &Live),
+    fleet: &Fleet,
 ) -> Result<Vec<Ready>, Failure> {
     let mut targets = Vec::new();
     for index in 0..plan.targets.len() {
@@ -154,6 +155,7 @@ fn prepare_targets(
         }
         targets.push(ready?);
     }
+    open_others(plan, &mut targets, fleet, (stop, live, Left::from(time_left(plan, &[]))))?;
     Ok(targets)
 }
 

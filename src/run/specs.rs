@@ -31,6 +31,8 @@ struct Number {
     worker: u32,
     /// Index in the phase.
     overall: u32,
+    /// Which of the workers of all hosts, of how many, it is whose part of a shared file it has.
+    task: (u64, u64),
 }
 
 /// Workers that share the blocks that copies are of get those of all of them.
@@ -52,7 +54,7 @@ impl Bench {
     pub(super) fn specs(
         &self,
         (before, phase): (Option<&Phase>, &Phase),
-        index: usize,
+        (job, index): (usize, usize),
         run: usize,
         course: usize,
     ) -> Result<Vec<WorkerSpec>, Failure> {
@@ -75,7 +77,9 @@ impl Bench {
                     }
                     None => Arc::clone(&shared),
                 };
-                let number = Number { stream: stream_index, worker, overall: specs.len() as u32 };
+                let overall = specs.len() as u32;
+                let number =
+                    Number { stream: stream_index, worker, overall, task: self.task(job, stream, worker) };
                 let drawn = u64::from(first) + u64::from(worker);
                 let own = |run: usize| {
                     let own = (run as u64) << 40 | (of_phase as u64) << 32 | drawn;
@@ -111,6 +115,11 @@ impl Bench {
             (Some(before), Some(back), Some(at)) => (at, back, first(before, back)),
             _ => (index, stream, first(phase, stream)),
         }
+    }
+
+    fn task(&self, job: usize, stream: &Stream, worker: u32) -> (u64, u64) {
+        let (first, all) = self.plan.tasks(job, stream);
+        (first + u64::from(worker), all)
     }
 
     fn spec(
@@ -209,7 +218,8 @@ impl Bench {
         let bytes: Vec<u64> = targets.iter().map(|t| t.bytes()).collect();
         let align: Vec<u32> =
             targets.iter().map(|t| if stream.cache.is_direct() { t.align() } else { 1 }).collect();
-        let mut sources = source::lanes(stream, &bytes, &align, share).map_err(Failure::Usage)?;
+        let mut sources =
+            source::lanes_of_task(stream, &bytes, &align, (share, number.task)).map_err(Failure::Usage)?;
         if let Some(pieces) = targets.first().and_then(|t| t.pieces()) {
             let placed = |inner| Box::new(Placed { inner, pieces: pieces.clone() }) as Box<dyn Source>;
             sources = sources.into_iter().map(placed).collect();

@@ -38,7 +38,9 @@ impl Bench {
         }
         for (index, ready) in self.targets.iter().enumerate() {
             let target = &self.plan.targets[index];
-            if job.is_some_and(|j| !self.plan.jobs[j].touches(index)) {
+            // What other hosts read of this host's files they shall not have from its cache either.
+            let by_others = self.plan.common(index).is_some();
+            if job.is_some_and(|j| !self.plan.jobs[j].touches(index)) && !by_others {
                 continue;
             }
             // Pages that stay of a device which is only read are those of the file system on it.

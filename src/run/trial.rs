@@ -86,8 +86,9 @@ impl Bench {
             .and_then(|j| j.phases.first())
             .ok_or_else(|| "it has no phase".to_owned())?;
         self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
-        let specs =
-            self.targets_may_be_used(phase).and_then(|()| self.specs((None, phase), 0, usize::MAX - job, 0));
+        let specs = self
+            .targets_may_be_used(phase)
+            .and_then(|()| self.specs((None, phase), (job, 0), usize::MAX - job, 0));
         let mut specs = specs.map_err(|e| e.words().to_owned())?;
         let workers = specs.len() as u64;
         for spec in &mut specs {

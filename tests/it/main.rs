@@ -70,6 +70,7 @@ mod safety;
 mod scene;
 mod schema;
 mod second_names;
+mod shared;
 mod sim;
 mod stage;
 mod stored;

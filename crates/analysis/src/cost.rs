@@ -7,7 +7,7 @@ use crate::strategy::grid::Going;
 use crate::strategy::{self, Budget, Summary};
 use model::cost::Cost;
 use model::job::{Filling, Job, Kind, Pace, Phase, Stream};
-use model::plan::{Plan, Role};
+use model::plan::{MadeFor, Plan, Role, Target};
 use model::spec::limits::MAX_TIME_NS;
 use model::study::Study;
 use model::sweep::Search;
@@ -55,10 +55,25 @@ pub fn run_ns(job: &Job) -> u64 {
     job.phases.iter().map(guess_ns).fold(0, u64::saturating_add)
 }
 
+/// Bytes of a made file that this host writes before the first run; `None` where it writes none.
+fn written_here(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
+    if target.role != Role::Made {
+        return None;
+    }
+    match (plan.common(at), plan.part) {
+        (Some(_), Some(part)) if target.made_for == MadeFor::All => {
+            Some(target.bytes / u64::from(part.hosts.max(1)))
+        }
+        (Some(common), _) if !plan.is_rank(common.maker) => None,
+        _ => Some(target.bytes),
+    }
+}
+
 /// What a plan takes from its beginning.
 pub fn cost(plan: &Plan) -> Cost {
     let TimeLeft { ns, at_most } = time_left(plan, &[]);
-    let made: Vec<u64> = plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.bytes).collect();
+    let made: Vec<u64> =
+        plan.targets.iter().enumerate().filter_map(|(at, target)| written_here(plan, at, target)).collect();
     let kept =
         plan.targets.iter().filter_map(|t| t.create).filter(|c| c.filling == Filling::Data).map(|c| c.bytes);
     let mut cost = Cost {

@@ -57,7 +57,11 @@ fn leftover(path: &Path) -> Option<Leftover> {
 fn lock_deserted(path: &Path) -> Option<File> {
     let middle = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let (pid, random) = middle.split_once('-')?;
-    let ours = random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit());
+    // One that several hosts open has the name of its maker, and only there its process is known.
+    let (random, host) = random.split_once('-').map_or((random, None), |(random, host)| (random, Some(host)));
+    let ours = random.len() == 16
+        && random.bytes().all(|b| b.is_ascii_hexdigit())
+        && host.is_none_or(|host| host == crate::test_file::host());
     let pid: u32 = pid.parse().ok()?;
     // Between creating and locking it, a live run's file is not locked yet.
     if !ours || Path::new(&format!("/proc/{pid}")).exists() {
@@ -79,13 +83,25 @@ mod tests {
         // Above the largest process id that Linux gives.
         let dead = dir.path().join(format!("{PREFIX}4194999-00000000000000ff{SUFFIX}"));
         let live = dir.path().join(format!("{PREFIX}{}-00000000000000ff{SUFFIX}", std::process::id()));
-        for path in
-            [&dead, &live, &dir.path().join("other.tmp"), &dir.path().join(format!("{PREFIX}1-x{SUFFIX}"))]
-        {
+        let host = crate::test_file::host();
+        let of = |host: &str| dir.path().join(format!("{PREFIX}4194999-00000000000000ff-{host}{SUFFIX}"));
+        let (common, others) = (of(&host), of("another.host"));
+        for path in [
+            &dead,
+            &live,
+            &common,
+            &others,
+            &dir.path().join("other.tmp"),
+            &dir.path().join(format!("{PREFIX}1-x{SUFFIX}")),
+        ] {
             std::fs::write(path, "data")?;
         }
         let found = leftovers(dir.path());
-        assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), [&dead]);
+        let mut of_here = [&dead, &common];
+        of_here.sort();
+        assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), of_here);
+        std::fs::remove_file(&common)?;
+        let found = leftovers(dir.path());
         let holder = File::open(&dead)?;
         flock(&holder, FlockOperation::LockExclusive)?;
         assert!(leftovers(dir.path()).is_empty() && found[0].remove().is_err() && dead.exists());

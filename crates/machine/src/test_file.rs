@@ -3,25 +3,30 @@
 //! For: files whose every byte was written once, is stored and is not cached, and that no exit leaves behind. Not for: files of
 //! the user's. What cannot be proven is a note, which the checks judge.
 
+mod common;
+mod writer;
+
+pub use common::common_name;
+pub(crate) use common::host;
+pub(crate) use writer::Writer;
+
 use crate::error::MachineError;
 use crate::root::Root;
 use crate::{extents, identity, pages, rest, safety};
 use model::evidence::{Extents, meminfo_bytes};
 use model::job::Cache;
 use model::name;
-use model::payload::{fill, split_mix};
+use model::payload::split_mix;
 use model::units::{MIB, minutes, show_bytes};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstatfs, fstatvfs};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-use sys::arena::Arena;
 
 /// Smaller files say nothing about storage.
 pub const LEAST_BYTES: u64 = 16 * MIB;
@@ -31,8 +36,6 @@ const KEPT_FREE: u64 = 20;
 const LOOK_EVERY: u64 = 16 * MIB;
 pub(crate) const PREFIX: &str = ".fathom-test-";
 pub(crate) const SUFFIX: &str = ".tmp";
-/// Keeps the data of test files apart from what workers write with the same seed.
-const DATA: u64 = 0x7465_7374_2066_696c;
 /// `TMPFS_MAGIC`, `RAMFS_MAGIC`.
 const MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 
@@ -47,6 +50,8 @@ pub struct TestFile {
     name: Option<PathBuf>,
     bytes: u64,
     notes: Vec<String>,
+    /// Of a file that another host made and removes: whether that host may be lost, so that this one has to.
+    others: Option<Arc<AtomicBool>>,
 }
 
 impl TestFile {
@@ -63,14 +68,13 @@ impl TestFile {
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
-        if asked_bytes < LEAST_BYTES {
-            return Err(MachineError::Usage(format!(
-                "a test file of {} is too small to say anything about storage; type --size 16m or more",
-                show_bytes(asked_bytes)
-            )));
-        }
-        let (file, name) = create(dir)?;
-        let mut made = Self { file, name, bytes: 0, notes: Vec::new() };
+        large_enough(asked_bytes)?;
+        Self::begun(create(dir)?).filled(dir, asked_bytes, (seed, limit), stop, progress)
+    }
+
+    /// One that is open, with its name.
+    fn begun((file, name): (File, Option<PathBuf>)) -> Self {
+        let mut made = Self { file, name, bytes: 0, notes: Vec::new(), others: None };
         // The lock tells later runs that this file is alive. It only matters where the file has a name.
         let locked = flock(&made.file, FlockOperation::NonBlockingLockExclusive);
         if let (Err(e), Some(name)) = (locked, &made.name) {
@@ -79,10 +83,22 @@ impl TestFile {
                 name::shown(name)
             ));
         }
-        let target = made.fitting(dir, asked_bytes)?;
-        made.fill(dir, target, (seed, limit), stop, progress)?;
-        made.prove();
-        Ok(made)
+        made
+    }
+
+    /// The same filled with data.
+    fn filled(
+        mut self,
+        dir: &Path,
+        asked_bytes: u64,
+        (seed, limit): (u64, Duration),
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Self, MachineError> {
+        let target = self.fitting(dir, asked_bytes)?;
+        self.fill(dir, target, (seed, limit), stop, progress)?;
+        self.prove();
+        Ok(self)
     }
 
     /// Bytes of the file: all of them written.
@@ -230,11 +246,18 @@ impl TestFile {
 
 impl Drop for TestFile {
     fn drop(&mut self) {
-        // A ring may give the file back a while after the process has ended. Empty, it takes no room until then.
-        let _ = self.file.set_len(0);
+        let is_ours = self.others.is_none();
+        if is_ours {
+            // A ring may give the file back a while after the process has ended. Empty, it takes no room until then.
+            let _ = self.file.set_len(0);
+        }
         if let Some(name) = self.name.take() {
             named().retain(|n| *n != name);
-            let _ = std::fs::remove_file(name);
+            // Whoever made it may not be there any more to remove it.
+            let is_left = self.others.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed));
+            if is_ours || (is_left && leads_to(&name, &self.file)) {
+                let _ = std::fs::remove_file(name);
+            }
         }
     }
 }
@@ -245,49 +268,6 @@ enum Filled {
     Whole,
     Slow,
     Full,
-}
-
-/// Writes one MiB after another, past the page cache where that works.
-pub(crate) struct Writer {
-    file: File,
-    direct: bool,
-    arena: Arena,
-    key: u64,
-}
-
-impl Writer {
-    fn new(made: &TestFile, seed: u64) -> io::Result<Self> {
-        match made.reopen(Cache::Direct, true) {
-            Ok(file) => Self::over(file, true, seed),
-            Err(_) => Self::over(made.file.try_clone()?, false, seed),
-        }
-    }
-
-    /// One that writes to a file, past the page cache where that was opened so.
-    pub(crate) fn over(file: File, direct: bool, seed: u64) -> io::Result<Self> {
-        Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA) })
-    }
-
-    /// Writes the MiB from here on.
-    pub(crate) fn next(&mut self, offset: u64) -> io::Result<()> {
-        let buffer = self.arena.slot_mut(0);
-        // Every MiB has a key of its own, so no two are alike anywhere in the file.
-        fill(buffer, self.key.wrapping_add(offset / MIB));
-        let written = self.file.write_all_at(buffer, offset);
-        if self.direct && written.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::InvalidInput) {
-            // Some file systems take the flag and refuse the operation.
-            self.direct = false;
-            let without = rustix::fs::fcntl_getfl(&self.file)? - OFlags::DIRECT;
-            rustix::fs::fcntl_setfl(&self.file, without)?;
-            return self.next(offset);
-        }
-        written?;
-        if !self.direct && offset.is_multiple_of(LOOK_EVERY) {
-            // Else the time limit would only measure memory, and the sync after it take minutes.
-            self.file.sync_data()?;
-        }
-        Ok(())
-    }
 }
 
 /// Opens a file without a name, or else one with a name of ours.
@@ -316,9 +296,13 @@ fn leads_to(path: &Path, file: &File) -> bool {
 }
 
 fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
+    create_as(dir, &format!("{PREFIX}{}-{:016x}{SUFFIX}", std::process::id(), random()))
+}
+
+fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineError> {
     // The working directory may change before the file is removed.
     let dir = std::path::absolute(dir).map_err(|e| MachineError::at(dir, "looked at", &e))?;
-    let path = dir.join(format!("{PREFIX}{}-{:016x}{SUFFIX}", std::process::id(), random()));
+    let path = dir.join(name);
     // Held over both steps, so that a forced exit between them still knows the name.
     let mut names = named();
     let mut options = File::options();
@@ -383,6 +367,16 @@ pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
     )))
 }
 
+fn large_enough(asked_bytes: u64) -> Result<(), MachineError> {
+    if asked_bytes >= LEAST_BYTES {
+        return Ok(());
+    }
+    Err(MachineError::Usage(format!(
+        "a test file of {} is too small to say anything about storage; type --size 16m or more",
+        show_bytes(asked_bytes)
+    )))
+}
+
 fn no_room(dir: &Path, room: u64) -> MachineError {
     MachineError::Refused(format!(
         "{} has room for {} only (5 % of its file system stay free), and a test file needs {}; make room, or name another \
@@ -413,6 +407,7 @@ fn extent_notes(found: &Extents) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::FileExt;
 
     fn made(dir: &Path, bytes: u64) -> Result<TestFile, MachineError> {
         let limit = Duration::from_secs(15);

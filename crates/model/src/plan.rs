@@ -129,6 +129,26 @@ impl Plan {
         }
     }
 
+    /// A made file that other hosts open too. One host alone needs no name for it.
+    pub fn common(&self, target: usize) -> Option<&Common> {
+        self.part.and(self.targets.get(target)?.common.as_ref())
+    }
+
+    /// Whether this host is that of a rank.
+    pub fn is_rank(&self, rank: u32) -> bool {
+        self.part.is_none_or(|part| part.rank == rank)
+    }
+
+    /// Which task of how many the first worker of a stream is, and how many tasks a host has: the workers of all hosts that take part in
+    /// its job, host by host.
+    pub fn tasks(&self, job: usize, stream: &Stream) -> (u64, u64) {
+        let Part { rank, hosts, .. } = self.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 });
+        let hosts = self.hosts_of(job, hosts as usize).max(1) as u64;
+        let workers = u64::from(stream.workers);
+        let host = (u64::from(rank) + u64::from(stream.shift_hosts)) % hosts;
+        (host * workers, hosts * workers)
+    }
+
     /// How many of so many hosts take part in a job.
     pub fn hosts_of(&self, job: usize, all: usize) -> usize {
         match &self.study {
@@ -244,6 +264,47 @@ pub struct Target {
     /// A file that is made before the first run, or made again where fathom had made it, and kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create: Option<Create>,
+    /// Whose file it is, where it is made.
+    #[serde(default, skip_serializing_if = "MadeFor::is_host")]
+    pub made_for: MadeFor,
+    /// How the other hosts find it, where it is made and they open it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common: Option<Common>,
+}
+
+/// Whose file a made one is: in one directory there is one for each of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MadeFor {
+    /// All workers of the host that makes it.
+    #[default]
+    Host,
+    /// The worker of this number.
+    Worker(u32),
+    /// All workers of all hosts, each of which has written its own part.
+    All,
+}
+
+impl MadeFor {
+    /// The same of a target of this role: what is not made is nobody's own.
+    #[must_use]
+    pub fn where_made(self, role: Role) -> Self {
+        if role == Role::Made { self } else { Self::Host }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+    fn is_host(&self) -> bool {
+        *self == Self::Host
+    }
+}
+
+/// A made file that has a name by which other hosts open it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Common {
+    /// Its name in the directory.
+    pub name: String,
+    /// Rank of the host that makes it, and removes it.
+    pub maker: u32,
 }
 
 /// What a target is to us.

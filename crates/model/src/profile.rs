@@ -3,11 +3,11 @@
 //! For: the standard benchmarks of the field. Not for: how they are measured (the plan) or shown (the report).
 //! Sources: CrystalDiskMark 9 (`CrystalDiskMark.cpp`, presets Default, NVMe SSD, Peak, Real World, Demo) and the article
 //! "IO Performance Benchmarking 101" (the six common usage patterns). ATTO Disk Benchmark 4 (0.5 KB to 64 MB, queue depth 4, 256
-//! MB). AS SSD Benchmark 2: <https://ssd-tester.com/text_score.php> (tests, sizes, score) and reviews that name its block sizes.
+//! MB). IO500 (`src/phase_ior_easy.c`, `src/phase_ior_hard.c`: the options that it calls IOR with). AS SSD Benchmark 2: <https://ssd-tester.com/text_score.php> (tests, sizes, score) and reviews that name its block sizes.
 
 use crate::job::Pattern::{self, Random, Sequential};
-use crate::job::{Mix, PerKind, Sizes, StopRule};
-use crate::spec::{JobSpec, Rw, StreamSpec};
+use crate::job::{Cache, Layout, Mix, Options, PerKind, Sizes, StopRule};
+use crate::spec::{EngineSpec, JobSpec, Rw, StreamSpec};
 use crate::tool_layout::Look;
 use crate::units::{GIB, MIB};
 
@@ -32,9 +32,25 @@ pub struct Test {
     pub raised: bool,
     /// Whether its tool shows its mean latency, and not its rate.
     pub latency: bool,
+    /// Which files its workers have, where that is not one for all of a host.
+    pub files: Files,
+    /// Open flags, where they are not those of the engine.
+    pub cache: Option<Cache>,
     /// Not one direction but both: writes the whole span once with data of which a compressor can save so many percent, and
     /// then reads it once. Nothing else makes sure what is read.
     pub rewrites: Option<u8>,
+}
+
+/// Which files the workers of a test have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Files {
+    /// One for all workers of a host.
+    Host,
+    /// One for each task of all hosts, as IOR has them: a task is a worker, of which `--workers` says how many each host has.
+    /// What is read another host wrote.
+    Own,
+    /// One for all tasks of all hosts, laid out like this. What is read another host wrote.
+    Shared(Layout),
 }
 
 /// A named list of tests.
@@ -76,9 +92,19 @@ const fn test(pattern: Pattern, block_kib: u32, depth: u32, workers: u32) -> Tes
         span_bytes: None,
         raised: false,
         latency: false,
+        files: Files::Host,
+        cache: None,
         rewrites: None,
     }
 }
+
+/// A test as IOR has it: transfers in order, one at a time by each task.
+const fn ior(called: &'static str, files: Files) -> Test {
+    Test { called, files, ..test(Sequential, 2048, 1, 1) }
+}
+
+/// Bytes of a transfer of IO500's ior-hard: no multiple of anything.
+const IOR_HARD_BYTES: u32 = 47_008;
 
 /// A transfer size of ATTO: 512 bytes, doubled so many times.
 const fn atto(doubled: u32) -> Test {
@@ -234,6 +260,26 @@ pub const PROFILES: &[Profile] = &[
         }),
     },
     Profile {
+        name: "ior-easy",
+        about: "IO500's ior-easy: a file for each worker of each host, sequential transfers of 2 MiB; what is read another host wrote",
+        tests: &[ior("ior-easy", Files::Own)],
+        read_percents: READ_WRITE,
+        headline: 0,
+        card: None,
+    },
+    Profile {
+        name: "ior-hard",
+        about: "IO500's ior-hard: one file for the workers of all hosts, interleaved transfers of 47,008 bytes through the page cache",
+        tests: &[Test {
+            block_bytes: IOR_HARD_BYTES,
+            cache: Some(Cache::Buffered),
+            ..ior("ior-hard", Files::Shared(Layout::Strided))
+        }],
+        read_percents: READ_WRITE,
+        headline: 0,
+        card: None,
+    },
+    Profile {
         name: "asssd-compression",
         about: "AS SSD's compression benchmark: a file written and read back with data that are 0 to 100 % compressible",
         tests: &[
@@ -325,7 +371,19 @@ impl Test {
         stream.mix = Some(Mix::of(read_percent, 0));
         stream.bs = Some(PerKind::all(sizes));
         stream.depth = Some(self.depth);
-        stream.workers = Some(self.workers);
+        // Who says it otherwise was let through.
+        stream.workers.get_or_insert(self.workers);
+        stream.cache = stream.cache.or(self.cache);
+        if self.files == Files::Host {
+            return;
+        }
+        match self.files {
+            Files::Shared(layout) => stream.shared = Some(layout),
+            _ => stream.own = Some(true),
+        }
+        // IOR calls pread and pwrite, one after another.
+        stream.engine.get_or_insert_with(|| EngineSpec { name: "sync".into(), options: Options::new() });
+        stream.shift_hosts = (read_percent == 100).then_some(1);
     }
 
     /// What its tool calls it, or the name of the field: `RND4K Q32T1`.
@@ -347,6 +405,11 @@ impl Test {
 }
 
 impl Profile {
+    /// Whether `--workers` says how many each host has.
+    pub fn takes_workers(&self) -> bool {
+        self.tests.iter().any(|t| t.files != Files::Host)
+    }
+
     /// Every test with one of its directions, in the order of the table.
     pub fn rows(&'static self) -> impl Iterator<Item = (u8, &'static Test)> {
         let has = |p: u8, t: &Test| t.directions(self.read_percents).any(|own| own == p);

@@ -151,7 +151,8 @@ impl<'a> Case<'a> {
         by_driver || self.machine.is_some_and(|m| matches!(m.virtual_by, Ok(Some(_))))
     }
 
-    /// Bytes that the stream may touch, on all of its targets together.
+    /// Bytes that the stream may touch, on all of its targets together: of a file that hosts share, those that are the part of the hosts
+    /// whose runs these are.
     pub fn span_bytes(&self) -> u64 {
         let access = &self.stream.access;
         let targets = &self.record.header.plan.targets;
@@ -161,7 +162,14 @@ impl<'a> Case<'a> {
                 targets.get(*target).map_or(u64::MAX, |t| t.bytes.saturating_sub(access.offset_bytes));
             access.span_bytes.min(there)
         };
-        self.stream.targets.iter().map(of).fold(0, u64::saturating_add)
+        let all = self.stream.targets.iter().map(of).fold(0, u64::saturating_add);
+        match (self.stream.shared, &self.record.fleet) {
+            (Some(_), None) => {
+                let (_, tasks) = self.record.header.plan.tasks(self.at, &self.stream);
+                all / (tasks / u64::from(self.stream.workers.max(1))).max(1)
+            }
+            _ => all,
+        }
     }
 
     /// The most bytes of a kind that the stream itself handed over in one run.

@@ -94,7 +94,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("block size", lines(sizes)),
         ("span", span),
         ("first byte", show_bytes(access.offset_bytes)),
-        ("targets", format!("{} ({})", stream.targets.len(), parsers::of_sharing(&stream.sharing))),
+        ("targets", targets(stream)),
         ("depth", depth(stream)),
         ("workers", stream.workers.to_string()),
         ("cache", stream.cache.word().into()),
@@ -108,6 +108,17 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("data", data),
     ]
     .into_iter()
+}
+
+/// How many there are, and which part of them is whose.
+fn targets(stream: &Stream) -> String {
+    let shared = stream.shared.map(|shared| format!(", shared {}", shared.layout.words()));
+    let shift = match stream.shift_hosts {
+        0 => String::new(),
+        hosts => format!(", of the host {hosts} further on"),
+    };
+    let how = parsers::of_sharing(&stream.sharing);
+    format!("{} ({how}{}{shift})", stream.targets.len(), shared.unwrap_or_default())
 }
 
 fn sizes(line: &Line) -> String {

@@ -7,7 +7,7 @@
 //! `bursts` pauses by a time; `by_kind` is a mix whose directions have rates of their own; `strided` is any access in one zone of its span at
 //! a time, `turns` are several accesses one after another. `walk` is sequential order, `next_offset` the
 //! random orders with `zipf`, `scatter` and `map`; `span` is what they lie on, `pause` draws think times and `arrive` bursts of arrivals,
-//! and `placed` finds a span that is stored in pieces. `replay` is a load that was captured, and comes from elsewhere.
+//! and `placed` finds a span that is stored in pieces, `shared` the part of a span that is one worker's among those of all hosts. `replay` is a load that was captured, and comes from elsewhere.
 
 mod alias;
 mod arrive;
@@ -28,6 +28,7 @@ mod plain;
 pub mod replay;
 mod scatter;
 mod serial;
+mod shared;
 mod span;
 mod strided;
 mod turns;
@@ -42,6 +43,7 @@ mod theory;
 pub use common::Common;
 pub use flow::Group;
 pub use placed::{Pieces, Placed};
+pub use shared::{lanes_of_task, own_blocks};
 
 use lines::Lines;
 use model::job::{Clones, Kind, Pace, Sharing, Stream};

@@ -17,6 +17,7 @@ mod pace;
 mod priority;
 mod replay;
 mod rules;
+mod shared;
 mod sizes;
 mod stream;
 mod strided;
@@ -38,6 +39,7 @@ pub use pace::{Arrivals, Batch, Bursts, Pace, StopRule};
 pub use priority::{IoPriority, OpPriority};
 pub use replay::{Changes, Original, OriginalKind, Replay, ReplayPace};
 pub use rules::{FoundDepth, LatencyTarget, MinRate, Quantity, Spread, Steadied, Steady};
+pub use shared::{Layout, OwnBlocks, Shared};
 pub use sizes::{PerKind, Sizes};
 pub use stream::{
     ALL_ERRORS, Advice, Clones, FALLOCATE, GROW, MAX_ERRORS, MemoryNodes, NEW, Options, Placement,

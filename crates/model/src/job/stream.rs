@@ -13,6 +13,7 @@ use super::pace::{Arrivals, Batch, Bursts, Pace, StopRule};
 use super::priority::{IoPriority, OpPriority};
 use super::replay::Replay;
 use super::rules::{LatencyTarget, MinRate, Steady};
+use super::shared::Shared;
 use super::turn::Turn;
 use super::verify::Verify;
 use crate::units::{show_bytes, show_count};
@@ -34,6 +35,12 @@ pub struct Stream {
     pub turns: Vec<Turn>,
     /// Indices into the plan's targets.
     pub targets: Vec<usize>,
+    /// The part of its target that each worker of each host has to itself; `None` where all of it is everybody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Shared>,
+    /// Whose part or file a host works on, counted in hosts from its own on.
+    #[serde(default, skip_serializing_if = "is_own")]
+    pub shift_hosts: u32,
     /// How each worker divides its operations among the targets.
     #[serde(default)]
     pub sharing: Sharing,
@@ -149,6 +156,11 @@ fn is_max_errors(errors: &u64) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_own(shift_hosts: &u32) -> bool {
+    *shift_hosts == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }
@@ -250,6 +262,8 @@ impl Stream {
             access,
             turns: Vec::new(),
             targets: vec![0],
+            shared: None,
+            shift_hosts: 0,
             sharing: Sharing::Each,
             workers,
             clones: None,
@@ -300,7 +314,10 @@ impl Stream {
     pub fn words(&self) -> String {
         match &self.replay {
             Some(replay) => replay.words(),
-            None if self.turns.is_empty() => self.access.words(),
+            None if self.turns.is_empty() => {
+                let shared = self.shared.map(|shared| format!(", shared {}", shared.layout.words()));
+                self.access.words() + &shared.unwrap_or_default()
+            }
             None => self.turns.iter().map(Turn::words).collect::<Vec<_>>().join(", then "),
         }
     }
@@ -321,6 +338,16 @@ impl Stream {
     pub fn apart_ns(&self) -> Option<u64> {
         let shares = self.sharing != Sharing::Each && self.targets_each() > 1;
         self.each_worker_ns.filter(|ns| shares || (1..SHORTEST_INTERVAL_NS).contains(ns))
+    }
+
+    /// The bytes after which its workers end, where each has so many of a shared file to itself: by its passes over them or as was said,
+    /// whichever comes first; `None` where neither ends them.
+    pub fn limit_of_parts(&self, own_bytes: u64) -> Option<u64> {
+        // A trim and the write behind it touch the same bytes.
+        let times = if self.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
+        let one = own_bytes.saturating_mul(times).saturating_mul(self.workers.into());
+        let passes = self.shared.and_then(|shared| shared.passes);
+        passes.map(|passes| one.saturating_mul(passes.into())).into_iter().chain(self.limit.bytes).min()
     }
 
     /// Lanes of each worker: one per target where each has its own depth, else one.

@@ -4,6 +4,7 @@
 //! machine or the engine, which the plan asks.
 
 mod bursts;
+mod files;
 mod order;
 mod rates;
 mod replay;
@@ -155,6 +156,7 @@ impl StreamSpec {
         self.check_bursts(&mut found);
         self.check_writes(&mut found);
         self.check_place(&mut found);
+        self.check_files(&mut found);
         self.check_replay(&mut found);
         if !self.target.is_empty() {
             found.extend(self.check_sharing(self.target.len()));

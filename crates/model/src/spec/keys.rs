@@ -6,8 +6,8 @@
 use super::foreign::{self, Foreign, diskspd, fio, same, seconds};
 use super::ignored::{by_direction, ignored_errors};
 use super::limits::{
-    MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_TARGETS,
-    MAX_TIME_NS, MAX_WORKERS, MIN_TIME_NS,
+    MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_SHIFT,
+    MAX_TARGETS, MAX_TIME_NS, MAX_WORKERS, MIN_TIME_NS,
 };
 use super::number::{count, percent, rate, size, time, whole};
 use super::{
@@ -251,6 +251,30 @@ pub const KEYS: &[Key] = &[
         "How several targets share the operations: each (its own depth), round-robin, random or weighted:3,1 [default: each]",
         &[Run],
         Set::Stream(|s, t| put(&mut s.sharing, parsers::sharing(t))),
+    ),
+    key(
+        "shared",
+        Group::Where,
+        "WORD",
+        "One file for all hosts, of which each of their workers has its own part: segmented (one contiguous block each), strided (transfer k of each group is that of worker k) or the SIZE of a block, taken in turns; in a directory the first host makes it",
+        &[Run, Limit],
+        Set::Stream(|s, t| put(&mut s.shared, parsers::layout(t))),
+    ),
+    key(
+        "own",
+        Group::Where,
+        "",
+        "A test file for each worker, in a directory [default: one for all workers of a host]",
+        &[Run, Limit],
+        Set::Switch(|s, on| s.own = Some(on)),
+    ),
+    key(
+        "shift-hosts",
+        Group::Where,
+        "N",
+        "Work on the part or the test file of the host N further on, so that none reads what it wrote itself [default: 0]",
+        &[Run, Limit],
+        Set::Stream(|s, t| put(&mut s.shift_hosts, count(t, 1, MAX_SHIFT))),
     ),
     key(
         LINE,
@@ -733,9 +757,10 @@ pub const KEYS: &[Key] = &[
         Group::HowDeep,
         "N",
         "Threads [default: 1]",
-        &[Run, Layers, Limit],
+        &[Run, Bench, Layers, Limit],
         Set::Stream(|s, t| put(&mut s.workers, count(t, 1, MAX_WORKERS))),
     )
+    .defaults(&[(Bench, "as the profile has it; of ior-easy and ior-hard 1 on each host")])
     .elsewhere(&[fio("numjobs", "4", same), diskspd("t", "4", same), diskspd("F", "4", same)]),
     key(
         "clones",
@@ -1086,6 +1111,7 @@ pub(super) fn example(key: &Key) -> &'static str {
     match (key.name, key.value) {
         ("rw", _) => "randrw",
         ("sharing", _) => "round-robin",
+        ("shared", _) => "strided",
         ("random", _) => "once",
         ("start", _) => "same",
         ("arrivals", _) => "constant",

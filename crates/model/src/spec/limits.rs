@@ -58,6 +58,8 @@ pub const MAX_JOB_STREAMS: usize = 1000;
 pub const MAX_TARGETS: usize = 100;
 /// Longest path in bytes: the kernel's `PATH_MAX`, its final zero aside.
 pub const MAX_PATH: usize = 4095;
+/// Most hosts from the part that a host works on to its own.
+pub const MAX_SHIFT: u32 = 1 << 20;
 /// Highest number of a CPU: the kernel's `NR_CPUS` goes to 8192.
 pub const MAX_CPU: u32 = 8191;
 /// Highest number of a NUMA node: the kernel's `MAX_NUMNODES` goes to 1024.

@@ -33,9 +33,9 @@ pub use check::Problem;
 
 use crate::gate::Condition;
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Create, Every, Flow, IgnoredError, LatencyTarget, MinRate, Mix,
-    OpPriority, Options, Order, PerKind, Placement, Positions, Sharing, Sizes, Start, Steady, StopRule,
-    Strided, Think, Verify,
+    Advice, Arrivals, Batch, Cache, Clones, Create, Every, Flow, IgnoredError, LatencyTarget, Layout,
+    MinRate, Mix, OpPriority, Options, Order, PerKind, Placement, Positions, Sharing, Sizes, Start, Steady,
+    StopRule, Strided, Think, Verify,
 };
 use crate::typed::Typed;
 use rate_limit::RateLimit;
@@ -142,6 +142,12 @@ pub struct StreamSpec {
     pub workers: Option<u32>,
     /// How operations are divided among several targets.
     pub sharing: Option<Sharing>,
+    /// The part of a file that each worker of each host has to itself.
+    pub shared: Option<Layout>,
+    /// Whether each worker has a test file of its own.
+    pub own: Option<bool>,
+    /// Whose part or file a host works on, counted in hosts from its own on.
+    pub shift_hosts: Option<u32>,
     /// Engine with its options.
     pub engine: Option<EngineSpec>,
     /// Files that are made where a target is missing, and kept.

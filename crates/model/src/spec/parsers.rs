@@ -6,8 +6,8 @@ use super::limits::{MAX_BATCH, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_RUN, MAX_SYNCS
 use super::number::{any_of, count, decimal, shown, size, time, whole, word};
 use super::{EngineSpec, Rw};
 use crate::job::{
-    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Every, Filling, Flow, Options,
-    Positions, Sharing, Verify,
+    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Every, Filling, Flow, Layout,
+    Options, Positions, Sharing, Verify,
 };
 
 /// Seed of stamps: what one call writes another one checks.
@@ -101,6 +101,20 @@ pub fn of_clones(clones: Clones) -> &'static str {
 }
 
 const CLONES: [(&str, Clones); 2] = [("same", Clones::Same), ("own", Clones::Own)];
+
+/// How a file is laid out for the workers of all hosts.
+///
+/// # Errors
+/// All the words.
+pub fn layout(text: &str) -> Result<Layout, String> {
+    match text.trim() {
+        "segmented" => Ok(Layout::Segmented),
+        "strided" => Ok(Layout::Strided),
+        other => size(other, 1, u64::MAX)
+            .map(Layout::Blocks)
+            .map_err(|_| format!("`{other}` is no layout; type segmented, strided or the size of a block")),
+    }
+}
 
 /// What the kernel is told about the order of accesses.
 ///

@@ -104,7 +104,8 @@ fn look(case: &Case) -> Known<Answer> {
     let mut worst: Option<(Change, usize)> = None;
     for target in files {
         // What fathom writes itself changes when and how it is stored, and not its length.
-        let only_read = streams.iter().filter(|s| s.targets.contains(&target)).all(|s| !s.changes_targets());
+        let of_streams = streams.iter().filter(|s| s.targets.contains(&target)).all(|s| !s.changes_targets());
+        let only_read = of_streams && !is_written_by_hosts(case, target);
         for change in changes(case, target, only_read)? {
             if worst.as_ref().is_none_or(|(known, _)| change < *known) {
                 worst = Some((change, target));
@@ -122,6 +123,13 @@ fn look(case: &Case) -> Known<Answer> {
         _ => evidence([]),
     };
     Ok(Answer::Finding(Detail::new(change.severity(), change.sentence(path), numbers)))
+}
+
+/// Whether other hosts of this measurement write a file in other runs, which may be seen here a while later.
+fn is_written_by_hosts(case: &Case, target: usize) -> bool {
+    let plan = &case.record.header.plan;
+    let mut all = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
+    plan.common(target).is_some() && all.any(model::job::Stream::changes_targets)
 }
 
 fn is_file(case: &Case, target: usize) -> bool {

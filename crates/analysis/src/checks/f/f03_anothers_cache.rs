@@ -29,10 +29,12 @@ pub(super) const CHECK: Check = Check {
              that was read before, and n hosts that go through it in order read each block n times, which is 1 - 1/n. From {REPEATS_ABOVE} on it \
              is a note past the page cache, where a server or an array may keep what it has sent once, and biased through the page \
              cache of hosts that are one machine. A file on shared storage that the reading host wrote itself is a note too: the server \
-             has had it in memory, and a client of a file system that keeps caches coherent may have it."
+             has had it in memory, and a client of a file system that keeps caches coherent may have it. With --shift-hosts no host reads \
+             what it wrote. Parts of one file (--shared) that hosts of one machine read through its page cache are biased, since the kernel \
+             reads ahead for all of them."
         ),
         provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
-        fix: "Use a --size several times the memory of the storage's servers.",
+        fix: "Use --shift-hosts 1, so that each host reads what another one wrote, and a --size several times the memory of the storage's servers.",
         accept: "Accept it where many hosts that read the same is what you measure.",
     },
     ask: Ask::Alone(look),
@@ -61,6 +63,12 @@ fn look(case: &Case) -> Known<Answer> {
     let targets = &case.record.header.plan.targets;
     let made = case.stream.targets.iter().filter_map(|t| targets.get(*t)).all(|t| t.role == Role::Made);
     let numbers = evidence([("hosts", hosts.len() as f64), ("hosts_sharing", ranks.len() as f64)]);
+    if made && !is_its_own(case) {
+        return Ok(match case.stream.shared {
+            Some(_) if through_one_cache(case, ranks) => of_one_cache(case, ranks, numbers),
+            _ => Answer::Holds("What a host reads another one has written.", numbers),
+        });
+    }
     if made {
         // Files of their own on a device that is seen: what was read from it was counted, or is said not to have been.
         if case.grounded().is_ok() {
@@ -69,8 +77,9 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::Finding(Detail::new(
             Severity::Note,
             format!(
-                "Each host reads the file that it wrote itself, on storage that {} share ({}): what was written a moment ago may still be in \
+                "Each host reads the {} that it wrote itself, on storage that {} share ({}): what was written a moment ago may still be in \
                  the memory of its server.",
+                if case.stream.shared.is_some() { "part of the file" } else { "file" },
                 named(case, ranks),
                 what.words()
             ),
@@ -78,6 +87,35 @@ fn look(case: &Case) -> Known<Answer> {
         )));
     }
     of_one_file(case, ranks, numbers)
+}
+
+/// Whether hosts read what they wrote themselves before the first run.
+fn is_its_own(case: &Case) -> bool {
+    let all = case.record.fleet.as_ref().map_or(1, |fleet| fleet.hosts.len());
+    let among = if case.stream.shared.is_some() { hosts(case).len() } else { all };
+    (case.stream.shift_hosts as usize).is_multiple_of(among.max(1))
+}
+
+/// Whether reads go through the page cache of a machine that several of these hosts are on.
+fn through_one_cache(case: &Case, ranks: &[usize]) -> bool {
+    let one_machine = case.record.fleet.as_ref().is_some_and(|fleet| {
+        let kernel = |rank: &usize| fleet.hosts.get(*rank).and_then(|h| h.kernel);
+        ranks.iter().any(|a| kernel(a).is_some() && ranks.iter().any(|b| a != b && kernel(a) == kernel(b)))
+    });
+    one_machine && !case.stream.cache.is_direct()
+}
+
+/// Of parts of a file that hosts of one machine read through its page cache.
+fn of_one_cache(case: &Case, ranks: &[usize], numbers: crate::checks::check::Evidence) -> Answer {
+    Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!(
+            "{} read parts of one file through the page cache of one machine: what the kernel reads ahead for one of them is there for the \
+             others.",
+            named(case, ranks)
+        ),
+        numbers,
+    ))
 }
 
 /// Of targets that several hosts read.
@@ -91,7 +129,8 @@ fn of_one_file(case: &Case, ranks: &[usize], mut numbers: crate::checks::check::
             "how often several hosts read one block is not computed for a workload of several lines".into()
         );
     };
-    let (passes, hosts) = (read / span, ranks.len() as f64);
+    // Of a file that they share each has blocks that no other one has.
+    let (passes, hosts) = (read / span, if case.stream.shared.is_some() { 1.0 } else { ranks.len() as f64 });
     let part = match &line.order {
         // All begin at the beginning.
         Order::Sequential(_) => 1.0 - 1.0 / hosts.max(passes),
@@ -102,11 +141,7 @@ fn of_one_file(case: &Case, ranks: &[usize], mut numbers: crate::checks::check::
     if part <= REPEATS_ABOVE {
         return Ok(Answer::Holds("Nearly every read was of a block that no host had read before.", numbers));
     }
-    let one_machine = case.record.fleet.as_ref().is_some_and(|fleet| {
-        let kernel = |rank: &usize| fleet.hosts.get(*rank).and_then(|h| h.kernel);
-        ranks.iter().any(|a| kernel(a).is_some() && ranks.iter().any(|b| a != b && kernel(a) == kernel(b)))
-    });
-    let through = one_machine && !case.stream.cache.is_direct();
+    let through = through_one_cache(case, ranks);
     let keeper =
         if through { "the page cache of their machine" } else { "what keeps the data for all of them" };
     Ok(Answer::Finding(Detail::new(
@@ -153,6 +188,30 @@ fn what_several_read_is_told_by_how_often_they_read_it() {
         "{}",
         found.sentence
     );
+}
+
+#[test]
+fn what_another_host_wrote_is_no_finding_unless_they_share_a_page_cache() {
+    use model::job::{Cache, Layout, Shared, Stream};
+    let with = |change: fn(&mut Stream)| {
+        let mut record = shared(1);
+        record.header.plan.targets[0].role = Role::Made;
+        change(&mut record.header.plan.jobs[0].phases[0].streams[0]);
+        record
+    };
+    let layout = |stream: &mut Stream| stream.shared = Some(Shared { layout: Layout::Strided, passes: None });
+    let severity = |change: fn(&mut Stream)| CHECK.severity(&with(change));
+    assert_eq!(severity(|s| s.shift_hosts = 1), None);
+    assert_eq!(severity(|s| s.shift_hosts = 2), Some(Severity::Note), "two hosts on is the host itself");
+    let mut parts = with(|s| (s.shift_hosts, s.cache) = (1, Cache::Buffered));
+    layout(&mut parts.header.plan.jobs[0].phases[0].streams[0]);
+    assert_eq!(CHECK.severity(&parts), None);
+    parts.fleet.as_mut().unwrap().hosts[1].kernel = Some(0);
+    assert_eq!(CHECK.severity(&parts), Some(Severity::Biased));
+    let mut own = with(|_| {});
+    layout(&mut own.header.plan.jobs[0].phases[0].streams[0]);
+    let Ok(Answer::Finding(found)) = CHECK.answer(&own) else { panic!("silent") };
+    assert!(found.sentence.starts_with("Each host reads the part of the file"), "{}", found.sentence);
 }
 
 #[test]

@@ -50,13 +50,16 @@ impl StreamSpec {
     }
 
     /// Keys about where they are and what comes with them, and whether each is said.
-    pub(super) fn said_around_operations(&self) -> [(&'static str, bool); 12] {
+    pub(super) fn said_around_operations(&self) -> [(&'static str, bool); 15] {
         [
             ("strided", self.strided.is_some()),
             ("line", !self.lines.is_empty()),
             ("offset", self.offset.is_some()),
             ("size", self.size.is_some()),
             ("sharing", self.sharing.is_some()),
+            ("shared", self.shared.is_some()),
+            ("own", self.own == Some(true)),
+            ("shift-hosts", self.shift_hosts.is_some()),
             ("workers", self.workers.is_some_and(|workers| workers > 1)),
             ("fsync", self.fsync.is_some()),
             ("fdatasync", self.fdatasync.is_some()),

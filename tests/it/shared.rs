@@ -1,0 +1,256 @@
+//! Stories of files of several hosts: one that all share, one for each worker, and what another host wrote.
+//!
+//! For: which bytes are touched by whom, and that no file is left. Not for: launchers and hosts that are lost ([`crate::hosts`]), nor where
+//! blocks lie, which is arithmetic (`model::job::OwnBlocks`).
+
+use crate::stage::{Outcome, Stage, tool, wait};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What system calls of a run moved: offsets and lengths by descriptor's file and call.
+fn calls(trace: &Path) -> BTreeMap<(String, String), Vec<(u64, u64)>> {
+    let mut all: BTreeMap<(String, String), Vec<(u64, u64)>> = BTreeMap::new();
+    // A file for each thread.
+    let (dir, name) = (trace.parent().unwrap(), trace.file_name().unwrap().to_str().unwrap());
+    let of_threads = std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
+    let of_threads = of_threads.filter(|p| p.file_stem().is_some_and(|stem| stem == name));
+    let text: Vec<String> = of_threads.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    for line in text.iter().flat_map(|text| text.lines()) {
+        let Some((call, rest)) = ["pread64(", "pwrite64("]
+            .iter()
+            .find_map(|c| Some((c.trim_end_matches("64("), line.split_once(c)?.1)))
+        else {
+            continue;
+        };
+        // pwrite64(8</dir/file>, ""..., 47008, 94016) = 47008
+        let Some((inside, moved)) = rest.rsplit_once(") = ") else { continue };
+        let file = inside.split_once('<').and_then(|(_, f)| f.split_once('>')).map_or("", |(f, _)| f);
+        let mut numbers = inside.rsplit(", ");
+        let offset = numbers.next().and_then(|n| n.parse().ok());
+        if let (Some(offset), Ok(moved)) = (offset, moved.trim().parse()) {
+            all.entry((file.to_owned(), call.to_owned())).or_default().push((offset, moved));
+        }
+    }
+    all
+}
+
+/// The same of the one test file that was touched by a call in operations of that size.
+fn of_size(all: &BTreeMap<(String, String), Vec<(u64, u64)>>, call: &str, size: u64) -> Vec<u64> {
+    let touched = all.iter().filter(|((file, c), _)| c == call && file.contains("/target/"));
+    touched.flat_map(|(_, ops)| ops).filter(|(_, moved)| *moved == size).map(|(at, _)| *at).collect()
+}
+
+fn strace(trace: &Path) -> Vec<String> {
+    let words = format!("strace -ff -y -s 0 -e trace=pread64,pwrite64 -o {}", trace.display());
+    words.split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn workers_of_one_host_share_a_file_by_blocks_in_turns() {
+    if tool(&[&"strace", &"-V"]).is_err() {
+        return crate::stage::skip("strace is not here");
+    }
+    let stage = Stage::beside_others();
+    let (target, trace) = (stage.folder("target"), stage.path("trace"));
+    let words = "run --rw read --engine sync --cache buffered --bs 47008 --depth 1 --workers 4 --shared strided --passes 1 --size 16m --runs 1 --attempts 1 --format json";
+    let out = wait(&mut stage.command(&strace(&trace), words, &target));
+    let mut read = of_size(&calls(&trace), "pread", 47_008);
+    read.sort_unstable();
+    let groups = (16 << 20) / (4 * 47_008);
+    assert_eq!(read, (0..4 * groups).map(|n| n * 47_008).collect::<Vec<u64>>(), "{out:?}");
+    assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0);
+}
+
+#[test]
+fn what_one_host_alone_cannot_share_is_refused() {
+    let stage = Stage::beside_others();
+    let (target, file) = (stage.folder("target"), stage.path("file"));
+    std::fs::write(&file, vec![7; 16 << 20]).unwrap();
+    let refused = |words: &str, target: &Path, why: &str| {
+        let out = stage.fathom(words, target);
+        assert!(out.code == Some(2) && out.stderr.contains(why), "{words}: {out:?}");
+    };
+    refused("run --rw read --shared strided", &target, "there is one: this host measures alone");
+    refused("run --rw read --shift-hosts 1", &target, "no other host's file");
+    refused("run --rw read --shared 6000 --workers 2", &target, "a whole number of operations");
+    refused(
+        "run --rw read --shared segmented --workers 32 --size 16m",
+        &target,
+        "no block for each of 32 workers",
+    );
+    refused("run --rw read --own", &file, "name a directory");
+    refused("run --rw read --own --shared strided --workers 2", &target, "type one of them");
+    refused("bench --workers 4", &target, "their own numbers of threads");
+    refused("bench --profile ior-easy", &file, "name a directory");
+    refused("bench --profile ior-hard --cache direct", &target, "direct I/O");
+}
+
+#[test]
+fn profiles_of_ior_work_on_one_host_with_its_workers() {
+    let stage = Stage::beside_others();
+    let target = stage.folder("target");
+    let words =
+        "bench --time 50ms --warmup 0 --runs 1 --size 16m --workers 2 --quiet --format json --profile";
+    for (profile, name) in [("ior-easy", "2M sequential"), ("ior-hard", "47008 B sequential")] {
+        let out = stage.fathom(&format!("{words} {profile}"), &target);
+        let report = out.report().0;
+        let results = report["results"].as_array().unwrap_or_else(|| panic!("{out:?}"));
+        let names: Vec<&str> = results.iter().map(|r| r["name"].as_str().unwrap()).collect();
+        assert_eq!(names, [format!("{profile} read"), format!("{profile} write")], "{out:?}");
+        let meant = stage.fathom(&format!("bench --profile {profile} --workers 2 --explain"), &target);
+        assert!(meant.stdout.contains(name), "{meant:?}");
+        assert!(meant.stdout.contains(&format!("profile {profile}")), "{meant:?}");
+        assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0);
+    }
+}
+
+#[cfg(feature = "mpi")]
+mod together {
+    use super::*;
+    use crate::lab::{self, Lab};
+    use crate::stage::{Running, is_root};
+    use std::time::{Duration, Instant};
+
+    /// Two ranks of this machine, the calls of each in a file of its own.
+    fn two_ranks(
+        stage: &Stage,
+        words: &str,
+        target: &Path,
+    ) -> (Outcome, Vec<BTreeMap<(String, String), Vec<(u64, u64)>>>) {
+        let traces = [0, 1].map(|rank| stage.path(&format!("trace{rank}")));
+        let launcher = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 1";
+        let mut prefix: Vec<String> = launcher.split(' ').map(str::to_owned).collect();
+        prefix.extend(strace(&traces[0]));
+        let words = format!("{words} --ranks-per-host 2");
+        let mut command = stage.command(&prefix, &words, target);
+        command.args([":", "-np", "1"]).args(strace(&traces[1]));
+        command.arg(env!("CARGO_BIN_EXE_fathom")).args(words.split(' ')).arg(target);
+        let out = wait(&mut command);
+        (out, traces.iter().map(|trace| calls(trace)).collect())
+    }
+
+    #[test]
+    fn two_hosts_share_a_file_and_each_reads_what_the_other_one_wrote() {
+        if tool(&[&"strace", &"-V"]).is_err() {
+            return crate::stage::skip("strace is not here");
+        }
+        const BLOCK: u64 = 64 << 10;
+        let blocks = (32 << 20) / BLOCK;
+        let words = "run --rw read --engine sync --bs 64k --depth 1 --passes 1 --size 32m --runs 1 --attempts 1 --shift-hosts 1 --format json --shared";
+        for layout in ["strided", "segmented"] {
+            let stage = Stage::beside_others();
+            let target = stage.folder("target");
+            let (out, by_rank) = two_ranks(&stage, &format!("{words} {layout}"), &target);
+            assert!(out.report().0["fleet"]["hosts"].as_array().is_some_and(|h| h.len() == 2), "{out:?}");
+            for (rank, calls) in (0..).zip(&by_rank) {
+                let own = |rank: u64| -> Vec<u64> {
+                    let mine =
+                        |n: &u64| if layout == "strided" { n % 2 == rank } else { n / (blocks / 2) == rank };
+                    (0..blocks).filter(mine).map(|n| n * BLOCK).collect()
+                };
+                // A run's first read aside, which looks whether anything is stored there, each block is read once.
+                assert_eq!(
+                    of_size(calls, "pread", BLOCK),
+                    own(1 - rank),
+                    "rank {rank} reads, {layout}: {out:?}"
+                );
+                let size = if layout == "strided" { BLOCK } else { 1 << 20 };
+                let step = (size / BLOCK) as usize;
+                let written: Vec<u64> = own(rank).into_iter().step_by(step).collect();
+                assert_eq!(of_size(calls, "pwrite", size), written, "rank {rank} writes, {layout}");
+            }
+            assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "no test file is left");
+        }
+    }
+
+    #[test]
+    fn each_worker_has_a_file_and_reads_that_of_the_next_host() {
+        let stage = Stage::beside_others();
+        let target = stage.folder("target");
+        let words = "run --rw read --engine sync --bs 64k --depth 1 --workers 2 --own --passes 1 --size 16m --runs 1 --attempts 1 --shift-hosts 1 --format json";
+        let (out, by_rank) = two_ranks(&stage, words, &target);
+        let files = |rank: usize, call: &str, size: u64| -> Vec<String> {
+            let touched = by_rank[rank].iter().filter(|((file, c), ops)| {
+                c == call && file.contains("/target/") && ops.iter().any(|(_, moved)| *moved == size)
+            });
+            touched.map(|((file, _), _)| file.clone()).collect()
+        };
+        assert_eq!(files(0, "pread", 64 << 10).len(), 2, "{out:?}");
+        assert_eq!(files(0, "pread", 64 << 10), files(1, "pwrite", 1 << 20), "{out:?}");
+        assert_eq!(files(1, "pread", 64 << 10), files(0, "pwrite", 1 << 20));
+        assert_ne!(files(0, "pread", 64 << 10), files(1, "pread", 64 << 10));
+        assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "no test file is left");
+    }
+
+    #[test]
+    fn profiles_of_ior_are_measured_by_two_ranks() {
+        let stage = Stage::beside_others();
+        let target = stage.folder("target");
+        for profile in ["ior-easy", "ior-hard"] {
+            let launcher = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2";
+            let prefix: Vec<String> = launcher.split(' ').map(str::to_owned).collect();
+            let words = format!(
+                "bench --profile {profile} --time 100ms --warmup 0 --runs 2 --size 16m --ranks-per-host 2 --format json"
+            );
+            let out = wait(&mut stage.command(&prefix, &words, &target));
+            let report = out.report().0;
+            assert_eq!(report["results"].as_array().map(Vec::len), Some(2), "{out:?}");
+            assert_eq!(report["fleet"]["hosts"].as_array().map(Vec::len), Some(2), "{report}");
+            assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "no test file is left");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_not_shared_is_named() {
+        let stage = Stage::beside_others();
+        let (here, there) = (stage.folder("here"), stage.folder("there"));
+        let launcher = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 1";
+        let prefix: Vec<String> = launcher.split(' ').map(str::to_owned).collect();
+        let words = "run --rw read --shared segmented --size 16m --time 100ms --ranks-per-host 2";
+        let mut command = stage.command(&prefix, words, &here);
+        command.args([":", "-np", "1", env!("CARGO_BIN_EXE_fathom")]).args(words.split(' ')).arg(&there);
+        let out = wait(&mut command);
+        assert!(out.code != Some(0) && out.stderr.contains("there is not shared with"), "{out:?}");
+        for folder in [here, there] {
+            assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0, "no test file is left");
+        }
+    }
+
+    /// What is left in the directory of a shared file when the program on a host was killed.
+    fn left_without(host: u32) {
+        if !is_root() {
+            return;
+        }
+        let (stage, lab) = (Stage::new(), Lab::up());
+        let target = stage.folder("target");
+        let words =
+            "run --rw randread --engine sync --rate 200 --shared segmented --size 16m --time 10s --runs 1";
+        let mut running = Running::start(&mut lab.command(&stage, words, &target));
+        running.until_it_says("run 1 of 1");
+        std::thread::sleep(Duration::from_secs(2));
+        let files = || std::fs::read_dir(&target).unwrap().count();
+        assert_eq!(files(), 1, "one file for all");
+        lab::signal(host, "KILL");
+        let until = Instant::now() + Duration::from_secs(10);
+        while files() > 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let left = files();
+        lab::until_the_launcher_has_ended(Duration::from_secs(15));
+        lab::end();
+        let out = running.end_within(Duration::from_secs(60));
+        assert_eq!(left, 0, "{out:?}");
+    }
+
+    #[test]
+    #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
+    fn the_others_remove_a_shared_file_whose_maker_is_killed() {
+        left_without(1);
+    }
+
+    #[test]
+    #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
+    fn its_maker_removes_a_shared_file_when_another_host_is_killed() {
+        left_without(3);
+    }
+}
