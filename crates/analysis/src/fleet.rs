@@ -198,7 +198,7 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
 /// What the slowest host of a result says of why.
 fn slowest_says<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
     let of = fleet.limited.iter().filter(|l| l.result == result);
-    of.min_by(|a, b| a.is_slower_than(b)).map_or("", |l| &l.limiter.sentence)
+    of.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)
 }
 
 fn start(fleet: &Fleet) -> Option<StartFigures> {
@@ -246,7 +246,7 @@ use model::job::Kind;
 
 /// Two hosts whose runs are merged: the second has what is given.
 #[cfg(test)]
-fn two(other: HostResult, findings: Vec<Finding>) -> Record {
+fn two(other: HostResult, findings: &[Finding]) -> Record {
     let mut record = Fixture::honest().record();
     let report = judge(&record, &Judging::default());
     let host = |(rank, name): (u32, &str), result: HostResult| HostSeen {
@@ -259,7 +259,7 @@ fn two(other: HostResult, findings: Vec<Finding>) -> Record {
     let mut asked = Asked::on(0, &report.findings);
     // The second was asked the same, and answered as the first where nothing else is given.
     let same = report.findings.iter().filter(|f| findings.iter().all(|other| other.id != f.id));
-    let of_second: Vec<Finding> = same.cloned().chain(findings).collect();
+    let of_second: Vec<Finding> = same.cloned().chain(findings.iter().cloned()).collect();
     Asked::add(&mut asked, Asked::on(1, &of_second));
     let mut limited = Vec::new();
     for (rank, result) in [(0, &of_host(10_000.0)), (1, &other)] {
@@ -298,7 +298,7 @@ fn of_host(iops: f64) -> HostResult {
 
 #[test]
 fn what_each_host_was_asked_stands_for_all_and_a_slow_one_is_named() {
-    let report = judge(&two(of_host(3_000.0), Vec::new()), &Judging::default());
+    let report = judge(&two(of_host(3_000.0), &[]), &Judging::default());
     assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
     assert!(report.headline.name.ends_with(", 2 hosts") && report.headline.value.is_some());
     let fleet = report.fleet.unwrap();
@@ -312,7 +312,7 @@ fn what_each_host_was_asked_stands_for_all_and_a_slow_one_is_named() {
     let start = fleet.start.unwrap();
     assert_eq!((start.spread_ns, start.clock_error_ns, start.outside), (900, 500, 1));
     assert!(report.notes.iter().any(|n| n.contains("first operations of all hosts")));
-    let even = judge(&two(of_host(9_500.0), Vec::new()), &Judging::default());
+    let even = judge(&two(of_host(9_500.0), &[]), &Judging::default());
     assert_eq!(even.fleet.unwrap().fairness[0].straggler, None);
 }
 
@@ -324,7 +324,7 @@ fn the_worst_that_any_host_found_counts_for_all_with_its_name() {
     let mut found: Vec<Finding> = of_b.findings.into_iter().filter(|f| f.id == CheckId::A01).collect();
     found.iter_mut().for_each(|f| f.about = vec![about.clone()]);
     let result = HostResult { renamed: Some("4K random read, page cache".into()), ..of_host(10_000.0) };
-    let report = judge(&two(result, found), &Judging::default());
+    let report = judge(&two(result, &found), &Judging::default());
     assert_eq!((report.verdict, report.verdict_by), (Verdict::Suspect, Some(CheckId::A01)));
     let finding = report.findings.iter().find(|f| f.id == CheckId::A01).unwrap();
     assert!(finding.sentence.starts_with("b: "), "{}", finding.sentence);
@@ -333,7 +333,7 @@ fn the_worst_that_any_host_found_counts_for_all_with_its_name() {
 
 #[test]
 fn a_host_that_was_lost_takes_the_number_away() {
-    let mut record = two(of_host(10_000.0), Vec::new());
+    let mut record = two(of_host(10_000.0), &[]);
     let lost = Lost { host: "b".into(), why: "has been silent for 3.0 s".into(), at_s: 7.25 };
     record.fleet.as_mut().unwrap().lost = Some(lost);
     let report = judge(&record, &Judging::default());

@@ -164,13 +164,13 @@ impl Limited {
 
     fn absorb(&mut self, other: Self) {
         self.hosts += other.hosts;
-        if other.is_slower_than(self) == Ordering::Less {
+        if other.by_slowness(self) == Ordering::Less {
             (self.slowest, self.limiter) = (other.slowest, other.limiter);
         }
     }
 
-    /// Which of two groups has the slower host: `Less` where this one has.
-    pub fn is_slower_than(&self, other: &Self) -> Ordering {
+    /// The order of two groups by their slowest hosts, the slower one first.
+    pub fn by_slowness(&self, other: &Self) -> Ordering {
         self.slowest.1.total_cmp(&other.slowest.1).then(self.slowest.0.cmp(&other.slowest.0))
     }
 }
