@@ -102,6 +102,14 @@ impl Collector {
         self.operations
     }
 
+    /// 99th percentile of the latencies of all reads, writes and trims counted so far, in ns; `None` where too few support one.
+    pub fn p99_ns(&self) -> Option<u64> {
+        let mut all = Histogram::new();
+        let kinds = self.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
+        kinds.for_each(|(_, end)| all.merge(&end.latency));
+        all.supported_quantile_ns(0.99)
+    }
+
     /// Takes the rows that lie wholly before `until_ns` and can grow no more, merging neighbours to keep the file small.
     pub fn take_rows(&mut self, until_ns: u64) -> Option<Intervals> {
         let old: Vec<_> = self.rows.iter().filter(|(_, r)| r.end_ns < until_ns).map(|(k, _)| *k).collect();

@@ -45,7 +45,8 @@ impl Spared {
     /// One more; what is not there needs no sparing.
     pub fn add(&mut self, path: &Path, what: &str) {
         if path.metadata().is_ok_and(|facts| facts.is_file()) {
-            self.files.extend(identities(&Root::real(), path).into_iter().map(|file| (file, what.to_owned())));
+            self.files
+                .extend(identities(&Root::real(), path).into_iter().map(|file| (file, what.to_owned())));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Cli;
 use super::Command::Sweep;
-use super::common::{LiveArgs, Measuring, ShowingArgs};
+use super::common::{FleetArgs, LiveArgs, Measuring, ShowingArgs};
 use super::headings::{self, HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
@@ -57,6 +57,8 @@ pub struct Args {
     axes: AxisFlags,
     #[command(flatten)]
     measuring: Measuring,
+    #[command(flatten)]
+    fleet: FleetArgs,
     /// Measure every cell equally often instead of searching; the preset iometer does so unless --budget is given
     #[arg(long, help_heading = HOW_LONG)]
     exhaustive: bool,
@@ -241,6 +243,7 @@ impl Args {
             step: self.step,
         };
         let mut request = self.measuring.request(Work::Sweep(Box::new(spec)), places);
+        request.ranks_per_host = self.fleet.ranks_per_host;
         if let Some(runs) = request.job.runs.filter(|_| !exhaustive) {
             return Err(Failure::Usage(format!(
                 "--runs {runs} goes with --exhaustive: otherwise the sweep decides how often it measures a cell; leave one of them out"

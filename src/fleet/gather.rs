@@ -4,21 +4,26 @@
 //! `analysis`).
 
 use super::hosts::Hosts;
-use super::letter::{Letter, Over, Ran};
+use super::letter::{Letter, Over};
+use super::merge::Ran;
+use super::parts;
+use super::said::Said;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
-use analysis::Judging;
-use model::finding::Outcome;
-use model::fleet::{HostResult, HostSeen, Lost};
+use model::fleet::{Fleet, HostSeen, Lost, Which};
 use model::name;
 use model::record::{Record, RunEnding};
-use model::report::{Figures, Measured, Report};
 use model::units::{show_bytes, show_count};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long rank 0 waits for the others where one of them is lost: launchers kill a second after they have asked to end.
+/// How long rank 0 waits for the next word of the others where one of them is lost.
 const LAST_WORDS: Duration = Duration::from_millis(400);
+/// How long for all of them together; where a signal ended it no longer than for one: launchers kill a second after they have asked to end.
+const ALL_LAST_WORDS: Duration = Duration::from_secs(2);
+/// Hosts whose part of a run that was broken off stands in the notes.
+const MOST_TOLD: usize = 16;
 /// How long the others wait until rank 0 has written its report: whoever leaves before makes the launcher end that too.
 const REPORT: Duration = Duration::from_secs(5);
 /// Silence behind which a host was lost, where a signal ended the measurement: launchers notice a dead process before rank 0 does.
@@ -55,15 +60,38 @@ impl Hosts {
         let record = seen.session.record()?;
         self.notice(seen, &record);
         let file = seen.session.is_kept().then(|| name::text(seen.session.path()));
-        let own = host_seen(&self.names[self.rank], &record, file);
         let left = self.state().agreed;
         let rest: Vec<_> = record.measured().into_iter().skip(left).cloned().collect();
         let rest = self.ran(&rest, &[], Vec::new());
-        if self.rank > 0 {
-            self.send(0, Letter::Done(Box::new(own), Box::new(rest)));
-            return self.wait_for_report(seen);
+        let own = Said::on(self.rank as u32, &self.names[self.rank], (&record, file), rest);
+        let all = if self.goes_straight(seen) { None } else { self.add_up(own.clone(), &|_| {}).ok() };
+        match (self.rank, all) {
+            (0, Some(Some(all))) => self.conclude(seen, &record, (all, Vec::new())),
+            (0, _) => {
+                self.is_interrupted_now(seen);
+                let all = self.last_words(own, seen.interrupted);
+                self.conclude(seen, &record, all)
+            }
+            // It went up, which is no use where somebody above is lost.
+            (_, Some(_)) => self.wait_for_report(seen, Some(own)),
+            (_, None) => {
+                self.is_interrupted_now(seen);
+                self.send(0, Letter::Done(Box::new(own)));
+                self.wait_for_report(seen, None)
+            }
         }
-        self.conclude(seen, &record, (own, rest))
+    }
+
+    /// Whether what hosts say goes straight to rank 0: somebody may be lost, and with it what those below it say.
+    fn goes_straight(&self, seen: &Seen) -> bool {
+        seen.interrupted || self.shared.over().is_some()
+    }
+
+    /// A signal came when all was measured and hosts waited for each other: all have to know.
+    fn is_interrupted_now(&self, seen: &Seen) {
+        if !self.goes_straight(seen) {
+            self.end_all(Failure::Interrupted);
+        }
     }
 
     /// Says that it is over where it ended here before its time, and finds out who was lost where a signal ended it.
@@ -96,7 +124,8 @@ impl Hosts {
     }
 
     /// Rank 0 writes the report while the others wait, so that a launcher that notices their end does not end it.
-    fn wait_for_report(&self, seen: &Seen) -> Result<Option<Gathered>, Failure> {
+    /// `own` is what this host said, where that did not go straight to it.
+    fn wait_for_report(&self, seen: &Seen, mut own: Option<Said>) -> Result<Option<Gathered>, Failure> {
         let mut until = None;
         // Where it is rank 0 that was lost nobody writes one.
         while !self.is_orphan() {
@@ -104,7 +133,10 @@ impl Hosts {
                 Ok(Letter::Bye) => break,
                 Ok(_) => {}
                 // It is over meanwhile: the report says so, and takes its time.
-                Err(_) if until.is_none() => until = Some(Instant::now() + REPORT),
+                Err(_) if until.is_none() => {
+                    until = Some(Instant::now() + REPORT);
+                    own.take().into_iter().for_each(|own| self.send(0, Letter::Done(Box::new(own))));
+                }
                 Err(_) => break,
             }
         }
@@ -120,26 +152,26 @@ impl Hosts {
         self.shared.over().is_some_and(|(over, _)| over.rank == 0 && over.code == 3)
     }
 
-    /// Rank 0: gathers what the others say, and closes the session of all.
+    /// Rank 0: closes the session of all with what they say, and with what is told of the run that was broken off.
     fn conclude(
         &self,
         seen: &Seen,
         record: &Record,
-        (own, rest): (HostSeen, Ran),
+        (all, until_then): (Said, Vec<String>),
     ) -> Result<Option<Gathered>, Failure> {
-        let (mut hosts, mut rests) = (vec![own], vec![rest]);
-        for rank in 1..self.size {
-            let (said, rest) = self.last_words(rank, seen.interrupted);
-            hosts.push(said);
-            rests.push(rest);
-        }
+        let Said { mut hosts, asked, limited, rest } = all;
+        let said: BTreeSet<u32> = hosts.iter().map(|host| host.rank).collect();
+        let silent: Vec<usize> = (0..self.size).filter(|rank| !said.contains(&(*rank as u32))).collect();
+        hosts.extend(silent.iter().map(|rank| self.silent(*rank)));
+        hosts.sort_by_key(|host| host.rank);
         for (host, kernel) in hosts.iter_mut().zip(&self.state().kernels) {
             host.kernel = *kernel;
         }
         // A run that was broken off, or measured by some of them alone.
-        if rests.iter().any(|rest| !rest.phases.is_empty()) {
-            self.keep(&rests, &[], None)?;
+        if !rest.phases.is_empty() {
+            self.keep(rest, &[], None)?;
         }
+        let was_interrupted = seen.interrupted;
         let over = self.shared.over();
         let lost = over.as_ref().map(|(over, at)| Lost {
             host: self.name(over.rank),
@@ -149,28 +181,63 @@ impl Hosts {
         let interrupted = over.as_ref().is_some_and(|(over, _)| over.code == INTERRUPTED);
         let (ending, notes, drift) = match (&record.end, &over) {
             (Some(end), None) => (end.ending.clone(), end.notes.clone(), end.clock_drift_ppm),
-            (_, Some(_)) if interrupted => (RunEnding::Interrupted, self.until_then(&rests), None),
+            (_, Some(_)) if interrupted => (RunEnding::Interrupted, until_then, None),
             (_, Some((over, _))) => {
                 let why = format!("{} {}", self.name(over.rank), over.why);
-                (RunEnding::Failed(why), self.until_then(&rests), None)
+                (RunEnding::Failed(why), until_then, None)
             }
             (None, None) => (RunEnding::Interrupted, Vec::new(), None),
         };
         let failed = matches!(ending, RunEnding::Failed(_));
-        let notes = notes.into_iter().chain(self.shared.course().hung().iter().cloned()).collect();
-        let session = self.state().whole.end(hosts, lost, (ending, notes, drift))?;
-        let interrupted = seen.interrupted && !failed;
+        let missing = (silent.len() > 1).then(|| {
+            let which = silent.iter().map(|rank| *rank as u32);
+            format!("{} said nothing of what they measured", parts::named(&Which::of_all(which), &self.names))
+        });
+        let notes = notes.into_iter().chain(missing);
+        let notes = notes.chain(self.shared.course().hung().iter().cloned()).collect();
+        let seen = Fleet { hosts, asked, limited, lost, ..Fleet::default() };
+        let session = self.state().whole.end(seen, (ending, notes, drift))?;
+        let interrupted = was_interrupted && !failed;
         Ok(session.map(|session| Gathered { session, interrupted, failed }))
     }
 
-    /// What each host had done of the run that was broken off, as far as it is known.
-    fn until_then(&self, rests: &[Ran]) -> Vec<String> {
-        let of = |(rank, rest): (usize, &Ran)| {
+    /// Rank 0: what hosts say straight to it where one of them is lost, which says nothing; and how far they were in the run that was broken
+    /// off. What has come through the tree and was not read stands in those letters again.
+    fn last_words(&self, own: Said, interrupted: bool) -> (Said, Vec<String>) {
+        let began = Instant::now();
+        let most = if interrupted { LAST_WORDS } else { ALL_LAST_WORDS };
+        let (mut all, mut heard) = (Said::default(), BTreeSet::new());
+        let mut done = vec![(0, 0); self.size];
+        let mut next = Some(own);
+        while let Some(said) = next.take() {
+            let ranks: Vec<u32> = said.hosts.iter().map(|host| host.rank).collect();
+            if let [rank] = ranks.as_slice()
+                && heard.insert(*rank)
+            {
+                if let Some(done) = done.get_mut(*rank as usize) {
+                    *done = carried_out(&said.rest);
+                }
+                all.add(said);
+            }
+            while heard.len() < self.size && next.is_none() {
+                let until = (Instant::now() + LAST_WORDS).min(began + most);
+                match self.hear_any(until) {
+                    Some((_, Letter::Done(said))) => next = Some(*said),
+                    Some(_) => {}
+                    None => break,
+                }
+            }
+        }
+        let told = self.until_then(&done);
+        (all, told)
+    }
+
+    /// What each host had done of the run that was broken off, as far as it is known: operations and bytes.
+    fn until_then(&self, done: &[(u64, u64)]) -> Vec<String> {
+        let of = |(rank, (ops, bytes)): (usize, &(u64, u64))| {
             let name = self.name(rank);
-            let issued = || rest.phases.iter().flat_map(|p| &p.end.streams).flat_map(|s| s.issued.values());
-            let (ops, bytes) = issued().fold((0, 0), |sum, i| (sum.0 + i.ops, sum.1 + i.bytes));
-            if ops > 0 {
-                let (ops, bytes) = (show_count(ops as f64), show_bytes(bytes));
+            if *ops > 0 {
+                let (ops, bytes) = (show_count(*ops as f64), show_bytes(*bytes));
                 return Some(format!(
                     "of the run that was broken off {name} had carried out {ops} operations, {bytes}"
                 ));
@@ -181,70 +248,21 @@ impl Hosts {
                 format!("of the run that was broken off {name} had carried out {ops} operations when it was last heard")
             })
         };
-        rests.iter().enumerate().filter_map(of).collect()
-    }
-
-    /// What a host says at the end; a host that is lost says nothing.
-    fn last_words(&self, rank: usize, interrupted: bool) -> (HostSeen, Ran) {
-        let over = self.shared.over().is_some() || interrupted;
-        let until = over.then(|| Instant::now() + LAST_WORDS);
-        loop {
-            match self.hear_until(rank, until) {
-                Ok(Letter::Done(said, rest)) => return (*said, *rest),
-                // Of a run that was not agreed on any more.
-                Ok(Letter::Ran(ran)) => return (self.silent(rank), *ran),
-                Ok(_) => {}
-                Err(_) if until.is_none() && self.shared.over().is_some() => {
-                    return self.last_words(rank, true);
-                }
-                Err(_) => return (self.silent(rank), Ran::default()),
-            }
-        }
+        let mut all: Vec<String> = done.iter().enumerate().filter_map(of).collect();
+        let more = all.len().saturating_sub(MOST_TOLD);
+        all.truncate(MOST_TOLD);
+        all.extend((more > 0).then(|| format!("{more} more hosts had begun the run that was broken off")));
+        all
     }
 
     fn silent(&self, rank: usize) -> HostSeen {
         let reason = "it did not say what it measured".to_owned();
-        HostSeen { name: self.name(rank), reason, ..HostSeen::default() }
+        HostSeen { rank: rank as u32, name: self.name(rank), reason, ..HostSeen::default() }
     }
 }
 
-/// What a host says of what it measured.
-fn host_seen(host: &str, record: &Record, session: Option<String>) -> HostSeen {
-    let version = env!("CARGO_PKG_VERSION").into();
-    let report =
-        analysis::judge(record, &Judging { session: session.clone(), version, ..Judging::default() });
-    let Report { verdict, verdict_reason, results, findings, .. } = report;
-    let (held, told): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| f.outcome == Outcome::Holds);
-    HostSeen {
-        name: host.to_owned(),
-        session,
-        verdict: Some(verdict),
-        reason: verdict_reason,
-        results: results.into_iter().map(result).collect(),
-        findings: told,
-        held: held.into_iter().map(|f| (f.id, f.about)).collect(),
-        kernel: None,
-        target_bytes: record.runs.last().map_or_else(Vec::new, |run| run.start.target_bytes.clone()),
-    }
-}
-
-fn result(of: Measured) -> HostResult {
-    let parts: [(&str, &Option<Figures>); 4] =
-        [("read", &of.read), ("write", &of.write), ("trim", &of.trim), ("sync", &of.sync)];
-    let latency =
-        |figures: &Figures| ["50", "99"].map(|p| figures.latency_ns.percentiles.get(p).copied().flatten());
-    let latency_ns =
-        parts.into_iter().filter_map(|(kind, f)| Some((kind.to_owned(), latency(f.as_ref()?)))).collect();
-    let total = of.total.as_ref().filter(|_| !of.void);
-    HostResult {
-        verdict: of.verdict,
-        iops: total.map(|t| t.iops),
-        mb_per_s: total.map(|t| t.mb_per_s),
-        latency_ns,
-        cpu_ns_per_op: of.cost.as_ref().map(|c| c.user_ns + c.system_ns),
-        limiter: of.limiter,
-        name: of.name,
-        true_name: of.true_name,
-        renamed: of.renamed,
-    }
+/// Operations and bytes of all phases.
+fn carried_out(ran: &Ran) -> (u64, u64) {
+    let issued = ran.phases.iter().flat_map(|p| &p.end.streams).flat_map(|s| s.issued.values());
+    issued.fold((0, 0), |sum, i| (sum.0 + i.ops, sum.1 + i.bytes))
 }

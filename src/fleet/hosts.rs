@@ -1,28 +1,24 @@
 //! Hosts: one measurement on all of them, from the first word to the last, as each of them sees it.
 //!
-//! For: what is said at each step, and what rank 0 makes of the answers. Not for: how letters travel ([`super::post`]), nor how plans and
-//! runs become one ([`super::settle`], [`super::merge`]), nor the merged session ([`super::whole`]).
+//! For: joining, letters in and out, and how it ends. Not for: how letters travel ([`super::post`], [`super::tree`]), nor how plans and runs
+//! become one ([`super::settle`], [`super::agree`]), nor the merged session ([`super::whole`]).
 
 use super::clock::{self, Reading};
 use super::company;
 use super::files;
-use super::letter::{Agreed, Hello, Letter, Over, Phase, Planned, Ran};
-use super::merge;
+use super::letter::{Envelope, Hello, Letter, Over, Planned};
 use super::net::Net;
 use super::post::{Order, Post, Shared};
 use super::settle::settle;
 use super::whole::Whole;
 use crate::failure::Failure;
-use analysis::strategy::Summary;
-use model::fleet::RunSeen;
+use crate::live::HostRow;
 use model::machine::Machine;
 use model::plan::Plan;
-use model::record::disturbed::Disturbed;
-use model::record::{Header, Interval, Run, RunEnding, RunStart};
+use model::record::Header;
 use model::scaling::HostSteps;
 use model::study::Study;
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -53,9 +49,9 @@ pub struct Hosts {
 
 /// What changes while it is measured.
 pub(super) struct State {
-    letters: Receiver<(usize, Letter)>,
+    letters: Receiver<(usize, Envelope)>,
     /// Letters that nobody has asked for yet, by rank.
-    waiting: Vec<VecDeque<Letter>>,
+    waiting: Vec<VecDeque<Envelope>>,
     /// The clocks at the last start, by rank.
     pub(super) readings: Vec<Option<Reading>>,
     /// Lateness of the phases of the run under way.
@@ -64,6 +60,8 @@ pub(super) struct State {
     pub(super) before: Vec<Vec<Option<Reading>>>,
     /// How many hosts take part in which job, where not all do.
     pub(super) steps: Option<HostSteps>,
+    /// Whether cells of a grid are measured.
+    pub(super) is_sweep: bool,
     /// Runs of the own session that were agreed on.
     pub(super) agreed: usize,
     pub(super) machines: Vec<Machine>,
@@ -71,6 +69,30 @@ pub(super) struct State {
     pub(super) kernels: Vec<Option<u32>>,
     /// What all hosts came to; on rank 0.
     pub(super) whole: Whole,
+}
+
+impl State {
+    /// What is asked of the plan while it is measured.
+    fn follow(&mut self, plan: &Plan) {
+        self.steps = if let Study::Hosts(steps) = &plan.study { Some(steps.clone()) } else { None };
+        self.is_sweep = plan.study.grid().is_some();
+    }
+
+    /// Waits a moment for the next letter, and puts it to those of its rank.
+    fn take_one(&mut self) -> Result<(), Failure> {
+        match self.letters.recv_timeout(LOOK) {
+            Ok((from, came)) => {
+                if let Some(waiting) = self.waiting.get_mut(from) {
+                    waiting.push_back(came);
+                }
+                Ok(())
+            }
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Failure::Refused("MPI ended before the measurement".into()))
+            }
+        }
+    }
 }
 
 impl Hosts {
@@ -107,6 +129,7 @@ impl Hosts {
             late_ns: Vec::new(),
             before: Vec::new(),
             steps: None,
+            is_sweep: false,
             agreed: 0,
             machines: Vec::new(),
             kernels: Vec::new(),
@@ -162,7 +185,7 @@ impl Hosts {
             self.send(0, Letter::Planned(Box::new(own)));
             return match self.hear(0)? {
                 Letter::Settled(plan) => {
-                    self.state().steps = steps(&plan);
+                    self.state().follow(&plan);
                     files::places(&plan, &mut machine);
                     Ok((*plan, machine))
                 }
@@ -182,7 +205,7 @@ impl Hosts {
         self.send_each(|rank| Letter::Settled(Box::new(settled.plans[rank].clone())));
         let mut state = self.state();
         state.whole.differences.extend(settled.differences);
-        state.steps = settled.plans.first().and_then(steps);
+        settled.plans.first().into_iter().for_each(|plan| state.follow(plan));
         all.iter_mut().zip(&settled.plans).for_each(|(own, plan)| files::places(plan, &mut own.machine));
         state.machines = all.iter().map(|p| p.machine.clone()).collect();
         let machine = all.swap_remove(0).machine;
@@ -204,112 +227,9 @@ impl Hosts {
         state.whole.begin(header, name, keep)
     }
 
-    /// What a run came to on all hosts, from what it came to here.
-    pub(super) fn agree(
-        &self,
-        (runs, courses): (&[Run], &[Vec<Interval>]),
-        own: &Summary,
-        tell: impl Fn(&str),
-    ) -> Result<Summary, Failure> {
-        let by = own.disturbed.as_ref().map_or_else(Vec::new, |d| d.by.clone());
-        let ran = self.ran(runs, courses, by);
-        self.state().agreed += runs.len();
-        // Whoever had no part in it waits for the others, and looks for their letters as seldom as they do.
-        let is_idle = ran.phases.is_empty();
-        self.shared.is_measuring.store(is_idle, Ordering::Relaxed);
-        let agreed = if self.rank > 0 {
-            self.send(0, Letter::Ran(Box::new(ran)));
-            match self.hear(0)? {
-                Letter::Agreed(agreed) => *agreed,
-                other => return Err(self.misunderstood(0, &other)),
-            }
-        } else {
-            self.all_agree(ran, own.attempt, tell)?
-        };
-        self.shared.is_measuring.store(false, Ordering::Relaxed);
-        let Agreed { iops, latency, disturbed } = agreed;
-        Ok(Summary { iops, latency: Arc::new(latency), disturbed, ..own.clone() })
-    }
-
-    /// Runs as they are sent.
-    pub(super) fn ran(
-        &self,
-        runs: &[Run],
-        courses: &[Vec<Interval>],
-        disturbed: Vec<model::record::disturbed::Disturbance>,
-    ) -> Ran {
-        let state = self.state();
-        let phase = |(at, run): (usize, &Run)| {
-            Some(Phase {
-                start: run.start.clone(),
-                end: run.end.clone()?,
-                course: courses.get(at).unwrap_or(&run.intervals).clone(),
-                late_ns: state.late_ns.get(at).copied().flatten(),
-            })
-        };
-        Ran { phases: runs.iter().enumerate().filter_map(phase).collect(), disturbed }
-    }
-
     /// Number of hosts that take part in a job: those of the first ranks.
     pub(super) fn taking_part(&self, job: usize) -> usize {
         self.state().steps.as_ref().map_or(self.size, |steps| steps.taking_part(job, self.size))
-    }
-
-    /// Rank 0: merges what all came to, keeps it, and tells all.
-    fn all_agree(&self, own: Ran, attempt: u32, tell: impl Fn(&str)) -> Result<Agreed, Failure> {
-        let mut all = vec![own];
-        let heard = (1..self.size).map(|rank| Ok((rank, self.hear_telling(rank, &tell)?)));
-        for (rank, letter) in heard.collect::<Result<Vec<_>, Failure>>()? {
-            match letter {
-                Letter::Ran(ran) => all.push(*ran),
-                other => return Err(self.misunderstood(rank, &other)),
-            }
-        }
-        let after = self.clocks();
-        let disturbed = merge::disturbed(attempt, all.iter().flat_map(|ran| &ran.disturbed));
-        let agreed = self.keep(&all, &after, disturbed)?;
-        self.send_each(|_| Letter::Agreed(Box::new(agreed.clone())));
-        Ok(agreed)
-    }
-
-    /// Rank 0: keeps the phases of a run that all hosts have measured. Those of a host that was lost are missing.
-    pub(super) fn keep(
-        &self,
-        all: &[Ran],
-        after: &[Option<Reading>],
-        disturbed: Option<Disturbed>,
-    ) -> Result<Agreed, Failure> {
-        let phases = all.iter().map(|ran| ran.phases.len()).max().unwrap_or(0);
-        let job = all.iter().find_map(|ran| Some(ran.phases.first()?.start.job));
-        let taking_part = job.map_or(self.size, |job| self.taking_part(job));
-        let all = &all[..taking_part.min(all.len())];
-        let state = &mut *self.state();
-        let mut ends = Vec::new();
-        for at in 0..phases {
-            let named = self.names.iter().map(String::as_str).zip(all);
-            let of_all: Vec<(&str, &Phase)> =
-                named.filter_map(|(name, ran)| Some((name, ran.phases.get(at)?))).collect();
-            let Some(mut merged) = merge::merge(&of_all) else { continue };
-            if of_all.len() < taking_part && merged.end.ending == RunEnding::Complete {
-                merged.end.ending = RunEnding::Interrupted;
-            }
-            let late = all.iter().map(|ran| ran.phases.get(at).and_then(|p| p.late_ns)).collect::<Vec<_>>();
-            let RunStart { job, phase, repeat, attempt, .. } = merged.start;
-            let before = state.before.get(at).map_or(&[][..], Vec::as_slice);
-            state.whole.runs.push(RunSeen {
-                which: [job as u32, phase as u32, repeat, attempt],
-                common_ns: merged.common_ns,
-                longest_ns: merged.longest_ns,
-                ..merge::began(&late, before, after)
-            });
-            ends.push(merged.end.clone());
-            state.whole.append(merged.start, merged.end)?;
-        }
-        if let Some(disturbed) = &disturbed {
-            state.whole.append_disturbed(disturbed)?;
-        }
-        let iops = analysis::strategy::rate(ends.iter());
-        Ok(Agreed { iops, latency: merge::latencies(ends.iter()), disturbed })
     }
 
     /// Rank 0: all clocks, read now.
@@ -353,10 +273,10 @@ impl Hosts {
         self.hear_until(rank, None)
     }
 
-    /// The same while hosts are still under load: those whose storage does not answer are told of meanwhile.
-    fn hear_telling(&self, rank: usize, tell: &impl Fn(&str)) -> Result<Letter, Failure> {
+    /// The same while hosts are still under load: how far they are, and whose storage does not answer, is told meanwhile.
+    pub(super) fn hear_telling(&self, rank: usize, tell: &impl Fn(&[String])) -> Result<Letter, Failure> {
         loop {
-            self.notice_hung().iter().for_each(|words| tell(words));
+            tell(&self.notice_hung());
             match self.hear_until(rank, Some(Instant::now() + LOOK_FOR_HUNG)) {
                 Err(Failure::Interrupted) if self.shared.over().is_none() && !self.shared.is_stopped() => {}
                 Err(Failure::Interrupted) if self.shared.over().is_some() => return Err(self.ended()),
@@ -373,12 +293,18 @@ impl Hosts {
         self.shared.course().notice(|rank| self.name(rank), clock::now_ns())
     }
 
+    /// Rank 0: a row of each host, as far as it has heard.
+    pub(super) fn rows(&self) -> Vec<HostRow> {
+        let lost = self.shared.over().filter(|(over, _)| over.code == 3).map(|(over, _)| over.rank);
+        self.shared.course().rows(lost, |rank| self.name(rank), clock::now_ns())
+    }
+
     /// The same; where there is a time to wait until, that counts, and not whether it is over.
     pub(super) fn hear_until(&self, rank: usize, until: Option<Instant>) -> Result<Letter, Failure> {
         let mut state = self.state();
         loop {
-            if let Some(letter) = state.waiting.get_mut(rank).and_then(VecDeque::pop_front) {
-                return Ok(letter);
+            if let Some(came) = state.waiting.get_mut(rank).and_then(VecDeque::pop_front) {
+                return self.opened(rank, &came);
             }
             self.shared.notice_silence();
             match (until, self.shared.over()) {
@@ -387,18 +313,34 @@ impl Hosts {
                 (Some(until), _) if Instant::now() >= until => return Err(Failure::Interrupted),
                 _ => {}
             }
-            match state.letters.recv_timeout(LOOK) {
-                Ok((from, letter)) => {
-                    if let Some(waiting) = state.waiting.get_mut(from) {
-                        waiting.push_back(letter);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Failure::Refused("MPI ended before the measurement".into()));
-                }
+            state.take_one()?;
+        }
+    }
+
+    /// The next letter of any rank until then; `None` where none comes.
+    pub(super) fn hear_any(&self, until: Instant) -> Option<(usize, Letter)> {
+        let mut state = self.state();
+        loop {
+            let first = state
+                .waiting
+                .iter_mut()
+                .enumerate()
+                .find_map(|(rank, waiting)| Some((rank, waiting.pop_front()?)));
+            if let Some((rank, came)) = first {
+                // What cannot be read is as good as what does not come.
+                return Some((rank, came.open().unwrap_or(Letter::Bye)));
+            }
+            if Instant::now() >= until || state.take_one().is_err() {
+                return None;
             }
         }
+    }
+
+    fn opened(&self, rank: usize, came: &Envelope) -> Result<Letter, Failure> {
+        came.open().map_err(|why| {
+            self.shared.end(Over::not_understood(rank, &why));
+            self.ended()
+        })
     }
 
     /// The next letter of each other rank.
@@ -476,11 +418,6 @@ impl Hosts {
             std::thread::sleep(LOOK);
         }
     }
-}
-
-/// How many hosts take part in which job, by a plan.
-fn steps(plan: &Plan) -> Option<HostSteps> {
-    if let Study::Hosts(steps) = &plan.study { Some(steps.clone()) } else { None }
 }
 
 fn nothing_settled() -> Failure {

@@ -3,20 +3,22 @@
 //! For: the words of the protocol, and putting a long one together from its packets. Not for: when which one is sent ([`super::hosts`],
 //! [`super::post`]).
 
+use super::merge::{CommonTimes, Ran, Times};
 use super::net::PACKET_BYTES;
-use model::fleet::HostSeen;
+use super::said::Said;
 use model::histogram::Histogram;
 use model::machine::Machine;
 use model::plan::Plan;
-use model::record::disturbed::{Disturbance, Disturbed};
-use model::record::{Interval, RunEnd, RunStart};
+use model::record::RunEnd;
+use model::record::disturbed::Disturbed;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Longest letter that is put together; a host that sends more is not one of ours.
 const MOST_BYTES: usize = 256 << 20;
 
 /// One message.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Letter {
     /// Who a rank is: to rank 0.
     Hello(Hello),
@@ -29,26 +31,41 @@ pub(super) enum Letter {
     /// A rank has made the test files that others open: to rank 0; from there, that all have.
     Made,
     /// A rank is ready for this phase of a run: index of the job, of its phase, how many times the job was measured before, and this
-    /// very run. To rank 0.
-    Ready([u32; 4]),
+    /// very run; or why it cannot begin it. To rank 0.
+    Ready([u32; 4], Option<String>),
     /// When to begin, in ns of the receiver's own clock: from rank 0.
     Begin(u64),
-    /// What a run came to: to rank 0.
+    /// A host cannot begin it, and so none does, and why: from rank 0.
+    Refused(String),
+    /// When the load of some hosts ran: up the tree.
+    Times(Times),
+    /// When that of all of them did: down the tree.
+    Common(CommonTimes),
+    /// What a run came to on some hosts: up the tree.
     Ran(Box<Ran>),
-    /// What it came to on all hosts: from rank 0.
+    /// What it came to on all hosts: down the tree.
     Agreed(Box<Agreed>),
-    /// What a rank says when it has measured, with the runs that nobody has asked for yet: to rank 0.
-    Done(Box<HostSeen>, Box<Ran>),
+    /// What hosts say when they have measured: up the tree, or where it is over before its time straight to rank 0.
+    Done(Box<Said>),
     /// It is over before its time.
     Over(Over),
     /// All is said, and the rank may go: from rank 0.
     Bye,
-    /// A sign of life, with the operations of the load so far; `None` where none goes on. Each way.
-    Beat(Option<u64>),
+    /// A sign of life, with how far the load is; `None` where none goes on. Each way.
+    Beat(Option<Far>),
     /// What a clock is asked by, with its number: from rank 0.
     Ping(u32),
     /// The answer, with the ns of the clock that was asked.
     Pong(u32, u64),
+}
+
+/// How far a load is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Far {
+    /// Operations that have completed.
+    pub(super) operations: u64,
+    /// 99th percentile of their latency so far in ns; `None` where too few support one.
+    pub(super) p99_ns: Option<u64>,
 }
 
 /// Who a rank is.
@@ -63,29 +80,10 @@ pub(super) struct Hello {
 }
 
 /// What a rank planned.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Planned {
     pub(super) plan: Plan,
     pub(super) machine: Machine,
-}
-
-/// What the phases of a run came to on one host.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Ran {
-    pub(super) phases: Vec<Phase>,
-    /// What others did there.
-    pub(super) disturbed: Vec<Disturbance>,
-}
-
-/// What one phase came to on one host.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Phase {
-    pub(super) start: RunStart,
-    pub(super) end: RunEnd,
-    /// Its course, by which what completed while all ran is told from the rest.
-    pub(super) course: Vec<Interval>,
-    /// ns behind the common start at which its last worker began; `None` where it did not.
-    pub(super) late_ns: Option<u64>,
 }
 
 /// What a run came to on all hosts.
@@ -94,6 +92,8 @@ pub(super) struct Agreed {
     pub(super) iops: f64,
     pub(super) latency: Histogram,
     pub(super) disturbed: Option<Disturbed>,
+    /// How its last phase ended, where what comes next is decided by that: in a sweep.
+    pub(super) end: Option<RunEnd>,
 }
 
 /// Why it is over before its time.
@@ -107,19 +107,73 @@ pub(super) struct Over {
     pub(super) code: u8,
 }
 
-/// A packet's first byte: whether more of its letter follow.
+impl Over {
+    /// What came from a rank is no letter.
+    pub(super) fn not_understood(rank: usize, why: &str) -> Self {
+        Self { rank, why: format!("cannot be understood: {why}"), code: 3 }
+    }
+}
+
+/// Bits of a packet's first byte: more packets of its letter follow; the letter is compressed, and for whoever measures.
 const MORE: u8 = 1;
-const LAST: u8 = 0;
+const COMPRESSED: u8 = 2;
+/// Bytes of the length that stands before what is compressed.
+const LENGTH_BYTES: usize = 4;
 
 impl Letter {
+    /// Whether the post itself answers it. Those come often, are short, and are not compressed.
+    fn is_of_post(&self) -> bool {
+        matches!(self, Self::Over(_) | Self::Bye | Self::Beat(_) | Self::Ping(_) | Self::Pong(..))
+    }
+
     /// As packets, to be sent in this order.
     pub(super) fn packets(&self) -> Vec<Vec<u8>> {
         // Every type of it has a JSON form; one that had none would arrive as damage and be told there.
-        let bytes = serde_json::to_vec(self).unwrap_or_default();
+        let plain = serde_json::to_vec(self).unwrap_or_default();
+        let (bytes, kind) = if self.is_of_post() { (plain, 0) } else { (compressed(&plain), COMPRESSED) };
         let parts: Vec<&[u8]> = bytes.chunks(PACKET_BYTES - 1).collect();
         let last = parts.len().saturating_sub(1);
-        let packet = |(at, part): (usize, &[u8])| [&[if at < last { MORE } else { LAST }], part].concat();
+        let packet = |(at, part): (usize, &[u8])| [&[kind | if at < last { MORE } else { 0 }], part].concat();
         parts.into_iter().enumerate().map(packet).collect()
+    }
+}
+
+fn compressed(plain: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(plain.len()).unwrap_or(u32::MAX).to_le_bytes();
+    [&length[..], &lz4_flex::block::compress(plain)].concat()
+}
+
+fn decompressed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
+    let length = u32::from_le_bytes(*length) as usize;
+    let plain = (length <= MOST_BYTES).then(|| lz4_flex::block::decompress(rest, length).ok())??;
+    (plain.len() == length).then_some(plain)
+}
+
+/// A letter that has arrived and was not opened. Whoever measures opens what is for it: many that wait need little room so.
+#[derive(Debug)]
+pub(super) struct Envelope {
+    bytes: Vec<u8>,
+    is_compressed: bool,
+}
+
+impl Envelope {
+    /// Whether the post itself answers it.
+    pub(super) fn is_of_post(&self) -> bool {
+        !self.is_compressed
+    }
+
+    /// The letter.
+    ///
+    /// # Errors
+    /// What came is no letter.
+    pub(super) fn open(&self) -> Result<Letter, String> {
+        let plain = if self.is_compressed {
+            Cow::Owned(decompressed(&self.bytes).ok_or("damage came: it cannot be decompressed")?)
+        } else {
+            Cow::Borrowed(&self.bytes)
+        };
+        serde_json::from_slice(&plain).map_err(|e| format!("damage came: {e}"))
     }
 }
 
@@ -132,19 +186,25 @@ impl Inbox {
     ///
     /// # Errors
     /// What came is no letter.
-    pub(super) fn take(&mut self, packet: &[u8]) -> Result<Option<Letter>, String> {
+    pub(super) fn take(&mut self, packet: &[u8]) -> Result<Option<Envelope>, String> {
         let (first, rest) = packet.split_first().ok_or("an empty packet came")?;
         if self.0.len() + rest.len() > MOST_BYTES {
             return Err("a message without end came".into());
         }
         self.0.extend_from_slice(rest);
-        if *first == MORE {
+        if *first & MORE > 0 {
             return Ok(None);
         }
-        serde_json::from_slice(&std::mem::take(&mut self.0))
-            .map(Some)
-            .map_err(|e| format!("damage came: {e}"))
+        let bytes = std::mem::take(&mut self.0);
+        Ok(Some(Envelope { bytes, is_compressed: *first & COMPRESSED > 0 }))
     }
+}
+
+/// The letter that packets are.
+#[cfg(test)]
+pub(super) fn read(packets: &[Vec<u8>]) -> Option<Letter> {
+    let mut inbox = Inbox::default();
+    packets.iter().find_map(|p| inbox.take(p).ok().flatten())?.open().ok()
 }
 
 #[test]
@@ -156,10 +216,21 @@ fn a_letter_of_any_length_arrives_as_it_was_sent() {
         let mut inbox = Inbox::default();
         let (last, first) = packets.split_last().unwrap_or_else(|| panic!("no packet"));
         assert!(first.iter().all(|p| matches!(inbox.take(p), Ok(None))));
-        let Ok(Some(Letter::Welcome(all))) = inbox.take(last) else { panic!("it did not arrive") };
-        assert_eq!(all.len(), names);
+        let Ok(Some(came)) = inbox.take(last) else { panic!("it did not arrive") };
+        let Ok(Letter::Welcome(all)) = came.open() else { panic!("it cannot be read") };
+        assert_eq!((all.len(), came.is_of_post()), (names, false));
     }
-    let mut inbox = Inbox::default();
-    assert!(inbox.take(&[]).is_err() && inbox.take(&[LAST, b'{']).is_err());
-    assert!(matches!(inbox.take(&Letter::Bye.packets()[0]), Ok(Some(Letter::Bye))));
+    let Ok(Some(bye)) = Inbox::default().take(&Letter::Bye.packets()[0]) else { panic!("no letter") };
+    assert!(bye.is_of_post() && matches!(bye.open(), Ok(Letter::Bye)));
+}
+
+#[test]
+fn what_is_no_letter_is_told_and_takes_no_room() {
+    assert!(Inbox::default().take(&[]).is_err());
+    for damage in
+        [&[0, b'{'][..], &[COMPRESSED], &[COMPRESSED, 9, 0, 0, 0, 1], &[COMPRESSED, 255, 255, 255, 255, 0]]
+    {
+        let came = Inbox::default().take(damage).ok().flatten();
+        assert!(came.is_some_and(|came| came.open().is_err()), "{damage:?}");
+    }
 }

@@ -4,6 +4,7 @@
 //! ([`Fleet::gate`]), where runs become those of all ([`Fleet::agree`]), where sessions become one ([`Fleet::gather`]). Not for: measuring:
 //! whoever does asks the same of one host and of a thousand.
 
+mod agree;
 mod clock;
 mod company;
 mod course;
@@ -17,16 +18,21 @@ mod merge;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod net;
+mod parts;
 mod post;
+mod said;
 mod settle;
+#[cfg(test)]
+mod simulated;
 mod start;
 mod takes;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod whole;
 
 use crate::failure::Failure;
-use crate::live::Wish;
+use crate::live::{HostRow, Wish};
 use crate::request::Request;
 use crate::show::Showing;
 use analysis::strategy::Summary;
@@ -35,11 +41,11 @@ use guard::Launched;
 use hosts::Hosts;
 use model::machine::Machine;
 use model::plan::Plan;
-use model::record::{Header, Interval, Run, RunStart};
+use model::record::{Header, Interval, Run, RunEnd, RunStart};
+pub use start::Gate;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 /// Who takes part in a measurement.
 #[derive(Clone)]
@@ -197,24 +203,44 @@ impl Fleet {
         }
     }
 
-    /// The start gate: all hosts are ready for this phase. Gives the time at which they begin it; none where nobody waits.
+    /// The start gate: all hosts are ready for this phase, or one of them cannot begin it, with the reason where that is this one.
     ///
     /// # Errors
     /// Where it is over.
-    pub fn gate(&self, start: &RunStart) -> Result<Option<Instant>, Failure> {
+    pub fn gate(&self, start: &RunStart, refused: Option<String>) -> Result<Gate, Failure> {
         match self {
-            Self::Alone => Ok(None),
-            Self::Mpi(hosts) => hosts.gate(start).map(Some),
+            Self::Alone => Ok(refused.map_or(Gate::Begin(None), Gate::Refused)),
+            Self::Mpi(hosts) => hosts.gate(start, refused),
         }
     }
 
-    /// Operations of the phase under way, so far; and a look at whether anybody has fallen silent. Gives what is to be told of hosts
-    /// whose storage does not answer.
-    pub fn progress(&self, operations: u64) -> Vec<String> {
+    /// Keeps a phase that no host has begun, since one of them could not.
+    ///
+    /// # Errors
+    /// Where the session of all hosts cannot be written.
+    pub fn refused(&self, start: &RunStart, end: &RunEnd) -> Result<(), Failure> {
+        match self {
+            Self::Alone => Ok(()),
+            Self::Mpi(hosts) => hosts.keep_refused(start, end),
+        }
+    }
+
+    /// Operations of the phase under way, so far, and the 99th percentile of their latency in ns, which is asked for now and then; and a look
+    /// at whether anybody has fallen silent. Gives what is to be told of hosts whose storage does not answer.
+    pub fn progress(&self, operations: u64, p99_ns: impl FnOnce() -> Option<u64>) -> Vec<String> {
         let Self::Mpi(hosts) = self else { return Vec::new() };
         hosts.shared.operations.store(operations, Ordering::Relaxed);
+        if hosts.shared.wants_p99.swap(false, Ordering::Relaxed) {
+            hosts.shared.p99_ns.store(p99_ns().unwrap_or(0), Ordering::Relaxed);
+        }
         hosts.shared.notice_silence();
         hosts.notice_hung()
+    }
+
+    /// A row for each host that measures, for whoever watches, of many for some; and how many there are. `None` where this host does not tell.
+    pub fn rows(&self) -> Option<(Vec<HostRow>, usize)> {
+        let Self::Mpi(hosts) = self else { return None };
+        self.tells().then(|| (hosts.rows(), hosts.size))
     }
 
     /// The load of a phase has ended here, whose last worker began so many ns behind the time of the gate.
@@ -225,7 +251,8 @@ impl Fleet {
     }
 
     /// What a run came to on all hosts, from its phases here, their courses, and what they came to: what is measured next is decided
-    /// by that, and so alike on each. `tell` is told of hosts that keep the others waiting.
+    /// by that, and so alike on each. Of a sweep on several with how its last phase ended on all of them. `tell` is called now and then
+    /// while others keep this one waiting, with what is to be told of them.
     ///
     /// # Errors
     /// Where it is over.
@@ -233,10 +260,10 @@ impl Fleet {
         &self,
         (runs, courses): (&[Run], &[Vec<Interval>]),
         own: Summary,
-        tell: impl Fn(&str),
-    ) -> Result<Summary, Failure> {
+        tell: impl Fn(&[String]),
+    ) -> Result<(Summary, Option<RunEnd>), Failure> {
         match self {
-            Self::Alone => Ok(own),
+            Self::Alone => Ok((own, None)),
             Self::Mpi(hosts) => hosts.agree((runs, courses), &own, tell),
         }
     }

@@ -5,7 +5,7 @@
 
 use super::clock::{self, PINGS, Reading, SERIES, SHORT_NS};
 use super::course::Course;
-use super::letter::{Inbox, Letter, Over};
+use super::letter::{Envelope, Far, Inbox, Letter, Over};
 use super::net::Net;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
@@ -42,6 +42,10 @@ pub(super) struct Shared {
     stop: Mutex<Option<Arc<AtomicBool>>>,
     /// Operations of the run so far, for the signs of life.
     pub(super) operations: AtomicU64,
+    /// 99th percentile of their latency in ns; 0 where that is not known.
+    pub(super) p99_ns: AtomicU64,
+    /// The post would tell a newer one.
+    pub(super) wants_p99: AtomicBool,
     /// Whether operations are measured now.
     pub(super) is_measuring: AtomicBool,
     /// Whether this host is under load itself.
@@ -91,9 +95,11 @@ impl Shared {
         self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Operations of the load that goes on here; `None` where none does.
-    fn operations(&self) -> Option<u64> {
-        self.is_loaded.load(Ordering::Relaxed).then(|| self.operations.load(Ordering::Relaxed))
+    /// How far the load is that goes on here; `None` where none does.
+    fn far(&self) -> Option<Far> {
+        let p99_ns = Some(self.p99_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0);
+        let operations = self.operations.load(Ordering::Relaxed);
+        self.is_loaded.load(Ordering::Relaxed).then_some(Far { operations, p99_ns })
     }
 
     /// Notices that a rank has been silent for too long, or that the post has: MPI may not come back from a call whose other side
@@ -132,7 +138,7 @@ impl Shared {
 pub(super) struct Post {
     net: Box<dyn Net>,
     orders: Receiver<Order>,
-    letters: Sender<(usize, Letter)>,
+    letters: Sender<(usize, Envelope)>,
     shared: Arc<Shared>,
     inboxes: Vec<Inbox>,
     beaten: Instant,
@@ -147,7 +153,7 @@ impl Post {
     pub(super) fn new(
         net: Box<dyn Net>,
         orders: Receiver<Order>,
-        letters: Sender<(usize, Letter)>,
+        letters: Sender<(usize, Envelope)>,
         shared: Arc<Shared>,
     ) -> Self {
         let (size, rank, now) = (net.size(), net.rank(), clock::now_ns());
@@ -213,9 +219,10 @@ impl Post {
         }
         if self.beaten.elapsed() >= BEAT {
             self.beaten = Instant::now();
-            let operations = self.shared.operations();
-            self.shared.course().tell(self.net.rank(), operations, clock::now_ns());
-            let beat = Letter::Beat(operations);
+            let far = self.shared.far();
+            self.shared.wants_p99.store(true, Ordering::Relaxed);
+            self.shared.course().tell(self.net.rank(), far, clock::now_ns());
+            let beat = Letter::Beat(far);
             let to = if self.net.rank() == 0 { 1..self.net.size() } else { 0..1 };
             to.for_each(|rank| self.send(rank, &beat));
         }
@@ -248,24 +255,31 @@ impl Post {
         if let Some(at) = self.shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner).get_mut(from) {
             *at = heard_ns;
         }
-        match inbox.take(packet) {
-            Ok(None) => {}
-            Ok(Some(Letter::Beat(operations))) => self.shared.course().tell(from, operations, heard_ns),
-            Ok(Some(Letter::Ping(number))) => {
+        let came = match inbox.take(packet) {
+            Ok(None) => return,
+            Ok(Some(came)) if came.is_of_post() => came.open().map(|letter| (came, letter)),
+            Ok(Some(came)) => return self.hand_on(from, came),
+            Err(why) => Err(why),
+        };
+        match came {
+            Ok((_, Letter::Beat(far))) => self.shared.course().tell(from, far, heard_ns),
+            Ok((_, Letter::Ping(number))) => {
                 self.send(from, &Letter::Pong(number, clock::now_ns()));
                 self.spin_until = Instant::now() + SPIN;
             }
-            Ok(Some(Letter::Pong(number, at_ns))) => self.pong = Some((number, at_ns)),
-            Ok(Some(Letter::Over(over))) => self.shared.end(over),
-            Ok(Some(letter)) => {
+            Ok((_, Letter::Pong(number, at_ns))) => self.pong = Some((number, at_ns)),
+            Ok((_, Letter::Over(over))) => self.shared.end(over),
+            Ok((came, letter)) => {
                 self.watch_no_more_behind(&letter);
-                // Nobody listens any more where it has ended.
-                let _ = self.letters.send((from, letter));
+                self.hand_on(from, came);
             }
-            Err(why) => {
-                self.shared.end(Over { rank: from, why: format!("cannot be understood: {why}"), code: 3 });
-            }
+            Err(why) => self.shared.end(Over::not_understood(from, &why)),
         }
+    }
+
+    /// To whoever measures. Nobody listens any more where it has ended.
+    fn hand_on(&self, from: usize, came: Envelope) {
+        let _ = self.letters.send((from, came));
     }
 
     /// Reads a clock: the ping with the shortest round trip, in as many series as it takes. `None` where nobody answers.

@@ -135,7 +135,9 @@ fn narrow(
         jobs.iter().map(|j| j.phases.iter().map(|p| p.streams.len()).collect()).collect()
     };
     if shape(jobs) != shape(others) {
-        return Err(format!("{a} and {b} would measure other jobs; give all hosts the same job file"));
+        return Err(format!(
+            "{a} and {b} would measure other jobs; give all hosts the same job file, and of a grid name only what all of them can do (--list shows the cells)"
+        ));
     }
     let theirs = others.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
     let ours = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
@@ -246,7 +248,7 @@ fn unlike(names: &[String], planned: &[Planned]) -> Vec<String> {
 }
 
 #[cfg(test)]
-fn planned(engine: &str, span_bytes: u64, kernel: &str) -> Planned {
+pub(super) fn planned(engine: &str, span_bytes: u64, kernel: &str) -> Planned {
     use model::job::{Access, Pattern, Phase};
     let target = serde_json::json!({"path": format!("/data of {kernel}"), "role": "made", "bytes": span_bytes, "block_bytes": 512, "writable": true});
     let origin = |setting: &str, value: String| serde_json::json!({"setting": setting, "value": value, "from": "default"});

@@ -14,36 +14,63 @@ use std::time::Instant;
 /// From when rank 0 names the start to the start: letters travel, and every host looks at its counters once more.
 const START_IN_NS: u64 = 100_000_000;
 
+/// What the gate says.
+#[derive(Debug)]
+pub enum Gate {
+    /// The phase begins at this time; at once where nobody waits.
+    Begin(Option<Instant>),
+    /// A host cannot begin it, and so none does: why.
+    Refused(String),
+}
+
 impl Hosts {
-    /// Waits until all hosts are ready for a phase of a run; gives the time at which all begin it.
-    pub(super) fn gate(&self, start: &RunStart) -> Result<Instant, Failure> {
+    /// Waits until all hosts are ready for a phase of a run; gives the time at which all begin it. With a reason why it cannot begin here,
+    /// none of them does.
+    pub(super) fn gate(&self, start: &RunStart, refused: Option<String>) -> Result<Gate, Failure> {
         let which = [start.job as u32, start.phase as u32, start.repeat, start.attempt];
         if start.phase == 0 {
             let mut state = self.state();
             (state.late_ns, state.before) = (Vec::new(), Vec::new());
         }
         let begin_ns = if self.rank > 0 {
-            self.send(0, Letter::Ready(which));
+            self.send(0, Letter::Ready(which, refused));
             match self.hear(0)? {
-                Letter::Begin(at_ns) => at_ns,
+                Letter::Begin(at_ns) => Ok(at_ns),
+                Letter::Refused(why) => Err(why),
                 other => return Err(self.misunderstood(0, &other)),
             }
         } else {
-            self.all_begin(&which, self.taking_part(start.job))?
+            self.all_begin(&which, self.taking_part(start.job), refused)?
+        };
+        let begin_ns = match begin_ns {
+            Ok(at_ns) => at_ns,
+            Err(why) => return Ok(Gate::Refused(why)),
         };
         self.shared.operations.store(0, Ordering::Relaxed);
+        self.shared.p99_ns.store(0, Ordering::Relaxed);
         self.shared.is_measuring.store(true, Ordering::Relaxed);
         self.shared.is_loaded.store(true, Ordering::Relaxed);
-        Ok(clock::instant(begin_ns))
+        Ok(Gate::Begin(Some(clock::instant(begin_ns))))
     }
 
-    /// Rank 0: all that take part are ready, so their clocks are read and the start is named.
-    fn all_begin(&self, which: &[u32; 4], taking_part: usize) -> Result<u64, Failure> {
+    /// Rank 0: all that take part are ready, so their clocks are read and the start is named; or one of them cannot begin.
+    fn all_begin(
+        &self,
+        which: &[u32; 4],
+        taking_part: usize,
+        mut refused: Option<String>,
+    ) -> Result<Result<u64, String>, Failure> {
         for (rank, letter) in self.hear_first(taking_part)? {
             match letter {
-                Letter::Ready(its) if its == *which => {}
+                Letter::Ready(its, why) if its == *which => {
+                    refused = refused.or_else(|| why.map(|why| format!("{}: {why}", self.name(rank))));
+                }
                 other => return Err(self.misunderstood(rank, &other)),
             }
+        }
+        if let Some(why) = refused {
+            (1..taking_part).for_each(|rank| self.send(rank, Letter::Refused(why.clone())));
+            return Ok(Err(why));
         }
         let readings = self.clocks();
         let begin_ns = clock::now_ns() + START_IN_NS;
@@ -59,7 +86,7 @@ impl Hosts {
         let mut state = self.state();
         state.before.push(readings.clone());
         state.readings = readings;
-        Ok(begin_ns)
+        Ok(Ok(begin_ns))
     }
 
     /// A phase has ended here. `late_ns` is how late its last worker began.

@@ -12,9 +12,8 @@ pub(super) fn refusal(request: &Request) -> Option<String> {
         Work::Profile(BenchSpec { quick: true, .. }) => "--quick",
         Work::Profile(BenchSpec { compare: true, .. }) => "--compare",
         Work::Layers => "`fathom layers`",
-        Work::Sweep(_) => "`fathom sweep`",
         Work::Api { .. } => "`fathom api`",
-        Work::Profile(_) | Work::Job | Work::Limit(_) => match source {
+        Work::Profile(_) | Work::Job | Work::Limit(_) | Work::Sweep(_) => match source {
             Some(JobSource::CommandOf(_)) => "the command of another tool",
             _ if against.is_some() => "--against",
             _ if job.op_log.is_some() => "--op-log",
@@ -24,6 +23,6 @@ pub(super) fn refusal(request: &Request) -> Option<String> {
         },
     };
     Some(format!(
-        "{what} is of one host, and several were started; leave it out, or start fathom on one host without the launcher (of several hosts are `fathom run`, `fathom bench` and `fathom limit`)"
+        "{what} is of one host, and several were started; leave it out, or start fathom on one host without the launcher (of several hosts are `fathom run`, `fathom bench`, `fathom limit` and `fathom sweep`)"
     ))
 }

@@ -1,15 +1,20 @@
 //! Hosts as threads of this process: what they say to each other at each step, and when one of them says nothing.
 //!
-//! For: the protocol without MPI. Not for: what is measured.
+//! For: the protocol without MPI. Not for: what is measured, nor thousands of hosts ([`super::simulated`]).
 
+use super::gather::Seen;
 use super::hosts::Hosts;
-use super::letter::{Hello, Inbox, Letter, Phase, Ran};
-use super::merge;
+use super::letter::Hello;
 use super::net::{Net, Threads};
+use super::simulated::{first_run, simulated_run};
+use super::start::Gate;
 use crate::failure::Failure;
-use model::histogram::Histogram;
+use crate::session::Session;
+use analysis::strategy::Summary;
 use model::job::Kind;
-use model::record::{Cell, Interval, KindEnd, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
+use model::record::attempts::Attempt;
+use model::record::disturbed::{Disturbance, Disturbed};
+use model::record::{Clock, End, Frame, Header, RunEnding};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,17 +36,12 @@ fn met(size: usize, each: impl Fn(Hosts) + Send + Sync) {
     });
 }
 
-fn first_run() -> RunStart {
-    let (repeat, attempt, offered_iops) = (0, 0, None);
-    RunStart { job: 0, phase: 0, repeat, attempt, offered_iops, host: 0, at_ns: 0, target_bytes: vec![4096] }
-}
-
 #[test]
 fn all_begin_at_one_time_and_leave_together() {
     let begun = Mutex::new(Vec::new());
     met(3, |hosts| {
         assert_eq!(hosts.names, ["h0", "h1", "h2"]);
-        let at = hosts.gate(&first_run()).unwrap_or_else(|why| panic!("{why:?}"));
+        let Ok(Gate::Begin(Some(at))) = hosts.gate(&first_run(), None) else { panic!("no start") };
         assert!(at > Instant::now(), "letters travel faster than that");
         begun.lock().unwrap_or_else(PoisonError::into_inner).push(at);
         hosts.ended_phase(1_000);
@@ -61,7 +61,7 @@ fn a_host_that_cannot_measure_ends_it_for_all_and_is_named() {
             assert!(matches!(failure, Failure::Elsewhere(3)), "rank 0 tells it");
             return hosts.leave();
         }
-        let ended = hosts.gate(&first_run()).err();
+        let ended = hosts.gate(&first_run(), None).err();
         match (hosts.rank, ended) {
             (0, Some(Failure::Refused(why))) => {
                 assert!(why.starts_with("h1 cannot measure: no space"), "{why}");
@@ -85,7 +85,7 @@ fn a_host_that_falls_silent_is_named_by_rank_0_and_stops_the_others() {
             return;
         }
         let since = Instant::now();
-        let ended = hosts.gate(&first_run()).err();
+        let ended = hosts.gate(&first_run(), None).err();
         assert!(since.elapsed() < Duration::from_secs(5) && stop.load(Ordering::Relaxed));
         match (hosts.rank, ended) {
             (0, Some(Failure::Refused(why))) => {
@@ -99,68 +99,104 @@ fn a_host_that_falls_silent_is_named_by_rank_0_and_stops_the_others() {
     });
 }
 
-/// Hosts of a simulated measurement.
-const SIMULATED: usize = 1_000;
-/// Bytes that a run of ten seconds on one host may have as a letter.
-const MOST_BYTES_OF_A_RUN: usize = 64 << 10;
-/// How long rank 0 may take to read and merge what all of them say of a run. A release build takes a fifth.
-const MOST_MERGING: Duration = Duration::from_secs(20);
+#[test]
+fn what_one_host_cannot_begin_none_does_and_it_is_named() {
+    met(3, |hosts| {
+        let refused = (hosts.rank == 2).then(|| "queue depth 4096 is refused".to_owned());
+        match hosts.gate(&first_run(), refused) {
+            Ok(Gate::Refused(why)) => assert_eq!(why, "h2: queue depth 4096 is refused"),
+            other => panic!("{other:?}"),
+        }
+        assert!(matches!(hosts.gate(&first_run(), None), Ok(Gate::Begin(Some(_)))), "the next one begins");
+        hosts.ended_phase(0);
+        hosts.leave();
+    });
+}
 
-/// A run of ten seconds on a host: a latency of every size from 50 us on, and a row for each interval.
-fn simulated_run(rank: u64) -> Ran {
-    let mut latency = Histogram::new();
-    (0..20_000).for_each(|i: u64| latency.record(50_000 + (i * i) % (3_000_000 + rank)));
-    let (ops, bytes) = (latency.count(), latency.count() * 4096);
-    let row = |at: u64| Interval {
-        stream: 0,
-        start_ns: at * 31_250_000,
-        end_ns: (at + 1) * 31_250_000 + rank,
-        depth_ns: 1_000_000_000,
-        cells: [(Kind::Read, Cell(ops / 320, bytes / 320, 60_000, 900_000, 2_900_000))].into(),
-    };
-    let kinds = [(Kind::Read, KindEnd { bytes, latency, open: None })].into();
-    let stream = StreamEnd { window_ns: 10_000_000_000, kinds, ..StreamEnd::default() };
-    let workers = vec![WorkerEnd { ops, ..WorkerEnd::default() }];
-    let end = RunEnd { streams: vec![stream], workers, ..RunEnd::without(RunEnding::Complete) };
-    Ran {
-        phases: vec![Phase {
-            start: first_run(),
-            end,
-            course: (0..320).map(row).collect(),
-            late_ns: Some(0),
-        }],
-        disturbed: Vec::new(),
-    }
+/// Hosts of which one is below another one than rank 0.
+const TWO_FLOORS: usize = 18;
+
+/// What a host came to, which others disturbed on some.
+fn summary(rank: usize) -> Summary {
+    let at = Attempt { job: 0, repeat: 0, attempt: 0, offered_iops: None, disturbed: false, complete: true };
+    let by = vec![Disturbance::StolenCpu { share: 0.2 }];
+    let disturbed = (rank == TWO_FLOORS - 1).then_some(Disturbed { attempt: 0, by });
+    Summary { disturbed, ..Summary::of(at, std::iter::empty()) }
 }
 
 #[test]
-fn what_a_thousand_hosts_say_of_a_run_is_read_and_merged_in_seconds() {
-    let (mut bytes, mut most, mut reading) = (0, 0, Duration::ZERO);
-    let mut all = Vec::new();
-    for rank in 0..SIMULATED {
-        let packets = Letter::Ran(Box::new(simulated_run(rank as u64))).packets();
-        let own: usize = packets.iter().map(Vec::len).sum();
-        (bytes, most) = (bytes + own, most.max(own));
-        let (mut inbox, began) = (Inbox::default(), Instant::now());
-        for packet in &packets {
-            if let Some(Letter::Ran(ran)) = inbox.take(packet).unwrap_or_else(|why| panic!("{why}")) {
-                all.push(*ran);
-            }
+fn a_run_is_added_up_through_the_tree_and_one_host_that_was_disturbed_disturbs_it_for_all() {
+    let agreed = Mutex::new(Vec::new());
+    met(TWO_FLOORS, |hosts| {
+        let (run, course) = simulated_run(hosts.rank as u64);
+        let own = summary(hosts.rank);
+        let measured = (&[run][..], &[course][..]);
+        let (summary, _) = hosts.agree(measured, &own, |_| {}).unwrap_or_else(|why| panic!("{why:?}"));
+        agreed.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
+        hosts.leave();
+    });
+    let agreed = agreed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let own = simulated_run(0).0.end.map_or(0, |e| e.streams[0].kinds[&Kind::Read].latency.count());
+    assert_eq!((agreed.len(), agreed[0].latency.count()), (TWO_FLOORS, own * TWO_FLOORS as u64));
+    assert!(agreed.iter().all(|one| *one == agreed[0]), "all decide alike");
+    assert!(agreed[0].disturbed.is_some(), "and so all measure it again");
+}
+
+/// The session of a host that has measured nothing.
+fn session(name: &str) -> Session {
+    let super::letter::Planned { plan, machine } = super::settle::planned("sync", 1 << 30, "6.1");
+    let mut session = Session::open(name, false).unwrap_or_else(|why| panic!("{why:?}"));
+    session.append(&Frame::Header(Box::new(header(plan, machine)))).unwrap_or_else(|why| panic!("{why:?}"));
+    let (ending, notes) = (RunEnding::Complete, Vec::new());
+    let end = Frame::End(End { ending, notes, clock_drift_ppm: None });
+    session.append(&end).unwrap_or_else(|why| panic!("{why:?}"));
+    session
+}
+
+fn header(plan: model::plan::Plan, machine: model::machine::Machine) -> Header {
+    let clock = Clock { name: "clock_monotonic".into(), reason: None, cost_ps: 0 };
+    let (version, started, hosts) = ("1".into(), "2026-01-01T00:00:00Z".into(), vec![machine]);
+    Header { format: 1, version, started, plan, hosts, clock, self_test: model::record::SelfTest::default() }
+}
+
+/// What rank 0 has in the end where these fall silent before they say anything.
+fn gathered(silent: &[usize]) -> model::fleet::Fleet {
+    let all = Mutex::new(None);
+    met(TWO_FLOORS, |hosts| {
+        let session = session(&format!("gathered-{}", hosts.rank));
+        let own = session.record().unwrap_or_else(|why| panic!("{why:?}"));
+        hosts.begin(&own.header, "gathered", false).unwrap_or_else(|why| panic!("{why:?}"));
+        if silent.contains(&hosts.rank) {
+            return;
         }
-        reading += began.elapsed();
-    }
-    let began = Instant::now();
-    let phases: Vec<(&str, &Phase)> = all.iter().map(|ran| ("h", &ran.phases[0])).collect();
-    let merged = merge::merge(&phases).unwrap_or_else(|| panic!("nothing"));
-    let merging = began.elapsed();
-    let figures = format!("{bytes} bytes, {most} of one at most; read in {reading:?}, merged in {merging:?}");
-    assert_eq!(
-        merged.end.streams[0].kinds[&Kind::Read].latency.count(),
-        20_000 * SIMULATED as u64,
-        "{figures}"
-    );
-    assert!(most < MOST_BYTES_OF_A_RUN && reading + merging < MOST_MERGING, "{figures}");
-    println!("{SIMULATED} hosts: {figures}");
+        let seen = Seen { session: &session, interrupted: false, failed: false, epoch: Instant::now() };
+        let gathered = hosts.gather(&seen);
+        if hosts.rank == 0 {
+            let Ok(Some(gathered)) = gathered else { panic!("rank 0 has no session of all") };
+            let record = gathered.session.record().unwrap_or_else(|why| panic!("{why:?}"));
+            *all.lock().unwrap_or_else(PoisonError::into_inner) = record.fleet;
+        }
+        hosts.leave();
+    });
+    let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    *all.unwrap_or_else(|| panic!("no session of all"))
+}
+
+#[test]
+fn what_hosts_say_in_the_end_comes_through_the_tree() {
+    let fleet = gathered(&[]);
+    let ranks: Vec<u32> = fleet.hosts.iter().map(|h| h.rank).collect();
+    assert_eq!(ranks, (0..TWO_FLOORS as u32).collect::<Vec<_>>());
+    assert!(fleet.hosts.iter().all(|h| h.verdict.is_some()) && fleet.lost.is_none(), "{fleet:?}");
+}
+
+#[test]
+fn an_inner_host_that_is_lost_takes_none_of_those_below_it_along() {
+    let fleet = gathered(&[1]);
+    assert_eq!(fleet.lost.map(|lost| lost.host).as_deref(), Some("h1"));
+    let silent: Vec<&str> =
+        fleet.hosts.iter().filter(|h| h.verdict.is_none()).map(|h| h.name.as_str()).collect();
+    assert_eq!((silent, fleet.hosts.len()), (vec!["h1"], TWO_FLOORS));
 }
 
 #[test]

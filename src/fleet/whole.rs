@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use crate::session::Session;
-use model::fleet::{Fleet, HostSeen, Lost, RunSeen};
+use model::fleet::{Fleet, RunSeen};
 use model::record::disturbed::Disturbed;
 use model::record::{End, Frame, Header, RunEnd, RunEnding, RunStart};
 
@@ -41,16 +41,15 @@ impl Whole {
         session.append(&Frame::Disturbed(disturbed.clone()))
     }
 
-    /// Ends the file, and hands it over; `None` where it never began.
+    /// Ends the file with what was seen of the hosts, and hands it over; `None` where it never began.
     pub(super) fn end(
         &mut self,
-        hosts: Vec<HostSeen>,
-        lost: Option<Lost>,
+        seen: Fleet,
         (ending, notes, clock_drift_ppm): (RunEnding, Vec<String>, Option<f64>),
     ) -> Result<Option<Session>, Failure> {
         let Some(mut session) = self.session.take() else { return Ok(None) };
         let (runs, differences) = (std::mem::take(&mut self.runs), std::mem::take(&mut self.differences));
-        session.append(&Frame::Fleet(Box::new(Fleet { hosts, runs, differences, lost })))?;
+        session.append(&Frame::Fleet(Box::new(Fleet { runs, differences, ..seen })))?;
         session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
         session.sync()?;
         Ok(Some(session))

@@ -32,6 +32,7 @@ use model::visible::visible;
 pub(crate) use recent::Recent;
 use sight::Sight;
 use state::Named;
+pub use state::{HostRow, HostState};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -181,6 +182,13 @@ impl Live {
     pub(crate) fn pulse(&self, recent: &mut Recent) {
         let Some((view, pulse)) = self.view().zip(recent.take(Instant::now())) else { return };
         view.tell(|state| state.pulse(pulse));
+    }
+
+    /// How far each of several hosts is, of many some, and how many there are.
+    pub(crate) fn hosts(&self, rows: Vec<HostRow>, all: usize) {
+        if let Some(view) = self.view() {
+            view.tell(|state| (state.hosts, state.hosts_in_all) = (rows, all));
+        }
     }
 
     /// The workers have ended.

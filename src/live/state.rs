@@ -34,6 +34,10 @@ pub(super) struct State {
     pub(super) seen: Option<Seen>,
     /// The course of what is shown, over all runs.
     pub(super) course: Course,
+    /// How far each host is where several measure, whoever needs a look first; of many some.
+    pub(super) hosts: Vec<HostRow>,
+    /// How many there are.
+    pub(super) hosts_in_all: usize,
     /// What the runs so far came to.
     pub(super) rows: Vec<Named>,
     /// Rows in all, where anybody knows.
@@ -55,6 +59,46 @@ pub(super) struct State {
 pub(super) struct Going {
     /// Operations that it asks to have in flight.
     pub(super) depth: u64,
+}
+
+/// How far one of several hosts is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostRow {
+    /// Its number among the hosts, from 0.
+    pub rank: usize,
+    /// What it is called.
+    pub name: String,
+    /// Operations per second lately.
+    pub iops: Option<f64>,
+    /// 99th percentile of latency since the run began, in ns.
+    pub p99_ns: Option<u64>,
+    /// What it does.
+    pub state: HostState,
+}
+
+/// What a host does, that which needs a look first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HostState {
+    /// It gives no sign of life any more.
+    Lost,
+    /// Its storage does not answer.
+    Hung,
+    /// It measures.
+    Measuring,
+    /// It has no load: it prepares, or waits for the others.
+    Waiting,
+}
+
+impl HostState {
+    /// As it is shown.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Lost => "lost",
+            Self::Hung => "hung",
+            Self::Measuring => "measuring",
+            Self::Waiting => "waiting",
+        }
+    }
 }
 
 /// A row with its name.

@@ -15,6 +15,12 @@ use model::record::Record;
 pub fn again(word: &str, mut request: Request, before: &Record) -> Result<((Plan, Machine), bool), Failure> {
     let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
     let old = &before.header.plan;
+    if let Some(part) = old.part {
+        return Err(refuse(&format!(
+            "it is of {} hosts, and one alone does not go on with it; begin anew",
+            part.hosts
+        )));
+    }
     // Where the seed came from the clock, this is what it said then.
     request.job.seed = Some(old.seed);
     request.flags.push("seed");

@@ -7,7 +7,8 @@ use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
-    Pace, PerKind, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
+    Pace, PerKind, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn,
+    Verify,
 };
 use model::spec::ignored::of_ignored_errors;
 use model::spec::rate_limit::RateLimit;

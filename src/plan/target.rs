@@ -10,8 +10,8 @@ use super::stream::Draft;
 use super::{DraftJob, ends, files, kept, precondition, replay, shown};
 use crate::failure::Failure;
 use crate::request::{JobSource, Request};
-use machine::{kept_file, overlays};
 use machine::root::Root;
+use machine::{kept_file, overlays};
 use model::identity::Identity;
 use model::job::{Clones, FALLOCATE, GROW, Job, NEW, Sharing, Stream};
 use model::machine::{Layer, Place};
@@ -233,9 +233,11 @@ impl<'a> Targets<'a> {
         let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
         let all = overlays::identities(self.root, path);
         // An overlay gives a file an identity of its own; what holds its bytes is the same by both names.
-        let below = |t: &Target| t.role == Role::File && {
-            let its = overlays::identities(self.root, &name::path(&t.path));
-            its.iter().any(|one| all.iter().any(|other| one.is_same(other)))
+        let below = |t: &Target| {
+            t.role == Role::File && {
+                let its = overlays::identities(self.root, &name::path(&t.path));
+                its.iter().any(|one| all.iter().any(|other| one.is_same(other)))
+            }
         };
         let is_it = |t: &Target| {
             let same = t.identity.as_ref().is_some_and(|i| i.is_same(&what)) || below(t);

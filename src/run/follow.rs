@@ -12,10 +12,14 @@ use engine::workers::Workers;
 use model::Known;
 use model::evidence::Snapshot;
 use model::record::Still;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How often device counters are read inside a window.
 const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
+
+/// How often the rows of hosts are made where somebody watches.
+const SHOW_HOSTS_EVERY: Duration = Duration::from_millis(500);
 
 impl Bench {
     /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. How a stream goes, and its
@@ -31,6 +35,7 @@ impl Bench {
         let mut watch = StillWatch::begin();
         let mut recent = self.live.recent(collector.interval_ns());
         let all = self.left();
+        let shown = Cell::new(Instant::now());
         while !workers.is_done() {
             watch.sleep(COLLECT_EVERY);
             workers.collect(|who, block| {
@@ -56,7 +61,11 @@ impl Bench {
                 self.keep_during(&mut last)?;
                 self.keep_rows(collector, at.as_nanos().saturating_sub(1_000_000_000) as u64)?;
             }
-            self.fleet.progress(collector.operations()).iter().for_each(|words| self.live.tell(words));
+            let told = self.fleet.progress(collector.operations(), || collector.p99_ns());
+            for words in &told {
+                self.live.tell(words);
+            }
+            self.show_hosts(&shown);
             self.tell_early(collector, at);
             self.live.tick(at.as_millis() as u64, total.as_millis() as u64, all.after(at));
             if let Some(recent) = &mut recent {
@@ -64,6 +73,14 @@ impl Bench {
             }
         }
         Ok((ends.failure(), Some(watch.end())))
+    }
+
+    /// Shows how far each host is, where several measure and somebody watches: not sooner than some time after it was shown last.
+    pub(super) fn show_hosts(&self, shown: &Cell<Instant>) {
+        if self.live.is_viewed() && shown.get().elapsed() >= SHOW_HOSTS_EVERY {
+            shown.set(Instant::now());
+            self.fleet.rows().into_iter().for_each(|(rows, all)| self.live.hosts(rows, all));
+        }
     }
 
     /// CPU time of the process in user space and in the kernel, in ns, without that of whoever watches.

@@ -25,7 +25,7 @@ mod trial;
 
 use crate::collector::Collector;
 use crate::failure::Failure;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Gate};
 use crate::live::{Left, Live, Wish};
 use crate::op_log::OpLog;
 use crate::session::Session;
@@ -257,17 +257,29 @@ impl Bench {
 
     /// What the last run came to, and whether others disturbed it: decided here once, and recorded.
     fn summary(&mut self, at: &Attempt) -> Result<Summary, Failure> {
+        Ok(self.of_all(at)?.0)
+    }
+
+    /// The same, and of a sweep on several hosts how it ended on all of them.
+    fn of_all(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
         let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
         let own = Summary { disturbed, ..Summary::of(*at, phases) };
         let measured = (self.last.runs.as_slice(), self.courses.as_slice());
-        let summary = self.fleet.agree(measured, own, |words| self.live.tell(words))?;
+        let told = std::cell::Cell::new(Instant::now());
+        let tell = |words: &[String]| {
+            for words in words {
+                self.live.tell(words);
+            }
+            self.show_hosts(&told);
+        };
+        let (summary, end) = self.fleet.agree(measured, own, tell)?;
         // Of a run that other hosts measured there is nothing here.
         if let Some(disturbed) = summary.disturbed.as_ref().filter(|_| !self.last.runs.is_empty()) {
             self.session.append(&Frame::Disturbed(disturbed.clone()))?;
         }
-        Ok(summary)
+        Ok((summary, end))
     }
 
     /// Why a run is measured again: `measured again: 240 MB/s of others on vda`; nothing of a first attempt.
@@ -365,15 +377,19 @@ impl Bench {
             // What was written must come from where it is stored.
             notes.extend(self.evict(start.job));
         }
-        let mut workers = match self.spawn(&phase, &start, (done, course)) {
-            Err(why) if in_sweep => return self.cannot_begin(start, why.words().into()),
-            spawned => spawned?,
+        let (workers, refused) = match self.spawn(&phase, &start, (done, course)) {
+            Err(why) if in_sweep => (None, Some(why.words().to_owned())),
+            spawned => (Some(spawned?), None),
         };
         if competes {
             // Setting an interface up may have read already.
             notes.extend(self.evict(start.job));
         }
-        let begin = self.fleet.gate(&start)?;
+        let (begin, mut workers) = match (self.fleet.gate(&start, refused)?, workers) {
+            (Gate::Begin(at), Some(workers)) => (at, workers),
+            (Gate::Begin(_), None) => return self.cannot_begin(start, "no worker could begin".into()),
+            (Gate::Refused(why), _) => return self.cannot_begin(start, why),
+        };
         let start = RunStart { at_ns: self.now_ns(), ..start };
         self.courses.push(Vec::new());
         self.session.append(&Frame::RunStart(start.clone()))?;

@@ -5,6 +5,7 @@
 
 use super::{Bench, run_of};
 use crate::failure::Failure;
+use crate::fleet::Fleet;
 use analysis::cost::search_left;
 use analysis::strategy::Summary;
 use analysis::strategy::grid::Going;
@@ -75,20 +76,22 @@ impl Bench {
             self.live.step(&format!("{}  {name}{}", search.stage(), self.why_again(&at)), left);
             let ending = self.job(&at)?;
             let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
-            match &ending {
-                RunEnding::Interrupted => return Ok(RunEnding::Interrupted),
-                // What never began says something about the cell alone.
-                RunEnding::Failed(why) if !end.workers.is_empty() => {
+            // What never began says something about the cell alone.
+            let began = !end.workers.is_empty();
+            let Some((summary, end)) = self.cell(&at, (ending, end), began)? else {
+                return Ok(RunEnding::Interrupted);
+            };
+            match &end.ending {
+                RunEnding::Failed(why) if began => {
                     broken += 1;
                     if broken == PATIENCE {
                         return Ok(RunEnding::Failed(why.clone()));
                     }
                 }
-                RunEnding::Failed(_) => {}
                 RunEnding::Complete => broken = 0,
+                _ => {}
             }
-            let complete = ending == RunEnding::Complete;
-            let summary = if complete { self.summary(&at)? } else { Summary::refused(at.job, at.repeat) };
+            let complete = end.ending == RunEnding::Complete;
             let at = Attempt { disturbed: summary.disturbed.is_some(), complete, ..at };
             search.take(Try::of(at, &self.plan.jobs[at.job], &end));
             self.done.push(summary);
@@ -98,6 +101,26 @@ impl Bench {
         Ok(RunEnding::Complete)
     }
 
+    /// What a run of a cell came to and how it ended, on all hosts where several measure it; `None` where it was interrupted.
+    fn cell(
+        &mut self,
+        at: &Attempt,
+        (ending, end): (RunEnding, RunEnd),
+        began: bool,
+    ) -> Result<Option<(Summary, RunEnd)>, Failure> {
+        let refused = Summary::refused(at.job, at.repeat);
+        // One that failed here may have ended in order on other hosts, which wait.
+        let is_alone = matches!(self.fleet, Fleet::Alone);
+        match ending {
+            RunEnding::Interrupted => return Ok(None),
+            RunEnding::Failed(_) if !began || is_alone => return Ok(Some((refused, end))),
+            RunEnding::Failed(_) | RunEnding::Complete => {}
+        }
+        let (summary, all) = self.of_all(at)?;
+        let end = all.unwrap_or(end);
+        Ok(Some((if end.ending == RunEnding::Complete { summary } else { refused }, end)))
+    }
+
     /// A run that could not begin: kept with its reason, so that the cell is out in every replay.
     pub(super) fn cannot_begin(&mut self, start: RunStart, why: String) -> Result<Run, Failure> {
         let at_ns = self.now_ns();
@@ -105,6 +128,7 @@ impl Bench {
         self.session.append(&Frame::RunStart(start.clone()))?;
         let end = RunEnd { at_ns, ..RunEnd::without(RunEnding::Failed(why)) };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
+        self.fleet.refused(&start, &end)?;
         Ok(run_of(start, Vec::new(), end))
     }
 }

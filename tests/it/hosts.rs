@@ -183,6 +183,66 @@ mod together {
         }
     }
 
+    /// Both ranks measure the same cells at the same moments, whatever decides which comes next, and the rate of a cell is that of both.
+    #[test]
+    fn all_hosts_of_a_sweep_measure_one_cell_after_the_other_together() {
+        for way in ["--exhaustive --runs 2", "--budget 3s"] {
+            let stage = Stage::new();
+            let words = format!(
+                "sweep --rw randread --bs 4k,64k --depth 1,4 --engine sync --size 16m --time 100ms {way} --attempts 1 --seed 7 --ranks-per-host 2 --format json"
+            );
+            let words = words.replace("--depth 1,4 --engine sync", "--workers 1,2 --depth 1 --engine sync");
+            let out = two_ranks(&stage, &words, &stage.folder("target"));
+            let report = out.report().0;
+            assert_eq!(report["sweep"]["cells"].as_array().map(Vec::len), Some(4), "{report:#}");
+            assert_eq!(report["fleet"]["hosts"].as_array().map(Vec::len), Some(2), "{report:#}");
+            let (own, all) = sessions(&stage.sessions());
+            let cells = |record: &Record| -> Vec<(usize, u32)> {
+                record.runs.iter().map(|r| (r.start.job, r.start.repeat)).collect()
+            };
+            assert!(
+                own.iter().all(|one| cells(one) == cells(&all)) && cells(&all).len() >= 8,
+                "{way}: {:?}",
+                cells(&all)
+            );
+            let of = |record: &Record| -> Vec<u64> {
+                let ends = record.runs.iter().filter_map(|r| r.end.as_ref());
+                ends.map(|end| end.streams[0].issued[&Kind::Read].ops).collect()
+            };
+            let both: Vec<u64> = of(&own[0]).iter().zip(of(&own[1])).map(|(a, b)| a + b).collect();
+            assert_eq!(of(&all), both, "{way}");
+            let again = stage.fathom("sweep --resume last", Path::new(""));
+            assert!(again.code == Some(2) && again.stderr.contains("of 2 hosts"), "{again:?}");
+        }
+    }
+
+    /// A cell that one host cannot begin is left out on all of them, and named with the host.
+    #[test]
+    fn a_cell_that_one_host_cannot_begin_none_measures() {
+        let stage = Stage::new();
+        let words = "sweep --rw randread --bs 4k --depth 1 --workers 1,60 --engine sync --size 16m --time 50ms --exhaustive --runs 1 --attempts 1 --ranks-per-host 2 --format json";
+        let target = stage.folder("target");
+        let prefix = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 1";
+        let prefix: Vec<String> = prefix.split(' ').map(str::to_owned).collect();
+        let mut command = stage.command(&prefix, words, &target);
+        // The second rank may not open as many files as sixty workers need.
+        let other =
+            format!("ulimit -n 64; exec {} {words} {}", env!("CARGO_BIN_EXE_fathom"), target.display());
+        command.args([":", "-np", "1", "sh", "-c", &other]);
+        let out = wait(&mut command);
+        let report = out.report().0;
+        let notes = format!("{:#}", report["notes"]);
+        assert!(notes.contains("rank 1: "), "{report:#}");
+        let (own, all) = sessions(&stage.sessions());
+        let began = |record: &Record| -> (usize, usize) {
+            let ends = record.runs.iter().filter_map(|r| r.end.as_ref());
+            let (began, refused): (Vec<_>, Vec<_>) = ends.partition(|end| !end.workers.is_empty());
+            (began.len(), refused.len())
+        };
+        assert!(began(&all).0 > 0 && began(&all).1 == 1, "{:?}", began(&all));
+        assert_eq!((began(&own[0]), began(&own[1])), (began(&all), began(&all)));
+    }
+
     /// The file system of one rank stands still while its program, its host and its signs of life go on.
     #[test]
     fn storage_that_hangs_on_one_host_is_named_within_five_seconds() {
@@ -222,8 +282,8 @@ mod together {
         let stage = Stage::beside_others();
         let out = two_ranks(&stage, "run --engine null --time 100ms", Path::new(""));
         assert!(out.code == Some(2) && out.stderr.contains("--ranks-per-host 2"), "{out:?}");
-        let sweep = two_ranks(&stage, "sweep --engine null", Path::new(""));
-        assert!(sweep.code == Some(2), "{sweep:?}");
+        let layers = two_ranks(&stage, "layers --engine null", Path::new(""));
+        assert!(layers.code == Some(2), "{layers:?}");
         let nowhere = two_ranks(&stage, "run --ranks-per-host 2", &stage.path("nowhere"));
         // mpirun itself may crash while it ends what is left of a job that failed (Open MPI 4.1.4, in PMIx_Finalize).
         let is_refused = matches!(nowhere.code, Some(2) | None);

@@ -6,12 +6,11 @@
 use crate::case::Case;
 use crate::checks;
 use crate::checks::check::{Answer, Check, Detail, Evidence};
-use crate::named::names;
+use crate::named::names_of;
 use model::Known;
 use model::check_id::CheckId;
-use model::finding::{Finding, Outcome};
 use model::fleet::{
-    Fairness, Fleet, FleetFigures, HostFigures, HostRate, HostResult, HostSeen, StartFigures,
+    Fairness, Fleet, FleetFigures, HostFigures, HostRate, HostResult, HostSeen, StartFigures, Told, Which,
 };
 use model::record::Record;
 use model::report::{Limiter, Measured, Report, Verdict};
@@ -42,35 +41,26 @@ pub(crate) fn answers(
 
 /// What a check said on the hosts: the worst finding of any, else why one could not look, else that it holds.
 fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
-    let told = |outcome: Outcome| -> Vec<(&HostSeen, &Finding)> {
-        let is_it = |f: &&Finding| f.id == id && f.outcome == outcome && f.about.iter().any(|a| a == about);
-        fleet.hosts.iter().filter_map(|host| Some((host, host.findings.iter().find(is_it)?))).collect()
-    };
-    let found = told(Outcome::Finding);
-    if let Some((_, worst)) = found.iter().min_by_key(|(_, f)| f.severity) {
-        let same: Vec<&str> = found
-            .iter()
-            .filter(|(_, f)| f.severity == worst.severity)
-            .map(|(h, _)| h.name.as_str())
-            .collect();
+    let asked = fleet.asked.iter().find(|asked| asked.id == id && asked.about == about)?;
+    if let Some(Told { hosts, finding: worst }) = &asked.found {
         return Some(Ok(Answer::Finding(Detail {
             severity: worst.severity?,
-            sentence: format!("{}: {}", names(&same), worst.sentence),
+            sentence: format!("{}: {}", named(fleet, hosts), worst.sentence),
             cure: (!worst.cure.is_empty()).then(|| worst.cure.clone()),
             evidence: worst.evidence.clone(),
             renames: None,
         })));
     }
-    if let Some((_, first)) = told(Outcome::NotChecked).first().copied() {
-        let all = told(Outcome::NotChecked);
-        let same: Vec<&str> = all.iter().map(|(h, _)| h.name.as_str()).collect();
-        return Some(Err(format!("{}: {}", names(&same), first.sentence)));
+    if let Some(Told { hosts, finding: first }) = &asked.not_checked {
+        return Some(Err(format!("{}: {}", named(fleet, hosts), first.sentence)));
     }
-    let holds = |host: &&HostSeen| {
-        host.held.iter().any(|(held, results)| *held == id && results.iter().any(|r| r == about))
-    };
-    let count = fleet.hosts.iter().filter(holds).count();
-    (count > 0).then(|| Ok(Answer::Holds("it holds on the hosts that it was asked on", Evidence::new())))
+    (asked.held > 0).then(|| Ok(Answer::Holds("it holds on the hosts that it was asked on", Evidence::new())))
+}
+
+/// The names of hosts, of many some.
+fn named(fleet: &Fleet, which: &Which) -> String {
+    let name = |rank: &u32| fleet.hosts.get(*rank as usize).map(|h| h.name.as_str());
+    names_of(&which.first.iter().filter_map(name).collect::<Vec<_>>(), which.count as usize)
 }
 
 /// Gives results the names and limiters that their hosts found, before they are judged.
@@ -78,10 +68,9 @@ pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measu
     let Some(fleet) = &record.fleet else { return results };
     for result in &mut results {
         let of = |host: &'_ HostSeen| host.results.iter().find(|r| r.name == result.name).cloned();
-        let seen: Vec<(&str, HostResult)> =
-            fleet.hosts.iter().filter_map(|host| Some((host.name.as_str(), of(host)?))).collect();
-        if let Some((_, other)) = seen.iter().find(|(_, r)| r.renamed) {
-            (result.true_name, result.renamed) = (other.true_name.clone(), true);
+        let seen: Vec<HostResult> = fleet.hosts.iter().filter_map(of).collect();
+        if let Some(other) = seen.iter().find_map(|r| r.renamed.as_ref()) {
+            (result.true_name, result.renamed) = (other.clone(), true);
         }
         // Whoever was lost took part; of a number of hosts that grows those that have the result did.
         let hosts = match record.header.plan.study {
@@ -90,7 +79,7 @@ pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measu
         };
         let word = if hosts == 1 { "host" } else { "hosts" };
         result.true_name = format!("{}, {hosts} {word}", result.true_name);
-        if let Some(limiter) = limiter(&seen) {
+        if let Some(limiter) = limiter(fleet, &result.name) {
             result.limiter = limiter;
         }
     }
@@ -98,16 +87,12 @@ pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measu
 }
 
 /// What limited most of the hosts, in the words of the slowest of those.
-fn limiter(seen: &[(&str, HostResult)]) -> Option<Limiter> {
-    let mut by_name: BTreeMap<&str, Vec<&(&str, HostResult)>> = BTreeMap::new();
-    for one in seen {
-        by_name.entry(&one.1.limiter.name).or_default().push(one);
-    }
-    let most = by_name.into_values().max_by_key(Vec::len)?;
-    let slowest = most.iter().min_by(|a, b| rate(&a.1).total_cmp(&rate(&b.1)))?;
-    let sentence =
-        format!("{} of {} hosts; {}: {}", most.len(), seen.len(), slowest.0, slowest.1.limiter.sentence);
-    Some(Limiter { sentence, ..slowest.1.limiter.clone() })
+fn limiter(fleet: &Fleet, result: &str) -> Option<Limiter> {
+    let of = || fleet.limited.iter().filter(|l| l.result == result);
+    let most = of().max_by_key(|l| l.hosts)?;
+    let (all, slowest) = (of().map(|l| l.hosts).sum::<u32>(), fleet.hosts.get(most.slowest.0 as usize)?);
+    let sentence = format!("{} of {all} hosts; {}: {}", most.hosts, slowest.name, most.limiter.sentence);
+    Some(Limiter { sentence, ..most.limiter.clone() })
 }
 
 fn rate(result: &HostResult) -> f64 {
@@ -118,8 +103,9 @@ fn rate(result: &HostResult) -> f64 {
 pub(crate) fn add(record: &Record, mut report: Report) -> Report {
     let Some(fleet) = &record.fleet else { return report };
     let results = || report.results.iter().map(|r| r.name.as_str());
+    let sums = sums(fleet);
     let figures = FleetFigures {
-        hosts: fleet.hosts.iter().enumerate().map(|(rank, h)| host(fleet, rank, h)).collect(),
+        hosts: fleet.hosts.iter().enumerate().map(|(rank, h)| host(&sums, rank, h)).collect(),
         fairness: results().filter_map(|name| fairness(fleet, name)).collect(),
         start: start(fleet),
         differences: fleet.differences.clone(),
@@ -141,12 +127,19 @@ pub(crate) fn add(record: &Record, mut report: Report) -> Report {
     report
 }
 
-fn host(fleet: &Fleet, rank: usize, seen: &HostSeen) -> HostFigures {
-    let all =
-        |name: &str| fleet.hosts.iter().flat_map(|h| &h.results).filter(|r| r.name == name).map(rate).sum();
+/// The rates of all hosts together, by result.
+fn sums(fleet: &Fleet) -> BTreeMap<&str, f64> {
+    let mut sums = BTreeMap::new();
+    for result in fleet.hosts.iter().flat_map(|h| &h.results) {
+        *sums.entry(result.name.as_str()).or_default() += rate(result);
+    }
+    sums
+}
+
+fn host(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> HostFigures {
     let of = |r: &HostResult| {
-        let whole: f64 = all(&r.name);
-        let at = |i: usize| r.latency_ns.iter().map(|(kind, both)| (kind.clone(), both[i])).collect();
+        let whole = sums.get(r.name.as_str()).copied().unwrap_or(0.0);
+        let at = |i: usize| r.latency_ns.iter().map(|(kind, both)| (kind.word().into(), both[i])).collect();
         HostRate {
             name: r.name.clone(),
             verdict: r.verdict,
@@ -165,19 +158,18 @@ fn host(fleet: &Fleet, rank: usize, seen: &HostSeen) -> HostFigures {
         session: seen.session.clone(),
         verdict: seen.verdict,
         reason: seen.reason.clone(),
+        findings: seen.findings,
         results: seen.results.iter().map(of).collect(),
     }
 }
 
 /// How evenly a result is divided; `None` with fewer than two rates.
 fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
-    let of = |host: &'_ HostSeen| {
-        let result = host.results.iter().find(|r| r.name == name)?;
-        Some((host.name.clone(), result.iops?, result.limiter.clone()))
-    };
-    let rates: Vec<(String, f64, Limiter)> = fleet.hosts.iter().filter_map(of).collect();
+    let rate = |host: &HostSeen| host.results.iter().find(|r| r.name == name).and_then(|r| r.iops);
+    let rates: Vec<(&str, f64)> =
+        fleet.hosts.iter().filter_map(|host| Some((host.name.as_str(), rate(host)?))).collect();
     let (least, count) = (rates.iter().min_by(|a, b| a.1.total_cmp(&b.1))?, rates.len() as f64);
-    let sum: f64 = rates.iter().map(|(_, rate, _)| rate).sum();
+    let sum: f64 = rates.iter().map(|(_, rate)| rate).sum();
     if rates.len() < 2 || sum <= 0.0 {
         return None;
     }
@@ -190,7 +182,7 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
             show_rate(least.1),
             show_share(least.1 / others),
             show_rate(others),
-            least.2.sentence
+            slowest_says(fleet, name)
         )
     } else {
         String::new()
@@ -198,9 +190,15 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
     Some(Fairness {
         name: name.to_owned(),
         least_by_mean: least.1 / (sum / count),
-        straggler: straggles.then(|| least.0.clone()),
+        straggler: straggles.then(|| least.0.to_owned()),
         sentence,
     })
+}
+
+/// What the slowest host of a result says of why.
+fn slowest_says<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
+    let of = fleet.limited.iter().filter(|l| l.result == result);
+    of.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)
 }
 
 fn start(fleet: &Fleet) -> Option<StartFigures> {
@@ -240,25 +238,37 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
 #[cfg(test)]
 use crate::{Judging, fixture::Fixture, judge};
 #[cfg(test)]
-use model::fleet::{Lost, RunSeen};
+use model::finding::Finding;
+#[cfg(test)]
+use model::fleet::{Asked, Limited, Lost, RunSeen};
+#[cfg(test)]
+use model::job::Kind;
 
 /// Two hosts whose runs are merged: the second has what is given.
 #[cfg(test)]
-fn two(other: HostResult, findings: Vec<Finding>) -> Record {
+fn two(other: HostResult, findings: &[Finding]) -> Record {
     let mut record = Fixture::honest().record();
     let report = judge(&record, &Judging::default());
-    let (held, told): (Vec<_>, Vec<_>) =
-        report.findings.into_iter().partition(|f| f.outcome == Outcome::Holds);
-    let held: Vec<_> = held.into_iter().map(|f| (f.id, f.about)).collect();
-    let host = |name: &str, result: HostResult, findings: Vec<Finding>| HostSeen {
+    let host = |(rank, name): (u32, &str), result: HostResult| HostSeen {
+        rank,
         name: name.into(),
         verdict: Some(result.verdict),
         results: vec![result],
-        findings,
-        held: held.clone(),
         ..HostSeen::default()
     };
-    let hosts = vec![host("a", of_host(10_000.0), told), host("b", other, findings)];
+    let mut asked = Asked::on(0, &report.findings);
+    // The second was asked the same, and answered as the first where nothing else is given.
+    let same = report.findings.iter().filter(|f| findings.iter().all(|other| other.id != f.id));
+    let of_second: Vec<Finding> = same.cloned().chain(findings.iter().cloned()).collect();
+    Asked::add(&mut asked, Asked::on(1, &of_second));
+    let mut limited = Vec::new();
+    for (rank, result) in [(0, &of_host(10_000.0)), (1, &other)] {
+        let sentence = "A limit binds.".into();
+        let limiter = Limiter { name: result.limiter.clone(), sentence, evidence: BTreeMap::new() };
+        let slowest = (rank, rate(result));
+        Limited::add(&mut limited, [Limited { result: result.name.clone(), hosts: 1, slowest, limiter }]);
+    }
+    let hosts = vec![host((0, "a"), of_host(10_000.0)), host((1, "b"), other)];
     let run = RunSeen {
         spread_ns: Some(900),
         clock_error_ns: Some(500),
@@ -267,7 +277,7 @@ fn two(other: HostResult, findings: Vec<Finding>) -> Record {
         ..RunSeen::default()
     };
     record.runs.iter_mut().for_each(|run| run.evidence.clear());
-    record.fleet = Some(Box::new(Fleet { hosts, runs: vec![run], ..Fleet::default() }));
+    record.fleet = Some(Box::new(Fleet { hosts, asked, limited, runs: vec![run], ..Fleet::default() }));
     record
 }
 
@@ -276,24 +286,19 @@ fn of_host(iops: f64) -> HostResult {
     let result = judge(&Fixture::honest().record(), &Judging::default()).results.remove(0);
     HostResult {
         name: result.name,
-        true_name: result.true_name,
-        renamed: false,
+        renamed: None,
         verdict: Verdict::Valid,
         iops: Some(iops),
         mb_per_s: Some(iops / 244.0),
-        latency_ns: [("read".into(), [Some(100_000), Some(900_000)])].into(),
+        latency_ns: vec![(Kind::Read, [Some(100_000), Some(900_000)])],
         cpu_ns_per_op: Some(5_000.0),
-        limiter: Limiter {
-            name: "throttle".into(),
-            sentence: "A limit binds.".into(),
-            evidence: BTreeMap::new(),
-        },
+        limiter: "throttle".into(),
     }
 }
 
 #[test]
 fn what_each_host_was_asked_stands_for_all_and_a_slow_one_is_named() {
-    let report = judge(&two(of_host(3_000.0), Vec::new()), &Judging::default());
+    let report = judge(&two(of_host(3_000.0), &[]), &Judging::default());
     assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
     assert!(report.headline.name.ends_with(", 2 hosts") && report.headline.value.is_some());
     let fleet = report.fleet.unwrap();
@@ -307,7 +312,7 @@ fn what_each_host_was_asked_stands_for_all_and_a_slow_one_is_named() {
     let start = fleet.start.unwrap();
     assert_eq!((start.spread_ns, start.clock_error_ns, start.outside), (900, 500, 1));
     assert!(report.notes.iter().any(|n| n.contains("first operations of all hosts")));
-    let even = judge(&two(of_host(9_500.0), Vec::new()), &Judging::default());
+    let even = judge(&two(of_host(9_500.0), &[]), &Judging::default());
     assert_eq!(even.fleet.unwrap().fairness[0].straggler, None);
 }
 
@@ -318,9 +323,8 @@ fn the_worst_that_any_host_found_counts_for_all_with_its_name() {
     let about = of_host(1.0).name;
     let mut found: Vec<Finding> = of_b.findings.into_iter().filter(|f| f.id == CheckId::A01).collect();
     found.iter_mut().for_each(|f| f.about = vec![about.clone()]);
-    let result =
-        HostResult { true_name: "4K random read, page cache".into(), renamed: true, ..of_host(10_000.0) };
-    let report = judge(&two(result, found), &Judging::default());
+    let result = HostResult { renamed: Some("4K random read, page cache".into()), ..of_host(10_000.0) };
+    let report = judge(&two(result, &found), &Judging::default());
     assert_eq!((report.verdict, report.verdict_by), (Verdict::Suspect, Some(CheckId::A01)));
     let finding = report.findings.iter().find(|f| f.id == CheckId::A01).unwrap();
     assert!(finding.sentence.starts_with("b: "), "{}", finding.sentence);
@@ -329,7 +333,7 @@ fn the_worst_that_any_host_found_counts_for_all_with_its_name() {
 
 #[test]
 fn a_host_that_was_lost_takes_the_number_away() {
-    let mut record = two(of_host(10_000.0), Vec::new());
+    let mut record = two(of_host(10_000.0), &[]);
     let lost = Lost { host: "b".into(), why: "has been silent for 3.0 s".into(), at_s: 7.25 };
     record.fleet.as_mut().unwrap().lost = Some(lost);
     let report = judge(&record, &Judging::default());

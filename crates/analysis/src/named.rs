@@ -7,11 +7,21 @@ const MOST_NAMES: usize = 3;
 
 /// `a`, `a and b`, `a, b, c and 4 more`.
 pub(crate) fn names(all: &[&str]) -> String {
-    match all {
+    names_of(all, all.len())
+}
+
+/// The same of so many, of whom the first are given.
+pub(crate) fn names_of(first: &[&str], count: usize) -> String {
+    match first {
         [] => String::new(),
-        [one] => (*one).to_owned(),
-        [rest @ .., last] if all.len() <= MOST_NAMES => format!("{} and {last}", rest.join(", ")),
-        _ => format!("{} and {} more", all[..MOST_NAMES].join(", "), all.len() - MOST_NAMES),
+        [one] if count == 1 => (*one).to_owned(),
+        [rest @ .., last] if count <= MOST_NAMES && count == first.len() => {
+            format!("{} and {last}", rest.join(", "))
+        }
+        _ => {
+            let shown = &first[..first.len().min(MOST_NAMES)];
+            format!("{} and {} more", shown.join(", "), count.saturating_sub(shown.len()))
+        }
     }
 }
 
@@ -19,4 +29,5 @@ pub(crate) fn names(all: &[&str]) -> String {
 fn of_many_hosts_few_are_named() {
     assert_eq!((names(&["a"]), names(&["a", "b", "c"])), ("a".into(), "a, b and c".into()));
     assert_eq!(names(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
+    assert_eq!(names_of(&["a", "b", "c", "d"], 4_000), "a, b, c and 3997 more");
 }

@@ -3,10 +3,11 @@
 //! For: the values between hosts, the merged session and the report. Not for: how hosts speak with one another (`src/fleet`), nor for
 //! concluding (crate `analysis`).
 
-use crate::check_id::CheckId;
-use crate::finding::Finding;
-use crate::limiter::Limiter;
+mod asked;
+
+use crate::job::Kind;
 use crate::verdict::Verdict;
+pub use asked::{Asked, Limited, Told, Which};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,6 +28,12 @@ pub struct Part {
 pub struct Fleet {
     /// By rank.
     pub hosts: Vec<HostSeen>,
+    /// What checks said on them, by check and result.
+    #[serde(default)]
+    pub asked: Vec<Asked>,
+    /// What kept them from higher rates, by result and limiter.
+    #[serde(default)]
+    pub limited: Vec<Limited>,
     /// How each run began and ended, in the order of happening.
     pub runs: Vec<RunSeen>,
     /// What differs between the hosts, in sentences.
@@ -47,9 +54,12 @@ pub struct Lost {
     pub at_s: f64,
 }
 
-/// What a host says of itself when it has measured.
+/// What is kept of each host: of thousands rank 0 has all. What is the same for many is told once ([`Asked`], [`Limited`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostSeen {
+    /// Number among the hosts, from 0.
+    #[serde(default)]
+    pub rank: u32,
     /// What it is called, with its rank where several ranks are on it.
     pub name: String,
     /// Its session file; `None` where it kept none, or was lost.
@@ -60,10 +70,9 @@ pub struct HostSeen {
     pub reason: String,
     /// One per result of the report.
     pub results: Vec<HostResult>,
-    /// What its checks found, and what they could not look at.
-    pub findings: Vec<Finding>,
-    /// What held there, with the names of the results.
-    pub held: Vec<(CheckId, Vec<String>)>,
+    /// How many findings its checks have, and how many could not look.
+    #[serde(default)]
+    pub findings: [u32; 2],
     /// Number of the kernel that it runs on: hosts of one number are one machine. `None` where that was not told.
     #[serde(default)]
     pub kernel: Option<u32>,
@@ -77,22 +86,21 @@ pub struct HostSeen {
 pub struct HostResult {
     /// Name of the result, as in the report.
     pub name: String,
-    /// What was really measured there.
-    pub true_name: String,
-    /// Whether that is something else than what the plain name says.
-    pub renamed: bool,
+    /// What was really measured there, where that is something else than the plain name says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed: Option<String>,
     /// The verdict on it.
     pub verdict: Verdict,
     /// Operations per second; `None` where there is no number.
     pub iops: Option<f64>,
     /// 10^6 bytes per second.
     pub mb_per_s: Option<f64>,
-    /// Median and 99th percentile of latency in ns by direction (`read`).
-    pub latency_ns: BTreeMap<String, [Option<u64>; 2]>,
+    /// Median and 99th percentile of latency in ns by kind.
+    pub latency_ns: Vec<(Kind, [Option<u64>; 2])>,
     /// CPU time of the workers per operation in ns.
     pub cpu_ns_per_op: Option<f64>,
-    /// What kept it from being higher.
-    pub limiter: Limiter,
+    /// What kept it from being higher, in a word or two.
+    pub limiter: String,
 }
 
 /// How a run began and ended on all hosts.
@@ -143,6 +151,9 @@ pub struct HostFigures {
     pub verdict: Option<Verdict>,
     /// Why that is the verdict.
     pub reason: String,
+    /// How many findings its checks have there, and how many could not look.
+    #[serde(default)]
+    pub findings: [u32; 2],
     /// One per result of the report.
     pub results: Vec<HostRate>,
 }
@@ -167,8 +178,8 @@ pub struct HostRate {
     pub p99_ns: BTreeMap<String, Option<u64>>,
     /// CPU time of the workers per operation in ns.
     pub cpu_ns_per_op: Option<f64>,
-    /// What kept it from being higher.
-    pub limiter: Limiter,
+    /// What kept it from being higher, in a word or two.
+    pub limiter: String,
 }
 
 /// How evenly a result is divided among the hosts.

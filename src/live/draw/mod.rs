@@ -4,6 +4,7 @@
 //! ([`super::state`]), nor when it is drawn.
 
 mod figures;
+mod hosts;
 mod observed;
 mod table;
 #[cfg(test)]
@@ -13,6 +14,7 @@ use super::left::Left;
 use super::look::Look;
 use super::state::{End, Found, State};
 use figures::figures;
+use hosts::hosts;
 use model::finding::Severity;
 use model::units::show_share;
 use model::visible::visible;
@@ -89,6 +91,7 @@ pub(super) fn draw(frame: &mut Frame, state: &State, look: Look) {
         if airy {
             take(&mut rest, 1);
         }
+        hosts(frame, &mut rest, state, paint);
         findings(frame, &mut rest, state, paint);
         table(frame, rest, state, paint);
     }

@@ -47,7 +47,8 @@ pub(super) fn table(frame: &mut Frame, mut rest: Rect, state: &State, paint: Pai
     }
 }
 
-fn row(name: &str, cells: impl ExactSizeIterator<Item = String>, width: u16) -> String {
+/// A name, and figures below each other.
+pub(super) fn row(name: &str, cells: impl ExactSizeIterator<Item = String>, width: u16) -> String {
     let room = usize::from(width).saturating_sub(cells.len() * FIGURE);
     let name = fitting(name, room.saturating_sub(1));
     let blanks = room.saturating_sub(ratatui::text::Span::raw(name.as_str()).width());

@@ -8,7 +8,7 @@ use crate::live::left::Left;
 use crate::live::observed::Observed;
 use crate::live::recent::{Pulse, Rate};
 use crate::live::sight::Seen;
-use crate::live::state::Named;
+use crate::live::state::{HostRow, HostState, Named};
 use analysis::under_way::counters::{Counted, Device, SoFar};
 use analysis::under_way::row::Row;
 use model::capacity::SameBy;
@@ -214,6 +214,25 @@ fn blind() -> State {
     state
 }
 
+/// Of so many hosts, one of which is lost and one of which hangs.
+fn of_hosts(all: usize) -> State {
+    let mut state = busy();
+    let host = |rank: usize| HostRow {
+        rank,
+        name: format!("node{rank:03}.cluster"),
+        iops: (rank > 0).then_some(if rank == 1 { 0.0 } else { 20_000.0 + 100.0 * rank as f64 }),
+        p99_ns: (rank != 3).then_some(1_210_000),
+        state: match rank {
+            0 => HostState::Lost,
+            1 => HostState::Hung,
+            rank if rank + 1 == all => HostState::Waiting,
+            _ => HostState::Measuring,
+        },
+    };
+    (state.hosts, state.hosts_in_all) = ((0..all.min(64)).map(host).collect(), all);
+    state
+}
+
 #[track_caller]
 fn hold(name: &str, now: &str) {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/live/draw/golden/{name}.txt"));
@@ -233,6 +252,8 @@ fn each_size_shows_what_it_showed() {
         hold(&format!("blind.{name}"), &screen(&blind(), PLAIN, size));
         hold(&format!("help.{name}"), &screen(&help, PLAIN, size));
         hold(&format!("begin.{name}"), &screen(&State::default(), PLAIN, size));
+        hold(&format!("hosts.{name}"), &screen(&of_hosts(4), PLAIN, size));
+        hold(&format!("many-hosts.{name}"), &screen(&of_hosts(1_000), PLAIN, size));
     }
 }
 
@@ -266,7 +287,7 @@ fn nothing_that_is_not_known_is_a_zero() {
 fn no_size_makes_it_fail() {
     for width in (1..60).chain([120, 400]) {
         for height in (1..30).chain([100]) {
-            for state in [State::default(), busy(), blind(), State { help: true, ..busy() }] {
+            for state in [State::default(), busy(), blind(), of_hosts(300), State { help: true, ..busy() }] {
                 screen(&state, PLAIN, (width, height));
             }
         }

@@ -294,7 +294,9 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     }
     if !job.on("bs_unaligned", false).map_err(|fault| fault.1)? {
         let least = sizes.iter().map(|s| s.0).min().unwrap_or(1);
-        sizes.iter_mut().for_each(|(size, _)| *size -= *size % least);
+        for (size, _) in &mut sizes {
+            *size -= *size % least;
+        }
     }
     let mut split: Vec<(u32, u32)> = Vec::new();
     for (size, share) in sizes {

@@ -36,6 +36,7 @@ fn seen(result: &Measured) -> Seen {
         window_ns: runs * RUN_NS,
         ended_ns: runs * RUN_NS + 1,
         in_order: runs > 0,
+        is_cut: false,
         kinds: kinds.collect(),
         ignored_errors: 0,
         errors: BTreeMap::from_iter((runs == 0).then_some((5, 2))),

@@ -76,7 +76,7 @@ fn of_rate(host: &HostFigures, rate: &HostRate) -> Row {
         cells: vec![
             rate.iops.map_or_else(|| "-".into(), show_rate),
             rate.share.map_or_else(|| "-".into(), show_share),
-            rate.limiter.name.clone(),
+            rate.limiter.clone(),
         ],
         ..Row::default()
     }
@@ -107,8 +107,12 @@ fn told(fleet: &FleetFigures) -> Vec<(String, String)> {
     let kept = fleet
         .hosts
         .iter()
+        .take(MOST_HOSTS)
         .filter_map(|host| Some((format!("Session of {}", host.name), host.session.clone()?)));
-    fair.chain(kept).collect()
+    let more = fleet.hosts.len().saturating_sub(MOST_HOSTS);
+    let more =
+        (more > 0).then(|| ("More sessions".into(), format!("of {more} other hosts, in the JSON report")));
+    fair.chain(kept).chain(more).collect()
 }
 
 /// What growing numbers of hosts bring.

@@ -16,13 +16,22 @@ const HEADINGS: [&str; 9] =
 /// Columns that leave where there is no room, the first of them first.
 const LEAVING: [usize; 3] = [7, 8, 5];
 
+/// Most hosts that have a row: those that were lost, and the slowest, since one looks for those.
+const MOST_HOSTS: usize = 64;
+
 /// Shows the hosts of the main result; with `all` those of every one.
 pub(super) fn show(out: &mut Page, report: &Report, all: bool) {
     let Some(fleet) = &report.fleet else { return };
     let main = report.results.iter().find(|r| r.true_name == report.headline.name).or(report.results.first());
     for result in report.results.iter().filter(|r| all || main.is_some_and(|main| main.name == r.name)) {
         out.prose("Hosts   ", "        ", &result.name);
-        out.table_of(&table(fleet, &result.name));
+        let (table, more) = table(fleet, &result.name);
+        out.table_of(&table);
+        if more > 0 {
+            let more =
+                format!("{more} more hosts are faster than these; all of them are in the JSON report.");
+            out.prose("  ", "  ", &more);
+        }
         if let Some(fair) = fleet.fairness.iter().find(|f| f.name == result.name) {
             let slowest = format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
             out.prose("  ", "  ", if fair.sentence.is_empty() { &slowest } else { &fair.sentence });
@@ -31,15 +40,21 @@ pub(super) fn show(out: &mut Page, report: &Report, all: bool) {
     }
 }
 
-/// A row for each host.
-fn table(fleet: &FleetFigures, result: &str) -> Table {
+/// A row for each host, of many for the slowest; and how many have none.
+fn table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
     let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true);
     // Whoever was lost has a row, and whoever had no part in it none.
     let rate = |host: &'_ HostFigures| host.results.iter().find(|r| r.name == result).cloned();
     let taking_part = fleet.hosts.iter().map(|host| (host, rate(host)));
-    let taking_part = taking_part.filter(|(host, rate)| rate.is_some() || host.verdict.is_none());
-    table.add_all(taking_part.map(|(host, rate)| row(host, rate.as_ref())));
-    table
+    let mut of: Vec<(&HostFigures, Option<HostRate>)> =
+        taking_part.filter(|(host, rate)| rate.is_some() || host.verdict.is_none()).collect();
+    let all = of.len();
+    let iops = |rate: &Option<HostRate>| rate.as_ref().and_then(|r| r.iops).unwrap_or(0.0);
+    of.sort_by(|(_, a), (_, b)| iops(a).total_cmp(&iops(b)));
+    of.truncate(MOST_HOSTS);
+    of.sort_by_key(|(host, _)| host.rank);
+    table.add_all(of.iter().map(|(host, rate)| row(host, rate.as_ref())));
+    (table, all - of.len())
 }
 
 fn row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HEADINGS.len()] {
@@ -59,7 +74,7 @@ fn row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HEADINGS.len()] 
         latency(&rate.p50_ns),
         latency(&rate.p99_ns),
         of(rate.cpu_ns_per_op, show_ns),
-        rate.limiter.name.replace("the ", ""),
+        rate.limiter.replace("the ", ""),
     ]
 }
 
