@@ -12,6 +12,7 @@ pub mod captured;
 pub mod cli;
 pub mod collector;
 pub mod compare;
+mod content;
 pub mod devices;
 pub mod doctor;
 pub mod explain;

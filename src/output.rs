@@ -7,16 +7,15 @@
 //! reads it sees the old report or the new one. What is measured, read or kept by fathom is never written over, and no block
 //! device is, whatever the way to it.
 
+use crate::content::Content;
 use crate::failure::{Failure, cause};
 use crate::spared::Spared;
 use crate::{input, session, stderr, stdout, stream, whole};
 use machine::root::Root;
 use model::name;
-use model::record::frame::MAGIC;
-use model::verification::State;
 use rustix::fs::{FallocateFlags, OFlags, fallocate, major, minor};
 use std::fs::{File, Metadata};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -27,8 +26,6 @@ const STANDARD_OUTPUT: &str = "-";
 /// Its number, and that of standard error.
 const OUTPUT: i32 = 1;
 const ERRORS: i32 = 2;
-/// Content beyond this is not looked through: no report is as long.
-const MOST_LOOKED_AT: u64 = 64 << 20;
 /// Links to links that are followed, as many as the kernel does.
 const MOST_LINKS: usize = 40;
 /// How long a FIFO is offered to a reader.
@@ -274,45 +271,6 @@ impl Rules {
 
     fn cannot(&self, said: &Path, error: &io::Error) -> Failure {
         Failure::Refused(format!("{} {} cannot be written: {error}{}", self.flag, shown(said), cause(error)))
-    }
-}
-
-/// What is in a file that is to be replaced.
-enum Content {
-    /// Nothing, or text.
-    Replaceable,
-    /// Something that only fathom makes and only the user removes.
-    Kept(&'static str),
-    /// Anything else, in words.
-    Foreign(String),
-}
-
-impl Content {
-    fn of(path: &Path) -> io::Result<Self> {
-        let mut bytes = Vec::new();
-        // What may be written and not be read, as a log of others, is nobody's report.
-        match File::open(path) {
-            Ok(file) => file.take(MOST_LOOKED_AT + 1).read_to_end(&mut bytes)?,
-            Err(e) if e.kind() == ErrorKind::PermissionDenied => {
-                return Ok(Self::Foreign("may not be read by this user".into()));
-            }
-            Err(e) => return Err(e),
-        };
-        if bytes.starts_with(MAGIC.as_bytes()) {
-            return Ok(Self::Kept("a session"));
-        }
-        if bytes.len() as u64 > MOST_LOOKED_AT {
-            return Ok(Self::Foreign(format!(
-                "has more than {} MiB, which no report has",
-                MOST_LOOKED_AT >> 20
-            )));
-        }
-        let text = str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0'));
-        Ok(match text {
-            Some(text) if State::parse(text).is_ok() => Self::Kept("the state of a verification"),
-            Some(_) => Self::Replaceable,
-            None => Self::Foreign("is there, and is no text".into()),
-        })
     }
 }
 

@@ -3,7 +3,8 @@
 //! For: fio's `--status-interval`, whose readers get whole reports while it measures. Not for: the live view ([`crate::live`]), nor for
 //! judging and writing, which whoever is told does on a thread of its own.
 
-use super::{Bench, run_of};
+use super::Bench;
+use super::ending::run_of;
 use crate::collector::Collector;
 use model::record::{Record, RunEnd, RunEnding, RunStart, StreamEnd, frame};
 use std::sync::mpsc::SyncSender;

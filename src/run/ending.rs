@@ -6,7 +6,8 @@ use super::{Bench, Finished};
 use crate::failure::Failure;
 use crate::fleet::{Fleet, Gathered, Seen};
 use crate::target::Ready;
-use model::record::{End, Frame, RunEnding};
+use model::evidence::Snapshot;
+use model::record::{End, Frame, Run, RunEnd, RunEnding, RunStart};
 
 impl Finished {
     /// The same with what was measured on all hosts, where several took part and this one tells it.
@@ -24,6 +25,15 @@ impl Finished {
 }
 
 impl Bench {
+    /// How a run ended, by what failed in it.
+    pub(super) fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
+        match failure.or_else(|| self.fleet.over()) {
+            Some(why) => RunEnding::Failed(why),
+            None if stopped => RunEnding::Interrupted,
+            None => RunEnding::Complete,
+        }
+    }
+
     /// Ends the session file.
     pub(super) fn close(mut self, ending: RunEnding) -> Result<Finished, Failure> {
         let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
@@ -64,4 +74,8 @@ impl Bench {
         };
         self.live.tell(&format!("fathom: {why}{before}"));
     }
+}
+
+pub(super) fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
+    Run { start, intervals: Vec::new(), evidence, end: Some(end), disturbed: None }
 }

@@ -45,7 +45,7 @@ use machine::cgroup::OwnCgroup;
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
-use model::evidence::{Moment, Snapshot};
+use model::evidence::Moment;
 use model::job::{Kind, Phase, Stream};
 use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
@@ -361,11 +361,7 @@ impl Bench {
     /// One phase of a run.
     fn phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<Run, Failure> {
         let done = self.done.len();
-        let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
-        if let Some(iops) = start.offered_iops {
-            let here = self.plan.offered_here(iops);
-            phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(here));
-        }
+        let phase = self.meant(&start);
         // Whoever competes touches the same blocks in the same order as the others of its round.
         let round = (start.attempt << ROUNDS_BITS | start.repeat) as usize;
         let competes = matches!(self.plan.study, Study::Interfaces(_));
@@ -430,15 +426,17 @@ impl Bench {
         let end =
             RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, still, notes };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
-        Ok(run_of(start, vec![first, last], end))
+        Ok(ending::run_of(start, vec![first, last], end))
     }
 
-    fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
-        match failure.or_else(|| self.fleet.over()) {
-            Some(why) => RunEnding::Failed(why),
-            None if stopped => RunEnding::Interrupted,
-            None => RunEnding::Complete,
+    /// A phase as the plan has it, at the rate that is offered.
+    fn meant(&self, start: &RunStart) -> Phase {
+        let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
+        if let Some(iops) = start.offered_iops {
+            let here = self.plan.offered_here(iops);
+            phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(here));
         }
+        phase
     }
 
     /// The workers of a phase, ready to begin, in the run of this number that draws by this course.
@@ -497,8 +495,4 @@ impl Bench {
     fn now_ns(&self) -> u64 {
         self.epoch.elapsed().as_nanos() as u64
     }
-}
-
-fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
-    Run { start, intervals: Vec::new(), evidence, end: Some(end), disturbed: None }
 }

@@ -3,7 +3,8 @@
 //! For: going through a grid, over cells that cannot be measured, and on from an earlier session. Not for: which cell comes
 //! next (crate `analysis`).
 
-use super::{Bench, run_of};
+use super::Bench;
+use super::ending::run_of;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use analysis::cost::search_left;

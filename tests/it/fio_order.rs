@@ -67,7 +67,9 @@ fn sizes_are_drawn_as_often_as_in_fio() {
             done(&format!("--rw=randread --norandommap --size=256m --number_ios=3000 {words}"));
         let counts = |all: &[[u64; 3]]| {
             let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
-            all.iter().for_each(|op| *counts.entry(op[1]).or_default() += 1.0);
+            for op in all {
+                *counts.entry(op[1]).or_default() += 1.0;
+            }
             counts
         };
         let Some(theirs) = theirs else { continue };

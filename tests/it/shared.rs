@@ -111,12 +111,11 @@ mod together {
     use crate::stage::{Running, is_root};
     use std::time::{Duration, Instant};
 
+    /// Offsets and bytes of calls, by their name and file.
+    type Calls = BTreeMap<(String, String), Vec<(u64, u64)>>;
+
     /// Two ranks of this machine, the calls of each in a file of its own.
-    fn two_ranks(
-        stage: &Stage,
-        words: &str,
-        target: &Path,
-    ) -> (Outcome, Vec<BTreeMap<(String, String), Vec<(u64, u64)>>>) {
+    fn two_ranks(stage: &Stage, words: &str, target: &Path) -> (Outcome, Vec<Calls>) {
         let traces = [0, 1].map(|rank| stage.path(&format!("trace{rank}")));
         let launcher = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 1";
         let mut prefix: Vec<String> = launcher.split(' ').map(str::to_owned).collect();
@@ -131,10 +130,10 @@ mod together {
 
     #[test]
     fn two_hosts_share_a_file_and_each_reads_what_the_other_one_wrote() {
+        const BLOCK: u64 = 64 << 10;
         if tool(&[&"strace", &"-V"]).is_err() {
             return crate::stage::skip("strace is not here");
         }
-        const BLOCK: u64 = 64 << 10;
         let blocks = (32 << 20) / BLOCK;
         let words = "run --rw read --engine sync --bs 64k --depth 1 --passes 1 --size 32m --runs 1 --attempts 1 --shift-hosts 1 --format json --shared";
         for layout in ["strided", "segmented"] {

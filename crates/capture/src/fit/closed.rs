@@ -88,7 +88,7 @@ impl About<'_> {
                 if *burst > 1 {
                     let comment = format!("{mean_burst:.2} at once in the mean");
                     say(Entry::bare("burst", &burst.to_string(), comment));
-                    Self::calls(&self.load.pacing, shape).into_iter().for_each(say);
+                    Self::calls(&self.load.pacing, shape, depth).into_iter().for_each(say);
                 }
                 *burst
             }

@@ -283,8 +283,14 @@ impl About<'_> {
             let shape = Shape::of(kinds, sectors, flow.long);
             stream.entries.extend(shape.entries());
             self.arrive(&mut stream, flow, shape.operations());
-            stream.entries.push(self.room(&shape));
-            stream.entries.extend(Self::calls(&self.load.pacing, &shape));
+            let depth = self.room(&shape);
+            let most = self.load.pacing.most;
+            stream.entries.push(Entry::bare(
+                "depth",
+                &depth.to_string(),
+                format!("room; {most} were in flight at most"),
+            ));
+            stream.entries.extend(Self::calls(&self.load.pacing, &shape, depth));
             let host =
                 if self.load.kinds[1].count() > 0 && most_writes.is_none() { largest } else { most_writes };
             if host == Some(at) {
@@ -346,18 +352,17 @@ impl About<'_> {
     }
 
     /// Room for what is in flight.
-    fn room(&self, shape: &Shape<'_>) -> Entry {
-        let most = self.load.pacing.most;
-        let depth = most.saturating_mul(ROOM).max(LEAST_ROOM).min(by_memory(shape));
-        Entry::bare("depth", &depth.to_string(), format!("room; {most} were in flight at most"))
+    fn room(&self, shape: &Shape<'_>) -> u32 {
+        self.load.pacing.most.saturating_mul(ROOM).max(LEAST_ROOM).min(by_memory(shape))
     }
 
-    /// How many operations go in one call, where they came so and none goes on from another one, with which the kernel would make one
+    /// How many operations go in one call, of so many that may be in flight, where they came so and none goes on from another one, with which the kernel would make one
     /// request of it.
-    pub(super) fn calls(pacing: &Pacing, shape: &Shape<'_>) -> Option<Entry> {
+    pub(super) fn calls(pacing: &Pacing, shape: &Shape<'_>, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
         let comment = format!("{} were issued at once in the mean", rounded(mean));
-        Some(Entry::text("batch", &(mean.round() as u32).clamp(1, MAX_DEPTH).to_string(), comment))
+        let batch = (mean.round() as u32).min(depth);
+        (batch > 1).then(|| Entry::text("batch", &batch.to_string(), comment))
     }
 
     pub(super) fn flushes(&self, writes: u64, drain: bool) -> Vec<Entry> {

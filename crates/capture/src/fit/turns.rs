@@ -26,7 +26,7 @@ impl About<'_> {
         stream.entries.push(Entry::bare("depth", &depth.max(1).to_string(), comment));
         stream.entries.extend(sides.iter().find_map(|(about, side)| {
             let classes = about.classes();
-            Self::calls(&side.pacing, &about.shape(&classes))
+            Self::calls(&side.pacing, &about.shape(&classes), depth)
         }));
         stream.entries.extend(self.times.iter().cloned());
         stream.turns = turns.into();
