@@ -29,6 +29,8 @@ const DRAW_EVERY: Duration = Duration::from_millis(250);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Time per CPU time of this thread: a hundredth of a CPU.
 const TIME_PER_CPU_TIME: u32 = 100;
+/// Longest rest: what stands still for longer looks as if it had ended, where a look at processes takes long.
+const LONGEST_REST: Duration = Duration::from_secs(5);
 /// Name of the thread, which the kernel cuts off behind 15 characters.
 const NAME: &str = "fathom-live";
 
@@ -285,7 +287,7 @@ impl<'a> Drawing<'a> {
 /// When it is due: by how often it draws, and by the CPU time that it has used since it began.
 fn due(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant {
     let by_cost = began + used * TIME_PER_CPU_TIME;
-    drawn.map_or(began, |at| by_cost.max(at + DRAW_EVERY))
+    drawn.map_or(began, |at| by_cost.clamp(at + DRAW_EVERY, at + LONGEST_REST))
 }
 
 #[test]
@@ -295,4 +297,9 @@ fn it_draws_four_times_a_second_at_most_and_takes_a_hundredth_of_a_cpu() {
     assert_eq!(due(began, None, ms(0)), began);
     assert_eq!(due(began, Some(began + ms(1_000)), ms(1)), began + ms(1_250));
     assert_eq!(due(began, Some(began + ms(1_000)), ms(50)), began + ms(5_000));
+    assert_eq!(
+        due(began, Some(began + ms(1_000)), ms(300)),
+        began + ms(6_000),
+        "and stands still for 5 s at most"
+    );
 }

@@ -338,7 +338,7 @@ fn a_file_that_is_changed_while_it_is_read_is_found() {
     ] {
         let file = disk.file("data", 64);
         disk.sh("sync");
-        let words = "run --rw randread --depth 4 --time 2s --warmup 0 --runs 1 --attempts 1 --format json";
+        let words = "run --rw randread --depth 4 --time 3s --warmup 0 --runs 1 --attempts 1 --format json";
         let running = started(disk.start(&stage, words, &file));
         disk.sh(script);
         let report = running.end().report();

@@ -27,6 +27,8 @@ fn shape(text: &str) -> Vec<String> {
     let bare = |word: &str| word.trim_matches(|c: char| "(),/".contains(c)).to_owned();
     let is_figure = |word: &str| bare(word).starts_with(|c: char| c.is_ascii_digit());
     let one = |line: &str| {
+        // Seconds go on from one call to the next.
+        let line = if line.contains("\"localtime\"") { "\"localtime\"" } else { line };
         let line = line.replace("time=", "time= ").replace("B/s", "B");
         let words = line.split_whitespace().filter(|w| !is_figure(w) && !UNITS.contains(&bare(w).as_str()));
         words.collect::<Vec<_>>().join(" ")

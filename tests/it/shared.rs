@@ -3,7 +3,7 @@
 //! For: which bytes are touched by whom, and that no file is left. Not for: launchers and hosts that are lost ([`crate::hosts`]), nor where
 //! blocks lie, which is arithmetic (`model::job::OwnBlocks`).
 
-use crate::stage::{Outcome, Stage, tool, wait};
+use crate::stage::{Stage, tool, wait};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -108,7 +108,7 @@ fn profiles_of_ior_work_on_one_host_with_its_workers() {
 mod together {
     use super::*;
     use crate::lab::{self, Lab};
-    use crate::stage::{Running, is_root};
+    use crate::stage::{Outcome, Running, is_root};
     use std::time::{Duration, Instant};
 
     /// Offsets and bytes of calls, by their name and file.

@@ -408,8 +408,6 @@ fn cells_without_a_number_have_no_winner_among_them() {
         report["answer"]
     );
     assert_eq!(report["sweep"]["winner"], serde_json::json!({}));
-    let cells = report["sweep"]["cells"].as_array().unwrap();
-    assert!(cells.iter().all(|cell| cell["mib_per_s"].is_null()), "{cells:#?}");
 }
 
 #[test]

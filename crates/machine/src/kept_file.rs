@@ -22,15 +22,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Name of the mark.
 const MARK: &str = "user.fathom.kept";
-/// More than a number of an inode has digits.
-const MARK_BYTES: usize = 24;
+/// More than a mark has bytes: the number of an inode, behind a word where it is of a copy.
+const MARK_BYTES: usize = 32;
+/// What stands before the number where the file is a copy of somebody's data: dd may make it anew, and nobody else.
+const COPY: &str = "copy ";
 
 /// Whether a path leads to a file that fathom made and kept.
 pub fn is_ours(path: &Path) -> bool {
+    is_marked(path, "")
+}
+
+/// Whether a path leads to a copy of somebody's data that fathom made as dd does.
+pub fn is_copy(path: &Path) -> bool {
+    is_marked(path, COPY)
+}
+
+fn is_marked(path: &Path, word: &str) -> bool {
     let mut mark = [0; MARK_BYTES];
     let Ok(facts) = std::fs::symlink_metadata(path) else { return false };
     let said = getxattr(path, MARK, &mut mark).ok().and_then(|n| mark.get(..n));
-    facts.is_file() && said == Some(facts.ino().to_string().as_bytes())
+    facts.is_file() && said == Some(format!("{word}{}", facts.ino()).as_bytes())
 }
 
 /// Whether what a path leads to may be made, or made again: one that fathom made and kept, or one in which there is nothing.
@@ -88,9 +99,21 @@ fn begin(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Where it cannot be looked at.
 pub fn mark(file: &File) -> io::Result<()> {
-    let ino = file.metadata()?.ino().to_string();
+    mark_as(file, "")
+}
+
+/// The same of a copy of somebody's data.
+///
+/// # Errors
+/// As [`mark`].
+pub fn mark_copy(file: &File) -> io::Result<()> {
+    mark_as(file, COPY)
+}
+
+fn mark_as(file: &File, word: &str) -> io::Result<()> {
+    let mark = format!("{word}{}", file.metadata()?.ino());
     // Without it the next call asks before it writes.
-    let _ = fsetxattr(file, MARK, ino.as_bytes(), XattrFlags::empty());
+    let _ = fsetxattr(file, MARK, mark.as_bytes(), XattrFlags::empty());
     Ok(())
 }
 

@@ -155,8 +155,8 @@ fn standard_output(said: &Copy) -> Result<Side, String> {
     Ok(side)
 }
 
-/// One that is not there yet. It is fathom's from then on, to be written over by the next call, where its data are nobody's: zeros or
-/// random bytes. A copy of anything else is somebody's data.
+/// One that is not there yet. It is fathom's from then on, to be written over by any call, where its data are nobody's: zeros or
+/// random bytes. A copy of anything else is somebody's data, and only dd makes it anew.
 fn new_file(said: &Copy, path: PathBuf, shown: String) -> Result<Side, String> {
     // A link that leads nowhere yet cannot be made anew.
     let excl = if std::fs::symlink_metadata(&path).is_ok() { OFlags::empty() } else { OFlags::EXCL };
@@ -164,9 +164,8 @@ fn new_file(said: &Copy, path: PathBuf, shown: String) -> Result<Side, String> {
     let file: File = rustix::fs::open(&path, flags, Mode::from_raw_mode(NEW_FILE))
         .map_err(|e| failed(&shown, &e.into()))?
         .into();
-    if is_nobodys(said) {
-        kept_file::mark(&file).map_err(|e| failed(&shown, &e))?;
-    }
+    let marked = if is_nobodys(said) { kept_file::mark(&file) } else { kept_file::mark_copy(&file) };
+    marked.map_err(|e| failed(&shown, &e))?;
     Ok(side(file, shown, path))
 }
 
@@ -192,7 +191,7 @@ fn old_file(
     let real = path.canonicalize().map_err(|e| failed(&shown, &e))?;
     let planned = identity::of_path(&real).map_err(|e| failed(&shown, &e))?;
     if changes(said) {
-        allowed.file(root, &path, &real)?;
+        allowed.file(root, &path, &real, true)?;
     }
     let side = plain(said, path, shown)?;
     safety::must_be_open(root, &real, &side.file, Some(&planned)).map_err(|e| in_words(&e))?;

@@ -113,7 +113,7 @@ fn there(
             safety::open_device(root, path, Some(&planned), true, model::job::Cache::Buffered)
                 .map_err(|e| in_words(&e))?;
         } else {
-            allowed.file(root, path, &real)?;
+            allowed.file(root, path, &real, false)?;
         }
     }
     let file = opened(&real, flags(said))?;
@@ -164,7 +164,7 @@ fn kept(root: &Root, dir: &Path, flags: OFlags) -> Result<File, String> {
             .map_err(|e| format!("ioping: failed to create temporary file: {}", reason(&e)))?;
         return Ok(file);
     }
-    Allowed::default().file(root, &path, &path)?;
+    Allowed::default().file(root, &path, &path, false)?;
     opened(&path, flags | OFlags::NOFOLLOW)
 }
 

@@ -11,6 +11,7 @@ use crate::stats::welch::Shift;
 use crate::strategy::sample::{Sample, samples};
 use crate::strategy::sweep::{Lane, Race, Search};
 use choice::choice;
+use model::check_id::CheckId;
 use model::job::Pattern;
 use model::measure::Measure;
 use model::record::Record;
@@ -42,12 +43,14 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
     let runs = samples(record);
     let search = Search::after(grid, plan.runs, plan.seed, &runs);
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
-    let voided = |job: usize| result_of(job).and_then(|at| answered.get(at)).filter(|of| of.is_void());
+    let voided = |job: usize| {
+        let of = answered.get(result_of(job)?)?;
+        voided_by(of).next().map(|_| of)
+    };
     let lanes = || search.races.iter().flat_map(|r| &r.lanes);
     let cells = grid.cells.iter().map(|cell| {
         let lane = lanes().find(|l| l.job == cell.job);
-        // What a finding takes away is no figure of a cell either.
-        figures(&cell.setting, lane.filter(|l| voided(l.job).is_none()), result_of(cell.job))
+        figures(&cell.setting, lane, result_of(cell.job))
     });
     let cells: Vec<CellFigures> = cells.collect();
     let of = |lane: &Lane| Some(figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
@@ -158,12 +161,18 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
     }
 }
 
+/// What takes the number of a cell away, but for what others did to the machine (checks D): cells are measured in turns, so that it did the same to
+/// all of them.
+fn voided_by(of: &CaseAnswers) -> impl Iterator<Item = CheckId> {
+    of.void_by().filter(|id| id.group() != 'D')
+}
+
 /// The same where a finding takes the number of its winner away: whatever it was compared by is none.
 fn withheld(work: Work, voided: Option<&CaseAnswers>) -> Work {
     let Some(of) = voided.filter(|_| matches!(work.chosen, Chosen::Fastest | Chosen::Tied)) else {
         return work;
     };
-    let ids: Vec<String> = of.void_by().map(|id| id.to_string()).collect();
+    let ids: Vec<String> = voided_by(of).map(|id| id.to_string()).collect();
     let sentence = format!("{} that looked best has no number ({})", of.case.job.name, ids.join(", "));
     Work {
         decided: false,
