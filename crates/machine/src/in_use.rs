@@ -213,8 +213,8 @@ fn itself(root: &Root, file: &File) -> Result<Use, String> {
     if swaps.as_ref().is_ok_and(|all| all.iter().any(|s| s.is_same(&ours))) {
         return Ok(Use::By(SWAP.into()));
     }
-    let mounted = mounted_file(root, &ours)?;
-    if let Some(mount) = mounted {
+    let mounted = mounted_file(root, &ours);
+    if let Ok(Some(mount)) = mounted {
         return Ok(Use::By(mount));
     }
     let loops = loops::all(root)?;
@@ -227,15 +227,19 @@ fn itself(root: &Root, file: &File) -> Result<Use, String> {
     let unseen_swap = swaps.err().filter(|_| !settled);
     match unseen_swap.or_else(|| doubts(&loops, |l| l.read_only || !settled)) {
         Some(doubt) if !matches!(writers, Use::By(_)) => Err(doubt),
-        _ => Ok(writers),
+        // What is mounted without a loop device nobody has open for writing.
+        _ => Ok(match (writers, mounted) {
+            (Use::Nobody, Err(why)) => Use::Unseen(why),
+            (writers, _) => writers,
+        }),
     }
 }
 
 /// Where and by whom a file is mounted without a loop device, as erofs can be and what programs in user space mount. `Err`: a file that
 /// is mounted so is not known.
 fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> {
-    // A machine that does not show its mounts shows no names of files either; leases and loop devices are asked all the same.
-    let own = mountinfo::read(root).unwrap_or_default();
+    let own = mountinfo::read(root)
+        .map_err(|why| format!("which files are mounted is not known: /proc/self/mountinfo: {why}"))?;
     let elsewhere = mountinfo::elsewhere(root);
     let spaces = std::iter::once((None, &own)).chain(elsewhere.iter().map(|(pid, all)| (Some(*pid), all)));
     let mut unknown = None;
