@@ -41,14 +41,18 @@ struct Case {
     option: Option<&'static str>,
     depth: u32,
     batch: u32,
+    /// Percent of its operations that are reads: the rest has data to be made.
+    reads: u8,
 }
 
+const NULL: Case = Case { name: "null", engine: "null", option: None, depth: 32, batch: 32, reads: 100 };
 const CASES: &[Case] = &[
-    Case { name: "null", engine: "null", option: None, depth: 32, batch: 32 },
-    Case { name: "sim", engine: "sim", option: None, depth: 32, batch: 1 },
-    Case { name: "sync", engine: "sync", option: None, depth: 1, batch: 1 },
-    Case { name: "io_uring", engine: "io_uring", option: Some("nop"), depth: 32, batch: 1 },
-    Case { name: "io_uring-batch", engine: "io_uring", option: Some("nop"), depth: 128, batch: 32 },
+    NULL,
+    Case { name: "null-write", reads: 0, ..NULL },
+    Case { name: "sim", engine: "sim", batch: 1, ..NULL },
+    Case { name: "sync", engine: "sync", depth: 1, batch: 1, ..NULL },
+    Case { name: "io_uring", engine: "io_uring", option: Some("nop"), batch: 1, ..NULL },
+    Case { name: "io_uring-batch", engine: "io_uring", option: Some("nop"), depth: 128, ..NULL },
 ];
 
 fn main() -> ExitCode {
@@ -73,7 +77,7 @@ fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
     let count: u64 = count.parse().map_err(|e| format!("{count}: {e}"))?;
     let entry = find(case.engine).ok_or_else(|| format!("there is no engine {}", case.engine))?;
     let mut stream =
-        Stream::plain(Access::plain(Pattern::Random, BLOCK_BYTES, 100), case.depth, 1, case.engine);
+        Stream::plain(Access::plain(Pattern::Random, BLOCK_BYTES, case.reads), case.depth, 1, case.engine);
     stream.cache = Cache::Buffered;
     let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
     let files = if entry.moves_bytes {
@@ -87,6 +91,7 @@ fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
     let spec = WorkerSpec {
         depth: case.depth,
         slot_bytes: BLOCK_BYTES,
+        writes: stream.access.writes(),
         options: case.option.map(|o| (o.to_owned(), None)).into_iter().collect::<Options>(),
         limit: StopRule { operations: Some(count), ..StopRule::default() },
         batch: Batch { submit: case.batch, complete: case.batch },
@@ -232,7 +237,7 @@ impl Expected {
 
 fn text(compiler: &str, counts: &[(&str, f64)]) -> String {
     let mut text = String::from(
-        "# Instructions per operation of the hot loop in user space, by callgrind, for 4 KiB random reads.\n\
+        "# Instructions per operation of the hot loop in user space, by callgrind, for 4 KiB random reads, and writes where it says so.\n\
          # Made by: FATHOM_BLESS=1 cargo bench -p fathom-io-engine --bench instructions\n",
     );
     let _ = writeln!(text, "{compiler}");

@@ -1,11 +1,12 @@
 //! Data to write: unique and incompressible at memory speed, or as compressible and repetitive as is asked.
 //!
 //! For: filling buffers outside the stamps and test files before a run, and measuring what such data are worth to a
-//! compressor. Not for: secrets or statistics; this is xorshift. Nor for reading the file whose bytes are written.
+//! compressor. Not for: the bytes themselves (crate `random`), nor for reading the file whose bytes are written.
 //! Why: storage below may compress or deduplicate, and a repeated buffer would measure that instead.
 
 use crate::job::Data;
 use crate::record::Written;
+pub use random::{fill, split_mix};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -17,49 +18,6 @@ const UNIQUE_BYTES: usize = 16;
 const POOL: usize = 64;
 /// How much data [`measure`] looks at: the shares of 4096 blocks are known to within a percent or two.
 const MEASURED_BYTES: usize = 4096 * BLOCK_BYTES;
-
-/// Lanes run side by side so that the compiler uses vector registers.
-const LANES: usize = 8;
-
-/// Fills `buffer` with data that no other `key` gives. About 20 GB/s on one core.
-///
-/// Keys that differ in any bit give unrelated data; use (seed + position of the data in the session) as the key.
-pub fn fill(buffer: &mut [u8], key: u64) {
-    let mut state = [0_u64; LANES];
-    for (lane, s) in state.iter_mut().enumerate() {
-        // xorshift must not start at zero; splitmix64 gives zero for one input in 2^64, hence the bit.
-        *s = split_mix(key.wrapping_mul(LANES as u64).wrapping_add(lane as u64)) | 1;
-    }
-    let (chunks, rest) = buffer.as_chunks_mut::<{ LANES * 8 }>();
-    for chunk in chunks {
-        step(&mut state);
-        let (words, _) = chunk.as_chunks_mut::<8>();
-        for (word, s) in words.iter_mut().zip(&state) {
-            *word = s.to_le_bytes();
-        }
-    }
-    step(&mut state);
-    for (byte, word) in rest.iter_mut().zip(state.iter().flat_map(|s| s.to_le_bytes())) {
-        *byte = word;
-    }
-}
-
-#[inline]
-fn step(state: &mut [u64; LANES]) {
-    for s in state {
-        *s ^= *s << 13;
-        *s ^= *s >> 7;
-        *s ^= *s << 17;
-    }
-}
-
-/// The finaliser of splitmix64 (Steele, Lea, Flood 2014): spreads every bit of the input over the output.
-pub fn split_mix(key: u64) -> u64 {
-    let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 /// What fills the buffers of one worker's writes.
 #[derive(Clone, Debug)]
@@ -244,20 +202,6 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
     let distinct = blocks.iter().collect::<HashSet<_>>().len();
     let saved = |left: usize, all: usize| 100.0 * (all - left) as f64 / all as f64;
     Ok(Written { compress_percent: saved(kept, made.len()), dedup_percent: saved(distinct, blocks.len()) })
-}
-
-#[test]
-fn buffers_are_unique_and_full_of_bits() {
-    let mut seen = std::collections::HashSet::new();
-    let mut buffer = vec![0_u8; 4096 + 13];
-    for key in 0..200 {
-        fill(&mut buffer, key);
-        for block in buffer.as_chunks::<512>().0 {
-            assert!(seen.insert(*block), "a block of key {key} was there before");
-        }
-        let ones: u32 = buffer.iter().map(|b| b.count_ones()).sum();
-        assert!((f64::from(ones) / (buffer.len() * 8) as f64 - 0.5).abs() < 0.02);
-    }
 }
 
 #[cfg(test)]
