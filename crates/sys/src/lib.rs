@@ -26,6 +26,7 @@ pub mod lease;
 pub mod mapping;
 pub mod memory_file;
 pub mod memory_policy;
+pub mod named_file;
 pub mod open_file;
 pub mod open_flags;
 pub mod perf;

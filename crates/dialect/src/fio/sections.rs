@@ -11,7 +11,9 @@ use std::ops::Range;
 
 /// Files inside one another at most.
 const DEEPEST: usize = 8;
-/// Options at most, so that files which include each other end.
+/// Files that are included at most: a file that includes two others, as each of them does, would be hundreds.
+const MOST_INCLUDED: usize = 256;
+/// Options at most, whatever is included.
 const MOST: usize = 100_000;
 /// Sections at most: more jobs than fio itself starts.
 const MOST_SECTIONS: usize = 4096;
@@ -62,6 +64,7 @@ pub(super) struct Reader<'a> {
     /// What is told, though nothing is wrong.
     pub(super) remarks: Vec<String>,
     options: usize,
+    included: usize,
 }
 
 impl Section {
@@ -80,6 +83,7 @@ impl<'a> Reader<'a> {
             marks: Vec::new(),
             remarks: Vec::new(),
             options: 0,
+            included: 0,
         }
     }
 
@@ -171,9 +175,21 @@ impl<'a> Reader<'a> {
     }
 
     fn include(&mut self, file: &str, spot: Spot, open: &mut bool, depth: usize) {
+        if depth >= DEEPEST {
+            return self.mark(spot, "files include one another too deeply; take a line out");
+        }
+        // Beyond the most nothing is opened any more, and it is said once.
+        self.included += 1;
+        if self.included > MOST_INCLUDED {
+            if self.included == MOST_INCLUDED + 1 {
+                let why =
+                    format!("more than {MOST_INCLUDED} files are included, one in another; take a line out");
+                self.mark(spot, why);
+            }
+            return;
+        }
         let by = self.texts.get(spot.text).map(|t| t.name.clone()).unwrap_or_default();
         match self.around.include(&by, file) {
-            _ if depth >= DEEPEST => self.mark(spot, "files include one another too deeply; take a line out"),
             Err(why) => self.mark(
                 spot,
                 format!("'{}' cannot be included: {why}; type the path of a file", visible(file)),
