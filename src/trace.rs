@@ -9,7 +9,7 @@ use capture::foreign::Language;
 use model::captured::Origin;
 use model::name;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// Bytes that are read at once.
@@ -25,6 +25,16 @@ pub(crate) struct Trace {
     pub(crate) files: Vec<BufReader<File>>,
     /// What a capture of it begins with.
     pub(crate) origin: Origin,
+}
+
+/// Bytes in which a trace shows what it is.
+const BEGINS: u64 = 512;
+
+/// What kind of trace a file is, by its first bytes; what cannot be read is none.
+pub(crate) fn language(path: &Path) -> Option<Language> {
+    let mut begins = Vec::new();
+    input::open(path).ok()?.take(BEGINS).read_to_end(&mut begins).ok()?;
+    Language::of(&begins)
 }
 
 /// Opens a trace.

@@ -101,12 +101,25 @@ pub enum Command {
     Man(man::Args),
 }
 
-/// What is called by the name of another tool is its command here.
+/// How programs end where some of the tools come from, and so what is copied from there.
+const PROGRAM: &str = ".exe";
+
+/// The command of another tool that a word names.
+fn tool(word: &OsString) -> Option<&'static str> {
+    let word = word.to_str()?;
+    let word = word.strip_suffix(PROGRAM).unwrap_or(word);
+    dialect::COMMANDS.iter().copied().find(|name| *name == word)
+}
+
+/// What is called by the name of another tool is its command here; so is `fathom diskspd.exe`.
 fn by_name(mut words: Vec<OsString>) -> Vec<OsString> {
     let called = words.first().and_then(|word| Path::new(word).file_name()).map(OsString::from);
-    let is_called = |name: &&&str| called.as_ref().is_some_and(|called| called == **name);
-    if let Some(name) = dialect::COMMANDS.iter().find(is_called) {
+    if let Some(name) = called.as_ref().and_then(tool) {
         words.splice(..1, ["fathom", name].map(OsString::from));
+    } else if let Some(word) = words.get_mut(1)
+        && let Some(name) = tool(word)
+    {
+        *word = name.into();
     }
     words
 }
@@ -139,4 +152,19 @@ impl Cli {
             error
         })
     }
+}
+
+#[test]
+fn a_tool_is_its_command_by_whatever_name_it_was_called() {
+    let of = |words: &str| {
+        let words = by_name(words.split(' ').map(OsString::from).collect());
+        words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    };
+    for words in
+        ["/usr/bin/diskspd -w0 f", "diskspd.exe -w0 f", "fathom diskspd -w0 f", "fathom diskspd.exe -w0 f"]
+    {
+        assert_eq!(of(words), "fathom diskspd -w0 f");
+    }
+    assert_eq!(of("fathom run diskspd.exe"), "fathom run diskspd.exe", "a target has the name that it has");
+    assert_eq!(of("fathom"), "fathom");
 }

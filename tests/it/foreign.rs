@@ -151,6 +151,19 @@ fn inputs_that_never_end_are_refused() {
         }
         let out = stage.fathom(&format!("{RUN} --rw write --data {}", path.display()), &here);
         assert!(matches!(out.code, Some(2 | 3)) && out.stderr.contains(word), "{out:?}");
+        // What a text in another language names is read by the same rule.
+        let including = stage.path("including.fio");
+        std::fs::write(&including, format!("[a]\nfilename=x\nsize=1m\ninclude {}\n", path.display()))
+            .unwrap();
+        for words in [
+            format!("fio {}", including.display()),
+            format!("fio --name=a --filename=x --size=1m --buffer_pattern=\\'{}\\'", path.display()),
+            format!("fio --name=a --filename=x --read_iolog={}", path.display()),
+        ] {
+            let out = shell(&stage, &format!("cd {}; timeout 20 \"$F\" {words}", here.display()));
+            assert!(!matches!(out.code, Some(0 | 124 | 137)), "{words}: {out:?}");
+            assert!([&out.stdout, &out.stderr].iter().any(|said| said.contains(word)), "{words}: {out:?}");
+        }
     }
     let link = stage.path("job.toml");
     symlink("/proc/kmsg", &link).unwrap();
@@ -195,6 +208,32 @@ fn a_job_file_of_another_tool_is_no_disk_whatever_its_name_is() {
     let toml = stage.path("c.toml");
     std::fs::write(&toml, "size = \"16m\"\n").unwrap();
     says(&stage.fathom("bench --quiet", &toml), 2, &["fathom run", "c.toml"]);
+}
+
+#[test]
+fn a_capture_or_a_trace_is_no_disk_and_neither_is_touched() {
+    let stage = Stage::beside_others();
+    let log = stage.path("log");
+    let text = "fio version 3 iolog\n0 /x add\n0 /x open\n5 /x read 0 4096\n1000 /x close\n";
+    std::fs::write(&log, text).unwrap();
+    let capture = stage.path("x.capture");
+    let words = format!("capture --import {} -o {}", log.display(), capture.display());
+    assert_eq!(stage.fathom(&words, Path::new("")).code, Some(0));
+    let msr = stage.path("data.csv");
+    std::fs::write(&msr, "128166372003061629,hm,1,Read,383496192,32768,413\n").unwrap();
+    for (path, told) in [
+        (&capture, ["is a capture and no disk", "fathom run"]),
+        (&log, ["a trace (fio iolog v3)", "capture --import"]),
+        (&msr, ["a trace (MSR Cambridge CSV)", "capture --import"]),
+    ] {
+        let before = std::fs::read(path).unwrap();
+        for command in ["bench", "layers", "api", "limit", "sweep", "verify"] {
+            says(&stage.fathom(command, path), 2, &told);
+        }
+        assert_eq!(std::fs::read(path).unwrap(), before);
+    }
+    // One that is not replayed is no target of `run` either.
+    says(&stage.fathom("run", &log), 2, &["a trace (fio iolog v3)"]);
 }
 
 #[test]
