@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use crate::fleet::{self, Fleet};
-use crate::live::Wish;
+use crate::live::ProgressMode;
 use crate::output::{Outlet, Replace, Rules};
 use crate::request::Request;
 use crate::run::{Early, SoFar};
@@ -86,14 +86,14 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();
     let aggregates = output::decide_all(&aggregates, &rules)?;
     let to = outlet.as_ref().map(|outlet| (outlet, &rules));
-    let wish = if manners.quiet { Wish::Quiet } else { Wish::Plain };
+    let mode = if manners.quiet { ProgressMode::Quiet } else { ProgressMode::Plain };
     let (seen, before) = thread::scope(|scope| {
         let told = manners.status_interval.map(|every| {
             let (early, told) = sync_channel(1);
             (Early::new(every, early), scope.spawn(move || answer_so_far(&told, manners, to)))
         });
         let (early, writer) = told.unzip();
-        let seen = run::measure((plan, machine), request.keep, wish, early, &Fleet::Alone);
+        let seen = run::measure((plan, machine), request.keep, mode, early, &Fleet::Alone);
         let before = writer.map(|writer| writer.join().unwrap_or_default());
         seen.map(|seen| (seen, before.unwrap_or_default()))
     })?;

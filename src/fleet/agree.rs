@@ -6,7 +6,7 @@
 use super::clock::Reading;
 use super::hosts::Hosts;
 use super::letter::{Agreed, Letter};
-use super::merge::{self, Phase, Ran};
+use super::merge::{self, Phase, RunParts};
 use super::parts;
 use crate::failure::Failure;
 use analysis::strategy::Summary;
@@ -48,7 +48,12 @@ impl Hosts {
     }
 
     /// Runs as they are added up.
-    pub(super) fn ran(&self, runs: &[Run], courses: &[Vec<Interval>], disturbed: Vec<Disturbance>) -> Ran {
+    pub(super) fn ran(
+        &self,
+        runs: &[Run],
+        courses: &[Vec<Interval>],
+        disturbed: Vec<Disturbance>,
+    ) -> RunParts {
         let state = self.state();
         let phase = |(at, run): (usize, &Run)| {
             let course = courses.get(at).unwrap_or(&run.intervals);
@@ -56,11 +61,11 @@ impl Hosts {
         };
         let mut by = Vec::new();
         parts::add_disturbances(&mut by, disturbed);
-        Ran { phases: runs.iter().enumerate().filter_map(phase).collect(), disturbed: by }
+        RunParts { phases: runs.iter().enumerate().filter_map(phase).collect(), disturbed: by }
     }
 
     /// Rank 0: keeps what all came to together, and says what follows.
-    fn all_agree(&self, mut all: Ran, attempt: u32) -> Result<Agreed, Failure> {
+    fn all_agree(&self, mut all: RunParts, attempt: u32) -> Result<Agreed, Failure> {
         let after = self.clocks();
         let disturbed = merge::disturbed(attempt, std::mem::take(&mut all.disturbed));
         self.keep(all, &after, disturbed)
@@ -70,7 +75,7 @@ impl Hosts {
     /// missing.
     pub(super) fn keep(
         &self,
-        all: Ran,
+        all: RunParts,
         after: &[Option<Reading>],
         disturbed: Option<Disturbed>,
     ) -> Result<Agreed, Failure> {

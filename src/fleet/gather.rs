@@ -5,7 +5,7 @@
 
 use super::hosts::Hosts;
 use super::letter::{Letter, Over};
-use super::merge::Ran;
+use super::merge::RunParts;
 use super::parts;
 use super::said::Said;
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ const REPORT: Duration = Duration::from_secs(5);
 const SILENT: Duration = Duration::from_millis(700);
 
 /// What was measured on one host.
-pub struct Seen<'s> {
+pub struct HostOutcome<'s> {
     /// The session of that host.
     pub session: &'s Session,
     /// A signal ended it.
@@ -56,7 +56,7 @@ impl Hosts {
     ///
     /// # Errors
     /// [`Failure::Elsewhere`] on all other ranks where another host ended it, and where the session cannot be written.
-    pub(super) fn gather(&self, seen: &Seen) -> Result<Option<Gathered>, Failure> {
+    pub(super) fn gather(&self, seen: &HostOutcome) -> Result<Option<Gathered>, Failure> {
         let record = seen.session.record()?;
         self.notice(seen, &record);
         let file = seen.session.is_kept().then(|| name::text(seen.session.path()));
@@ -83,19 +83,19 @@ impl Hosts {
     }
 
     /// Whether what hosts say goes straight to rank 0: somebody may be lost, and with it what those below it say.
-    fn goes_straight(&self, seen: &Seen) -> bool {
+    fn goes_straight(&self, seen: &HostOutcome) -> bool {
         seen.interrupted || self.shared.over().is_some()
     }
 
     /// A signal came when all was measured and hosts waited for each other: all have to know.
-    fn is_interrupted_now(&self, seen: &Seen) {
+    fn is_interrupted_now(&self, seen: &HostOutcome) {
         if !self.goes_straight(seen) {
             self.end_all(Failure::Interrupted);
         }
     }
 
     /// Says that it is over where it ended here before its time, and finds out who was lost where a signal ended it.
-    fn notice(&self, seen: &Seen, record: &Record) {
+    fn notice(&self, seen: &HostOutcome, record: &Record) {
         if self.shared.over().is_some() || !(seen.failed || seen.interrupted) {
             return;
         }
@@ -125,7 +125,11 @@ impl Hosts {
 
     /// Rank 0 writes the report while the others wait, so that a launcher that notices their end does not end it.
     /// `own` is what this host said, where that did not go straight to it.
-    fn wait_for_report(&self, seen: &Seen, mut own: Option<Said>) -> Result<Option<Gathered>, Failure> {
+    fn wait_for_report(
+        &self,
+        seen: &HostOutcome,
+        mut own: Option<Said>,
+    ) -> Result<Option<Gathered>, Failure> {
         let mut until = None;
         // Where it is rank 0 that was lost nobody writes one.
         while !self.is_orphan() {
@@ -155,7 +159,7 @@ impl Hosts {
     /// Rank 0: closes the session of all with what they say, and with what is told of the run that was broken off.
     fn conclude(
         &self,
-        seen: &Seen,
+        seen: &HostOutcome,
         record: &Record,
         (all, until_then): (Said, Vec<String>),
     ) -> Result<Option<Gathered>, Failure> {
@@ -262,7 +266,7 @@ impl Hosts {
 }
 
 /// Operations and bytes of all phases.
-fn carried_out(ran: &Ran) -> (u64, u64) {
+fn carried_out(ran: &RunParts) -> (u64, u64) {
     let issued = ran.phases.iter().flat_map(|p| &p.end.streams).flat_map(|s| s.issued.values());
     issued.fold((0, 0), |sum, i| (sum.0 + i.ops, sum.1 + i.bytes))
 }

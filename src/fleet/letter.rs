@@ -3,7 +3,7 @@
 //! For: the words of the protocol, and putting a long one together from its packets. Not for: when which one is sent ([`super::hosts`],
 //! [`super::post`]).
 
-use super::merge::{CommonTimes, Ran, Times};
+use super::merge::{CommonTimes, RunParts, Times};
 use super::net::PACKET_BYTES;
 use super::said::Said;
 use model::histogram::Histogram;
@@ -42,7 +42,7 @@ pub(super) enum Letter {
     /// When that of all of them did: down the tree.
     Common(CommonTimes),
     /// What a run came to on some hosts: up the tree.
-    Ran(Box<Ran>),
+    RunParts(Box<RunParts>),
     /// What it came to on all hosts: down the tree.
     Agreed(Box<Agreed>),
     /// What hosts say when they have measured: up the tree, or where it is over before its time straight to rank 0.

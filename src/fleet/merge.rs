@@ -24,7 +24,7 @@ const PARTS: f64 = 1_000.0;
 
 /// What the phases of a run came to on some hosts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Ran {
+pub(super) struct RunParts {
     pub(super) phases: Vec<Phase>,
     /// What others did there.
     pub(super) disturbed: Vec<Disturbance>,
@@ -35,7 +35,7 @@ pub(super) type Times = BTreeMap<usize, Windows>;
 /// First and last ns in which the load of all hosts ran, by phase and stream: of those that did not run for as long everywhere.
 pub(super) type CommonTimes = BTreeMap<usize, BTreeMap<usize, [u64; 2]>>;
 
-impl Ran {
+impl RunParts {
     /// Adds what other hosts did.
     pub(super) fn add(&mut self, other: Self) {
         for phase in other.phases {
@@ -344,7 +344,7 @@ fn ran(
     (ops, ns, until_ns): (u64, u64, u64),
     ending: RunEnding,
     notes: &[&str],
-) -> (Ran, Vec<Vec<Interval>>) {
+) -> (RunParts, Vec<Vec<Interval>>) {
     use model::record::{Cell, KindEnd};
     let mut latency = Histogram::new();
     (0..ops).for_each(|_| latency.record(ns));
@@ -372,18 +372,18 @@ fn ran(
     let run = Run { start, intervals: Vec::new(), evidence: Vec::new(), end: Some(end), disturbed: None };
     let course: Vec<Interval> = (0..10).map(row).collect();
     let phases = Phase::of(rank, &run, &course, Some(u64::from(rank))).into_iter().collect();
-    (Ran { phases, disturbed: Vec::new() }, vec![course])
+    (RunParts { phases, disturbed: Vec::new() }, vec![course])
 }
 
 /// The phase of hosts `a` and `b`.
 #[cfg(test)]
-fn merged(hosts: [(Ran, Vec<Vec<Interval>>); 2]) -> Merged {
+fn merged(hosts: [(RunParts, Vec<Vec<Interval>>); 2]) -> Merged {
     let mut times = Times::new();
     for (ran, _) in &hosts {
         add_times(&mut times, ran.times());
     }
     let common = common_times(&times);
-    let mut all = Ran::default();
+    let mut all = RunParts::default();
     for (mut ran, courses) in hosts {
         ran.cut(&courses, &common);
         all.add(ran);
@@ -392,7 +392,7 @@ fn merged(hosts: [(Ran, Vec<Vec<Interval>>); 2]) -> Merged {
 }
 
 #[cfg(test)]
-fn of(rank: u32, did: (u64, u64, u64)) -> (Ran, Vec<Vec<Interval>>) {
+fn of(rank: u32, did: (u64, u64, u64)) -> (RunParts, Vec<Vec<Interval>>) {
     ran(rank, did, RunEnding::Complete, &[])
 }
 

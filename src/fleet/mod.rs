@@ -32,11 +32,11 @@ mod tree;
 mod whole;
 
 use crate::failure::Failure;
-use crate::live::{HostRow, Wish};
+use crate::live::{HostRow, ProgressMode};
 use crate::request::Request;
 use crate::show::Showing;
 use analysis::strategy::Summary;
-pub use gather::{Gathered, Seen};
+pub use gather::{Gathered, HostOutcome};
 use guard::Launched;
 use hosts::Hosts;
 use model::machine::Machine;
@@ -171,7 +171,7 @@ impl Fleet {
         if self.tells() {
             return showing;
         }
-        Showing { watched: Wish::Quiet, outputs: Vec::new(), ..showing }
+        Showing { watched: ProgressMode::Quiet, outputs: Vec::new(), ..showing }
     }
 
     /// Waits until every host has made the files that are its own to make.
@@ -280,7 +280,7 @@ impl Fleet {
     ///
     /// # Errors
     /// Where another host ended it, and tells that.
-    pub fn gather(&self, seen: &Seen) -> Result<Option<Gathered>, Failure> {
+    pub fn gather(&self, seen: &HostOutcome) -> Result<Option<Gathered>, Failure> {
         match self {
             Self::Alone => Ok(None),
             Self::Mpi(hosts) => hosts.gather(seen),

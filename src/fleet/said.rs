@@ -3,7 +3,7 @@
 //! For: what a host says of itself, out of the report on its own session, and adding that up. Not for: how it travels ([`super::tree`],
 //! [`super::gather`]).
 
-use super::merge::Ran;
+use super::merge::RunParts;
 use analysis::Judging;
 use model::finding::{Finding, Outcome};
 use model::fleet::{Asked, HostResult, HostSeen, Limited};
@@ -20,12 +20,17 @@ pub(super) struct Said {
     pub(super) asked: Vec<Asked>,
     pub(super) limited: Vec<Limited>,
     /// The runs that nobody has asked for: those that were broken off.
-    pub(super) rest: Ran,
+    pub(super) rest: RunParts,
 }
 
 impl Said {
     /// What a host says of itself, whose session has this record and is kept in this file.
-    pub(super) fn on(rank: u32, name: &str, (record, file): (&Record, Option<String>), rest: Ran) -> Self {
+    pub(super) fn on(
+        rank: u32,
+        name: &str,
+        (record, file): (&Record, Option<String>),
+        rest: RunParts,
+    ) -> Self {
         let version = env!("CARGO_PKG_VERSION").into();
         let report =
             analysis::judge(record, &Judging { session: file.clone(), version, ..Judging::default() });

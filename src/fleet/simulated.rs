@@ -4,7 +4,7 @@
 //! ([`super::tests`]), nor what MPI takes.
 
 use super::letter::{self, Letter};
-use super::merge::{self, CommonTimes, Phase, Ran, Times};
+use super::merge::{self, CommonTimes, Phase, RunParts, Times};
 use super::said::Said;
 use super::tree::{self, Sum};
 use model::check_id::CheckId;
@@ -62,10 +62,10 @@ pub(super) fn simulated_run(rank: u64) -> (Run, Vec<Interval>) {
     (run, (0..320).map(row).collect())
 }
 
-fn ran(rank: usize, common: Option<&CommonTimes>) -> Ran {
+fn ran(rank: usize, common: Option<&CommonTimes>) -> RunParts {
     let (run, course) = simulated_run(rank as u64);
     let phases = Phase::of(rank as u32, &run, &course, Some(rank as u64)).into_iter().collect();
-    let mut ran = Ran { phases, disturbed: Vec::new() };
+    let mut ran = RunParts { phases, disturbed: Vec::new() };
     if let Some(common) = common {
         ran.cut(std::slice::from_ref(&course), common);
     }
@@ -128,7 +128,7 @@ fn said(rank: usize) -> Said {
     };
     let mut limited = Vec::new();
     Limited::add(&mut limited, [Limited { result: name, hosts: 1, slowest: (rank as u32, iops), limiter }]);
-    Said { hosts: vec![host], asked: Asked::on(rank as u32, &findings), limited, rest: Ran::default() }
+    Said { hosts: vec![host], asked: Asked::on(rank as u32, &findings), limited, rest: RunParts::default() }
 }
 
 /// What the letters of a sum came to.

@@ -2,7 +2,7 @@
 //!
 //! For: the protocol without MPI. Not for: what is measured, nor thousands of hosts ([`super::simulated`]).
 
-use super::gather::Seen;
+use super::gather::HostOutcome;
 use super::hosts::Hosts;
 use super::letter::Hello;
 use super::net::{Net, Threads};
@@ -169,7 +169,8 @@ fn gathered(silent: &[usize]) -> model::fleet::Fleet {
         if silent.contains(&hosts.rank) {
             return;
         }
-        let seen = Seen { session: &session, interrupted: false, failed: false, epoch: Instant::now() };
+        let seen =
+            HostOutcome { session: &session, interrupted: false, failed: false, epoch: Instant::now() };
         let gathered = hosts.gather(&seen);
         if hosts.rank == 0 {
             let Ok(Some(gathered)) = gathered else { panic!("rank 0 has no session of all") };

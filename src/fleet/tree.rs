@@ -5,7 +5,7 @@
 
 use super::hosts::Hosts;
 use super::letter::Letter;
-use super::merge::{self, Ran, Times};
+use super::merge::{self, RunParts, Times};
 use super::said::Said;
 use crate::failure::Failure;
 use std::ops::Range;
@@ -48,17 +48,17 @@ impl Sum for Times {
     }
 }
 
-impl Sum for Ran {
+impl Sum for RunParts {
     fn add(&mut self, other: Self) {
         self.add(other);
     }
 
     fn letter(self) -> Letter {
-        Letter::Ran(Box::new(self))
+        Letter::RunParts(Box::new(self))
     }
 
     fn of(letter: Letter) -> Result<Self, Letter> {
-        if let Letter::Ran(ran) = letter { Ok(*ran) } else { Err(letter) }
+        if let Letter::RunParts(ran) = letter { Ok(*ran) } else { Err(letter) }
     }
 }
 

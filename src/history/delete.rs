@@ -2,7 +2,7 @@
 //!
 //! For: removing exactly what was named, and saying what it was. Not for: clearing up by itself; nothing does that.
 
-use super::files::{Files, Found};
+use super::files::{Files, SessionFile};
 use super::find::find_in;
 use super::{annotations, remember};
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub struct Removal {
 /// measured or cannot be removed.
 pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
     let files = Files::look();
-    let mut meant: Vec<&Found> = Vec::new();
+    let mut meant: Vec<&SessionFile> = Vec::new();
     for word in &request.sessions {
         let found = one(&files, word, request.sure)?;
         if !meant.contains(&found) {
@@ -39,7 +39,7 @@ pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
     removed.map(|()| ExitCode::SUCCESS)
 }
 
-fn one<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a Found, Failure> {
+fn one<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFile, Failure> {
     if word.contains('/') {
         return Err(Failure::Usage(format!(
             "{word}: delete takes ids of sessions in the history, as `fathom list` shows them; a file elsewhere is removed with rm"
@@ -58,7 +58,7 @@ fn one<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a Found, Failur
     Ok(found)
 }
 
-fn remove(found: &Found) -> Result<(), Failure> {
+fn remove(found: &SessionFile) -> Result<(), Failure> {
     let words = annotations::beside(&found.path);
     // The words first: alone they would be nobody's.
     if found.stamp.words_changed_ns.is_some() {

@@ -3,7 +3,7 @@
 //! For: reading and judging a session for the index. Not for: what an entry is (`model::entry`), nor finding or laying out some.
 
 use super::annotations;
-use super::files::{Found, Stamp};
+use super::files::{SessionFile, Stamp};
 use super::fingerprint::fingerprint;
 use crate::session;
 use analysis::Judging;
@@ -15,7 +15,7 @@ use model::report::{Ending, Measured, QuotedRate, Report};
 use model::study::Studied;
 
 /// Reads and judges a session. One that cannot be read has an entry that says so.
-pub(super) fn read(found: &Found) -> Entry {
+pub(super) fn read(found: &SessionFile) -> Entry {
     let mut entry = Entry {
         id: found.id.clone(),
         bytes: found.stamp.bytes.unsigned_abs(),

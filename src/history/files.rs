@@ -17,14 +17,14 @@ pub(super) const WORDS: &str = ".words.json";
 #[derive(Debug, Default)]
 pub(super) struct Files {
     /// By id. Of two with one id the first directory's.
-    pub(super) by_id: BTreeMap<String, Found>,
+    pub(super) by_id: BTreeMap<String, SessionFile>,
     /// Directories that could not be read, with the reason, and what was left out.
     pub(super) problems: Vec<String>,
 }
 
 /// A session file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct SessionFile {
     pub(super) id: String,
     pub(super) path: PathBuf,
     pub(super) stamp: Stamp,
@@ -87,7 +87,7 @@ impl Files {
                 changed_ns: changed_ns(&facts),
                 words_changed_ns: words.get(&id).copied(),
             };
-            self.by_id.entry(id.clone()).or_insert(Found { id, path, stamp });
+            self.by_id.entry(id.clone()).or_insert(SessionFile { id, path, stamp });
         }
         if others > 0 {
             let left = format!("{others} of the sessions in {} are other users'", name::shown(dir));

@@ -4,7 +4,7 @@
 //! ([`super::schema`]) and what is asked of them ([`super::filter`]).
 
 use super::entry::{read, started_ns};
-use super::files::{Files, Found, Stamp};
+use super::files::{Files, SessionFile, Stamp};
 use super::filter::{Filter, MATCHES};
 use super::schema::{STEPS, Trouble, migrate};
 use crate::failure::Failure;
@@ -138,17 +138,22 @@ impl Index {
     }
 
     /// Reads what is new or has changed, and forgets what is gone.
-    fn refresh(&mut self, files: &Files, mut read: impl FnMut(&Found) -> Entry) -> rusqlite::Result<()> {
+    fn refresh(
+        &mut self,
+        files: &Files,
+        mut read: impl FnMut(&SessionFile) -> Entry,
+    ) -> rusqlite::Result<()> {
         let known = self.stamps()?;
         let gone = known.keys().filter(|id| !files.by_id.contains_key(*id));
         self.forget(gone)?;
-        let new: Vec<&Found> = files.by_id.values().filter(|f| known.get(&f.id) != Some(&f.stamp)).collect();
+        let new: Vec<&SessionFile> =
+            files.by_id.values().filter(|f| known.get(&f.id) != Some(&f.stamp)).collect();
         if new.len() >= MANY {
             stderr::say(&format!("fathom: {} sessions are new to the index and are read now", new.len()));
         }
         for batch in new.chunks(BATCH) {
             // Read first, so that nobody waits for the database meanwhile.
-            let entries: Vec<(&Found, Entry)> = batch.iter().map(|f| (*f, read(f))).collect();
+            let entries: Vec<(&SessionFile, Entry)> = batch.iter().map(|f| (*f, read(f))).collect();
             self.put(&entries)?;
         }
         Ok(())
@@ -177,7 +182,7 @@ impl Index {
         writing.commit()
     }
 
-    fn put(&mut self, entries: &[(&Found, Entry)]) -> rusqlite::Result<()> {
+    fn put(&mut self, entries: &[(&SessionFile, Entry)]) -> rusqlite::Result<()> {
         let writing = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         {
             let mut insert =
@@ -244,10 +249,11 @@ mod tests {
     type Tried = Result<(), Box<dyn std::error::Error>>;
 
     /// A session that began so many seconds after 1970, and what its file says.
-    fn session(second: i64) -> (Found, Entry) {
+    fn session(second: i64) -> (SessionFile, Entry) {
         let id = format!("{second:05}");
         let stamp = Stamp { bytes: 100, changed_ns: second, words_changed_ns: None };
-        let found = Found { path: PathBuf::from(format!("/nowhere/{id}.fathom")), id: id.clone(), stamp };
+        let found =
+            SessionFile { path: PathBuf::from(format!("/nowhere/{id}.fathom")), id: id.clone(), stamp };
         let entry = Entry {
             id,
             started: jiff::Timestamp::from_second(second).ok().map(|t| t.to_string()),
@@ -262,7 +268,7 @@ mod tests {
         Files { by_id: found.collect(), problems: Vec::new() }
     }
 
-    fn entry_of(found: &Found) -> Entry {
+    fn entry_of(found: &SessionFile) -> Entry {
         session(found.id.parse().unwrap_or(-1)).1
     }
 

@@ -30,7 +30,7 @@ pub(super) const STEPS: &[&str] = &[
     DELETE FROM session;
 ",
     "
-    -- Results that hold are capacities of their device, for loads to be held against.
+    -- Results that hold are capacities of their device, for loads to be compared with.
     DELETE FROM session;
 ",
 ];

@@ -7,6 +7,7 @@ mod draw;
 mod keys;
 mod left;
 mod look;
+mod mode;
 mod observed;
 mod recent;
 mod sight;
@@ -14,7 +15,6 @@ mod state;
 mod terminal;
 mod view;
 mod watching;
-mod wish;
 
 use crate::failure::Failure;
 use crate::stderr;
@@ -22,6 +22,8 @@ use analysis::under_way::row::Row;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub use left::Left;
 use machine::snapshot::Watch;
+use mode::Manner;
+pub use mode::ProgressMode;
 use model::cost::Cost;
 use model::evidence::Snapshot;
 use model::finding::Finding;
@@ -38,8 +40,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use view::View;
 pub(crate) use watching::{Asked, Watching};
-use wish::Manner;
-pub use wish::Wish;
 
 /// Somebody who watches, or nobody.
 pub struct Live(Way);
@@ -63,7 +63,7 @@ pub fn give_back_now() {
 impl Live {
     /// Progress without a view, by where standard error goes.
     pub fn plain(quiet: bool) -> Self {
-        Self(match wish::plain(quiet) {
+        Self(match mode::plain(quiet) {
             Manner::Quiet => Way::Quiet,
             Manner::Lines => Way::Lines,
             Manner::Bar | Manner::View(_) => Way::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))),
@@ -74,8 +74,8 @@ impl Live {
     ///
     /// # Errors
     /// A usage failure where a view was asked for and there can be none.
-    pub fn of(wish: Wish, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
-        let look = match wish::choose(wish, cost)? {
+    pub fn of(mode: ProgressMode, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        let look = match mode::choose(mode, cost)? {
             Manner::View(look) => look,
             Manner::Quiet => return Ok(Self(Way::Quiet)),
             Manner::Lines => return Ok(Self(Way::Lines)),

@@ -40,7 +40,7 @@ struct Workers {
 
 /// What was seen in one look.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct Sample {
     pub(super) counted: Counted,
     /// Share of a CPU that the busiest worker used, or why that is not known.
     pub(super) busiest: Known<f64>,
@@ -63,12 +63,12 @@ impl Sight {
     }
 
     /// Looks; `None` where nothing can be said since no time has passed.
-    pub(super) fn look(&mut self, so_far: &SoFar) -> Option<Seen> {
+    pub(super) fn look(&mut self, so_far: &SoFar) -> Option<Sample> {
         let counted = self.going.look(self.watch.glance(), so_far)?;
         if matches!(counted.others, Ok(Some(_))) {
             self.search();
         }
-        Some(Seen { counted, busiest: self.busiest(), culprit: self.culprit.clone() })
+        Some(Sample { counted, busiest: self.busiest(), culprit: self.culprit.clone() })
     }
 
     /// CPU time of the busiest worker since the last look.

@@ -5,7 +5,7 @@
 
 use super::left::Left;
 use super::recent::Pulse;
-use super::sight::Seen;
+use super::sight::Sample;
 use analysis::under_way::row::Row;
 use model::finding::Finding;
 use std::collections::VecDeque;
@@ -31,7 +31,7 @@ pub(super) struct State {
     /// What was seen of it last.
     pub(super) pulse: Pulse,
     /// What was counted last, beside it.
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<Sample>,
     /// The course of what is shown, over all runs.
     pub(super) course: Course,
     /// How far each host is where several measure, whoever needs a look first; of many some.
@@ -45,7 +45,7 @@ pub(super) struct State {
     /// The row that was filled last.
     pub(super) last_row: usize,
     /// What is certain by now.
-    pub(super) findings: Vec<Found>,
+    pub(super) findings: Vec<CountedFinding>,
     /// What was said beside it.
     pub(super) notes: VecDeque<String>,
     /// Whether and when it is asked to end.
@@ -112,7 +112,7 @@ pub(super) struct Named {
 
 /// A finding with the number of runs that it was made about.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct CountedFinding {
     pub(super) finding: Finding,
     pub(super) runs: u32,
 }
@@ -192,12 +192,12 @@ impl State {
     }
 
     fn found(&mut self, finding: Finding) {
-        let same = |f: &&mut Found| (f.finding.id, &f.finding.about) == (finding.id, &finding.about);
+        let same = |f: &&mut CountedFinding| (f.finding.id, &f.finding.about) == (finding.id, &finding.about);
         if let Some(known) = self.findings.iter_mut().find(same) {
             known.runs += 1;
             known.finding = finding;
         } else {
-            self.findings.push(Found { finding, runs: 1 });
+            self.findings.push(CountedFinding { finding, runs: 1 });
         }
         self.findings.sort_by_key(|f| f.finding.severity);
         self.findings.truncate(MOST_FINDINGS);

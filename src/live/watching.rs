@@ -9,7 +9,7 @@ use super::draw::draw_observed;
 use super::keys::{Key, Keys};
 use super::look::Look;
 use super::observed::Observed;
-use super::{terminal, wish};
+use super::{mode, terminal};
 use crate::signals;
 use model::watch::Watched;
 use std::io;
@@ -40,7 +40,7 @@ impl Watching {
     /// # Errors
     /// Where signals cannot be taken.
     pub(crate) fn start(interval: Duration) -> io::Result<Option<Self>> {
-        let Some(look) = wish::of_watching() else { return Ok(None) };
+        let Some(look) = mode::of_watching() else { return Ok(None) };
         signals::around_stops(terminal::give_back, terminal::lose)?;
         let observed = Observed::every(interval);
         let mut view = Self { canvas: Canvas::default(), keys: Keys::open(), look, observed };

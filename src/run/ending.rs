@@ -4,7 +4,7 @@
 
 use super::{Bench, Finished};
 use crate::failure::Failure;
-use crate::fleet::{Fleet, Gathered, Seen};
+use crate::fleet::{Fleet, Gathered, HostOutcome};
 use crate::target::Ready;
 use model::evidence::Snapshot;
 use model::record::{End, Frame, Run, RunEnd, RunEnding, RunStart};
@@ -16,7 +16,7 @@ impl Finished {
     /// Where another host ended it, and tells that.
     pub fn of_all(self, fleet: &Fleet) -> Result<Self, Failure> {
         let Self { interrupted, failed, epoch, .. } = self;
-        let all = fleet.gather(&Seen { session: &self.session, interrupted, failed, epoch })?;
+        let all = fleet.gather(&HostOutcome { session: &self.session, interrupted, failed, epoch })?;
         Ok(match all {
             Some(Gathered { session, interrupted, failed }) => Self { session, interrupted, failed, ..self },
             None => self,

@@ -26,7 +26,7 @@ mod trial;
 use crate::collector::Collector;
 use crate::failure::Failure;
 use crate::fleet::{Fleet, Gate};
-use crate::live::{Left, Live, Wish};
+use crate::live::{Left, Live, ProgressMode};
 use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
@@ -104,32 +104,37 @@ impl Finished {
 pub fn measure(
     meant: (Plan, Machine),
     keep: bool,
-    wish: Wish,
+    mode: ProgressMode,
     early: Option<Early>,
     fleet: &Fleet,
 ) -> Result<Finished, Failure> {
-    carry_out(meant, None, keep, (wish, early), fleet)
+    carry_out(meant, None, keep, (mode, early), fleet)
 }
 
 /// Goes on with a sweep: what was measured of it stands at the beginning of a session file of its own.
 ///
 /// # Errors
 /// As [`measure`]; and where nothing of it is left to measure.
-pub fn resume(meant: (Plan, Machine), before: Record, keep: bool, wish: Wish) -> Result<Finished, Failure> {
+pub fn resume(
+    meant: (Plan, Machine),
+    before: Record,
+    keep: bool,
+    mode: ProgressMode,
+) -> Result<Finished, Failure> {
     if before.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    carry_out(meant, Some(&Earlier::of(before)), keep, (wish, None), &Fleet::Alone)
+    carry_out(meant, Some(&Earlier::of(before)), keep, (mode, None), &Fleet::Alone)
 }
 
 fn carry_out(
     meant: (Plan, Machine),
     earlier: Option<&Earlier>,
     keep: bool,
-    (wish, early): (Wish, Option<Early>),
+    (mode, early): (ProgressMode, Option<Early>),
     fleet: &Fleet,
 ) -> Result<Finished, Failure> {
-    let mut bench = setup::begin(meant, earlier, (keep, fleet), wish)?;
+    let mut bench = setup::begin(meant, earlier, (keep, fleet), mode)?;
     bench.early = early;
     let ending = match bench.all(earlier) {
         // What was measured before is not lost with what came after it.

@@ -8,7 +8,7 @@ use super::sweep::Earlier;
 use super::{Bench, self_test};
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::live::{self, Left, Live, Wish};
+use crate::live::{self, Left, Live, ProgressMode};
 use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals;
@@ -33,7 +33,7 @@ pub(super) fn begin(
     (plan, mut machine): (Plan, Machine),
     earlier: Option<&Earlier>,
     (keep, fleet): (bool, &Fleet),
-    wish: Wish,
+    mode: ProgressMode,
 ) -> Result<Bench, Failure> {
     let root = Root::real();
     // Before any worker starts, so that every one is counted.
@@ -42,7 +42,7 @@ pub(super) fn begin(
     let stop = watch_signals()?;
     fleet.stops(&stop);
     let cost = cost(&plan);
-    let live = Live::of(wish, &cost, &stop)?;
+    let live = Live::of(mode, &cost, &stop)?;
     let supplies = Supplies::load(&plan)?;
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));

@@ -30,7 +30,7 @@ pub(super) struct Devices {
 }
 
 /// What one look came to.
-pub(super) struct Seen {
+pub(super) struct Sample {
     pub(super) devices: Vec<WatchedDevice>,
     pub(super) remarks: Vec<String>,
 }
@@ -100,7 +100,7 @@ impl Devices {
     ///
     /// # Errors
     /// Where the kernel shows none.
-    pub(super) fn look(&mut self) -> Result<Seen, Failure> {
+    pub(super) fn look(&mut self) -> Result<Sample, Failure> {
         let counted = disk_stats::look(&self.root).map_err(|why| {
             Failure::Refused(format!("{why}; `mount -t proc proc /proc` as root shows the counters"))
         })?;
@@ -118,7 +118,7 @@ impl Devices {
             let now = of(d).map(|c| c.counters);
             d.watched(now, at)
         });
-        Ok(Seen { devices: devices.collect(), remarks })
+        Ok(Sample { devices: devices.collect(), remarks })
     }
 
     fn follow_targets(&mut self) {
@@ -195,7 +195,7 @@ impl Device {
         }
     }
 
-    /// What its load is held against.
+    /// What its load is compared with.
     fn limit_words(&self) -> Option<String> {
         let known = match self.limits.as_ref()? {
             Err(why) => return Some(format!("{}: {why}", self.name)),

@@ -1,4 +1,4 @@
-//! Logs of operations: fio's, held against what fio itself writes, and the one of our own.
+//! Logs of operations: fio's, compared with what fio itself writes, and the one of our own.
 //!
 //! For: names of files, columns, and that each operation is there once. Not for: figures.
 

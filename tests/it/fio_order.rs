@@ -1,4 +1,4 @@
-//! Orders of fio beside the plain ones, held against what fio itself does: writes behind trims, zones, shares of jobs at once.
+//! Orders of fio beside the plain ones, compared with what fio itself does: writes behind trims, zones, shares of jobs at once.
 //!
 //! For: which operation comes after which, and how many there are. Not for: the language, which has unit tests, nor figures.
 

@@ -1,4 +1,4 @@
-//! fio's formats, held against what fio itself prints and against what reads it.
+//! fio's formats, compared with what fio itself prints and against what reads it.
 //!
 //! For: keys, types, columns and lines. Not for: figures, nor for reading what fio's users write.
 

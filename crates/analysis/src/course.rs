@@ -6,9 +6,9 @@ use crate::case::Case;
 use crate::figures::is_late;
 use crate::run_series::rows_of;
 use model::job::Kind;
+use model::observed::Observed;
 use model::record::{Cell, Interval, KindEnd};
 use model::report::{Course, CourseOf, LatencyBuckets, RunFigures};
-use model::seen::Seen;
 use std::collections::BTreeMap;
 
 /// Most stretches of a result: what a page draws, and a report of a thousand runs stays a report.
@@ -72,7 +72,7 @@ fn rounded(value: f64, scale: f64) -> f64 {
 }
 
 /// Latencies of all complete runs, by direction.
-pub(crate) fn latencies(seen: Option<&Seen>) -> BTreeMap<String, LatencyBuckets> {
+pub(crate) fn latencies(seen: Option<&Observed>) -> BTreeMap<String, LatencyBuckets> {
     let kinds = seen.into_iter().filter(|seen| !seen.is_cut).flat_map(|seen| &seen.kinds);
     kinds.map(|(kind, of): (&Kind, _)| (kind.word().into(), LatencyBuckets::from(&of.latency))).collect()
 }
@@ -111,7 +111,7 @@ fn every_operation_is_in_the_course_and_in_the_buckets() {
     assert_eq!((course.joined, course.run.first(), course.run.last()), (1, Some(&0), Some(&1)));
     assert!(reads.p50_ns.iter().zip(&reads.max_ns).all(|(p50, max)| p50 <= max && p50.is_some()));
     assert!(course.depth_mean.iter().all(|depth| (depth - 31.5).abs() < 2.0), "{:?}", course.depth_mean);
-    let latencies = latencies(Some(&crate::seen::seen(case)));
+    let latencies = latencies(Some(&crate::observed::observed(case)));
     assert_eq!(latencies["read"].count(), 20_000);
 }
 

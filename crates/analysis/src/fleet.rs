@@ -10,7 +10,8 @@ use crate::named::names_of;
 use model::Known;
 use model::check_id::CheckId;
 use model::fleet::{
-    Fairness, Fleet, FleetFigures, HostFigures, HostRate, HostResult, HostSeen, StartFigures, Told, Which,
+    Fairness, Fleet, FleetFigures, HostFigures, HostRate, HostResult, HostSeen, HostsFinding, StartFigures,
+    Which,
 };
 use model::record::Record;
 use model::report::{Limiter, Measured, Report, Verdict};
@@ -42,7 +43,7 @@ pub(crate) fn answers(
 /// What a check said on the hosts: the worst finding of any, else why one could not look, else that it holds.
 fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
     let asked = fleet.asked.iter().find(|asked| asked.id == id && asked.about == about)?;
-    if let Some(Told { hosts, finding: worst }) = &asked.found {
+    if let Some(HostsFinding { hosts, finding: worst }) = &asked.found {
         return Some(Ok(Answer::Finding(Detail {
             severity: worst.severity?,
             sentence: format!("{}: {}", named(fleet, hosts), worst.sentence),
@@ -51,7 +52,7 @@ fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
             renames: None,
         })));
     }
-    if let Some(Told { hosts, finding: first }) = &asked.not_checked {
+    if let Some(HostsFinding { hosts, finding: first }) = &asked.not_checked {
         return Some(Err(format!("{}: {}", named(fleet, hosts), first.sentence)));
     }
     (asked.held > 0).then(|| Ok(Answer::Holds("it holds on the hosts that it was asked on", Evidence::new())))

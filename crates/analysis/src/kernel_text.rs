@@ -7,7 +7,7 @@ use crate::case::CaseRun;
 use model::Known;
 use model::evidence::{Moment, Snapshot};
 use model::kernel_files::CPU_STAT;
-use model::seen::SeenCpu;
+use model::observed::ObservedCpu;
 
 /// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Those behind them
 /// are part of the first two.
@@ -72,7 +72,7 @@ fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
 }
 
 /// The times of each CPU since the machine started; none where the kernel does not say.
-pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<SeenCpu> {
+pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
     let text = snapshot.text("/proc/stat").unwrap_or_default();
     let cpu = |line: &str| {
         let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
@@ -82,7 +82,7 @@ pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<SeenCpu> {
         let [user, nice, system, idle, waiting, irq, softirq, ..] = ticks[..] else { return None };
         let sum = |all: &[u64]| all.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let (user, kernel, idle) = (sum(&[user, nice]), sum(&[system, irq, softirq]), sum(&[idle, waiting]));
-        Some(SeenCpu { cpu: number.parse().ok()?, user, kernel, idle })
+        Some(ObservedCpu { cpu: number.parse().ok()?, user, kernel, idle })
     };
     text.lines().filter_map(cpu).collect()
 }
@@ -132,6 +132,6 @@ fn each_cpu_has_its_times_and_lines_of_other_things_none() {
     let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu11 1 0 0 1 0 0 0\ncpu2 x\nctxt 5\n";
     snapshot.files.insert("/proc/stat".into(), Ok(stat.into()));
     let all = each_cpu(&snapshot);
-    let of = |cpu, user, kernel, idle| SeenCpu { cpu, user, kernel, idle };
+    let of = |cpu, user, kernel, idle| ObservedCpu { cpu, user, kernel, idle };
     assert_eq!(all, [of(0, 3, 16, 9), of(11, 1, 0, 1)]);
 }

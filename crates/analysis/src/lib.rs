@@ -35,6 +35,7 @@ mod link;
 mod name;
 mod named;
 mod notes;
+mod observed;
 mod per_second;
 mod pressure;
 mod quick;
@@ -43,7 +44,6 @@ mod replay;
 mod rerun;
 mod run_series;
 mod runs;
-mod seen;
 pub mod stats;
 mod steadiness;
 pub mod strategy;
@@ -205,7 +205,7 @@ fn measured(answered: &CaseAnswers) -> Measured {
         latencies: std::collections::BTreeMap::new(),
         replay: replay::compared(case).map(Box::new),
         steadiness: steadiness::steadiness(case),
-        seen: Some(seen::seen(case)),
+        seen: Some(observed::observed(case)),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) trait Recorder: Sized {
     /// Whether a read has found what should be there.
     fn is_right(&mut self, slot: u32, data: &[u8]) -> bool;
     /// An operation was counted in the measured window.
-    fn end(&mut self, slot: u32, seen: Seen);
+    fn end(&mut self, slot: u32, seen: Completion);
     /// Whether a difference ends it all.
     fn is_fatal(&self) -> bool;
     /// What is left of it when all is over.
@@ -42,7 +42,7 @@ pub(crate) trait Recorder: Sized {
 
 /// What the loop has measured of an operation, in ns.
 #[derive(Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct Completion {
     /// Since the phase began.
     pub(crate) end: u64,
     pub(crate) latency: u64,
@@ -77,7 +77,7 @@ impl Recorder for Off {
     }
 
     #[inline]
-    fn end(&mut self, _: u32, _: Seen) {}
+    fn end(&mut self, _: u32, _: Completion) {}
 
     #[inline]
     fn is_fatal(&self) -> bool {
@@ -156,9 +156,9 @@ impl Recorder for Watched {
     }
 
     #[inline]
-    fn end(&mut self, slot: u32, seen: Seen) {
+    fn end(&mut self, slot: u32, seen: Completion) {
         let Op { offset, length, file, kind, .. } = self.ops[slot as usize];
-        let Seen { end: end_ns, latency: latency_ns, service: service_ns } = seen;
+        let Completion { end: end_ns, latency: latency_ns, service: service_ns } = seen;
         let share = self.priorities.as_mut().map_or(0, |priorities| {
             priorities.count(slot, kind, service_ns);
             priorities.share(slot)
@@ -225,7 +225,7 @@ fn what_finds_no_room_waits_and_nothing_is_lost() {
         seen
     });
     for end in 0..1000 {
-        each.end(0, Seen { end, latency: 1, service: 1 });
+        each.end(0, Completion { end, latency: 1, service: 1 });
     }
     assert_eq!(reader.join().ok(), Some((0..1000).collect()));
 }
@@ -245,7 +245,7 @@ fn nobody_waits_for_a_reader_that_is_gone() {
     };
     drop(from);
     for end in 0..3 {
-        each.end(0, Seen { end, latency: 1, service: 1 });
+        each.end(0, Completion { end, latency: 1, service: 1 });
     }
     assert_eq!(each.waits, 2);
 }

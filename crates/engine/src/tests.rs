@@ -29,7 +29,7 @@ pub(crate) fn spec(engine: &str, depth: u32, time_ns: u64) -> WorkerSpec {
 
 /// What came of a run, its blocks added up.
 #[derive(Default)]
-struct Ran {
+struct RunResult {
     window_ns: u64,
     depth_ns: u64,
     latency: Histogram,
@@ -39,7 +39,7 @@ struct Ran {
     outcome: Outcome,
 }
 
-impl Ran {
+impl RunResult {
     fn add(&mut self, block: &Block) {
         self.depth_ns += block.depth_ns;
         for lane in &block.lanes {
@@ -53,10 +53,10 @@ impl Ran {
     }
 }
 
-fn ran(spec: WorkerSpec) -> Ran {
+fn ran(spec: WorkerSpec) -> RunResult {
     let mut workers = Workers::spawn(vec![spec]).unwrap_or_else(|e| panic!("{}", e.sentence));
     workers.open();
-    let mut ran = Ran::default();
+    let mut ran = RunResult::default();
     while !workers.is_done() {
         workers.collect(|_, b| ran.add(b));
         std::thread::sleep(Duration::from_millis(1));
@@ -277,12 +277,12 @@ fn operations_on_the_same_bytes_wait_for_each_other_where_they_are_to() {
 }
 
 /// What a replay of these steps came to on the simulated device, and what its source counted.
-fn replayed(steps: &[Step], depth: u32) -> (Ran, Replayed) {
+fn replayed(steps: &[Step], depth: u32) -> (RunResult, Replayed) {
     replayed_by(steps, depth, 1)
 }
 
 /// The same with so many operations in a call at most.
-fn replayed_by(steps: &[Step], depth: u32, submit: u32) -> (Ran, Replayed) {
+fn replayed_by(steps: &[Step], depth: u32, submit: u32) -> (RunResult, Replayed) {
     let (mut to, from) = feed();
     for step in steps {
         assert_eq!(to.give(*step), Given::Taken);

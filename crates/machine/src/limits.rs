@@ -21,7 +21,7 @@ const V2_FILES: [&str; 7] =
 /// Where no limit was found and some place could not be looked at. A limit that was found says more than one that was not.
 pub(crate) fn look(root: &Root) -> Known<String> {
     let groups = Groups::read(root)?;
-    let mut found = Found::default();
+    let mut found = LimitTexts::default();
     for limit in V1_LIMITS {
         // Version 1 binds with the present cgroup only, not with those above it.
         let own = groups.path("blkio", 1).map(|dirs| dirs.map(|d| d.into_iter().take(1).collect()));
@@ -33,8 +33,8 @@ pub(crate) fn look(root: &Root) -> Known<String> {
         found.add(root, groups.path("", 2), file);
     }
     match found {
-        Found { text, refused: Some(why) } if text.is_empty() => Err(why),
-        Found { text, .. } => Ok(text),
+        LimitTexts { text, refused: Some(why) } if text.is_empty() => Err(why),
+        LimitTexts { text, .. } => Ok(text),
     }
 }
 
@@ -101,12 +101,12 @@ fn name(controller: &str) -> &str {
 
 /// Limits that were found, and the first place that could not be looked at.
 #[derive(Default)]
-struct Found {
+struct LimitTexts {
     text: String,
     refused: Option<String>,
 }
 
-impl Found {
+impl LimitTexts {
     fn add(&mut self, root: &Root, dirs: Option<Known<Vec<String>>>, file: &str) {
         let dirs = match dirs {
             None => return,

@@ -67,12 +67,12 @@ pub enum Whose {
 /// All of them at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessIo {
-    all: BTreeMap<u32, Seen>,
+    all: BTreeMap<u32, Reading>,
     hidden: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Seen {
+struct Reading {
     stat: Stat,
     counters: IoCounters,
 }
@@ -121,7 +121,7 @@ impl ProcessIo {
             let known = before.and_then(|b| b.all.get(&id)).filter(|seen| seen.counters == counters);
             let stat = known.map(|seen| seen.stat.clone()).or_else(|| stat(root, &dir, id));
             if let Some(stat) = stat {
-                look.all.insert(id, Seen { stat, counters });
+                look.all.insert(id, Reading { stat, counters });
             }
         }
         Ok(look)
@@ -129,7 +129,7 @@ impl ProcessIo {
 
     /// Those that did something since `before`. One that began meanwhile has done all of it since.
     pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
-        let one = |(id, now): (&u32, &Seen)| {
+        let one = |(id, now): (&u32, &Reading)| {
             let earlier = before.all.get(id).filter(|seen| seen.stat.began == now.stat.began);
             let counters = now.counters.since(&earlier.map(|seen| seen.counters).unwrap_or_default())?;
             (counters != IoCounters::default()).then(|| Moved {

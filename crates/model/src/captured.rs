@@ -156,7 +156,7 @@ pub struct Completeness {
     pub word: String,
     /// The same in a sentence, with the figures.
     pub sentence: String,
-    /// Per kind of request: what the kernel counted and what was captured. Empty where nothing could be held against counters.
+    /// Per kind of request: what the kernel counted and what was captured. Empty where nothing could be compared with counters.
     pub counters: Vec<Counter>,
 }
 

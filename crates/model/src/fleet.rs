@@ -7,7 +7,7 @@ mod asked;
 
 use crate::job::Kind;
 use crate::verdict::Verdict;
-pub use asked::{Asked, Limited, Told, Which};
+pub use asked::{Asked, HostsFinding, Limited, Which};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -17,12 +17,12 @@ use crate::job::{Job, Pattern, Stream};
 use crate::ledger::Ledger;
 pub use crate::limiter::Limiter;
 use crate::machine::Machine;
+use crate::observed::Observed;
 pub use crate::producer::Producer;
 use crate::quick::Quick;
 use crate::record::disturbed::Disturbance;
 use crate::record::{Preconditioned, Written};
 use crate::replay::ReplayComparison;
-use crate::seen::Seen;
 use crate::steadiness::{Estimate, Steadiness};
 use crate::study::Studied;
 pub use crate::verdict::Verdict;
@@ -243,7 +243,7 @@ pub struct Measured {
     pub steadiness: Option<Steadiness>,
     /// What was seen of it in more detail; `None` in a report that was read from JSON, which does not hold it.
     #[serde(skip)]
-    pub seen: Option<Seen>,
+    pub seen: Option<Observed>,
 }
 
 /// The rate that is quoted of a result.

@@ -194,7 +194,7 @@ pub struct SomeRequests {
     pub sequential_percent: f64,
 }
 
-/// A load held against what was measured on the same device.
+/// A load compared with what was measured on the same device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {
     /// Percent of what was measured that it is at least.

@@ -4,7 +4,7 @@
 
 use super::{NARROW, Paint, fitting, take};
 use crate::live::look::Look;
-use crate::live::sight::Seen;
+use crate::live::sight::Sample;
 use crate::live::state::{Points, State};
 use model::Known;
 use model::units::{show_count, show_ns, show_rate, show_share};
@@ -163,7 +163,7 @@ fn machine(state: &State, narrow: bool) -> Vec<Figure<'_>> {
     lines
 }
 
-fn busiest(seen: Option<&Seen>) -> String {
+fn busiest(seen: Option<&Sample>) -> String {
     seen.map_or_else(|| UNKNOWN.into(), |s| share(&s.busiest))
 }
 
@@ -172,7 +172,7 @@ fn share(of: &Known<f64>) -> String {
 }
 
 /// What others do on our disks, and who.
-fn others(seen: Option<&Seen>) -> (String, bool) {
+fn others(seen: Option<&Sample>) -> (String, bool) {
     match seen.map(|s| (&s.counted.others, &s.culprit)) {
         None => (UNKNOWN.into(), false),
         Some((Err(why), _)) => (format!("{UNKNOWN} ({why})"), false),

@@ -12,7 +12,7 @@ mod tests;
 
 use super::left::Left;
 use super::look::Look;
-use super::state::{End, Found, State};
+use super::state::{CountedFinding, End, State};
 use figures::figures;
 use hosts::hosts;
 use model::finding::Severity;
@@ -189,7 +189,7 @@ fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
 }
 
 /// `A04 HOLES_READ, 4K random read (2 runs): ...`.
-fn finding_words(found: &Found) -> String {
+fn finding_words(found: &CountedFinding) -> String {
     let finding = &found.finding;
     let runs = if found.runs > 1 { format!(" ({} runs)", found.runs) } else { String::new() };
     let (id, name, about) = (finding.id, &finding.name, finding.about.join(", "));

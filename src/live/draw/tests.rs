@@ -7,7 +7,7 @@ use super::*;
 use crate::live::left::Left;
 use crate::live::observed::Observed;
 use crate::live::recent::{Pulse, Rate};
-use crate::live::sight::Seen;
+use crate::live::sight::Sample;
 use crate::live::state::{HostRow, HostState, Named};
 use analysis::under_way::counters::{Counted, Device, SoFar};
 use analysis::under_way::row::Row;
@@ -59,7 +59,7 @@ fn busy() -> State {
     };
     for at in 0..120_u32 {
         let iops = 60_000.0 + 20_000.0 * (f64::from(at) / 9.0).sin();
-        state.seen = Some(Seen {
+        state.seen = Some(Sample {
             counted: Counted {
                 device: Ok(device(iops * 0.9)),
                 pressure: [Ok(0.96), Ok(0.012), Ok(0.0)],
@@ -202,7 +202,7 @@ fn blind() -> State {
     state.findings.clear();
     state.begin(32);
     let why = || "permission denied".to_owned();
-    state.seen = Some(Seen {
+    state.seen = Some(Sample {
         counted: Counted {
             device: Err("iostats are switched off on vda".into()),
             pressure: [Err(why()), Err(why()), Err(why())],

@@ -38,7 +38,7 @@ pub const VERSION: &str = "dd (fathom, as of coreutils 9.1)";
 
 /// What a copy is told from, by whichever thread.
 #[derive(Debug)]
-struct Told {
+struct Progress {
     counts: Counts,
     began: Instant,
     status: Status,
@@ -48,7 +48,7 @@ struct Told {
     ended: AtomicBool,
 }
 
-impl Told {
+impl Progress {
     fn tell(&self, seconds: f64) {
         if self.status == Status::None {
             return;
@@ -80,8 +80,8 @@ pub fn dd(said: &Copy, allowed: &Allowed) -> ExitCode {
         }
     };
     let subjects = [&input, &output].map(|side| subject(&root, side));
-    let before = Seen::look(&root, &subjects);
-    let told = Arc::new(Told {
+    let before = Snapshot::look(&root, &subjects);
+    let told = Arc::new(Progress {
         counts: Counts::default(),
         began: Instant::now(),
         status: said.status,
@@ -102,7 +102,7 @@ pub fn dd(said: &Copy, allowed: &Allowed) -> ExitCode {
     let began = Instant::now();
     let well = copying.run();
     let seconds = began.elapsed().as_secs_f64();
-    let after = Seen::look(&root, &subjects);
+    let after = Snapshot::look(&root, &subjects);
     if let Some((done, thread)) = progress {
         drop(done);
         let _ = thread.join();
@@ -124,14 +124,14 @@ fn subject(root: &Root, side: &Side) -> Option<Subject> {
 }
 
 /// All that is looked at, at a moment.
-struct Seen {
+struct Snapshot {
     /// Of input and output.
     looks: [Option<Look>; 2],
     fetched: Known<u64>,
     cpu_ns: Option<u64>,
 }
 
-impl Seen {
+impl Snapshot {
     fn look(root: &Root, subjects: &[Option<Subject>; 2]) -> Self {
         let used = sys::thread::usage().ok();
         Self {
@@ -148,7 +148,7 @@ fn facts(
     (input, output): (&Side, &Side),
     (seconds, totals): (f64, &Totals),
     subjects: &[Option<Subject>; 2],
-    (before, after): (&Seen, &Seen),
+    (before, after): (&Snapshot, &Snapshot),
 ) -> Facts {
     let side = |at: usize, side: &Side, flags: &std::collections::BTreeSet<Flag>| {
         let subject = subjects[at].as_ref()?;
@@ -189,7 +189,7 @@ fn made_stable(output: &Side, began: Instant) -> Known<f64> {
 }
 
 /// SIGUSR1 tells how far it is; SIGINT too, and ends this process as it does dd.
-fn watch_signals(told: &Arc<Told>) -> std::io::Result<()> {
+fn watch_signals(told: &Arc<Progress>) -> std::io::Result<()> {
     let told = Arc::clone(told);
     let mut signals = Signals::new([SIGUSR1, SIGINT])?;
     std::thread::Builder::new().name("fathom-signals".into()).spawn(move || {
@@ -206,7 +206,7 @@ fn watch_signals(told: &Arc<Told>) -> std::io::Result<()> {
 }
 
 /// Tells once a second how fast it is, until the sender is dropped.
-fn show_progress(told: &Arc<Told>) -> (Sender<()>, std::thread::JoinHandle<()>) {
+fn show_progress(told: &Arc<Progress>) -> (Sender<()>, std::thread::JoinHandle<()>) {
     let (done, is_done) = channel();
     let told = Arc::clone(told);
     let thread = std::thread::spawn(move || {

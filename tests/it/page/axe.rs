@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// How long it may take to come.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The package, at the version that the pages were held against, and where its wheel holds the script.
+/// The package, at the version that the pages were compared with, and where its wheel holds the script.
 const PACKAGE: &str = "axe-playwright-python==0.1.8";
 const SCRIPT: &str = "axe_playwright_python/axe.min.js";
 

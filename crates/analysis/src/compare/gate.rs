@@ -16,7 +16,7 @@ use model::units::{show_change, show_share};
 /// Numbers that a sentence names; of more it says how many.
 const NAMED: usize = 3;
 
-/// A number held against the limit.
+/// A number compared with the limit.
 struct Held {
     outcome: Passing,
     /// The number in words.

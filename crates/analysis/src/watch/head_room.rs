@@ -5,7 +5,7 @@
 //!
 //! The time that a device needs for a request is taken from what was measured: 1 / rate for its class (direction, size, sequential or
 //! random). A load tells its rate and mean size by direction, and neither the sizes beside the mean nor whether it is sequential. So it is
-//! held against the nearest measured sizes of its direction, under two assumptions that hold for disks and flash alike: a larger request
+//! compared with the nearest measured sizes of its direction, under two assumptions that hold for disks and flash alike: a larger request
 //! takes no less time than a smaller one, and no more than the same bytes in smaller ones. With `c` the rate and `b` the size of
 //! a class, `s` the mean size of the load:
 //!

@@ -26,7 +26,7 @@ const OTHERS: &str = "other tasks";
 
 /// What a part or a task did.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Observations {
     /// Reads, writes and trims.
     pub(super) data: u64,
     /// Their bytes.
@@ -47,14 +47,14 @@ pub(super) struct Seen {
 pub(super) struct Part {
     pub(super) name: String,
     pub(super) tasks: u32,
-    pub(super) seen: Seen,
+    pub(super) seen: Observations,
 }
 
 /// A first pass under way.
 #[derive(Debug)]
 pub struct Survey {
     operations: Operations,
-    tasks: Vec<Seen>,
+    tasks: Vec<Observations>,
     unfinished: u64,
     large: u64,
 }
@@ -65,7 +65,7 @@ pub(super) struct Surveyed {
     pub(super) parts: Vec<Part>,
     /// Part of each task.
     pub(super) of_task: Vec<u16>,
-    pub(super) all: Seen,
+    pub(super) all: Observations,
     /// Operations without a known completion.
     pub(super) unfinished: u64,
     /// Operations that are larger than any that a job has.
@@ -108,7 +108,7 @@ impl Survey {
             operations.add(row, names, &mut |operation| {
                 let task = operation.task as usize;
                 if tasks.len() <= task {
-                    tasks.resize(task + 1, Seen::default());
+                    tasks.resize(task + 1, Observations::default());
                 }
                 tasks[task].add(operation);
                 *unfinished += u64::from(operation.done_ns.is_none());
@@ -118,7 +118,7 @@ impl Survey {
     }
 
     pub(super) fn finish(self, names: &Names) -> Result<Surveyed, Nothing> {
-        let mut all = Seen::default();
+        let mut all = Observations::default();
         self.tasks.iter().for_each(|seen| all.join(seen));
         if all.data == 0 {
             return Err(if all.syncs > 0 { Nothing::Data(all.syncs) } else { Nothing::Requests });
@@ -138,7 +138,7 @@ impl Survey {
     }
 }
 
-impl Seen {
+impl Observations {
     fn add(&mut self, operation: &Operation) {
         let Operation { issue_ns, done_ns, sector, sectors, kind, .. } = *operation;
         self.first_ns = Some(self.first_ns.map_or(issue_ns, |first| first.min(issue_ns)));
@@ -176,7 +176,7 @@ impl Seen {
 
 impl Surveyed {
     /// Gives each task its part: those with most first, those of one name together where they are many, the rest together.
-    fn divide(&mut self, tasks: &[Seen], names: &Names) {
+    fn divide(&mut self, tasks: &[Observations], names: &Names) {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (task, seen) in tasks.iter().enumerate().filter(|(_, seen)| seen.operations() > 0) {
             let _ = seen;
@@ -223,7 +223,7 @@ impl Surveyed {
     }
 
     /// Whether it is enough for a stream.
-    fn is_own(&self, seen: &Seen) -> bool {
+    fn is_own(&self, seen: &Observations) -> bool {
         let part = |of: u64, all: u64| if all == 0 { 0.0 } else { of as f64 / all as f64 };
         seen.data > 0
             && (part(seen.operations(), self.all.operations()) >= OWN_OPERATIONS
@@ -233,8 +233,8 @@ impl Surveyed {
 }
 
 impl Part {
-    fn of(name: &str, members: &[usize], tasks: &[Seen]) -> Self {
-        let mut seen = Seen::default();
+    fn of(name: &str, members: &[usize], tasks: &[Observations]) -> Self {
+        let mut seen = Observations::default();
         for member in members {
             seen.join(&tasks[*member]);
         }

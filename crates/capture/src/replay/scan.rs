@@ -23,7 +23,7 @@ const MOST_ALIGNED: u32 = 11;
 
 /// What one kind of operation was like.
 #[derive(Debug, Default)]
-struct Seen {
+struct KindFigures {
     operations: u64,
     bytes: u64,
     least: Option<u64>,
@@ -45,7 +45,7 @@ pub struct Scan {
 struct Figures {
     first_ns: Option<u64>,
     last_ns: u64,
-    kinds: [Seen; Kind::ALL.len()],
+    kinds: [KindFigures; Kind::ALL.len()],
     /// Sum of the times in flight in ns.
     flown_ns: u128,
     /// When those in flight complete.

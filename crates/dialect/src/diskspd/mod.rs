@@ -3,7 +3,7 @@
 //! For: a specification that means what they mean, exactly; what Linux has not is refused by the name of the option, with the reason
 //! and what to type instead. Not for: carrying it out, nor DISKSPD's output (crate `report`).
 //!
-//! Words are read into a profile (`command` with `letters` and `value`; `xml`), which is held against DISKSPD's own rules (`validate`) and against
+//! Words are read into a profile (`command` with `letters` and `value`; `xml`), which is compared with DISKSPD's own rules (`validate`) and with
 //! what there is here (`here`), and then made into phases and streams (`jobs`). What becomes of each option stands in one table
 //! (`options`). Compared with its source and its published tests alone: it runs on Windows, and none was at hand.
 

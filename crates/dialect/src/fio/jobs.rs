@@ -4,19 +4,19 @@
 //! ([`super::streams`]).
 
 use super::options::How;
-use super::sections::{Said, Section, Spot};
+use super::sections::{Location, Said, Section};
 use super::value::{Bare, Size, Units, switch, time};
 use std::collections::BTreeMap;
 
 /// What is wrong, and where.
-pub(super) type Fault = (Spot, String);
+pub(super) type Fault = (Location, String);
 
 /// A job with everything that was said of it.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     /// The name of its section, by which its files are called.
     pub(super) section: String,
-    pub(super) spot: Spot,
+    pub(super) spot: Location,
     /// Whether all jobs before it have to be over.
     pub(super) walled: bool,
     /// By the names of the table, each with its place in the order of saying.

@@ -40,7 +40,7 @@ pub use command::{Ask, CommandLine};
 use model::shell;
 use model::spec::JobSpec;
 use model::typed::Typed;
-use sections::{Reader, Spot, Text};
+use sections::{Location, Reader, Text};
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fio, extension: "fio", parse };
 
@@ -167,7 +167,7 @@ fn gather(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
                     reader.texts.len() - 1
                 });
                 let end = at + word(name, value).len();
-                let spot = Spot { text: index, span: at..end };
+                let spot = Location { text: index, span: at..end };
                 at = end + 1;
                 if name == "name" {
                     reader.named(value, spot);

@@ -29,7 +29,7 @@ pub(super) struct Text {
 
 /// A place in one of the texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct Location {
     /// Index of the text.
     pub(super) text: usize,
     pub(super) span: Range<usize>,
@@ -41,14 +41,14 @@ pub(super) struct Said {
     pub(super) option: &'static FioOption,
     /// Empty where nothing was said.
     pub(super) value: String,
-    pub(super) spot: Spot,
+    pub(super) spot: Location,
 }
 
 /// `[name]` and what stands below it.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub(super) name: String,
-    pub(super) spot: Spot,
+    pub(super) spot: Location,
     pub(super) said: Vec<Said>,
     /// Whether all sections before it have to be over: it is the first of a further job file.
     pub(super) walled: bool,
@@ -98,12 +98,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Opens a section.
-    pub(super) fn section(&mut self, name: &str, spot: Spot) {
+    pub(super) fn section(&mut self, name: &str, spot: Location) {
         self.open(Section { name: name.into(), spot, said: Vec::new(), walled: false });
     }
 
     /// Opens a section by the option `name`, which is one of the job too.
-    pub(super) fn named(&mut self, name: &str, spot: Spot) {
+    pub(super) fn named(&mut self, name: &str, spot: Location) {
         let mut section = Section { name: name.into(), spot: spot.clone(), said: Vec::new(), walled: false };
         if let Some(option) = options::find("name").filter(|_| !section.is_global()) {
             section.said.push(Said { option, value: name.into(), spot });
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let cut = whole.split([';', '#']).next().unwrap_or_default().trim_end();
-            let spot = Spot { text: index, span: start..start + cut.len() };
+            let spot = Location { text: index, span: start..start + cut.len() };
             if cut.len() < whole.len() && (cut.starts_with("filename") || cut.starts_with("directory")) {
                 let behind = &whole[cut.len()..];
                 if !behind.starts_with(char::is_whitespace) {
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn line(&mut self, line: &str, spot: Spot, open: &mut bool, depth: usize) {
+    fn line(&mut self, line: &str, spot: Location, open: &mut bool, depth: usize) {
         if let Some(rest) = line.strip_prefix('[') {
             match rest.split_once(']') {
                 Some((name, _)) if depth > 0 => {
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn include(&mut self, file: &str, spot: Spot, open: &mut bool, depth: usize) {
+    fn include(&mut self, file: &str, spot: Location, open: &mut bool, depth: usize) {
         if depth >= DEEPEST {
             return self.mark(spot, "files include one another too deeply; take a line out");
         }
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds an option to the last section.
-    pub(super) fn say(&mut self, name: &str, value: &str, spot: Spot) {
+    pub(super) fn say(&mut self, name: &str, value: &str, spot: Location) {
         self.options += 1;
         if self.options > MOST {
             if self.options == MOST + 1 {
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
         Ok(sum.filter(|_| replaced).unwrap_or(out))
     }
 
-    pub(super) fn mark(&mut self, spot: Spot, message: impl Into<String>) {
+    pub(super) fn mark(&mut self, spot: Location, message: impl Into<String>) {
         self.marks.push((spot.text, Mark::new(spot.span, message)));
     }
 }

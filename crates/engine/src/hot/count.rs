@@ -5,7 +5,7 @@
 
 use super::{Loop, Slot};
 use crate::interface::{Done, Engine, Time};
-use crate::recorder::{Recorder, Seen};
+use crate::recorder::{Completion, Recorder};
 use model::job::Kind;
 
 /// What a read has for a result that found other data than should be there: EILSEQ, as in fio.
@@ -40,7 +40,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         };
         if R::KEEPS {
             let end = self.engine.time().ns(self.now - self.start);
-            self.recorder.end(done.slot, Seen { end, latency, service });
+            self.recorder.end(done.slot, Completion { end, latency, service });
         }
     }
 

@@ -50,14 +50,14 @@ impl Which {
 
 /// What hosts were told by a check alike, in the words of the lowest rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct HostsFinding {
     /// Who.
     pub hosts: Which,
     /// What.
     pub finding: Finding,
 }
 
-impl Told {
+impl HostsFinding {
     fn add(&mut self, other: Self) {
         if other.hosts.lowest() < self.hosts.lowest() {
             self.finding = other.finding;
@@ -78,10 +78,10 @@ pub struct Asked {
     pub held: u32,
     /// The worst that it found, on the hosts where it is as bad as that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<Told>,
+    pub found: Option<HostsFinding>,
     /// Where it could not look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_checked: Option<Told>,
+    pub not_checked: Option<HostsFinding>,
 }
 
 impl Asked {
@@ -89,7 +89,7 @@ impl Asked {
     pub fn on(rank: u32, findings: &[Finding]) -> Vec<Self> {
         let mut all = Vec::new();
         for finding in findings {
-            let told = || Some(Told { hosts: Which::of(rank), finding: finding.clone() });
+            let told = || Some(HostsFinding { hosts: Which::of(rank), finding: finding.clone() });
             let one = |about: &String| Self {
                 id: finding.id,
                 about: about.clone(),
@@ -116,7 +116,7 @@ impl Asked {
     fn absorb(&mut self, other: Self) {
         self.held += other.held;
         self.not_checked = both(self.not_checked.take(), other.not_checked);
-        let severity = |told: &Option<Told>| told.as_ref().and_then(|t| t.finding.severity);
+        let severity = |told: &Option<HostsFinding>| told.as_ref().and_then(|t| t.finding.severity);
         let (mine, its) = (severity(&self.found), severity(&other.found));
         self.found = match (self.found.take(), other.found) {
             // The first severity is the worst.
@@ -127,7 +127,7 @@ impl Asked {
     }
 }
 
-fn both(one: Option<Told>, other: Option<Told>) -> Option<Told> {
+fn both(one: Option<HostsFinding>, other: Option<HostsFinding>) -> Option<HostsFinding> {
     match (one, other) {
         (Some(mut one), Some(other)) => {
             one.add(other);

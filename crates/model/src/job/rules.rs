@@ -7,7 +7,7 @@ use super::kind::Kind;
 use super::sizes::PerKind;
 use serde::{Deserialize, Serialize};
 
-/// What is held against a limit.
+/// What is compared with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -37,9 +37,9 @@ impl Quantity {
 pub struct Steady {
     /// What has to be steady.
     pub quantity: Quantity,
-    /// Whether the slope of a straight line through the values is held against the limit, and not their largest distance from the mean.
+    /// Whether the slope of a straight line through the values is compared with the limit, and not their largest distance from the mean.
     pub slope: bool,
-    /// The limit: in percent of the mean, else in the unit of what is held against it, and for a slope in that from value to value.
+    /// The limit: in percent of the mean, else in the unit of what is compared with it, and for a slope in that from value to value.
     pub limit: f64,
     /// Whether it is in percent.
     pub percent: bool,
@@ -77,7 +77,7 @@ impl Steady {
         format!("{}:{limit}{sign}:{}{after}", self.name(), seconds(window_ns))
     }
 
-    /// What is held against the limit: `iops`, `lat_slope`.
+    /// What is compared with the limit: `iops`, `lat_slope`.
     pub fn name(&self) -> String {
         format!("{}{}", self.quantity.word(), if self.slope { "_slope" } else { "" })
     }
@@ -137,7 +137,7 @@ impl Steadied {
         Spread { mean, deviation, slope: if square > 0.0 { product / square } else { 0.0 } }
     }
 
-    /// What is held against the limit of a rule, in percent where that is; `None` before there are as many values as it looks at, and
+    /// What is compared with the limit of a rule, in percent where that is; `None` before there are as many values as it looks at, and
     /// where there is no mean that a share could be of.
     pub fn criterion(&self, rule: &Steady) -> Option<f64> {
         let Spread { mean, deviation, slope } = self.spread(rule.quantity);

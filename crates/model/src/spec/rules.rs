@@ -34,7 +34,7 @@ pub fn steady(text: &str) -> Result<Steady, String> {
     Ok(Steady { quantity, slope, limit, percent, window_ns, after_ns, every_ns })
 }
 
-/// What is held against a limit, and whether by its slope.
+/// What is compared with a limit, and whether by its slope.
 ///
 /// # Errors
 /// What was wrong and what to type.

@@ -13,8 +13,8 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};
 use model::distribution::Distribution;
 use model::job::Kind;
+use model::observed::{Observed, ObservedCpu, ObservedLaneKind};
 use model::report::{Measured, Report};
-use model::seen::{Seen, SeenCpu, SeenLaneKind};
 use model::typed::TypedResult;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -43,7 +43,7 @@ pub(super) static FORMAT: Format =
 /// A worker of a test.
 struct Worker<'r> {
     result: &'r Measured,
-    seen: &'r Seen,
+    seen: &'r Observed,
 }
 
 fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
@@ -138,7 +138,7 @@ impl Worker<'_> {
     /// What it did: on all targets, or on one of them.
     fn figures(&self, target: Option<usize>) -> Figures {
         let lanes = self.seen.lanes.iter().filter(|lane| target.is_none_or(|at| lane.target == at));
-        let of = |kind: Kind| -> Vec<SeenLaneKind> {
+        let of = |kind: Kind| -> Vec<ObservedLaneKind> {
             lanes.clone().filter_map(|l| l.kinds.get(&kind)).cloned().collect()
         };
         let (mut read, mut write) = (Sum::of(&of(Kind::Read)), Sum::of(&of(Kind::Write)));
@@ -165,7 +165,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn of(kinds: &[SeenLaneKind]) -> Self {
+    fn of(kinds: &[ObservedLaneKind]) -> Self {
         let bytes = kinds.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes));
         Self { bytes, latency: kinds.iter().map(|k| &k.latency).collect() }
     }
@@ -300,12 +300,12 @@ fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String>
 }
 
 /// Use, user and kernel in percent.
-fn percents(cpu: &SeenCpu) -> [f64; 3] {
+fn percents(cpu: &ObservedCpu) -> [f64; 3] {
     let all = (cpu.user + cpu.kernel + cpu.idle).max(1) as f64;
     [cpu.user + cpu.kernel, cpu.user, cpu.kernel].map(|ticks| 100.0 * ticks as f64 / all)
 }
 
-fn mean(cpus: &[SeenCpu]) -> Option<[f64; 3]> {
+fn mean(cpus: &[ObservedCpu]) -> Option<[f64; 3]> {
     let sums = cpus.iter().map(percents).reduce(|a, b| [0, 1, 2].map(|i| a[i] + b[i]))?;
     Some(sums.map(|sum| sum / cpus.len() as f64))
 }

@@ -5,8 +5,10 @@
 use model::distribution::Distribution;
 use model::evidence::{BlockFlow, BlockStat};
 use model::job::Kind;
+use model::observed::{
+    Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedTarget, ObservedWorkers, Stretch,
+};
 use model::report::{Figures, Latency, Measured, Report};
-use model::seen::{Seen, SeenCpu, SeenDisk, SeenKind, SeenTarget, SeenWorkers, Stretch};
 use std::collections::BTreeMap;
 
 const RUN_NS: u64 = 1_000_000_000;
@@ -19,7 +21,7 @@ pub(crate) fn with_seen(mut report: Report) -> Report {
     report
 }
 
-fn seen(result: &Measured) -> Seen {
+fn seen(result: &Measured) -> Observed {
     let runs = result.runs.len() as u64;
     let kinds = [
         (Kind::Read, &result.read),
@@ -28,10 +30,10 @@ fn seen(result: &Measured) -> Seen {
         (Kind::Sync, &result.sync),
     ];
     let kinds = kinds.into_iter().filter_map(|(kind, figures)| Some((kind, of(figures.as_ref()?, runs))));
-    let target = SeenTarget { path: "/data/a:b".into(), is_made: false, bytes: 1 << 30 };
+    let target = ObservedTarget { path: "/data/a:b".into(), is_made: false, bytes: 1 << 30 };
     let flow = BlockFlow { ios: 2000, merges: 3, bytes: 2000 * 4096, ms: 900 };
     let stat = BlockStat { read: flow, busy_ms: 450, queue_ms: 1800, ..BlockStat::default() };
-    Seen {
+    Observed {
         targets: vec![target],
         window_ns: runs * RUN_NS,
         ended_ns: runs * RUN_NS + 1,
@@ -40,23 +42,23 @@ fn seen(result: &Measured) -> Seen {
         kinds: kinds.collect(),
         ignored_errors: 0,
         errors: BTreeMap::from_iter((runs == 0).then_some((5, 2))),
-        workers: SeenWorkers {
+        workers: ObservedWorkers {
             wall_ns: runs * RUN_NS,
             user_ns: runs * RUN_NS / 8,
             system_ns: runs * RUN_NS / 4,
             switches: 1234,
             faults: Some([77, 0]),
         },
-        disks: vec![SeenDisk { name: "vda".into(), stat, ns: 2 * RUN_NS }],
+        disks: vec![ObservedDisk { name: "vda".into(), stat, ns: 2 * RUN_NS }],
         found_depth: None,
         steadied: None,
         typed: None,
         lanes: Vec::new(),
-        cpus: [0, 1].map(|cpu| SeenCpu { cpu, user: 30, kernel: 25, idle: 45 }).to_vec(),
+        cpus: [0, 1].map(|cpu| ObservedCpu { cpu, user: 30, kernel: 25, idle: 45 }).to_vec(),
     }
 }
 
-fn of(figures: &Figures, runs: u64) -> SeenKind {
+fn of(figures: &Figures, runs: u64) -> ObservedKind {
     let Latency { min, mean, max, .. } = figures.latency_ns;
     let bins = vec![(min, 1), (mean as u64, figures.ops.saturating_sub(2)), (max, 1)];
     let latency = Distribution { count: figures.ops, min_ns: min, max_ns: max, mean_ns: mean, bins };
@@ -66,7 +68,7 @@ fn of(figures: &Figures, runs: u64) -> SeenKind {
         ops: figures.ops / runs.max(1) / 2,
         bytes: figures.bytes / runs.max(1) / 2,
     };
-    SeenKind {
+    ObservedKind {
         bytes: figures.bytes,
         short: 0,
         latency,

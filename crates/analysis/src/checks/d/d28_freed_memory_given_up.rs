@@ -38,7 +38,7 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "Of jobs that go through the page cache, in a guest that tells its host which memory is free (free page reporting of \
              virtio_balloon or hv_balloon), so that the host takes it: within seconds after it was freed. Taking it again costs a \
-             fault in the host. What the page cache grew by in the runs is held against the bytes moved. A note from {TAKEN_FROM} \
+             fault in the host. What the page cache grew by in the runs is compared with the bytes moved. A note from {TAKEN_FROM} \
              on; biased where the workers also spent {NS_PER_BYTE_FROM} ns of system time a byte or more, with {PER_OPERATION} \
              left out for each operation: then the host's giving memory was a part of the rate. It is an upper bound: \
              nobody tells the guest which of its free pages the host took."

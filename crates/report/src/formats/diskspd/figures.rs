@@ -4,8 +4,8 @@
 
 use super::span::Lane;
 use model::distribution::Distribution;
+use model::observed::ObservedLaneKind;
 use model::record::Bucket;
-use model::seen::SeenLaneKind;
 
 /// Operations beyond a percentile, below which it is one operation's and no percentile.
 const BEYOND: f64 = 10.0;
@@ -35,14 +35,14 @@ pub(super) struct Figures {
 impl Figures {
     /// Of some lanes together; of at most so many stretches, since what is behind the window's last whole one is no stretch.
     pub(super) fn of<'l>(which: Which, lanes: impl IntoIterator<Item = &'l Lane>, stretches: usize) -> Self {
-        let kinds = |lane: &'l Lane| -> Vec<&'l SeenLaneKind> {
+        let kinds = |lane: &'l Lane| -> Vec<&'l ObservedLaneKind> {
             match which {
                 Which::Read => vec![&lane.read],
                 Which::Write => vec![&lane.write],
                 Which::Total => vec![&lane.read, &lane.write],
             }
         };
-        let all: Vec<&SeenLaneKind> = lanes.into_iter().flat_map(kinds).collect();
+        let all: Vec<&ObservedLaneKind> = lanes.into_iter().flat_map(kinds).collect();
         let mut course: Vec<Bucket> = Vec::new();
         for kind in &all {
             let own = &kind.course[..kind.course.len().min(stretches)];

@@ -4,8 +4,8 @@
 
 use model::diskspd::{Profile, Target, TimeSpan};
 use model::job::{Kind, Line, Order, Stream};
+use model::observed::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind};
 use model::report::{Measured, Report};
-use model::seen::{Seen, SeenCpu, SeenLane, SeenLaneKind};
 use std::collections::BTreeMap;
 
 /// A time span with what came of it.
@@ -18,7 +18,7 @@ pub(super) struct Span {
     /// What each thread did on each of its targets.
     pub(super) lanes: Vec<Lane>,
     /// Times of the CPUs meanwhile.
-    pub(super) cpus: Vec<SeenCpu>,
+    pub(super) cpus: Vec<ObservedCpu>,
 }
 
 /// What a thread did on a target.
@@ -31,9 +31,9 @@ pub(super) struct Lane {
     /// Its size.
     pub(super) bytes: u64,
     /// What moved bytes from the target.
-    pub(super) read: SeenLaneKind,
+    pub(super) read: ObservedLaneKind,
     /// What moved bytes to it.
-    pub(super) write: SeenLaneKind,
+    pub(super) write: ObservedLaneKind,
 }
 
 /// What was asked for. A report of another language has it as far as DISKSPD has words for it.
@@ -64,7 +64,8 @@ pub(in crate::formats) fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<
 pub(super) fn spans(report: &Report, profile: &Profile) -> Vec<Span> {
     let groups: Vec<Vec<&Measured>> = groups(report).into_values().collect();
     let span = |(at, said): (usize, &TimeSpan)| {
-        let seen: Vec<&Seen> = groups.get(at).into_iter().flatten().filter_map(|r| r.seen.as_ref()).collect();
+        let seen: Vec<&Observed> =
+            groups.get(at).into_iter().flatten().filter_map(|r| r.seen.as_ref()).collect();
         Span {
             said: said.clone(),
             seconds: seen.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9,
@@ -76,7 +77,7 @@ pub(super) fn spans(report: &Report, profile: &Profile) -> Vec<Span> {
 }
 
 /// Threads in their order, each with its targets in theirs.
-fn lanes(seen: &[&Seen], said: &TimeSpan) -> Vec<Lane> {
+fn lanes(seen: &[&Observed], said: &TimeSpan) -> Vec<Lane> {
     let mut out = Vec::new();
     let pools = said.pools();
     let mut first = 0;
@@ -100,7 +101,7 @@ fn lanes(seen: &[&Seen], said: &TimeSpan) -> Vec<Lane> {
     out
 }
 
-fn apart(seen: &Seen, lane: &SeenLane, typed: Option<&Target>) -> Lane {
+fn apart(seen: &Observed, lane: &ObservedLane, typed: Option<&Target>) -> Lane {
     let target = seen.targets.get(lane.target);
     let of = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
     Lane {
@@ -112,10 +113,10 @@ fn apart(seen: &Seen, lane: &SeenLane, typed: Option<&Target>) -> Lane {
     }
 }
 
-fn together(seen: &Seen, thread: u32) -> Lane {
+fn together(seen: &Observed, thread: u32) -> Lane {
     let of = |kind| {
         let of = seen.kinds.get(&kind);
-        of.map_or_else(SeenLaneKind::default, |k| SeenLaneKind {
+        of.map_or_else(ObservedLaneKind::default, |k| ObservedLaneKind {
             bytes: k.bytes,
             latency: k.latency.clone(),
             course: Vec::new(),
@@ -144,7 +145,7 @@ fn of_results(results: &[&Measured]) -> TimeSpan {
     }
 }
 
-fn of_stream(stream: &Stream, seen: Option<&Seen>) -> Target {
+fn of_stream(stream: &Stream, seen: Option<&Observed>) -> Target {
     let order = stream.access.lines.first().map(|line: &Line| &line.order);
     let paths: Vec<&str> =
         seen.map(|s| s.targets.iter().map(|t| t.path.as_str()).collect()).unwrap_or_default();

@@ -8,8 +8,8 @@ use super::profile_xml::{Lines, escaped};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::kernel_files::{CORES, NODES, PACKAGES};
+use model::observed::ObservedCpu;
 use model::report::Report;
-use model::seen::SeenCpu;
 use std::collections::BTreeMap;
 
 /// What is known of the CPUs; empty where nothing is.
@@ -89,12 +89,12 @@ fn started(report: &Report) -> String {
 }
 
 /// How many CPUs there are.
-fn cpus(report: &Report, cpus: &[SeenCpu]) -> usize {
+fn cpus(report: &Report, cpus: &[ObservedCpu]) -> usize {
     if cpus.is_empty() { report.machine.cpus as usize } else { cpus.len() }
 }
 
 /// Lines of the text.
-pub(super) fn text(report: &Report, topology: &Topology, seen: &[SeenCpu]) -> String {
+pub(super) fn text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> String {
     let mut out = format!(
         "System information:\n\n\tcomputer name: {}\n\tstart time: {}\n\n\tcpu count:\t\t{}\n",
         report.machine.host,
@@ -120,7 +120,7 @@ fn mask(cpus: impl Iterator<Item = u32>) -> String {
 }
 
 /// The element of the XML.
-pub(super) fn xml(report: &Report, topology: &Topology, seen: &[SeenCpu], lines: &mut Lines) {
+pub(super) fn xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines: &mut Lines) {
     lines.within("System", |lines| {
         lines.value("ComputerName", &report.machine.host);
         lines.within("Tool", |lines| {

@@ -12,9 +12,9 @@ use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Through
 use model::distribution::Distribution as Latencies;
 use model::histogram::Histogram;
 use model::job::Kind;
+use model::observed::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind, ObservedTarget};
 use model::record::Bucket;
 use model::report::Report;
-use model::seen::{Seen, SeenCpu, SeenLane, SeenLaneKind, SeenTarget};
 use model::typed::TypedResult;
 use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
@@ -154,12 +154,12 @@ fn a_profile_is_repeated_in_xml_as_there() {
 }
 
 /// Operations of which so many completed, each in `ns`.
-fn kind(bytes: u64, count: u64, ns: u64, course: Vec<Bucket>) -> SeenLaneKind {
+fn kind(bytes: u64, count: u64, ns: u64, course: Vec<Bucket>) -> ObservedLaneKind {
     let mut latency = Histogram::new();
     for _ in 0..count {
         latency.record(ns);
     }
-    SeenLaneKind { bytes, latency: Latencies::from(&latency), course }
+    ObservedLaneKind { bytes, latency: Latencies::from(&latency), course }
 }
 
 /// What DISKSPD's test of its text has: 4 MiB read and 2 MiB written in 120 s, one read in each of ten seconds.
@@ -173,7 +173,7 @@ fn of_test_span(latency: bool) -> Span {
         write: kind(2 << 20, 10, 4_000_000, second(0)),
     };
     let said = TimeSpan { iops: !latency, latency, targets: vec![of_test()], ..TimeSpan::default() };
-    let cpus = vec![SeenCpu { cpu: 0, user: 30, kernel: 25, idle: 45 }];
+    let cpus = vec![ObservedCpu { cpu: 0, user: 30, kernel: 25, idle: 45 }];
     Span { said, seconds: 120.0, lanes: vec![lane], cpus }
 }
 
@@ -210,7 +210,7 @@ fn latencies_have_columns_and_percentiles_that_too_few_support_have_none() {
     );
     // Of a million the percentile with five nines is supported, and no other behind it.
     span.lanes[0].read = kind(1 << 30, 1_000_000, 2_000_000, Vec::new());
-    span.lanes[0].write = SeenLaneKind::default();
+    span.lanes[0].write = ObservedLaneKind::default();
     let text = text_of(&span);
     assert!(
         text.contains("5-nines |      2.000 |        N/A |      2.000\n6-nines |        N/A |"),
@@ -252,7 +252,7 @@ fn report() -> Report {
     let text = include_str!("../../../tests/golden/valid.json");
     let mut report = Report::from_json(text).unwrap_or_else(|e| panic!("{e}"));
     let course = vec![Bucket(500, 1000, 9000, 1_500_000, 5e9); 2];
-    let lane = |worker, target| SeenLane {
+    let lane = |worker, target| ObservedLane {
         worker,
         target,
         kinds: BTreeMap::from([
@@ -271,16 +271,16 @@ fn report() -> Report {
         targets: targets.map(target).to_vec(),
         ..TimeSpan::default()
     };
-    let seen = Seen {
-        targets: targets.map(|p| SeenTarget { path: p.into(), is_made: false, bytes: 1 << 20 }).to_vec(),
+    let seen = Observed {
+        targets: targets.map(|p| ObservedTarget { path: p.into(), is_made: false, bytes: 1 << 20 }).to_vec(),
         window_ns: 2_000_000_000,
         lanes: vec![lane(0, 0), lane(0, 1), lane(1, 0), lane(1, 1)],
-        cpus: [0, 1].map(|cpu| SeenCpu { cpu, user: 30, kernel: 25, idle: 45 }).to_vec(),
+        cpus: [0, 1].map(|cpu| ObservedCpu { cpu, user: 30, kernel: 25, idle: 45 }).to_vec(),
         typed: Some(TypedResult {
             profile: Some(Profile { xml: true, spans: vec![span], ..Profile::default() }),
             ..TypedResult::default()
         }),
-        ..Seen::default()
+        ..Observed::default()
     };
     report.results.truncate(1);
     report.results[0].seen = Some(seen);

@@ -9,8 +9,8 @@ use super::system::{self, Topology};
 use crate::format::{Detail, Style};
 use crate::formats::fio::verdict;
 use model::diskspd::TimeSpan;
+use model::observed::ObservedCpu;
 use model::report::Report;
-use model::seen::SeenCpu;
 use std::io::{self, Write};
 
 type Out<'o> = &'o mut dyn Write;
@@ -72,7 +72,7 @@ pub(super) fn of_span(span: &Span, topology: &Topology, to: Out) -> io::Result<(
 }
 
 /// CPUs, with columns for what there are several of.
-fn cpus(cpus: &[SeenCpu], topology: &Topology, to: Out) -> io::Result<()> {
+fn cpus(cpus: &[ObservedCpu], topology: &Topology, to: Out) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
     }
@@ -109,7 +109,7 @@ fn joined(shares: [f64; 4]) -> String {
 }
 
 /// Use, user, kernel and idle in percent of the time.
-pub(super) fn percents(cpu: &SeenCpu) -> [f64; 4] {
+pub(super) fn percents(cpu: &ObservedCpu) -> [f64; 4] {
     let [user, kernel, idle] = [cpu.user, cpu.kernel, cpu.idle].map(|ticks| ticks as f64);
     let all = (user + kernel + idle).max(1.0);
     [user + kernel, user, kernel, idle].map(|part| 100.0 * part / all)

@@ -10,9 +10,9 @@ use super::system::{self, Topology};
 use super::text::percents;
 use crate::worst::{first, rest};
 use model::finding::Severity;
+use model::observed::ObservedCpu;
 use model::record::Bucket;
 use model::report::Report;
-use model::seen::SeenCpu;
 use std::io::{self, Write};
 
 /// Percentiles behind the whole ones, with their digits.
@@ -101,7 +101,7 @@ fn of_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines)
     }
 }
 
-fn cpus(cpus: &[SeenCpu], topology: &Topology, lines: &mut Lines) {
+fn cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
     const NAMES: [&str; 4] = ["UsagePercent", "UserPercent", "KernelPercent", "IdlePercent"];
     let mut sums = [0.0; 4];
     let write = |shares: [f64; 4], lines: &mut Lines| {

@@ -5,8 +5,8 @@
 use super::course::{step_of, steps};
 use super::job::{DIRECTIONS, jobs};
 use model::job::Kind;
+use model::observed::{Observed, Stretch};
 use model::report::Report;
-use model::seen::{Seen, Stretch};
 
 /// Length of what a line is about, in ns: that of fio's progress.
 const STEP_NS: u64 = 500_000_000;
@@ -21,7 +21,7 @@ pub fn lines(report: &Report, kind: Kind) -> String {
     let jobs = jobs(report);
     let all = || jobs.iter().flat_map(|job| &job.members).map(|member| member.seen);
     let begin = all().map(began_ns).min().unwrap_or(0);
-    let course = |seen: &Seen| -> Vec<Stretch> {
+    let course = |seen: &Observed| -> Vec<Stretch> {
         let before = began_ns(seen) - begin;
         let of = seen.kinds.get(&kind).map_or(&[][..], |of| &of.course);
         of.iter().map(|s| Stretch { start_ns: s.start_ns.saturating_add(before), ..*s }).collect()
@@ -50,6 +50,6 @@ pub fn lines(report: &Report, kind: Kind) -> String {
 }
 
 /// When its window began, in ns since the session did.
-fn began_ns(seen: &Seen) -> u64 {
+fn began_ns(seen: &Observed) -> u64 {
     seen.ended_ns.saturating_sub(seen.window_ns)
 }

@@ -5,7 +5,7 @@
 use super::course::{Step, step_of, steps};
 use model::distribution::Distribution;
 use model::job::{IoPriority, Kind};
-use model::seen::{Seen, SeenKind, Stretch};
+use model::observed::{Observed, ObservedKind, Stretch};
 
 const KIB: f64 = 1024.0;
 /// What a sample of a rate lasts at least, as in fio.
@@ -42,10 +42,10 @@ pub(super) struct Direction {
 
 impl Direction {
     /// Of these kinds together, of all results that are told as one.
-    pub(super) fn of(all: &[&Seen], kinds: &[Kind]) -> Self {
-        let own: Vec<&SeenKind> =
+    pub(super) fn of(all: &[&Observed], kinds: &[Kind]) -> Self {
+        let own: Vec<&ObservedKind> =
             all.iter().flat_map(|seen| kinds.iter().filter_map(|kind| seen.kinds.get(kind))).collect();
-        let moved = |seen: &&&Seen| kinds.iter().any(|kind| seen.kinds.contains_key(kind));
+        let moved = |seen: &&&Observed| kinds.iter().any(|kind| seen.kinds.contains_key(kind));
         let Some(window_ns) = all.iter().filter(moved).map(|seen| seen.window_ns).max() else {
             return Self::default();
         };
@@ -70,7 +70,7 @@ impl Direction {
 }
 
 /// Latencies by class and level; nothing where all operations have the same.
-fn priorities(own: &[&SeenKind]) -> Vec<([u32; 2], Distribution)> {
+fn priorities(own: &[&ObservedKind]) -> Vec<([u32; 2], Distribution)> {
     let mut all: Vec<([u32; 2], Vec<&Distribution>)> = Vec::new();
     for (priority, latency) in own.iter().flat_map(|kind| &kind.priorities) {
         let number = priority.map_or(0, IoPriority::number);
@@ -139,13 +139,13 @@ impl Samples {
 use std::collections::BTreeMap;
 
 #[cfg(test)]
-fn seen(kinds: &[Kind]) -> Seen {
+fn seen(kinds: &[Kind]) -> Observed {
     let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
     let stretch = |start_ns, ops| Stretch { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
     let course = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
-    let one = SeenKind { bytes: 409_600, short: 0, latency, course, ..SeenKind::default() };
-    let kinds: BTreeMap<Kind, SeenKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
-    Seen { kinds, window_ns: 1_000_000_000, ..Seen::default() }
+    let one = ObservedKind { bytes: 409_600, short: 0, latency, course, ..ObservedKind::default() };
+    let kinds: BTreeMap<Kind, ObservedKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
+    Observed { kinds, window_ns: 1_000_000_000, ..Observed::default() }
 }
 
 #[test]

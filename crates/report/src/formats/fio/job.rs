@@ -5,8 +5,8 @@
 use super::direction::Direction;
 use model::distribution::Distribution;
 use model::job::{Kind, LatencyTarget, Phase, Steadied, Steady, Stream};
+use model::observed::{Observed, ObservedDisk, ObservedWorkers};
 use model::report::{Measured, Report};
-use model::seen::{Seen, SeenDisk, SeenWorkers};
 use model::typed::Idle;
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(super) struct Member<'r> {
     /// For how long.
     pub(super) phase: &'r Phase,
     /// What was seen of it.
-    pub(super) seen: &'r Seen,
+    pub(super) seen: &'r Observed,
     /// Which of the phases of the report it is of.
     at: usize,
 }
@@ -106,7 +106,7 @@ impl<'r> Job<'r> {
         self.members.last().map_or(0, |member| member.seen.found_depth.unwrap_or(member.stream.depth))
     }
 
-    fn seen(&self) -> Vec<&'r Seen> {
+    fn seen(&self) -> Vec<&'r Observed> {
         self.members.iter().map(|member| member.seen).collect()
     }
 
@@ -171,13 +171,13 @@ impl<'r> Job<'r> {
     }
 
     /// Costs of all workers.
-    pub(super) fn costs(&self) -> SeenWorkers {
-        self.members.iter().fold(SeenWorkers::NONE, |sum, member| sum.plus(&member.seen.workers))
+    pub(super) fn costs(&self) -> ObservedWorkers {
+        self.members.iter().fold(ObservedWorkers::NONE, |sum, member| sum.plus(&member.seen.workers))
     }
 }
 
 /// CPU time in user space and in the kernel, in percent of the time of the workers.
-pub(super) fn cpu_percent(costs: &SeenWorkers) -> [f64; 2] {
+pub(super) fn cpu_percent(costs: &ObservedWorkers) -> [f64; 2] {
     [costs.user_ns, costs.system_ns].map(|ns| 100.0 * ns as f64 / (costs.wall_ns as f64).max(1.0))
 }
 
@@ -219,10 +219,10 @@ impl Group {
 }
 
 /// What each disk did in all phases; the jobs of a phase have it in common.
-pub(super) fn disks(jobs: &[Job]) -> Vec<SeenDisk> {
+pub(super) fn disks(jobs: &[Job]) -> Vec<ObservedDisk> {
     let members = jobs.iter().flat_map(|job| &job.members);
-    let phases: BTreeMap<usize, &Seen> = members.map(|member| (member.at, member.seen)).collect();
-    let mut out: Vec<SeenDisk> = Vec::new();
+    let phases: BTreeMap<usize, &Observed> = members.map(|member| (member.at, member.seen)).collect();
+    let mut out: Vec<ObservedDisk> = Vec::new();
     for disk in phases.values().flat_map(|seen| &seen.disks) {
         match out.iter_mut().find(|known| known.name == disk.name) {
             Some(known) => {
@@ -240,7 +240,7 @@ pub(super) fn disks(jobs: &[Job]) -> Vec<SeenDisk> {
 pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
     let members = || jobs.iter().flat_map(|job| &job.members);
     let asked = members().find_map(|member| member.seen.typed.as_ref()?.idle)?;
-    let phases: BTreeMap<usize, &Seen> = members().map(|member| (member.at, member.seen)).collect();
+    let phases: BTreeMap<usize, &Observed> = members().map(|member| (member.at, member.seen)).collect();
     let mut ticks: BTreeMap<u32, [f64; 2]> = BTreeMap::new();
     for cpu in phases.values().flat_map(|seen| &seen.cpus) {
         let [idle, busy] = ticks.entry(cpu.cpu).or_default();
@@ -254,6 +254,6 @@ pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
 }
 
 /// How much of the time a disk had a request in flight, in percent.
-pub(super) fn util_percent(disk: &SeenDisk) -> f64 {
+pub(super) fn util_percent(disk: &ObservedDisk) -> f64 {
     (100.0 * disk.stat.busy_ms as f64 * 1e6 / (disk.ns as f64).max(1.0)).min(100.0)
 }

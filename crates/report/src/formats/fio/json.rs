@@ -11,8 +11,8 @@ use super::{VERSION, options};
 use model::distribution::Distribution;
 use model::finding::Outcome;
 use model::job::{Quantity, Steadied, Steady};
+use model::observed::ObservedDisk;
 use model::report::Report;
-use model::seen::SeenDisk;
 use model::typed::Options;
 use model::verdict::Verdict;
 use serde::Serialize;
@@ -247,7 +247,7 @@ fn shares(job: &Job) -> Map<String, Value> {
     all.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-fn of_disk(disk: &SeenDisk) -> Value {
+fn of_disk(disk: &ObservedDisk) -> Value {
     let stat = &disk.stat;
     json!({
         "name": disk.name,

@@ -34,7 +34,7 @@ pub(super) fn page(version: &str, title: &str, eye: &[String], sections: &[Strin
 
 #[derive(Template)]
 #[template(path = "card.html")]
-struct Card<'p> {
+struct Section<'p> {
     heading: &'p str,
     lead: Vec<String>,
     body: &'p str,
@@ -43,7 +43,7 @@ struct Card<'p> {
 /// A section with its heading, sentences below it, and a body of HTML.
 pub(super) fn card<W: AsRef<str>>(heading: &str, lead: &[W], body: &str) -> String {
     let lead = lead.iter().map(|words| micro(words.as_ref())).filter(|words| !words.is_empty()).collect();
-    Card { heading, lead, body }.render().unwrap_or_default()
+    Section { heading, lead, body }.render().unwrap_or_default()
 }
 
 #[derive(Template)]

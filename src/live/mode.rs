@@ -1,4 +1,4 @@
-//! Wishes: whether and how somebody watches a measurement, by what was said and by what standard error is.
+//! How progress is shown: what was asked for, and what standard error is.
 //!
 //! For: the choice between the view, one line that changes, plain lines and nothing. Not for: what any of them shows.
 
@@ -16,12 +16,12 @@ const WORTH_A_VIEW: Duration = Duration::from_secs(5);
 /// Columns and rows from which it does.
 const LARGE_ENOUGH: (u16, u16) = (40, 10);
 
-/// What was said about it.
+/// What was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wish {
-    /// Nothing.
+pub enum ProgressMode {
+    /// Nothing: what suits standard error and the length of the measurement.
     #[default]
-    Unsaid,
+    Auto,
     /// `--live`.
     View,
     /// `--no-live`.
@@ -101,13 +101,13 @@ impl Place {
         if self.kind == Kind::Terminal && !self.is_ci { Manner::Bar } else { Manner::Lines }
     }
 
-    fn choose(self, wish: Wish, cost: &Cost, look: Look) -> Result<Manner, &'static str> {
+    fn choose(self, mode: ProgressMode, cost: &Cost, look: Look) -> Result<Manner, &'static str> {
         let why = self.without_view();
-        Ok(match wish {
-            Wish::Quiet => Manner::Quiet,
-            Wish::Plain => self.plain(),
-            Wish::View => why.map_or(Ok(Manner::View(look)), Err)?,
-            Wish::Unsaid => {
+        Ok(match mode {
+            ProgressMode::Quiet => Manner::Quiet,
+            ProgressMode::Plain => self.plain(),
+            ProgressMode::View => why.map_or(Ok(Manner::View(look)), Err)?,
+            ProgressMode::Auto => {
                 let wanted = self.is_watched() && takes(cost) >= WORTH_A_VIEW;
                 if wanted { Manner::View(look) } else { self.plain() }
             }
@@ -116,8 +116,8 @@ impl Place {
 }
 
 /// What is chosen for a measurement that takes so much.
-pub(super) fn choose(wish: Wish, cost: &Cost) -> Result<Manner, Failure> {
-    Place::look().choose(wish, cost, Look::here()).map_err(|why| {
+pub(super) fn choose(mode: ProgressMode, cost: &Cost) -> Result<Manner, Failure> {
+    Place::look().choose(mode, cost, Look::here()).map_err(|why| {
         Failure::Usage(format!("--live: {why}; leave it out, and progress is printed in plain lines"))
     })
 }
@@ -147,7 +147,7 @@ const LOOK: Look = Look { unicode: true, colours: true };
 #[test]
 fn the_view_comes_by_itself_where_somebody_can_read_it() {
     let minute = Cost { time_ns: 60_000_000_000, ..Cost::default() };
-    let of = |place: Place| place.choose(Wish::Unsaid, &minute, LOOK);
+    let of = |place: Place| place.choose(ProgressMode::Auto, &minute, LOOK);
     assert_eq!(of(TERMINAL), Ok(Manner::View(LOOK)));
     assert_eq!(of(Place { is_ci: true, ..TERMINAL }), Ok(Manner::Lines));
     for other in [
@@ -162,17 +162,20 @@ fn the_view_comes_by_itself_where_somebody_can_read_it() {
         assert_eq!(of(other), Ok(Manner::Lines), "{other:?}");
     }
     let short = Cost { time_ns: 3_000_000_000, ..Cost::default() };
-    assert_eq!(TERMINAL.choose(Wish::Unsaid, &short, LOOK), Ok(Manner::Bar));
+    assert_eq!(TERMINAL.choose(ProgressMode::Auto, &short, LOOK), Ok(Manner::Bar));
 }
 
 #[test]
 fn what_was_said_is_done_or_refused() {
     let short = Cost::default();
-    let of = |place: Place, wish| place.choose(wish, &short, LOOK);
-    assert_eq!(of(TERMINAL, Wish::View), Ok(Manner::View(LOOK)));
-    assert_eq!(of(Place { is_ci: true, size: (20, 5), ..TERMINAL }, Wish::View), Ok(Manner::View(LOOK)));
-    assert!(of(Place { kind: Kind::Stream, ..TERMINAL }, Wish::View).is_err());
-    assert!(of(Place { kind: Kind::Dumb, ..TERMINAL }, Wish::View).is_err());
-    assert_eq!(of(TERMINAL, Wish::Plain), Ok(Manner::Bar));
-    assert_eq!(of(TERMINAL, Wish::Quiet), Ok(Manner::Quiet));
+    let of = |place: Place, mode| place.choose(mode, &short, LOOK);
+    assert_eq!(of(TERMINAL, ProgressMode::View), Ok(Manner::View(LOOK)));
+    assert_eq!(
+        of(Place { is_ci: true, size: (20, 5), ..TERMINAL }, ProgressMode::View),
+        Ok(Manner::View(LOOK))
+    );
+    assert!(of(Place { kind: Kind::Stream, ..TERMINAL }, ProgressMode::View).is_err());
+    assert!(of(Place { kind: Kind::Dumb, ..TERMINAL }, ProgressMode::View).is_err());
+    assert_eq!(of(TERMINAL, ProgressMode::Plain), Ok(Manner::Bar));
+    assert_eq!(of(TERMINAL, ProgressMode::Quiet), Ok(Manner::Quiet));
 }

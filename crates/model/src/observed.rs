@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 /// What was seen of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct Observed {
     /// What its stream touches; empty where that is nothing.
-    pub targets: Vec<SeenTarget>,
+    pub targets: Vec<ObservedTarget>,
     /// Length of the measured windows in ns.
     pub window_ns: u64,
     /// When its last run ended, in ns since the session began.
@@ -24,15 +24,15 @@ pub struct Seen {
     /// Whether it is of a run that ended before its time, since none is complete. No result is made of it.
     pub is_cut: bool,
     /// What completed in the windows; kinds of which nothing did are not in it.
-    pub kinds: BTreeMap<Kind, SeenKind>,
+    pub kinds: BTreeMap<Kind, ObservedKind>,
     /// Errors by errno, of all its runs.
     pub errors: BTreeMap<i32, u64>,
     /// How many of them its stream goes on after, as it is to.
     pub ignored_errors: u64,
     /// Costs of its workers, warm-up and drain included.
-    pub workers: SeenWorkers,
+    pub workers: ObservedWorkers,
     /// What the disks below the phase did meanwhile, for all its streams; empty where they were not counted.
-    pub disks: Vec<SeenDisk>,
+    pub disks: Vec<ObservedDisk>,
     /// The depth that its first worker found in the last run, where it was searched for.
     pub found_depth: Option<u32>,
     /// What makes it steady, and what its last values were, where it ends by that.
@@ -40,25 +40,25 @@ pub struct Seen {
     /// What was typed of it in the language of another tool.
     pub typed: Option<TypedResult>,
     /// What each worker did on each target, where that was asked for.
-    pub lanes: Vec<SeenLane>,
+    pub lanes: Vec<ObservedLane>,
     /// What CPUs did meanwhile, for all streams of the phase; empty where that was not counted.
-    pub cpus: Vec<SeenCpu>,
+    pub cpus: Vec<ObservedCpu>,
 }
 
 /// What a worker did on a target.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SeenLane {
+pub struct ObservedLane {
     /// Index of the worker in the phase.
     pub worker: u32,
-    /// Index of the target in [`Seen::targets`].
+    /// Index of the target in [`Observed::targets`].
     pub target: usize,
     /// What completed; kinds of which nothing did are not in it.
-    pub kinds: BTreeMap<Kind, SeenLaneKind>,
+    pub kinds: BTreeMap<Kind, ObservedLaneKind>,
 }
 
 /// A worker's operations of one kind on a target.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SeenLaneKind {
+pub struct ObservedLaneKind {
     /// Bytes moved.
     pub bytes: u64,
     /// Latencies.
@@ -69,7 +69,7 @@ pub struct SeenLaneKind {
 
 /// Times of a CPU between the snapshots around the runs, in ticks of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SeenCpu {
+pub struct ObservedCpu {
     /// Its number.
     pub cpu: u32,
     /// In programs.
@@ -82,7 +82,7 @@ pub struct SeenCpu {
 
 /// A file or device that was touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SeenTarget {
+pub struct ObservedTarget {
     /// Its path; the directory where fathom made a file of its own.
     pub path: String,
     /// Whether that is so.
@@ -93,7 +93,7 @@ pub struct SeenTarget {
 
 /// Operations of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SeenKind {
+pub struct ObservedKind {
     /// Bytes moved.
     pub bytes: u64,
     /// Operations that moved fewer bytes than asked, warm-up and drain included.
@@ -123,7 +123,7 @@ pub struct Stretch {
 
 /// Costs of workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SeenWorkers {
+pub struct ObservedWorkers {
     /// ns between first and last stamp, of all together.
     pub wall_ns: u64,
     /// CPU time in user space.
@@ -136,7 +136,7 @@ pub struct SeenWorkers {
     pub faults: Option<[u64; 2]>,
 }
 
-impl SeenWorkers {
+impl ObservedWorkers {
     /// Of no workers.
     pub const NONE: Self = Self { wall_ns: 0, user_ns: 0, system_ns: 0, switches: 0, faults: Some([0, 0]) };
 
@@ -155,7 +155,7 @@ impl SeenWorkers {
 
 /// What a disk did between the snapshots around the runs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SeenDisk {
+pub struct ObservedDisk {
     /// Kernel name.
     pub name: String,
     /// Its counters.

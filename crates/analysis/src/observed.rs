@@ -10,29 +10,30 @@ use model::distribution::Distribution;
 use model::evidence::{BlockStat, Moment};
 use model::job::{ALL_ERRORS, IoPriority, Kind};
 use model::machine::Layer;
+use model::observed::{
+    Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedLane, ObservedLaneKind, ObservedTarget,
+    ObservedWorkers, Stretch,
+};
 use model::plan::Role;
 use model::record::{Cell, LaneEnd, LaneKind, PriorityEnd, RunEnding, StreamEnd};
-use model::seen::{
-    Seen, SeenCpu, SeenDisk, SeenKind, SeenLane, SeenLaneKind, SeenTarget, SeenWorkers, Stretch,
-};
 use std::collections::BTreeMap;
 
 /// Adds it up.
-pub(crate) fn seen(case: &Case) -> Seen {
+pub(crate) fn observed(case: &Case) -> Observed {
     match case.cut() {
-        Some(cut) => Seen { is_cut: true, ..of(&cut) },
+        Some(cut) => Observed { is_cut: true, ..of(&cut) },
         None => of(case),
     }
 }
 
-fn of(case: &Case) -> Seen {
+fn of(case: &Case) -> Observed {
     let sum =
         |of: fn(&StreamEnd) -> u64| case.runs.iter().fold(0, |sum: u64, r| sum.saturating_add(of(r.stream)));
     let targets = case.stream.targets.iter().filter_map(|t| case.record.header.plan.targets.get(*t));
-    Seen {
+    Observed {
         targets: targets
             .filter(|t| t.role != Role::None)
-            .map(|t| SeenTarget { path: t.path.clone(), is_made: t.role == Role::Made, bytes: t.bytes })
+            .map(|t| ObservedTarget { path: t.path.clone(), is_made: t.role == Role::Made, bytes: t.bytes })
             .collect(),
         window_ns: sum(|s| s.window_ns),
         ended_ns: case.ends.iter().map(|e| e.at_ns).max().unwrap_or(0),
@@ -57,7 +58,7 @@ fn in_order(case: &Case) -> bool {
     begun && !case.ends.iter().any(|e| matches!(e.ending, RunEnding::Failed(_)))
 }
 
-fn of_kind(case: &Case, kind: Kind) -> Option<SeenKind> {
+fn of_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
     let latency = Distribution::from(&case.latency(kind)?);
     let short = case
         .runs
@@ -66,7 +67,7 @@ fn of_kind(case: &Case, kind: Kind) -> Option<SeenKind> {
         .fold(0, |sum: u64, i| sum.saturating_add(i.short));
     // Other tools count the length of an operation whether it moves data or not.
     let bytes = case.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)).map(|k| k.bytes);
-    Some(SeenKind {
+    Some(ObservedKind {
         bytes: bytes.fold(0, u64::saturating_add),
         short,
         latency,
@@ -106,14 +107,14 @@ fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
 }
 
 /// What each worker did, of the last run: a language that asks for it has one.
-fn lanes(case: &Case) -> Vec<SeenLane> {
+fn lanes(case: &Case) -> Vec<ObservedLane> {
     let Some(last) = case.runs.last() else { return Vec::new() };
-    let of_kind = |kind: &LaneKind| SeenLaneKind {
+    let of_kind = |kind: &LaneKind| ObservedLaneKind {
         bytes: kind.bytes,
         latency: Distribution::from(&kind.latency),
         course: kind.course.clone(),
     };
-    let lane = |lane: &LaneEnd| SeenLane {
+    let lane = |lane: &LaneEnd| ObservedLane {
         worker: lane.worker,
         target: lane.lane as usize,
         kinds: lane.kinds.iter().map(|(kind, of)| (*kind, of_kind(of))).collect(),
@@ -122,8 +123,8 @@ fn lanes(case: &Case) -> Vec<SeenLane> {
 }
 
 /// What each CPU did, over all runs.
-fn cpus(case: &Case) -> Vec<SeenCpu> {
-    let of_run = |ran: &CaseRun| -> Option<Vec<SeenCpu>> {
+fn cpus(case: &Case) -> Vec<ObservedCpu> {
+    let of_run = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
         let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
         Some(
             each_cpu(start)
@@ -137,15 +138,20 @@ fn cpus(case: &Case) -> Vec<SeenCpu> {
     all.reduce(|sum, one| sum.into_iter().zip(one).map(|(a, b)| plus(a, b)).collect()).unwrap_or_default()
 }
 
-fn grown(before: SeenCpu, after: SeenCpu) -> SeenCpu {
+fn grown(before: ObservedCpu, after: ObservedCpu) -> ObservedCpu {
     // Times of CPUs that are idle may go back by a tick.
-    let since = |of: fn(&SeenCpu) -> u64| of(&after).saturating_sub(of(&before));
-    SeenCpu { cpu: after.cpu, user: since(|c| c.user), kernel: since(|c| c.kernel), idle: since(|c| c.idle) }
+    let since = |of: fn(&ObservedCpu) -> u64| of(&after).saturating_sub(of(&before));
+    ObservedCpu {
+        cpu: after.cpu,
+        user: since(|c| c.user),
+        kernel: since(|c| c.kernel),
+        idle: since(|c| c.idle),
+    }
 }
 
-fn plus(a: SeenCpu, b: SeenCpu) -> SeenCpu {
-    let sum = |of: fn(&SeenCpu) -> u64| of(&a).saturating_add(of(&b));
-    SeenCpu { cpu: a.cpu, user: sum(|c| c.user), kernel: sum(|c| c.kernel), idle: sum(|c| c.idle) }
+fn plus(a: ObservedCpu, b: ObservedCpu) -> ObservedCpu {
+    let sum = |of: fn(&ObservedCpu) -> u64| of(&a).saturating_add(of(&b));
+    ObservedCpu { cpu: a.cpu, user: sum(|c| c.user), kernel: sum(|c| c.kernel), idle: sum(|c| c.idle) }
 }
 
 fn found_depth(case: &Case) -> Option<u32> {
@@ -177,28 +183,28 @@ fn ignored_errors(case: &Case) -> u64 {
         .fold(0, |sum: u64, (.., count)| sum.saturating_add(count))
 }
 
-fn workers(case: &Case) -> SeenWorkers {
+fn workers(case: &Case) -> ObservedWorkers {
     let all = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
-    all.fold(SeenWorkers::NONE, |sum, w| {
+    all.fold(ObservedWorkers::NONE, |sum, w| {
         let switches = w.switches.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let (wall_ns, user_ns, system_ns) = (w.wall_ns, w.user_ns, w.system_ns);
-        sum.plus(&SeenWorkers { wall_ns, user_ns, system_ns, switches, faults: w.faults })
+        sum.plus(&ObservedWorkers { wall_ns, user_ns, system_ns, switches, faults: w.faults })
     })
 }
 
 /// Whole disks, as people and programs ask for them, each over all runs.
-fn disks(case: &Case) -> Vec<SeenDisk> {
+fn disks(case: &Case) -> Vec<ObservedDisk> {
     let layers = if case.has_storage() { case.shared().unwrap_or_default() } else { Vec::new() };
     layers.into_iter().filter_map(|layer| disk(case, layer)).collect()
 }
 
-fn disk(case: &Case, layer: &Layer) -> Option<SeenDisk> {
-    let zero = SeenDisk { name: layer.name.clone(), ..SeenDisk::default() };
-    let sum = |sum: SeenDisk, ran: &CaseRun| -> Option<SeenDisk> {
+fn disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
+    let zero = ObservedDisk { name: layer.name.clone(), ..ObservedDisk::default() };
+    let sum = |sum: ObservedDisk, ran: &CaseRun| -> Option<ObservedDisk> {
         let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
         let stat: BlockStat = ran.counted(&[layer]).ok()?;
         let ns = stop.at_ns.checked_sub(start.at_ns)?;
-        Some(SeenDisk { stat: sum.stat.plus(&stat), ns: sum.ns.saturating_add(ns), ..sum })
+        Some(ObservedDisk { stat: sum.stat.plus(&stat), ns: sum.ns.saturating_add(ns), ..sum })
     };
     case.runs.iter().try_fold(zero, sum).filter(|disk| disk.ns > 0)
 }
@@ -207,9 +213,9 @@ fn disk(case: &Case, layer: &Layer) -> Option<SeenDisk> {
 use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn of_fixture(fixture: &Fixture) -> Seen {
+fn of_fixture(fixture: &Fixture) -> Observed {
     let record = fixture.record();
-    seen(&crate::case::cases(&record)[0])
+    observed(&crate::case::cases(&record)[0])
 }
 
 #[test]
@@ -240,7 +246,7 @@ fn what_was_not_counted_is_not_there() {
         end.ending = RunEnding::Failed("no".into());
         end.streams[0].issued.entry(Kind::Read).or_default().errors.insert(5, 2);
     });
-    let seen = seen(&crate::case::cases(&record)[0]);
+    let seen = observed(&crate::case::cases(&record)[0]);
     assert!(!seen.in_order && seen.is_cut && seen.errors.get(&5) == Some(&10));
 }
 
@@ -252,9 +258,9 @@ fn a_run_that_was_cut_off_is_seen_as_far_as_it_came_and_where_another_is_complet
         for run in interrupted {
             record.runs[*run].end.as_mut().unwrap().ending = RunEnding::Interrupted;
         }
-        seen(&crate::case::cases(&record)[0])
+        observed(&crate::case::cases(&record)[0])
     };
-    let count = |seen: &Seen| seen.kinds[&Kind::Read].latency.count;
+    let count = |seen: &Observed| seen.kinds[&Kind::Read].latency.count;
     let (one, cut) = (seen(&[1]), seen(&[0, 1]));
     assert_eq!([count(&seen(&[])), count(&one), count(&cut)], [20_000, 10_000, 10_000]);
     assert_eq!([one.is_cut, cut.is_cut, one.in_order, cut.in_order], [false, true, true, true]);
