@@ -134,7 +134,7 @@ fn three_seconds_of_others_in_a_bench_leave_no_row_without_a_number() {
     assert!(results.iter().all(|r| runs(r) == 5 && r["total"]["iops"].as_f64() > Some(0.0)));
     let told: Vec<&Value> = results.iter().flat_map(disturbed).collect();
     let others = |d: &&&Value| d["why"].as_str().is_some_and(|why| why.contains("of others on"));
-    assert!(told.iter().filter(others).count() >= 3 && note(&report, "others disturbed"), "{told:#?}");
+    assert!(told.iter().filter(others).count() >= 3 && note(&report, "other load disturbed"), "{told:#?}");
     assert!(
         report.answers("D01").iter().all(|d01| d01["severity"] != "void"),
         "{:#?}",
@@ -181,7 +181,7 @@ fn where_runs_are_compared_the_round_of_a_burst_is_measured_again() {
             "{after:#?}"
         );
         let all = out.report();
-        assert!(note(&all, "others disturbed"), "{words}: {:#}", all.0["notes"]);
+        assert!(note(&all, "other load disturbed"), "{words}: {:#}", all.0["notes"]);
     }
 }
 
@@ -208,5 +208,5 @@ fn a_load_is_measured_again_at_once_and_a_cell_before_the_next_round() {
     let out = burst(sweep, "cell 1 of");
     let cells = runs_from(&out.stderr, "cell 1 of");
     assert!(cells[1..=4].iter().any(|l| is_again(l)), "{cells:#?}");
-    assert!(note(&out.report(), "others disturbed"), "{}", out.stdout);
+    assert!(note(&out.report(), "other load disturbed"), "{}", out.stdout);
 }
