@@ -10,10 +10,10 @@ use super::schema::{STEPS, Trouble, migrate};
 use crate::failure::Failure;
 use crate::{session, stderr};
 use model::entry::Entry;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Its file, in the directory above the sessions.
 const NAME: &str = "history.db";
@@ -125,12 +125,25 @@ fn set_aside(path: &Path, why: &str) -> std::io::Result<PathBuf> {
     Ok(aside)
 }
 
+/// Tries what SQLite refuses at once while another fathom holds the index: the first two that open a new one change its journal together.
+fn patiently<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let begun = Instant::now();
+    loop {
+        match attempt() {
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < BUSY => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+}
+
 impl Index {
     fn open(path: &Path) -> Result<Self, Trouble> {
         let mut db = Connection::open(path)?;
         db.busy_timeout(BUSY)?;
         // Where this is refused, as on file systems without shared memory, the journal stays what it is: slower, and as safe.
-        db.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+        patiently(|| db.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())))?;
         // The last entries may be lost with the power; they are read again then.
         db.pragma_update(None, "synchronous", "normal")?;
         migrate(&mut db, STEPS)?;
