@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use crate::fleet::{self, Fleet};
-use crate::live::ProgressMode;
+use crate::live::Progress;
 use crate::output::{Outlet, Replace, Rules};
 use crate::request::Request;
 use crate::run::{Early, SoFar};
@@ -86,7 +86,7 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();
     let aggregates = output::decide_all(&aggregates, &rules)?;
     let to = outlet.as_ref().map(|outlet| (outlet, &rules));
-    let mode = if manners.quiet { ProgressMode::Quiet } else { ProgressMode::Plain };
+    let mode = if manners.quiet { Progress::Quiet } else { Progress::Plain };
     let (seen, before) = thread::scope(|scope| {
         let told = manners.status_interval.map(|every| {
             let (early, told) = sync_channel(1);

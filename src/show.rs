@@ -3,7 +3,7 @@
 //! For: the last two steps of the flow. Not for: concluding (crate `analysis`) nor layout (crate `report`).
 
 use crate::failure::Failure;
-use crate::live::ProgressMode;
+use crate::live::Progress;
 use crate::output::{self, Outlet, Replace, Rules};
 use crate::spared::Spared;
 use crate::stdout;
@@ -41,7 +41,7 @@ pub struct Showing {
     /// How much of the report.
     pub detail: Detail,
     /// How it is watched while it is measured.
-    pub watched: ProgressMode,
+    pub watched: Progress,
     /// Explain: before a measurement the plan, and stop; of a session file the course of its runs.
     pub explain: bool,
     /// What an answer that cannot be told counts as.
@@ -58,7 +58,7 @@ impl Showing {
             accept: Vec::new(),
             ledger: false,
             detail: Detail::default(),
-            watched: ProgressMode::Quiet,
+            watched: Progress::Quiet,
             explain: false,
             inconclusive: None,
         }

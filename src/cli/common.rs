@@ -4,7 +4,7 @@ use super::gates::InconclusiveArgs;
 use super::headings::{OUTPUT, SAFETY};
 use super::unknown;
 use crate::failure::Failure;
-use crate::live::ProgressMode;
+use crate::live::Progress;
 use crate::output::{self, Replace};
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -187,10 +187,10 @@ impl LiveArgs {
     /// How the report is shown, with what was said about watching; `--quiet` stands where nothing was.
     pub(super) fn with(self, showing: Showing) -> Showing {
         let watched = match self {
-            _ if showing.watched == ProgressMode::Quiet => ProgressMode::Quiet,
-            Self { live: true, .. } => ProgressMode::View,
-            Self { no_live: true, .. } => ProgressMode::Plain,
-            Self { live: false, no_live: false } => ProgressMode::Auto,
+            _ if showing.watched == Progress::Quiet => Progress::Quiet,
+            Self { live: true, .. } => Progress::View,
+            Self { no_live: true, .. } => Progress::Plain,
+            Self { live: false, no_live: false } => Progress::Auto,
         };
         Showing { watched, ..showing }
     }
@@ -291,7 +291,7 @@ impl ShowingArgs {
             accept: self.accept,
             ledger: self.ledger,
             detail: detail(self.brief, self.verbose),
-            watched: if self.quiet { ProgressMode::Quiet } else { ProgressMode::Auto },
+            watched: if self.quiet { Progress::Quiet } else { Progress::Auto },
             explain,
             inconclusive: None,
         }

@@ -32,7 +32,7 @@ mod tree;
 mod whole;
 
 use crate::failure::Failure;
-use crate::live::{HostRow, ProgressMode};
+use crate::live::{HostRow, Progress};
 use crate::request::Request;
 use crate::show::Showing;
 use analysis::strategy::Summary;
@@ -171,7 +171,7 @@ impl Fleet {
         if self.tells() {
             return showing;
         }
-        Showing { watched: ProgressMode::Quiet, outputs: Vec::new(), ..showing }
+        Showing { watched: Progress::Quiet, outputs: Vec::new(), ..showing }
     }
 
     /// Waits until every host has made the files that are its own to make.

@@ -22,7 +22,7 @@ pub(super) struct Files {
     pub(super) problems: Vec<String>,
 }
 
-/// A session file.
+/// Where a session lies, and what tells that it has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SessionFile {
     pub(super) id: String,

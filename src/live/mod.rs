@@ -23,7 +23,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub use left::Left;
 use machine::snapshot::Watch;
 use mode::Manner;
-pub use mode::ProgressMode;
+pub use mode::Progress;
 use model::cost::Cost;
 use model::evidence::Snapshot;
 use model::finding::Finding;
@@ -74,7 +74,7 @@ impl Live {
     ///
     /// # Errors
     /// A usage failure where a view was asked for and there can be none.
-    pub fn of(mode: ProgressMode, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
+    pub fn of(mode: Progress, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
         let look = match mode::choose(mode, cost)? {
             Manner::View(look) => look,
             Manner::Quiet => return Ok(Self(Way::Quiet)),

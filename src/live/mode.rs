@@ -18,7 +18,7 @@ const LARGE_ENOUGH: (u16, u16) = (40, 10);
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ProgressMode {
+pub enum Progress {
     /// Nothing: what suits standard error and the length of the measurement.
     #[default]
     Auto,
@@ -101,13 +101,13 @@ impl Place {
         if self.kind == Kind::Terminal && !self.is_ci { Manner::Bar } else { Manner::Lines }
     }
 
-    fn choose(self, mode: ProgressMode, cost: &Cost, look: Look) -> Result<Manner, &'static str> {
+    fn choose(self, mode: Progress, cost: &Cost, look: Look) -> Result<Manner, &'static str> {
         let why = self.without_view();
         Ok(match mode {
-            ProgressMode::Quiet => Manner::Quiet,
-            ProgressMode::Plain => self.plain(),
-            ProgressMode::View => why.map_or(Ok(Manner::View(look)), Err)?,
-            ProgressMode::Auto => {
+            Progress::Quiet => Manner::Quiet,
+            Progress::Plain => self.plain(),
+            Progress::View => why.map_or(Ok(Manner::View(look)), Err)?,
+            Progress::Auto => {
                 let wanted = self.is_watched() && takes(cost) >= WORTH_A_VIEW;
                 if wanted { Manner::View(look) } else { self.plain() }
             }
@@ -116,7 +116,7 @@ impl Place {
 }
 
 /// What is chosen for a measurement that takes so much.
-pub(super) fn choose(mode: ProgressMode, cost: &Cost) -> Result<Manner, Failure> {
+pub(super) fn choose(mode: Progress, cost: &Cost) -> Result<Manner, Failure> {
     Place::look().choose(mode, cost, Look::here()).map_err(|why| {
         Failure::Usage(format!("--live: {why}; leave it out, and progress is printed in plain lines"))
     })
@@ -147,7 +147,7 @@ const LOOK: Look = Look { unicode: true, colours: true };
 #[test]
 fn the_view_comes_by_itself_where_somebody_can_read_it() {
     let minute = Cost { time_ns: 60_000_000_000, ..Cost::default() };
-    let of = |place: Place| place.choose(ProgressMode::Auto, &minute, LOOK);
+    let of = |place: Place| place.choose(Progress::Auto, &minute, LOOK);
     assert_eq!(of(TERMINAL), Ok(Manner::View(LOOK)));
     assert_eq!(of(Place { is_ci: true, ..TERMINAL }), Ok(Manner::Lines));
     for other in [
@@ -162,20 +162,17 @@ fn the_view_comes_by_itself_where_somebody_can_read_it() {
         assert_eq!(of(other), Ok(Manner::Lines), "{other:?}");
     }
     let short = Cost { time_ns: 3_000_000_000, ..Cost::default() };
-    assert_eq!(TERMINAL.choose(ProgressMode::Auto, &short, LOOK), Ok(Manner::Bar));
+    assert_eq!(TERMINAL.choose(Progress::Auto, &short, LOOK), Ok(Manner::Bar));
 }
 
 #[test]
 fn what_was_said_is_done_or_refused() {
     let short = Cost::default();
     let of = |place: Place, mode| place.choose(mode, &short, LOOK);
-    assert_eq!(of(TERMINAL, ProgressMode::View), Ok(Manner::View(LOOK)));
-    assert_eq!(
-        of(Place { is_ci: true, size: (20, 5), ..TERMINAL }, ProgressMode::View),
-        Ok(Manner::View(LOOK))
-    );
-    assert!(of(Place { kind: Kind::Stream, ..TERMINAL }, ProgressMode::View).is_err());
-    assert!(of(Place { kind: Kind::Dumb, ..TERMINAL }, ProgressMode::View).is_err());
-    assert_eq!(of(TERMINAL, ProgressMode::Plain), Ok(Manner::Bar));
-    assert_eq!(of(TERMINAL, ProgressMode::Quiet), Ok(Manner::Quiet));
+    assert_eq!(of(TERMINAL, Progress::View), Ok(Manner::View(LOOK)));
+    assert_eq!(of(Place { is_ci: true, size: (20, 5), ..TERMINAL }, Progress::View), Ok(Manner::View(LOOK)));
+    assert!(of(Place { kind: Kind::Stream, ..TERMINAL }, Progress::View).is_err());
+    assert!(of(Place { kind: Kind::Dumb, ..TERMINAL }, Progress::View).is_err());
+    assert_eq!(of(TERMINAL, Progress::Plain), Ok(Manner::Bar));
+    assert_eq!(of(TERMINAL, Progress::Quiet), Ok(Manner::Quiet));
 }

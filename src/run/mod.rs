@@ -26,7 +26,7 @@ mod trial;
 use crate::collector::Collector;
 use crate::failure::Failure;
 use crate::fleet::{Fleet, Gate};
-use crate::live::{Left, Live, ProgressMode};
+use crate::live::{Left, Live, Progress};
 use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
@@ -104,7 +104,7 @@ impl Finished {
 pub fn measure(
     meant: (Plan, Machine),
     keep: bool,
-    mode: ProgressMode,
+    mode: Progress,
     early: Option<Early>,
     fleet: &Fleet,
 ) -> Result<Finished, Failure> {
@@ -115,23 +115,18 @@ pub fn measure(
 ///
 /// # Errors
 /// As [`measure`]; and where nothing of it is left to measure.
-pub fn resume(
-    meant: (Plan, Machine),
-    before: Record,
-    keep: bool,
-    mode: ProgressMode,
-) -> Result<Finished, Failure> {
-    if before.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
+pub fn resume(meant: (Plan, Machine), done: Record, keep: bool, mode: Progress) -> Result<Finished, Failure> {
+    if done.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    carry_out(meant, Some(&Earlier::of(before)), keep, (mode, None), &Fleet::Alone)
+    carry_out(meant, Some(&Earlier::of(done)), keep, (mode, None), &Fleet::Alone)
 }
 
 fn carry_out(
     meant: (Plan, Machine),
     earlier: Option<&Earlier>,
     keep: bool,
-    (mode, early): (ProgressMode, Option<Early>),
+    (mode, early): (Progress, Option<Early>),
     fleet: &Fleet,
 ) -> Result<Finished, Failure> {
     let mut bench = setup::begin(meant, earlier, (keep, fleet), mode)?;

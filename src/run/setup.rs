@@ -8,7 +8,7 @@ use super::sweep::Earlier;
 use super::{Bench, self_test};
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::live::{self, Left, Live, ProgressMode};
+use crate::live::{self, Left, Live, Progress};
 use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals;
@@ -33,7 +33,7 @@ pub(super) fn begin(
     (plan, mut machine): (Plan, Machine),
     earlier: Option<&Earlier>,
     (keep, fleet): (bool, &Fleet),
-    mode: ProgressMode,
+    mode: Progress,
 ) -> Result<Bench, Failure> {
     let root = Root::real();
     // Before any worker starts, so that every one is counted.

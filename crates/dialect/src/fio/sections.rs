@@ -9,9 +9,7 @@ use super::value::calculate;
 use crate::trouble::{Mark, SHOWN};
 use std::ops::Range;
 
-/// Files inside one another at most.
-const DEEPEST: usize = 8;
-/// Files that are included at most: a file that includes two others, as each of them does, would be hundreds.
+/// Files that are included at most, so that some which include each other end: twice by each, eight deep, they would be hundreds.
 const MOST_INCLUDED: usize = 256;
 /// Options at most, whatever is included.
 const MOST: usize = 100_000;
@@ -91,7 +89,7 @@ impl<'a> Reader<'a> {
     pub(super) fn file(&mut self, name: &str, text: &str) {
         let from = self.sections.len();
         let had_jobs = self.sections.iter().any(|s| !s.is_global());
-        self.lines(name, text, &mut false, 0);
+        self.lines(name, text, &mut false, false);
         if let Some(first) = self.sections.iter_mut().skip(from).find(|s| !s.is_global()) {
             first.walled = had_jobs;
         }
@@ -120,7 +118,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn lines(&mut self, name: &str, text: &str, open: &mut bool, depth: usize) {
+    fn lines(&mut self, name: &str, text: &str, open: &mut bool, is_included: bool) {
         let index = self.texts.len();
         self.texts.push(Text { name: name.into(), text: text.into() });
         let mut at = 0;
@@ -142,14 +140,14 @@ impl<'a> Reader<'a> {
                     ));
                 }
             }
-            self.line(cut, spot, open, depth);
+            self.line(cut, spot, open, is_included);
         }
     }
 
-    fn line(&mut self, line: &str, spot: Location, open: &mut bool, depth: usize) {
+    fn line(&mut self, line: &str, spot: Location, open: &mut bool, is_included: bool) {
         if let Some(rest) = line.strip_prefix('[') {
             match rest.split_once(']') {
-                Some((name, _)) if depth > 0 => {
+                Some((name, _)) if is_included => {
                     self.mark(
                         spot,
                         format!(
@@ -165,7 +163,7 @@ impl<'a> Reader<'a> {
                 _ => self.mark(spot, "a section has a name in brackets; type [NAME]"),
             }
         } else if let Some(file) = line.strip_prefix("include ") {
-            self.include(file.trim(), spot, open, depth);
+            self.include(file.trim(), spot, open);
         } else if !*open {
             self.mark(spot, "an option stands in a section; type [global] or [NAME] above it");
         } else {
@@ -174,10 +172,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn include(&mut self, file: &str, spot: Location, open: &mut bool, depth: usize) {
-        if depth >= DEEPEST {
-            return self.mark(spot, "files include one another too deeply; take a line out");
-        }
+    fn include(&mut self, file: &str, spot: Location, open: &mut bool) {
         // Beyond the most nothing is opened any more, and it is said once.
         self.included += 1;
         if self.included > MOST_INCLUDED {
@@ -197,7 +192,7 @@ impl<'a> Reader<'a> {
             Ok(text) => {
                 let folder = std::path::Path::new(&by).parent().map(|p| p.join(file));
                 let name = folder.map_or_else(|| file.to_owned(), |p| p.display().to_string());
-                self.lines(&name, &text, open, depth + 1);
+                self.lines(&name, &text, open, true);
             }
         }
     }
