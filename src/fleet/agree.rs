@@ -84,8 +84,8 @@ impl Hosts {
         let state = &mut *self.state();
         let mut ends = Vec::new();
         for (at, phase) in all.phases.into_iter().enumerate() {
-            let which = phase.which();
-            if state.whole.runs.iter().any(|run| run.which == which) {
+            let (which, offered_iops) = phase.which();
+            if state.whole.runs.iter().any(|run| (run.which, run.offered_iops) == (which, offered_iops)) {
                 continue;
             }
             let mut merged = phase.merged(&self.names);
@@ -95,6 +95,7 @@ impl Hosts {
             let before = state.before.get(at).map_or(&[][..], Vec::as_slice);
             state.whole.runs.push(RunSeen {
                 which,
+                offered_iops,
                 common_ns: merged.common_ns,
                 longest_ns: merged.longest_ns,
                 ..merge::began(&merged.late, taking_part, before, after)
@@ -117,11 +118,9 @@ impl Hosts {
         if self.rank > 0 {
             return Ok(());
         }
-        let RunStart { job, phase, repeat, attempt, .. } = *start;
-        state
-            .whole
-            .runs
-            .push(RunSeen { which: [job as u32, phase as u32, repeat, attempt], ..RunSeen::default() });
+        let RunStart { job, phase, repeat, attempt, offered_iops, .. } = *start;
+        let which = [job as u32, phase as u32, repeat, attempt];
+        state.whole.runs.push(RunSeen { which, offered_iops, ..RunSeen::default() });
         state.whole.append(start.clone(), end.clone())
     }
 }

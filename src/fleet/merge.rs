@@ -145,10 +145,11 @@ impl Phase {
         })
     }
 
-    /// Which phase of which run it is: index of the job, of its phase, how many times the job was measured before, and this very run.
-    pub(super) fn which(&self) -> [u32; 4] {
-        let RunStart { job, phase, repeat, attempt, .. } = self.start;
-        [job as u32, phase as u32, repeat, attempt]
+    /// Which phase of which run it is: index of the job, of its phase, how many times the job was measured before, and this very run; and the
+    /// load that was offered, by which alone those of a curve differ.
+    pub(super) fn which(&self) -> ([u32; 4], Option<u64>) {
+        let RunStart { job, phase, repeat, attempt, offered_iops, .. } = self.start;
+        ([job as u32, phase as u32, repeat, attempt], offered_iops)
     }
 
     /// Adds what other hosts did.
@@ -435,4 +436,20 @@ fn the_spread_is_that_of_all_hosts_and_unknown_where_one_is_missing() {
     let seen = began(&late, 2, &before, &after);
     assert_eq!((seen.spread_ns, seen.clock_error_ns, seen.last), (Some(600), Some(800), Some(1)));
     assert_eq!(began(&Late::of(0, 100), 2, &before, &after), RunSeen::default());
+}
+
+#[test]
+fn loads_of_a_curve_are_runs_of_their_own() {
+    let load = |rank, offered| {
+        let mut load = of(rank, (1_000, 1_000, 1_000_000)).0;
+        load.phases[0].start.offered_iops = Some(offered);
+        load
+    };
+    let names = ["a", "b"].map(str::to_owned);
+    let mut all = load(0, 5_000);
+    for (rank, offered) in [(1, 5_000), (0, 9_000), (1, 9_000)] {
+        all.add(load(rank, offered));
+    }
+    let hosts: Vec<u32> = all.phases.into_iter().map(|phase| phase.merged(&names).hosts).collect();
+    assert_eq!(hosts, [2, 2]);
 }

@@ -108,6 +108,9 @@ pub struct HostResult {
 pub struct RunSeen {
     /// Index of the job, of its phase, how many times the job was measured before, and this very run.
     pub which: [u32; 4],
+    /// Operations per second that were offered, where the strategy chose them: loads of a curve differ by this alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_iops: Option<u64>,
     /// ns between the first operations of the first and of the last host, by corrected clocks.
     pub spread_ns: Option<u64>,
     /// ns by which the clock of a host may be off: half of the round trip that it was set by, of the worst host.

@@ -127,6 +127,7 @@ pub(super) fn honest() -> model::record::Record {
     };
     let run = |repeat| RunSeen {
         which: [0, 0, repeat, 0],
+        offered_iops: None,
         spread_ns: Some(20_000),
         clock_error_ns: Some(5_000),
         last: Some(1),
