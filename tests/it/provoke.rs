@@ -85,7 +85,10 @@ fn syncs_that_never_reach_the_device_are_not_durable() {
         let Some(report) = scene.must_be_seen(&Stage::new()) else { return };
         assert!(report.name().contains("not durable"), "{}", report.name());
     }
-    let Some(honest) = scene::SYNCED.must_be_seen(&Stage::new()) else { return };
+    let Some(honest) = scene::SYNCED.tell(&Stage::new()) else { return };
+    let honest = honest.report();
+    // How long a flush takes is the host's: some answer within 100 us now, and take longer in an hour.
+    assert!(honest.says("C03", "finding") || honest.says("C03", "holds"), "{honest:#?}");
     assert!(!honest.says("C01", "finding") && !honest.name().contains("not durable"), "{honest:#?}");
 }
 
