@@ -9,7 +9,7 @@ use super::value::calculate;
 use crate::trouble::{Mark, SHOWN};
 use std::ops::Range;
 
-/// Files that are included at most, so that some which include each other end: twice by each, eight deep, they would be hundreds.
+/// Files that are included at most, however deep, so that some which include each other end.
 const MOST_INCLUDED: usize = 256;
 /// Options at most, whatever is included.
 const MOST: usize = 100_000;
