@@ -4,10 +4,10 @@
 
 use crate::failure::Failure;
 use engine::source::Pieces;
-use machine::kept_file;
 use machine::root::Root;
 use machine::safety;
 use machine::test_file::TestFile;
+use machine::{kept_file, kept_mark};
 use model::job::Cache;
 use model::name;
 use model::plan::{Common, MadeFor, Plan, Role, Target};
@@ -28,6 +28,8 @@ pub struct Ready {
     notes: Vec<String>,
     /// The only parts of it that are read; `None` where all of it may be.
     pieces: Option<Pieces>,
+    /// Of a file that fathom made and kept: its mark is of what it is when all is over.
+    written: Option<kept_mark::Writing>,
 }
 
 impl Ready {
@@ -44,12 +46,7 @@ impl Ready {
     ) -> Result<Self, Failure> {
         let mut target = plan.targets[index].clone();
         let path = &name::path(&target.path);
-        if let Some(create) = target.create {
-            // What is there now is either nothing, or what the plan found.
-            kept_file::make(root, path, create, target.identity.as_ref(), plan.drawn_by(), stop, progress)?;
-            let made = machine::identity::of_path(path).map_err(|e| refuse(path, &e))?;
-            target.identity = Some(machine::marks::marked(root, made));
-        }
+        let written = keep(root, plan.drawn_by(), &mut target, stop, progress)?;
         let common = plan.common(index);
         let (made, handle) = match target.role {
             Role::None => (None, None),
@@ -96,7 +93,7 @@ impl Ready {
                 .map(|name| format!("{name} and {} are the same: it is one target, used once", target.path)),
         );
         let bytes = made.as_ref().map_or(target.bytes, TestFile::bytes);
-        Ok(Self { target, made, handle, bytes, notes, pieces: None })
+        Ok(Self { target, made, handle, bytes, notes, pieces: None, written })
     }
 
     /// Opens the file that another host has made by now, which is told by name where it is not there. `ended` says whether all is over
@@ -208,6 +205,26 @@ impl Ready {
     }
 }
 
+/// Makes a file that the plan asks for and keeps, and looks at what it is now; marks one of ours that is written.
+fn keep(
+    root: &Root,
+    seed: u64,
+    target: &mut Target,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Option<kept_mark::Writing>, Failure> {
+    let path = &name::path(&target.path);
+    let Some(create) = target.create else {
+        let may_be_ours = target.role == Role::File && target.writable;
+        return Ok(may_be_ours.then(|| kept_mark::Writing::begin(path)).flatten());
+    };
+    // What is there now is either nothing, or what the plan found.
+    let written = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
+    let made = machine::identity::of_path(path).map_err(|e| refuse(path, &e))?;
+    target.identity = Some(machine::marks::marked(root, made));
+    Ok(written)
+}
+
 impl Drop for Ready {
     fn drop(&mut self) {
         let path = &name::path(&self.target.path);
@@ -215,8 +232,13 @@ impl Drop for Ready {
         let is_it =
             || machine::identity::of_path(path).is_ok_and(|now| planned.is_some_and(|p| p.is_same(&now)));
         if self.target.create.is_some_and(|create| create.unlink) && is_it() {
-            // What cannot be removed stays, as a file of ours that the next call may use.
-            let _ = std::fs::remove_file(path);
+            // What cannot be removed stays, as a file of ours that the next call may use. A name that somebody else gave stays as they
+            // left it, with nothing in it.
+            let _ = if self.written.as_ref().is_some_and(|written| written.found_empty) {
+                File::options().write(true).open(path).and_then(|file| file.set_len(0))
+            } else {
+                std::fs::remove_file(path)
+            };
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::live::Progress;
 use crate::output::{self, Replace};
 use crate::request::{Request, Work};
 use crate::show::Showing;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use engine::engines::Number;
@@ -66,13 +66,15 @@ fn flag(key: &'static Key, command: keys::Command) -> Arg {
     };
     let action = if key.is_list() { ArgAction::Append } else { ArgAction::Set };
     // Read once to be refused by clap, which knows the flag; and once more where it belongs.
-    flag.action(action).value_name(key.value).value_parser(move |text: &str| {
-        key.say(&mut JobSpec::default(), [text])?;
+    flag.action(action).value_name(key.value).value_parser(OsStringValueParser::new().try_map(move |typed| {
+        // A file may have any name.
+        let text = typed.into_string().unwrap_or_else(model::name::text);
+        key.say(&mut JobSpec::default(), [text.as_str()])?;
         if key.name == "engine" {
-            known_engine(text)?;
+            known_engine(&text)?;
         }
-        Ok::<Value, String>(Value(text.into()))
-    })
+        Ok::<Value, String>(Value(text))
+    }))
 }
 
 impl FromArgMatches for Keys {

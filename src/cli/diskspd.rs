@@ -107,10 +107,15 @@ fn look_at(target: &Target) -> Result<(), Failure> {
     }
     if let (Some(bytes), Some(there)) = (target.create, there)
         && there != bytes
-        && !machine::kept_file::is_ours(&path)
+        && !machine::kept_mark::is_ours(&path)
     {
+        let whose = if machine::kept_mark::was_ours(&path) {
+            "something else has written it since fathom made it"
+        } else {
+            "fathom did not make it"
+        };
         return Err(Failure::Usage(format!(
-            "-c{bytes}: {shown} is there with {}, and fathom did not make it, so it is not made anew; remove it, or leave -c out",
+            "-c{bytes}: {shown} is there with {}, and {whose}, so it is not made anew; remove it, or leave -c out",
             show_bytes(there)
         )));
     }

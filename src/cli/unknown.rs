@@ -8,9 +8,16 @@ use clap::{CommandFactory, Parser};
 use model::shell;
 use model::spec::keys::{self, Key, TARGET};
 use model::spec::meant::{self, Meant};
+use std::path::Path;
 
-/// Adds to an error what was meant by an unknown flag of this command line, where that is known.
+/// Adds to an error what was meant by an unknown flag of this command line, where that is known; and keeps what was typed in one line.
 pub(super) fn advise(error: &mut clap::Error, words: &[String]) {
+    for kind in [ContextKind::InvalidSubcommand, ContextKind::InvalidArg, ContextKind::InvalidValue] {
+        if let Some(ContextValue::String(typed)) = error.get(kind) {
+            let shown = model::name::shown(Path::new(typed));
+            error.insert(kind, ContextValue::String(shown));
+        }
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return;
     }

@@ -3,7 +3,7 @@
 //! For: plain tools, whose command lines name a device or a file with `--destroy=NAME` or `FATHOM_DESTROY`. Not for: the rules themselves.
 
 use machine::error::MachineError;
-use machine::kept_file;
+use machine::kept_mark;
 use machine::root::Root;
 use machine::safety;
 use model::name;
@@ -22,7 +22,7 @@ impl Allowed {
     /// Whether a regular file may be written: empty, fathom's own, also as a copy where `copies`, or named. `real` is the path without
     /// links.
     pub(super) fn file(&self, root: &Root, said: &Path, real: &Path, copies: bool) -> Result<(), String> {
-        let is_own = kept_file::is_ours(real) || (copies && kept_file::is_copy(real));
+        let is_own = kept_mark::is_ours(real) || (copies && kept_mark::is_copy(real));
         let own = is_own.then(|| name::text(real));
         self.ask(own, |destroy| safety::may_write_file(root, said, real, destroy))
     }

@@ -11,7 +11,7 @@ use super::{DraftJob, ends, files, kept, precondition, replay, shown};
 use crate::failure::Failure;
 use crate::request::{JobSource, Request};
 use machine::root::Root;
-use machine::{kept_file, overlays};
+use machine::{kept_mark, overlays};
 use model::identity::Identity;
 use model::job::{Clones, FALLOCATE, GROW, Job, NEW, Sharing, Stream};
 use model::machine::{Layer, Place};
@@ -188,7 +188,7 @@ impl<'a> Targets<'a> {
         if target.role == Role::Made {
             target.bytes = target.bytes.max(made_bytes(draft, files::usual_bytes(draft), &path, origins)?);
         } else if let Some(create) =
-            draft.create.filter(|_| target.role == Role::File && kept_file::may_be_made(&path))
+            draft.create.filter(|_| target.role == Role::File && kept_mark::may_be_made(&path))
         {
             // What fathom made and kept may be made again.
             kept::make_again(target, create);

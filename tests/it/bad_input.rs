@@ -2,6 +2,7 @@
 //! written.
 
 use crate::disk::{Disk, Image};
+use crate::output::shell;
 use crate::stage::{Outcome, Stage, is_root, names};
 use std::path::{Path, PathBuf};
 
@@ -264,5 +265,21 @@ fn explaining_says_settings_as_they_are_typed() {
             let told = |line: &str| line.split("  ").any(|column| column.trim().starts_with(value));
             assert!(out.stdout.lines().any(told), "{value} is not in {}", out.stdout);
         }
+    }
+}
+
+#[test]
+fn what_was_typed_is_quoted_in_one_line() {
+    let stage = Stage::beside_others();
+    for line in [
+        "'ru\nn'",
+        "run '--no\nde'",
+        "run --rw 'wr\nite'",
+        "run --format 'js\non' .",
+        "run --fail-if 'a\nb' .",
+    ] {
+        let out = shell(&stage, &format!("\"$F\" {line}"));
+        assert_eq!(out.code, Some(2), "{out:?}");
+        assert!(out.stderr.contains(r"\x0a") || out.stderr.contains(r"\n"), "{line:?}: {out:?}");
     }
 }

@@ -5,6 +5,8 @@
 use crate::fio::fio;
 use crate::stage::{Stage, skip, tool};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Operations of a job: 256 blocks of 4 KiB.
@@ -192,6 +194,12 @@ fn a_log_of_ours_has_every_operation_that_is_told() {
         text.lines().skip(1).map(|line| line.split(',').nth(5).unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!(operations, told);
     assert!(text.lines().count() <= 1 + 2 * 2 * 2 * 11, "{text}");
+
+    // A file has any name that there is.
+    let odd = stage.path("").join(OsStr::from_bytes(b"odd\xff.csv"));
+    let line = "run --engine sim --time 100ms --runs 1 --attempts 1 --quiet --op-log $'odd\\xff.csv' && mv $'odd\\xff.csv' ..";
+    let out = crate::output::shell(&stage, &format!("\"$F\" {line}"));
+    assert!(out.code == Some(0) && odd.metadata().unwrap().len() > 1000, "{out:?}");
 }
 
 #[test]

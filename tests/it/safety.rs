@@ -1,6 +1,7 @@
 //! Safety: a device that somebody uses, or that bears anything, is not written, whatever was typed.
 
 use crate::disk::{Device, Disk, Image, make};
+use crate::output::shell;
 use crate::stage::{Outcome, Stage, is_root, skip, tool};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -185,4 +186,57 @@ fn a_file_of_the_users_is_overwritten_only_when_it_is_named() {
     let named = write_to(&stage, &file);
     assert!(matches!(named.code, Some(0 | 1)), "{named:?}");
     assert_ne!(sum(), before);
+}
+
+#[test]
+fn what_the_user_puts_into_a_file_that_fathom_made_is_theirs() {
+    let stage = Stage::beside_others();
+    let measure = "--time 100ms --warmup 0 --runs 1 --attempts 1 --quiet --no-history";
+    let makers = [
+        (format!("run --create 1m --rw write --bs 64k {measure} own"), "own"),
+        (format!("run --create 1m --rw randrw --engine mmap {measure} own"), "own"),
+        ("fio --name=a --filename=own --size=1m --rw=write --bs=64k".into(), "own"),
+        ("diskspd -c1M -w100 -d1 -W0 own".into(), "own"),
+        ("dd if=/dev/zero of=own bs=64k count=4".into(), "own"),
+        ("dd if=/proc/version of=own".into(), "own"),
+        ("ioping -k -c 1 -WWW -i 0 .".into(), "ioping.tmp"),
+    ];
+    for (line, name) in makers {
+        let own = stage.path("here").join(name);
+        let call = || shell(&stage, &format!("cd \"$D\" && \"$F\" {line}"));
+        for _ in 0..3 {
+            let out = call();
+            assert!(matches!(out.code, Some(0 | 1)), "{line}: {out:?}");
+            assert!(!out.stderr.contains("destroy") && own.metadata().unwrap().len() > 0, "{line}: {out:?}");
+        }
+        // As an editor or a shell does that keeps the name and the inode; of the same length, too.
+        let theirs = vec![b'u'; own.metadata().unwrap().len() as usize];
+        std::fs::write(&own, &theirs).unwrap();
+        let out = call();
+        assert!(
+            out.code != Some(0) && out.stderr.contains("something else has written it since"),
+            "{line}: {out:?}"
+        );
+        assert_eq!(std::fs::read(&own).unwrap(), theirs, "{line}");
+        std::fs::remove_file(&own).unwrap();
+    }
+}
+
+#[test]
+fn a_name_that_was_there_with_nothing_in_it_stays() {
+    let stage = Stage::beside_others();
+    let run = |line: &str| {
+        let out = shell(&stage, &format!("cd \"$D\"; {line}"));
+        assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+        stage.path("here/own").metadata().ok().map(|facts| facts.len())
+    };
+    let measure = "\"$F\" run --create 1m,unlink --rw write --time 60ms --warmup 0 --runs 1 --attempts 1 --quiet --no-history own";
+    assert_eq!(run(&format!("touch own; {measure}")), Some(0), "the user's, as it was");
+    assert_eq!(run(&format!("rm own; {measure}")), None, "fathom's own");
+    assert_eq!(
+        run(&format!(
+            "\"$F\" run --create 1m --rw write --time 60ms --warmup 0 --runs 1 --quiet --no-history own; {measure}"
+        )),
+        None
+    );
 }

@@ -1,64 +1,26 @@
 //! Files that are made where they are missing, and kept: marked as ours, so that the next call may make them again.
 //!
 //! For: files that a workload names before they are there. Not for: test files, which are gone at the end
-//! ([`crate::test_file`]), nor files of the user's, which nothing here touches.
-//!
-//! The mark is an extended attribute with the number of the inode, so that a copy of the file has none that counts. Where a file
-//! system keeps no such attributes the file is the user's from then on.
+//! ([`crate::test_file`]), nor files of the user's, which nothing here touches, nor
+//! the mark ([`crate::kept_mark`]).
 
 use crate::error::MachineError;
+use crate::kept_mark::{self, Writing};
 use crate::root::Root;
 use crate::test_file::Writer;
 use crate::{extents, rest, safety};
 use model::identity::Identity;
 use model::job::{Create, Filling};
 use model::units::MIB;
-use rustix::fs::{FallocateFlags, OFlags, XattrFlags, fallocate, fgetxattr, fsetxattr, getxattr};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Name of the mark.
-const MARK: &str = "user.fathom.kept";
-/// More than a mark has bytes: the number of an inode, behind a word where it is of a copy.
-const MARK_BYTES: usize = 32;
-/// What stands before the number where the file is a copy of somebody's data: dd may make it anew, and nobody else.
-const COPY: &str = "copy ";
-
-/// Whether a path leads to a file that fathom made and kept.
-pub fn is_ours(path: &Path) -> bool {
-    is_marked(path, "")
-}
-
-/// Whether a path leads to a copy of somebody's data that fathom made as dd does.
-pub fn is_copy(path: &Path) -> bool {
-    is_marked(path, COPY)
-}
-
-fn is_marked(path: &Path, word: &str) -> bool {
-    let mut mark = [0; MARK_BYTES];
-    let Ok(facts) = std::fs::symlink_metadata(path) else { return false };
-    let said = getxattr(path, MARK, &mut mark).ok().and_then(|n| mark.get(..n));
-    facts.is_file() && said == Some(format!("{word}{}", facts.ino()).as_bytes())
-}
-
-/// Whether what a path leads to may be made, or made again: one that fathom made and kept, or one in which there is nothing.
-pub fn may_be_made(path: &Path) -> bool {
-    let is_empty = std::fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.len() == 0);
-    is_empty || is_ours(path)
-}
-
-/// The same of a file that is open.
-fn bears_mark(file: &File) -> io::Result<bool> {
-    let mut mark = [0; MARK_BYTES];
-    let ino = file.metadata()?.ino().to_string();
-    let said = fgetxattr(file, MARK, &mut mark).ok().and_then(|n| mark.get(..n));
-    Ok(said == Some(ino.as_bytes()))
-}
-
-/// Makes a file; or makes one again that is ours, which is what the plan found. `progress` gets bytes done and bytes in all.
+/// Makes a file; or makes one again that is ours, which is what the plan found. `progress` gets bytes done and bytes in all. `None`
+/// where the file system keeps no mark.
 ///
 /// # Errors
 /// Where there is something that the plan did not find, no permission, no room; where the stop flag came up.
@@ -70,12 +32,16 @@ pub fn make(
     seed: u64,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(), MachineError> {
+) -> Result<Option<Writing>, MachineError> {
     let failed = |e: io::Error| MachineError::at(path, "made", &e);
-    let file = match planned {
-        None => begin(path).map_err(failed)?,
+    let (file, found_empty) = match planned {
+        None => (begin(path).map_err(failed)?, false),
         Some(_) => again(root, path, planned)?,
     };
+    let mut writing = Writing::begin(path);
+    if let Some(writing) = &mut writing {
+        writing.found_empty = found_empty;
+    }
     match create.filling {
         Filling::Data => fill(path, &file, create.bytes, seed, stop, progress)?,
         Filling::Blocks => allocate(&file, create.bytes).map_err(failed)?,
@@ -84,41 +50,18 @@ pub fn make(
     file.sync_all().map_err(failed)?;
     // Nobody is to read from memory what was written for later; where it stays, the checks tell.
     let _ = rest::evict(&file);
-    Ok(())
+    Ok(writing)
 }
 
 /// A new file with the mark.
 fn begin(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).write(true).create_new(true).open(path)?;
-    mark(&file)?;
+    kept_mark::mark(&file)?;
     Ok(file)
 }
 
-/// Marks a file as ours, which was made a moment ago.
-///
-/// # Errors
-/// Where it cannot be looked at.
-pub fn mark(file: &File) -> io::Result<()> {
-    mark_as(file, "")
-}
-
-/// The same of a copy of somebody's data.
-///
-/// # Errors
-/// As [`mark`].
-pub fn mark_copy(file: &File) -> io::Result<()> {
-    mark_as(file, COPY)
-}
-
-fn mark_as(file: &File, word: &str) -> io::Result<()> {
-    let mark = format!("{word}{}", file.metadata()?.ino());
-    // Without it the next call asks before it writes.
-    let _ = fsetxattr(file, MARK, mark.as_bytes(), XattrFlags::empty());
-    Ok(())
-}
-
-/// One that was made before.
-fn again(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<File, MachineError> {
+/// One that was made before; and whether somebody else made it, with nothing in it.
+fn again(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(File, bool), MachineError> {
     safety::must_be_at(root, path, planned)?;
     let nonblock = OFlags::NONBLOCK.bits() as i32;
     let open = |write: bool| {
@@ -129,18 +72,18 @@ fn again(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<File, M
     // Before it is opened for writing, since from then on fathom itself is a user.
     safety::users_unseen(root, path, &open(false)?)?;
     let file = open(true)?;
+    if kept_mark::is_open(&file) {
+        return Ok((file, false));
+    }
     // One in which there is nothing is ours from now on.
     if file.metadata().is_ok_and(|facts| facts.len() == 0) {
-        mark(&file).map_err(|e| MachineError::at(path, "looked at", &e))?;
-        return Ok(file);
+        kept_mark::mark(&file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+        return Ok((file, true));
     }
-    match bears_mark(&file) {
-        Ok(true) => Ok(file),
-        _ => Err(MachineError::Refused(format!(
-            "{} is not the file that fathom made there, and was not written; name another, or remove it",
-            model::name::shown(path)
-        ))),
-    }
+    Err(MachineError::Refused(format!(
+        "{} is not the file that fathom made there, and was not written; name another, or remove it",
+        model::name::shown(path)
+    )))
 }
 
 /// Gives a file its length with data everywhere; leaves it as it is where it has that.
@@ -186,8 +129,9 @@ fn allocate(file: &File, bytes: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kept_mark::{is_ours, may_be_made};
 
-    fn made(path: &Path, bytes: u64, filling: Filling) -> Result<(), MachineError> {
+    fn made(path: &Path, bytes: u64, filling: Filling) -> Result<Option<Writing>, MachineError> {
         let planned = crate::identity::of_path(path).ok();
         let stop = AtomicBool::new(false);
         make(

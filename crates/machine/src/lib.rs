@@ -19,6 +19,7 @@ pub mod host;
 pub mod identity;
 mod in_use;
 pub mod kept_file;
+pub mod kept_mark;
 pub mod leftovers;
 mod limits;
 pub mod loops;

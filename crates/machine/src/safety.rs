@@ -8,6 +8,7 @@
 
 use crate::error::{MachineError, describe};
 use crate::in_use;
+use crate::kept_mark;
 use crate::root::{Root, number_of};
 use crate::usage::Use;
 use crate::{identity, marks, signature, stack};
@@ -195,7 +196,10 @@ pub fn may_write_file(
     if facts.len() == 0 || named {
         return Ok(());
     }
-    let what = destroy.map_or_else(String::new, |d| format!("--destroy '{d}' names another file; "));
+    let mut what = destroy.map_or_else(String::new, |d| format!("--destroy '{d}' names another file; "));
+    if kept_mark::was_ours(path) {
+        what += "fathom made this file, and something else has written it since: ";
+    }
     Err(MachineError::Usage(format!(
         "{what}writing would overwrite the content of {}; if that is meant, type --destroy '{}', \
          else name its directory, and fathom makes a file of its own there",

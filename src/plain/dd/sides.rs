@@ -9,7 +9,7 @@ use crate::plain::may_write::{Allowed, in_words};
 use crate::plain::words::reason;
 use dialect::dd::{Amount, Conversion, Copy, Flag};
 use machine::root::Root;
-use machine::{identity, kept_file, safety};
+use machine::{identity, kept_mark, safety};
 use model::job::Cache;
 use model::name;
 use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl};
@@ -39,6 +39,8 @@ pub(super) struct Side {
     pub(super) bare: String,
     /// Where it is; `None` of a standard stream.
     pub(super) path: Option<PathBuf>,
+    /// Of a file that fathom made: its mark is of what dd left.
+    written: Option<kept_mark::Writing>,
 }
 
 impl Side {
@@ -60,7 +62,7 @@ fn quoted(name: &str) -> String {
 }
 
 fn side(file: File, shown: String, path: PathBuf) -> Side {
-    Side { file, shown, bare: bare(&name::text(&path)), path: Some(path) }
+    Side { file, shown, bare: bare(&name::text(&path)), path: Some(path), written: None }
 }
 
 fn failed(shown: &str, error: &io::Error) -> String {
@@ -114,7 +116,7 @@ fn stream(number: i32, flags: &BTreeSet<Flag>, operand: &str, instead: &str) -> 
             .and_then(|before| fcntl_setfl(&file, before | wanted))
             .map_err(|e| format!("dd: setting flags for {shown}: {}", reason(&e.into())))?;
     }
-    Ok(Side { file, bare: shown.clone(), shown, path: None })
+    Ok(Side { file, bare: shown.clone(), shown, path: None, written: None })
 }
 
 /// Opens what is written, where it may be, and cuts it off as dd does.
@@ -122,7 +124,7 @@ pub(super) fn output(root: &Root, said: &Copy, allowed: &Allowed) -> Result<Side
     let Some(text) = &said.output else { return standard_output(said) };
     let (path, shown) = (name::path(text), quoted(text));
     let what = std::fs::metadata(&path);
-    let side = match &what {
+    let mut side = match &what {
         Err(e) if e.kind() == io::ErrorKind::NotFound && !said.conversion.contains(&Conversion::NoCreat) => {
             new_file(said, path, shown)?
         }
@@ -139,6 +141,8 @@ pub(super) fn output(root: &Root, said: &Copy, allowed: &Allowed) -> Result<Side
             plain(said, path, shown)?
         }
     };
+    let real = side.path.as_deref().and_then(|path| path.canonicalize().ok());
+    side.written = real.as_deref().and_then(kept_mark::Writing::begin);
     cut_off(said, &side)?;
     Ok(side)
 }
@@ -164,7 +168,7 @@ fn new_file(said: &Copy, path: PathBuf, shown: String) -> Result<Side, String> {
     let file: File = rustix::fs::open(&path, flags, Mode::from_raw_mode(NEW_FILE))
         .map_err(|e| failed(&shown, &e.into()))?
         .into();
-    let marked = if is_nobodys(said) { kept_file::mark(&file) } else { kept_file::mark_copy(&file) };
+    let marked = if is_nobodys(said) { kept_mark::mark(&file) } else { kept_mark::mark_copy(&file) };
     marked.map_err(|e| failed(&shown, &e))?;
     Ok(side(file, shown, path))
 }

@@ -9,7 +9,7 @@ use crate::plain::may_write::{Allowed, in_words};
 use crate::plain::words::reason;
 use dialect::ioping::{Opened, Ping, Way};
 use machine::root::Root;
-use machine::{identity, kept_file, safety, test_file};
+use machine::{identity, kept_mark, safety, test_file};
 use model::name;
 use model::payload::split_mix;
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
@@ -34,6 +34,8 @@ pub(super) struct Ready {
     pub(super) subject: Option<Subject>,
     /// Bytes that requests stay in, from the offset on.
     pub(super) work_bytes: u64,
+    /// Of a file that fathom made: its mark is of what the last request left.
+    _written: Option<kept_mark::Writing>,
 }
 
 /// Opens a target; why not, in ioping's words or fathom's.
@@ -52,10 +54,11 @@ pub(super) fn open(root: &Root, said: &Ping, allowed: &Allowed) -> Result<Ready,
     if !kind.is_dir() && writes && said.insisted < INSIST {
         return Err("ioping: think twice, then use -WWW to shred this target".into());
     }
-    let (file, bytes) = if kind.is_dir() {
+    let (file, bytes, written) = if kind.is_dir() {
         let end =
             said.offset_bytes.checked_add(said.made_bytes).ok_or("ioping: target is too small for this")?;
-        (made(root, said, &path, end)?, end)
+        let (file, written) = made(root, said, &path, end)?;
+        (file, end, written)
     } else {
         there(root, said, &path, &facts, allowed)?
     };
@@ -74,7 +77,7 @@ pub(super) fn open(root: &Root, said: &Ping, allowed: &Allowed) -> Result<Ready,
     }
     let subject = Subject::of(root, &file, &path);
     let target = Target { path: shown, ..described(&file, subject.as_ref(), bytes) };
-    Ok(Ready { file, target, subject, work_bytes })
+    Ok(Ready { file, target, subject, work_bytes, _written: written })
 }
 
 /// Flags of opening it.
@@ -101,7 +104,7 @@ fn there(
     path: &Path,
     facts: &Metadata,
     allowed: &Allowed,
-) -> Result<(File, u64), String> {
+) -> Result<(File, u64, Option<kept_mark::Writing>), String> {
     let real = path
         .canonicalize()
         .map_err(|e| format!("ioping: failed to open \"{}\": {}", name::shown(path), reason(&e)))?;
@@ -124,23 +127,30 @@ fn there(
     } else {
         facts.len()
     };
-    Ok((file, bytes))
+    let written = (said.way != Way::Read).then(|| kept_mark::Writing::begin(&real)).flatten();
+    Ok((file, bytes, written))
 }
 
 /// A file in a directory, full of data, which is gone at the end unless it is to be kept.
-fn made(root: &Root, said: &Ping, dir: &Path, end: u64) -> Result<File, String> {
+fn made(
+    root: &Root,
+    said: &Ping,
+    dir: &Path,
+    end: u64,
+) -> Result<(File, Option<kept_mark::Writing>), String> {
     test_file::fits(dir, end).map_err(|e| in_words(&e))?;
     let failed = |e: io::Error| {
         format!("ioping: failed to create temporary file at \"{}\": {}", name::shown(dir), reason(&e))
     };
     let flags = (flags(said) - OFlags::RDONLY) | OFlags::RDWR;
     let file = if said.keep { kept(root, dir, flags)? } else { nameless(dir, flags).map_err(failed)? };
+    let written = said.keep.then(|| kept_mark::Writing::begin(&dir.join(KEPT))).flatten();
     let facts = file.metadata().map_err(failed)?;
     if facts.len() < end || facts.blocks() < facts.len().div_ceil(model::evidence::SECTOR_BYTES) {
         fill(&file, said, end).map_err(|e| format!("ioping: preparation write failed: {}", reason(&e)))?;
     }
     file.sync_all().map_err(|e| format!("ioping: fsync failed: {}", reason(&e)))?;
-    Ok(file)
+    Ok((file, written))
 }
 
 /// One without a name, or whose name is gone at once.
@@ -160,7 +170,7 @@ fn kept(root: &Root, dir: &Path, flags: OFlags) -> Result<File, String> {
     let path: PathBuf = dir.join(KEPT);
     if std::fs::symlink_metadata(&path).is_err() {
         let file = opened(&path, flags | OFlags::CREATE | OFlags::EXCL)?;
-        kept_file::mark(&file)
+        kept_mark::mark(&file)
             .map_err(|e| format!("ioping: failed to create temporary file: {}", reason(&e)))?;
         return Ok(file);
     }
