@@ -3,6 +3,7 @@
 //! For: readings out of pings and their answers. Not for: sending them ([`super::post`]).
 
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// Pings of a series. The one that took least time is the one that waited least.
@@ -13,13 +14,16 @@ pub(super) const SERIES: u32 = 5;
 pub(super) const SHORT_NS: u64 = 100_000;
 
 /// A reading of a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reading {
     /// ns that it is ahead of ours.
     pub(super) offset_ns: i64,
     /// ns between asking and hearing.
     pub(super) round_trip_ns: u64,
 }
+
+/// Readings of clocks by rank, as they are beside that of the host that says them.
+pub(super) type Readings = Vec<(usize, Reading)>;
 
 impl Reading {
     /// Our own.
@@ -35,6 +39,14 @@ impl Reading {
     /// The better one of two.
     pub(super) fn better(self, other: Option<Self>) -> Self {
         other.filter(|other| other.round_trip_ns <= self.round_trip_ns).unwrap_or(self)
+    }
+
+    /// The clock that one of this reading reads so: neither is better known than both together.
+    pub(super) fn then(self, its: Self) -> Self {
+        Self {
+            offset_ns: self.offset_ns.saturating_add(its.offset_ns),
+            round_trip_ns: self.round_trip_ns.saturating_add(its.round_trip_ns),
+        }
     }
 
     /// ns by which it may be wrong.
@@ -77,6 +89,8 @@ fn the_offset_is_that_of_the_middle_of_the_round_trip() {
     assert_eq!((behind.offset_ns, behind.there(900_005)), (-899_905, 100));
     assert_eq!(reading.better(Some(behind)), behind);
     assert_eq!(behind.better(None), behind);
+    let below = reading.then(behind);
+    assert_eq!((below.offset_ns, below.round_trip_ns), (500_000 - 899_905, 210));
     let later = Reading { offset_ns: 500_900, ..reading };
     assert_eq!(later.error_since(reading), 900);
     assert_eq!(reading.error_since(reading), 100);

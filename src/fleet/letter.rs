@@ -3,6 +3,7 @@
 //! For: the words of the protocol, and putting a long one together from its packets. Not for: when which one is sent ([`super::hosts`],
 //! [`super::post`]).
 
+use super::clock::Readings;
 use super::merge::{CommonTimes, RunParts, Times};
 use super::net::PACKET_BYTES;
 use super::said::Said;
@@ -53,7 +54,11 @@ pub(super) enum Letter {
     Bye,
     /// A sign of life, with how far the load is; `None` where none goes on. Each way.
     Beat(Option<Far>),
-    /// What a clock is asked by, with its number: from rank 0.
+    /// The clocks of all hosts below are to be read, with the number of that: down the tree.
+    AskClocks(u32),
+    /// What was read, with that number: up the tree.
+    Clocks(u32, Readings),
+    /// What a clock is asked by, with its number: down the tree.
     Ping(u32),
     /// The answer, with the ns of the clock that was asked.
     Pong(u32, u64),
@@ -121,9 +126,18 @@ const COMPRESSED: u8 = 2;
 const LENGTH_BYTES: usize = 4;
 
 impl Letter {
-    /// Whether the post itself answers it. Those come often, are short, and are not compressed.
+    /// Whether the post itself answers it. Those come often or soon, and are not compressed.
     fn is_of_post(&self) -> bool {
-        matches!(self, Self::Over(_) | Self::Bye | Self::Beat(_) | Self::Ping(_) | Self::Pong(..))
+        matches!(
+            self,
+            Self::Over(_)
+                | Self::Bye
+                | Self::Beat(_)
+                | Self::Ping(_)
+                | Self::Pong(..)
+                | Self::AskClocks(_)
+                | Self::Clocks(..)
+        )
     }
 
     /// As packets, to be sent in this order.

@@ -9,6 +9,7 @@ mod clock;
 mod company;
 mod course;
 mod files;
+mod floors;
 mod gather;
 mod guard;
 mod hosts;

@@ -1,10 +1,12 @@
 //! The post: the one thread of a host that speaks with the others, whatever its measuring threads do meanwhile.
 //!
-//! For: letters out and in, signs of life both ways, noticing who is silent, and asking clocks. Not for: what letters mean to a
-//! measurement ([`super::hosts`]).
+//! For: letters out and in, signs of life both ways, noticing who is silent, and reading clocks: each host reads those right below it in the
+//! tree, all of them at the same time, and adds what they have read of those below them. Not for: what letters mean to a measurement
+//! ([`super::hosts`]).
 
-use super::clock::{self, PINGS, Reading, SERIES, SHORT_NS};
+use super::clock::{self, PINGS, Reading, Readings, SERIES, SHORT_NS};
 use super::course::Course;
+use super::floors;
 use super::letter::{Envelope, Far, Inbox, Letter, Over};
 use super::net::Net;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -23,8 +25,11 @@ const LOOK: Duration = Duration::from_micros(500);
 const LOOK_CALMLY: Duration = Duration::from_millis(5);
 /// How long it looks without a rest behind a ping: another one follows.
 const SPIN: Duration = Duration::from_millis(10);
+
 /// How long an answer to a ping is waited for.
 const ANSWER: Duration = Duration::from_millis(50);
+/// How long hosts below may take to read the clocks below them: one that is lost is known before.
+const BELOW: Duration = Duration::from_secs(10);
 
 /// What the post is asked to do.
 pub(super) enum Order {
@@ -145,6 +150,12 @@ pub(super) struct Post {
     /// Until when it looks without a rest.
     spin_until: Instant,
     pong: Option<(u32, u64)>,
+    /// How often the clocks of all were read.
+    round: u32,
+    /// Who wants the clocks below this host read, and the number of that.
+    asked: Option<(usize, u32)>,
+    /// What hosts below have read, and the number of that.
+    read_below: Vec<(usize, u32, Readings)>,
     /// Whether all were told that it is over.
     has_told: bool,
 }
@@ -175,6 +186,9 @@ impl Post {
             beaten: now,
             spin_until: now,
             pong: None,
+            round: 0,
+            asked: None,
+            read_below: Vec::new(),
             has_told: false,
         }
     }
@@ -189,8 +203,7 @@ impl Post {
                         self.send(to, &letter);
                     }
                     Ok(Order::Clocks(answer)) => {
-                        let readings = (0..self.net.size()).map(|rank| self.clock(rank)).collect();
-                        let _ = answer.send(readings);
+                        let _ = answer.send(self.clocks());
                     }
                     Ok(Order::Leave) => return self.net.leave(),
                     Err(TryRecvError::Empty) => break,
@@ -199,6 +212,10 @@ impl Post {
                 }
             }
             self.look();
+            if let Some((above, number)) = self.asked.take() {
+                let readings = self.clocks_below(number);
+                self.send(above, &Letter::Clocks(number, readings));
+            }
             let calm = self.shared.is_measuring.load(Ordering::Relaxed);
             if Instant::now() >= self.spin_until {
                 std::thread::sleep(if calm { LOOK_CALMLY } else { LOOK });
@@ -268,6 +285,8 @@ impl Post {
                 self.spin_until = Instant::now() + SPIN;
             }
             Ok((_, Letter::Pong(number, at_ns))) => self.pong = Some((number, at_ns)),
+            Ok((_, Letter::AskClocks(number))) => self.asked = Some((from, number)),
+            Ok((_, Letter::Clocks(number, readings))) => self.read_below.push((from, number, readings)),
             Ok((_, Letter::Over(over))) => self.shared.end(over),
             Ok((came, letter)) => {
                 self.watch_no_more_behind(&letter);
@@ -282,11 +301,58 @@ impl Post {
         let _ = self.letters.send((from, came));
     }
 
+    /// Rank 0: the clocks of all hosts, by rank. `None` of those that nobody could read.
+    fn clocks(&mut self) -> Vec<Option<Reading>> {
+        self.round = self.round.wrapping_add(1);
+        let mut all = vec![None; self.net.size()];
+        let own = (self.net.rank(), Reading::OURS);
+        for (rank, reading) in self.clocks_below(self.round).into_iter().chain([own]) {
+            if let Some(place) = all.get_mut(rank) {
+                *place = Some(reading);
+            }
+        }
+        all
+    }
+
+    /// The clocks of all hosts below this one.
+    fn clocks_below(&mut self, number: u32) -> Readings {
+        let size = self.net.size();
+        let below = floors::below(self.net.rank(), size);
+        let has_others = |rank: usize| !floors::below(rank, size).is_empty();
+        // They read theirs while this one reads theirs.
+        below
+            .clone()
+            .filter(|rank| has_others(*rank))
+            .for_each(|rank| self.send(rank, &Letter::AskClocks(number)));
+        let read: Readings = below.filter_map(|rank| Some((rank, self.clock(rank)?))).collect();
+        let until = Instant::now() + BELOW;
+        let mut all = read.clone();
+        for (rank, reading) in read.into_iter().filter(|(rank, _)| has_others(*rank)) {
+            let its = self.wait_for_readings(rank, number, until);
+            all.extend(its.into_iter().map(|(lower, its)| (lower, reading.then(its))));
+        }
+        self.read_below.clear();
+        all
+    }
+
+    /// What a host right below has read; nothing where it is over before, or does not say it in time.
+    fn wait_for_readings(&mut self, rank: usize, number: u32, until: Instant) -> Readings {
+        loop {
+            let has_come = |(from, of, _): &(usize, u32, Readings)| (*from, *of) == (rank, number);
+            if let Some(at) = self.read_below.iter().position(has_come) {
+                return self.read_below.swap_remove(at).2;
+            }
+            if self.shared.over().is_some() || Instant::now() >= until {
+                return Vec::new();
+            }
+            // Without a rest: whoever reads this clock meanwhile wants its answer at once.
+            self.look();
+            std::thread::yield_now();
+        }
+    }
+
     /// Reads a clock: the ping with the shortest round trip, in as many series as it takes. `None` where nobody answers.
     fn clock(&mut self, rank: usize) -> Option<Reading> {
-        if rank == self.net.rank() {
-            return Some(Reading::OURS);
-        }
         let mut best: Option<Reading> = None;
         for number in 0..SERIES * PINGS {
             if number % PINGS == 0 && best.is_some_and(|b| b.round_trip_ns <= SHORT_NS) {

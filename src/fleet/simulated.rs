@@ -3,10 +3,11 @@
 //! For: bytes and time at rank 0, and that the tree comes to the same as rank 0 alone would. Not for: the steps of the protocol
 //! ([`super::tests`]), nor what MPI takes.
 
+use super::floors;
 use super::letter::{self, Letter};
 use super::merge::{self, CommonTimes, Phase, RunParts, Times};
 use super::said::Said;
-use super::tree::{self, Sum};
+use super::tree::Sum;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::fleet::{Asked, HostResult, HostSeen, Limited};
@@ -152,7 +153,7 @@ fn through_the_tree<S: Sum>(
 ) -> (S, Duration) {
     let (mut sum, mut ready) = (own(rank), Duration::ZERO);
     let mut worked = Duration::ZERO;
-    for lower in tree::below(rank, size) {
+    for lower in floors::below(rank, size) {
         let (its, its_ready) = through_the_tree(lower, size, own, traffic);
         let began = Instant::now();
         let packets = its.letter().packets();

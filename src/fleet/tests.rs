@@ -2,6 +2,7 @@
 //!
 //! For: the protocol without MPI. Not for: what is measured, nor thousands of hosts ([`super::simulated`]).
 
+use super::clock;
 use super::gather::HostOutcome;
 use super::hosts::Hosts;
 use super::letter::Hello;
@@ -115,6 +116,37 @@ fn what_one_host_cannot_begin_none_does_and_it_is_named() {
 
 /// Hosts of which one is below another one than rank 0.
 const TWO_FLOORS: usize = 18;
+
+#[test]
+fn all_clocks_are_read_through_the_tree_and_of_one_that_is_lost_there_is_no_reading() {
+    for lost in [None, Some(TWO_FLOORS - 1)] {
+        let over = std::sync::atomic::AtomicBool::new(false);
+        met(TWO_FLOORS, |hosts| {
+            if Some(hosts.rank) == lost {
+                return;
+            }
+            while hosts.rank > 0 && !over.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if hosts.rank == 0 {
+                for _ in 0..2 {
+                    let readings = hosts.clocks();
+                    // All of them count alike here, so a reading is wrong by what its clock seems to be ahead.
+                    let is_right = |r: &clock::Reading| r.offset_ns.unsigned_abs() <= r.error_ns() + 2;
+                    for (rank, reading) in readings.iter().enumerate() {
+                        assert_eq!(
+                            reading.is_some_and(|r| is_right(&r)),
+                            Some(rank) != lost,
+                            "{rank}: {readings:?}"
+                        );
+                    }
+                }
+                over.store(true, Ordering::SeqCst);
+            }
+            hosts.leave();
+        });
+    }
+}
 
 /// What a host came to, which others disturbed on some.
 fn summary(rank: usize) -> Summary {

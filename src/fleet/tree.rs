@@ -1,28 +1,14 @@
 //! The tree: each host adds up what those below it say, and sends one letter up; what rank 0 says goes down the same way.
 //!
-//! For: who is above whom, and both ways through it. Rank 0 hears from a few hosts however many there are. Not for: what is added up
+//! For: both ways through it. Rank 0 hears from a few hosts however many there are. Not for: who is above whom ([`super::floors`]), what is added up
 //! ([`super::merge`], [`super::said`]), nor for what is said when somebody is lost, which goes straight to rank 0 ([`super::gather`]).
 
+use super::floors::{above, below};
 use super::hosts::Hosts;
 use super::letter::Letter;
 use super::merge::{self, RunParts, Times};
 use super::said::Said;
 use crate::failure::Failure;
-use std::ops::Range;
-
-/// Hosts right below one. Three floors below rank 0 are four thousand hosts.
-const BELOW: usize = 16;
-
-/// The host right above one that is not rank 0.
-fn above(rank: usize) -> usize {
-    rank.saturating_sub(1) / BELOW
-}
-
-/// The hosts right below one, of so many.
-pub(super) fn below(rank: usize, size: usize) -> Range<usize> {
-    let first = rank * BELOW + 1;
-    first.min(size)..(first + BELOW).min(size)
-}
 
 /// What is added up on its way to rank 0.
 pub(super) trait Sum: Sized {
@@ -102,18 +88,5 @@ impl Hosts {
         };
         below(self.rank, self.size).for_each(|rank| self.send(rank, letter.clone()));
         Ok(letter)
-    }
-}
-
-#[test]
-fn every_host_is_below_one_other_and_few_floors_from_rank_0() {
-    for size in [1, 2, 17, 18, 1_000, 10_000] {
-        let mut all: Vec<usize> = (0..size).flat_map(|rank| below(rank, size)).collect();
-        assert!((0..size).all(|rank| below(rank, size).all(|lower| above(lower) == rank)));
-        all.sort_unstable();
-        assert_eq!(all, (1..size).collect::<Vec<_>>());
-        let floors =
-            std::iter::successors(Some(size - 1), |rank| (*rank > 0).then(|| above(*rank))).count() - 1;
-        assert!(floors <= 4, "{size} hosts: {floors}");
     }
 }
