@@ -58,6 +58,40 @@ fn a_mounted_image_is_refused_by_the_name_that_an_overlay_gives_it_and_by_the_on
 }
 
 #[test]
+fn a_mounted_image_is_refused_by_the_name_that_a_program_gives_it_and_by_the_one_that_it_mirrors() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh("mkdir -p real/sub shown inside && bindfs real shown && truncate -s 16m real/sub/image && mkfs.ext4 -q -F real/sub/image && cp real/sub/image copy");
+    for (mounted, named) in [("real", "shown"), ("shown", "real"), ("shown", "shown")] {
+        // For reading only, too: then nobody has the file open for writing.
+        for how in ["loop,ro", "loop"] {
+            disk.sh(&format!("cp copy real/sub/image && sync && mount -o {how} {mounted}/sub/image inside"));
+            let sum = || disk.sh("sha256sum < real/sub/image");
+            let before = sum();
+            let path = disk.dir.join(named).join("sub/image");
+            let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
+            assert_eq!(sum(), before, "{mounted} {named} {how}: {out:?}");
+            assert!(
+                out.code == Some(3)
+                    && ["behind loop", "open for writing by"].iter().any(|w| out.stderr.contains(w)),
+                "{mounted} {named} {how}: {out:?}"
+            );
+            disk.sh("umount inside && e2fsck -f -n real/sub/image");
+        }
+    }
+    // What nobody uses is written, by either name, and what fathom itself does through the program is no use by others.
+    for named in ["shown", "real"] {
+        let path = disk.dir.join(named).join("sub/image");
+        let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
+        assert!(matches!(out.code, Some(0 | 1)), "{named}: {out:?}");
+    }
+    disk.sh("umount shown");
+}
+
+#[test]
 fn a_target_is_no_report_by_the_name_that_an_overlay_gives_it() {
     if !is_root() {
         return;

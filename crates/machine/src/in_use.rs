@@ -181,7 +181,8 @@ pub(crate) fn is_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> b
 }
 
 /// Who uses an open file: swap, a mount, a loop device, or a program that has it open for writing; where an overlay shows it, also who
-/// uses the file that holds its bytes. `Err`: nobody can tell.
+/// uses the file that holds its bytes; where a program mirrors a directory, what is mounted of the file of that name there (the program
+/// itself has it open for writing as soon as anybody writes). `Err`: nobody can tell.
 pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
     let own = itself(root, file)?;
     if matches!(own, Use::By(_)) {
@@ -193,6 +194,12 @@ pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
         Err(why) => return Ok(Use::Unseen(why)),
     };
     let mut unseen = own;
+    if let Some(mirrored) = overlays::mirrored(root, &path)
+        && let Ok(what) = identity::of_path(&mirrored)
+        && let Some(user) = mounted_of(root, &what)?
+    {
+        return Ok(Use::By(format!("{user} (as {})", name::shown(&mirrored))));
+    }
     for path in beneath {
         let shown = name::shown(&path);
         let opened = File::options().read(true).custom_flags(O_NONBLOCK).open(&path);
@@ -204,6 +211,17 @@ pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
         }
     }
     Ok(unseen)
+}
+
+/// What is swapped on, mounted, or behind a loop device of a file, as far as that is known.
+fn mounted_of(root: &Root, what: &Identity) -> Result<Option<String>, String> {
+    if swaps(root).is_ok_and(|all| all.iter().any(|s| s.is_same(what))) {
+        return Ok(Some(SWAP.into()));
+    }
+    if let Ok(Some(mount)) = mounted_file(root, what) {
+        return Ok(Some(mount));
+    }
+    Ok(over(&loops::all(root)?, what).map(|user| behind(root, &user.name)))
 }
 
 /// The same of the file alone.

@@ -52,14 +52,15 @@ pub(crate) fn of(root: &Root, name: &str) -> Option<Loop> {
     Some(Loop { name: name.to_owned(), backing, beneath: beneath(root, name), read_only })
 }
 
-/// The files of an overlay's directories that hold what a loop device is over, as far as its name leads there. Where it does not, a loop
+/// The files of an overlay's directories, or of one that a program mirrors, that hold what a loop device is over, as far as its name leads there. Where it does not, a loop
 /// device that can be written has them open for writing.
 fn beneath(root: &Root, name: &str) -> Vec<Identity> {
     let Ok(file) = root.read(&format!("/sys/class/block/{name}/loop/backing_file")) else {
         return Vec::new();
     };
     let path = root.path(file.trim_end_matches('\n'));
-    let files = overlays::beneath(root, &path).unwrap_or_default();
+    let mut files = overlays::beneath(root, &path).unwrap_or_default();
+    files.extend(overlays::mirrored(root, &path));
     files.iter().filter_map(|path| identity::of_path(path).ok()).collect()
 }
 

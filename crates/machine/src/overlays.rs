@@ -1,7 +1,7 @@
-//! Overlays: which file of which directory holds the bytes of a name in one.
+//! Overlays: which file of which directory holds the bytes of a name in one; and what programs show that mirror a directory.
 //!
-//! For: one file under two identities, since an overlay gives it a device number of its own. Not for: which device that file is on
-//! (`stack`), nor who uses it (`in_use`).
+//! For: one file under two identities, since an overlay, or a file system in user space, gives it a device number of its own. Not for: which
+//! device that file is on (`stack`), nor who uses it (`in_use`).
 
 use crate::error::describe;
 use crate::identity;
@@ -14,8 +14,10 @@ use std::path::{Path, PathBuf};
 
 /// Overlays on overlays; deeper ones are not followed.
 pub(crate) const MOST: usize = 8;
-/// `OVERLAYFS_SUPER_MAGIC` (`include/uapi/linux/magic.h`).
+/// `OVERLAYFS_SUPER_MAGIC`, `FUSE_SUPER_MAGIC` and `ECRYPTFS_SUPER_MAGIC` (`include/uapi/linux/magic.h`).
 const MAGIC: u64 = 0x794c_7630;
+const OF_PROGRAMS: u64 = 0x6573_5546;
+const ENCRYPTING: u64 = 0xf15f;
 
 /// The files that hold the bytes of a name, from the next one down; none where it is in no overlay.
 ///
@@ -25,7 +27,7 @@ pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
     let mut all = Vec::new();
     // What is open has its name behind a link.
     let mut at = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    while is_overlay(&at)? {
+    while magic(&at)? == MAGIC {
         if all.len() == MOST {
             return Err("overlays on overlays, too many to follow".into());
         }
@@ -53,9 +55,22 @@ pub(crate) fn hidden(mount: &Mount) -> String {
     "overlay: its directories cannot be seen from here (this is a container)".into()
 }
 
-fn is_overlay(path: &Path) -> Known<bool> {
+/// The file of the same name in the directory that a file system in user space, or an encrypting one, is mounted of: in all likelihood what
+/// is used there is used here. `None` where there is no such file, as behind sshfs; what such a program does with it nobody can see.
+pub(crate) fn mirrored(root: &Root, path: &Path) -> Option<PathBuf> {
+    let at = path.canonicalize().ok()?;
+    if !matches!(magic(&at), Ok(OF_PROGRAMS | ENCRYPTING)) {
+        return None;
+    }
+    let id = mount_id(&at)?;
+    let mounts = mountinfo::read(root).ok()?;
+    let mount = mounts.iter().find(|m| m.id == id)?;
+    in_one_of(root, mount, &at, vec![mount.source.clone()])
+}
+
+fn magic(path: &Path) -> Known<u64> {
     let facts = statfs(path).map_err(|e| describe(&e.into()))?;
-    Ok(facts.f_type as u64 & 0xffff_ffff == MAGIC)
+    Ok(facts.f_type as u64 & 0xffff_ffff)
 }
 
 fn mount_id(path: &Path) -> Option<u64> {
@@ -66,11 +81,15 @@ fn mount_id(path: &Path) -> Option<u64> {
 /// The first of an overlay's directories that has a path of it, the upper one before the lower ones. `None` where none can be seen: in a
 /// container the names lead back into the overlay itself.
 pub(crate) fn behind(root: &Root, mount: &Mount, path: &Path) -> Option<PathBuf> {
+    in_one_of(root, mount, path, directories(&mount.super_options))
+}
+
+fn in_one_of(root: &Root, mount: &Mount, path: &Path, directories: Vec<String>) -> Option<PathBuf> {
     let whole = std::path::absolute(path).ok()?;
     let inside = whole.strip_prefix(&mount.point).ok()?;
     // Of a directory that is mounted by itself the rest of the way is the mount's.
     let inside = Path::new(mount.root.trim_start_matches('/')).join(inside);
-    let there = directories(&mount.super_options).into_iter().filter(|dir| dir.starts_with('/'));
+    let there = directories.into_iter().filter(|dir| dir.starts_with('/'));
     let there = there.map(|dir| root.path(&dir).join(&inside)).find(|path| path.exists())?;
     (mount_id(&there) != Some(mount.id)).then_some(there)
 }
