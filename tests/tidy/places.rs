@@ -1,0 +1,49 @@
+//! Places that documents name: files and folders of this repository in backquotes.
+//!
+//! For: that each is there. Not for: places on the reader's machine, nor words that stand for any name.
+
+use std::path::Path;
+
+/// Folders of the repository that documents point into.
+const FOLDERS: &[&str] = &["src/", "crates/", "tests/", "docs/", "benches/", "fuzz/"];
+/// What stands for any name.
+const ANY: &[char] = &['*', '<', '?', '$'];
+
+/// Places in a document that are not there.
+pub(crate) fn missing(root: &Path, text: &str) -> Vec<String> {
+    // What is between backquotes is every second part.
+    let named = text.split('`').skip(1).step_by(2).filter(|place| {
+        FOLDERS.iter().any(|folder| place.starts_with(folder)) && !place.contains(ANY) && !place.contains(' ')
+    });
+    named.flat_map(each).filter(|place| !root.join(place).exists()).collect()
+}
+
+/// `a/{b,c}.rs` names `a/b.rs` and `a/c.rs`.
+fn each(place: &str) -> Vec<String> {
+    let Some((before, (names, behind))) =
+        place.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    else {
+        return vec![place.to_owned()];
+    };
+    names.split(',').flat_map(|name| each(&format!("{before}{name}{behind}"))).collect()
+}
+
+#[test]
+fn every_place_that_a_document_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut documents: Vec<_> =
+        ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"].map(|name| root.join(name)).into();
+    documents.extend(std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    documents.retain(|path| path.extension().is_some_and(|it| it == "md"));
+    assert!(documents.len() > 10);
+    let missing: Vec<String> = documents
+        .iter()
+        .flat_map(|path| {
+            let missing = missing(root, &std::fs::read_to_string(path).unwrap());
+            missing.into_iter().map(|place| format!("{} names {place}", path.display())).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+    let text = "see `src/{main,nowhere}.rs`, `src/plan/` and `tests/*/none.rs`, not src/none.rs or `cargo test src/none`";
+    assert_eq!(self::missing(root, text), ["src/nowhere.rs"]);
+}
