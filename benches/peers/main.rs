@@ -50,12 +50,45 @@ struct Row {
     target: Target,
 }
 
-const NULL: Work = Work { engines: ("null", "null"), depth: 32, workers: 1, batch: None, direct: false };
-const CACHED: Work =
-    Work { engines: ("io_uring", "io_uring"), depth: 128, workers: 1, batch: Some(32), direct: false };
-const SYNC: Work = Work { engines: ("sync", "psync"), depth: 1, workers: 1, batch: None, direct: false };
-const DIRECT: Work =
-    Work { engines: ("io_uring", "io_uring"), depth: 32, workers: 1, batch: None, direct: true };
+const NULL: Work = Work {
+    engines: ("null", "null"),
+    rw: "randread",
+    bs: "4k",
+    depth: 32,
+    workers: 1,
+    batch: None,
+    direct: false,
+};
+const CACHED: Work = Work {
+    engines: ("io_uring", "io_uring"),
+    rw: "randread",
+    bs: "4k",
+    depth: 128,
+    workers: 1,
+    batch: Some(32),
+    direct: false,
+};
+const SYNC: Work = Work {
+    engines: ("sync", "psync"),
+    rw: "randread",
+    bs: "4k",
+    depth: 1,
+    workers: 1,
+    batch: None,
+    direct: false,
+};
+const DIRECT: Work = Work {
+    engines: ("io_uring", "io_uring"),
+    rw: "randread",
+    bs: "4k",
+    depth: 32,
+    workers: 1,
+    batch: None,
+    direct: true,
+};
+
+/// Data are new in each write of fathom's; fio writes the same again, with a few bytes of each block changed.
+const WRITES: Work = Work { rw: "write", bs: "1m", ..SYNC };
 
 const NULL_ONE: &str = "null, 1 worker";
 const NULL_TWO: &str = "null, 2 workers";
@@ -75,6 +108,13 @@ const ROWS: &[Row] = &[
     Row { name: "sync, tmpfs", peer: Tool::Fio, work: SYNC, target: Target::Memory },
     Row { name: "io_uring, loop device, direct", peer: Tool::Fio, work: DIRECT, target: Target::Loop },
     Row { name: "io_uring, disk, direct", peer: Tool::Fio, work: DIRECT, target: Target::Disk },
+    Row { name: "sync, writes of 1 MiB, tmpfs", peer: Tool::Fio, work: WRITES, target: Target::Memory },
+    Row {
+        name: "io_uring, writes of 1 MiB, disk, direct",
+        peer: Tool::Fio,
+        work: Work { rw: "write", bs: "1m", depth: 8, ..DIRECT },
+        target: Target::Disk,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -169,7 +209,7 @@ fn machine(args: &Args, huge_pages: bool) {
         args.seconds,
     );
     println!(
-        "4 KiB random reads, file of {} MiB below {}; fio's buffers on {}\n",
+        "4 KiB random reads where no row says otherwise, file of {} MiB below {}; fio's buffers on {}\n",
         args.file_mib,
         args.dir.display(),
         if huge_pages { "huge pages, as fathom's" } else { "small pages: no huge ones are set aside here" }

@@ -8,16 +8,25 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Random reads of 4 KiB, as both tools are asked for them.
+/// Operations of one kind, as both tools are asked for them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     /// fathom's engine, and fio's.
     pub(crate) engines: (&'static str, &'static str),
+    /// What both call the kind and order of the operations, and their size.
+    pub(crate) rw: &'static str,
+    pub(crate) bs: &'static str,
     pub(crate) depth: u32,
     pub(crate) workers: u32,
     /// Operations per call and completions waited for; `None` for each tool's own way.
     pub(crate) batch: Option<u32>,
     pub(crate) direct: bool,
+}
+
+impl Work {
+    fn writes(self) -> bool {
+        self.rw.contains("write")
+    }
 }
 
 /// What a tool did.
@@ -94,7 +103,7 @@ pub(crate) fn fathom_program() -> Command {
 fn fathom(work: Work, target: Option<&Path>, setting: &Setting) -> Command {
     let mut command = fathom_program();
     command.env("XDG_DATA_HOME", &setting.sessions);
-    command.args(["run", "--rw", "randread", "--bs", "4k", "--warmup", "0", "--runs", "1", "--quiet"]);
+    command.args(["run", "--rw", work.rw, "--bs", work.bs, "--warmup", "0", "--runs", "1", "--quiet"]);
     command.args(["--format", "json", "--engine", work.engines.0]);
     command.args(["--depth", &work.depth.to_string(), "--workers", &work.workers.to_string()]);
     command.args(["--time", &format!("{}s", setting.seconds)]);
@@ -103,6 +112,9 @@ fn fathom(work: Work, target: Option<&Path>, setting: &Setting) -> Command {
     }
     if let Some(target) = target {
         command.args(["--cache", if work.direct { "direct" } else { "buffered" }]).arg(target);
+        if work.writes() {
+            command.arg("--destroy").arg(target);
+        }
     }
     command
 }
@@ -110,7 +122,8 @@ fn fathom(work: Work, target: Option<&Path>, setting: &Setting) -> Command {
 fn fio(work: Work, target: Option<&Path>, setting: &Setting) -> Command {
     let mut command = Command::new("fio");
     command.args(["--name=peer", "--output-format=json", "--group_reporting", "--thread"]);
-    command.args(["--rw=randread", "--bs=4k", "--norandommap", "--randrepeat=0", "--time_based"]);
+    command.args([format!("--rw={}", work.rw), format!("--bs={}", work.bs)]);
+    command.args(["--norandommap", "--randrepeat=0", "--time_based"]);
     command.args([format!("--runtime={}", setting.seconds), format!("--ioengine={}", work.engines.1)]);
     command.args([format!("--iodepth={}", work.depth), format!("--numjobs={}", work.workers)]);
     if work.engines.1 == "io_uring" {
@@ -175,10 +188,11 @@ fn fio_figures(json: &Value) -> Result<Figures, String> {
         return Err(format!("fio ended with error {}", job["error"]));
     }
     let of = |name: &str| number(&job[name], name);
+    let kind = &job[if job["write"]["total_ios"] == 0 { "read" } else { "write" }];
     // Percent of the run times of all threads together.
     let cpu_ns = (of("usr_cpu")? + of("sys_cpu")?) / 100.0 * of("job_runtime")? * 1e6;
     Ok(Figures {
-        iops: number(&job["read"]["iops"], "fio's rate")?,
-        cpu_ns: cpu_ns / number(&job["read"]["total_ios"], "fio's operations")?.max(1.0),
+        iops: number(&kind["iops"], "fio's rate")?,
+        cpu_ns: cpu_ns / number(&kind["total_ios"], "fio's operations")?.max(1.0),
     })
 }
