@@ -167,10 +167,12 @@ mod together {
         assert!(points.len() >= 7, "{points:#?}");
         let (own, all) = sessions(&stage.sessions());
         let lowest = points.iter().filter_map(|p| p["offered_iops"].as_u64()).min().unwrap();
+        // On a machine where others have CPU time the load is measured again.
         let done = |record: &Record| -> u64 {
-            let runs = record.runs.iter().filter(|r| r.start.offered_iops == Some(lowest));
-            let ends = runs.filter_map(|r| r.end.as_ref()).flat_map(|e| &e.streams);
-            ends.filter_map(|s| s.kinds.get(&Kind::Read)).map(|k| k.latency.count()).sum()
+            let runs: Vec<_> = record.runs.iter().filter(|r| r.start.offered_iops == Some(lowest)).collect();
+            let ends = runs.iter().filter_map(|r| r.end.as_ref()).flat_map(|e| &e.streams);
+            let all: u64 = ends.filter_map(|s| s.kinds.get(&Kind::Read)).map(|k| k.latency.count()).sum();
+            all / runs.len().max(1) as u64
         };
         let expected = lowest as f64 * 0.2;
         assert!((done(&all) as f64 / expected - 1.0).abs() < 0.3, "{} for {expected}", done(&all));
