@@ -28,6 +28,8 @@ const SPIN: Duration = Duration::from_millis(10);
 
 /// How long an answer to a ping is waited for.
 const ANSWER: Duration = Duration::from_millis(50);
+/// How long a host is asked that has not answered once: one with more to do than CPUs may be late.
+const UNANSWERED: Duration = Duration::from_secs(1);
 /// How long hosts below may take to read the clocks below them: one that is lost is known before.
 const BELOW: Duration = Duration::from_secs(10);
 
@@ -149,6 +151,8 @@ pub(super) struct Post {
     beaten: Instant,
     /// Until when it looks without a rest.
     spin_until: Instant,
+    /// Pings that were sent, and the answer to the last one.
+    pings: u32,
     pong: Option<(u32, u64)>,
     /// How often the clocks of all were read.
     round: u32,
@@ -185,6 +189,7 @@ impl Post {
             inboxes,
             beaten: now,
             spin_until: now,
+            pings: 0,
             pong: None,
             round: 0,
             asked: None,
@@ -353,21 +358,24 @@ impl Post {
 
     /// Reads a clock: the ping with the shortest round trip, in as many series as it takes. `None` where nobody answers.
     fn clock(&mut self, rank: usize) -> Option<Reading> {
-        let mut best: Option<Reading> = None;
+        let (mut best, asked) = (None::<Reading>, Instant::now());
         for number in 0..SERIES * PINGS {
             if number % PINGS == 0 && best.is_some_and(|b| b.round_trip_ns <= SHORT_NS) {
                 break;
             }
-            if let Some(reading) = self.ping(rank, number) {
+            if let Some(reading) = self.ping(rank) {
                 best = Some(reading.better(best));
-            } else if best.is_none() {
+            } else if best.is_none() && asked.elapsed() > UNANSWERED {
                 return None;
             }
         }
         best
     }
 
-    fn ping(&mut self, rank: usize, number: u32) -> Option<Reading> {
+    fn ping(&mut self, rank: usize) -> Option<Reading> {
+        // Of its own for each: what answers late is no answer to another one.
+        self.pings = self.pings.wrapping_add(1);
+        let number = self.pings;
         self.pong = None;
         let (asked, asked_ns) = (Instant::now(), clock::now_ns());
         self.send(rank, &Letter::Ping(number));
