@@ -2,7 +2,6 @@
 //!
 //! For: the protocol without MPI. Not for: what is measured, nor thousands of hosts ([`super::simulated`]).
 
-use super::clock;
 use super::gather::HostOutcome;
 use super::hosts::Hosts;
 use super::letter::Hello;
