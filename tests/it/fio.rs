@@ -13,7 +13,7 @@ pub(crate) fn fio(stage: &Stage, words: &str) -> Outcome {
     fio_with(stage, words, &[])
 }
 
-fn fio_with(stage: &Stage, words: &str, set: &[(&str, &str)]) -> Outcome {
+pub(crate) fn fio_with(stage: &Stage, words: &str, set: &[(&str, &str)]) -> Outcome {
     let by_name = ["bash", "-c", "exec -a /usr/bin/fio \"$0\" \"$@\""].map(str::to_owned);
     wait(stage.command(&by_name, words, Path::new("")).envs(set.iter().copied()))
 }

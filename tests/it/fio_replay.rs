@@ -3,7 +3,7 @@
 //! For: `read_iolog` and the options about it, `cmdprio_percentage`, `thinktime_iotime`, `rw_sequencer`. Not for: captures of fathom's own
 //! (`replay`).
 
-use crate::fio::fio;
+use crate::fio::{fio, fio_with};
 use crate::stage::{Outcome, Stage, skip, tool};
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -19,7 +19,10 @@ fn job(out: &Outcome) -> Value {
 
 /// The same words by fathom, and by fio where it is here.
 fn both(stage: &Stage, words: &str) -> [Option<Value>; 2] {
-    let ours = job(&fio(stage, &format!("{words} --output-format=json")));
+    // What fio has written is not fathom's any more, though fathom made the file.
+    let data = stage.path("data");
+    let set = [("FATHOM_DESTROY", data.to_str().unwrap())];
+    let ours = job(&fio_with(stage, &format!("{words} --output-format=json"), &set));
     let typed = format!("fio {words} --output-format=json");
     let typed: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
     let typed: Vec<&dyn AsRef<OsStr>> = typed.iter().map(|word| word as &dyn AsRef<OsStr>).collect();
