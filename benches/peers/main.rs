@@ -50,6 +50,7 @@ struct Row {
     target: Target,
 }
 
+const RING: (&str, &str) = ("io_uring", "io_uring");
 const NULL: Work = Work {
     engines: ("null", "null"),
     rw: "randread",
@@ -59,33 +60,9 @@ const NULL: Work = Work {
     batch: None,
     direct: false,
 };
-const CACHED: Work = Work {
-    engines: ("io_uring", "io_uring"),
-    rw: "randread",
-    bs: "4k",
-    depth: 128,
-    workers: 1,
-    batch: Some(32),
-    direct: false,
-};
-const SYNC: Work = Work {
-    engines: ("sync", "psync"),
-    rw: "randread",
-    bs: "4k",
-    depth: 1,
-    workers: 1,
-    batch: None,
-    direct: false,
-};
-const DIRECT: Work = Work {
-    engines: ("io_uring", "io_uring"),
-    rw: "randread",
-    bs: "4k",
-    depth: 32,
-    workers: 1,
-    batch: None,
-    direct: true,
-};
+const CACHED: Work = Work { engines: RING, depth: 128, batch: Some(32), ..NULL };
+const SYNC: Work = Work { engines: ("sync", "psync"), depth: 1, ..NULL };
+const DIRECT: Work = Work { engines: RING, direct: true, ..NULL };
 
 /// Data are new in each write of fathom's; fio writes the same again, with a few bytes of each block changed.
 const WRITES: Work = Work { rw: "write", bs: "1m", ..SYNC };
