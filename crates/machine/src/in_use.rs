@@ -213,17 +213,6 @@ pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
     Ok(unseen)
 }
 
-/// What is swapped on, mounted, or behind a loop device of a file, as far as that is known.
-fn mounted_of(root: &Root, what: &Identity) -> Result<Option<String>, String> {
-    if swaps(root).is_ok_and(|all| all.iter().any(|s| s.is_same(what))) {
-        return Ok(Some(SWAP.into()));
-    }
-    if let Ok(Some(mount)) = mounted_file(root, what) {
-        return Ok(Some(mount));
-    }
-    Ok(over(&loops::all(root)?, what).map(|user| behind(root, &user.name)))
-}
-
 /// The same of the file alone.
 fn itself(root: &Root, file: &File) -> Result<Use, String> {
     let ours = identity::of_file(file).map_err(|e| describe(&e))?;
@@ -251,6 +240,17 @@ fn itself(root: &Root, file: &File) -> Result<Use, String> {
             (writers, _) => writers,
         }),
     }
+}
+
+/// What is swapped on, mounted, or behind a loop device of a file, as far as that is known.
+fn mounted_of(root: &Root, what: &Identity) -> Result<Option<String>, String> {
+    if swaps(root).is_ok_and(|all| all.iter().any(|s| s.is_same(what))) {
+        return Ok(Some(SWAP.into()));
+    }
+    if let Ok(Some(mount)) = mounted_file(root, what) {
+        return Ok(Some(mount));
+    }
+    Ok(over(&loops::all(root)?, what).map(|user| behind(root, &user.name)))
 }
 
 /// Where and by whom a file is mounted without a loop device, as erofs can be and what programs in user space mount. `Err`: a file that

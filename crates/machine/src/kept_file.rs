@@ -1,8 +1,7 @@
 //! Files that are made where they are missing, and kept: marked as ours, so that the next call may make them again.
 //!
 //! For: files that a workload names before they are there. Not for: test files, which are gone at the end
-//! ([`crate::test_file`]), nor files of the user's, which nothing here touches, nor
-//! the mark ([`crate::kept_mark`]).
+//! ([`crate::test_file`]), nor files of the user's, which nothing here touches, nor the mark ([`crate::kept_mark`]).
 
 use crate::error::MachineError;
 use crate::kept_mark::{self, Writing};

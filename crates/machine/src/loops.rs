@@ -52,8 +52,8 @@ pub(crate) fn of(root: &Root, name: &str) -> Option<Loop> {
     Some(Loop { name: name.to_owned(), backing, beneath: beneath(root, name), read_only })
 }
 
-/// The files of an overlay's directories, or of one that a program mirrors, that hold what a loop device is over, as far as its name leads there. Where it does not, a loop
-/// device that can be written has them open for writing.
+/// The files of an overlay's directories, or of one that a program mirrors, that hold what a loop device is over, as far as its name leads
+/// there. Where it does not, a loop device that can be written has them open for writing.
 fn beneath(root: &Root, name: &str) -> Vec<Identity> {
     let Ok(file) = root.read(&format!("/sys/class/block/{name}/loop/backing_file")) else {
         return Vec::new();
