@@ -44,7 +44,7 @@ pub struct Hosts {
     orders: Sender<Order>,
     pub(super) shared: Arc<Shared>,
     pub(super) state: Mutex<State>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What changes while it is measured.

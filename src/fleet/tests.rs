@@ -15,7 +15,7 @@ use model::job::Kind;
 use model::record::attempts::Attempt;
 use model::record::disturbed::{Disturbance, Disturbed};
 use model::record::{Clock, End, Frame, Header, RunEnding};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -120,11 +120,19 @@ const TWO_FLOORS: usize = 18;
 fn all_clocks_are_read_through_the_tree_and_of_one_that_is_lost_there_is_no_reading() {
     for lost in [None, Some(TWO_FLOORS - 1)] {
         let read = Mutex::new(None);
+        let is_gone = AtomicBool::new(lost.is_none());
         met(TWO_FLOORS, |hosts| {
             if Some(hosts.rank) == lost {
-                return;
+                // Gone when its post is: that answers until it notices.
+                let post = hosts.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+                drop(hosts);
+                post.into_iter().for_each(|post| post.join().unwrap_or_else(|_| panic!("the post panicked")));
+                return is_gone.store(true, Ordering::SeqCst);
             }
             if hosts.rank == 0 {
+                while !is_gone.load(Ordering::SeqCst) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
                 let readings = hosts.clocks();
                 *read.lock().unwrap_or_else(PoisonError::into_inner) = Some(readings);
             }

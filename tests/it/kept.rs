@@ -157,7 +157,8 @@ fn a_kill_at_any_moment_before_the_first_run_leaves_a_session_that_says_so_or_no
     let stage = Stage::beside_others();
     let here = stage.folder("here");
     for ms in [1, 20, 60, 150, 400] {
-        let running = stage.start("run --size 64m --warmup 5s --time 5s --runs 1 --quiet", &here);
+        // A file that takes longer to write than any of these moments.
+        let running = stage.start("run --size 4g --warmup 5s --time 5s --runs 1 --quiet", &here);
         std::thread::sleep(std::time::Duration::from_millis(ms));
         running.signal(rustix::process::Signal::KILL);
         assert_eq!(running.end().code, None, "{ms}");
