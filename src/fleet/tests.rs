@@ -126,7 +126,9 @@ fn all_clocks_are_read_through_the_tree_and_of_one_that_is_lost_there_is_no_read
                 // Gone when its post is: that answers until it notices.
                 let post = hosts.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
                 drop(hosts);
-                post.into_iter().for_each(|post| post.join().unwrap_or_else(|_| panic!("the post panicked")));
+                if let Some(post) = post {
+                    post.join().unwrap_or_else(|_| panic!("the post panicked"));
+                }
                 return is_gone.store(true, Ordering::SeqCst);
             }
             if hosts.rank == 0 {
