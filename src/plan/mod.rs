@@ -18,6 +18,7 @@ mod limit;
 mod missing;
 mod op_log;
 mod origins;
+mod page_cache;
 mod precondition;
 mod profile;
 mod quick;

@@ -43,6 +43,7 @@ pub(super) fn meant(spec: &JobSpec, phase: usize, stream: &StreamSpec) -> Result
         limit_bandwidth: None,
         flow: None,
         serialize_overlap: None,
+        evict_each_pass: None,
         think: None,
         burst: None,
         burst_time: None,

@@ -3,12 +3,12 @@
 //! For: defaults, and refusing what no engine or nobody could do. Not for: looking at the machine.
 
 use super::origins::Origins;
+use super::page_cache;
 use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
     Pace, PerKind, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn,
-    Verify,
 };
 use model::spec::ignored::of_ignored_errors;
 use model::spec::rate_limit::RateLimit;
@@ -47,14 +47,11 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     let depth = usual_depth(&pace, &access);
     let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
     let workers = origins.choose("--workers", spec.workers, 1, u32::to_string);
-    files(spec, cache, origins)?;
+    files(spec, cache, engine, origins)?;
     let batch = batch(spec, engine, depth, origins)?;
     let data = data(spec);
     origins.note("data", (data != Data::default()).then_some(&data), |d| data_words(d));
-    if let Some(verify) = &spec.verify {
-        check_verify(verify, engine, &data)?;
-        origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
-    }
+    checked(spec, engine, &data, origins)?;
     rules(spec, engine, origins)?;
     let stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
@@ -86,6 +83,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         min_rate: spec.min_rate.clone(),
         max_latency_ns: spec.max_latency,
         serialize_overlap: spec.serialize_overlap == Some(true),
+        evicts_each_pass: spec.evict_each_pass == Some(true),
         ends_others: spec.ends_others == Some(true),
         delay_ns: spec.delay.unwrap_or(0),
         place: spec.place.clone(),
@@ -120,30 +118,19 @@ fn usual_depth(pace: &Pace, access: &Access) -> u32 {
 }
 
 /// Says what is made, how often it is gone over and what the kernel is told of it.
-fn files(spec: &StreamSpec, cache: Cache, origins: &mut Origins) -> Result<(), Failure> {
+fn files(spec: &StreamSpec, cache: Cache, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
     origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
     origins.note("--shared", spec.shared, |layout| layout.words());
     origins.note("--own", spec.own, bool::to_string);
     origins.note("--shift-hosts", spec.shift_hosts, u32::to_string);
     origins.note("--passes", spec.passes, u32::to_string);
     origins.note("--create", spec.create, |c| parsers::of_create(*c));
-    check_advice(spec, cache)?;
-    origins.note("--advice", spec.advice, |a| parsers::of_advice(*a).into());
-    Ok(())
+    page_cache::check(spec, cache, engine, origins)
 }
 
-/// Refuses advice about a page cache that nobody uses.
-fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
-    let Some(advice) = spec.advice.filter(|_| cache.is_direct()) else { return Ok(()) };
-    Err(Failure::Usage(format!(
-        "--advice {} is about the page cache, and --cache {} goes past it; type --cache buffered too, or leave it out",
-        parsers::of_advice(advice),
-        cache.word()
-    )))
-}
-
-/// Refuses to check what nobody moves, and data that are told apart by nothing.
-fn check_verify(verify: &Verify, engine: &Entry, data: &Data) -> Result<(), Failure> {
+/// Refuses to check what nobody moves, and data that are told apart by nothing; says what is checked.
+fn checked(spec: &StreamSpec, engine: &Entry, data: &Data, origins: &mut Origins) -> Result<(), Failure> {
+    let Some(verify) = &spec.verify else { return Ok(()) };
     if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
         return Err(Failure::Usage(format!(
             "--verify: the engine {} moves no bytes that could be checked; name another one, or leave --verify out",
@@ -155,6 +142,7 @@ fn check_verify(verify: &Verify, engine: &Entry, data: &Data) -> Result<(), Fail
             "--verify: what is checked has data of its own; leave --compress, --dedup, --zeros, --counting and --data out".into(),
         ));
     }
+    origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
     Ok(())
 }
 

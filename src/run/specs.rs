@@ -8,7 +8,7 @@ use crate::replay;
 use crate::target::Ready;
 use engine::engines::{self, Entry};
 use engine::source::replay::Counts;
-use engine::source::{self, Back, Common, Group, Panicking, Placed, Share, Source};
+use engine::source::{self, Back, Common, EachPass, Group, Panicking, Placed, Share, Source};
 use engine::spec::{Apart, WorkerSpec};
 use model::job::{Advice, Cache, Data, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall};
 use model::payload::{Set, split_mix};
@@ -224,6 +224,16 @@ impl Bench {
             let placed = |inner| Box::new(Placed { inner, pieces: pieces.clone() }) as Box<dyn Source>;
             sources = sources.into_iter().map(placed).collect();
         }
+        if stream.evicts_each_pass {
+            let around = |inner| {
+                let handle = |ready: &&Ready| Some((ready.handle()?.try_clone().ok()?, ready.bytes()));
+                let files = targets.iter().map(handle).collect::<Option<_>>();
+                let files = files.ok_or("--evict-each-pass: no descriptor is left for its files")?;
+                Ok(Box::new(EachPass::new(inner, stream, share, files)?) as Box<dyn Source>)
+            };
+            sources =
+                sources.into_iter().map(around).collect::<Result<_, String>>().map_err(Failure::Refused)?;
+        }
         if self.plan.hook == Some(Hook::PanicWorker) && number.overall == 0 {
             let inner = sources.remove(0);
             sources.insert(0, Box::new(Panicking(inner, HOOK_OPERATIONS)));
@@ -266,6 +276,7 @@ fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let back = stream.reads_back()?;
     let mut writer = before?.streams.get(back)?.clone();
     (writer.pace, writer.flow, writer.flush, writer.bursts) = (Pace::Closed, None, None, None);
+    writer.evicts_each_pass = false;
     Some(writer)
 }
 

@@ -4,7 +4,7 @@
 //! nor fio's output.
 
 use crate::output::says;
-use crate::stage::{Outcome, Stage, is_root, skip, tool, wait};
+use crate::stage::{Outcome, Stage, is_root, skip, tool, undisturbed, wait};
 use serde_json::Value;
 use std::path::Path;
 
@@ -233,6 +233,35 @@ fn the_kernel_is_told_the_order_of_accesses_as_it_was_said() {
     assert_eq!(told(&format!("{fio} --rw=randread --fadvise_hint=0")), [false, false]);
     let direct = stage.fathom("run --rw read --advice random", &folder);
     says(&direct, 2, &["--advice random", "--cache buffered"]);
+}
+
+#[test]
+fn a_file_is_evicted_before_each_pass_where_fio_does_it() {
+    let stage = Stage::new();
+    let (file, job) = (stage.file("data", 16), stage.path("mine.fio"));
+    let once = "--runs 1 --format json --no-history";
+    // What the page cache answered is renamed.
+    let answered = |settings: &str| {
+        let base = "size=16m\nbs=128k\ntime_based\nruntime=1";
+        std::fs::write(&job, format!("[a]\nfilename={}\n{base}\n{settings}\n", file.display())).unwrap();
+        undisturbed(|| stage.fathom(&format!("run {once}"), &job)).report().says("A01", "finding")
+    };
+    assert!(!answered("rw=read"));
+    assert!(!answered("rw=randread\nthinktime=100\nthinktime_blocks=64"));
+    assert!(answered("rw=read\ninvalidate=0"));
+    // Without a map there are no passes, and fio evicts once.
+    assert!(answered("rw=randread\nnorandommap"));
+
+    let words = format!("run {once} --rw read --bs 64k --time 500ms --warmup 0");
+    let run = |more: &str| stage.fathom(&format!("{words} {more}"), &file);
+    let each = undisturbed(|| run("--cache buffered --evict-each-pass")).report();
+    assert!(!each.says("A01", "finding"), "{each:?}");
+    assert!(each.name().contains("evicted before each pass"), "{}", each.name());
+    assert!(undisturbed(|| run("--cache buffered")).report().says("A01", "finding"));
+    says(&run("--evict-each-pass"), 2, &["--cache direct", "--cache buffered"]);
+    says(&run("--cache mmap --engine mmap --evict-each-pass"), 2, &["what is mapped is not evicted"]);
+    let nothing = stage.fathom("run --engine null --cache buffered --evict-each-pass", Path::new(""));
+    says(&nothing, 2, &["the engine null has no files"]);
 }
 
 #[test]

@@ -107,8 +107,12 @@ impl Lane {
         self.source.completed(op, now_ns);
     }
 
-    /// Notes which slot an operation with conditions is about to get, where another one waits for its completion.
+    /// Notes which slot an operation with conditions is about to get, where another one waits for its completion, and does what is to be
+    /// done right before it.
     pub(crate) fn note(&mut self, op: &Op) {
+        if op.flags & Op::EVICTED != 0 {
+            self.source.evict(op.file);
+        }
         let Some(slot) = self.ready.or(self.free.last().copied()) else { return };
         if op.flags & Op::PAIR != 0 && op.kind == Kind::Trim {
             self.noted.trim = Some(slot);

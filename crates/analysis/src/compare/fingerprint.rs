@@ -97,7 +97,14 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("targets", targets(stream)),
         ("depth", depth(stream)),
         ("workers", stream.workers.to_string()),
-        ("cache", stream.cache.word().into()),
+        (
+            "cache",
+            format!(
+                "{}{}",
+                stream.cache.word(),
+                if stream.evicts_each_pass { ", evicted before each pass" } else { "" }
+            ),
+        ),
         (
             "pace",
             pace(stream.pace)

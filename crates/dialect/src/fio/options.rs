@@ -302,7 +302,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("latency_window", &[], Held("the window of --latency-target")),
     option("latency_percentile", &[], Held("the share of --latency-target")),
     option("latency_run", &[], Held("--latency-target with :run behind it")),
-    option("invalidate", &[], Held("--cold")),
+    option("invalidate", &[], Held("--cold, and --evict-each-pass where there are several")),
     option("sync", &[], Held("--cache sync, dsync and the like")),
     option("write_hint", &[], Only(&["none"], "writes have no hints; leave it out")),
     option("create_serialize", &[], NoEffect("files are made one after another")),

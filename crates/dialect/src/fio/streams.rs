@@ -18,7 +18,7 @@ use super::rules::rules;
 use super::times::{Times, times};
 use super::value::{Size, list, mask};
 use super::zones;
-use model::job::{Advice, Batch, Cache, Clones, Create, Every, IoPriority, Options, Sharing};
+use model::job::{Advice, Batch, Cache, Clones, Create, Every, IoPriority, Options, Order, Sharing};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
 use model::spec::{EngineSpec, StreamSpec, parsers, place as of_place};
 
@@ -94,6 +94,7 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     let files = names::files(job)?;
     one.strided = zones::zones(job, &way, files, &one)?;
     region::region(job, &way, (files, around), times, &mut one)?;
+    one.evict_each_pass = evicts_each_pass(job, &one)?.then_some(true);
     sharing(job, files, &mut one)?;
     Ok(Streams { all: clones(job, &one, files)?, times, back })
 }
@@ -212,6 +213,21 @@ pub(super) fn advise_mapping(way: &Way, one: &mut StreamSpec) {
         let word = if way.rw.is_random() { "random" } else { "sequential" };
         engine.options.insert(word.into(), None);
     }
+}
+
+/// Whether fio evicts a file again where another pass over it begins: where it comes to its end in order, or its map is full, and where
+/// it opens the file for another loop.
+fn evicts_each_pass(job: &Job, one: &StreamSpec) -> Result<bool, Fault> {
+    let in_memory = one.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
+    let is_map = one.random == Some(Order::Once);
+    let in_order = one.random.is_none();
+    let another = if job.on("time_based", false)? {
+        is_map || (in_order && one.hole.is_none() && one.strided.is_none())
+    } else {
+        let goes_beyond = one.limit.bytes.zip(one.size).is_some_and(|(bytes, size)| bytes > size);
+        (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
+    };
+    Ok(job.on("invalidate", true)? && in_memory && another)
 }
 
 pub(super) fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), Fault> {

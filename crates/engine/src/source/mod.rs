@@ -7,7 +7,8 @@
 //! `bursts` pauses by a time; `by_kind` is a mix whose directions have rates of their own; `strided` is any access in one zone of its span at
 //! a time, `turns` are several accesses one after another. `walk` is sequential order, `next_offset` the
 //! random orders with `zipf`, `scatter` and `map`; `span` is what they lie on, `pause` draws think times and `arrive` bursts of arrivals,
-//! and `placed` finds a span that is stored in pieces, `shared` the part of a span that is one worker's among those of all hosts. `replay` is a load that was captured, and comes from elsewhere.
+//! and `placed` finds a span that is stored in pieces, `shared` the part of a span that is one worker's among those of all hosts; `each_pass` evicts what a pass
+//! begins with. `replay` is a load that was captured, and comes from elsewhere.
 
 mod alias;
 mod arrive;
@@ -15,6 +16,7 @@ mod bursts;
 mod by_kind;
 mod common;
 mod draw;
+mod each_pass;
 mod evenly;
 mod flow;
 mod flush;
@@ -41,6 +43,7 @@ mod tests;
 mod theory;
 
 pub use common::Common;
+pub use each_pass::EachPass;
 pub use flow::Group;
 pub use placed::{Pieces, Placed};
 pub use shared::{lanes_of_task, own_blocks};
@@ -68,7 +71,7 @@ pub struct Op {
     /// What it does.
     pub kind: Kind,
     /// Conditions of submitting it: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`], [`Op::SERIAL`],
-    /// [`Op::CHOSEN`]. Mostly none.
+    /// [`Op::CHOSEN`], [`Op::EVICTED`]. Mostly none.
     pub flags: u8,
 }
 
@@ -87,6 +90,8 @@ impl Op {
     pub const SERIAL: u8 = 32;
     /// Which one it is is asked when there is room for it ([`Source::choose`]).
     pub const CHOSEN: u8 = 64;
+    /// Its file is evicted from the page cache right before ([`Source::evict`]).
+    pub const EVICTED: u8 = 128;
 
     /// A read of nothing, to fill places with.
     pub const NONE: Self = Self { offset: 0, at_ns: 0, length: 0, file: 0, kind: Kind::Read, flags: 0 };
@@ -135,6 +140,9 @@ pub trait Source: Send {
 
     /// Told of each completion, where the loop looks at single operations.
     fn completed(&mut self, _op: &Op, _now_ns: u64) {}
+
+    /// Evicts a file, right before an operation with [`Op::EVICTED`] is submitted.
+    fn evict(&self, _file: u16) {}
 }
 
 /// Who asks, where several workers share one stream.
@@ -320,5 +328,9 @@ impl Source for Panicking {
 
     fn hold(&self) -> Option<u64> {
         self.0.hold()
+    }
+
+    fn evict(&self, file: u16) {
+        self.0.evict(file);
     }
 }

@@ -105,6 +105,9 @@ pub struct Stream {
     /// Whether an operation waits while one of its worker in flight is on the same bytes of the same target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub serialize_overlap: bool,
+    /// Whether a file is evicted from the page cache before each pass over it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub evicts_each_pass: bool,
     /// Whether all other streams of its phase end as soon as it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_others: bool,
@@ -287,6 +290,7 @@ impl Stream {
             min_rate: None,
             max_latency_ns: None,
             serialize_overlap: false,
+            evicts_each_pass: false,
             ends_others: false,
             delay_ns: 0,
             place: Placement::default(),
@@ -439,6 +443,7 @@ impl Stream {
         words.extend(delays(true).then(|| "by periods".into()));
         words.extend(self.flow.as_ref().map(Flow::words));
         words.extend(self.serialize_overlap.then(|| "overlapping ones one by one".into()));
+        words.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
         words.extend(self.flush.as_ref().map(Flush::words));
         words
     }

@@ -965,6 +965,14 @@ pub const KEYS: &[Key] = &[
         Set::JobSwitch(|j, on| j.cold = Some(on)),
     ),
     key(
+        "evict-each-pass",
+        Group::What,
+        "",
+        "Empty the page cache of a file before each pass over it too, as fio does with invalidate=1; with --cache buffered",
+        &[Run],
+        Set::Switch(|s, on| s.evict_each_pass = Some(on)),
+    ),
+    key(
         "op-log",
         Group::Output,
         "FILE",

@@ -220,6 +220,8 @@ pub struct StreamSpec {
     pub max_latency: Option<u64>,
     /// Whether operations on the same bytes wait for each other.
     pub serialize_overlap: Option<bool>,
+    /// Whether its files are evicted from the page cache before each pass over them.
+    pub evict_each_pass: Option<bool>,
     /// Whether the other streams of its phase end with it.
     pub ends_others: Option<bool>,
     /// Time in ns from the phase's start to its first operation.

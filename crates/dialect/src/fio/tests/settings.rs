@@ -43,6 +43,28 @@ fn times_batches_and_seeds() {
 }
 
 #[test]
+fn files_are_evicted_before_each_pass_where_there_are_several() {
+    let evicted = |words: &str| stream(words).evict_each_pass == Some(true);
+    let timed = "time_based runtime=1";
+    for words in ["rw=read", "rw=rw", "rw=write", "rw=randread", "rw=read ioengine=io_uring iodepth=8"] {
+        assert!(evicted(&format!("{words} {timed}")), "{words}");
+        assert!(!evicted(words), "{words}");
+    }
+    assert!(evicted("rw=read loops=2") && evicted("rw=write io_size=3m") && !evicted("rw=read io_size=512k"));
+    for words in [
+        "rw=read invalidate=0",
+        "rw=read direct=1",
+        "rw=read ioengine=mmap",
+        "rw=read:4k",
+        "rw=randread norandommap",
+        "rw=randread random_distribution=zipf:1.1",
+        "rw=read ioengine=null",
+    ] {
+        assert!(!evicted(&format!("{words} {timed}")), "{words}");
+    }
+}
+
+#[test]
 fn places_and_engines() {
     let split = stream("cpus_allowed=0-2 cpus_allowed_policy=split").place;
     assert_eq!((split.cpus.as_slice(), split.split), ([0, 1, 2].as_slice(), true));

@@ -4,6 +4,7 @@
 
 mod diskspd;
 mod orders;
+mod passes;
 mod property;
 mod refusals;
 mod runs;
@@ -13,8 +14,8 @@ mod zones;
 
 use super::{Common, LOOK_AHEAD, Op, Share, Source, lanes};
 use model::job::{
-    Access, Arrivals, Flush, Kind, Order, Pace, Pattern, Positions, Sharing, Sizes, Start, Steps, Stream,
-    SyncCall, Zone, ZoneSize,
+    Access, Arrivals, Clones, Flush, Kind, Order, Pace, Pattern, Positions, Sharing, Sizes, Start, Steps,
+    Stream, SyncCall, Zone, ZoneSize,
 };
 use std::collections::HashMap;
 use std::sync::Arc;

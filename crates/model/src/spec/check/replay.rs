@@ -50,7 +50,7 @@ impl StreamSpec {
     }
 
     /// Keys about where they are and what comes with them, and whether each is said.
-    pub(super) fn said_around_operations(&self) -> [(&'static str, bool); 15] {
+    pub(super) fn said_around_operations(&self) -> [(&'static str, bool); 16] {
         [
             ("strided", self.strided.is_some()),
             ("line", !self.lines.is_empty()),
@@ -65,6 +65,7 @@ impl StreamSpec {
             ("fdatasync", self.fdatasync.is_some()),
             ("sync-file-range", self.sync_file_range.is_some()),
             ("passes", self.passes.is_some()),
+            ("evict-each-pass", self.evict_each_pass == Some(true)),
             ("verify", self.verify.is_some()),
             ("read-back", self.read_back.is_some()),
         ]

@@ -1,0 +1,59 @@
+//! Where another pass over a file begins.
+
+use super::super::EachPass;
+use super::{Clones, Op, Order, Share, Steps, Stream, compiled, endless, share, stream, taken};
+
+/// The first `count` operations of a worker with its files evicted before each pass.
+fn evicted(stream: &Stream, share: &Share, count: usize) -> Vec<Op> {
+    let inner = compiled(stream, share).remove(0);
+    let files =
+        stream.targets.iter().map(|_| (tempfile::tempfile().unwrap_or_else(|e| panic!("{e}")), 1 << 20));
+    let mut source = EachPass::new(inner, stream, share, files.collect()).unwrap_or_else(|e| panic!("{e}"));
+    taken(&mut source, count)
+}
+
+/// Which of them their file is evicted before.
+fn borders(ops: &[Op]) -> Vec<usize> {
+    (0..ops.len()).filter(|at| ops[*at].flags & Op::EVICTED != 0).collect()
+}
+
+#[test]
+fn a_file_is_evicted_where_another_pass_over_it_begins() {
+    let sequential = |steps| Order::Sequential(steps);
+    let backwards = Steps { backwards: true, ..Steps::default() };
+    let two_holes = Steps { hole_bytes: 4096, ..Steps::default() };
+    // A hundred blocks, of which every second one is touched where there are holes.
+    for (order, pass) in [
+        (sequential(Steps::default()), 100),
+        (sequential(backwards), 100),
+        (sequential(two_holes), 50),
+        (Order::Once, 100),
+        (Order::Random, 100),
+    ] {
+        let ops = evicted(&stream(order.clone()), &share(0, 1), 350);
+        let expected: Vec<usize> = (1..).map(|n| n * pass).take_while(|at| *at < 350).collect();
+        assert_eq!(borders(&ops), expected, "{order:?}");
+    }
+}
+
+#[test]
+fn workers_that_divide_the_blocks_have_shorter_passes_and_clones_have_whole_ones() {
+    let once = stream(Order::Once);
+    assert_eq!(borders(&evicted(&once, &share(1, 4), 80)), [25, 50, 75]);
+    let clones = Stream { workers: 4, clones: Some(Clones::Same), ..once };
+    assert_eq!(borders(&evicted(&clones, &share(1, 4), 250)), [100, 200]);
+    // Each goes around from where it began, which is the middle.
+    let spread = evicted(&stream(Order::Sequential(Steps::default())), &share(1, 2), 260);
+    assert_eq!(borders(&spread), [50, 150, 250]);
+}
+
+#[test]
+fn each_file_has_passes_of_its_own_as_long_as_it_is() {
+    let mut two = endless(Order::Sequential(Steps::default()));
+    two.targets = vec![0, 1];
+    two.sharing = model::job::Sharing::RoundRobin;
+    let ops = evicted(&two, &share(0, 1), 1100);
+    let of_a_megabyte: Vec<usize> = borders(&ops);
+    assert_eq!(of_a_megabyte, [512, 513, 1024, 1025]);
+    assert_eq!(of_a_megabyte.iter().map(|at| ops[*at].file).collect::<Vec<_>>(), [0, 1, 0, 1]);
+}
