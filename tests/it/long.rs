@@ -209,7 +209,14 @@ fn caught(scene: &Scene, times: usize, stage: fn() -> Stage) -> (usize, usize) {
         let Some(out) = scene.tell(&stage()) else { break };
         told += 1;
         match serde_json::from_str(&out.stdout) {
-            Ok(report) => caught += usize::from(Report(report).says(scene.id, scene.answer)),
+            Ok(report) => {
+                let report = Report(report);
+                let is_caught = report.says(scene.id, scene.answer);
+                caught += usize::from(is_caught);
+                if !is_caught {
+                    println!("{} got by: {:?}", scene.id, report.answers(scene.id));
+                }
+            }
             Err(_) => println!("{} without a report: {out:?}", scene.id),
         }
     }

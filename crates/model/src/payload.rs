@@ -70,7 +70,7 @@ impl Maker {
         }
     }
 
-    /// Fills the buffer of the next write. Allocates nothing. About 20 GB/s where all is unique and incompressible.
+    /// Fills the buffer of the next write. Allocates nothing. About 80 GB/s where all is unique and incompressible.
     #[inline]
     pub fn fill(&mut self, buffer: &mut [u8]) {
         match &mut self.recipe {

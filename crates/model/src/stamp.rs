@@ -128,13 +128,12 @@ pub fn write(buffer: &mut [u8], stamp: &Stamp) {
 }
 
 fn write_sector(sector: &mut [u8; SECTOR], stamp: &Stamp) {
-    let (head, words) = sector.split_at_mut(CRC.end);
-    for (place, word) in
-        head.as_chunks_mut::<8>().0.iter_mut().zip([MAGIC, stamp.id, stamp.offset, stamp.sequence])
-    {
+    // As a whole, which takes less time than without the head.
+    fill(sector, split_mix(stamp.id ^ split_mix(stamp.offset ^ split_mix(stamp.sequence))));
+    let words = [MAGIC, stamp.id, stamp.offset, stamp.sequence];
+    for (place, word) in sector.as_chunks_mut::<8>().0.iter_mut().zip(words) {
         *place = word.to_le_bytes();
     }
-    fill(words, split_mix(stamp.id ^ split_mix(stamp.offset ^ split_mix(stamp.sequence))));
     let crc = checksum(sector).to_le_bytes();
     sector[CRC].copy_from_slice(&crc);
 }

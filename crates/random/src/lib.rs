@@ -1,41 +1,49 @@
 //! Pseudo-random words and bytes.
 //!
-//! For: data that no compressor and no deduplicator makes smaller, and seeds. Not for: secrets or statistics; this is xorshift. Nor for what
+//! For: data that no compressor and no deduplicator makes smaller, and seeds. Not for: secrets or statistics. Nor for what
 //! is written where it is to be compressible (`model::payload`).
 //! A crate of its own, since every byte that is written comes from here: it is optimized, where most of fathom is built quickly.
 
-/// Lanes run side by side so that the compiler uses vector registers.
-const LANES: usize = 8;
+/// Words that are made at a time: as many as fill half of the vector registers that every x86-64 has, so that the compiler uses them.
+const LANES: usize = 16;
+/// Bytes of these.
+const CHUNK_BYTES: usize = LANES * 8;
 
-/// Fills `buffer` with data that no other `key` gives. About 20 GB/s on one core.
+/// Fills `buffer` with data that no other `key` gives. About 80 GB/s on one core, where the buffer is in its cache.
 ///
 /// Keys that differ in any bit give unrelated data; use (seed + position of the data in the session) as the key.
 pub fn fill(buffer: &mut [u8], key: u64) {
-    let mut state = [0_u64; LANES];
-    for (lane, s) in state.iter_mut().enumerate() {
-        // xorshift must not start at zero; splitmix64 gives zero for one input in 2^64, hence the bit.
-        *s = split_mix(key.wrapping_mul(LANES as u64).wrapping_add(lane as u64)) | 1;
-    }
-    let (chunks, rest) = buffer.as_chunks_mut::<{ LANES * 8 }>();
-    for chunk in chunks {
-        step(&mut state);
-        let (words, _) = chunk.as_chunks_mut::<8>();
-        for (word, s) in words.iter_mut().zip(&state) {
-            *word = s.to_le_bytes();
-        }
-    }
-    step(&mut state);
-    for (byte, word) in rest.iter_mut().zip(state.iter().flat_map(|s| s.to_le_bytes())) {
-        *byte = word;
+    let (chunks, rest) = buffer.as_chunks_mut();
+    fill_chunks(chunks, key);
+    if !rest.is_empty() {
+        let mut last = [0; CHUNK_BYTES];
+        fill_chunks(std::slice::from_mut(&mut last), !key);
+        rest.copy_from_slice(&last[..rest.len()]);
     }
 }
 
-#[inline]
-fn step(state: &mut [u64; LANES]) {
-    for s in state {
-        *s ^= *s << 13;
-        *s ^= *s >> 7;
-        *s ^= *s << 17;
+/// Each lane has a counter, to which all add the same number: one addition, which vector registers do side by side. A word of xorshift,
+/// the same for all lanes of a chunk, takes away what is regular about that.
+// What comes behind the loop must not need its counters: the compiler would take them out of the vector registers, at half the speed.
+fn fill_chunks(chunks: &mut [[u8; CHUNK_BYTES]], key: u64) {
+    let base = split_mix(key);
+    let mut counters = [0; LANES];
+    for (lane, counter) in (0..).zip(&mut counters) {
+        *counter = split_mix(base.wrapping_add(lane));
+    }
+    let other = |n: usize| split_mix(base.wrapping_add((LANES + n) as u64));
+    // Odd, so that a counter comes round after 2^64 chunks; and xorshift must not start at zero.
+    let (step, mut common) = (other(0) | 1, other(1) | 1);
+    for chunk in chunks {
+        common ^= common << 13;
+        common ^= common >> 7;
+        common ^= common << 17;
+        for counter in &mut counters {
+            *counter = counter.wrapping_add(step);
+        }
+        for (word, counter) in chunk.as_chunks_mut::<8>().0.iter_mut().zip(&counters) {
+            *word = (counter ^ common).to_le_bytes();
+        }
     }
 }
 
@@ -59,5 +67,38 @@ fn buffers_are_unique_and_full_of_bits() {
         }
         let ones: u32 = buffer.iter().map(|b| b.count_ones()).sum();
         assert!((f64::from(ones) / (buffer.len() * 8) as f64 - 0.5).abs() < 0.02);
+    }
+}
+
+#[test]
+fn keys_that_differ_in_any_bit_give_other_data_whatever_its_length() {
+    let made = |key: u64, length: usize| {
+        let mut buffer = vec![0; length];
+        fill(&mut buffer, key);
+        buffer
+    };
+    for bit in 0..64 {
+        assert_ne!(made(7, 64), made(7 ^ 1 << bit, 64), "bit {bit}");
+    }
+    // All of it is made, whatever is left behind the last chunk.
+    for length in 1..1000 {
+        let (once, twice) = (made(7, length), made(8, length));
+        assert!(length < 16 || (0..length - 7).all(|at| once[at..at + 8] != twice[at..at + 8]), "{length}");
+    }
+}
+
+#[test]
+fn nothing_is_regular_from_word_to_word_or_from_chunk_to_chunk() {
+    let mut buffer = vec![0; 1 << 20];
+    fill(&mut buffer, 3);
+    // What a filter for tables of numbers would leave: of a counter alone, a few values over and over.
+    for distance in [8, 64, CHUNK_BYTES] {
+        let mut seen = [0_u32; 256];
+        for (at, byte) in buffer.iter().enumerate().skip(distance) {
+            seen[usize::from(byte.wrapping_sub(buffer[at - distance]))] += 1;
+        }
+        let all = f64::from(seen.iter().sum::<u32>());
+        let bits: f64 = seen.iter().map(|n| f64::from(*n) / all).map(|p| -p * p.log2()).sum();
+        assert!(bits > 7.9, "{bits} bits of 8 at a distance of {distance}");
     }
 }
