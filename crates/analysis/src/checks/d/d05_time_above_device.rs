@@ -4,10 +4,11 @@
 //! waiting for one (D08), which is taken out before; nor operations that never reached the device (A01, A02, A09).
 
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
-use crate::case::{Case, share};
+use crate::case::{Amount, Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
 use crate::pressure;
 use crate::threshold::{Ns, Share};
+use crate::traffic;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -28,6 +29,8 @@ const ARRIVED_FROM: Share = Share(0.95);
 const ONE_TO_ONE: f64 = 1.1;
 /// Part of the waiting that the kernel must have seen as tasks waiting for I/O, to call it that.
 const COUNTED_FROM: f64 = 0.5;
+/// Why it is not checked where others used the device too.
+const NOT_ALONE: &str = "the device's time is not that of fathom's operations alone (D01)";
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D05,
@@ -40,7 +43,8 @@ pub(super) const CHECK: Check = Check {
             "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one; all per \
              operation, since counters also span the warm-up. Above {BIASED_ABOVE}, and {floor} per operation (the time in the \
              kernel), the latency is biased; above {RENAMED_ABOVE} the result is renamed. Only direct I/O of which \
-             {ARRIVED_FROM} of the bytes or more reached the device, without neighbours (D01). Operations merged into one \
+             {ARRIVED_FROM} of the bytes or more reached the device. Beside others (D01) their time counts as if it were \
+             ours: what is above is so at least, and nothing is said to be in the device. Operations merged into one \
              request share its time; parts of a split one (more than {ONE_TO_ONE} requests for each) run side by side, so \
              their sum is an upper bound. The kernel shows whole ms; where that or a split decides, it is not checked. Where \
              syncs are part of the job and no limit was reached, waiting for the journal is part of the number: a note.",
@@ -92,17 +96,18 @@ impl Split {
 }
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if !case.on_device() || !case.stream.cache.is_direct() || !arrived(case)? {
+    let is_shared = earlier.finds(CheckId::D01);
+    if !case.on_device() || !case.stream.cache.is_direct() || !arrived(case, is_shared)? {
         return Ok(Answer::DoesNotApply);
     }
-    if earlier.finds(CheckId::D01) {
-        return Err("the device's time is not that of fathom's operations alone (D01)".into());
-    }
-    let split = split(case)?;
+    let split = split(case, is_shared)?;
     let [least, most] = split.above();
     let mut numbers = split.numbers();
     let pressure = pressure::waited(case, pressure::IO);
     numbers.extend(pressure.as_ref().ok().map(|p| ("io_pressure_share".to_owned(), *p)));
+    if !split.is_above(most) && is_shared {
+        return Err(NOT_ALONE.into());
+    }
     if !split.is_above(most) {
         return Ok(Answer::Holds("Operations spent their time in the device, not above it.", numbers));
     }
@@ -156,13 +161,26 @@ fn guess(limited: bool, syncs: bool, counted: Option<bool>) -> &'static str {
 }
 
 /// Whether the bytes of our operations are those of the device.
-fn arrived(case: &Case) -> Known<bool> {
-    let (device, issued) = (case.device()?.total().bytes as f64, case.issued_total().bytes as f64);
+fn arrived(case: &Case, is_shared: bool) -> Known<bool> {
+    let (device, issued) = (own(case, is_shared)?.bytes as f64, case.issued_total().bytes as f64);
     Ok(issued > 0.0 && share(device, issued) >= ARRIVED_FROM)
 }
 
+/// What the device did for fathom: all of it, where others did nothing that counts.
+fn own(case: &Case, is_shared: bool) -> Known<Amount> {
+    let total = case.device()?.total();
+    let others = match traffic::of_others(case).into_iter().next() {
+        _ if !is_shared => Amount::default(),
+        Some(Ok(others)) => others.all(),
+        _ => return Err(NOT_ALONE.into()),
+    };
+    // Requests of large operations are more than those, whoever else is there.
+    let ops = if traffic::comparable(case) { others.ops } else { 0 };
+    Ok(Amount { ops: total.ios.saturating_sub(ops), bytes: total.bytes.saturating_sub(others.bytes) })
+}
+
 /// Where the time of the operations of all streams went: a device does not know streams.
-fn split(case: &Case) -> Known<Split> {
+fn split(case: &Case, is_shared: bool) -> Known<Split> {
     let phase = case.job.phases.get(case.phase).ok_or("the phase is not in the plan")?;
     if !phase.streams.iter().all(|s| s.cache.is_direct()) {
         return Err("streams through the page cache ran beside this one".into());
@@ -181,16 +199,16 @@ fn split(case: &Case) -> Known<Split> {
     }
     // Syncs are part of the operations that they follow: all time is per operation that moves bytes.
     let latency_ns = latency / ops;
-    let device_ns = device_ns(case, issued)?.map(|ns| ns.min(latency_ns));
+    let device_ns = device_ns(case, issued, is_shared)?.map(|ns| ns.min(latency_ns));
     let (cpu, ready) = cpu(case)?;
     Ok(Split { latency_ns, device_ns, cpu, ready })
 }
 
-/// Least and most time inside the device per operation.
-fn device_ns(case: &Case, issued: f64) -> Known<[f64; 2]> {
+/// Least and most time inside the device per operation. What others did there only adds to it.
+fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
     let device = case.device()?;
     let total = device.total();
-    let (requests, ms) = (total.ios as f64, total.ms as f64 + device.flush_ms as f64);
+    let (requests, ms) = (own(case, is_shared)?.ops as f64, total.ms as f64 + device.flush_ms as f64);
     // Each direction of each run and device may be off by one.
     let off = 2.0 * case.runs.len() as f64 * case.tops()?.len() as f64;
     let merged = share(issued, requests).max(1.0);
@@ -281,8 +299,14 @@ fn what_never_reached_the_device_or_is_not_direct_is_another_matter() {
     assert_eq!(CHECK.answer(&cached.record()), Ok(Answer::DoesNotApply));
     let buffered = Fixture { cache: Cache::Buffered, ..with_device(0.1) };
     assert_eq!(CHECK.answer(&buffered.record()), Ok(Answer::DoesNotApply));
-    let neighbours = Fixture { foreign_ios: 9_000, ..with_device(0.1) };
-    assert!(CHECK.answer(&neighbours.record()).is_err());
+}
+
+#[test]
+fn time_of_others_is_no_excuse_for_what_waits_above_and_hides_what_does_not() {
+    let beside = |share| Fixture { foreign_ios: 9_000, ..with_device(share) };
+    assert_eq!(at(&beside(0.1)), Some(Severity::Rename));
+    let hidden = CHECK.answer(&beside(0.93).record());
+    assert!(hidden.as_ref().is_err_and(|why| why.contains("D01")), "{hidden:?}");
 }
 
 #[test]
