@@ -8,7 +8,7 @@ use crate::replay;
 use crate::target::Ready;
 use engine::engines::{self, Entry};
 use engine::source::replay::Counts;
-use engine::source::{self, Back, Common, EachPass, Group, Panicking, Placed, Share, Source};
+use engine::source::{self, Back, Common, Group, Panicking, Placed, Share, Source};
 use engine::spec::{Apart, WorkerSpec};
 use model::job::{Advice, Cache, Data, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall};
 use model::payload::{Set, split_mix};
@@ -67,14 +67,14 @@ impl Bench {
             let (of_phase, of_stream, first) = Self::drawn_as((before, phase), index, stream_index);
             let seed = split_mix(self.plan.drawn_by() ^ (of_phase << 32 | of_stream) as u64);
             let group = stream.flow.map(|flow| Arc::clone(groups.entry(flow.group).or_default()));
-            let shared = Arc::new(Common::new(seed).in_group(group.clone()));
+            let evicted = self.evicted(stream)?;
+            let common =
+                |seed| Arc::new(Common::new(seed).in_group(group.clone()).with_files(evicted.clone()));
+            let shared = common(seed);
             for worker in 0..stream.workers {
                 // Clones have their hot blocks and their order each for itself.
                 let common = match stream.clones {
-                    Some(_) => {
-                        let seed = split_mix(seed ^ u64::from(worker) << 16);
-                        Arc::new(Common::new(seed).in_group(group.clone()))
-                    }
+                    Some(_) => common(split_mix(seed ^ u64::from(worker) << 16)),
                     None => Arc::clone(&shared),
                 };
                 let overall = specs.len() as u32;
@@ -115,6 +115,22 @@ impl Bench {
             (Some(before), Some(back), Some(at)) => (at, back, first(before, back)),
             _ => (index, stream, first(phase, stream)),
         }
+    }
+
+    /// The files of a stream that evicts them before each pass.
+    fn evicted(&self, stream: &Stream) -> Result<Option<Arc<[File]>>, Failure> {
+        if !stream.evicts_each_pass {
+            return Ok(None);
+        }
+        let handles = stream.targets.iter().filter_map(|target| self.targets[*target].handle());
+        let files = handles.map(File::try_clone).collect::<Result<Vec<_>, _>>();
+        let files = files.map_err(|e| {
+            Failure::Refused(format!(
+                "--evict-each-pass: a file cannot be opened once more: {e}{}",
+                sys::cause(&e)
+            ))
+        })?;
+        Ok(Some(files.into()))
     }
 
     fn task(&self, job: usize, stream: &Stream, worker: u32) -> (u64, u64) {
@@ -224,16 +240,6 @@ impl Bench {
             let placed = |inner| Box::new(Placed { inner, pieces: pieces.clone() }) as Box<dyn Source>;
             sources = sources.into_iter().map(placed).collect();
         }
-        if stream.evicts_each_pass {
-            let around = |inner| {
-                let handle = |ready: &&Ready| Some((ready.handle()?.try_clone().ok()?, ready.bytes()));
-                let files = targets.iter().map(handle).collect::<Option<_>>();
-                let files = files.ok_or("--evict-each-pass: no descriptor is left for its files")?;
-                Ok(Box::new(EachPass::new(inner, stream, share, files)?) as Box<dyn Source>)
-            };
-            sources =
-                sources.into_iter().map(around).collect::<Result<_, String>>().map_err(Failure::Refused)?;
-        }
         if self.plan.hook == Some(Hook::PanicWorker) && number.overall == 0 {
             let inner = sources.remove(0);
             sources.insert(0, Box::new(Panicking(inner, HOOK_OPERATIONS)));
@@ -276,7 +282,6 @@ fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let back = stream.reads_back()?;
     let mut writer = before?.streams.get(back)?.clone();
     (writer.pace, writer.flow, writer.flush, writer.bursts) = (Pace::Closed, None, None, None);
-    writer.evicts_each_pass = false;
     Some(writer)
 }
 

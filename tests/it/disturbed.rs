@@ -166,7 +166,7 @@ fn where_runs_are_compared_the_round_of_a_burst_is_measured_again() {
     for (words, at, round) in [
         (format!("layers --rw randread --depth 1 {length} --warmup 0"), "run 2 of", 3),
         (
-            format!("api --rw randread --bs 4k --interface pread,preadv2,read --size 96m --runs 4"),
+            "api --rw randread --bs 4k --interface pread,preadv2,read --size 96m --runs 4".to_owned(),
             "run 2 of",
             3,
         ),

@@ -3,7 +3,7 @@
 //! For: asking a job for an option, and messages that point at the place where it was said. Not for: what it becomes
 //! ([`super::streams`]).
 
-use super::options::How;
+use super::options::{How, LOGS};
 use super::sections::{Location, Said, Section};
 use super::value::{Bare, Size, Units, switch, time};
 use std::collections::BTreeMap;
@@ -35,7 +35,11 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, F
         let mut said = defaults.clone();
         for one in &section.said {
             order += 1;
-            said.insert(one.option.name, (order, one.clone()));
+            // A log without a name keeps the one that was said before it.
+            let keeps = one.value.trim().is_empty() && LOGS.contains(&one.option.name);
+            if !(keeps && said.contains_key(one.option.name)) {
+                said.insert(one.option.name, (order, one.clone()));
+            }
         }
         if section.is_global() {
             defaults = said;

@@ -33,6 +33,9 @@ const fn option(name: &'static str, aliases: &'static [&'static str], how: How) 
     FioOption { name, aliases, how }
 }
 
+/// Those that ask for a log, with the beginning of its name or without.
+pub(super) const LOGS: [&str; 4] = ["write_bw_log", "write_hist_log", "write_iops_log", "write_lat_log"];
+
 /// Values of a switch that is off.
 const OFF: &[&str] = &["0", "false"];
 const PERCENTILES: &str = "the report has the percentiles that its operations support";

@@ -5,6 +5,7 @@
 
 use super::flow::Group;
 use super::zipf::Zipf;
+use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,19 +17,31 @@ pub struct Common {
     zipfs: Mutex<Vec<Arc<Zipf>>>,
     /// Who they share operations with; `None` where they wait for nobody.
     group: Option<Arc<Group>>,
+    /// Those of its targets, where they are evicted before each pass.
+    files: Option<Arc<[File]>>,
 }
 
 impl Common {
     /// A beginning. `seed` decides which blocks are hot and in which order [`model::job::Order::Once`] visits them, so
     /// it must be the same for all runs of a plan that are to be compared.
     pub fn new(seed: u64) -> Self {
-        Self { seed, heads: Mutex::default(), zipfs: Mutex::default(), group: None }
+        Self { seed, heads: Mutex::default(), zipfs: Mutex::default(), group: None, files: None }
     }
 
     /// The same in a group, which holds those in it to shares of its operations where their stream has one.
     #[must_use]
     pub fn in_group(self, group: Option<Arc<Group>>) -> Self {
         Self { group, ..self }
+    }
+
+    /// The same with the files of the stream's targets, in their order, where it evicts them before each pass.
+    #[must_use]
+    pub fn with_files(self, files: Option<Arc<[File]>>) -> Self {
+        Self { files, ..self }
+    }
+
+    pub(super) fn files(&self) -> Option<Arc<[File]>> {
+        self.files.clone()
     }
 
     pub(super) fn group(&self) -> Option<&Arc<Group>> {

@@ -10,12 +10,14 @@ use super::{Choice, Op, Share, Source};
 use model::job::{Kind, Order, Stream};
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
+use std::sync::Arc;
 
 /// A source whose files are evicted before each of its passes over them but the first.
-pub struct EachPass {
+pub(super) struct EachPass {
     inner: Box<dyn Source>,
     border: Border,
-    files: Vec<Pass>,
+    files: Arc<[File]>,
+    passes: Vec<Pass>,
 }
 
 /// Where a pass ends.
@@ -31,7 +33,6 @@ enum Border {
 
 /// A pass over one file.
 struct Pass {
-    file: File,
     bytes: u64,
     moved: u64,
     /// Offset of the last operation, by the index of its kind.
@@ -39,35 +40,29 @@ struct Pass {
 }
 
 impl EachPass {
-    /// Around a source of a stream, with the files of its worker and their lengths, in the order of [`Op::file`].
-    ///
-    /// # Errors
-    /// Where a file is none that could be evicted.
-    pub fn new(
+    /// Around a source of a stream, with the files of its targets and their lengths, both as [`Op::file`] counts them.
+    pub(super) fn new(
         inner: Box<dyn Source>,
         stream: &Stream,
         share: &Share,
-        files: Vec<(File, u64)>,
-    ) -> Result<Self, String> {
+        (files, lengths): (Arc<[File]>, &[u64]),
+    ) -> Self {
         let access = &stream.access;
         // Workers divide what each block is touched once of, unless each is a clone that does all of it.
         let parts = match stream.clones {
             None if access.lines.iter().any(|l| l.order == Order::Once) => u64::from(share.workers.max(1)),
             _ => 1,
         };
-        let pass = |(file, length): (File, u64)| {
-            fadvise(&file, 0, None, Advice::DontNeed)
-                .map_err(|e| format!("--evict-each-pass: the file cannot be evicted: {e}; leave it out"))?;
+        let pass = |length: &u64| {
             let bytes = access.span_bytes.min(length.saturating_sub(access.offset_bytes)) / parts;
-            Ok(Pass { file, bytes, moved: 0, last: [None; 3] })
+            Pass { bytes, moved: 0, last: [None; 3] }
         };
-        let files = files.into_iter().map(pass).collect::<Result<_, String>>()?;
-        Ok(Self { inner, border: Border::of(stream), files })
+        Self { inner, border: Border::of(stream), files, passes: lengths.iter().map(pass).collect() }
     }
 
     /// Whether an operation is the first of another pass.
     fn begins(&mut self, op: &Op) -> bool {
-        let Some(pass) = self.files.get_mut(usize::from(op.file)) else { return false };
+        let Some(pass) = self.passes.get_mut(usize::from(op.file)) else { return false };
         if op.kind == Kind::Sync {
             return false;
         }
@@ -140,9 +135,9 @@ impl Source for EachPass {
     }
 
     fn evict(&self, file: u16) {
-        if let Some(pass) = self.files.get(usize::from(file)) {
-            // It was taken before the first operation, and the kernel has no other reason to refuse it.
-            let _ = fadvise(&pass.file, 0, None, Advice::DontNeed);
+        if let Some(file) = self.files.get(usize::from(file)) {
+            // It was done before the run, and the kernel has no other reason to refuse it.
+            let _ = fadvise(file, 0, None, Advice::DontNeed);
         }
     }
 }

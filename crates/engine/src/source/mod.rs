@@ -43,7 +43,6 @@ mod tests;
 mod theory;
 
 pub use common::Common;
-pub use each_pass::EachPass;
 pub use flow::Group;
 pub use placed::{Pieces, Placed};
 pub use shared::{lanes_of_task, own_blocks};
@@ -213,16 +212,22 @@ pub fn lanes(
         _ => None,
     };
     let lanes = targets.chunks(per_lane).enumerate();
-    let lane = |(lane, targets)| {
-        let inner = self::lane(stream, targets, share, lane as u64)?;
+    let lane = |(lane, targets)| -> Result<Box<dyn Source>, String> {
+        let mut source = self::lane(stream, targets, share, lane as u64)?;
         if let Some(bursts) = stream.bursts {
-            return Ok(Box::new(bursts::Timed::new(inner, bursts)) as Box<dyn Source>);
+            source = Box::new(bursts::Timed::new(source, bursts));
+        } else {
+            if stream.serialize_overlap {
+                source = Box::new(serial::Serial(source));
+            }
+            if let Some(member) = &member {
+                source = Box::new(flow::Shared { inner: source, member: Arc::clone(member) });
+            }
         }
-        let inner = if stream.serialize_overlap { Box::new(serial::Serial(inner)) } else { inner };
-        Ok(match &member {
-            Some(member) => Box::new(flow::Shared { inner, member: Arc::clone(member) }),
-            None => inner,
-        })
+        if let Some(files) = share.common.files().filter(|_| stream.evicts_each_pass) {
+            source = Box::new(each_pass::EachPass::new(source, stream, share, (files, target_bytes)));
+        }
+        Ok(source)
     };
     lanes.map(lane).collect()
 }

@@ -138,6 +138,9 @@ fn logs_and_what_stands_in_them() {
     assert_eq!((kinds(&clat), clat.together), (vec![LogKind::Clat], false));
     assert_eq!(kinds(&logs("write_lat_log=x disable_clat=1 disable_slat=1")), [LogKind::Lat]);
     assert!(logs("write_bw_log=x per_job_logs=0").together);
+    let names = |words: &str| logs(words).files.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+    assert_eq!(names("write_bw_log=x write_bw_log"), ["x"], "a bare one keeps the name before it");
+    assert_eq!(names("write_bw_log write_bw_log=x write_iops_log"), ["x", "j"]);
     let averaged = logs("write_bw_log=x write_iops_log=x log_avg_msec=1000 bwavgtime=250 iopsavgtime=500");
     assert_eq!((averaged.latency_ms, averaged.bandwidth_ms, averaged.iops_ms), (1000, 250, 500));
     let coarse = logs("write_hist_log=x log_hist_msec=100 log_hist_coarseness=3");

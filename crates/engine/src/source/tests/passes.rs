@@ -1,15 +1,14 @@
 //! Where another pass over a file begins.
 
-use super::super::EachPass;
-use super::{Clones, Op, Order, Share, Steps, Stream, compiled, endless, share, stream, taken};
+use super::{Arc, Clones, Common, Op, Order, Share, Steps, Stream, compiled, endless, share, stream, taken};
 
-/// The first `count` operations of a worker with its files evicted before each pass.
+/// The first `count` operations of a worker with its files of 1 MiB evicted before each pass.
 fn evicted(stream: &Stream, share: &Share, count: usize) -> Vec<Op> {
-    let inner = compiled(stream, share).remove(0);
-    let files =
-        stream.targets.iter().map(|_| (tempfile::tempfile().unwrap_or_else(|e| panic!("{e}")), 1 << 20));
-    let mut source = EachPass::new(inner, stream, share, files.collect()).unwrap_or_else(|e| panic!("{e}"));
-    taken(&mut source, count)
+    let file = || tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
+    let files = stream.targets.iter().map(|_| file()).collect();
+    let common = Arc::new(Common::new(3).with_files(Some(files)));
+    let stream = Stream { evicts_each_pass: true, ..stream.clone() };
+    taken(&mut *compiled(&stream, &Share { common, ..share.clone() }).remove(0), count)
 }
 
 /// Which of them their file is evicted before.
