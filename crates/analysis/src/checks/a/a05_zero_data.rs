@@ -8,7 +8,7 @@ use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
-use model::job::Kind;
+use model::job::{Kind, Stream};
 use model::units::{show_count, show_share};
 
 /// Share of zeros above which they matter: files of databases and virtual disks have some empty blocks.
@@ -29,7 +29,7 @@ pub(super) const CHECK: Check = Check {
             "zero share = blocks of nothing but zeros / blocks read. Above {BIASED_ABOVE} the number is biased: real files \
              have some empty blocks. From {VOID_FROM} on it is void where zeros need no medium: on a block device, a \
              solid-state or a virtual disk. On a spinning disk zeros that were written are read like anything else. Fewer than \
-             {FEWEST_BLOCKS} blocks are too few to judge."
+             {FEWEST_BLOCKS} blocks are too few to judge, and zeros that an earlier phase of the job wrote over may be gone."
         ),
         provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing you need), or \
                   `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
@@ -66,6 +66,9 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if part <= BIASED_ABOVE {
         return Ok(Answer::Holds("The blocks that were read hold data.", numbers));
     }
+    if is_written_before(case) {
+        return Err("the zeros were there before an earlier phase of the job wrote to the same target".into());
+    }
     Ok(Answer::Finding(Detail::new(
         if part >= VOID_FROM && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
         format!(
@@ -76,6 +79,13 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ),
         numbers,
     )))
+}
+
+/// Whether a phase before that of the reads writes to what they read.
+fn is_written_before(case: &Case) -> bool {
+    let before = case.job.phases.iter().take(case.phase).flat_map(|phase| &phase.streams);
+    let writes = |stream: &Stream| stream.targets.iter().any(|target| case.stream.targets.contains(target));
+    before.filter(|stream| stream.changes_targets()).any(writes)
 }
 
 /// Whether zeros may be answered without the medium: by the map of flash, by whoever carries a virtual disk, by a device
@@ -121,4 +131,22 @@ fn few_blocks_say_too_little_and_holes_are_told_by_another() {
     assert!(CHECK.answer(&few).is_err_and(|why| why.contains("only 15")));
     let holes = with_zeros(&Fixture { hole_share: 1.0, ..Fixture::honest() }, 64);
     assert_eq!(CHECK.answer(&holes), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn zeros_that_an_earlier_phase_wrote_over_are_no_finding_and_those_elsewhere_are() {
+    let written = Fixture::honest_write().record().header.plan.jobs[0].phases[0].clone();
+    let behind = |target: usize| {
+        let mut record = with_zeros(&Fixture::honest(), 64);
+        let mut writer = written.clone();
+        writer.streams[0].targets = vec![target];
+        record.header.plan.jobs[0].phases.insert(0, writer);
+        record.runs.iter_mut().for_each(|run| run.start.phase = 1);
+        let reads = crate::case::cases(&record).pop().unwrap_or_else(|| panic!("no case of {target}"));
+        let answers = crate::findings::ask_all(&reads);
+        let (_, answer) = answers.into_iter().find(|(check, _)| check.id == CHECK.id).unwrap();
+        answer
+    };
+    assert!(behind(0).is_err_and(|why| why.contains("an earlier phase")));
+    assert!(matches!(behind(7), Ok(Answer::Finding(_))));
 }
