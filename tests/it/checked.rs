@@ -62,6 +62,13 @@ fn what_fio_verifies_is_written_read_back_and_found_again_by_a_later_call() {
             assert_eq!(job(&out, 0)["write"]["io_bytes"], 0);
         }
     }
+    // That nothing was in the file before it was written is no news of what is read back.
+    let new = stage.path("new");
+    let out = fio(
+        &stage,
+        &format!("--name=j --filename={} --rw=write --bs=4k --size=512k --verify=md5", new.display()),
+    );
+    assert!(out.code == Some(0) && !out.stderr.contains("A05"), "{out:?}");
 }
 
 #[test]

@@ -23,9 +23,9 @@ pub(super) struct EachPass {
 /// Where a pass ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Border {
-    /// Where an offset is lower than the one before.
+    /// Where an offset is no higher than the one before.
     Lower,
-    /// Where one is higher.
+    /// Where one is no lower.
     Higher,
     /// After so many bytes.
     Bytes,
@@ -68,8 +68,8 @@ impl EachPass {
         }
         let last = pass.last[op.kind as usize].replace(op.offset);
         let begins = match self.border {
-            Border::Lower => last.is_some_and(|last| op.offset < last),
-            Border::Higher => last.is_some_and(|last| op.offset > last),
+            Border::Lower => last.is_some_and(|last| op.offset <= last),
+            Border::Higher => last.is_some_and(|last| op.offset >= last),
             Border::Bytes => pass.moved >= pass.bytes,
         };
         pass.moved = if begins { 0 } else { pass.moved } + u64::from(op.length);

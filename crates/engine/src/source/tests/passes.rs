@@ -36,6 +36,15 @@ fn a_file_is_evicted_where_another_pass_over_it_begins() {
 }
 
 #[test]
+fn an_operation_on_the_whole_file_is_a_pass() {
+    for backwards in [false, true] {
+        let mut whole = endless(Order::Sequential(Steps { backwards, ..Steps::default() }));
+        super::resize(&mut whole, &super::Sizes::Fixed(1 << 20));
+        assert_eq!(borders(&evicted(&whole, &share(0, 1), 4)), [1, 2, 3]);
+    }
+}
+
+#[test]
 fn workers_that_divide_the_blocks_have_shorter_passes_and_clones_have_whole_ones() {
     let once = stream(Order::Once);
     assert_eq!(borders(&evicted(&once, &share(1, 4), 80)), [25, 50, 75]);
