@@ -30,7 +30,7 @@ fn a_file_is_evicted_where_another_pass_over_it_begins() {
         (Order::Random, 100),
     ] {
         let ops = evicted(&stream(order.clone()), &share(0, 1), 350);
-        let expected: Vec<usize> = (1..).map(|n| n * pass).take_while(|at| *at < 350).collect();
+        let expected: Vec<usize> = (pass..350).step_by(pass).collect();
         assert_eq!(borders(&ops), expected, "{order:?}");
     }
 }
