@@ -148,15 +148,11 @@ fn tsc_usable(_: bool) -> Result<(), String> {
 #[test]
 fn ticks_follow_the_kernel_and_convert_both_ways() {
     let (clock, _) = Clock::calibrate(true);
-    let ratio = || {
-        let (start, a) = (Instant::now(), clock.ticks());
-        std::thread::sleep(Duration::from_millis(50));
-        let (elapsed, b) = (start.elapsed().as_nanos() as f64, clock.ticks());
-        clock.ns(b - a) as f64 / elapsed
-    };
-    // Between the two looks at the beginning or at the end another process may have the CPU: not each time.
-    let ratios: Vec<f64> = (0..5).map(|_| ratio()).collect();
-    assert!(ratios.iter().any(|ratio| (ratio - 1.0).abs() < 0.01), "{ratios:?}");
+    let (start, a) = (Instant::now(), clock.ticks());
+    std::thread::sleep(Duration::from_millis(50));
+    let (elapsed, b) = (start.elapsed().as_nanos() as f64, clock.ticks());
+    let ratio = clock.ns(b - a) as f64 / elapsed;
+    assert!((ratio - 1.0).abs() < 0.01, "{ratio}");
     // What a nanosecond does not hold is lost: fewer ticks than it has.
     let there_and_back = clock.ticks_of(clock.ns(1_000_000));
     assert!(there_and_back.abs_diff(1_000_000) <= clock.ticks_of(1) + 1, "{there_and_back}");
