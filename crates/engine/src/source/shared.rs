@@ -130,6 +130,14 @@ impl Source for Own {
     fn completed(&mut self, op: &Op, now_ns: u64) {
         self.inner.completed(op, now_ns);
     }
+
+    fn begin_call(&mut self) {
+        self.inner.begin_call();
+    }
+
+    fn evict(&self, file: u16) {
+        self.inner.evict(file);
+    }
 }
 
 #[cfg(test)]
