@@ -174,9 +174,11 @@ fn own(case: &Case, is_shared: bool) -> Known<Amount> {
         Some(Ok(others)) => others.all(),
         _ => return Err(NOT_ALONE.into()),
     };
-    // Requests of large operations are more than those, whoever else is there.
-    let ops = if traffic::comparable(case) { others.ops } else { 0 };
-    Ok(Amount { ops: total.ios.saturating_sub(ops), bytes: total.bytes.saturating_sub(others.bytes) })
+    if is_shared && !traffic::comparable(case) {
+        // Of large operations nobody can say how many requests are theirs, and so whether several share one.
+        return Err(NOT_ALONE.into());
+    }
+    Ok(Amount { ops: total.ios.saturating_sub(others.ops), bytes: total.bytes.saturating_sub(others.bytes) })
 }
 
 /// Where the time of the operations of all streams went: a device does not know streams.
