@@ -8,7 +8,7 @@ use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
-use model::job::{Kind, Stream};
+use model::job::{Data, Kind, Stream};
 use model::units::{show_count, show_share};
 
 /// Share of zeros above which they matter: files of databases and virtual disks have some empty blocks.
@@ -29,7 +29,8 @@ pub(super) const CHECK: Check = Check {
             "zero share = blocks of nothing but zeros / blocks read. Above {BIASED_ABOVE} the number is biased: real files \
              have some empty blocks. From {VOID_FROM} on it is void where zeros need no medium: on a block device, a \
              solid-state or a virtual disk. On a spinning disk zeros that were written are read like anything else. Fewer than \
-             {FEWEST_BLOCKS} blocks are too few to judge, and zeros that an earlier phase of the job wrote over may be gone."
+             {FEWEST_BLOCKS} blocks are too few to judge. What earlier phases of the job wrote to the target, other than zeros, is taken off, as if no \
+             block had been written twice."
         ),
         provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing you need), or \
                   `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
@@ -66,26 +67,46 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if part <= BIASED_ABOVE {
         return Ok(Answer::Holds("The blocks that were read hold data.", numbers));
     }
-    if is_written_before(case) {
+    let written = written_before(case);
+    let left = part - written;
+    if left <= BIASED_ABOVE.0 {
         return Err("the zeros were there before an earlier phase of the job wrote to the same target".into());
     }
     Ok(Answer::Finding(Detail::new(
-        if part >= VOID_FROM && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
+        if left >= VOID_FROM.0 && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
         format!(
-            "{} of {} blocks that were looked at hold only zeros: drives, thin volumes and clouds answer such reads from \
+            "{}{} of {} blocks that were looked at hold only zeros: drives, thin volumes and clouds answer such reads from \
              their map and not from the medium.",
-            show_share(part),
+            if written > 0.0 { "At least " } else { "" },
+            show_share(left),
             show_count(blocks as f64)
         ),
         numbers,
     )))
 }
 
-/// Whether a phase before that of the reads writes to what they read.
-fn is_written_before(case: &Case) -> bool {
-    let before = case.job.phases.iter().take(case.phase).flat_map(|phase| &phase.streams);
-    let writes = |stream: &Stream| stream.targets.iter().any(|target| case.stream.targets.contains(target));
-    before.filter(|stream| stream.changes_targets()).any(writes)
+/// Share of the region of the reads that earlier phases of the job can have put data into, by the bytes that they wrote to the same
+/// targets: at most, as if no block had been written twice.
+fn written_before(case: &Case) -> f64 {
+    let mut bytes = 0_u64;
+    for run in case.record.runs.iter().filter(|run| run.start.job == case.at && run.start.phase < case.phase)
+    {
+        let streams = case.job.phases.get(run.start.phase).map_or(&[][..], |phase| &phase.streams);
+        let ends = run.end.iter().flat_map(|end| &end.streams);
+        let theirs =
+            |stream: &Stream| stream.targets.iter().any(|target| case.stream.targets.contains(target));
+        for (_, end) in
+            streams.iter().zip(ends).filter(|(stream, _)| theirs(stream) && stream.data != Data::Zeros)
+        {
+            bytes = bytes.saturating_add(end.issued.get(&Kind::Write).map_or(0, |issued| issued.bytes));
+        }
+    }
+    let access = &case.stream.access;
+    let region = case.stream.targets.iter().filter_map(|target| {
+        let length = case.record.runs.first()?.start.target_bytes.get(*target)?;
+        Some(access.span_bytes.min(length.saturating_sub(access.offset_bytes)))
+    });
+    share(bytes as f64, region.sum::<u64>() as f64)
 }
 
 /// Whether zeros may be answered without the medium: by the map of flash, by whoever carries a virtual disk, by a device
@@ -134,19 +155,32 @@ fn few_blocks_say_too_little_and_holes_are_told_by_another() {
 }
 
 #[test]
-fn zeros_that_an_earlier_phase_wrote_over_are_no_finding_and_those_elsewhere_are() {
-    let written = Fixture::honest_write().record().header.plan.jobs[0].phases[0].clone();
-    let behind = |target: usize| {
+fn zeros_that_earlier_phases_can_have_written_over_are_no_finding_and_the_others_are() {
+    let writing = Fixture::honest_write().record();
+    let behind = |target: usize, part: f64| {
         let mut record = with_zeros(&Fixture::honest(), 64);
-        let mut writer = written.clone();
+        let mut writer = writing.header.plan.jobs[0].phases[0].clone();
         writer.streams[0].targets = vec![target];
         record.header.plan.jobs[0].phases.insert(0, writer);
         record.runs.iter_mut().for_each(|run| run.start.phase = 1);
+        let access = &record.header.plan.jobs[0].phases[1].streams[0].access;
+        let region = access.span_bytes.min(record.runs[0].start.target_bytes[0] - access.offset_bytes);
+        let mut run = writing.runs[0].clone();
+        let issued = run.end.as_mut().and_then(|end| end.streams[0].issued.get_mut(&Kind::Write)).unwrap();
+        issued.bytes = (region as f64 * part) as u64;
+        record.runs.push(run);
         let reads = crate::case::cases(&record).pop().unwrap_or_else(|| panic!("no case of {target}"));
         let answers = crate::findings::ask_all(&reads);
-        let (_, answer) = answers.into_iter().find(|(check, _)| check.id == CHECK.id).unwrap();
-        answer
+        answers.into_iter().find(|(check, _)| check.id == CHECK.id).unwrap().1
     };
-    assert!(behind(0).is_err_and(|why| why.contains("an earlier phase")));
-    assert!(matches!(behind(7), Ok(Answer::Finding(_))));
+    for part in [0.96, 1.0, 7.0] {
+        assert!(behind(0, part).is_err_and(|why| why.contains("an earlier phase")), "{part}");
+    }
+    let severity = |answer| match answer {
+        Ok(Answer::Finding(f)) => Some((f.severity, f.sentence.starts_with("At least"))),
+        _ => None,
+    };
+    assert_eq!(severity(behind(0, 0.25)), Some((Severity::Void, true)));
+    assert_eq!(severity(behind(0, 0.75)), Some((Severity::Biased, true)));
+    assert_eq!(severity(behind(7, 1.0)), Some((Severity::Void, false)));
 }
