@@ -224,7 +224,7 @@ fn evicts_each_pass(job: &Job, one: &StreamSpec) -> Result<bool, Fault> {
     let another = if job.on("time_based", false)? {
         is_map || (in_order && one.hole.is_none() && one.strided.is_none())
     } else {
-        let goes_beyond = one.limit.bytes.zip(one.size).is_some_and(|(bytes, size)| bytes > size);
+        let goes_beyond = job.bytes("io_size")?.zip(one.size).is_some_and(|(amount, size)| amount > size);
         (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
     Ok(job.on("invalidate", true)? && in_memory && another)

@@ -51,6 +51,10 @@ fn files_are_evicted_before_each_pass_where_there_are_several() {
         assert!(!evicted(words), "{words}");
     }
     assert!(evicted("rw=read loops=2") && evicted("rw=write io_size=3m") && !evicted("rw=read io_size=512k"));
+    assert!(
+        !evicted("rw=read io_size=768k numjobs=4 group_reporting"),
+        "each of them reads less than its file"
+    );
     for words in [
         "rw=read invalidate=0",
         "rw=read direct=1",
