@@ -242,7 +242,7 @@ fn a_file_is_evicted_before_each_pass_where_fio_does_it() {
     let once = "--runs 1 --format json --no-history";
     // What the page cache answered is renamed.
     let answered = |settings: &str| {
-        let base = "size=16m\nbs=128k\ntime_based\nruntime=1";
+        let base = "size=16m\nbs=128k\ntime_based\nruntime=400ms";
         std::fs::write(&job, format!("[a]\nfilename={}\n{base}\n{settings}\n", file.display())).unwrap();
         undisturbed(|| stage.fathom(&format!("run {once}"), &job)).report().says("A01", "finding")
     };
@@ -258,6 +258,9 @@ fn a_file_is_evicted_before_each_pass_where_fio_does_it() {
     assert!(!each.says("A01", "finding"), "{each:?}");
     assert!(each.name().contains("evicted before each pass"), "{}", each.name());
     assert!(undisturbed(|| run("--cache buffered")).report().says("A01", "finding"));
+    let parts =
+        undisturbed(|| run("--cache buffered --evict-each-pass --shared segmented --workers 2")).report();
+    assert!(!parts.says("A01", "finding"), "{parts:?}");
     says(&run("--evict-each-pass"), 2, &["--cache direct", "--cache buffered"]);
     says(&run("--cache mmap --engine mmap --evict-each-pass"), 2, &["what is mapped is not evicted"]);
     let nothing = stage.fathom("run --engine null --cache buffered --evict-each-pass", Path::new(""));
