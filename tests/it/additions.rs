@@ -3,6 +3,7 @@
 //! For: one addition of each kind that people make, in a copy of this repository, built and used there. Not for: what is added,
 //! which is the least that can be told apart.
 
+use crate::turns::Turn;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,15 +35,17 @@ struct Addition {
     generate: fn(&Scratch),
 }
 
-/// A copy of this repository.
+/// A copy of this repository. What builds it takes the whole machine.
 struct Scratch {
     dir: TempDir,
+    _turn: Turn,
 }
 
 impl Scratch {
     /// Of every file that git knows or would know, as it is now.
     fn new() -> Self {
-        let copy = Self { dir: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() };
+        let turn = Turn::alone();
+        let copy = Self { dir: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), _turn: turn };
         let known =
             said(Command::new("git").args(["ls-files", "--cached", "--others", "--exclude-standard"]), ROOT);
         for file in known.lines().map(Path::new).filter(|file| Path::new(ROOT).join(file).is_file()) {

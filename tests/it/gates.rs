@@ -265,7 +265,7 @@ fn in_turns(stage: &Stage, group: &Group, [a, b]: [&Disk; 2]) -> String {
 }
 
 /// Asks so often at each slowness, prints the table, and fails where it lies more often than it may.
-fn table(title: &str, ask: fn(&Stage, &Group, [&Disk; 2]) -> String) {
+fn table(title: &str, times: usize, ask: fn(&Stage, &Group, [&Disk; 2]) -> String) {
     if !is_root() {
         return;
     }
@@ -275,7 +275,6 @@ fn table(title: &str, ask: fn(&Stage, &Group, [&Disk; 2]) -> String) {
         Disk::bare(&stage, Some(Device::on(&image, Image::Direct)?))
     };
     let (Some(a), Some(b)) = (disk("a"), disk("b")) else { return };
-    let times = long::pairs();
     println!("{title}, {ALLOWED} % allowed, {times} times each\nslower  PASS  FAIL  INCONCLUSIVE");
     for percent in SLOWER {
         let Some(group) = limited(&a, &b, percent) else { return };
@@ -296,11 +295,12 @@ fn table(title: &str, ask: fn(&Stage, &Group, [&Disk; 2]) -> String) {
 #[test]
 #[ignore = "long"]
 fn sessions_of_what_is_slower_by_a_known_part_are_told_apart() {
-    table("two sessions", apart);
+    table("two sessions", long::pairs(), apart);
 }
 
 #[test]
 #[ignore = "long"]
 fn what_is_slower_by_a_known_part_is_settled_in_turns() {
-    table("in turns, with --settle", in_turns);
+    // Where nothing is slower, each takes a minute and more.
+    table("in turns, with --settle", long::pairs().div_ceil(2), in_turns);
 }
