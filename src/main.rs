@@ -84,9 +84,7 @@ fn fathom() -> ExitCode {
             fit::Said::Fit(request) => fit::fit(&request),
             fit::Said::Check(request) => fit::check(&request),
         }),
-        Command::Verify(args) => {
-            fleet::alone().and_then(|()| args.options()).and_then(|options| verify::verify(&options))
-        }
+        Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
         Command::Doctor(args) => doctor::doctor(&args.request()),
         Command::Devices(args) => devices::devices(args.format()),
         Command::Explain(args) => args.request().and_then(|request| explain::explain(&request)),

@@ -1,16 +1,16 @@
 //! `fathom verify`: its flags.
 
-use super::common::formats_of;
+use super::common::{FleetArgs, OutputArgs, formats_of};
 use super::headings::{HOW_DEEP, HOW_LONG, OUTPUT, SAFETY, WHAT, WHERE};
 use crate::failure::Failure;
 use crate::verify::{Options, Task, ToWrite};
 use clap::value_parser;
 use engine::engines::{self, ENGINES};
-use model::job::Cache;
+use model::job::{Cache, Layout};
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, StreamSpec, keys};
 use model::stamp::SECTOR;
 use model::units::parse_bytes;
-use model::verified::Verified;
+use model::verified::Verifications;
 use report::Format;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,7 +18,8 @@ use std::path::PathBuf;
 /// Write, read back, and name every block that was lost, torn, misplaced or changed.
 ///
 /// In a directory a test file is made and removed at the end; a file or a block device is overwritten only where
-/// --destroy names it. With --state the same can be asked after a crash, by --check.
+/// --destroy names it. With --state the same can be asked after a crash, by --check. Started by mpirun on several hosts, each
+/// writes and reads back a file of its own, or a part of one.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Exit codes: 0 verified; 1 damaged; 2 usage; 3 the machine refused, or nothing could be verified; 130 interrupted."
@@ -53,6 +54,12 @@ pub struct Args {
     /// First byte that may be touched [default: 0]
     #[arg(long, help_heading = WHERE, value_name = "SIZE", value_parser = |text: &str| said("offset", text, |_, s| s.offset))]
     offset: Option<u64>,
+    /// One file or device for all hosts, of which each has one contiguous part
+    #[arg(long, help_heading = WHERE, value_name = "segmented", value_parser = parse_shared)]
+    shared: Option<()>,
+    /// Read back what the host N further on has written, and not what this one has [default: 0]
+    #[arg(long, help_heading = WHERE, value_name = "N", value_parser = |text: &str| said("shift-hosts", text, |_, s| s.shift_hosts))]
+    shift_hosts: Option<u32>,
     /// Times every block is written, each time in another order
     #[arg(long, help_heading = HOW_LONG, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
     passes: u32,
@@ -66,19 +73,23 @@ pub struct Args {
     #[arg(long, help_heading = HOW_DEEP, value_name = "N", default_value = "16", value_parser = |text: &str| said("depth", text, |_, s| s.depth))]
     depth: u32,
     /// Form of the result
-    #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Verified>())]
+    #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Verifications>())]
     format: &'static Format,
+    #[command(flatten)]
+    files: OutputArgs,
     /// No progress on standard error
     #[arg(long, help_heading = OUTPUT)]
     quiet: bool,
     /// Allow overwriting an existing file (its path) or a block device (its name or serial)
     #[arg(long, help_heading = SAFETY, value_name = "NAME")]
     destroy: Option<OsString>,
+    #[command(flatten)]
+    fleet: FleetArgs,
 }
 
 /// Flags that a state says already.
-const WRITING: [&str; 9] =
-    ["size", "offset", "bs", "passes", "time", "sync_every", "seed", "state", "destroy"];
+const WRITING: [&str; 10] =
+    ["size", "offset", "bs", "shared", "passes", "time", "sync_every", "seed", "state", "destroy"];
 
 impl Args {
     /// What was said.
@@ -114,7 +125,12 @@ impl Args {
             cache: self.cache,
             cached: self.cached,
             format: self.format,
+            replace: self.files.replace(),
+            outputs: self.files.output,
             quiet: self.quiet,
+            shared: self.shared.is_some(),
+            shift_hosts: self.shift_hosts,
+            ranks_per_host: self.fleet.ranks_per_host,
         })
     }
 }
@@ -125,6 +141,14 @@ fn parse_block(text: &str) -> Result<u32, String> {
     block.ok_or_else(|| {
         format!("blocks are made of sectors of {SECTOR} bytes; type a multiple of that, such as 4k or 64k")
     })
+}
+
+/// Blocks that are written in a random order of their own lie in one piece.
+fn parse_shared(text: &str) -> Result<(), String> {
+    let layout = said("shared", text, |_, s| s.shared)?;
+    (layout == Layout::Segmented)
+        .then_some(())
+        .ok_or_else(|| "a verification has one part of a file on each host; type segmented".into())
 }
 
 /// An engine that moves bytes: with any other there is nothing to verify.

@@ -19,9 +19,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long rank 0 waits for the next word of the others where one of them is lost.
-const LAST_WORDS: Duration = Duration::from_millis(400);
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(400);
 /// How long for all of them together; where a signal ended it no longer than for one: launchers kill a second after they have asked to end.
-const ALL_LAST_WORDS: Duration = Duration::from_secs(2);
+pub(super) const ALL_LAST_WORDS: Duration = Duration::from_secs(2);
 /// Hosts whose part of a run that was broken off stands in the notes.
 const MOST_TOLD: usize = 16;
 /// How long the others wait until rank 0 has written its report: whoever leaves before makes the launcher end that too.
@@ -94,21 +94,26 @@ impl Hosts {
         }
     }
 
+    /// Rank 0, which a signal has stopped: ends it for the host that had fallen silent before, where one had, and gives whether.
+    pub(super) fn ends_for_the_silent(&self) -> bool {
+        let silent = self.shared.most_silent().filter(|(_, silent)| *silent > SILENT && self.rank == 0);
+        let Some((rank, silent)) = silent else { return false };
+        let why = format!(
+            "had been silent for {:.1} s when the launcher ended the measurement",
+            silent.as_secs_f64()
+        );
+        let over = Over { rank, why, code: 3 };
+        self.shared.end(over.clone());
+        self.send_each(|_| Letter::Over(over.clone()));
+        true
+    }
+
     /// Says that it is over where it ended here before its time, and finds out who was lost where a signal ended it.
     fn notice(&self, seen: &HostOutcome, record: &Record) {
         if self.shared.over().is_some() || !(seen.failed || seen.interrupted) {
             return;
         }
-        if let Some((rank, silent)) = self.shared.most_silent().filter(|(_, silent)| *silent > SILENT)
-            && self.rank == 0
-        {
-            let why = format!(
-                "had been silent for {:.1} s when the launcher ended the measurement",
-                silent.as_secs_f64()
-            );
-            let over = Over { rank, why, code: 3 };
-            self.shared.end(over.clone());
-            self.send_each(|_| Letter::Over(over.clone()));
+        if self.ends_for_the_silent() {
             return;
         }
         if self.rank > 0 || seen.failed {
@@ -123,36 +128,42 @@ impl Hosts {
         }
     }
 
-    /// Rank 0 writes the report while the others wait, so that a launcher that notices their end does not end it.
-    /// `own` is what this host said, where that did not go straight to it.
-    fn wait_for_report(
-        &self,
-        seen: &HostOutcome,
-        mut own: Option<Said>,
-    ) -> Result<Option<Gathered>, Failure> {
-        let mut until = None;
+    /// Waits until rank 0 has written the report of all, to which `own` goes again where it is over meanwhile: it may not have got there.
+    fn wait_for_report(&self, seen: &HostOutcome, own: Option<Said>) -> Result<Option<Gathered>, Failure> {
+        self.wait_for_bye(|| own.into_iter().for_each(|own| self.send(0, Letter::Done(Box::new(own)))));
+        self.told_elsewhere(seen.interrupted).map(|()| None)
+    }
+
+    /// Rank 0 writes a report while the others wait, so that a launcher that notices their end does not end it. `over` is called where it is
+    /// over meanwhile.
+    pub(super) fn wait_for_bye(&self, over: impl FnOnce()) {
+        let (mut until, mut over) = (None, Some(over));
         // Where it is rank 0 that was lost nobody writes one.
         while !self.is_orphan() {
             match self.hear_until(0, until) {
                 Ok(Letter::Bye) => break,
                 Ok(_) => {}
-                // It is over meanwhile: the report says so, and takes its time.
+                // The report says so, and takes its time.
                 Err(_) if until.is_none() => {
                     until = Some(Instant::now() + REPORT);
-                    own.take().into_iter().for_each(|own| self.send(0, Letter::Done(Box::new(own))));
+                    over.take().into_iter().for_each(|over| over());
                 }
                 Err(_) => break,
             }
         }
+    }
+
+    /// The failure of a host whose end rank 0 tells.
+    pub(super) fn told_elsewhere(&self, interrupted: bool) -> Result<(), Failure> {
         match self.shared.over() {
             Some((over, _)) => Err(Failure::Elsewhere(over.code)),
-            None if seen.interrupted => Err(Failure::Elsewhere(INTERRUPTED)),
-            None => Ok(None),
+            None if interrupted => Err(Failure::Elsewhere(INTERRUPTED)),
+            None => Ok(()),
         }
     }
 
     /// Whether it is rank 0 that was lost.
-    fn is_orphan(&self) -> bool {
+    pub(super) fn is_orphan(&self) -> bool {
         self.shared.over().is_some_and(|(over, _)| over.rank == 0 && over.code == 3)
     }
 

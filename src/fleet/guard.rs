@@ -53,7 +53,7 @@ pub(super) fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<Laun
     })
 }
 
-/// The same of this process.
+/// Who started this process as one of several, by its own environment; `None` where nobody did.
 pub(super) fn of_this_process() -> Option<Launched> {
     launched(|name| std::env::var(name).ok())
 }

@@ -273,7 +273,7 @@ impl Hosts {
         self.hear_until(rank, None)
     }
 
-    /// The same while hosts are still under load: how far they are, and whose storage does not answer, is told meanwhile.
+    /// The next letter of a rank while hosts are still under load: how far they are, and whose storage does not answer, is told meanwhile.
     pub(super) fn hear_telling(&self, rank: usize, tell: &impl Fn(&[String])) -> Result<Letter, Failure> {
         loop {
             tell(&self.notice_hung());
@@ -299,7 +299,7 @@ impl Hosts {
         self.shared.course().rows(lost, |rank| self.name(rank), clock::now_ns())
     }
 
-    /// The same; where there is a time to wait until, that counts, and not whether it is over.
+    /// The next letter of a rank; an error where none comes until then or, without such a time, before the measurement is over or stopped.
     pub(super) fn hear_until(&self, rank: usize, until: Option<Instant>) -> Result<Letter, Failure> {
         let mut state = self.state();
         loop {
@@ -391,6 +391,10 @@ impl Hosts {
     }
 
     pub(super) fn misunderstood(&self, rank: usize, letter: &Letter) -> Failure {
+        // Whoever ended it has left that step.
+        if self.shared.over().is_some() {
+            return self.ended();
+        }
         let words = format!("{letter:?}");
         let what: String = words.chars().take_while(char::is_ascii_alphanumeric).collect();
         let why = format!(

@@ -12,6 +12,8 @@ use model::machine::Machine;
 use model::plan::Plan;
 use model::record::RunEnd;
 use model::record::disturbed::Disturbed;
+use model::verification::State;
+use model::verified::Verified;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -48,6 +50,10 @@ pub(super) enum Letter {
     Agreed(Box<Agreed>),
     /// What hosts say when they have measured: up the tree, or where it is over before its time straight to rank 0.
     Done(Box<Said>),
+    /// What a rank has written, when it has: to rank 0; from there, what it is to read back.
+    Written(Box<State>),
+    /// What came of a verification on a rank: to rank 0.
+    Verified(Box<Verified>),
     /// It is over before its time.
     Over(Over),
     /// All is said, and the rank may go: from rank 0.

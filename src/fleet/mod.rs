@@ -30,6 +30,7 @@ mod takes;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod verified;
 mod whole;
 
 use crate::failure::Failure;
@@ -43,7 +44,10 @@ use hosts::Hosts;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::{Header, Interval, Run, RunEnd, RunStart};
+use model::verification::State;
+use model::verified::{OnHost, Verified};
 pub use start::Gate;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -285,6 +289,61 @@ impl Fleet {
         match self {
             Self::Alone => Ok(None),
             Self::Mpi(hosts) => hosts.gather(seen),
+        }
+    }
+
+    /// What the host so many behind this one has written, when all have written. `own` is what this one has.
+    ///
+    /// # Errors
+    /// Where it is over before.
+    pub fn written(&self, own: State, behind: Option<u32>) -> Result<State, Failure> {
+        match (self, behind) {
+            (Self::Mpi(hosts), Some(behind)) => hosts.written(own, behind as usize),
+            _ => Ok(own),
+        }
+    }
+
+    /// The name of the host so many behind this one; `None` for this one.
+    pub fn host_behind(&self, behind: Option<u32>) -> Option<String> {
+        behind.map(|behind| self.name(self.behind(behind)))
+    }
+
+    /// The rank of the host so many behind this one.
+    fn behind(&self, behind: u32) -> u32 {
+        match self {
+            Self::Alone => 0,
+            Self::Mpi(hosts) => ((hosts.rank + behind as usize) % hosts.size) as u32,
+        }
+    }
+
+    /// The file of a name that each host has one of, as the host so many behind this one calls its own: its rank stands behind the name.
+    pub fn file_of(&self, name: &Path, behind: Option<u32>) -> PathBuf {
+        match self {
+            Self::Alone => name.to_owned(),
+            Self::Mpi(_) => {
+                let mut name = name.as_os_str().to_owned();
+                name.push(format!(".{}", self.behind(behind.unwrap_or(0))));
+                name.into()
+            }
+        }
+    }
+
+    /// What came of a verification on all hosts; of those that are lost, why it is not known. `None` where another host tells it.
+    ///
+    /// # Errors
+    /// Where it ended before its time, which another host tells.
+    pub fn verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
+        match self {
+            Self::Alone => Ok(Some(vec![OnHost { host: None, outcome: Ok(own) }])),
+            Self::Mpi(hosts) => hosts.verified(own),
+        }
+    }
+
+    /// The exit code that whatever ended it before its time asks for.
+    pub fn over_code(&self) -> Option<u8> {
+        match self {
+            Self::Alone => None,
+            Self::Mpi(hosts) => hosts.shared.over().map(|(over, _)| over.code),
         }
     }
 

@@ -119,7 +119,7 @@ impl Window {
     }
 }
 
-/// The same of each stream.
+/// When the load of each stream ran on some hosts, by the index of the stream.
 pub(super) type Windows = BTreeMap<usize, Window>;
 
 /// Adds those of other hosts.

@@ -175,7 +175,7 @@ fn through_the_tree<S: Sum>(
     (sum, ready + worked)
 }
 
-/// The same as rank 0 alone would add it up, which hears from every host.
+/// What so many hosts say, as rank 0 alone would add it up, which hears from every host.
 fn flat<S: Sum>(size: usize, own: &dyn Fn(usize) -> S) -> S {
     let mut all = own(0);
     (1..size).for_each(|rank| all.add(own(rank)));

@@ -23,6 +23,6 @@ pub(super) fn refusal(request: &Request) -> Option<String> {
         },
     };
     Some(format!(
-        "{what} is of one host, and several were started; leave it out, or start fathom on one host without the launcher (of several hosts are `fathom run`, `fathom bench`, `fathom limit` and `fathom sweep`)"
+        "{what} is of one host, and several were started; leave it out, or start fathom on one host without the launcher (of several hosts are `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
     ))
 }

@@ -1,20 +1,26 @@
 //! What is left to wait.
 //!
-//! For: the time left as the plan tells it, in words. Not for: working it out (`analysis::cost`).
+//! For: the time left as the plan tells it, or as what is done tells, in words. Not for: working out what a plan takes (`analysis::cost`).
 
 use analysis::cost::TimeLeft;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is left to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// As far as the plan tells.
+    /// As far as it is known.
     pub time: Duration,
     /// Whether it may be over before.
     pub at_most: bool,
 }
 
 impl Left {
+    /// As far as what is done of a step tells, which began then.
+    pub fn by(since: Instant, done: u64, total: u64) -> Self {
+        let rest = total.saturating_sub(done) as f64 / done.max(1) as f64;
+        Duration::try_from_secs_f64(since.elapsed().as_secs_f64() * rest).unwrap_or_default().into()
+    }
+
     /// What is left of it after some time.
     #[must_use]
     pub fn after(self, passed: Duration) -> Self {

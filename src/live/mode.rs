@@ -128,7 +128,7 @@ pub(super) fn of_watching() -> Option<Look> {
     (std::io::stdout().is_terminal() && place.is_watched()).then(Look::here)
 }
 
-/// The same where there is no view.
+/// How progress is shown where there is no view: not at all where `quiet`, else in one line that changes or a line per step.
 pub(super) fn plain(quiet: bool) -> Manner {
     if quiet { Manner::Quiet } else { Place::look().plain() }
 }

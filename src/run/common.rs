@@ -14,13 +14,14 @@ use model::plan::{Common, MadeFor, Plan};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
-/// Opens the files of other hosts, and writes what this one has to write of those of all.
-pub(super) fn open_others(
+/// Opens the files of other hosts, and writes what this one has to write of those of all. `left` is told meanwhile, where it is known.
+pub(crate) fn open_others(
     plan: &Plan,
     targets: &mut [Ready],
     fleet: &Fleet,
-    (stop, live, left): (&Arc<AtomicBool>, &Live, Left),
+    (stop, live, left): (&Arc<AtomicBool>, &Live, Option<Left>),
 ) -> Result<(), Failure> {
     let named = |at: usize| Some((at, plan.common(at)?));
     let common: Vec<(usize, &Common)> = (0..plan.targets.len()).filter_map(named).collect();
@@ -28,7 +29,11 @@ pub(super) fn open_others(
         return Ok(());
     }
     let interrupted = |why: Failure| if stop.load(Ordering::Relaxed) { Failure::Interrupted } else { why };
-    live.step("waiting for the test files of the other hosts", left);
+    let begin = |words: &str| match left {
+        Some(left) => live.step(words, left),
+        None => live.begin(words),
+    };
+    begin("waiting for the test files of the other hosts");
     fleet.all_made()?;
     for (at, file) in common.iter().filter(|(_, file)| !plan.is_rank(file.maker)) {
         targets[*at].find(file, &fleet.name(file.maker), stop).map_err(interrupted)?;
@@ -38,8 +43,11 @@ pub(super) fn open_others(
     for at in &shared {
         let parts = parts(plan, *at)?;
         let total = parts.iter().map(Parts::bytes).sum();
-        live.step(&format!("writing this host's part of {}", plan.targets[*at].path), left);
-        let mut progress = |done: u64, total: u64| live.tick(done, total, left);
+        begin(&format!("writing this host's part of {}", plan.targets[*at].path));
+        let since = Instant::now();
+        let mut progress = |done: u64, total: u64| {
+            live.tick(done, total, left.unwrap_or_else(|| Left::by(since, done, total)));
+        };
         let places = parts.into_iter().flat_map(Parts::places);
         targets[*at]
             .fill_parts(places, (total, plan.drawn_by()), stop, &mut progress)
@@ -49,7 +57,7 @@ pub(super) fn open_others(
         return Ok(());
     }
     // What is not written yet would be a hole.
-    live.step("waiting for the other hosts' parts of the test file", left);
+    begin("waiting for the other hosts' parts of the test file");
     fleet.all_made()?;
     for at in shared {
         targets[at].prove();

@@ -10,7 +10,7 @@ use model::evidence::Snapshot;
 use model::record::{End, Frame, Run, RunEnd, RunEnding, RunStart};
 
 impl Finished {
-    /// The same with what was measured on all hosts, where several took part and this one tells it.
+    /// What was measured on all hosts, where several took part and this one tells it; what was measured here otherwise.
     ///
     /// # Errors
     /// Where another host ended it, and tells that.

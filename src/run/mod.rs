@@ -34,6 +34,7 @@ use crate::target::Ready;
 use analysis::Judging;
 use analysis::cost::{run_ns, time_left};
 use analysis::strategy::{self, Budget, Next, Summary};
+pub(crate) use common::open_others;
 use course::interval_ns;
 use driver::Driver;
 pub(crate) use driver::is_worker_of;
@@ -260,7 +261,7 @@ impl Bench {
         Ok(self.of_all(at)?.0)
     }
 
-    /// The same, and of a sweep on several hosts how it ended on all of them.
+    /// What the last run came to and whether others disturbed it, and of a sweep on several hosts how it ended on all of them.
     fn of_all(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });

@@ -155,7 +155,7 @@ fn prepare_targets(
         }
         targets.push(ready?);
     }
-    open_others(plan, &mut targets, fleet, (stop, live, Left::from(time_left(plan, &[]))))?;
+    open_others(plan, &mut targets, fleet, (stop, live, Some(Left::from(time_left(plan, &[])))))?;
     Ok(targets)
 }
 

@@ -80,6 +80,8 @@ mod tables;
 mod trace;
 mod turns;
 mod verify;
+#[cfg(feature = "mpi")]
+mod verify_hosts;
 mod watch;
 mod watch_events;
 mod widths;

@@ -416,3 +416,25 @@ fn a_state_without_a_stable_write_proves_nothing() {
     assert_eq!((out.code, out.stdout.as_str()), (Some(3), ""), "{out:?}");
     assert!(out.stderr.contains("nothing to verify"), "{out:?}");
 }
+
+#[test]
+fn the_outcome_is_also_written_to_a_file_and_never_over_the_state() {
+    let stage = Stage::beside_others();
+    let written = Written::new(&stage);
+    let out = written.start(&stage, "--passes 1").end();
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let kept = stage.path("outcome.json");
+    let out = written.check(&stage, &format!("-o {}", kept.display()));
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&kept).unwrap()).unwrap();
+    assert_eq!((out.code, &report["verdict"]), (Some(0), &"VERIFIED".into()), "{report}");
+    assert_eq!(
+        (&report["hosts"], &report["read"]["written_by"]),
+        (&serde_json::Value::Null, &serde_json::Value::Null)
+    );
+    let state = written.state().unwrap();
+    for over in [&written.state, &written.file] {
+        let out = written.check(&stage, &format!("--force -o {}", over.display()));
+        assert_eq!(out.code, Some(2), "{out:?}");
+    }
+    assert_eq!(written.state().unwrap(), state);
+}

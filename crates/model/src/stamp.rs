@@ -8,7 +8,7 @@
 //! of a block is known, and a sector that is whole but not the expected one still says where it came from.
 
 use crate::payload::{fill, split_mix};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a sector: the least that storage is trusted to write whole.
 pub const SECTOR: usize = 512;
@@ -55,7 +55,7 @@ pub enum Sound {
 }
 
 /// What is wrong with a block, and where in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// Index of the first damaged sector in the block.
     pub sector: u32,
@@ -69,7 +69,7 @@ pub struct Damage {
 }
 
 /// What is wrong with a sector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
     /// Bits of the right sector differ.

@@ -1,24 +1,41 @@
 //! What came of a verification: what was written, what was read back, and what failed or was damaged.
 //!
-//! For: its data and the verdict on it. Not for: finding anything out (crate `engine`), nor laying it out (crate `report`).
+//! For: its data and the verdict on it, of one host and of several together. Not for: finding anything out (crate `engine`), nor laying it
+//! out (crate `report`).
 
+use crate::Known;
 use crate::job::Kind;
 use crate::machine::Place;
 use crate::report::Producer;
 use crate::stamp::Damage;
 use crate::verification::{Mark, Verification};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Most troubles that are kept one by one; beyond it they are only counted.
 pub const LISTED: usize = 100;
 
-/// Everything that is known at the end.
+/// What came of a verification, on one host or on several that verified together.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verified {
+pub struct Verifications {
     /// The program that verified.
     pub fathom: Producer,
+    /// By rank.
+    pub hosts: Vec<OnHost>,
+}
+
+/// What came of it on a host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnHost {
+    /// Its name; `None` where it verified alone.
+    pub host: Option<String>,
+    /// What came of it, or why that is not known.
+    pub outcome: Known<Verified>,
+}
+
+/// Everything that one host knows at the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verified {
     /// What was asked.
     pub verification: Verification,
     /// How far the writer had got.
@@ -35,19 +52,24 @@ pub struct Verified {
     pub source: String,
     /// What a reader has to know beside it.
     pub notes: Vec<String>,
-    /// Where the state is kept.
-    pub state: Option<PathBuf>,
+    /// Where the state is kept, as [`crate::name::text`] of the path.
+    pub state: Option<String>,
+    /// Whose data were read back; `None` where they are its own.
+    #[serde(default)]
+    pub read_of: Option<String>,
 }
 
 /// The first word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// In the order of what it says of several hosts: damage that one of them found stands, whatever became of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// All that was read back is as it must be.
     Verified,
-    /// Something is not, or could not be written or read.
-    Damaged,
     /// Not all was read back.
     Interrupted,
+    /// Something is not, or could not be written or read.
+    Damaged,
 }
 
 impl Verdict {
@@ -58,6 +80,45 @@ impl Verdict {
             Self::Damaged => "DAMAGED",
             Self::Interrupted => "INTERRUPTED",
         }
+    }
+}
+
+impl Verifications {
+    /// What came of a host that verified alone.
+    pub fn alone(fathom: Producer, outcome: Verified) -> Self {
+        Self { fathom, hosts: vec![OnHost { host: None, outcome: Ok(outcome) }] }
+    }
+
+    /// What came of it where a host verified alone.
+    pub fn only(&self) -> Option<&Verified> {
+        match self.hosts.as_slice() {
+            [OnHost { host: None, outcome: Ok(only) }] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// What is known, host by host.
+    pub fn known(&self) -> impl Iterator<Item = &Verified> {
+        self.hosts.iter().filter_map(|on| on.outcome.as_ref().ok())
+    }
+
+    /// The first word about all of them.
+    pub fn verdict(&self) -> Verdict {
+        let each = self.hosts.iter().map(OnHost::verdict);
+        each.max().unwrap_or(Verdict::Interrupted)
+    }
+
+    /// The names of the hosts with this verdict.
+    pub fn named(&self, verdict: Verdict) -> Vec<&str> {
+        let theirs = self.hosts.iter().filter(|on| on.verdict() == verdict);
+        theirs.filter_map(|on| on.host.as_deref()).collect()
+    }
+}
+
+impl OnHost {
+    /// The first word about it: what is not known was not read back.
+    pub fn verdict(&self) -> Verdict {
+        self.outcome.as_ref().map_or(Verdict::Interrupted, Verified::verdict)
     }
 }
 
@@ -88,7 +149,8 @@ impl Verified {
 }
 
 /// Why the writing ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// All was written.
     Complete,
@@ -101,7 +163,7 @@ pub enum Ending {
 }
 
 /// What was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// How far it got.
     pub mark: Mark,
@@ -112,7 +174,7 @@ pub struct Written {
 }
 
 /// What was read back.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadBack {
     /// Blocks that were read and examined.
     pub blocks: u64,
@@ -137,16 +199,27 @@ pub struct ReadBack {
 }
 
 /// Operations that failed or moved too little.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
-    /// How many, by what they did and errno; errno 0 for those that moved too little.
-    pub counts: BTreeMap<(&'static str, i32), u64>,
+    /// How many, in the order of what they did and errno.
+    pub counts: Vec<FailureCount>,
     /// The first of them.
     pub first: Vec<Failed>,
 }
 
+/// How many operations failed in one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureCount {
+    /// What they were to do.
+    pub kind: Kind,
+    /// Why they failed; 0 for those that moved too little.
+    pub errno: i32,
+    /// How many.
+    pub count: u64,
+}
+
 /// An operation that failed or moved too little.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     /// What it was to do.
     pub kind: Kind,
@@ -159,12 +232,16 @@ pub struct Failed {
 impl Failures {
     /// How many, of every kind.
     pub fn count(&self) -> u64 {
-        self.counts.values().sum()
+        self.counts.iter().map(|c| c.count).sum()
     }
 
     /// Counts one, and keeps it where it is among the first.
     pub fn add(&mut self, kind: Kind, at: u64, result: i32) {
-        *self.counts.entry((kind.word(), result.saturating_neg().max(0))).or_default() += 1;
+        let errno = result.saturating_neg().max(0);
+        match self.counts.binary_search_by_key(&(kind, errno), |c| (c.kind, c.errno)) {
+            Ok(at) => self.counts[at].count += 1,
+            Err(at) => self.counts.insert(at, FailureCount { kind, errno, count: 1 }),
+        }
         if self.first.len() < LISTED {
             self.first.push(Failed { kind, at, result });
         }

@@ -13,7 +13,7 @@ use model::explained::Explained;
 use model::fitted::FitCheck;
 use model::report::Report;
 use model::session_table::SessionTable;
-use model::verified::Verified;
+use model::verified::Verifications;
 use model::watch::Watched;
 use std::fmt;
 use std::io::{self, Write};
@@ -95,7 +95,7 @@ pub struct Format {
     /// The block devices of a machine.
     pub devices: Option<Writer<Devices>>,
     /// What came of a verification.
-    pub verified: Option<Writer<Verified>>,
+    pub verified: Option<Writer<Verifications>>,
     /// An interval of a machine that is watched; one is written behind the other.
     pub watched: Option<Writer<Watched>>,
     /// What was captured of a device.
@@ -185,7 +185,7 @@ kinds! {
     Pages: pages, "pages of checks";
     Diagnosis: diagnosis, "a diagnosis";
     Devices: devices, "block devices";
-    Verified: verified, "what came of a verification";
+    Verifications: verified, "what came of a verification";
     Watched: watched, "what is watched";
     Captured: captured, "a capture";
     FitCheck: fitted, "a fitted job beside its capture";

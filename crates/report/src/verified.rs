@@ -24,11 +24,12 @@ pub(crate) fn failure(of: &Verified, failed: &Failed) -> String {
 pub(crate) fn notes(of: &Verified) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((read, _)) = &of.read {
-        notes.push(format!("read back from {}", of.source));
+        let whose = of.read_of.as_ref().map_or(String::new(), |host| format!("what {host} wrote was "));
+        notes.push(format!("{whose}read back from {}", of.source));
         notes.extend(read_notes(read));
     }
     if let Some(state) = &of.state {
-        let (state, target) = (state.display(), &of.target);
+        let target = &of.target;
         notes.push(format!(
             "what must be there is kept in {state}; `fathom verify --check {state} {target}` asks for it again"
         ));

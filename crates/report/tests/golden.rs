@@ -16,7 +16,7 @@ use model::explained::Explained;
 use model::report::{Measured, Report, RunFigures, Second};
 use model::steadiness::{Estimate, Snia, State, Steadiness};
 use model::study::Studied;
-use model::verified::Verified;
+use model::verified::Verifications;
 use report::{Detail, FORMATS, Format, Kind, Style, TEXT, able};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -149,7 +149,11 @@ fn people_can_read<K: Kind + ?Sized>() -> bool {
 fn the_table_has_each_name_once_and_people_can_read_every_kind() {
     let names: BTreeSet<&str> = FORMATS.iter().map(|f| f.name).collect();
     assert_eq!(names.len(), FORMATS.len());
-    assert_eq!(report::extensions::<Report>(), ".txt, .json, .csv, .md, .html, .terse, .xml");
+    let extensions = report::extensions::<Report>();
+    let each: BTreeSet<&str> = able::<Report>().map(|(format, _)| format.extension).collect();
+    let told: Vec<&str> = extensions.split(", ").filter_map(|e| e.strip_prefix('.')).collect();
+    assert!(extensions.starts_with(".txt, .json, .csv, .md, .html, "), "{extensions}");
+    assert_eq!((told.len(), told.into_iter().collect()), (each.len(), each), "each once: {extensions}");
     assert!(
         people_can_read::<Report>()
             && people_can_read::<Comparison>()
@@ -157,7 +161,9 @@ fn the_table_has_each_name_once_and_people_can_read_every_kind() {
             && people_can_read::<Comparisons>()
             && people_can_read::<Listing>()
     );
-    assert!(people_can_read::<Pages>() && people_can_read::<Diagnosis>() && people_can_read::<Verified>());
+    assert!(
+        people_can_read::<Pages>() && people_can_read::<Diagnosis>() && people_can_read::<Verifications>()
+    );
 }
 
 #[test]

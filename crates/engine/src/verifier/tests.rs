@@ -5,7 +5,7 @@ use crate::engines::{ENGINES, find};
 use model::job::Kind;
 use model::stamp::{self, Expected, SECTOR, Sound, Stamp, examine};
 use model::verification::{Mark, Verification};
-use model::verified::{Ending, Failed, Failures, LISTED, ReadBack, Written};
+use model::verified::{Ending, Failed, FailureCount, Failures, LISTED, ReadBack, Written};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
@@ -250,7 +250,7 @@ fn a_full_device_is_named_and_ends_the_writing() {
     assert_eq!((written.ending, marks), (Ending::Failed, Vec::new()));
     assert_eq!(written.mark.synced, 0);
     let errno = rustix::io::Errno::NOSPC.raw_os_error();
-    assert_eq!(written.failures.counts.get(&("write", errno)), Some(&1));
+    assert_eq!(written.failures.counts, [FailureCount { kind: Kind::Write, errno, count: 1 }]);
     assert_eq!(
         written.failures.first[0],
         Failed { kind: Kind::Write, at: V.stamp(1).offset, result: -errno }
@@ -276,7 +276,7 @@ fn a_file_that_was_cut_is_read_short() {
     scratch.plain().set_len(V.offset_bytes + 100 * 4096 + 512).unwrap_or_else(|e| panic!("{e}"));
     let seen = found(&through("sync", Cache::Buffered), scratch.plain(), Mark { synced: 600, begun: 600 });
     assert_eq!((seen.blocks, seen.damaged), (100, 0));
-    assert_eq!(seen.failures.counts.get(&("read", 0)), Some(&200));
+    assert_eq!(seen.failures.counts, [FailureCount { kind: Kind::Read, errno: 0, count: 200 }]);
     assert_eq!(seen.failures.first.len(), LISTED);
 }
 

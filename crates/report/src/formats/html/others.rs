@@ -20,7 +20,7 @@ use model::diagnosis::{Diagnosis, Look};
 use model::entry::Listing;
 use model::explained::Explained;
 use model::finding::{Outcome, Severity};
-use model::verified::Verified;
+use model::verified::{Verifications, Verified};
 use std::io::{self, Write};
 
 /// Reports that do not say which version made them were made by this one.
@@ -43,20 +43,47 @@ fn commands(words: &'static str, line: String) -> String {
 }
 
 /// Writes what came of a verification.
-pub(super) fn verification(of: &Verified, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let word = of.verdict().word();
-    let headline = verified::headline(of);
+pub(super) fn verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let word = all.verdict().word();
+    let headline = all.only().map_or_else(|| verified::together(all), verified::headline);
     let rest = headline.strip_prefix(word).unwrap_or(&headline).trim().to_owned();
-    let damage: Vec<(String, String)> =
-        verified::damage(of).into_iter().map(|words| ("damage".to_owned(), words)).collect();
-    let notes = notes(of).into_iter().map(|note| format!("{note}.")).chain(verified::rates(of));
-    let notes: Vec<(String, String)> = notes.map(|words| ("note".to_owned(), words)).collect();
     let mut sections = vec![head(word, word, &rest, &[])];
-    if !damage.is_empty() {
-        sections.push(card("Damage", NOTHING, &facts(&damage)));
+    let mut eye = vec!["verify".to_owned()];
+    if let Some(of) = all.only() {
+        eye.push(of.target.clone());
+        let damage = damage(of);
+        if !damage.is_empty() {
+            sections.push(card("Damage", NOTHING, &facts(&damage)));
+        }
+        sections.push(card("What there is to know", NOTHING, &facts(&known(of))));
+    } else {
+        eye.push(counted(all.hosts.len(), "host"));
+        for on in &all.hosts {
+            let told = match &on.outcome {
+                Ok(of) => {
+                    let first = [
+                        ("verdict".to_owned(), verified::headline(of)),
+                        ("target".into(), of.target.clone()),
+                    ];
+                    first.into_iter().chain(damage(of)).chain(known(of)).collect()
+                }
+                Err(why) => vec![("verdict".to_owned(), why.clone())],
+            };
+            sections.push(card(on.host.as_deref().unwrap_or_default(), NOTHING, &facts(&told)));
+        }
     }
-    sections.push(card("What there is to know", NOTHING, &facts(&notes)));
-    put(to, &format!("{word} · verify"), &["verify".into(), of.target.clone()], &sections)
+    put(to, &format!("{word} · verify"), &eye, &sections)
+}
+
+/// What is damaged.
+fn damage(of: &Verified) -> Vec<(String, String)> {
+    verified::damage(of).into_iter().map(|words| ("damage".to_owned(), words)).collect()
+}
+
+/// What there is to know beside it.
+fn known(of: &Verified) -> Vec<(String, String)> {
+    let notes = notes(of).into_iter().map(|note| format!("{note}.")).chain(verified::rates(of));
+    notes.map(|words| ("note".to_owned(), words)).collect()
 }
 
 /// Writes what was seen of a place.

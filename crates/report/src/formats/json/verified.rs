@@ -5,26 +5,44 @@
 use crate::format::Style;
 use crate::verified::{failure, notes};
 use model::stamp::Damage;
-use model::verified::{Ending, Failures, Verified};
+use model::verified::{Failures, OnHost, Verifications, Verified};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-pub(super) fn write(of: &Verified, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    super::write(&json(of), style, to)
+pub(super) fn write(all: &Verifications, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut value = json!({ "fathom": all.fathom, "verdict": all.verdict().word() });
+    match all.only() {
+        Some(of) => extend(&mut value, json(of)),
+        None => extend(&mut value, json!({ "hosts": all.hosts.iter().map(on_host).collect::<Vec<_>>() })),
+    }
+    super::write(&value, style, to)
+}
+
+fn on_host(on: &OnHost) -> Value {
+    let mut value = json!({ "host": on.host });
+    match &on.outcome {
+        Ok(of) => {
+            extend(&mut value, json!({ "verdict": of.verdict().word() }));
+            extend(&mut value, json(of));
+        }
+        Err(why) => extend(&mut value, json!({ "verdict": null, "reason": why })),
+    }
+    value
+}
+
+/// Appends the members of another object.
+fn extend(value: &mut Value, by: Value) {
+    if let (Value::Object(value), Value::Object(by)) = (value, by) {
+        value.extend(by);
+    }
 }
 
 fn json(of: &Verified) -> Value {
     let v = &of.verification;
     let read = of.read.as_ref().map(|(r, _)| r);
     let damage: Vec<Value> = read.iter().flat_map(|r| &r.damage).map(|(o, d)| damage_json(*o, d)).collect();
-    let failures = |f: &Failures| -> Vec<Value> {
-        let of = f.counts.iter();
-        of.map(|((kind, errno), n)| json!({ "kind": kind, "errno": errno, "count": n })).collect()
-    };
     let first = |f: &Failures| -> Vec<Value> { f.first.iter().map(|f| failure(of, f).into()).collect() };
     json!({
-        "fathom": of.fathom,
-        "verdict": of.verdict().word(),
         "target": of.target,
         "place": of.place.chain(),
         "verification": {
@@ -41,17 +59,13 @@ fn json(of: &Verified) -> Value {
         "written": of.written.as_ref().map(|(w, took)| json!({
             "bytes": of.bytes_of(of.mark.begun),
             "seconds": took.as_secs_f64(),
-            "ending": match w.ending {
-                Ending::Complete => "complete",
-                Ending::Time => "time",
-                Ending::Interrupted => "interrupted",
-                Ending::Failed => "failed",
-            },
-            "failures": failures(&w.failures),
+            "ending": w.ending,
+            "failures": w.failures.counts,
             "first_failures": first(&w.failures),
         })),
         "read": of.read.as_ref().map(|(r, took)| json!({
             "from": of.source,
+            "written_by": of.read_of,
             "blocks": r.blocks,
             "bytes": of.bytes_of(r.blocks),
             "seconds": took.as_secs_f64(),
@@ -59,21 +73,19 @@ fn json(of: &Verified) -> Value {
             "newer_than_synced": r.newer,
             "torn_in_flight": r.partials,
             "torn_in_flight_offsets": r.partial,
-            "failures": failures(&r.failures),
+            "failures": r.failures.counts,
             "first_failures": first(&r.failures),
             "interrupted": r.interrupted,
         })),
         "damaged": of.damaged(),
         "damage": damage,
         "notes": notes(of),
-        "state": of.state.as_ref().map(|s| s.display().to_string()),
+        "state": of.state,
     })
 }
 
 fn damage_json(offset: u64, damage: &Damage) -> Value {
     let mut value = json!({ "offset": offset, "sentence": damage.to_string() });
-    if let (Value::Object(value), Ok(Value::Object(facts))) = (&mut value, serde_json::to_value(damage)) {
-        value.extend(facts);
-    }
+    extend(&mut value, serde_json::to_value(damage).unwrap_or_default());
     value
 }

@@ -7,14 +7,34 @@ use crate::page::Page;
 use crate::verified::{failure, notes};
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
-use model::verified::{LISTED, Verdict, Verified};
+use model::verified::{LISTED, Verdict, Verifications, Verified};
 use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
-pub(super) fn write(of: &Verified, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn write(all: &Verifications, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    out.prose("", "  ", &headline(of));
+    if let Some(of) = all.only() {
+        out.prose("", "  ", &headline(of));
+        details(of, &mut out);
+        return out.write(to);
+    }
+    out.prose("", "  ", &together(all));
+    for on in &all.hosts {
+        let host = format!("{}: ", on.host.as_deref().unwrap_or_default());
+        match &on.outcome {
+            Ok(of) => {
+                out.prose(&host, "  ", &headline(of));
+                details(of, &mut out);
+            }
+            Err(why) => out.prose(&host, "  ", why),
+        }
+    }
+    out.write(to)
+}
+
+/// What there is to know of a host beside its verdict.
+fn details(of: &Verified, out: &mut Page) {
     for line in damage(of) {
         out.prose("  ", "    ", &line);
     }
@@ -24,7 +44,30 @@ pub(super) fn write(of: &Verified, style: Style, to: &mut dyn io::Write) -> io::
     if let Some(words) = rates(of) {
         out.prose("  ", "    ", &words);
     }
-    out.write(to)
+}
+
+/// The verdict on all hosts, on which of them it is, and how much it is about.
+pub(in crate::formats) fn together(all: &Verifications) -> String {
+    let (verdict, hosts) = (all.verdict(), all.hosts.len());
+    let on = match verdict {
+        Verdict::Verified => format!("on {hosts} hosts"),
+        Verdict::Damaged | Verdict::Interrupted => {
+            let named = all.named(verdict);
+            format!("on {} of {hosts} hosts ({})", named.len(), named.join(", "))
+        }
+    };
+    let sum = |of: fn(&Verified) -> u64| all.known().map(of).sum::<u64>();
+    let damaged = match sum(Verified::damaged) {
+        0 => String::new(),
+        1 => "1 block damaged, ".into(),
+        n => format!("{} blocks damaged, ", show_count(n as f64)),
+    };
+    let written = match sum(|of| of.written.as_ref().map_or(0, |_| of.bytes_of(of.mark.begun))) {
+        0 => String::new(),
+        n => format!("{} written and ", show_bytes(n)),
+    };
+    let read = sum(|of| of.read.as_ref().map_or(0, |(r, _)| of.bytes_of(r.blocks)));
+    format!("{} {on}, {damaged}{written}{} read back", verdict.word(), show_bytes(read))
 }
 
 /// What is damaged or failed, as far as it is told one by one, and how many more there are.

@@ -1,0 +1,342 @@
+//! A verification under way: the target made or opened, written, read back.
+//!
+//! For: the steps on the machine, and what came of each. Not for: what is asked for ([`super::request`]), nor showing it
+//! ([`super::show`]).
+
+use super::request::Meant;
+use super::state::Keeper;
+use super::{Options, ToWrite};
+use crate::failure::Failure;
+use crate::fleet::Fleet;
+use crate::live::{Left, Live};
+use crate::run;
+use crate::target::Ready;
+use engine::engines;
+use engine::source::own_blocks;
+use engine::verifier::{self, Through, Writing};
+use machine::rest;
+use machine::root::Root;
+use model::job::Stream;
+use model::machine::{Machine, Place};
+use model::name;
+use model::payload::split_mix;
+use model::plan::{Plan, Role};
+use model::units::{show_bytes, show_count};
+use model::verification::{Mark, State, Verification};
+use model::verified::{Ending, Failures, Verified};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A verification under way.
+pub(super) struct Bench {
+    root: Root,
+    plan: Plan,
+    fleet: Fleet,
+    targets: Vec<Ready>,
+    place: Place,
+    verification: Verification,
+    through: Through,
+    cached: bool,
+    /// How many hosts on the one is whose data are read back.
+    shift_hosts: Option<u32>,
+    stop: Arc<AtomicBool>,
+    live: Live,
+    notes: Vec<String>,
+}
+
+impl Bench {
+    /// Makes or opens the target, with whatever the other hosts make.
+    pub(super) fn prepare(
+        asked: &Options,
+        (plan, machine): (Plan, Machine),
+        meant: &Meant,
+        (stop, fleet): (Arc<AtomicBool>, &Fleet),
+    ) -> Result<Self, Failure> {
+        let root = Root::real();
+        let live = Live::plain(asked.quiet || !fleet.tells());
+        let Some((stream, target)) = streams(&plan).next().zip(plan.targets.first()) else {
+            return Err(Failure::Usage("there is nothing to verify".into()));
+        };
+        run::name_leftovers(&plan, &live);
+        let targets = ready(&root, &plan, (&stop, &live), fleet)?;
+        let mut place = machine.places.into_iter().next().unwrap_or_default();
+        if let Some(handle) = targets[0].handle().filter(|_| target.role == Role::Made)
+            && let Ok(found) = machine::resolve::resolve_open(&root, handle, &name::path(&target.path))
+        {
+            place = found;
+        }
+        let mut notes: Vec<String> = targets.iter().flat_map(Ready::notes).cloned().collect();
+        let engine = engines::find(&stream.engine)
+            .ok_or_else(|| Failure::Usage(format!("--engine {}: there is no such engine", stream.engine)))?;
+        if engine.max_depth < stream.depth {
+            notes.push(format!(
+                "the engine {} has {} operation in flight at most",
+                engine.name, engine.max_depth
+            ));
+        }
+        if let Some(ram) = &place.ram {
+            notes.push(format!("this is memory ({ram}): it says nothing about what storage does with data"));
+        }
+        let verification = match meant {
+            Meant::Write(to_write, _) => new_verification(to_write, &plan, stream, targets[0].bytes())?,
+            Meant::Check(state, _) => state.verification,
+        };
+        verification.check().map_err(Failure::Usage)?;
+        let (clock, _) = sys::clock::Clock::calibrate(false);
+        let through = Through {
+            engine,
+            options: stream.options.clone(),
+            cache: stream.cache,
+            depth: stream.depth,
+            clock,
+        };
+        let (cached, shift_hosts, fleet) = (asked.cached, asked.shift_hosts, fleet.clone());
+        Ok(Self {
+            root,
+            plan,
+            fleet,
+            targets,
+            place,
+            verification,
+            through,
+            cached,
+            shift_hosts,
+            stop,
+            live,
+            notes,
+        })
+    }
+
+    /// Writes, and reads back what this host or another one has written.
+    pub(super) fn write_and_read(
+        &mut self,
+        to_write: &ToWrite,
+        state: Option<&Path>,
+    ) -> Result<Verified, Failure> {
+        let v = self.verification;
+        let path = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
+        let kept = State::new(path.clone(), v, v.mark(0));
+        let mut keeper = match state {
+            Some(file) => Some(Keeper::create(file, kept.clone())?),
+            None => None,
+        };
+        let file = self.targets[0].open(&self.root, self.through.cache, true)?;
+        let words = |pass: u64| format!("writing pass {pass} of {}", v.passes);
+        self.live.begin(&words(1));
+        let since = Instant::now();
+        let live = &self.live;
+        let writing = Writing {
+            verification: &v,
+            until: to_write.time_ns.and_then(|ns| since.checked_add(Duration::from_nanos(ns))),
+            stop: &self.stop,
+            progress: &mut |done| self.show(since, done, v.writes()),
+            marked: &mut |mark| {
+                if mark.synced.is_multiple_of(v.blocks) && mark.synced < v.writes() {
+                    live.begin(&words(mark.synced / v.blocks + 1));
+                }
+                keeper.as_mut().map_or(Ok(()), |k| k.keep(mark))
+            },
+        };
+        let written = verifier::write(&self.through, file, writing).map_err(|e| refused(&path, &e))?;
+        let took = since.elapsed();
+        if let Some(refusal) = refusal(&path, &written.failures) {
+            return Err(refusal);
+        }
+        if written.ending == Ending::Time {
+            self.notes.push(format!(
+                "--time ended the writing after {} of {} writes",
+                show_count(written.mark.begun as f64),
+                show_count(v.writes() as f64)
+            ));
+        }
+        let mut outcome = self.outcome(written.mark);
+        outcome.state = state.map(name::text);
+        let (mark, ending) = (written.mark, written.ending);
+        outcome.written = Some((written, took));
+        if ending != Ending::Interrupted {
+            self.read_whose(&State { mark, ..kept }, &mut outcome)?;
+        }
+        outcome.notes.append(&mut self.notes);
+        Ok(outcome)
+    }
+
+    /// Reads back what this host has written, or another one, as soon as all have.
+    fn read_whose(&mut self, own: &State, outcome: &mut Verified) -> Result<(), Failure> {
+        if self.shift_hosts.is_some() {
+            self.live.begin("waiting for the other hosts");
+        }
+        match self.fleet.written(own.clone(), self.shift_hosts) {
+            Ok(theirs) => self.read(&theirs, outcome),
+            // What was written here is told by whoever tells it all.
+            Err(_) if self.fleet.over_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Reads back what the state says.
+    pub(super) fn check(&mut self, state: &State) -> Result<Verified, Failure> {
+        let mut outcome = self.outcome(state.mark);
+        self.read(state, &mut outcome)?;
+        outcome.notes.append(&mut self.notes);
+        Ok(outcome)
+    }
+
+    fn outcome(&self, mark: Mark) -> Verified {
+        Verified {
+            verification: self.verification,
+            mark,
+            target: self.plan.targets.first().map_or_else(String::new, |t| t.path.clone()),
+            place: self.place.clone(),
+            written: None,
+            read: None,
+            source: String::new(),
+            notes: Vec::new(),
+            state: None,
+            read_of: self.fleet.host_behind(self.shift_hosts),
+        }
+    }
+
+    /// Reads back, past the page cache as far as that can be had.
+    fn read(&self, what: &State, outcome: &mut Verified) -> Result<(), Failure> {
+        let last = streams(&self.plan).last().and_then(|stream| self.targets.get(*stream.targets.first()?));
+        let Some(target) = last else { return Err(Failure::Usage("there is nothing to read back".into())) };
+        outcome.source = self.evict(target);
+        let v = &what.verification;
+        let file = target.open(&self.root, self.through.cache, false)?;
+        self.live.begin("reading back");
+        let since = Instant::now();
+        let mut progress = |done| self.show(since, done, v.blocks);
+        let seen = verifier::read_back(&self.through, file, v, what.mark, &self.stop, &mut progress)
+            .map_err(|e| refused(&outcome.target, &e))?;
+        let none_read = seen.blocks == 0 && !seen.interrupted;
+        if let Some(refusal) = refusal(&outcome.target, &seen.failures).filter(|_| none_read) {
+            return Err(refusal);
+        }
+        if seen.must == 0 && seen.damaged == 0 && seen.failures == Failures::default() && !seen.interrupted {
+            return Err(Failure::Refused(format!(
+                "{}: nothing to verify: no write was known to be stable when the writer stopped; let it write for longer, or \
+                 use a smaller --sync-every",
+                outcome.target
+            )));
+        }
+        outcome.read = Some((seen, since.elapsed()));
+        Ok(())
+    }
+
+    /// How far it is; and a look at whether another host has fallen silent.
+    fn show(&self, since: Instant, done: u64, total: u64) {
+        self.live.tick(done, total, Left::by(since, done, total));
+        for words in self.fleet.progress(done, || None) {
+            self.live.tell(&words);
+        }
+    }
+
+    /// Where the reads will come from, in words.
+    fn evict(&self, target: &Ready) -> String {
+        if self.cached {
+            return "the page cache as it was: this says what the kernel holds, not what the device does"
+                .into();
+        }
+        let Some(handle) = target.handle() else { return "the target as it was".into() };
+        match rest::evict(handle) {
+            Ok(pages) if pages.cached == 0 => "the device: no page was left in the page cache".into(),
+            Ok(pages) => format!(
+                "the device, but for {} pages ({}) that stayed in the page cache and may have been read instead",
+                show_count(pages.cached as f64),
+                show_bytes(pages.cached.saturating_mul(pages.page_bytes))
+            ),
+            Err(why) => format!("the device or the page cache; which is not known: {why}"),
+        }
+    }
+}
+
+/// Makes or opens every target of a plan.
+fn ready(
+    root: &Root,
+    plan: &Plan,
+    (stop, live): (&Arc<AtomicBool>, &Live),
+    fleet: &Fleet,
+) -> Result<Vec<Ready>, Failure> {
+    let mut targets = Vec::new();
+    for (index, target) in plan.targets.iter().enumerate() {
+        if target.role == Role::Made && plan.common(index).is_none_or(|common| plan.is_rank(common.maker)) {
+            live.begin(&format!("making a test file in {}", target.path));
+        }
+        let since = Instant::now();
+        let mut progress = |done, total| live.tick(done, total, Left::by(since, done, total));
+        let ready = Ready::prepare(root, plan, index, stop, &mut progress);
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted);
+        }
+        targets.push(ready?);
+    }
+    run::open_others(plan, &mut targets, fleet, (stop, live, None))?;
+    Ok(targets)
+}
+
+/// The streams of a plan: what writes, and behind it what reads what another host has written.
+fn streams(plan: &Plan) -> impl Iterator<Item = &Stream> {
+    plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams)
+}
+
+/// What this host is to write.
+///
+/// # Errors
+/// Where not a single block fits.
+fn new_verification(
+    to_write: &ToWrite,
+    plan: &Plan,
+    stream: &Stream,
+    bytes: u64,
+) -> Result<Verification, Failure> {
+    let none_fits =
+        || Failure::Usage("not a single block fits; use a smaller --bs or a larger --size".into());
+    let offset = stream.access.offset_bytes;
+    let span = stream.access.span_bytes.min(bytes.checked_sub(offset).ok_or_else(none_fits)?);
+    let part = match stream.shared {
+        Some(shared) => own_blocks((stream, shared), span, plan.tasks(0, stream))
+            .map_err(Failure::Usage)?
+            .places()
+            .next()
+            .ok_or_else(none_fits)?,
+        None => 0..span,
+    };
+    let blocks = (part.end - part.start).checked_div(u64::from(to_write.block_bytes)).filter(|b| *b > 0);
+    let now = jiff::Timestamp::now().as_nanosecond() as u64;
+    let here = u64::from(std::process::id()) ^ split_mix(plan.drawn_by());
+    Ok(Verification {
+        id: split_mix(now ^ split_mix(here)),
+        seed: plan.drawn_by(),
+        offset_bytes: offset + part.start,
+        block_bytes: to_write.block_bytes,
+        blocks: blocks.ok_or_else(none_fits)?,
+        passes: to_write.passes,
+        sync_every: to_write.sync_every,
+    })
+}
+
+fn refused(path: &str, why: &str) -> Failure {
+    Failure::Refused(format!("{path}: {why}"))
+}
+
+/// The refusal behind failed operations, where what failed says what a target cannot do and nothing about what it does with data.
+fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
+    let errors = failures.counts.iter().map(|c| io::Error::from_raw_os_error(c.errno));
+    errors.into_iter().find_map(|error| {
+        let cure = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room, or use a smaller --size",
+            ErrorKind::FileTooLarge => "use a smaller --size, or raise `ulimit -f`",
+            ErrorKind::InvalidInput | ErrorKind::Unsupported => {
+                "type --cache buffered, or another --engine or --bs"
+            }
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                "name a target that may be written"
+            }
+            _ => return None,
+        };
+        Some(Failure::Refused(format!("{path}: {error}; {cure}")))
+    })
+}

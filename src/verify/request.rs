@@ -1,0 +1,149 @@
+//! What is asked for: a verification as a workload like any other, so that it is planned like one.
+//!
+//! For: the request out of what was said, or out of the state of what was written; and what cannot be meant. Not for: carrying it out
+//! ([`super::bench`]).
+
+use super::state;
+use super::{Options, Task, ToWrite};
+use crate::failure::Failure;
+use crate::fleet::Fleet;
+use crate::request::{Request, Work};
+use model::job::{Layout, PerKind, Sizes};
+use model::name;
+use model::plan::{Plan, Role};
+use model::spec::{JobSpec, PhaseSpec, Rw, StreamSpec};
+use model::verification::State;
+use std::path::PathBuf;
+
+/// What is to be done, with all that is known of it.
+pub(super) enum Meant<'a> {
+    /// Write and read back, and where to keep what a check has to know.
+    Write(&'a ToWrite, Option<PathBuf>),
+    /// Read back what the state says, which is in this file.
+    Check(Box<State>, PathBuf),
+}
+
+impl<'a> Meant<'a> {
+    /// What this host is to do. Each host has a state of its own.
+    ///
+    /// # Errors
+    /// Where the state cannot be read, or none can be kept.
+    pub(super) fn of(asked: &'a Options, fleet: &Fleet) -> Result<Self, Failure> {
+        match &asked.task {
+            Task::Check(file) => {
+                let (own, file) = (fleet.file_of(file, None), fleet.file_of(file, asked.shift_hosts));
+                if asked.shift_hosts.is_some() && own == file {
+                    return Err(Failure::Usage(
+                        "--shift-hosts: the host so far on is each host itself; use a number that is no multiple of theirs"
+                            .into(),
+                    ));
+                }
+                Ok(Self::Check(Box::new(state::read(&file)?), file))
+            }
+            Task::Write(to_write) => {
+                let state = to_write.state.as_deref().map(|file| fleet.file_of(file, None));
+                state.as_deref().map_or(Ok(()), state::decide)?;
+                Ok(Self::Write(to_write, state))
+            }
+        }
+    }
+}
+
+/// What is asked of hosts together, before this one knows which of them it is.
+pub(super) fn of_hosts(asked: &Options) -> Request {
+    let stream = StreamSpec {
+        shared: asked.shared.then_some(Layout::Segmented),
+        shift_hosts: asked.shift_hosts,
+        ..StreamSpec::default()
+    };
+    workload(asked, vec![stream])
+}
+
+/// The verification as a workload like any other.
+pub(super) fn request(asked: &Options, meant: &Meant) -> Request {
+    let stream = StreamSpec {
+        depth: Some(asked.depth),
+        engine: asked.engine.clone(),
+        cache: asked.cache,
+        ..StreamSpec::default()
+    };
+    match meant {
+        Meant::Write(w, _) => {
+            let stream = StreamSpec {
+                bs: Some(PerKind::all(Sizes::Fixed(w.block_bytes))),
+                offset: w.offset_bytes,
+                size: w.size_bytes,
+                shared: asked.shared.then_some(Layout::Segmented),
+                ..stream
+            };
+            let write = StreamSpec { rw: Some(Rw::Randwrite), ..stream.clone() };
+            // What another host wrote is a target of its own.
+            let read = asked.shift_hosts.map(|_| StreamSpec {
+                rw: Some(Rw::Randread),
+                shift_hosts: asked.shift_hosts,
+                ..stream
+            });
+            let request = workload(asked, std::iter::once(write).chain(read).collect());
+            Request {
+                job: JobSpec { seed: w.seed, ..request.job },
+                destroy: w.destroy.iter().cloned().collect(),
+                ..request
+            }
+        }
+        Meant::Check(state, _) => {
+            let v = &state.verification;
+            let read = StreamSpec {
+                rw: Some(Rw::Randread),
+                bs: Some(PerKind::all(Sizes::Fixed(v.block_bytes))),
+                offset: Some(v.offset_bytes),
+                size: Some(v.span_bytes()),
+                ..stream
+            };
+            let request = workload(asked, vec![read]);
+            let targets = asked.target.clone().unwrap_or_else(|| name::path(&state.target));
+            Request { targets: vec![targets], ..request }
+        }
+    }
+}
+
+/// Streams one after another.
+fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
+    let phase = |stream| PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
+    Request {
+        command: std::env::args_os().map(name::text).collect(),
+        work: Work::Job,
+        job: JobSpec { phases: streams.into_iter().map(phase).collect(), ..JobSpec::default() },
+        source: None,
+        flags: Vec::new(),
+        targets: asked.target.iter().cloned().collect(),
+        destroy: Vec::new(),
+        hook: None,
+        against: None,
+        fail_if_slower: None,
+        keep: false,
+        expect_device: None,
+        ranks_per_host: asked.ranks_per_host,
+        hosts: Vec::new(),
+    }
+}
+
+/// Refuses what cannot be meant: a check of a file that is gone with the process that wrote it, and hosts that write over each other.
+pub(super) fn refuse(plan: &Plan, meant: &Meant, asked: &Options) -> Result<(), Failure> {
+    let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
+    match meant {
+        Meant::Write(..) if plan.part.is_some() && !is_made && !asked.shared => Err(Failure::Usage(
+            "each host would write over what the others write into one file or device; type --shared segmented, so that \
+             each has a part of it, or name a directory, where each makes a file of its own"
+                .into(),
+        )),
+        Meant::Write(_, Some(_)) if is_made => Err(Failure::Usage(
+            "--state is for what is still there after a crash, and a file that fathom makes in a directory is not; name an \
+             existing file (as `fallocate -l 1g FILE` or `truncate -s 1g FILE` make one) or a block device, with --destroy"
+                .into(),
+        )),
+        Meant::Check(..) if is_made => Err(Failure::Usage(
+            "--check reads the file or device that was written with --state, and TARGET is a directory; name that file".into(),
+        )),
+        _ => Ok(()),
+    }
+}
