@@ -101,6 +101,7 @@ fn iops_by_its_name_takes_its_own_options() {
 #[test]
 #[ignore = "long"]
 fn iops_on_a_device_prints_the_layout_of_the_article_and_agrees_with_fio() {
+    const SIZES: [&str; 3] = ["512", "4k", "64k"];
     if !is_root() {
         return;
     }
@@ -114,16 +115,21 @@ fn iops_on_a_device_prints_the_layout_of_the_article_and_agrees_with_fio() {
     // A throttle's buckets are not always refilled in time; where the machine is busy that shows, and both are measured again.
     for _ in 0..3 {
         let mut pairs = Vec::new();
-        for bs in ["512", "4k", "64k"] {
+        for bs in SIZES {
             let words = format!("sweep --preset iops --bs {bs} --time 2s --quiet");
             let out = inside(&stage, &place, &words);
             let head = format!("{device},  67.11 MB, 32 threads:");
             assert!(out.stdout.lines().any(|l| l == head), "{head} is not in {}", out.stdout);
             let lines: Vec<(u64, f64)> = out.stdout.lines().filter_map(line).collect();
-            assert_eq!(lines.len(), 1, "{}", out.stdout);
-            pairs.push((bs, lines[0].1, fio(&place, &device, bs)));
+            let [(_, ours)] = lines.as_slice() else {
+                assert!(out.stdout.contains("(D01 "), "only others take a number away: {}", out.stdout);
+                continue;
+            };
+            pairs.push((bs, *ours, fio(&place, &device, bs)));
         }
-        if pairs.iter().all(|(_, ours, theirs)| (ours / theirs - 1.0).abs() <= 0.05) {
+        if pairs.len() == SIZES.len()
+            && pairs.iter().all(|(_, ours, theirs)| (ours / theirs - 1.0).abs() <= 0.05)
+        {
             return;
         }
         seen.push(pairs);
