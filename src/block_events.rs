@@ -141,7 +141,7 @@ impl BlockEvents {
         self.decoder.lost
     }
 
-    /// The same by the kernel's own count.
+    /// Events lost so far, by the kernel's own count.
     ///
     /// # Errors
     /// Why it cannot be read.

@@ -11,7 +11,7 @@ pub(crate) use sys::cause;
 pub enum Failure {
     /// What was asked for cannot be done by anybody: exit 2.
     Usage(String),
-    /// The same, with the place in a text that was typed; on a terminal in colours.
+    /// What a typed text asks for cannot be done by anybody; the message shows the place in it, on a terminal in colours: exit 2.
     Pointed {
         /// The message.
         plain: String,

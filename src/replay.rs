@@ -31,7 +31,7 @@ const HEAD_START: Duration = Duration::from_secs(10);
 pub(crate) struct Scanned {
     /// What it is like.
     pub(crate) load: Load,
-    /// The same in figures, with what is to be said of the file.
+    /// The load in figures, with what is to be said of the file.
     pub(crate) original: Original,
     /// Files that the trace names as those of its operations; none of a capture.
     pub(crate) files: Vec<String>,

@@ -42,7 +42,8 @@ pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBoo
     Ok(stop)
 }
 
-/// The same, where something in the kernel must be removed first: the second signal waits a moment for `gone` to be set, and runs `leave` then.
+/// Starts the thread of [`watch`] where something in the kernel must be removed before the process ends: the second signal waits a moment
+/// for `gone` to be set, and runs `leave` then.
 ///
 /// # Errors
 /// As [`watch`].

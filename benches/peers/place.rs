@@ -28,7 +28,7 @@ pub(crate) enum Target {
     Memory,
     /// A loop device on a file that is read past the page cache.
     Loop,
-    /// The same file as the cached one, on its disk.
+    /// A file on the disk: the one that is in the page cache for [`Self::Cached`].
     Disk,
 }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 pub(crate) struct Subject {
     /// The whole device: the kernel's events are of that, also for partitions.
     pub(super) layer: Layer,
-    /// The same as the events have it, and the part of it.
+    /// That device as the kernel's events have it, and the part of it that is meant.
     pub(crate) traced: Traced,
     /// The file of the counters.
     pub(super) stat_file: String,

@@ -252,12 +252,12 @@ impl Measuring {
 }
 
 impl ShowingArgs {
-    /// The same with what an answer that cannot be told counts as.
+    /// How the report of one session is to be shown, with what an answer that cannot be told counts as.
     pub(super) fn gated(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
         Ok(Showing { inconclusive: inconclusive.counts_as(), ..self.showing(explain)? })
     }
 
-    /// The same for several sessions in one table, which has one form.
+    /// How several sessions are to be shown in one table; an error where a flag or format is of the report of one.
     pub(super) fn of_several(
         self,
         explain: bool,

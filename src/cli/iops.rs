@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// Reads of doubling sizes by 32 threads as the program iops makes them, with its lines, past the page cache.
 ///
-/// The same as `fathom sweep --preset iops`, which has more options. fathom called by the name iops is this command.
+/// `fathom sweep --preset iops` measures the same, and has more options. fathom called by the name iops is this command.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Block device, file or directory

@@ -18,16 +18,16 @@ struct LatencyTargetArgs {
     /// Find the highest rate with a median latency of at most this
     #[arg(long, value_name = "DURATION", value_parser = latency)]
     p50: Option<u64>,
-    /// The same for the 90th percentile
+    /// Find the highest rate with a 90th percentile latency of at most this
     #[arg(long, value_name = "DURATION", value_parser = latency)]
     p90: Option<u64>,
-    /// The same for the 95th percentile
+    /// Find the highest rate with a 95th percentile latency of at most this
     #[arg(long, value_name = "DURATION", value_parser = latency)]
     p95: Option<u64>,
-    /// The same for the 99th percentile, such as --p99 1ms
+    /// Find the highest rate with a 99th percentile latency of at most this, such as --p99 1ms
     #[arg(long, value_name = "DURATION", value_parser = latency)]
     p99: Option<u64>,
-    /// The same for the 99.9th percentile
+    /// Find the highest rate with a 99.9th percentile latency of at most this
     #[arg(long = "p99.9", value_name = "DURATION", value_parser = latency)]
     p99_9: Option<u64>,
 }

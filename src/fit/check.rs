@@ -31,7 +31,7 @@ const BYTES: f64 = 0.03;
 const FLUSHES: f64 = 0.05;
 const DEPTH: f64 = 0.2;
 const MEDIAN: f64 = 0.1;
-/// The same of distributions (Kolmogorov-Smirnov).
+/// How far distributions of sizes and of offsets may be apart: their Kolmogorov-Smirnov distance.
 const SIZES: f64 = 0.02;
 const OFFSETS: f64 = 0.03;
 /// Share of the operations from which on a direction has figures of its own.

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a read.
 const BLOCK_BYTES: usize = 2 << 20;
-/// The same in the unit of its lines, which are of 2^20 bytes and say MB.
+/// A read in MB as hdparm's lines count them, of 2^20 bytes.
 const BLOCK_MB: u64 = 2;
 /// How long the same bytes are read.
 const CACHED: Duration = Duration::from_secs(2);

@@ -36,7 +36,7 @@ pub(super) const OF_INTERFACES: &[&str] = &[
 ];
 /// Sizes of a record in order: that of a page, and what programs that copy files take.
 const SIZES: &[u32] = &[4096, 128 << 10];
-/// The same where records come in random order, as those of databases do.
+/// Sizes of a record in random order: that of a page, as databases have them.
 const RANDOM_SIZES: &[u32] = &[4096];
 /// Span: more than any buffer of a program holds, and read in a fraction of a second; less where there is no room.
 const SPANS: [u64; 3] = [64 * MIB, 32 * MIB, 16 * MIB];

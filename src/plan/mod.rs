@@ -53,11 +53,11 @@ use target::Targets;
 
 /// Window and warm-up of each run of a bench: eight tests, five times, in about a minute and a half.
 const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
-/// The same of `run`.
+/// Window and warm-up of each run of `run`.
 const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
-/// The same of `limit`, so that a hundredth of the operations of three runs at 200 a second is more than ten.
+/// Window and warm-up of each run of `limit`: a hundredth of the operations of three runs at 200 a second is more than ten.
 const LIMIT_TIMES_NS: (u64, u64) = (2_000_000_000, 250_000_000);
-/// The same of `api`, whose runs mostly end by their bytes; from the first one on, because the files are cold.
+/// Window and warm-up of each run of `api`, whose runs mostly end by their bytes; from the first one on, because the files are cold.
 const API_TIMES_NS: (u64, u64) = (2_000_000_000, 0);
 /// Share of memory that buffers may take.
 const BUFFER_SHARE: u64 = 2;

@@ -54,7 +54,7 @@ impl<'a> Origins<'a> {
         self.choose_from(setting, said, default, "default", words)
     }
 
-    /// The same with a word for where the default comes from.
+    /// What was said, or the default, with a word for where the default comes from.
     pub(super) fn choose_from<T>(
         &mut self,
         setting: &str,

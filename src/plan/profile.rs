@@ -17,11 +17,11 @@ use model::units::show_bytes;
 
 /// Settings that the tests of a profile say.
 const OF_TESTS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers"];
-/// The same of those whose files are not one for each host; how many workers there are is shown.
+/// Settings that the tests of a profile say where their files are not one for each host; how many workers there are is shown.
 const OF_TASKS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--shift-hosts"];
-/// The same of those that stay in a part of the target.
+/// Settings that the tests of a profile say where they stay in a part of the target.
 const OF_SIZED: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers", "--size"];
-/// The same of those that say their data, and end when everything was touched.
+/// Settings that the tests of a profile say where they also say their data, and end when everything was touched.
 const OF_REWRITES: &[&str] =
     &["--rw", "--mix", "--bs", "--depth", "--workers", "--size", "data", "--time", "--warmup"];
 

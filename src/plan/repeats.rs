@@ -48,7 +48,7 @@ pub(super) fn repeats(
     }
 }
 
-/// The same for workloads that stand for themselves, where more than a number may be said.
+/// How often at least workloads that stand for themselves are measured, and what decides: more than a number may be said.
 fn of_workloads(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
     let spec = &request.job;
     let words = |n: &u32| n.to_string();

@@ -43,7 +43,7 @@ struct Losses {
     before_processes: u64,
     /// Until when a completion may be taken for that of another request.
     unsure_until_ns: u64,
-    /// The same as it was when processes were last told.
+    /// Whether a completion might be taken for that of another request when processes were last told.
     processes_unsure: bool,
 }
 
@@ -151,7 +151,7 @@ impl Recording {
         Ok(())
     }
 
-    /// The same at the end of an interval, with what the kernel itself counts as lost.
+    /// Takes what is there at the end of an interval, with what the kernel itself counts as lost.
     fn end_interval(&mut self) -> Known<()> {
         self.drain()?;
         self.losses.see(self.events.lost_by_kernel()?, now_ns());
@@ -179,7 +179,7 @@ impl Losses {
         })
     }
 
-    /// The same of what processes asked for.
+    /// Whether what processes asked for since this was last asked is known: no events were lost, and no completion may be mistaken.
     fn processes_are_known(&mut self, now_ns: u64) -> bool {
         let lost = self.lost - std::mem::replace(&mut self.before_processes, self.lost);
         let was_unsure = std::mem::replace(&mut self.processes_unsure, now_ns < self.unsure_until_ns);

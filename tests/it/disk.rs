@@ -55,7 +55,7 @@ impl Device {
         Self::at(file, image, 0)
     }
 
-    /// The same from this byte of the image on.
+    /// A loop device on an image that is there, from this byte of it on; `None`, and said, where the machine has none to give.
     pub(crate) fn at(file: &Path, image: Image, offset: u64) -> Option<Self> {
         let direct = if image == Image::Direct { "--direct-io=on" } else { "--direct-io=off" };
         let offset = offset.to_string();
@@ -153,7 +153,7 @@ impl Disk {
         Self::mounted(stage, kind, image, "defaults")
     }
 
-    /// The same with mount options.
+    /// A file system mounted with these options; `None`, and said, where the machine cannot have it.
     pub(crate) fn mounted(stage: &Stage, kind: &str, image: Image, options: &str) -> Option<Self> {
         // Smaller than this, xfs is not made.
         Self::of(stage, kind, &Device::new(stage, 320, image)?, options)

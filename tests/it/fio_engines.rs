@@ -19,8 +19,8 @@ struct Came {
     file: std::fs::Metadata,
 }
 
-/// The same job by both, each in a folder of its own, with its calls of these names; nothing, and said, where there is no fio or no
-/// strace.
+/// One job by fathom and by fio, each in a folder of its own, with its calls of these names; nothing, and said, where there is no fio or
+/// no strace.
 fn both(stage: &Stage, calls: &str, words: &str) -> Option<[Came; 2]> {
     if tool(&[&"fio", &"--version"]).is_err() || tool(&[&"strace", &"-V"]).is_err() {
         skip("there is no fio, or no strace");

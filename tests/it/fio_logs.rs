@@ -31,7 +31,7 @@ fn logs(folder: &Path) -> Vec<(String, Vec<Vec<u64>>)> {
     logs
 }
 
-/// The same without what differs from run to run: times and values.
+/// Logs without what differs from run to run: times and values.
 fn alike(logs: &[(String, Vec<Vec<u64>>)]) -> Vec<(String, Vec<Vec<u64>>)> {
     logs.iter()
         .map(|(name, rows)| (name.clone(), rows.iter().map(|row| row[2..].to_vec()).collect()))

@@ -17,7 +17,7 @@ const MISSING: [&str; 3] = ["IO depths", "complete", "slat"];
 const UNITS: [&str; 14] =
     ["k", "K", "M", "B", "s", "KiB", "MiB", "GiB", "kB", "MB", "GB", "nsec", "usec", "msec"];
 
-/// The same work by both: `fio` in a format, or why there is none here.
+/// What fio prints of the work of [`measured`], in a format; `None`, and said, where it does not run here.
 fn fio(stage: &Stage, words: &str) -> Option<String> {
     let dir = stage.folder("by-fio");
     let file = format!("--filename={}", dir.join("f").display());

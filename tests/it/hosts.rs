@@ -74,7 +74,7 @@ mod together {
         wait(&mut stage.command(&prefix, words, target))
     }
 
-    /// The same where others leave a number, measured again where they do not; with the stage of it.
+    /// Two ranks of this machine, measured again where others leave no number; with the stage of it.
     fn undisturbed(words: &str) -> (Stage, Outcome) {
         let told = || {
             let stage = Stage::new();

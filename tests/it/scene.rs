@@ -87,7 +87,7 @@ pub(crate) const CACHED_FILE: Scene = Scene {
     target: "data",
     ..PLAIN
 };
-/// The same by somebody who wants it so.
+/// Reads through the page cache of a file just read, by somebody who wants it so.
 pub(crate) const CACHED_FILE_ACCEPTED: Scene =
     Scene { words: "--rw randread --cache buffered --depth 1 --accept a01", ..CACHED_FILE };
 /// Direct writes to files whose data go through the journal.
@@ -154,7 +154,7 @@ pub(crate) const THROTTLED: Scene = Scene {
     length: "--time 3s --warmup 500ms --runs 1",
     ..PLAIN
 };
-/// The same, begun by somebody in mid run: when the kernel has counted 20,000 reads, the measured window is open.
+/// Reads in a group that somebody limits in mid run: when the kernel has counted 20,000 reads, the measured window is open.
 pub(crate) const THROTTLED_MEANWHILE: Scene = Scene {
     id: "E02",
     limits: &[("blkio", "blkio.throttle.read_iops_device", "$NUMBER 1000000")],

@@ -34,7 +34,7 @@ fn calls(trace: &Path) -> BTreeMap<(String, String), Vec<(u64, u64)>> {
     all
 }
 
-/// The same of the one test file that was touched by a call in operations of that size.
+/// Offsets in the one test file that was touched by a call, of operations of that size.
 fn of_size(all: &BTreeMap<(String, String), Vec<(u64, u64)>>, call: &str, size: u64) -> Vec<u64> {
     let touched = all.iter().filter(|((file, c), _)| c == call && file.contains("/target/"));
     touched.flat_map(|(_, ops)| ops).filter(|(_, moved)| *moved == size).map(|(at, _)| *at).collect()

@@ -154,7 +154,7 @@ impl Stage {
         wait(&mut self.command(&[], words, target))
     }
 
-    /// The same as the user who owns nothing, without a home.
+    /// Runs the program as the user who owns nothing, without a home.
     pub(crate) fn fathom_as_nobody(&self, words: &str, target: &Path) -> Outcome {
         // Where the build directory is root's, the program in it is out of reach.
         let program = self.path("fathom");
@@ -290,7 +290,7 @@ impl Running {
         self.end_within(LIMIT)
     }
 
-    /// The same with another limit.
+    /// Waits for the end. A program that outlasts this limit is killed, and the story fails.
     pub(crate) fn end_within(mut self, limit: Duration) -> Outcome {
         let out = self.child.stdout.take().unwrap();
         let reading = std::thread::spawn(move || std::io::read_to_string(out).unwrap_or_default());

@@ -1,6 +1,7 @@
-//! Doc comments that say nothing but the name below them.
+//! Doc comments that say nothing but the name below them, or nothing without the item above them.
 //!
-//! For: `/// The device.` above `device`. Not for: missing ones, which the compiler finds.
+//! For: `/// The device.` above `device`, and `/// The same of writes.`, which nobody understands who reads it in an editor or in the
+//! schema. Not for: missing ones, which the compiler finds.
 
 use crate::Untidy;
 use crate::source::Source;
@@ -12,6 +13,13 @@ use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 /// Words that add nothing to a name.
 const EMPTY: &[&str] =
     &["a", "an", "and", "are", "as", "at", "by", "for", "in", "is", "its", "of", "on", "the", "this", "to"];
+
+/// Words behind "The same" that refer to the item above.
+const REFERRING: &[&str] = &[
+    "and", "as", "at", "before", "behind", "beside", "between", "by", "for", "from", "if", "in", "inside",
+    "of", "on", "once", "out", "over", "that", "through", "to", "under", "until", "when", "where", "while",
+    "with", "within", "without",
+];
 
 /// How many a file has.
 pub(crate) fn find(source: &Source) -> Option<Untidy> {
@@ -33,12 +41,15 @@ impl Docs {
     fn look(&mut self, attributes: &[Attribute], name: &Ident) {
         let said: Vec<String> = attributes.iter().filter_map(doc).collect();
         let full = self.owner.iter().fold(name.to_string(), |name, owner| format!("{owner}::{name}"));
-        if said.is_empty() || !only_repeats(&said.join(" "), &full) {
-            return;
-        }
-        let line = name.span().start().line;
         let text = said.join(" ");
-        self.found.push(format!("{}:{line} {full}: '{}' only repeats the name", self.path, text.trim()));
+        let what = match text.trim() {
+            "" => return,
+            text if only_repeats(text, &full) => "only repeats the name",
+            text if refers(text) => "says nothing without the item above it",
+            _ => return,
+        };
+        let line = name.span().start().line;
+        self.found.push(format!("{}:{line} {full}: '{}' {what}", self.path, text.trim()));
     }
 
     fn of(&mut self, owner: &Ident, visit: impl FnOnce(&mut Self)) {
@@ -62,6 +73,17 @@ fn doc(attribute: &Attribute) -> Option<String> {
 fn only_repeats(doc: &str, name: &str) -> bool {
     let (doc, name) = (words(doc), words(name));
     !doc.is_empty() && doc.iter().all(|word| name.contains(word))
+}
+
+/// Whether it refers to the item above: `The same of writes.`
+fn refers(doc: &str) -> bool {
+    doc.strip_prefix("The same").is_some_and(|rest| {
+        rest.starts_with([',', '.', ';', ':'])
+            || rest
+                .split_whitespace()
+                .next()
+                .is_some_and(|word| REFERRING.contains(&word.trim_end_matches(',')))
+    })
 }
 
 /// In lower case and without the ending of a plural; `TwoWords` and `two_words` are two.
@@ -142,4 +164,12 @@ fn a_doc_comment_must_say_more_than_the_name() {
             "src/x.rs:9 run: 'Runs.' only repeats the name",
         ]
     );
+}
+
+#[test]
+fn a_doc_comment_must_say_something_without_the_one_above() {
+    let told = ["The same of writes.", "The same, in ns.", "The same.", "The same where it is known."];
+    assert!(told.iter().all(|doc| refers(doc)));
+    let alone = ["The same work at each layer.", "The samest.", "Bytes of the same file."];
+    assert!(!alone.iter().any(|doc| refers(doc)));
 }

@@ -24,7 +24,7 @@ struct Untidy {
     key: String,
     /// How much of it.
     figure: usize,
-    /// The same for people, with file and line.
+    /// What is untidy and how much of it, for people: with file and line.
     sentence: String,
 }
 

@@ -27,7 +27,7 @@ struct Burst<'a> {
     until_s: f64,
     /// Bytes per second right before it.
     before: f64,
-    /// The same of each level behind it.
+    /// Bytes per second on each level behind the cliff, in order.
     after: Vec<f64>,
 }
 

@@ -165,7 +165,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The same where no run is complete, with the last one as if it were.
+    /// This case with its last run as if that were complete; `None` where one is complete, or the last did not end.
     pub(crate) fn cut(&self) -> Option<Self> {
         if !self.runs.is_empty() {
             return None;
@@ -248,7 +248,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The same layers, refused where one of them does not count.
+    /// The layers that `of` takes from the place of each target, each once; refused where one of them does not count.
     fn counting(&self, of: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
         let layers = self.gather(of)?;
         let places: Vec<&Place> = self.places().collect();
@@ -304,7 +304,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The same as the kernel counts it.
+    /// What the kernel charged to us on the shared layers in all runs together, with what it charged twice.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -345,7 +345,7 @@ impl<'a> Case<'a> {
         self.runs.iter().map(|r| r.issued(kind)).fold(Amount::default(), Amount::plus)
     }
 
-    /// The same of reads and writes together: what moves bytes, and what a device counts as requests.
+    /// All reads and writes of the complete runs, warm-up and drain included: what moves bytes, and what a device counts as requests.
     pub fn issued_total(&self) -> Amount {
         Kind::MOVING.iter().map(|k| self.issued(*k)).fold(Amount::default(), Amount::plus)
     }

@@ -32,7 +32,7 @@ use model::units::{show_count, show_share};
 
 /// How sure each bound is.
 const SURE: f64 = 0.95;
-/// The same where it may be asked twice, so that both times together are that sure.
+/// How sure each bound is where the condition may be asked twice, so that both times together are as sure as [`SURE`].
 const SURE_EACH_TIME: f64 = 1.0 - (1.0 - SURE) / 2.0;
 /// Operations that lie beyond a percentile that is worth naming.
 const BEYOND: f64 = 10.0;

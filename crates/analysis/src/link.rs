@@ -7,7 +7,7 @@ use model::machine::Layer;
 
 /// Share of a link's bits that is data where ten of them carry a byte: SATA, and PCI Express up to 5 GT/s.
 const TEN_BITS: f64 = 0.8;
-/// The same on faster lanes of PCI Express.
+/// Share of a link's bits that is data where 130 of them carry 128: PCI Express on lanes faster than 5 GT/s.
 const OF_130_BITS: f64 = 128.0 / 130.0;
 /// Up to this rate per lane, GT/s, ten bits carry a byte.
 const TEN_BITS_UP_TO: f64 = 5.0;

@@ -10,7 +10,7 @@ pub(crate) fn names(all: &[&str]) -> String {
     names_of(all, all.len())
 }
 
-/// The same of so many, of whom the first are given.
+/// `a`, `a and b`, `a, b, c and 4 more`, of `count` names of which the first are given.
 pub(crate) fn names_of(first: &[&str], count: usize) -> String {
     match first {
         [] => String::new(),

@@ -12,7 +12,7 @@ use model::units::{show_count, show_ns, show_share};
 
 /// Differences of times and rates up to this are what one run of a load differs from the next by.
 const ELAPSED_WITHIN: f64 = 0.1;
-/// The same of median latencies and depths.
+/// Differences of median latencies and depths up to this are what one run of a load differs from the next by.
 const LATENCY_WITHIN: f64 = 0.15;
 /// Requests of a kind at the driver may be so many more or fewer than operations: the last ones may be missing.
 const SAME_WITHIN: f64 = 0.01;

@@ -45,7 +45,7 @@ struct Process {
     in_flight_ns: u64,
 }
 
-/// The same of one direction.
+/// What a process, or a thread, asked for in one direction.
 #[derive(Debug, Default)]
 struct Asked {
     requests: u64,

@@ -16,7 +16,8 @@ pub trait Queue {
     fn slot_mut(&mut self, slot: u32) -> &mut [u8];
     /// Prepares an operation on a slot; nothing is submitted yet.
     fn queue(&mut self, slot: u32, op: &Op);
-    /// The same with a priority of its own (class and level as `ioprio_set(2)` takes them), which engines without it leave aside.
+    /// Prepares an operation on a slot with a priority of its own (class and level as `ioprio_set(2)` takes them), which engines without
+    /// it leave aside; nothing is submitted yet.
     fn queue_prior(&mut self, slot: u32, op: &Op, _priority: u16) {
         self.queue(slot, op);
     }

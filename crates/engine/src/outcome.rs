@@ -26,7 +26,7 @@ pub struct Outcome {
     pub wall_ns: u64,
     /// What it cost in that time.
     pub usage: Usage,
-    /// The same in cycles and instructions, or why they were not counted; `None` where it did not begin.
+    /// Cycles and instructions from its first stamp to its last, or why they were not counted; `None` where it did not begin.
     pub counted: Option<Result<Counted, String>>,
     /// ns of that time that it was ready to run and waited for a CPU, or why that is not known; `None` where it did not begin.
     pub ready_ns: Option<Result<u64, String>>,
@@ -38,7 +38,7 @@ pub struct Outcome {
     pub replayed: Option<Replayed>,
     /// Its operations apart by their priority, where some have one of their own.
     pub priorities: Vec<PriorityEnd>,
-    /// The same apart by its targets, where its lanes do not tell enough.
+    /// Its totals within the window by target, where its lanes do not tell enough; else empty.
     pub lanes: Vec<LaneEnd>,
     /// Turns of the loop.
     pub turns: u64,

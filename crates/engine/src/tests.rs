@@ -281,7 +281,7 @@ fn replayed(steps: &[Step], depth: u32) -> (RunResult, Replayed) {
     replayed_by(steps, depth, 1)
 }
 
-/// The same with so many operations in a call at most.
+/// What a replay of these steps came to on the simulated device with at most `submit` operations in a call, and what its source counted.
 fn replayed_by(steps: &[Step], depth: u32, submit: u32) -> (RunResult, Replayed) {
     let (mut to, from) = feed();
     for step in steps {

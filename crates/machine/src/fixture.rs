@@ -11,7 +11,7 @@ pub(crate) fn put(tree: &Path, path: &str, text: &str) {
     fs::write(&path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
 }
 
-/// The same with a symbolic link.
+/// Makes a symbolic link in the tree, and the directories that lead to it. A leading slash of `at` means the tree's root.
 pub(crate) fn link(tree: &Path, target: &str, at: &str) {
     let at = below(tree, at);
     std::os::unix::fs::symlink(target, &at).unwrap_or_else(|e| panic!("{}: {e}", at.display()));

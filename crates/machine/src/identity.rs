@@ -21,8 +21,8 @@ pub fn of_path(path: &Path) -> io::Result<Identity> {
     std::fs::metadata(path).map(|facts| of_facts(&facts))
 }
 
-/// The same as the kernel remembers it: a file server that is dead would never answer. For what others have open, which is none of ours
-/// to wait for.
+/// What is at a path, behind symbolic links, as the kernel remembers it: a file server that is dead would never answer. For what others
+/// have open, which is none of ours to wait for. A device bears no marks.
 ///
 /// # Errors
 /// Why it cannot be looked at.

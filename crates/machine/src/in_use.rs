@@ -40,7 +40,8 @@ pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
     Ok(writers::of_devices(root, &numbers.chain(behind).collect::<Vec<_>>()))
 }
 
-/// The same without programs, and without the loop device `above`, from which the question came down.
+/// Who uses a device, a part of it, what is built on it or what it is built on, without programs, and without the loop device `above`, from
+/// which the question came down; `None` where nobody does. `Err`: nobody can tell.
 fn device_except(
     root: &Root,
     name: &str,
@@ -213,7 +214,7 @@ pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
     Ok(unseen)
 }
 
-/// The same of the file alone.
+/// Who uses an open file itself: swap, a mount, a loop device, or a program that has it open for writing. `Err`: nobody can tell.
 fn itself(root: &Root, file: &File) -> Result<Use, String> {
     let ours = identity::of_file(file).map_err(|e| describe(&e))?;
     let swaps = swaps(root);

@@ -120,7 +120,7 @@ pub fn mark(file: &File) -> io::Result<()> {
     mark_as(file, "")
 }
 
-/// The same of a copy of somebody's data.
+/// Marks a file, which was made a moment ago, as a copy of somebody's data.
 ///
 /// # Errors
 /// As [`mark`].

@@ -42,8 +42,8 @@ impl Root {
         self.prefix.join(path.trim_start_matches('/'))
     }
 
-    /// The same, where it is the kernel that answers there: anything can be mounted over `/proc` and `/sys`, and what that says is
-    /// no evidence.
+    /// Where `path` (absolute, as on the machine) is, refused where it is not the kernel that answers there: anything can be mounted over
+    /// `/proc` and `/sys`, and what that says is no evidence.
     fn genuine(&self, path: &str) -> Known<PathBuf> {
         let mut names = path.split('/').filter(|n| !n.is_empty());
         let (place, magic, name) = match (self.is_real(), names.next(), names.next()) {

@@ -118,7 +118,7 @@ pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Resul
     must_be(root, path, &now, planned)
 }
 
-/// The same of what was opened, which nobody can exchange any more.
+/// Refuses an open file or device that is not what the plan was made for; nobody can exchange it any more.
 ///
 /// # Errors
 /// Where it cannot be looked at, or is something else.

@@ -177,7 +177,7 @@ fn within(pieces: &[Piece], map: &[Piece]) -> Vec<Piece> {
     out
 }
 
-/// The same with those made one that follow each other on both sides.
+/// The pieces, with those made one that follow each other both in the target and on the device.
 fn joined(pieces: &[Piece]) -> Vec<Piece> {
     let mut out: Vec<Piece> = Vec::new();
     for piece in pieces {

@@ -86,7 +86,7 @@ impl TestFile {
         made
     }
 
-    /// The same filled with data.
+    /// Fills the file with up to `asked_bytes` of data, and notes what is not as asked or cannot be proven.
     fn filled(
         mut self,
         dir: &Path,

@@ -104,7 +104,7 @@ impl Tracer {
         self.record_of("block", event, filter)
     }
 
-    /// The same of an event of another group.
+    /// Has an event of this group recorded where this filter holds, and gives the text of its format.
     ///
     /// # Errors
     /// As [`Self::record`].

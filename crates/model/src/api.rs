@@ -41,7 +41,7 @@ pub struct Api {
     pub rows: Vec<ApiRow>,
     /// What could not be measured, each with the reason in one sentence.
     pub missing: Vec<String>,
-    /// The same, the reason apart.
+    /// What could not be measured, each with the reason apart from its name.
     #[serde(default)]
     pub not_measured: Vec<NotMeasured>,
     /// One per work in which the interfaces differ by more than chance.
@@ -69,7 +69,7 @@ pub struct ApiRow {
     pub mb_per_s_interval: Option<[f64; 2]>,
     /// Operations per second.
     pub iops: Option<f64>,
-    /// The same MB/s with the final sync in the time; `None` where nothing was written or the sync failed.
+    /// 10^6 bytes per second, the final sync in the time; `None` where nothing was written or the sync failed.
     pub synced_mb_per_s: Option<f64>,
     /// Its 95 % interval over runs.
     pub synced_mb_per_s_interval: Option<[f64; 2]>,
@@ -86,7 +86,7 @@ pub struct ApiRow {
     pub p99_ns: Option<u64>,
     /// CPU time of the whole process in user space, in ns per byte.
     pub user_ns_per_byte: Option<f64>,
-    /// The same in the kernel.
+    /// CPU time of the whole process in the kernel, in ns per byte.
     pub system_ns_per_byte: Option<f64>,
     /// System calls per MiB, counted by the kernel in a trial before the first run, or why they were not counted.
     pub calls_per_mib: Known<f64>,

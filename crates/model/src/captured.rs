@@ -154,7 +154,7 @@ pub struct Completed {
 pub struct Completeness {
     /// `complete`, `incomplete` or `unknown`.
     pub word: String,
-    /// The same in a sentence, with the figures.
+    /// Whether the capture holds all that the device completed, in a sentence with the figures.
     pub sentence: String,
     /// Per kind of request: what the kernel counted and what was captured. Empty where nothing could be compared with counters.
     pub counters: Vec<Counter>,
@@ -374,7 +374,7 @@ pub struct Arrivals {
     /// Index of dispersion of counts, Var N(t) / E N(t), at 10 ms: 1 where they come at random, more where in bursts, less where
     /// evenly. `None` of fewer than ten such stretches.
     pub idc_10ms: Option<f64>,
-    /// The same at 100 ms.
+    /// Index of dispersion of counts, Var N(t) / E N(t), at 100 ms; `None` of fewer than ten such stretches.
     pub idc_100ms: Option<f64>,
 }
 

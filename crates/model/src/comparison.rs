@@ -17,7 +17,7 @@ pub struct Comparison {
     pub fathom: Producer,
     /// The first word: what is said of the headline of A.
     pub answer: Answer,
-    /// The same in one or two sentences, with its numbers.
+    /// What is said of the headline of A, in one or two sentences with its numbers.
     pub sentence: String,
     /// What the other side is compared with.
     pub a: Side,
@@ -162,7 +162,7 @@ pub struct Metric {
     pub why: String,
     /// Geometric mean over the runs of A. Of a percentile: that of a typical run.
     pub a: f64,
-    /// The same of B.
+    /// Geometric mean over the runs of B. Of a percentile: that of a typical run.
     pub b: f64,
     /// One value per run of A.
     pub a_runs: Vec<f64>,

@@ -11,9 +11,9 @@ use crate::evidence::{BlockFlow, BlockStat, SECTOR_BYTES};
 pub struct DiskCounters {
     /// Requests, bytes, merges and time of reads.
     pub read: BlockFlow,
-    /// The same of writes.
+    /// Requests, bytes, merges and time of writes.
     pub write: BlockFlow,
-    /// The same of discards; `None` before Linux 4.18.
+    /// Requests, bytes, merges and time of discards; `None` before Linux 4.18.
     pub discard: Option<BlockFlow>,
     /// Flushes; `None` before Linux 5.5.
     pub flush: Option<Flushes>,

@@ -66,7 +66,7 @@ pub struct Entry {
     pub runs: u64,
     /// Names of the hosts.
     pub hosts: Vec<String>,
-    /// The same for sessions that did the same work at the same place.
+    /// What is equal for sessions that did the same work at the same place.
     pub fingerprint: Option<String>,
     /// What was found.
     pub findings: Vec<Mark>,

@@ -166,7 +166,7 @@ impl Extents {
 pub struct BlockStat {
     /// Requests, bytes, merges and time of reads.
     pub read: BlockFlow,
-    /// The same of writes.
+    /// Requests, bytes, merges and time of writes.
     pub write: BlockFlow,
     /// Requests in flight at the moment of reading.
     pub in_flight: u64,

@@ -20,7 +20,7 @@ pub struct FitCheck {
     pub target: String,
     /// Whether all goals are met.
     pub word: Word,
-    /// The same in a sentence.
+    /// Whether all goals are met, in a sentence.
     pub sentence: String,
     /// Figures of both.
     pub figures: Vec<Figure>,

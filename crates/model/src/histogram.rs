@@ -114,7 +114,8 @@ impl Histogram {
         Some(middle.clamp(self.min_ns, self.max_ns))
     }
 
-    /// The same, withheld (`None`) where fewer than ten operations lie beyond it: such a figure is one operation's luck.
+    /// The latency in ns that the share `q` (0 to 1) of operations did not exceed; withheld (`None`) where fewer than ten operations lie
+    /// beyond it: such a figure is one operation's luck.
     pub fn supported_quantile_ns(&self, q: f64) -> Option<u64> {
         // Rule n(1-p) >= 10 of the reference on tails; the small slack only absorbs binary fractions of 1 - q.
         (self.count as f64 * (1.0 - q) >= 10.0 - 1e-6).then(|| self.quantile_ns(q)).flatten()

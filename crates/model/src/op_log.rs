@@ -111,7 +111,7 @@ impl Rows {
         }
     }
 
-    /// The same by such intervals, of operations; what are intervals already stays as it is.
+    /// The log as intervals of such a length from such a time on, both in ns; what are intervals already stays as it is.
     pub fn intervals(&self, from_ns: u64, length_ns: u64) -> Intervals {
         match self {
             Self::Each(operations) => {

@@ -286,7 +286,7 @@ pub enum MadeFor {
 }
 
 impl MadeFor {
-    /// The same of a target of this role: what is not made is nobody's own.
+    /// Whose file a target of this role is: what is not made is nobody's own.
     #[must_use]
     pub fn where_made(self, role: Role) -> Self {
         if role == Role::Made { self } else { Self::Host }

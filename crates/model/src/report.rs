@@ -140,7 +140,7 @@ pub struct Counts {
     pub suspect: usize,
     /// Results without a number.
     pub invalid: usize,
-    /// The same in a sentence with the names of those that do not hold; `None` where one result is quoted.
+    /// How many results have which verdict, in a sentence with the names of those that do not hold; `None` where one result is quoted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
 }
@@ -206,7 +206,7 @@ pub struct Measured {
     pub sync: Option<Figures>,
     /// All directions together, syncs aside.
     pub total: Option<Rates>,
-    /// The same with the final sync counted into the time; `None` where nothing was written or a sync failed.
+    /// Rates of all directions with the final sync counted into the time; `None` where nothing was written or a sync failed.
     pub with_final_sync: Option<FinalSync>,
     /// What an operation cost; `None` where no worker says.
     pub cost: Option<Cost>,
@@ -229,7 +229,7 @@ pub struct Measured {
     /// The course of the runs beside the device's, second by second; empty where it was not kept.
     #[serde(default)]
     pub series: Vec<Second>,
-    /// The same as finely as it was kept, by direction; absent where it was not kept, and in studies of many settings.
+    /// The course of the runs as finely as it was kept, by direction; absent where it was not kept, and in studies of many settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<Course>,
     /// Latencies of all complete runs by direction (`read`), as a histogram; none in studies of many settings.
@@ -285,7 +285,7 @@ pub struct DisturbedRun {
     pub counts: bool,
     /// What others did, in words; `None` where they disturbed another run of its round.
     pub why: Option<String>,
-    /// The same as numbers.
+    /// What others did, as numbers; empty where they disturbed another run of its round.
     pub by: Vec<Disturbance>,
     /// Operations per second, all directions.
     pub iops: f64,
@@ -338,7 +338,7 @@ pub struct Rates {
     pub mib_per_s: f64,
     /// 95 % interval of `iops` over runs; `None` with fewer than three runs.
     pub iops_interval: Option<[f64; 2]>,
-    /// The same of `mb_per_s`.
+    /// 95 % interval of `mb_per_s` over runs; `None` with fewer than three runs.
     pub mb_per_s_interval: Option<[f64; 2]>,
     /// Median of `iops` over runs, with an interval by order statistics that supposes no distribution; `None` with fewer
     /// than six runs.
@@ -362,7 +362,7 @@ pub struct Figures {
     pub mib_per_s: f64,
     /// 95 % interval of `iops` over runs; `None` with fewer than three runs.
     pub iops_interval: Option<[f64; 2]>,
-    /// The same of `mb_per_s`.
+    /// 95 % interval of `mb_per_s` over runs; `None` with fewer than three runs.
     pub mb_per_s_interval: Option<[f64; 2]>,
     /// Mean operations in flight of all directions, counted apart from the latencies.
     pub depth_mean: f64,

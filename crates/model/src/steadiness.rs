@@ -60,7 +60,7 @@ pub struct Snia {
     pub rounds: u32,
     /// Largest less smallest of the last five, as a share of their mean.
     pub excursion: f64,
-    /// The same of the line fitted to them.
+    /// Largest less smallest value of the line fitted to the last five, as a share of their mean.
     pub slope: f64,
 }
 

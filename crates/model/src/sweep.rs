@@ -384,7 +384,7 @@ pub struct Knee {
     pub axis: String,
     /// The smallest value that gives all but 3 % of the most that any larger one gives, the winner's setting otherwise.
     pub value: u32,
-    /// The same in a sentence.
+    /// From where on the axis gains less than 3 %, in a sentence.
     pub sentence: String,
 }
 

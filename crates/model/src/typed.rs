@@ -62,9 +62,9 @@ pub struct Logs {
     pub files: Vec<(LogKind, String)>,
     /// Milliseconds that a line of latencies stands for; 0 for one operation.
     pub latency_ms: u64,
-    /// The same of a line of bandwidth.
+    /// Milliseconds that a line of bandwidth stands for; 0 for one operation.
     pub bandwidth_ms: u64,
-    /// The same of a line of operations per second.
+    /// Milliseconds that a line of operations per second stands for; 0 for one operation.
     pub iops_ms: u64,
     /// Milliseconds that a histogram stands for.
     pub histogram_ms: u64,

@@ -85,7 +85,7 @@ pub struct Requests {
     pub await_ms: Option<f64>,
     /// Requests that were merged into others, per second.
     pub merged_per_s: f64,
-    /// The same in percent of all that were asked for; `None` where there was none.
+    /// Requests that were merged into others, in percent of all that were asked for; `None` where there was none.
     pub merged_percent: Option<f64>,
 }
 
@@ -164,7 +164,7 @@ pub struct Call {
     pub name: String,
     /// How often.
     pub count: u64,
-    /// The same per second.
+    /// How often it was called per second.
     pub per_s: f64,
 }
 
@@ -255,11 +255,11 @@ pub struct WatchedProcess {
     pub kernel: bool,
     /// 10^6 bytes per second that it had fetched from storage, of all devices (`read_bytes`).
     pub read_mb_per_s: f64,
-    /// The same that it made dirty or sent to storage (`write_bytes`).
+    /// 10^6 bytes per second that it made dirty or sent to storage, of all devices (`write_bytes`).
     pub write_mb_per_s: f64,
     /// 10^6 bytes per second that its calls read, page cache and pipes included (`rchar`). I/O of io_uring is not in it.
     pub rchar_mb_per_s: f64,
-    /// The same of calls that write (`wchar`).
+    /// 10^6 bytes per second that its calls wrote, page cache and pipes included (`wchar`). I/O of io_uring is not in it.
     pub wchar_mb_per_s: f64,
     /// Calls per second that read (`syscr`).
     pub read_calls_per_s: f64,

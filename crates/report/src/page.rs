@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 /// Half an interval by its value from which digits of the value mean nothing.
 const WIDE: f64 = 0.1;
-/// The same from which only the power of ten and one digit do.
+/// Half an interval by its value from which only the power of ten and one digit of the value mean something.
 const VERY_WIDE: f64 = 1.0;
 
 /// Text under way.
@@ -57,7 +57,7 @@ impl Page {
         self.table_behind("", table);
     }
 
-    /// The same behind an indent.
+    /// A table behind an indent, with as many of its columns as have room, and which have none.
     pub(crate) fn table_behind(&mut self, indent: &str, table: &Table) {
         let (lines, left_out) = table.lines(self.width.saturating_sub(columns(indent)));
         for line in lines {

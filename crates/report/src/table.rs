@@ -139,7 +139,7 @@ impl Table {
         gone.filter_map(|at| self.headings.get(at)).map(String::as_str).collect()
     }
 
-    /// The same with long names cut to what such a width has room for.
+    /// The table with long names cut to what such a width has room for.
     fn short(&self, width: usize) -> Self {
         let most = (width * 2 / 5).max(NAME);
         let mut short = self.clone();

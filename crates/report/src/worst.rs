@@ -61,7 +61,7 @@ pub(crate) fn rest(report: &Report) -> Option<String> {
     rest_of(&told(report))
 }
 
-/// The same of these.
+/// `1 more finding, 12 notes, 3 not checked, 66 passed` of these findings; `None` where those that are told are all there is to tell.
 pub(crate) fn rest_of(findings: &[Finding]) -> Option<String> {
     let ids = |of: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
         findings.iter().filter(of).map(|f| f.id).collect()

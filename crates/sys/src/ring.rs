@@ -160,7 +160,8 @@ impl Ring {
         self.read_prior(slot, file, offset, bytes, 0);
     }
 
-    /// The same with a priority of its own (class and level as `ioprio_set(2)` takes them); 0 for that of the thread.
+    /// Queues a read into a slot with a priority of its own (class and level as `ioprio_set(2)` takes them; 0 for that of the thread);
+    /// [`Ring::submit`] submits it.
     ///
     /// # Panics
     /// As [`Ring::read`].
@@ -191,7 +192,8 @@ impl Ring {
         self.write_prior(slot, file, offset, bytes, 0);
     }
 
-    /// The same with a priority of its own; 0 for that of the thread.
+    /// Queues a write from a slot with a priority of its own (class and level as `ioprio_set(2)` takes them; 0 for that of the thread);
+    /// [`Ring::submit`] submits it.
     ///
     /// # Panics
     /// As [`Ring::write`].

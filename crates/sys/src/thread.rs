@@ -33,7 +33,8 @@ pub fn usage() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_THREAD)
 }
 
-/// The same of the whole process: all its threads, those that ended, and those that the kernel works for it on.
+/// Reads the usage of the whole process (`getrusage(RUSAGE_SELF)`): all its threads, those that ended, and those that the kernel works for
+/// it on.
 ///
 /// # Errors
 /// Whatever the kernel answers; none is known for a valid call.

@@ -16,7 +16,7 @@ pub fn advice(user_id: u32) -> &'static str {
     }
 }
 
-/// The same for the user who runs this.
+/// What to do where the user who runs this was not permitted: become root, or, for root, find who else forbids it.
 pub fn own_advice() -> &'static str {
     advice(rustix::process::geteuid().as_raw())
 }

@@ -58,7 +58,7 @@ enum Holes {
     Written,
     /// They are passed over.
     PassedOver,
-    /// The same, and the last block was one.
+    /// They are passed over, and the last block that was to be written was one of zeros.
     AtTheEnd,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Counts {
     pub(super) bytes: AtomicU64,
 }
 
-/// The same at a moment.
+/// What was copied up to a moment: full and partial reads and writes, and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     pub(super) full_reads: u64,

@@ -35,7 +35,7 @@ pub(super) struct Side {
     pub(super) file: File,
     /// Its name as dd shows it.
     pub(super) shown: String,
-    /// The same as the subject of a sentence.
+    /// Its name as dd shows it where that is the subject of a sentence.
     pub(super) bare: String,
     /// Where it is; `None` of a standard stream.
     pub(super) path: Option<PathBuf>,

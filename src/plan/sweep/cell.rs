@@ -33,7 +33,7 @@ const POSITION_BYTES: u64 = 4096;
 struct Beginning {
     /// Its first byte.
     bytes: u64,
-    /// The same in percent, where it was said so.
+    /// Where it begins in percent of the smallest target; `None` where that was not said in percent.
     percent: Option<u32>,
     /// Bytes from there to the end.
     left: u64,

@@ -149,7 +149,7 @@ fn on_device(words: &str, story: impl Fn(&[Request])) {
     on(&[Storage::device], Stage::beside_others, words, story);
 }
 
-/// The same where nobody else keeps the program from its times.
+/// Tells a story on a device itself, where nobody else keeps the program from its times.
 fn on_device_alone(words: &str, story: impl Fn(&[Request])) {
     on(&[Storage::device], Stage::new, words, story);
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::Sender;
 
 /// A name that would run, were it taken for anything but a name.
 pub(crate) const HOSTILE: &str = "<img src=x onerror=alert(1)><script>alert(2)<!--";
-/// The same as a tag and as a note.
+/// A tag and a note that would run, were they taken for anything but text.
 pub(crate) const TAG: &str = "<script>alert(3)<!--";
 pub(crate) const NOTE: &str = "<svg/onload=alert(4)>";
 

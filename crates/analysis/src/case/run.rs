@@ -84,7 +84,7 @@ impl<'a> CaseRun<'a> {
         self.counted_until(Moment::Stop, layers)
     }
 
-    /// The same from start to another moment.
+    /// What these layers completed from start to `moment`.
     ///
     /// # Errors
     /// Why one was not counted.

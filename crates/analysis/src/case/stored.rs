@@ -70,7 +70,7 @@ impl<'a> Case<'a> {
         self.states_of(&touched, moment)
     }
 
-    /// The same of the targets of the stream itself: what is said of one stream is not about the files of another.
+    /// States of the targets of the stream itself at a moment of each run: what is said of one stream is not about the files of another.
     fn own_states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
         self.states_of(&self.stream.targets, moment)
     }

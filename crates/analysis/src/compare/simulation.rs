@@ -180,7 +180,8 @@ fn among_forty_numbers_any_false_word_is_rare() {
     assert!(wrong <= 5, "{wrong} of 100 comparisons had a false word");
 }
 
-/// The same of percentiles with heavy tails over runs: a log-normal of three times the deviation in a tenth of the runs.
+/// Shares of comparisons that call percentiles different, and B slower, and whose interval holds the truth. The percentiles have heavy
+/// tails over runs: a log-normal of three times the deviation in a tenth of the runs.
 fn percentiles(trials: usize, n: usize, factor: f64) -> ([f64; 2], f64) {
     let mut draw = Draw(17 + n as u64);
     let mut heavy = |factor: f64| -> Vec<f64> {

@@ -27,7 +27,7 @@ pub(super) struct Weighed {
     shift: Option<Shift>,
     /// Of the logarithm of the ratio.
     interval: Option<[f64; 2]>,
-    /// The same of which each end by itself holds as surely.
+    /// Ends of an interval of the logarithm of the ratio, each of which by itself holds as surely as `interval`.
     bounds: Option<[f64; 2]>,
     /// Logarithm of one more than the margin, and the margin.
     log_margin: f64,

@@ -262,7 +262,7 @@ pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Again> {
     waiting_of(&tried, budget.paired, left as usize, budget.attempts)
 }
 
-/// The same of attempts, with about so many runs to come that were never tried.
+/// The runs of these attempts that are to be measured again, the next one first, where about `left` runs are to come that were never tried.
 pub(super) fn waiting_of(tried: &[Attempt], paired: bool, left: usize, at_most: u32) -> Vec<Again> {
     let mut units: BTreeMap<Unit, Vec<(usize, Attempt)>> = BTreeMap::new();
     for (order, one) in tried.iter().filter(|a| a.complete).enumerate() {

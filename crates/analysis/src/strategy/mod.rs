@@ -77,7 +77,7 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
     disturbed::next(done, budget, next_undisturbed(&disturbed::counting(done, budget), budget))
 }
 
-/// The same by the runs that count.
+/// What comes next by the runs that count, were none measured again.
 fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
         // How many times that is, is decided anew between them.
@@ -102,7 +102,7 @@ pub fn left(done: &[Summary], budget: &Budget) -> Left {
     left
 }
 
-/// The same by the runs that count.
+/// What is still to come by the runs that count, were none measured again.
 fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
     let rates = (0..budget.jobs).map(|job| rates(done, job));
     let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {

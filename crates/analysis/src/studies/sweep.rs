@@ -167,7 +167,7 @@ fn voided_by(of: &CaseAnswers) -> impl Iterator<Item = CheckId> {
     of.void_by().filter(|id| id.group() != 'D')
 }
 
-/// The same where a finding takes the number of its winner away: whatever it was compared by is none.
+/// This work, left undecided where a finding takes the number of its winner away: whatever it was compared by is none.
 fn withheld(work: Work, voided: Option<&CaseAnswers>) -> Work {
     let Some(of) = voided.filter(|_| matches!(work.chosen, Chosen::Fastest | Chosen::Tied)) else {
         return work;

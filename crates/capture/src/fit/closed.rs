@@ -104,7 +104,7 @@ fn thought(law: &Law, factor: f64) -> (String, String) {
     (text, format!("mean {mean}, less {taken} that any program takes; {fits}"))
 }
 
-/// The same of any law of time, and how well it fits.
+/// Any law of time as it stands in a file, its times multiplied by `factor`, and how well it fits.
 pub(super) fn worded(law: &Law, factor: f64) -> (String, String) {
     let scale = |ns: u64| ((ns as f64 * factor).round() as u64).clamp(1, MAX_TIME_NS);
     let mut think = law.think.clone();
@@ -127,7 +127,7 @@ pub(super) fn worded(law: &Law, factor: f64) -> (String, String) {
     (shortened(&of_think(&think)), format!("{near}{scaled}"))
 }
 
-/// The same with times in us, where these are exact to a thousandth.
+/// The text of a law with times of 1 ms and more in us, where these are exact to a thousandth.
 fn shortened(text: &str) -> String {
     let piece = |piece: &str| {
         let (before, time) = piece

@@ -143,7 +143,7 @@ impl Figures {
         distance(&of(self), &of(other))
     }
 
-    /// The same of their offsets, in 65,536 bins.
+    /// Distance (Kolmogorov-Smirnov) of the offsets of reads and writes, in 65,536 bins; `None` where there are none.
     pub fn distance_of_offsets(&self, other: &Self) -> Option<f64> {
         distance(&self.offsets, &other.offsets)
     }

@@ -54,7 +54,7 @@ impl Operations {
         }
     }
 
-    /// The same request, where it stands in the order of issue.
+    /// Adds a read or write, in the order of issue, to what tells which follow each other; other operations are left out.
     pub(super) fn follow(&mut self, op: Op, row: &Row) {
         if let Some(of) = self.of.get_mut(&op).filter(|_| matches!(op, Op::Read | Op::Write)) {
             of.following.add(row);

@@ -13,7 +13,7 @@ pub(super) struct Within {
     tasks: Vec<bool>,
 }
 
-/// The same for whoever lists rows.
+/// The rows that a restriction means, for whoever lists them.
 #[derive(Debug)]
 pub struct Selection(Within);
 

@@ -35,7 +35,7 @@ pub const OF_REQUESTS: [(&str, Step); 5] = [
     ("block_bio_queue", Step::Asked),
     ("block_rq_insert", Step::Inserted),
 ];
-/// The same of devices that have only bios.
+/// The kernel's events by name, and what they mean; of devices that have only bios.
 pub const OF_BIOS: [(&str, Step); 2] =
     [("block_bio_queue", Step::Issued), ("block_bio_complete", Step::Completed)];
 

@@ -33,7 +33,7 @@ impl Field {
         }
     }
 
-    /// The same of four bytes with a sign.
+    /// Its value as a number of four bytes with a sign, of the machine's byte order; 0 where the record is too short.
     pub fn signed(&self, record: &[u8]) -> i32 {
         self.number(record) as u32 as i32
     }

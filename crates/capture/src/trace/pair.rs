@@ -67,7 +67,7 @@ pub struct Pairing {
     requeued: HashMap<Place, u64>,
     /// Writes with a flush that were asked for and are not issued yet, by their sector.
     asked: HashMap<u64, VecDeque<u64>>,
-    /// The same once they are issued.
+    /// Writes with a flush that are issued and have not ended yet, by their sector.
     ending: HashMap<u64, VecDeque<u64>>,
     /// Flushes without data.
     empty: VecDeque<u64>,
@@ -102,7 +102,7 @@ impl Pairing {
         self.read_at[0] = Some((before_ns, after_ns));
     }
 
-    /// The same when it ended; before the events of that time are taken.
+    /// Between which times the counters were read when it ended; to be said before the events of that time are taken.
     pub fn counters_read_last(&mut self, before_ns: u64, after_ns: u64) {
         self.read_at[1] = Some((before_ns, after_ns));
     }

@@ -99,7 +99,7 @@ fn point(problem: &Problem, streams: &[Vec<Level>]) -> Mark {
     mark
 }
 
-/// The same in a level that is known.
+/// Where in this level a problem was said: at the first of its keys that stands there, else at the head.
 fn point_in(level: &Level, problem: &Problem) -> Mark {
     let mut places = problem.keys.iter().filter_map(|key| level.spans.get(key)).cloned();
     let mut mark = Mark::new(places.next().unwrap_or(level.head.clone()), problem.in_toml());

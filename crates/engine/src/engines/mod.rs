@@ -66,7 +66,7 @@ pub struct Entry {
     facts: Facts,
     /// Runs a worker with it.
     pub(crate) run: fn(&mut Task) -> Outcome,
-    /// The same, with a look at each operation.
+    /// Runs a worker with it and looks at each operation: for a log, to verify reads, or to tell targets or priorities apart.
     pub(crate) run_watched: fn(&mut Task) -> Outcome,
     /// Opens it for whoever is not the hot loop.
     pub(crate) open: fn(&mut WorkerSpec) -> Opened,

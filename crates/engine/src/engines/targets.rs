@@ -30,7 +30,7 @@ impl Targets {
         Ok(Self { files, devices, flush: flush_of(spec.sync_call) })
     }
 
-    /// The same where files alone will do.
+    /// Takes the files of a spec that may name no device.
     ///
     /// # Errors
     /// Where one of them is a device.

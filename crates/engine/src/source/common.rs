@@ -28,13 +28,13 @@ impl Common {
         Self { seed, heads: Mutex::default(), zipfs: Mutex::default(), group: None, files: None }
     }
 
-    /// The same in a group, which holds those in it to shares of its operations where their stream has one.
+    /// Puts the stream in a group, which holds those in it to shares of its operations where their stream has one.
     #[must_use]
     pub fn in_group(self, group: Option<Arc<Group>>) -> Self {
         Self { group, ..self }
     }
 
-    /// The same with the files of the stream's targets, in their order, where it evicts them before each pass.
+    /// Adds the files of the stream's targets, in their order, where it evicts them before each pass.
     #[must_use]
     pub fn with_files(self, files: Option<Arc<[File]>>) -> Self {
         Self { files, ..self }

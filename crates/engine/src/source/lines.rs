@@ -244,7 +244,7 @@ impl Lines {
         op
     }
 
-    /// The same place once more, in a direction of its own.
+    /// An operation at the place of `op` once more, in a direction of its own; `left` are still to come, this one included.
     fn repeat(&mut self, op: Op, left: u32) -> Op {
         let kinds = &self.rows[self.line].kinds;
         let op = Op { kind: kinds.draw(&mut self.rng), at_ns: 0, flags: 0, ..op };

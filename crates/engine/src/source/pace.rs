@@ -223,7 +223,7 @@ impl Limited {
         if self.ops > self.bytes { self.ops } else { self.bytes }
     }
 
-    /// The same in ns.
+    /// When the next operation may go, in ns.
     pub(super) fn due_ns(&self) -> u64 {
         self.due().ns()
     }

@@ -148,7 +148,7 @@ impl Walk {
         if self.backwards { top - far } else { far }
     }
 
-    /// The same for operations of one size, in short; `None` where it takes more.
+    /// This walk for operations of `size` bytes alone, in short; `None` where it goes backwards or shares its position.
     pub(super) fn straight(&self, size: u64) -> Option<Straight> {
         (!self.backwards && self.head.is_none()).then(|| Straight {
             next: self.begin(self.first, size),

@@ -19,7 +19,7 @@ pub struct PerKind<T> {
 }
 
 impl<T: Clone> PerKind<T> {
-    /// The same for every direction.
+    /// One value for every direction.
     pub fn all(value: T) -> Self {
         Self { read: value.clone(), write: value.clone(), trim: value }
     }
@@ -95,7 +95,7 @@ impl Sizes {
         }
     }
 
-    /// The same inside a name, where a bare number would not be taken for a size: `512 B`, `4K`, `512-1000 B`.
+    /// The sizes inside a name, where a bare number would not be taken for a size: `512 B`, `4K`, `512-1000 B`.
     pub fn in_a_name(&self) -> String {
         let words = self.words();
         let bare = match self {

@@ -174,10 +174,10 @@ pub type Options = BTreeMap<String, Option<u64>>;
 /// Option of an engine: before the first write the whole file becomes as a new one is, with a length and no blocks.
 pub const NEW: &str = "new";
 
-/// The same, with all blocks allocated at once.
+/// Option of an engine: before the first write the whole file becomes as a new one is, with a length and all blocks allocated at once.
 pub const FALLOCATE: &str = "fallocate";
 
-/// The same without a length: the file grows by what is written, as a copy does.
+/// Option of an engine: before the first write the whole file loses its length and its blocks; it grows by what is written, as a copy does.
 pub const GROW: &str = "grow";
 
 /// Engines that change the length or the blocks of a file and move no data.
@@ -326,7 +326,7 @@ impl Stream {
         }
     }
 
-    /// The same as if one of its turns were all of it.
+    /// The stream as if one of its turns were all of it.
     #[must_use]
     pub fn of_turn(&self, turn: &Turn) -> Self {
         Self { access: turn.access.clone(), flush: turn.flush, turns: Vec::new(), ..self.clone() }

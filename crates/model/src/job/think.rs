@@ -63,7 +63,7 @@ impl Think {
 }
 
 impl ThinkLaw {
-    /// The same of pauses with this mean in ns.
+    /// Pauses by this law with this mean in ns, in words: `100 us`, `exponential, mean 100 us`.
     pub fn words(&self, mean_ns: u64) -> String {
         let mean = show_ns(mean_ns as f64);
         match self {

@@ -50,7 +50,7 @@ impl Disturbed {
 }
 
 impl Disturbance {
-    /// The same of one thing.
+    /// One disturbance in words: `240 MB/s of others on vda (480 requests/s)`.
     pub fn words(&self) -> String {
         match self {
             Self::ForeignIo { device, bytes_per_s, ios_per_s } => {

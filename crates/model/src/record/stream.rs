@@ -30,13 +30,13 @@ pub struct StreamEnd {
     /// What the data that were written are like, made once more and measured; `None` where nothing is written.
     #[serde(default)]
     pub data: Option<Written>,
-    /// The same of each worker on each target, where that was asked for.
+    /// Totals of each worker on each target within the window, where that was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<LaneEnd>,
     /// How far a replay could follow its capture; `None` of anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
-    /// The same load as the device's driver saw it, as it saw that of the capture; or why that is not known. `None` of anything but a
+    /// The replayed load as the device's driver saw it, as it saw that of the capture; or why that is not known. `None` of anything but a
     /// replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_driver: Option<Known<AtDriver>>,

@@ -18,13 +18,13 @@ pub enum Cycle {
     Workers,
     /// One worker on one target, on two, ...; when it has all of them the next worker begins. All computers at the same time.
     IncrementParallel,
-    /// The same, one computer after another.
+    /// One worker on one target, on two, ...; when it has all of them the next worker begins. One computer after another.
     IncrementSerial,
     /// Each number of workers on each number of targets.
     WorkersAndTargets,
     /// All workers on all targets with one operation in flight, with more, ...
     Outstanding,
-    /// The same on each number of targets.
+    /// All workers with one operation in flight, with more, ..., on each number of targets.
     OutstandingAndTargets,
 }
 

@@ -356,7 +356,7 @@ pub const KEYS: &[Key] = &[
         "run-length",
         Group::What,
         "N",
-        "The same as a mean, such as 3.5: runs from random offsets on, of random (geometric) length",
+        "Mean number of operations in order, such as 3.5: runs from random offsets on, of random (geometric) length",
         &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.run_length, parsers::run_length(t))),
     ),

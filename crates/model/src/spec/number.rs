@@ -34,7 +34,7 @@ pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     Err(format!("{} {fault}; type a whole number from {least} to {most}", shown(text)))
 }
 
-/// The same in 32 bits.
+/// A whole number between the two, in 32 bits.
 ///
 /// # Errors
 /// What was wrong and what to type.

@@ -160,7 +160,7 @@ pub fn create(text: &str) -> Result<Create, String> {
 /// What stands behind a file that is removed at the end.
 const UNLINK: &str = ",unlink";
 
-/// The same as it is typed.
+/// A file that is made where it is missing, as it is typed: its size, and what is in it.
 pub fn of_create(create: Create) -> String {
     format!("{},{}{}", create.bytes, create.filling.word(), if create.unlink { UNLINK } else { "" })
 }

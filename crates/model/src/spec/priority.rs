@@ -59,7 +59,7 @@ fn one(text: &str) -> Result<OpPriority, String> {
     Ok(OpPriority { kind, bytes, percent, priority })
 }
 
-/// The same as they are typed.
+/// Shares of operations with their priorities, as they are typed.
 pub fn of_op_priorities(all: &[OpPriority]) -> String {
     let one = |one: &OpPriority| {
         let kind = one.kind.map_or_else(String::new, |kind| format!("{}/", kind.word()));

@@ -46,7 +46,7 @@ pub struct Setting {
     /// First byte that may be touched, where the grid says that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_bytes: Option<u64>,
-    /// The same in percent of what is there, where it was said so.
+    /// First byte that may be touched, in percent of what is there, where the grid says it in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_percent: Option<u32>,
 }
@@ -121,7 +121,7 @@ impl Setting {
         percent.or_else(|| self.offset_bytes.map(show_bytes))
     }
 
-    /// The same at no position that is said.
+    /// The setting without a position on the target.
     #[must_use]
     pub fn at_no_position(&self) -> Self {
         Self { offset_bytes: None, offset_percent: None, ..self.clone() }

@@ -22,7 +22,8 @@ const COUNTED: &[&str] = &["sync", "vsync", "preadv", "rw", "posixaio"];
 const BUFFERED: &[&str] = &["std", "stdio", "fstream"];
 /// Share of the bytes that must be in the kernel's count: it counts all of them, and what fathom reads beside.
 const COUNTED_FROM: Share = Share(0.99);
-/// The same where a buffer of the program's may answer: of a region of many buffers it cannot answer all, wherever in it most is read.
+/// Share of the bytes that must be in the kernel's count where a buffer of the program's may answer: of a region of many buffers it cannot
+/// answer all, wherever in it most is read.
 const BUFFERED_FROM: Share = Share(0.01);
 /// Buffers that a region must be larger than by so many times.
 const MANY_BUFFERS: u64 = 16;

@@ -14,8 +14,8 @@ use model::units::{show_bytes, show_rate};
 /// Requests per operation above which a latency is that of a group: one operation in ten that crosses a border of the
 /// file's extents or a boundary of the device is still one operation.
 const BIASED_ABOVE: f64 = 1.1;
-/// The same where nothing that is known splits: small requests of others beside large operations look like splitting, and
-/// their bytes do not show.
+/// Requests per operation above which a latency is that of a group where nothing that is known splits: small requests of others beside
+/// large operations look like splitting, and their bytes do not show.
 const UNEXPLAINED_ABOVE: f64 = 1.5;
 
 pub(super) const CHECK: Check = Check {

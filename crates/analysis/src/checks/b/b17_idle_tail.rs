@@ -17,7 +17,8 @@ const TAIL_ABOVE: Share = Share(0.02);
 const TAIL_NS: u64 = 50_000_000;
 /// Operations of the least busy worker by those of the busiest below which the load was uneven.
 const UNEVEN_BELOW: f64 = 0.8;
-/// The same below which the least busy one hardly took part. More workers than CPUs reach it by themselves.
+/// Operations of the least busy worker by those of the busiest below which it hardly took part. More workers than CPUs reach it by
+/// themselves.
 const IDLE_BELOW: f64 = 0.5;
 /// Standard deviations by which two workers may differ by chance: once in 16,000 pairs they do so further.
 const DEVIATIONS: f64 = 4.0;

@@ -173,7 +173,8 @@ fn moved(ran: &CaseRun, fs: &FileSystem) -> Known<[u64; 2]> {
     Ok([grew(0)?, grew(1)?])
 }
 
-/// The same since the mount was made: the line `bytes:` below the line that names the mount.
+/// Bytes that were read from the client, and those that it read from the server, since the mount was made: the line `bytes:` below the line
+/// that names the mount.
 fn counts(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
     let name = format!(" mounted on {} with fstype ", fs.mount_point);
     let mut lines = snapshot.text(MOUNT_STATS)?.lines().skip_while(|l| !l.contains(&name));

@@ -139,7 +139,7 @@ pub(super) fn honest() -> model::record::Record {
     record
 }
 
-/// The same with something changed about what was seen of the hosts.
+/// An honest record of two hosts with something changed about what was seen of them.
 #[cfg(test)]
 fn with(change: impl FnOnce(&mut Fleet)) -> model::record::Record {
     let mut record = honest();

@@ -28,7 +28,7 @@ fn stream(order: Order) -> Stream {
     Stream::plain(access, 1, 1, "null")
 }
 
-/// The same without an end but the target's.
+/// 4 KiB blocks, anywhere from byte 0 to the end of the target.
 fn endless(order: Order) -> Stream {
     let mut stream = stream(order);
     stream.access.offset_bytes = 0;

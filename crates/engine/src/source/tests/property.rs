@@ -9,7 +9,7 @@ fn some(unit: u32, most: u32) -> impl Strategy<Value = u32> {
     prop_oneof![200 => (1..=most).prop_map(move |k| k * unit), 1 => 0..100_000_u32, 1 => Just(u32::MAX)]
 }
 
-/// The same, mostly none.
+/// Bytes: mostly none, else some of the units that the case counts in, at times anything.
 fn far(unit: u32) -> impl Strategy<Value = u64> {
     let some = (0..60_u64).prop_map(move |k| k * u64::from(unit));
     prop_oneof![100 => Just(0), 100 => some, 1 => 0..1_000_000_u64, 1 => any::<u64>()]

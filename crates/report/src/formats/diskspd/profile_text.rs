@@ -31,7 +31,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// The same in columns.
+/// A size in the largest unit that it reaches, its number aligned to the right of so many columns; plain bytes are not.
 fn size_in(bytes: u64, width: usize) -> String {
     let unit = UNITS.iter().find(|(shift, _)| bytes >= 1 << shift);
     match unit {

@@ -31,7 +31,7 @@ impl Lines {
         self.with(name, "", write);
     }
 
-    /// The same with attributes, which begin with a blank.
+    /// An element around others, with attributes, which begin with a blank.
     pub(super) fn with(&mut self, name: &str, attributes: &str, write: impl FnOnce(&mut Self)) {
         self.line(format_args!("<{name}{attributes}>"));
         self.indent += 2;

@@ -18,11 +18,11 @@ const SLACK_NS: u64 = 5_000_000;
 pub(super) struct Direction {
     /// Bytes moved.
     pub(super) bytes: u64,
-    /// The same per second.
+    /// Bytes moved per second.
     pub(super) bytes_per_s: f64,
     /// Operations.
     pub(super) ops: u64,
-    /// The same per second.
+    /// Operations per second.
     pub(super) iops: f64,
     /// Length of the measured windows in ms.
     pub(super) runtime_ms: u64,
@@ -30,7 +30,7 @@ pub(super) struct Direction {
     pub(super) short: u64,
     /// From the submission to the completion.
     pub(super) clat: Distribution,
-    /// The same, but in an open loop from the intended start.
+    /// From the submission to the completion, but in an open loop from the intended start.
     pub(super) lat: Distribution,
     /// The first apart by class and level of their priority, where there are several.
     pub(super) priorities: Vec<([u32; 2], Distribution)>,

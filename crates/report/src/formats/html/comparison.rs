@@ -121,7 +121,7 @@ pub(super) fn ratios(pairs: &[Pair]) -> String {
     drawn(&axis, &["A", "B", "Change", "95 % interval", "Answer"], rows)
 }
 
-/// The same of several sides with the change alone, all on one axis.
+/// Every number of several sides as a ratio with its interval and nothing but the change and the answer beside it, all on one axis.
 fn ratios_beside(of: &Comparisons) -> Vec<(String, String)> {
     let sides: Vec<Vec<Row>> = of.others.iter().map(|o| rows_of(&o.comparison.pairs)).collect();
     let axis = axis_of(&of.others.iter().flat_map(|o| rows_of(&o.comparison.pairs)).collect::<Vec<_>>());

@@ -80,7 +80,7 @@ pub(super) fn hero(report: &Report, shown: &[Finding]) -> String {
     hero.render().unwrap_or_default()
 }
 
-/// The same with a capital, as a sentence.
+/// Words with a capital and a full stop, as a sentence; empty where there are none.
 fn capital(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))

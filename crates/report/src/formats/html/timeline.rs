@@ -28,7 +28,8 @@ impl Timeline {
         Self::as_wide_as(0.0, stretches)
     }
 
-    /// The same, where so many seconds have room at least: beside others that take longer.
+    /// Of the stretches that there are (run, begin and length in seconds), where so many seconds have room at least: beside others that
+    /// take longer.
     pub(super) fn as_wide_as(room_s: f64, stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
         for (run, start, seconds) in stretches.filter(|(_, start, s)| start.is_finite() && s.is_finite()) {

@@ -9,7 +9,7 @@ pub(crate) fn time(ns: f64) -> String {
     micro(&show_ns(ns))
 }
 
-/// The same of what may be missing.
+/// A time, `85.3 µs`; `-` where it is missing.
 pub(crate) fn time_or_dash(ns: Option<f64>) -> String {
     ns.map_or_else(|| "-".into(), time)
 }

@@ -125,7 +125,7 @@ fn scaled(mut value: f64, base: f64) -> (f64, &'static str) {
     (value, prefix)
 }
 
-/// The same numbers with what that program does not tell.
+/// A row per size with what the program's own lines do not tell: latencies, the device's count and what limits it.
 pub(super) fn table(report: &Report, sweep: &Sweep) -> Table {
     let mut table = Table::new(&HEADINGS, &LEAVING).aligned(2, true);
     let several = threads(sweep).len() > 1;

@@ -64,12 +64,13 @@ impl Axis {
         part * SIDE
     }
 
-    /// The same from the top down, as drawings count.
+    /// Where a value lies from the top down, as drawings count: from 0 to [`SIDE`] within the range, beyond it outside; no number where it
+    /// has no place.
     pub(crate) fn down(&self, value: f64) -> f64 {
         SIDE - self.along(value)
     }
 
-    /// The same, at the edge where it lies beyond.
+    /// Where a value lies: from 0 to [`SIDE`], at the edge where it lies beyond the range; no number where it has no place.
     pub(crate) fn within(&self, value: f64) -> f64 {
         self.along(value).clamp(0.0, SIDE)
     }
@@ -92,7 +93,7 @@ impl Axis {
         self.marks(MOST_MARKS).into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
     }
 
-    /// The same from the top down.
+    /// Marks along the axis from the top down.
     pub(crate) fn ticks_down(&self, show: impl Fn(f64) -> String) -> Vec<Tick> {
         self.marks(MOST_MARKS).into_iter().map(|v| Tick { at: self.down(v), label: show(v) }).collect()
     }

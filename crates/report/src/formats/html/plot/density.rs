@@ -40,7 +40,8 @@ pub(crate) fn tail(of: &LatencyBuckets) -> Vec<(f64, f64)> {
     out
 }
 
-/// The same of a run, from what one operation in 10^(k/10) took longer than: no number where that is withheld.
+/// How many took longer in a run: `(latency, share)`, from what one operation in 10^(k/10) took longer than; no number where that is
+/// withheld.
 pub(crate) fn tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = (f64, f64)> {
     let share = |at: usize| 10_f64.powf(-(at as f64 + 1.0) / 10.0);
     tail_ns.iter().enumerate().map(move |(at, ns)| (ns.map_or(f64::NAN, |ns| ns as f64), share(at)))

@@ -29,7 +29,7 @@ const MOST_STOPS: usize = 150;
 pub(crate) struct Plot {
     /// What is drawn, and in which unit.
     pub(crate) title: String,
-    /// The same for whoever cannot see it, with its main numbers.
+    /// What is drawn, in words for whoever cannot see it, with its main numbers.
     pub(crate) says: String,
     /// Height in pixels.
     pub(crate) height: u32,
