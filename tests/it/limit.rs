@@ -133,7 +133,7 @@ fn a_throttle_is_found_at_its_rate() {
     let mut knees = Vec::new();
     for seed in 1..=3 {
         let words = format!(
-            "limit --rw randread --arrivals constant --size 64m --time 1s --warmup 200ms --runs 1 --p99 20ms \
+            "limit --rw randread --arrivals constant --size 64m --time 1s --warmup 200ms --runs 2 --p99 20ms \
              --seed {seed} --quiet --format json"
         );
         let inside = stage.command(&[disk.enter(), group.enter()].concat(), &words, &disk.dir);

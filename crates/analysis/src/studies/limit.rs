@@ -213,10 +213,11 @@ fn of_latency_target(curve: &LoadCurve, found: &MetLoad) -> String {
     let [met, missed] = [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| at(curve, iops)));
     let between = unsettled(curve, found);
     let settle = |p: &LoadPoint| {
-        let cure = if p.state == LoadState::Late {
-            "more --depth or --workers"
-        } else {
-            "a longer --time or more --runs"
+        let cure = match p.state {
+            LoadState::Late => "more --depth or --workers",
+            // Without a second run nobody knows how far runs lie apart.
+            _ if p.runs < 2 => "--runs 2 or more",
+            _ => "a longer --time or more --runs",
         };
         format!("at {} it cannot be told; use {cure}", load(p))
     };
