@@ -113,7 +113,8 @@ fn said(command: &mut Command, dir: impl AsRef<Path>) -> String {
 fn said_with(codes: &[i32], command: &mut Command, dir: impl AsRef<Path>) -> String {
     let out = command.current_dir(dir).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     let ended_well = out.status.code().is_some_and(|code| codes.contains(&code));
-    assert!(ended_well, "{command:?}: {}\n{}", out.status, String::from_utf8_lossy(&out.stderr));
+    let [stdout, stderr] = [&out.stdout, &out.stderr].map(|said| String::from_utf8_lossy(said));
+    assert!(ended_well, "{command:?}: {}\n{stdout}\n{stderr}", out.status);
     String::from_utf8(out.stdout).unwrap()
 }
 
@@ -271,8 +272,8 @@ fn setting() -> Addition {
             },
             Edit {
                 file: "src/run/specs.rs",
-                old: "split_mix(self.plan.seed ^ split_mix(own))",
-                new: "split_mix(self.plan.seed ^ stream.variation ^ split_mix(own))",
+                old: "split_mix(self.plan.drawn_by() ^ split_mix(own))",
+                new: "split_mix(self.plan.drawn_by() ^ stream.variation ^ split_mix(own))",
             },
         ],
         acts: &["src/run/specs.rs"],
@@ -286,11 +287,11 @@ fn language() -> Addition {
 //!
 //! For: this story. Not for: anything else.
 
-use crate::language::{Language, Objections};
+use crate::language::{Language, Objections, Tool};
 use crate::trouble::{Mark, Trouble};
 use model::spec::{JobSpec, keys};
 
-pub(crate) const LANGUAGE: Language = Language { extension: "words", parse };
+pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fathom, extension: "words", parse };
 
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let (mut job, mut marks) = (JobSpec::default(), Vec::new());
@@ -310,11 +311,7 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
         new: vec![("crates/dialect/src/words.rs", file.into())],
         edits: vec![
             Edit { file: table, old: "pub mod trouble;\n", new: "pub mod trouble;\nmod words;\n" },
-            Edit {
-                file: table,
-                old: "&[job::LANGUAGE, fio::LANGUAGE]",
-                new: "&[job::LANGUAGE, fio::LANGUAGE, words::LANGUAGE]",
-            },
+            Edit { file: table, old: " iometer::LANGUAGE];", new: " iometer::LANGUAGE, words::LANGUAGE];" },
         ],
         acts: &[],
         generate: nothing,

@@ -152,7 +152,7 @@ fn the_table_has_each_name_once_and_people_can_read_every_kind() {
     let extensions = report::extensions::<Report>();
     let each: BTreeSet<&str> = able::<Report>().map(|(format, _)| format.extension).collect();
     let told: Vec<&str> = extensions.split(", ").filter_map(|e| e.strip_prefix('.')).collect();
-    assert!(extensions.starts_with(".txt, .json, .csv, .md, .html, "), "{extensions}");
+    assert!(extensions.starts_with(".txt, "), "people first: {extensions}");
     assert_eq!((told.len(), told.into_iter().collect()), (each.len(), each), "each once: {extensions}");
     assert!(
         people_can_read::<Report>()
