@@ -355,10 +355,6 @@ fn the_first_runs_already_mix_all_axes_and_all_runs_visit_every_shape() {
 const COPIES: usize = 10;
 /// How far the median of the pairs may be off.
 const OFF: f64 = 0.10;
-/// How much further where the copy that dd makes of what it read is taken off: that takes as much of its time, and is known no better.
-fn taken_off(name: &str, work: &str) -> f64 {
-    if (name, work) == ("dd", "read") { 0.04 } else { 0.0 }
-}
 /// What is copied.
 const COPY_MIB: usize = 256;
 
@@ -486,7 +482,7 @@ fn the_rows_of_cp_and_dd_are_as_fast_as_cp_and_dd() {
             f64::midpoint(all[COPIES / 2 - 1], all[COPIES / 2])
         };
         let (real, ours, ratio) = (median(&|p| p.0), median(&|p| p.1), median(&|p| p.1 / p.0));
-        worst = worst.max((ratio - 1.0).abs() - taken_off(name, work));
+        worst = worst.max((ratio - 1.0).abs());
         writeln!(
             table,
             "{name} {work}: {real:.0} MB/s, fathom {ours:.0} MB/s, {:+.1} %",
