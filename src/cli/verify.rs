@@ -56,7 +56,7 @@ pub struct Args {
     offset: Option<u64>,
     /// One file or device for all hosts, of which each has one contiguous part
     #[arg(long, help_heading = WHERE, value_name = "segmented", value_parser = parse_shared)]
-    shared: Option<()>,
+    shared: Option<Layout>,
     /// Read back what the host N further on has written, and not what this one has [default: 0]
     #[arg(long, help_heading = WHERE, value_name = "N", value_parser = |text: &str| said("shift-hosts", text, |_, s| s.shift_hosts))]
     shift_hosts: Option<u32>,
@@ -128,7 +128,7 @@ impl Args {
             replace: self.files.replace(),
             outputs: self.files.output,
             quiet: self.quiet,
-            shared: self.shared.is_some(),
+            shared: self.shared,
             shift_hosts: self.shift_hosts,
             ranks_per_host: self.fleet.ranks_per_host,
         })
@@ -144,11 +144,11 @@ fn parse_block(text: &str) -> Result<u32, String> {
 }
 
 /// Blocks that are written in a random order of their own lie in one piece.
-fn parse_shared(text: &str) -> Result<(), String> {
-    let layout = said("shared", text, |_, s| s.shared)?;
-    (layout == Layout::Segmented)
-        .then_some(())
-        .ok_or_else(|| "a verification has one part of a file on each host; type segmented".into())
+fn parse_shared(text: &str) -> Result<Layout, String> {
+    match said("shared", text, |_, s| s.shared)? {
+        Layout::Segmented => Ok(Layout::Segmented),
+        _ => Err("a verification has one part of a file on each host; type segmented".into()),
+    }
 }
 
 /// An engine that moves bytes: with any other there is nothing to verify.

@@ -17,7 +17,7 @@ use crate::show::{self, Outlets};
 use crate::signals::{self, INTERRUPTED};
 use crate::spared::Spared;
 use bench::Bench;
-use model::job::Cache;
+use model::job::{Cache, Layout};
 use model::machine::Machine;
 use model::plan::Plan;
 use model::report::Producer;
@@ -51,8 +51,8 @@ pub struct Options {
     pub replace: Replace,
     /// No progress.
     pub quiet: bool,
-    /// One file for all hosts, of which each has its part.
-    pub shared: bool,
+    /// How one file is divided among all hosts; `None` where each has its own.
+    pub shared: Option<Layout>,
     /// How many hosts on the one is whose data each reads back; `None` for its own.
     pub shift_hosts: Option<u32>,
     /// Ranks that are allowed on one host.

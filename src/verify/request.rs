@@ -8,7 +8,7 @@ use super::{Options, Task, ToWrite};
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::request::{Request, Work};
-use model::job::{Layout, PerKind, Sizes};
+use model::job::{PerKind, Sizes};
 use model::name;
 use model::plan::{Plan, Role};
 use model::spec::{JobSpec, PhaseSpec, Rw, StreamSpec};
@@ -51,11 +51,7 @@ impl<'a> Meant<'a> {
 
 /// What is asked of hosts together, before this one knows which of them it is.
 pub(super) fn of_hosts(asked: &Options) -> Request {
-    let stream = StreamSpec {
-        shared: asked.shared.then_some(Layout::Segmented),
-        shift_hosts: asked.shift_hosts,
-        ..StreamSpec::default()
-    };
+    let stream = StreamSpec { shared: asked.shared, shift_hosts: asked.shift_hosts, ..StreamSpec::default() };
     workload(asked, vec![stream])
 }
 
@@ -73,7 +69,7 @@ pub(super) fn request(asked: &Options, meant: &Meant) -> Request {
                 bs: Some(PerKind::all(Sizes::Fixed(w.block_bytes))),
                 offset: w.offset_bytes,
                 size: w.size_bytes,
-                shared: asked.shared.then_some(Layout::Segmented),
+                shared: asked.shared,
                 ..stream
             };
             let write = StreamSpec { rw: Some(Rw::Randwrite), ..stream.clone() };
@@ -131,7 +127,7 @@ fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
 pub(super) fn refuse(plan: &Plan, meant: &Meant, asked: &Options) -> Result<(), Failure> {
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
     match meant {
-        Meant::Write(..) if plan.part.is_some() && !is_made && !asked.shared => Err(Failure::Usage(
+        Meant::Write(..) if plan.part.is_some() && !is_made && asked.shared.is_none() => Err(Failure::Usage(
             "each host would write over what the others write into one file or device; type --shared segmented, so that \
              each has a part of it, or name a directory, where each makes a file of its own"
                 .into(),

@@ -55,7 +55,6 @@ pub struct Verified {
     /// Where the state is kept, as [`crate::name::text`] of the path.
     pub state: Option<String>,
     /// Whose data were read back; `None` where they are its own.
-    #[serde(default)]
     pub read_of: Option<String>,
 }
 
@@ -84,11 +83,6 @@ impl Verdict {
 }
 
 impl Verifications {
-    /// What came of a host that verified alone.
-    pub fn alone(fathom: Producer, outcome: Verified) -> Self {
-        Self { fathom, hosts: vec![OnHost { host: None, outcome: Ok(outcome) }] }
-    }
-
     /// What came of it where a host verified alone.
     pub fn only(&self) -> Option<&Verified> {
         match self.hosts.as_slice() {
