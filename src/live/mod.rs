@@ -98,7 +98,8 @@ impl Live {
         self.step_of(words, None);
     }
 
-    fn step_of(&self, words: &str, left: Option<Left>) {
+    /// Begins a step, with what is left to wait where that is known.
+    pub fn step_of(&self, words: &str, left: Option<Left>) {
         if let Way::View(view, _) = &self.0 {
             view.tell(|state| state.step(words, left));
         }

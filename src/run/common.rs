@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Opens the files of other hosts, and writes what this one has to write of those of all. `left` is told meanwhile, where it is known.
-pub(crate) fn open_others(
+pub(super) fn open_others(
     plan: &Plan,
     targets: &mut [Ready],
     fleet: &Fleet,
@@ -29,11 +29,7 @@ pub(crate) fn open_others(
         return Ok(());
     }
     let interrupted = |why: Failure| if stop.load(Ordering::Relaxed) { Failure::Interrupted } else { why };
-    let begin = |words: &str| match left {
-        Some(left) => live.step(words, left),
-        None => live.begin(words),
-    };
-    begin("waiting for the test files of the other hosts");
+    live.step_of("waiting for the test files of the other hosts", left);
     fleet.all_made()?;
     for (at, file) in common.iter().filter(|(_, file)| !plan.is_rank(file.maker)) {
         targets[*at].find(file, &fleet.name(file.maker), stop).map_err(interrupted)?;
@@ -43,7 +39,7 @@ pub(crate) fn open_others(
     for at in &shared {
         let parts = parts(plan, *at)?;
         let total = parts.iter().map(Parts::bytes).sum();
-        begin(&format!("writing this host's part of {}", plan.targets[*at].path));
+        live.step_of(&format!("writing this host's part of {}", plan.targets[*at].path), left);
         let since = Instant::now();
         let mut progress = |done: u64, total: u64| {
             live.tick(done, total, left.unwrap_or_else(|| Left::by(since, done, total)));
@@ -57,7 +53,7 @@ pub(crate) fn open_others(
         return Ok(());
     }
     // What is not written yet would be a hole.
-    begin("waiting for the other hosts' parts of the test file");
+    live.step_of("waiting for the other hosts' parts of the test file", left);
     fleet.all_made()?;
     for at in shared {
         targets[at].prove();

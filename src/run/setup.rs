@@ -57,7 +57,7 @@ pub(super) fn begin(
     let session = Session::open(&name, keep)?;
     name_leftovers(&plan, &live);
     live.say(&cost.sentence());
-    let targets = prepare_targets(&root, &plan, (&stop, &live), fleet)?;
+    let targets = prepare_targets(&root, &plan, (&stop, &live, Some(time_left(&plan, &[]).into())), fleet)?;
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.look_at(&watch, &plan, &machine);
@@ -137,25 +137,29 @@ fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
     .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))
 }
 
-/// Makes or opens every target of a plan.
-fn prepare_targets(
+/// Makes or opens every target of a plan. `left` is told meanwhile, where it is known.
+pub(crate) fn prepare_targets(
     root: &Root,
     plan: &Plan,
-    (stop, live): (&Arc<AtomicBool>, &Live),
+    (stop, live, left): (&Arc<AtomicBool>, &Live, Option<Left>),
     fleet: &Fleet,
 ) -> Result<Vec<Ready>, Failure> {
     let mut targets = Vec::new();
-    for index in 0..plan.targets.len() {
-        let left = Left::from(time_left(plan, &[]));
-        let mut progress = |done: u64, total: u64| live.tick(done, total, left);
-        live.step(&format!("preparing {}", plan.targets[index].path), left);
+    for (index, target) in plan.targets.iter().enumerate() {
+        let is_made_here = plan.common(index).is_none_or(|common| plan.is_rank(common.maker));
+        let making = if target.role == Role::Made && is_made_here { ": making a test file" } else { "" };
+        live.step_of(&format!("preparing {}{making}", target.path), left);
+        let since = Instant::now();
+        let mut progress = |done: u64, total: u64| {
+            live.tick(done, total, left.unwrap_or_else(|| Left::by(since, done, total)));
+        };
         let ready = Ready::prepare(root, plan, index, stop, &mut progress);
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted);
         }
         targets.push(ready?);
     }
-    open_others(plan, &mut targets, fleet, (stop, live, Some(Left::from(time_left(plan, &[])))))?;
+    open_others(plan, &mut targets, fleet, (stop, live, left))?;
     Ok(targets)
 }
 

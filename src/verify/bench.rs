@@ -61,7 +61,7 @@ impl Bench {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
         run::name_leftovers(&plan, &live);
-        let targets = ready(&root, &plan, (&stop, &live), fleet)?;
+        let targets = run::prepare_targets(&root, &plan, (&stop, &live, None), fleet)?;
         let mut place = machine.places.into_iter().next().unwrap_or_default();
         if let Some(handle) = targets[0].handle().filter(|_| target.role == Role::Made)
             && let Ok(found) = machine::resolve::resolve_open(&root, handle, &name::path(&target.path))
@@ -251,30 +251,6 @@ impl Bench {
             Err(why) => format!("the device or the page cache; which is not known: {why}"),
         }
     }
-}
-
-/// Makes or opens every target of a plan.
-fn ready(
-    root: &Root,
-    plan: &Plan,
-    (stop, live): (&Arc<AtomicBool>, &Live),
-    fleet: &Fleet,
-) -> Result<Vec<Ready>, Failure> {
-    let mut targets = Vec::new();
-    for (index, target) in plan.targets.iter().enumerate() {
-        if target.role == Role::Made && plan.common(index).is_none_or(|common| plan.is_rank(common.maker)) {
-            live.begin(&format!("making a test file in {}", target.path));
-        }
-        let since = Instant::now();
-        let mut progress = |done, total| live.tick(done, total, Left::by(since, done, total));
-        let ready = Ready::prepare(root, plan, index, stop, &mut progress);
-        if stop.load(Ordering::Relaxed) {
-            return Err(Failure::Interrupted);
-        }
-        targets.push(ready?);
-    }
-    run::open_others(plan, &mut targets, fleet, (stop, live, None))?;
-    Ok(targets)
 }
 
 /// The streams of a plan: what writes, and behind it what reads what another host has written.
