@@ -82,7 +82,7 @@ impl Bench {
         }
         let verification = match meant {
             Meant::Write(to_write, _) => new_verification(to_write, &plan, stream, targets[0].bytes())?,
-            Meant::Check(state, _) => state.verification,
+            Meant::Check(state) => state.verification,
         };
         verification.check().map_err(Failure::Usage)?;
         let (clock, _) = sys::clock::Clock::calibrate(false);

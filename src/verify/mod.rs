@@ -11,7 +11,7 @@ mod state;
 
 use crate::failure::Failure;
 use crate::fleet::{self, Fleet};
-use crate::output::Replace;
+use crate::output::{self, Replace, Rules};
 use crate::plan;
 use crate::show::{self, Outlets};
 use crate::signals::{self, INTERRUPTED};
@@ -106,7 +106,7 @@ fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
     // What is wrong on all of them one of them tells.
     let told = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
     request::refuse(&plan, &meant, asked).map_err(told)?;
-    let outlets = outlets(asked, &meant, (&plan, &machine), fleet)?;
+    let outlets = outlets(asked, (&plan, &machine), fleet)?;
     let stop = signals::watch(machine::test_file::remove_all_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
     // The thread that watches them reads them, so that no I/O call here is interrupted.
@@ -115,7 +115,7 @@ fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
     let mut bench = Bench::prepare(asked, (plan, machine), &meant, (stop, fleet))?;
     let outcome = match &meant {
         Meant::Write(to_write, state) => bench.write_and_read(to_write, state.as_deref())?,
-        Meant::Check(state, _) => bench.check(state)?,
+        Meant::Check(state) => bench.check(state)?,
     };
     let Some(hosts) = fleet.verified(outcome)? else { return Ok(ExitCode::SUCCESS) };
     let outcome =
@@ -128,17 +128,22 @@ fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Where the outcome goes beside standard output: one host writes it.
-fn outlets(
-    asked: &Options,
-    meant: &Meant,
-    (plan, machine): (&Plan, &Machine),
-    fleet: &Fleet,
-) -> Result<Outlets, Failure> {
-    let mut spared = Spared::of(plan, &machine.places);
-    if let Meant::Check(_, file) = meant {
-        spared.add(file, "the state of this check");
-    }
+/// Where the outcome goes beside standard output: one host writes it, and never over a state of this call.
+fn outlets(asked: &Options, (plan, machine): (&Plan, &Machine), fleet: &Fleet) -> Result<Outlets, Failure> {
     let outputs = if fleet.tells() { asked.outputs.as_slice() } else { &[] };
+    let state = match &asked.task {
+        Task::Check(file) => Some(file),
+        Task::Write(to_write) => to_write.state.as_ref(),
+    };
+    let hosts = plan.part.map_or(1, |part| part.hosts);
+    let states = state.into_iter().flat_map(|file| (0..hosts).map(|by| fleet.file_of(file, Some(by))));
+    let mut spared = Spared::of(plan, &machine.places);
+    let mut new = outputs.to_vec();
+    for state in states {
+        spared.add(&state, "a state of this verification");
+        // One that is still to be written is no file yet that could be spared: no two names may lead to it.
+        new.extend((!outputs.is_empty() && !state.exists()).then_some(state));
+    }
+    output::decide_all(&new, &Rules { flag: "-o", spared: spared.clone(), replace: asked.replace })?;
     show::outlets(outputs, asked.replace, spared)
 }

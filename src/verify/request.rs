@@ -19,8 +19,8 @@ use std::path::PathBuf;
 pub(super) enum Meant<'a> {
     /// Write and read back, and where to keep what a check has to know.
     Write(&'a ToWrite, Option<PathBuf>),
-    /// Read back what the state says, which is in this file.
-    Check(Box<State>, PathBuf),
+    /// Read back what the state says.
+    Check(Box<State>),
 }
 
 impl<'a> Meant<'a> {
@@ -38,7 +38,7 @@ impl<'a> Meant<'a> {
                             .into(),
                     ));
                 }
-                Ok(Self::Check(Box::new(state::read(&file)?), file))
+                Ok(Self::Check(Box::new(state::read(&file)?)))
             }
             Task::Write(to_write) => {
                 let state = to_write.state.as_deref().map(|file| fleet.file_of(file, None));
@@ -86,7 +86,7 @@ pub(super) fn request(asked: &Options, meant: &Meant) -> Request {
                 ..request
             }
         }
-        Meant::Check(state, _) => {
+        Meant::Check(state) => {
             let v = &state.verification;
             let read = StreamSpec {
                 rw: Some(Rw::Randread),

@@ -437,4 +437,10 @@ fn the_outcome_is_also_written_to_a_file_and_never_over_the_state() {
         assert_eq!(out.code, Some(2), "{out:?}");
     }
     assert_eq!(written.state().unwrap(), state);
+    // Nor over one that this call is about to write, under whichever name.
+    std::fs::remove_file(&written.state).unwrap();
+    let other = written.state.parent().unwrap().join(".").join("state");
+    let out = written.start(&stage, &format!("--passes 1 -o {}", other.display())).end();
+    assert!(out.code == Some(2) && out.stderr.contains("type another name"), "{out:?}");
+    assert!(written.state().is_none(), "nothing was written");
 }
