@@ -149,8 +149,10 @@ impl Access {
             line.order,
             Order::Sequential(Steps { stride_bytes: 0, hole_bytes: 0, backwards: false, .. })
         );
-        let size = self.block_bytes().filter(|_| plain && line.positions == Positions::Shared)?;
-        Some((size.into(), if line.has_pairs() { 2 } else { 1 }))
+        let size: u64 = self.block_bytes().filter(|_| plain && line.positions == Positions::Shared)?.into();
+        // An alignment that is no divisor of the size leaves gaps between them.
+        let is_close = line.align_bytes == 0 || size.is_multiple_of(line.align_bytes);
+        is_close.then(|| (size, if line.has_pairs() { 2 } else { 1 }))
     }
 
     /// The largest operation.

@@ -136,3 +136,22 @@ fn zones_that_mean_nothing_are_refused_with_a_sentence() {
     });
     assert!(shared.contains("another start"), "{shared}");
 }
+
+#[test]
+fn blocks_apart_by_their_alignment_do_not_reach_beyond_the_zone_that_the_end_cuts_off() {
+    const SPAN: u64 = 33 * 4096;
+    for align_bytes in [0, 512, 1024, 3584, 4096, 12_288] {
+        // The end cuts the last zone at any place.
+        for short in (0..40).map(|n| n * 512) {
+            let mut stream = endless(Order::Sequential(Steps::default()));
+            resize(&mut stream, &Sizes::Fixed(512));
+            stream.access.lines[0].align_bytes = align_bytes;
+            stream.access.span_bytes = SPAN - short;
+            stream.access.strided = Some(Strided { bytes: 8192, range_bytes: 20_480, skip_bytes: 1024 });
+            for op in drawn(&stream, 300) {
+                let end = op.offset + u64::from(op.length);
+                assert!(end <= SPAN - short, "{op:?} of {} with {align_bytes}", SPAN - short);
+            }
+        }
+    }
+}
