@@ -20,6 +20,8 @@ const FEWEST: u64 = 50;
 const RARE: f64 = 0.02;
 /// Share of the span that a part may begin later or end earlier by, and still count as active in all of it.
 const WHOLE: f64 = 0.05;
+/// The shortest time that a part is active.
+const SHORTEST_NS: u64 = 1_000_000;
 /// Shares of operations and bytes below which one kind of runs is not apart from the other.
 const FEW: f64 = 0.05;
 /// Share of the operations in long runs beyond what runs of one mean length have, from which on there are two kinds of runs.
@@ -174,12 +176,14 @@ fn active(part: &Part, first_ns: u64, span_ns: u64) -> (u64, Vec<Entry>) {
     let begin = part.seen.first_ns.unwrap_or(first_ns).saturating_sub(first_ns);
     let end = part.seen.last_ns.saturating_sub(first_ns).min(span_ns);
     let slack = (span_ns as f64 * WHOLE) as u64;
-    let delay = if begin > slack { begin } else { 0 };
+    // What only the last moment has begins so early that there is time for it.
+    let latest = span_ns.saturating_sub(SHORTEST_NS);
+    let delay = if begin > slack { begin.min(latest) } else { 0 };
     let stops = end + slack < span_ns;
     let until = if stops { end } else { span_ns };
-    let active_ns = until.saturating_sub(delay).max(1_000_000);
+    let active_ns = until.saturating_sub(delay).max(SHORTEST_NS);
     let mut times = Vec::new();
-    if delay > 0 && delay + 1_000_000 < span_ns {
+    if delay > 0 {
         times.push(Entry::text("delay", &typed(delay), "its first operation".into()));
     }
     if stops {

@@ -313,6 +313,40 @@ fn rare_tasks_are_one_stream_and_late_ones_begin_late() {
 }
 
 #[test]
+fn a_part_does_as_many_operations_as_it_did_wherever_its_moment_was() {
+    for moment_us in [0.0, 3.0, 5e6, 9.4e6, 9.6e6, 9_998_900.0, 9_999_500.0, 9_999_999.0, 1e7] {
+        let mut load = Load::new();
+        let (main, brief) = (load.task("main", 1), load.task("brief", 2));
+        for at in 0..=2000_u32 {
+            load.add(f64::from(at) * 5000.0, "R", (u64::from(at) * 7919 % 5000 * 8, 8), main, 60.0);
+        }
+        for at in 0..100_u32 {
+            let when = (moment_us + f64::from(at)).min(1e7);
+            load.add(when, "W", (u64::from(at) * 7919 % 5000 * 8, 8), brief, 300.0);
+        }
+        let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
+        let us = |key: &str| value(&job, "brief", key).map(typed_us);
+        let time =
+            job.lines().find_map(|line| line.strip_prefix("time = ")).map(|text| text.trim_matches('"'));
+        let all = time.map(typed_us).unwrap_or_else(|| panic!("{job}"));
+        let active = us("stop-after").unwrap_or(all - us("delay").unwrap_or(0.0));
+        let operations = number(&job, "brief", "rate") * active / 1e6;
+        assert!((operations / 100.0 - 1.0).abs() < 0.01, "{operations} at {moment_us}:\n{job}");
+    }
+}
+
+/// Microseconds of a time as a fitted job has it.
+fn typed_us(text: &str) -> f64 {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
+    let number: f64 = number.parse().unwrap_or_else(|_| panic!("{text}"));
+    match unit {
+        "ns" => number / 1000.0,
+        "us" => number,
+        other => panic!("a time in {other}: {text}"),
+    }
+}
+
+#[test]
 fn nothing_to_fit_is_said_in_words() {
     assert_eq!(Load::new().fitted(), Err(Nothing::Requests));
     let mut flushes = Load::new();
