@@ -8,8 +8,10 @@ use crate::input;
 use capture::foreign::Language;
 use model::captured::Origin;
 use model::name;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Bytes that are read at once.
@@ -76,10 +78,26 @@ impl Trace {
 
 /// The other files of a trace: blktrace writes one for each CPU, `sda.blktrace.0`, `sda.blktrace.1`, ...
 fn siblings(from: &Path) -> Vec<PathBuf> {
-    let Some(stem) = from.to_str().and_then(|path| path.rsplit_once(".blktrace.")).map(|(stem, _)| stem)
-    else {
+    const BEFORE: &[u8] = b".blktrace.";
+    let name = from.file_name().unwrap_or_default().as_bytes();
+    let Some(at) = name.windows(BEFORE.len()).rposition(|part| part == BEFORE) else {
         return Vec::new();
     };
-    let all = (0..MOST_CPUS).map(|cpu| PathBuf::from(format!("{stem}.blktrace.{cpu}")));
+    let stem = &name[..at + BEFORE.len()];
+    let of = |cpu: u32| OsString::from_vec([stem, cpu.to_string().as_bytes()].concat());
+    let all = (0..MOST_CPUS).map(|cpu| from.with_file_name(of(cpu)));
     all.filter(|path| path != from && path.is_file()).collect()
+}
+
+#[test]
+fn the_files_of_all_cpus_are_found_whatever_the_folder_is_called() -> std::io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let folder = dir.path().join(OsString::from_vec(b"x.blktrace.y\xff".to_vec()));
+    std::fs::create_dir(&folder)?;
+    let files = ["sda.blktrace.0", "sda.blktrace.1", "sda.blktrace.12", "sdb.blktrace.2", "sda.blktrace.x"];
+    files.iter().try_for_each(|name| std::fs::write(folder.join(name), ""))?;
+    let of = |name: &str| siblings(&folder.join(name));
+    assert_eq!(of("sda.blktrace.1"), [folder.join("sda.blktrace.0"), folder.join("sda.blktrace.12")]);
+    assert_eq!((of("sdb.blktrace.2"), of("plain")), (Vec::new(), Vec::new()));
+    Ok(())
 }

@@ -28,6 +28,17 @@ fn time_ns(word: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
+/// What stands in brackets at the end of a line: the name of a task, which may have spaces, or the error of a completion.
+fn bracketed(line: &str) -> &str {
+    line.split_once(" [").map_or("", |(_, rest)| rest.trim_end().trim_end_matches(']'))
+}
+
+/// A negative error number; blkparse prints the 16 bits that the kernel puts it into as a number without a sign.
+fn error(text: &str) -> i32 {
+    let bits = text.parse::<u16>().map(u16::cast_signed).or_else(|_| text.parse::<i16>());
+    -bits.map_or(0, i32::from).abs()
+}
+
 pub(super) fn read(from: &mut dyn BufRead, into: &mut Into<'_>, ending: &mut Ending) -> Result<(), Trouble> {
     let mut lines = Lines::of(from);
     let mut paired = Paired::new();
@@ -62,9 +73,10 @@ pub(super) fn read(from: &mut dyn BufRead, into: &mut Into<'_>, ending: &mut End
         let (Some(sector), Some(sectors)) = (sector, sectors.and_then(|n| u32::try_from(n).ok())) else {
             return Err(lines.wrong("sector and sectors are numbers"));
         };
-        let name = words.last().map_or("", |word| word.trim_matches(['[', ']']));
-        let task = Task { tid, name: name.to_owned(), ..Task::default() };
-        let flags = paired.names.flags(&Flags::of(letters));
+        let last = bracketed(&line);
+        let error = if step == Step::Completed { error(last) } else { 0 };
+        let task = Task { tid, name: last.to_owned(), ..Task::default() };
+        let flags = paired.names.flags(&Flags { error, ..Flags::of(letters) });
         let task = if step == Step::Completed { 0 } else { paired.names.task(&task) };
         let op = op(letters.as_bytes(), sectors);
         paired.add(Event { at_ns, step, op, sector, sectors, flags, task, device: 0 }, into)?;

@@ -109,7 +109,8 @@ impl Source {
             action: word(28),
             pid: word(32),
             device: word(36),
-            error: -(half(44) as i32),
+            // The kernel puts a negative error number into these 16 bits.
+            error: -i32::from((half(44) as u16).cast_signed()).abs(),
             behind,
         }))
     }

@@ -79,8 +79,35 @@ fn what_blkparse_prints_is_paired() -> Result<(), String> {
     Ok(())
 }
 
+#[test]
+fn names_with_spaces_and_errors_of_blkparse_are_as_they_are_printed() -> Result<(), String> {
+    let text = "  8,0    3        1     0.000000000   697  D   R 100 + 8 [Web Content]\n\
+        \x20 8,0    3        2     0.000010000   698  D   R 200 + 8 [a [b] c]\n\
+        \x20 8,0    3        3     0.000020000   699  D   R 300 + 8 [last]\n\
+        \x20 8,0    3        4     0.000030000     0  C   R 100 + 8 (   30000) [65531]\n\
+        \x20 8,0    3        5     0.000040000     0  C   R 200 + 8 [-28]\n\
+        \x20 8,0    3        6     0.000050000     0  C   R 300 + 8 [0]\n";
+    let (rows, names, _) = convert(text)?;
+    let task = |row: &Row| names.task_at(row.task).map(|task| task.name.clone()).unwrap_or_default();
+    let error = |row: &Row| names.flags_at(row.flags).map_or(0, |flags| flags.error);
+    let told: Vec<_> = rows.iter().map(|row| (task(row), error(row))).collect();
+    assert_eq!(told, [("Web Content".into(), -5), ("a [b] c".into(), -28), ("last".into(), 0)]);
+    Ok(())
+}
+
 /// An event of blktrace.
-fn record(high_first: bool, time: u64, (sector, bytes): (u64, u32), action: u32, behind: &[u8]) -> Vec<u8> {
+fn record(high_first: bool, time: u64, place: (u64, u32), action: u32, behind: &[u8]) -> Vec<u8> {
+    record_of(high_first, time, place, action, (0, behind))
+}
+
+/// An event of blktrace with the error that the kernel put into it.
+fn record_of(
+    high_first: bool,
+    time: u64,
+    (sector, bytes): (u64, u32),
+    action: u32,
+    (error, behind): (i16, &[u8]),
+) -> Vec<u8> {
     let mut out = Vec::new();
     let mut put = |bytes: &mut Vec<u8>| {
         if high_first {
@@ -95,7 +122,7 @@ fn record(high_first: bool, time: u64, (sector, bytes): (u64, u32), action: u32,
     for word in [bytes, action, 42, 0x80_0000, 0] {
         put(&mut word.to_le_bytes().to_vec());
     }
-    for half in [0_u16, behind.len() as u16] {
+    for half in [error.cast_unsigned(), behind.len() as u16] {
         put(&mut half.to_le_bytes().to_vec());
     }
     out.extend(behind);
@@ -112,12 +139,13 @@ fn files_of_blktrace_are_read_in_either_byte_order_and_of_several_cpus() -> Resu
         first.extend(record(high_first, 1000, (8, 4096), ISSUE | read, &[]));
         first.extend(record(high_first, 5000, (64, 8192), COMPLETE | write, &[]));
         let mut second = record(high_first, 2000, (64, 8192), ISSUE | write, &[]);
-        second.extend(record(high_first, 4000, (8, 4096), COMPLETE | read, &[]));
+        second.extend(record_of(high_first, 4000, (8, 4096), COMPLETE | read, (-5, &[])));
         second.extend(&record(high_first, 6000, (8, 4096), COMPLETE | read, &[])[..20]);
         let (rows, names, _) = convert_all(&[&first, &second])?;
         let told: Vec<_> = rows.iter().map(|r| (r.issue_ns, r.latency_ns, r.sector, r.sectors)).collect();
         assert_eq!(told, [(0, Some(3000), 8, 8), (1000, Some(3000), 64, 16)]);
-        assert_eq!(names.flags_at(rows[1].flags).map(|f| f.rwbs.as_str()), Some("WFS"));
+        assert_eq!(names.flags_at(rows[0].flags).map(|f| f.error), Some(-5));
+        assert_eq!(names.flags_at(rows[1].flags).map(|f| (f.rwbs.as_str(), f.error)), Some(("WFS", 0)));
         assert_eq!(names.task_at(rows[1].task).map(|t| t.name.as_str()), Some("postgres"));
     }
     Ok(())
