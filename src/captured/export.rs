@@ -54,8 +54,17 @@ impl Write for Standard {
 /// [`Failure::Usage`] where the capture cannot be read or the place is taken, [`Failure::Refused`] where it cannot be written.
 pub fn export(request: &Export) -> Result<ExitCode, Failure> {
     let to = if request.to.is_dir() {
-        let stem = request.file.file_stem().unwrap_or_default();
-        request.to.join(stem).with_extension(IOLOG)
+        let mut name = request.file.file_stem().unwrap_or_default().to_owned();
+        name.push(".");
+        name.push(IOLOG);
+        let place = request.to.join(name);
+        if place.symlink_metadata().is_ok() {
+            return Err(Failure::Usage(format!(
+                "{} is there already and stays as it is; remove it, or name the file with -o",
+                name::shown(&place)
+            )));
+        }
+        place
     } else {
         request.to.clone()
     };
