@@ -2,21 +2,23 @@
 //!
 //! For: starting and ending them so that nothing is left behind. Not for: what is made of what they leave ([`super::check`]).
 
+use crate::capture_file;
 use crate::failure::{Failure, cause};
 use crate::signals::INTERRUPTED;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
 
 /// Where files in between are best kept: in memory, and on no device that is captured.
 const MEMORY: &str = "/dev/shm";
 /// When a capture ends by itself, where nobody is left to end it.
 const LONGEST: &str = "25h";
-/// How a capture says that it has begun.
-const BEGUN: &str = "capturing ";
+/// How often it is looked whether a capture has begun.
+const EVERY: Duration = Duration::from_millis(5);
 
 /// A folder that is gone with this.
 pub(super) struct Between(PathBuf);
@@ -45,11 +47,11 @@ impl Drop for Between {
 /// A capture that runs beside; ended with this.
 pub(super) struct Capturing {
     child: Child,
-    said: BufReader<std::process::ChildStderr>,
+    said: ChildStderr,
 }
 
 impl Capturing {
-    /// Begins one, and waits until it records.
+    /// Begins one, and waits until it records: then its file has a beginning.
     ///
     /// # Errors
     /// What it said where it does not begin.
@@ -61,16 +63,15 @@ impl Capturing {
         let Some(said) = child.stderr.take() else {
             return Err(Failure::Refused("a capture cannot be heard".into()));
         };
-        let mut capturing = Self { child, said: BufReader::new(said) };
-        let mut words = String::new();
-        loop {
-            let mut line = String::new();
-            match capturing.said.read_line(&mut line) {
-                Ok(0) | Err(_) => break,
-                Ok(_) if line.starts_with(BEGUN) => return Ok(capturing),
-                Ok(_) => words += &line,
+        let mut capturing = Self { child, said };
+        while matches!(capturing.child.try_wait(), Ok(None)) {
+            if capture_file::open(into).is_ok() {
+                return Ok(capturing);
             }
+            std::thread::sleep(EVERY);
         }
+        let mut words = String::new();
+        let _ = capturing.said.read_to_string(&mut words);
         let why = words.trim().trim_start_matches("fathom: ").to_owned();
         match capturing.child.wait().ok().and_then(|status| status.code()) {
             Some(2) => Err(Failure::Usage(why)),
