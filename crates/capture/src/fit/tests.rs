@@ -328,7 +328,7 @@ fn a_part_does_as_many_operations_as_it_did_wherever_its_moment_was() {
         let us = |key: &str| value(&job, "brief", key).map(typed_us);
         let time =
             job.lines().find_map(|line| line.strip_prefix("time = ")).map(|text| text.trim_matches('"'));
-        let all = time.map(typed_us).unwrap_or_else(|| panic!("{job}"));
+        let all = time.map_or_else(|| panic!("{job}"), typed_us);
         let active = us("stop-after").unwrap_or(all - us("delay").unwrap_or(0.0));
         let operations = number(&job, "brief", "rate") * active / 1e6;
         assert!((operations / 100.0 - 1.0).abs() < 0.01, "{operations} at {moment_us}:\n{job}");
