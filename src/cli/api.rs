@@ -37,7 +37,7 @@ pub struct Args {
     #[command(flatten)]
     measuring: Measuring,
     /// Print all interfaces, one a line, and stop
-    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
+    #[arg(long, conflicts_with_all = ["format", "output", "explain"], help_heading = OUTPUT)]
     list: bool,
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long, help_heading = OUTPUT)]

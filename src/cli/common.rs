@@ -167,9 +167,6 @@ pub(super) struct ShowingArgs {
     /// Show the table alone; as Markdown one block for a forum
     #[arg(long, conflicts_with_all = ["explain", "ledger"])]
     brief: bool,
-    /// No progress on standard error
-    #[arg(long)]
-    quiet: bool,
 }
 
 /// How a measurement is watched.
@@ -183,16 +180,19 @@ pub(super) struct LiveArgs {
     /// Show one line of progress on the terminal instead of a view
     #[arg(long)]
     no_live: bool,
+    /// No progress on standard error
+    #[arg(long)]
+    quiet: bool,
 }
 
 impl LiveArgs {
-    /// How the report is shown, with what was said about watching; `--quiet` stands where nothing was.
+    /// How the report is shown, with what was said about watching.
     pub(super) fn with(self, showing: Showing) -> Showing {
         let watched = match self {
-            _ if showing.watched == Progress::Quiet => Progress::Quiet,
+            Self { quiet: true, .. } => Progress::Quiet,
             Self { live: true, .. } => Progress::View,
             Self { no_live: true, .. } => Progress::Plain,
-            Self { live: false, no_live: false } => Progress::Auto,
+            Self { live: false, no_live: false, quiet: false } => Progress::Auto,
         };
         Showing { watched, ..showing }
     }
@@ -225,6 +225,15 @@ impl From<HookWord> for Hook {
 }
 
 impl Measuring {
+    /// Whether anything was.
+    pub(super) fn says_anything(&self) -> bool {
+        !self.said().is_empty()
+            || self.no_history
+            || !self.destroy.is_empty()
+            || self.expect_device.is_some()
+            || self.test_hook.is_some()
+    }
+
     /// The keys that were said, in the order of help.
     pub(super) fn said(&self) -> &[Said] {
         &self.keys.said
@@ -293,7 +302,7 @@ impl ShowingArgs {
             accept: self.accept,
             ledger: self.ledger,
             detail: detail(self.brief, self.verbose),
-            watched: if self.quiet { Progress::Quiet } else { Progress::Auto },
+            watched: Progress::Auto,
             explain,
             inconclusive: None,
         }
@@ -336,7 +345,6 @@ impl ShowingArgs {
             ("--ledger", self.ledger),
             ("--verbose", self.verbose),
             ("--brief", self.brief),
-            ("--quiet", self.quiet),
         ];
         match of_reports.into_iter().find(|(_, said)| *said) {
             Some((flag, _)) => Err(Failure::Usage(format!(

@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long)]
     force: bool,
     /// Print the JSON schema of a report instead, for programs that read one
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["output", "format", "force"])]
     schema: bool,
 }
 

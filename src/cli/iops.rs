@@ -6,6 +6,8 @@ use super::headings::{HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
 use super::{Cli, Command, sweep};
 use crate::failure::Failure;
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
+use std::error::Error;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -53,14 +55,27 @@ impl Args {
         say("--bs", self.block);
         say("--pattern", self.pattern);
         words.extend(["--".into(), self.device.into_os_string()]);
-        let read = Cli::try_parse_from(words).map_err(|wrong| {
-            let text = wrong.render().to_string();
-            let line = text.lines().next().unwrap_or_default();
-            Failure::Usage(line.trim_start_matches("error: ").to_owned())
-        })?;
+        let read = Cli::try_parse_from(words).map_err(|wrong| in_own_words(&wrong))?;
         match read.command {
             Command::Sweep(args) => args.said(),
             _ => Err(Failure::Usage("fathom iops is a sweep; type fathom sweep --preset iops DEVICE".into())),
         }
     }
+}
+
+/// What is wrong with a value, of the flag that was typed and not of the one that it stands for.
+fn in_own_words(wrong: &clap::Error) -> Failure {
+    let said = |kind: ContextKind| match wrong.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let flag = said(ContextKind::InvalidArg);
+    let own = [("--workers", "-n"), ("--time", "-t"), ("--bs", "-b"), ("--pattern", "-p")];
+    let own = own.iter().find(|(of_sweep, _)| flag.starts_with(of_sweep)).map_or(flag, |(_, own)| own);
+    let why = match (wrong.source(), wrong.get(ContextKind::ValidValue)) {
+        (Some(why), _) => why.to_string(),
+        (None, Some(ContextValue::Strings(known))) => format!("type {}", known.join(" or ")),
+        (None, _) => wrong.kind().to_string(),
+    };
+    Failure::Usage(format!("{own} {}: {why}", said(ContextKind::InvalidValue)))
 }

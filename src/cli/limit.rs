@@ -1,6 +1,7 @@
 //! `fathom limit`: its flags.
 
 use super::common::{FleetArgs, LiveArgs, Measuring, ShowingArgs};
+use super::gates::InconclusiveArgs;
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
@@ -54,6 +55,8 @@ pub struct Args {
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
     #[command(flatten)]
+    inconclusive: InconclusiveArgs,
+    #[command(flatten)]
     showing: ShowingArgs,
     #[command(flatten)]
     live: LiveArgs,
@@ -93,6 +96,6 @@ impl Args {
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }
-        Ok((request, self.live.with(self.showing.showing(self.explain)?)))
+        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
     }
 }

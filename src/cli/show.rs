@@ -26,16 +26,16 @@ pub struct Args {
     /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before; several side by side; or a capture
     #[arg(required = true, value_name = "SESSION")]
     sessions: Vec<String>,
-    /// Of a capture: print its requests, one a line
+    /// Captures: print its requests, one a line
     #[arg(long, help_heading = WHAT)]
     events: bool,
-    /// Of a capture: only requests issued after this time since it began
+    /// Captures: only requests issued after this time since it began
     #[arg(long, help_heading = WHAT, value_name = "DURATION", value_parser = parse_duration_ns)]
     from: Option<u64>,
-    /// Of a capture: only requests issued before this time
+    /// Captures: only requests issued before this time
     #[arg(long, help_heading = WHAT, value_name = "DURATION", value_parser = parse_duration_ns)]
     to: Option<u64>,
-    /// Of a capture: only requests of tasks with this name, or of this thread or process
+    /// Captures: only requests of tasks with this name, or of this thread or process
     #[arg(long, help_heading = WHAT, value_name = "NAME|PID")]
     task: Option<String>,
     /// Also print every run second by second, beside the device's own counts

@@ -1,9 +1,10 @@
 //! `fathom sweep`: its flags.
 
-use super::Cli;
-use super::Command::Sweep;
+use super::Command::{Iops, Sweep};
 use super::common::{FleetArgs, LiveArgs, Measuring, ShowingArgs};
+use super::gates::InconclusiveArgs;
 use super::headings::{self, HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
+use super::{Cli, by_name};
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
 use crate::show::Showing;
@@ -69,17 +70,19 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", value_parser = |t: &str| size(t, 1, u64::MAX), help_heading = HOW_DEEP)]
     memory: Option<u64>,
     /// Print the cells, one a line, and stop
-    #[arg(long, conflicts_with_all = ["skipped", "format"], help_heading = OUTPUT)]
+    #[arg(long, conflicts_with_all = ["skipped", "format", "output", "explain"], help_heading = OUTPUT)]
     list: bool,
     /// Print the cells that would be skipped, one a line with the reason, and stop
-    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
+    #[arg(long, conflicts_with_all = ["format", "output", "explain"], help_heading = OUTPUT)]
     skipped: bool,
     /// Print the access specifications that --spec takes, with their lines, and stop
-    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
+    #[arg(long, conflicts_with_all = ["format", "output", "explain"], help_heading = OUTPUT)]
     list_specs: bool,
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
+    #[command(flatten)]
+    inconclusive: InconclusiveArgs,
     #[command(flatten)]
     showing: ShowingArgs,
     #[command(flatten)]
@@ -178,9 +181,12 @@ impl Args {
         Ok(())
     }
 
-    /// Whether anything is said that a session says which is gone on with.
-    fn says_a_grid(&self) -> bool {
-        !self.places.is_empty()
+    /// Whether anything is said that a session says which is gone on with, or that would stop before it goes on.
+    fn says_more_than_resume(&self) -> bool {
+        self.measuring.says_anything()
+            || self.fleet.ranks_per_host.is_some()
+            || self.explain
+            || !self.places.is_empty()
             || self.preset.is_some()
             || !self.axes.said.is_empty()
             || self.by.is_some()
@@ -202,12 +208,13 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn said(self) -> Result<Said, Failure> {
         if let Some(word) = &self.resume {
-            if self.says_a_grid() {
+            if self.says_more_than_resume() {
                 return Err(Failure::Usage(format!(
-                    "--resume {word}: the session says what is measured; leave everything else out"
+                    "--resume {word}: the session says what is measured and how; leave everything out but how the report is shown"
                 )));
             }
-            return Ok(Said::Resume(word.clone(), self.live.with(self.showing.showing(false)?)));
+            let showing = self.showing.gated(false, &self.inconclusive)?;
+            return Ok(Said::Resume(word.clone(), self.live.with(showing)));
         }
         if self.list_specs {
             return Ok(Said::Specs);
@@ -263,7 +270,8 @@ impl Args {
         if self.skipped {
             return Ok(Said::Skipped(request));
         }
-        Ok(Said::Measure(request, self.live.with(self.showing.showing(self.explain)?)))
+        let showing = self.showing.gated(self.explain, &self.inconclusive)?;
+        Ok(Said::Measure(request, self.live.with(showing)))
     }
 }
 
@@ -289,10 +297,15 @@ pub fn again(word: &str, before: &Plan) -> Result<Request, Failure> {
     if before.study.grid().is_none() {
         return Err(refuse("that session is no sweep; name one that `fathom sweep` wrote"));
     }
-    let cli = Cli::try_parse_from(before.command.iter().map(|word| model::name::of_text(word)))
+    let words = by_name(before.command.iter().map(|word| model::name::of_text(word)).collect());
+    let cli = Cli::try_parse_from(words)
         .map_err(|_| refuse("this version does not understand its command line; begin anew"))?;
-    let Sweep(args) = cli.command else { return Err(refuse("its command line is no sweep")) };
-    let Said::Measure(request, _) = args.said()? else {
+    let said = match cli.command {
+        Sweep(args) => args.said()?,
+        Iops(args) => args.said()?,
+        _ => return Err(refuse("its command line is no sweep")),
+    };
+    let Said::Measure(request, _) = said else {
         return Err(refuse("its command line measures nothing"));
     };
     Ok(Request { command: before.command.clone(), ..request })

@@ -10,6 +10,7 @@ use model::job::{Cache, Layout};
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, StreamSpec, keys};
 use model::stamp::SECTOR;
 use model::units::parse_bytes;
+use model::verification::MAX_BLOCK_BYTES;
 use model::verified::Verifications;
 use report::Format;
 use std::ffi::OsString;
@@ -36,7 +37,7 @@ pub struct Args {
     /// What the target is opened with: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]
     #[arg(long, help_heading = WHAT, value_name = "WORD", value_parser = |text: &str| said("cache", text, |_, s| s.cache))]
     cache: Option<Cache>,
-    /// Seed of the orders [default: from the clock]
+    /// Seed of the orders of writes and reads [default: from the clock]
     #[arg(long, help_heading = WHAT)]
     seed: Option<u64>,
     /// Keep in FILE, after every sync, what a later --check has to know
@@ -72,7 +73,7 @@ pub struct Args {
     /// Operations in flight
     #[arg(long, help_heading = HOW_DEEP, value_name = "N", default_value = "16", value_parser = |text: &str| said("depth", text, |_, s| s.depth))]
     depth: u32,
-    /// Form of the result
+    /// Format of the result
     #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Verifications>())]
     format: &'static Format,
     #[command(flatten)]
@@ -137,9 +138,11 @@ impl Args {
 
 fn parse_block(text: &str) -> Result<u32, String> {
     let bytes = parse_bytes(text)?;
-    let block = u32::try_from(bytes).ok().filter(|b| *b > 0 && (*b as usize).is_multiple_of(SECTOR));
+    let block = u32::try_from(bytes)
+        .ok()
+        .filter(|b| (1..=MAX_BLOCK_BYTES).contains(b) && (*b as usize).is_multiple_of(SECTOR));
     block.ok_or_else(|| {
-        format!("blocks are made of sectors of {SECTOR} bytes; type a multiple of that, such as 4k or 64k")
+        format!("blocks are made of sectors of {SECTOR} bytes; type a multiple of that up to 1g, such as 4k or 64k")
     })
 }
 

@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// Show what block devices and processes do now, and what that is of what was measured on the same device.
+/// Show what block devices and processes do now, and how that compares with what was measured on the same device.
 ///
 /// For a file, a directory or a device: the device and every layer below it; without one all disks that are in use. Every INTERVAL (1 s) until
 /// Ctrl-C, or COUNT times; the first interval begins with the call. The figures are those of iostat -x, from /proc/diskstats. The

@@ -84,7 +84,7 @@ pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<
         Err(Failure::Usage(format!(
             "--{what} {value}: direct I/O to {} needs multiples of {align} bytes; type --{what} {} or --cache buffered",
             target.path,
-            value.next_multiple_of(align)
+            value.checked_next_multiple_of(align).unwrap_or(value - value % align)
         )))
     };
     aligned("offset", access.offset_bytes)?;

@@ -23,7 +23,7 @@ fn refused(out: &Outcome, code: i32, words: &[&str]) {
 fn what_nobody_could_do_is_a_usage_error() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
-    let table: [(&str, &[&str]); 34] = [
+    let table: [(&str, &[&str]); 39] = [
         ("bench --profile fast", &["fast", "cdm"]),
         ("bench --engine psync", &["psync", "io_uring"]),
         ("bench --cache warm", &["warm", "buffered"]),
@@ -58,6 +58,11 @@ fn what_nobody_could_do_is_a_usage_error() {
         ("verify -b64K", &["DISKSPD's -b is --bs; type --bs 64K"]),
         ("run -o32", &[".json", "DISKSPD's -o is --depth; type --depth 32"]),
         ("limit --precision 5%", &["fathom limit does not take --precision", "fathom run"]),
+        ("run --rw read --size 4m --stride 18446744073709551615", &["--stride", "multiples of"]),
+        ("run --rw read --size 4m --hole 18446744073709551615", &["--hole", "multiples of"]),
+        ("run --limit-bandwidth MB/s", &["MB/s", "200MB/s"]),
+        ("limit --inconclusive pass", &["--inconclusive", "--fail-if"]),
+        ("sweep --inconclusive pass", &["--inconclusive", "--fail-if"]),
     ];
     for (words, must) in table {
         println!("{words}");
@@ -70,7 +75,7 @@ fn what_nobody_could_do_is_a_usage_error() {
 fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
-    let table: [(&str, &[&str]); 10] = [
+    let table: [(&str, &[&str]); 13] = [
         ("doctor --format csv", &["'csv'", "text, json, markdown, html]"]),
         ("verify --format csv", &["'csv'", "text, json, markdown, html]"]),
         ("bench --format pdf", &["'pdf'", "text, json, csv, markdown, html, cdm, fio, fio-json,"]),
@@ -79,6 +84,9 @@ fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can()
         ("bench --brief --format json", &["--brief", "json has one form", "--format markdown"]),
         ("sweep --list --format json", &["--list", "--format"]),
         ("api --list --format csv", &["--list", "--format"]),
+        ("api --list -o list.json", &["--list", "--output"]),
+        ("sweep --list-specs --explain", &["--list-specs", "--explain"]),
+        ("export --schema -o schema.json", &["--schema", "--output"]),
         ("bench --explain --format csv", &["--format csv cannot write a plan", "--format text"]),
         ("bench -o report.pdf", &["report.pdf", ".txt, .json, .csv, .md, .html"]),
     ];

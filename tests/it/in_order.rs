@@ -178,6 +178,33 @@ fn iops_ends_where_a_quarter_of_the_threads_is_not_served_in_a_second() {
 }
 
 #[test]
+fn iops_by_its_own_command_goes_on_too_and_answers_in_its_own_flags() {
+    let stage = Stage::beside_others();
+    let file = stage.file("data", 16);
+    for (said, flag) in [
+        ("-n 0", "-n 0: "),
+        ("-b much", "-b much: "),
+        ("-t 0", "-t 0s: "),
+        ("-p up", "-p up: type random or sequential"),
+    ] {
+        let out = stage.fathom(&format!("iops {said}"), &file);
+        assert!(
+            out.code == Some(2) && out.stderr.contains(flag) && !out.stderr.contains("--workers"),
+            "{out:?}"
+        );
+    }
+    for words in ["iops -t 1 -n 2", "sweep --resume last --no-live"] {
+        let target = if words.starts_with("iops") { &*file } else { nothing() };
+        let mut running = stage.start(words, target);
+        running.until_it_says(if words.starts_with("iops") { "cell 2 of" } else { "cell 3 of" });
+        running.signal(rustix::process::Signal::INT);
+        let cut = running.end();
+        assert_eq!(cut.code, Some(130), "{cut:?}");
+        assert_eq!(cut.stderr.contains("cell 1 of"), words.starts_with("iops"), "{words}: {}", cut.stderr);
+    }
+}
+
+#[test]
 fn iops_goes_on_where_it_was_interrupted() {
     let stage = Stage::beside_others();
     let words = "sweep --preset iops --engine null --bs 512..8k --time 1s --seed 3";

@@ -216,7 +216,7 @@ fn what_iometer_has_no_word_for_is_refused() {
         ("--line share=50,bs=4k", "sum to 50"),
         ("--line bs=4k,reply=100", "its reply has 100 bytes"),
         ("--line bs=4k --rw read", "--rw does not go with"),
-        ("--resume last --cycle normal", "leave everything else out"),
+        ("--resume last --cycle normal", "leave everything out"),
     ] {
         let target = if words.contains("--resume") { nothing() } else { &folder };
         let out = stage.fathom(&format!("sweep {words} --quiet"), target);

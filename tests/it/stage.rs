@@ -109,8 +109,9 @@ impl Stage {
         command.args(first);
         if !self.watches {
             command.env("FATHOM_TEST_IDLE", SHORT_WATCH);
-            let says_itself =
-                ["--attempts", "--until", "--quick", "--explain"].iter().any(|flag| words.contains(flag));
+            let says_itself = ["--attempts", "--until", "--quick", "--explain", "--resume"]
+                .iter()
+                .any(|flag| words.contains(flag));
             if first.is_some_and(|first| MEASURING.contains(&first)) && !says_itself {
                 command.args(["--attempts", "1"]);
             }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// The only format of a state.
 const FORMAT: u32 = 1;
 /// Largest block: as large as operations get.
-const MAX_BLOCK_BYTES: u32 = 1 << 30;
+pub const MAX_BLOCK_BYTES: u32 = 1 << 30;
 /// Stands for the order in which blocks are read back.
 const READING: u64 = u64::MAX;
 

@@ -274,10 +274,9 @@ impl Reader {
             h if h.starts_with("disk maximum size") => {
                 worker.sectors = number(fields[0])?;
                 worker.first_sector = number(fields.get(1).copied().unwrap_or("0"))?;
-                worker.pattern = number(fields.get(2).copied().unwrap_or("1"))? as u32;
-                if worker.pattern > 2 {
-                    return Err("there are three patterns of data; write 0, 1 or 2".into());
-                }
+                let pattern = number(fields.get(2).copied().unwrap_or("1"))?;
+                let known = u32::try_from(pattern).ok().filter(|pattern| *pattern <= 2);
+                worker.pattern = known.ok_or("there are three patterns of data; write 0, 1 or 2")?;
             }
             "assigned access specs" => worker.specs.push((value.to_owned(), place)),
             "target" => worker.targets.push((value.to_owned(), place)),

@@ -137,15 +137,24 @@ pub fn rate(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Bytes per second: a size, with or without `/s`.
+/// Bytes per second: a size, with or without `/s`; with it, MB and the like are powers of ten, as in every table.
 ///
 /// # Errors
 /// What was wrong and what to type.
 pub fn bandwidth(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
-    size(lower.strip_suffix("/s").unwrap_or(&lower), 1, u64::MAX).map_err(|_| {
-        format!("{} is not a bandwidth; type bytes per second above 0, such as 200m", shown(text))
+    let of_tables = lower.strip_suffix("b/s").and_then(decimal_bytes);
+    let bytes = of_tables.map_or_else(|| size(lower.strip_suffix("/s").unwrap_or(&lower), 1, u64::MAX), Ok);
+    bytes.ok().filter(|bytes| *bytes > 0).ok_or_else(|| {
+        format!("{} is not a bandwidth; type bytes per second above 0, such as 200m or 200MB/s", shown(text))
     })
+}
+
+/// A number with a unit of ten; `None` where it has none, or one of two (`200mi`).
+fn decimal_bytes(text: &str) -> Option<u64> {
+    let unit = ["k", "m", "g", "t"].iter().position(|unit| text.ends_with(unit))?;
+    let bytes = decimal(&text[..text.len() - 1])? * 1e3_f64.powi(unit as i32 + 1);
+    (bytes < u64::MAX as f64).then_some(bytes.round() as u64)
 }
 
 /// One of some words.
@@ -190,7 +199,15 @@ fn sizes_times_and_rates_have_units() {
         assert!(rate(bad).is_err(), "{bad}");
     }
     assert_eq!((bandwidth("200m"), bandwidth("200m/s")), (Ok(200 << 20), Ok(200 << 20)));
-    assert!(bandwidth("0").is_err() && bandwidth("/s").is_err());
+    // As tables have it: MB/s is 10^6.
+    assert_eq!((bandwidth("200MB/s"), bandwidth("1.5GB/s")), (Ok(200_000_000), Ok(1_500_000_000)));
+    assert_eq!(
+        (bandwidth("200MiB/s"), bandwidth("200mb"), bandwidth("512B/s")),
+        (Ok(200 << 20), Ok(200 << 20), Ok(512))
+    );
+    for bad in ["0", "/s", "MB/s", "0MB/s", "-1MB/s", "99999999999999999999GB/s"] {
+        assert!(bandwidth(bad).is_err(), "{bad}");
+    }
 }
 
 #[test]
