@@ -61,11 +61,7 @@ pub(super) fn in_order(
 /// When rounds end. The tracked cell has to be among them.
 fn rounds(growing: &Growing, said: Rounds) -> Result<Until, Failure> {
     let Rounds { tracked_bytes, variable, capacities, at_most } = said;
-    let is = |c: &&Cell| {
-        let work = c.setting.work();
-        c.setting.block_bytes == tracked_bytes
-            && work.split(' ').next_back().is_some_and(|w| w.ends_with("write"))
-    };
+    let is = |c: &&Cell| c.setting.block_bytes == tracked_bytes && c.setting.only_writes();
     let Some(tracked) = growing.cells.iter().find(is).map(|c| c.job) else {
         let preset = growing.said.preset.map_or("pts", |p| p.name);
         return Err(Failure::Usage(format!(

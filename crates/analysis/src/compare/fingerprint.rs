@@ -285,7 +285,8 @@ fn of_machine(report: &Report) -> Vec<Aspect> {
 
 /// `io.max: 8:0 riops=1000` of a line with the path of its file: cgroups have other names each time.
 fn limit(line: &str) -> String {
-    let (path, value) = line.split_once(": ").unwrap_or(("", line));
+    // A directory may hold a colon; what a limit says has none before a space.
+    let (path, value) = line.rsplit_once(": ").unwrap_or(("", line));
     let file = path.rsplit('/').next().unwrap_or_default();
     if file.is_empty() { value.to_owned() } else { format!("{file}: {value}") }
 }

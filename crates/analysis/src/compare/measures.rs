@@ -8,7 +8,9 @@ use model::job::{Kind, Pattern, Stream};
 use model::report::RunFigures;
 
 /// Percentiles that are compared.
-const RANKS: [&str; 3] = ["50", "99", "99.9"];
+const RANKS: [&str; 3] = ["50", TAIL, "99.9"];
+/// The one that answers where the rate was asked for.
+const TAIL: &str = "99";
 
 /// A number on both sides, one value per run, the runs of each session by themselves.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +31,8 @@ struct Reading<'r> {
     name: String,
     unit: &'static str,
     more_is_better: bool,
-    percentile: bool,
+    /// Which percentile it is, one of [`RANKS`]; `None` for what is none.
+    rank: Option<&'static str>,
     of: Box<OfRun<'r>>,
 }
 
@@ -49,7 +52,8 @@ pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
             let whole = |side: Vec<Vec<Option<f64>>>| {
                 side.into_iter().map(|s| s.into_iter().flatten().collect()).collect()
             };
-            let Reading { name, unit, more_is_better, percentile, .. } = reading;
+            let Reading { name, unit, more_is_better, rank, .. } = reading;
+            let percentile = rank.is_some();
             all.push(Measure { name, unit, more_is_better, percentile, a: whole(a), b: whole(b) });
         } else if missing < runs().count() {
             // Without the runs that have too few operations for it, it would be a number of the others.
@@ -69,14 +73,14 @@ fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
         name: "CPU per operation".into(),
         unit: "ns",
         more_is_better: false,
-        percentile: false,
+        rank: None,
         of: Box::new(|r| r.cpu_ns_per_op),
     });
     let made_up = |r: &Reading| a.iter().chain(b).any(|one| e18_sum_of_peaks::contradicts(*one, &r.name));
-    all.retain(|r| !r.percentile || !made_up(r));
+    all.retain(|r| r.rank.is_none() || !made_up(r));
     // The rate of an open loop is what was asked for. What it costs to be served is the answer: the tail.
     if streams.iter().any(|s| s.is_open_loop()) {
-        let tail = |r: &Reading| r.name.ends_with("p99") && has(a, r) && has(b, r);
+        let tail = |r: &Reading| r.rank == Some(TAIL) && has(a, r) && has(b, r);
         if let Some(at) = all.iter().position(tail) {
             let first = all.remove(at);
             all.insert(0, first);
@@ -106,7 +110,7 @@ fn rate<'r>(streams: &[&Stream]) -> Reading<'r> {
         name: if in_bytes { "MB/s".into() } else { "IOPS".into() },
         unit: if in_bytes { "MB/s" } else { "IOPS" },
         more_is_better: true,
-        percentile: false,
+        rank: None,
         of: Box::new(move |r| Some(if in_bytes { r.mb_per_s } else { r.iops })),
     }
 }
@@ -116,7 +120,7 @@ fn percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
         name: format!("{} p{rank}", kind.word()),
         unit: "ns",
         more_is_better: false,
-        percentile: true,
+        rank: Some(rank),
         of: Box::new(move |r| {
             r.percentiles_ns.get(kind.word())?.get(rank).copied().flatten().map(|ns| ns as f64)
         }),

@@ -56,7 +56,7 @@ fn told(one: One, findings: &[Named]) -> String {
 pub(super) fn no_number(one: One) -> Option<String> {
     let of = format!("{} ({})", one.result.name, one.report.started);
     if let Some(f) = acting(one, Severity::Void).next() {
-        return Some(format!("{} {} voids {of}: {}", f.id, f.name, f.sentence));
+        return Some(format!("{} {} invalidates {of}: {}", f.id, f.name, f.sentence));
     }
     if one.result.void {
         return Some(format!("{of} is void"));

@@ -29,7 +29,7 @@ const QUOTED: f64 = 0.7;
 const NEAR: f64 = 0.02;
 
 /// What is said of the findings that a load curve is there to show.
-pub(super) const SHOWN: &str = "found is what a load curve is there to show: it voids and withholds what stands at that load, and \
+pub(super) const SHOWN: &str = "found is what a load curve is there to show: it invalidates and withholds what stands at that load, and \
                                 does not count for the verdict";
 
 /// The latency target, where the record has a load curve.
@@ -169,7 +169,7 @@ fn lateness(answered: &CaseAnswers) -> Histogram {
     whole
 }
 
-/// Up to which load the target was met, below the first load that missed it, among those that nothing voids.
+/// Up to which load the target was met, below the first load that missed it, among those that nothing invalidates.
 fn met(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
     let that = |said: bool| points.iter().filter(move |p| p.met == Some(said)).map(|p| p.offered_iops);
     let missed_iops = that(false).min();

@@ -192,7 +192,7 @@ fn shown_by(grid: &Grid, work: &str) -> Measure {
     let mine = || grid.cells.iter().map(|c| &c.setting).filter(|s| s.work() == work);
     let first = mine().next();
     let one_size = mine().all(|s| Some(s.block_bytes) == first.map(|f| f.block_bytes));
-    let random = first.is_some_and(|s| s.spec.is_some() || s.rw.starts_with("rand"));
+    let random = first.is_some_and(|s| s.spec.is_some() || s.is_random());
     if random && one_size { Measure::Iops } else { Measure::Bandwidth }
 }
 

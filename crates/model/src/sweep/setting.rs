@@ -82,6 +82,16 @@ impl Setting {
         }
     }
 
+    /// Whether offsets are random; of an access specification, which has lines of its own, that is not said.
+    pub fn is_random(&self) -> bool {
+        self.spec.is_none() && self.rw.starts_with("rand")
+    }
+
+    /// Whether it writes and does nothing else.
+    pub fn only_writes(&self) -> bool {
+        self.spec.is_none() && self.mix.is_none() && matches!(self.rw.as_str(), "write" | "randwrite")
+    }
+
     /// Queues of `depth` operations: one for each target of each worker.
     pub fn queues(&self) -> u64 {
         let each = u64::from(self.targets.unwrap_or(1));

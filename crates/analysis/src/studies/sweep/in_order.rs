@@ -82,16 +82,17 @@ fn figures(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>
     }
 }
 
-/// From where on the size gains nothing; what a finding voids says nothing of it.
+/// From where on the size gains nothing; what a finding invalidates says nothing of it.
 fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Work> {
     let void = |c: &CellFigures| c.result.and_then(|at| answered.get(at)).is_some_and(CaseAnswers::is_void);
     let of = |name: String| {
         let mine: Vec<&CellFigures> =
             cells.iter().filter(|c| c.setting.work() == name && !void(c) && c.mib_per_s.is_some()).collect();
         let first = mine.first().map(|c| c.setting.clone());
+        let is_random = grid.cells.iter().any(|c| c.setting.work() == name && c.setting.is_random());
         Work {
             sentence: format!("{} cells were measured once each.", mine.len()),
-            by: if name.starts_with("rand") { Measure::Iops } else { Measure::Bandwidth },
+            by: if is_random { Measure::Iops } else { Measure::Bandwidth },
             name,
             chosen: Chosen::NoChoice,
             decided: false,
