@@ -31,13 +31,13 @@ pub(super) fn looks(seen: &Observation) -> Vec<Look> {
 fn hypervisor(seen: &Observation) -> Look {
     const ABOUT: &str = "hypervisor";
     match &seen.machine.virtual_by {
-        Ok(None) => Look::ok(ABOUT, "None: the hardware is what it says."),
+        Ok(None) => Look::ok(ABOUT, "None: bare metal."),
         Ok(Some(name)) => Look::finding(
             ABOUT,
             Severity::Note,
             format!("{name}: the host's cache, its limits and its other guests cannot be seen from here."),
         )
-        .cure("say so beside every number, and repeat it at another time of day")
+        .cure("state this with every result, and repeat the run at another time of day")
         .check(CheckId::D18),
         Err(why) => Look::unknown(ABOUT, why).check(CheckId::D18),
     }
@@ -152,7 +152,7 @@ fn cpu_limits(seen: &Observation) -> Look {
         return Look::finding(
             ABOUT,
             Severity::Biased,
-            format!("A cgroup above pauses us at a quota: {line}."),
+            format!("A cgroup above throttles the CPU at a quota: {line}."),
         )
         .cure("measure from outside of it, or with fewer --workers")
         .check(CheckId::D11);
@@ -188,7 +188,7 @@ fn libraries(seen: &Observation) -> Look {
         )
         .cure("start fathom without it: env -u LD_PRELOAD fathom ...")
         .check(CheckId::C02),
-        None => Look::ok(ABOUT, "None stands between fathom and the kernel."),
+        None => Look::ok(ABOUT, "No library is preloaded."),
     }
 }
 

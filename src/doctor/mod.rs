@@ -1,9 +1,9 @@
 //! `fathom doctor`: a look at a place before anything is measured there.
 //!
 //! For: all that can be known beforehand and would spoil a number, each with how to fix it. Not for: measuring, nor for
-//! changing anything; the cures are commands that the reader types.
+//! changing anything; the fixes are commands that the reader types.
 //!
-//! `seen` does all the looking; every other file answers from what was seen, so that its answers can be tested.
+//! [`observation`] does all the looking; every other file answers from what was observed, so that its answers can be tested.
 
 mod chain;
 mod data;
@@ -120,7 +120,7 @@ mod tests {
         let diagnosis = diagnose(seen);
         let plain = text(&diagnosis, false);
         let (_, list) = plain.split_once("Before you measure:\n").unwrap_or_default();
-        assert!(list.starts_with("  1. holes (voids a number, A04): "), "{list}");
+        assert!(list.starts_with("  1. holes (invalidates a number, A04): "), "{list}");
         assert!(list.contains("\n  2. counters of sda (biases it, A13): as root: echo 1"), "{list}");
         // Room, and all that needs counters or CPU time that moves.
         assert!(

@@ -374,7 +374,7 @@ fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     Pace::Each { iops, bytes_per_s }
 }
 
-/// How operations are handed over: each at once, unless the engine or the user would rather have many in one call.
+/// How operations are submitted: each at once, unless the engine or the user would rather have many in one call.
 fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -> Result<Batch, Failure> {
     if let Some(said) = spec.batch.filter(|b| b.submit > engine.max_depth) {
         return Err(Failure::Usage(format!(

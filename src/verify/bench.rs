@@ -1,7 +1,7 @@
 //! A verification under way: the target made or opened, written, read back.
 //!
 //! For: the steps on the machine, and what came of each. Not for: what is asked for ([`super::request`]), nor showing it
-//! ([`super::show`]).
+//! (crate `report`).
 
 use super::request::Meant;
 use super::state::Keeper;

@@ -82,7 +82,7 @@ fn holes_are_found_before_they_are_measured() {
 
     let text = stage.fathom("doctor", &hollow);
     let (_, list) = text.stdout.split_once("Before you measure:\n").unwrap();
-    assert!(list.starts_with("  1. holes (voids a number, A04): name the directory instead"), "{list}");
+    assert!(list.starts_with("  1. holes (invalidates a number, A04): name the directory instead"), "{list}");
 }
 
 #[test]

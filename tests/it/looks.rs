@@ -86,7 +86,7 @@ fn the_same_tests_on_two_targets_are_compared_row_by_row() {
     for row in rows {
         let against = &row["against"];
         assert_eq!(against.is_object(), row["target"] == 1, "{row:#}");
-        // What a finding voids has no number to compare, and says so.
+        // What a finding invalidates has no number to compare, and says so.
         if against["refused"].is_null() && row["target"] == 1 {
             assert_eq!(against["metrics"][0]["a_runs"].as_array().unwrap().len(), 4, "{row:#}");
             assert_eq!(against["metrics"][0]["b_runs"].as_array().unwrap().len(), 4, "{row:#}");

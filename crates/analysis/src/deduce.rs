@@ -1,7 +1,7 @@
 //! What the figures say together: the deductions that a person would make by hand from a table of patterns.
 //!
 //! For: seek cost, scaling with depth, write cache, ceilings, and what limits each row ("IO Performance Benchmarking
-//! 101"). Not for: a figure alone, nor figures that a finding voids or renames: from those nothing follows.
+//! 101"). Not for: a figure alone, nor figures that a finding invalidates or renames: from those nothing follows.
 
 use crate::case::asked_depth;
 use crate::checks::check::{Evidence, evidence};

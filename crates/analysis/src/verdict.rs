@@ -31,7 +31,7 @@ pub(crate) fn headline_result<'m>(
 /// the chain or the ledger could not be seen, a result is suspect.
 const MUST_BE_ASKED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
-/// The number that would be quoted, under its true name. Withheld where a finding voids it.
+/// The number that would be quoted, under its true name. Withheld where a finding invalidates it.
 pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Measured]) -> Headline {
     let Some(result) = headline_result(record, answered, results) else {
         return Headline { name: "nothing".into(), value: None, unit: "IOPS".into(), interval: None };
@@ -74,14 +74,14 @@ pub(crate) fn of(result: &Measured, findings: &[Finding]) -> Reasoned {
         about_it.iter().find(|f| f.outcome == Outcome::Finding && f.severity == Some(severity)).copied()
     };
     if let Some(f) = worst(Severity::Void) {
-        return found(Verdict::Invalid, f, "voids");
+        return found(Verdict::Invalid, f, "invalidates");
     }
     if result.total.is_none() {
         let why = if result.runs.is_empty() { no_run() } else { no_operation() };
         return Reasoned::new(Verdict::Invalid, format!("{} has no number: {why}.", result.name));
     }
     if let Some(f) = worst(Severity::Rename) {
-        return found(Verdict::Suspect, f, "renames");
+        return found(Verdict::Suspect, f, "relabels");
     }
     if let Some(f) = worst(Severity::Biased) {
         return found(Verdict::Suspect, f, "biases");
@@ -150,7 +150,7 @@ fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
     Reasoned { verdict, reason, by: Some(*id) }
 }
 
-/// The exit code that a report asks for: 1 where a finding voids a result that is quoted or renames the headline, unless the
+/// The exit code that a report asks for: 1 where a finding invalidates a result that is quoted or relabels the main one, unless the
 /// user accepted every finding that does, where there is no number to quote, and where a condition is broken; 4 where it cannot be told
 /// whether one is, unless the user says what that counts as; else 0.
 pub fn exit_code(report: &Report) -> u8 {

@@ -17,7 +17,9 @@ const DISCARDS: usize = 11;
 pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
     let unknown = |sentence: String| Completeness { word: "unknown".into(), sentence, counters: Vec::new() };
     if let Some(tool) = &origin.imported {
-        return unknown(format!("imported from {tool}, which there is nothing to hold against"));
+        return unknown(format!(
+            "imported from {tool}: there are no counters of the device to compare it with"
+        ));
     }
     let Some(ending) = ending else {
         return unknown("the file ends before the capture did, so what was lost is not known".into());

@@ -63,7 +63,7 @@ pub struct ApiRow {
     pub block_bytes: u32,
     /// Index of its result.
     pub result: usize,
-    /// 10^6 bytes per second, the final sync not in the time; `None` where a finding voids it or there is no number.
+    /// 10^6 bytes per second, the final sync not in the time; `None` where a finding invalidates it or there is no number.
     pub mb_per_s: Option<f64>,
     /// 95 % interval over runs; `None` with fewer than three runs.
     pub mb_per_s_interval: Option<[f64; 2]>,
@@ -74,7 +74,7 @@ pub struct ApiRow {
     /// Its 95 % interval over runs.
     pub synced_mb_per_s_interval: Option<[f64; 2]>,
     /// Seconds from the first operation to the last completion, the final sync aside: mean over runs. `None` where a finding
-    /// voids it or no run was complete.
+    /// invalidates it or no run was complete.
     #[serde(default)]
     pub run_seconds: Option<f64>,
     /// Bytes that a run moved in that time: mean over runs.

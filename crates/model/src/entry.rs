@@ -87,7 +87,7 @@ pub struct Figure {
     pub name: String,
     /// `IOPS`; `MB/s` where it is sequential.
     pub unit: String,
-    /// The rate; `None` where a finding voids it or there is none.
+    /// The rate; `None` where a finding invalidates it or there is none.
     pub value: Option<f64>,
     /// Its 95 % interval over runs; `None` with fewer than three.
     pub interval: Option<[f64; 2]>,

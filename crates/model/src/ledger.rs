@@ -87,7 +87,7 @@ pub struct LayerRow {
     pub work: String,
     /// Index of its result.
     pub result: usize,
-    /// What the tool counted; `None` where a finding voids it or there is no number.
+    /// What the tool counted; `None` where a finding invalidates it or there is no number.
     pub tool: Option<Pace>,
     /// 95 % interval of the tool's operations per second; `None` with fewer than three runs.
     pub iops_interval: Option<[f64; 2]>,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadCurve {
     /// Operations per second of the closed loop, which shares count from: geometric mean over runs. `None` where it has no
-    /// complete run or a finding voids it.
+    /// complete run or a finding invalidates it.
     pub capacity_iops: Option<f64>,
     /// Its 95 % interval over runs; `None` with fewer than three.
     pub capacity_interval: Option<[f64; 2]>,
@@ -47,7 +47,7 @@ pub struct LoadPoint {
     pub share: Option<f64>,
     /// Complete runs.
     pub runs: u32,
-    /// Mean latency of all directions from the intended start in ns; `None` in overload, and where a finding voids it.
+    /// Mean latency of all directions from the intended start in ns; `None` in overload, and where a finding invalidates it.
     pub mean_ns: Option<f64>,
     /// Percentile (`"99.9"`) of the same to ns, all runs together; `None` besides where fewer than ten operations lie beyond
     /// it, or lateness of our own is more than a tenth of it.
@@ -78,7 +78,7 @@ pub enum LoadState {
     Late,
     /// More came than was served: latency is the length of the run, and withheld.
     Overload,
-    /// A finding voids what was measured.
+    /// A finding invalidates what was measured.
     Void,
 }
 

@@ -166,7 +166,7 @@ pub enum Ending {
 pub struct Headline {
     /// True name: `4K random read, depth 32, page cache`.
     pub name: String,
-    /// The value; `None` where a finding voids it.
+    /// The value; `None` where a finding invalidates it.
     pub value: Option<f64>,
     /// `IOPS`, `MB/s`, or `us` where the headline is a latency at a load.
     pub unit: String,
@@ -191,7 +191,7 @@ pub struct Measured {
     pub stream: u32,
     /// The job as it was carried out.
     pub job: Job,
-    /// Whether a finding voids these figures.
+    /// Whether a finding invalidates these figures.
     pub void: bool,
     /// What the findings about it come to.
     #[serde(default = "Verdict::unknown")]
@@ -251,7 +251,7 @@ pub struct Measured {
 pub struct QuotedRate {
     /// `IOPS`; `MB/s` where it is sequential.
     pub unit: &'static str,
-    /// `None` where a finding voids it or there is none.
+    /// `None` where a finding invalidates it or there is none.
     pub value: Option<f64>,
     /// Its 95 % interval over runs.
     pub interval: Option<[f64; 2]>,

@@ -252,7 +252,7 @@ pub struct CellFigures {
     /// The setting.
     #[serde(flatten)]
     pub setting: Setting,
-    /// 2^20 bytes per second: geometric mean over runs, plain mean over rounds; of each run all that was handed over, by the time until the last of
+    /// 2^20 bytes per second: geometric mean over runs, plain mean over rounds; of each run all that was submitted, divided by the time until the last of
     /// it completed, and where writes went to memory until the final sync had ended. `None` where no run ended in order.
     pub mib_per_s: Option<f64>,
     /// 10^6 bytes per second of the same.

@@ -85,7 +85,7 @@ pub struct ToolRow {
 pub struct ToolCell {
     /// Index of the result that it repeats.
     pub result: usize,
-    /// Median over runs of a rate, mean of a latency; `None` where a finding voids it or nothing completed.
+    /// Median over runs of a rate, mean of a latency; `None` where a finding invalidates it or nothing completed.
     pub value: Option<f64>,
     /// The least and the most that a run came to; `None` for a latency, or with fewer than two runs.
     pub range: Option<[f64; 2]>,

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 pub enum Verdict {
     /// Nothing was found that changes what a number means.
     Valid,
-    /// Something was found that renames or biases a number, or the ledger could not be checked.
+    /// Something was found that relabels or biases a number, or the ledger could not be checked.
     Suspect,
-    /// Something was found that voids a number, or there is none.
+    /// Something was found that invalidates a number, or there is none.
     Invalid,
 }
 

@@ -1,6 +1,6 @@
 //! The load curve, decided while measuring: the capacity, loads up to it, the knee, and up to which load a latency target is met.
 //!
-//! For: which load to offer next, and whether a load meets a latency target; the report asks the same. Not for: what voids a point
+//! For: which load to offer next, and whether a load meets a latency target; the report asks the same. Not for: what invalidates a point
 //! (the checks), nor what is said about it.
 //!
 //! First the closed loop, which tells the capacity. Then an open loop at fixed shares of it, in rounds of random order. Then

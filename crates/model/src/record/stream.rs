@@ -19,7 +19,7 @@ pub struct StreamEnd {
     pub depth_ns: u64,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, KindEnd>,
-    /// All operations handed over, warm-up and drain included: what the ledger is compared with.
+    /// All operations submitted, warm-up and drain included: what the ledger is compared with.
     pub issued: BTreeMap<Kind, Issued>,
     /// Time inside calls that handed operations over without waiting for any, one entry per call within the window.
     #[serde(default)]
@@ -196,7 +196,7 @@ pub struct OpenLoop {
     pub lateness: Histogram,
 }
 
-/// All operations of one kind that were handed over, the warm-up and the drain included.
+/// All operations of one kind that were submitted, the warm-up and the drain included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issued {
     /// Operations completed.

@@ -158,7 +158,7 @@ pub struct StreamSpec {
     pub cache: Option<Cache>,
     /// What the kernel is told about the order of accesses.
     pub advice: Option<Advice>,
-    /// How operations are handed over.
+    /// How operations are submitted.
     pub batch: Option<Batch>,
     /// Arrivals per second of an open loop.
     pub rate: Option<f64>,

@@ -349,7 +349,7 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
     Ok(EngineSpec { name: name.into(), options })
 }
 
-/// How operations are handed over.
+/// How operations are submitted.
 ///
 /// # Errors
 /// What was wrong and what to type.

@@ -24,7 +24,7 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "The rate of a run is its operations divided by the length of its window, never a mean of the rates of seconds or \
              workers. As a guard the operations of the intervals are added up and compared with the totals; more than {SAME} \
-             apart voids the result. Intervals that were cut short to keep the session file small are not checked."
+             apart invalidates the result. Intervals that were cut short to keep the session file small are not checked."
         ),
         provoke: "No command does: it would be a fault of fathom. A session file that has twice the operations in its first \
                   interval shows it.",

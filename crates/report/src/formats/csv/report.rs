@@ -144,7 +144,7 @@ fn of_result(result: &Measured) -> impl Iterator<Item = [String; RESULTS.len()]>
 }
 
 fn of_direction(result: &Measured, word: &str, figures: &Figures) -> [String; RESULTS.len()] {
-    // A number that a finding voids is no number.
+    // A number that a finding invalidates is no number.
     let number = |v: f64| if result.void { String::new() } else { v.to_string() };
     let end =
         |interval: Option<[f64; 2]>, i: usize| interval.map_or_else(String::new, |ends| number(ends[i]));
@@ -249,7 +249,7 @@ fn of_interface(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACES.
     let end = |interval: Option<[f64; 2]>, i: usize| number(interval.map(|ends| ends[i]));
     let device = |i: usize| number(row.device_bytes_per_byte.as_ref().ok().map(|d| d[i]));
     let after = row.stored_after.as_ref().and_then(|s| s.as_ref().ok());
-    // Each work has one direction. What a finding voids has no number in any column.
+    // Each work has one direction. What a finding invalidates has no number in any column.
     let measured = result.filter(|r| !r.void);
     let figures = measured.and_then(|r| r.read.as_ref().or(r.write.as_ref()));
     let percentile = |p: &str| number(at_rank(figures, p));

@@ -19,7 +19,7 @@ fn document(pages: &Pages) -> String {
     let mut out = String::from(
         "# Checks\n\n\
          Every result is put to these tests. A check answers *holds* (it passed), *finding* or *not checked*, with the reason; a\n\
-         finding voids the number, renames it, says that it is biased, or is a note. `fathom explain ID` prints a page of this\n\
+         finding invalidates the number, relabels it, says that it is biased, or is a note. `fathom explain ID` prints a page of this\n\
          document, which is made by `fathom explain --format markdown > docs/checks.md`.\n",
     );
     for group in pages.groups() {

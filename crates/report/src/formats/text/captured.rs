@@ -426,7 +426,7 @@ pub(in crate::formats) fn captured() -> Captured {
         damage: Some("cut off at byte 4096: its end is missing".into()),
         completeness: model::captured::Completeness {
             word: "unknown".into(),
-            sentence: "imported from blktrace, which there is nothing to hold against".into(),
+            sentence: "imported from blktrace: there are no counters of the device to compare it with".into(),
             counters: Vec::new(),
         },
         restricted: Some(Restriction { task: Some("postgres".into()), ..Restriction::default() }),

@@ -46,8 +46,8 @@ fn line(out: &mut Page, look: &Look) {
 /// What a finding would do to a number measured now.
 fn effect(severity: Severity) -> &'static str {
     match severity {
-        Severity::Void => "voids a number",
-        Severity::Rename => "renames it",
+        Severity::Void => "invalidates a number",
+        Severity::Rename => "relabels it",
         Severity::Biased => "biases it",
         Severity::Note => "note",
     }

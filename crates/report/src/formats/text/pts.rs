@@ -59,7 +59,7 @@ pub(super) fn first_table(report: &Report, sweep: &Sweep) -> Table {
     table(report, sweep, value)
 }
 
-/// Sizes by works, each row with the worst verdict of its cells. What a finding voids has its mark and no number.
+/// Sizes by works, each row with the worst verdict of its cells. What a finding invalidates has its mark and no number.
 fn table(report: &Report, sweep: &Sweep, value: Value) -> Table {
     let mut works: Vec<&Setting> = Vec::new();
     let mut sizes: Vec<u32> = Vec::new();
