@@ -27,7 +27,7 @@ const INTERRUPTED: u8 = 128;
 
 /// How the answer is given.
 #[derive(Clone, Debug)]
-pub struct Manners {
+pub struct ToolOutput {
     /// What is written, in this order.
     pub formats: Vec<&'static Format>,
     /// The file that it goes to; standard output where there is none.
@@ -46,7 +46,7 @@ pub struct Manners {
     pub quiet: bool,
 }
 
-impl Manners {
+impl ToolOutput {
     /// Whether people read the answer.
     fn is_text(&self) -> bool {
         self.formats.iter().any(|format| matches!(format.name, report::FIO | report::DISKSPD))
@@ -54,7 +54,7 @@ impl Manners {
 }
 
 /// Measures and answers; `None` where there is nothing to measure. Whatever goes wrong is exit code 1, as in fio and DISKSPD.
-pub fn answer(said: Result<Option<(Request, Manners)>, Failure>) -> ExitCode {
+pub fn answer(said: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
     let done = said.and_then(|said| match said {
         Some((request, manners)) => measure(&request, &manners),
         None => Ok(ExitCode::SUCCESS),
@@ -68,7 +68,7 @@ pub fn answer(said: Result<Option<(Request, Manners)>, Failure>) -> ExitCode {
     })
 }
 
-fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
+fn measure(request: &Request, manners: &ToolOutput) -> Result<ExitCode, Failure> {
     for remark in manners.remarks.iter().filter(|_| manners.is_text() && manners.output.is_none()) {
         stderr::say(&format!("fathom: {remark}"));
     }
@@ -123,7 +123,7 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
 }
 
 /// Answers each time something was measured, and gives what was answered where it goes to a file, which is written as a whole each time.
-fn answer_so_far(told: &Receiver<SoFar>, manners: &Manners, to: Option<(&Outlet, &Rules)>) -> Vec<u8> {
+fn answer_so_far(told: &Receiver<SoFar>, manners: &ToolOutput, to: Option<(&Outlet, &Rules)>) -> Vec<u8> {
     let _ = sys::thread::block_signals();
     let mut answers = Vec::new();
     while let Ok(so_far) = told.recv() {
@@ -146,7 +146,7 @@ fn answer_so_far(told: &Receiver<SoFar>, manners: &Manners, to: Option<(&Outlet,
 }
 
 /// All formats one behind another.
-fn rendered(report: &Report, manners: &Manners) -> Result<Vec<u8>, Failure> {
+fn rendered(report: &Report, manners: &ToolOutput) -> Result<Vec<u8>, Failure> {
     let style = Style { detail: Detail::Brief, ..Style::default() };
     let all = manners.formats.iter().map(|format| stdout::rendered(format, report, style));
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
@@ -156,7 +156,7 @@ fn rendered(report: &Report, manners: &Manners) -> Result<Vec<u8>, Failure> {
 /// file, since programs that have fio write one take words on standard error for a failure.
 fn write(
     report: &Report,
-    manners: &Manners,
+    manners: &ToolOutput,
     to: Option<(&Outlet, &Rules)>,
     before: Vec<u8>,
 ) -> Result<(), Failure> {
@@ -188,7 +188,7 @@ fn has_failed(report: &Report) -> bool {
 }
 
 /// What fathom makes of it, in lines.
-fn verdict(report: &Report, manners: &Manners) -> String {
+fn verdict(report: &Report, manners: &ToolOutput) -> String {
     if manners.measures {
         report::fio_verdict(report)
     } else {

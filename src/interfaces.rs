@@ -17,7 +17,7 @@ pub struct Interface {
     /// What the file is opened with.
     pub cache: Cache,
     /// Directions that it is for.
-    pub ways: Ways,
+    pub ways: Directions,
     /// How it has several operations in flight.
     pub many: Many,
     /// Whether the bytes reach the program's memory, or come from it.
@@ -26,7 +26,7 @@ pub struct Interface {
 
 /// Directions that an interface is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ways {
+pub enum Directions {
     /// Reading and writing.
     Both,
     /// Reading alone.
@@ -54,7 +54,7 @@ impl Interface {
 }
 
 const fn plain(name: &'static str, engine: &'static str, about: &'static str) -> Interface {
-    let (cache, ways, many, sees) = (Cache::Buffered, Ways::Both, Many::One, true);
+    let (cache, ways, many, sees) = (Cache::Buffered, Directions::Both, Many::One, true);
     Interface { name, about, engine, cache, ways, many, sees }
 }
 
@@ -62,7 +62,7 @@ const fn opened(cache: Cache, interface: Interface) -> Interface {
     Interface { cache, ..interface }
 }
 
-const fn only(ways: Ways, interface: Interface) -> Interface {
+const fn only(ways: Directions, interface: Interface) -> Interface {
     Interface { ways, ..interface }
 }
 
@@ -104,13 +104,16 @@ pub const INTERFACES: &[Interface] = &[
         "vsync:dontcache",
         "preadv2 with RWF_DONTCACHE: nothing stays in the page cache",
     ),
-    only(Ways::In, plain("readahead", "sync:readahead=1048576", "readahead of 1 MiB ahead of pread")),
+    only(Directions::In, plain("readahead", "sync:readahead=1048576", "readahead of 1 MiB ahead of pread")),
     several(
         Many::Threads,
         plain("pread threads", "sync", "pread and pwrite by as many threads as --depth says"),
     ),
     opened(Cache::Mmap, plain("mmap", "mmap:late", "load and store, MAP_SHARED")),
-    only(Ways::In, opened(Cache::Mmap, plain("mmap private", "mmap:late,private", "load, MAP_PRIVATE"))),
+    only(
+        Directions::In,
+        opened(Cache::Mmap, plain("mmap private", "mmap:late,private", "load, MAP_PRIVATE")),
+    ),
     opened(
         Cache::Mmap,
         plain(
@@ -123,7 +126,10 @@ pub const INTERFACES: &[Interface] = &[
     opened(Cache::Mmap, plain("mmap random", "mmap:late,random", "the same with MADV_RANDOM")),
     opened(Cache::Mmap, plain("mmap hugepage", "mmap:late,hugepage", "the same with MADV_HUGEPAGE")),
     plain("splice", "splice", "splice to a pipe and read from it; vmsplice and splice to write"),
-    blind(only(Ways::In, plain("splice to null", "splice:discard", "splice to a pipe and on to /dev/null"))),
+    blind(only(
+        Directions::In,
+        plain("splice to null", "splice:discard", "splice to a pipe and on to /dev/null"),
+    )),
     plain("sendfile", "sendfile", "sendfile between the file and a file in memory"),
     blind(plain(
         "copy_file_range",
@@ -169,19 +175,19 @@ pub const INTERFACES: &[Interface] = &[
         opened(Cache::Direct, plain("io_uring IOPOLL", "io_uring:iopoll", "the same, the device is polled")),
     ),
     only(
-        Ways::Out,
+        Directions::Out,
         plain("pwrite new file", "sync:new", "pwrite to a file without blocks, as after ftruncate"),
     ),
-    only(Ways::Out, plain("fallocate", "sync:fallocate", "fallocate, then pwrite")),
+    only(Directions::Out, plain("fallocate", "sync:fallocate", "fallocate, then pwrite")),
     only(
-        Ways::Out,
+        Directions::Out,
         opened(Cache::Dsync, plain("pwrite O_DSYNC", "sync", "each pwrite stable before it returns")),
     ),
     only(
-        Ways::Out,
+        Directions::Out,
         opened(Cache::Sync, plain("pwrite O_SYNC", "sync", "each pwrite stable with its metadata")),
     ),
-    only(Ways::Out, plain("pwritev2 DSYNC", "vsync:dsync", "pwritev2 with RWF_DSYNC on each call")),
+    only(Directions::Out, plain("pwritev2 DSYNC", "vsync:dsync", "pwritev2 with RWF_DSYNC on each call")),
 ];
 
 /// The interface of that name, in any case.

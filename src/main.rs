@@ -1,6 +1,6 @@
 //! The program `fathom`: the flow from command line to exit code, and nothing else.
 
-use fathom_io::cli::{Cli, Command, ExportSaid, ShowSaid, SweepSaid, sweep_again};
+use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
 use fathom_io::failure::Failure;
 use fathom_io::fleet::{self, Fleet};
 use fathom_io::output::Rules;
@@ -65,24 +65,24 @@ fn fathom() -> ExitCode {
         Command::Diskspd(args) => return foreign::answer(args.request()),
         Command::Iometer(args) => return foreign::answer(args.request()),
         Command::Show(args) => args.said().and_then(|said| match said {
-            ShowSaid::Sessions(files, showing) => again(&files, &showing),
-            ShowSaid::Capture(request) => captured::show(&request),
+            ShowAction::Sessions(files, showing) => again(&files, &showing),
+            ShowAction::Capture(request) => captured::show(&request),
         }),
         Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
         Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),
         Command::Export(args) => args.said().and_then(|said| match said {
-            ExportSaid::Schema => history::schema(),
-            ExportSaid::Sessions(request) => history::export(&request),
-            ExportSaid::Capture(request) => captured::export(&request),
+            ExportAction::Schema => history::schema(),
+            ExportAction::Sessions(request) => history::export(&request),
+            ExportAction::Capture(request) => captured::export(&request),
         }),
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
         Command::Capture(args) => args.request().and_then(|request| capture::capture(&request)),
         Command::Fit(args) => args.said().and_then(|said| match said {
-            fit::Said::Fit(request) => fit::fit(&request),
-            fit::Said::Check(request) => fit::check(&request),
+            fit::Action::Fit(request) => fit::fit(&request),
+            fit::Action::Check(request) => fit::check(&request),
         }),
         Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
         Command::Doctor(args) => doctor::doctor(&args.request()),
@@ -125,13 +125,13 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     conclude(&seen, showing, &outlets).and_then(|code| logged.map(|()| code))
 }
 
-fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
+fn sweep(said: SweepAction) -> Result<ExitCode, Failure> {
     match said {
-        SweepSaid::Measure(request, showing) => measure(&request, &showing),
-        SweepSaid::List(request) => plan::plan(&request).and_then(|(plan, _)| show::cells(&plan)),
-        SweepSaid::Skipped(request) => plan::plan(&request).and_then(|(plan, _)| show::skipped(&plan)),
-        SweepSaid::Specs => show::specs(),
-        SweepSaid::Resume(word, showing) => {
+        SweepAction::Measure(request, showing) => measure(&request, &showing),
+        SweepAction::List(request) => plan::plan(&request).and_then(|(plan, _)| show::cells(&plan)),
+        SweepAction::Skipped(request) => plan::plan(&request).and_then(|(plan, _)| show::skipped(&plan)),
+        SweepAction::Specs => show::specs(),
+        SweepAction::Resume(word, showing) => {
             fleet::alone()?;
             let before = session::read(&history::find(&word)?)?;
             let (meant, keep) =

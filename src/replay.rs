@@ -9,7 +9,7 @@ use crate::trace::{self, Trace};
 use capture::file::Reader;
 use capture::foreign::{Language, Trouble};
 use capture::names::Names;
-use capture::replay::{self as rows, Load, Scan, Steps, Way};
+use capture::replay::{self as rows, Load, ReplaySettings, Scan, Steps};
 use capture::row::Row;
 use capture::verdict::completeness;
 use engine::source::replay::{Counts, Feed, Given, MOST_LANES, REACH, Replay as Source, Step, feed};
@@ -148,7 +148,7 @@ pub(crate) fn source(
         )));
     }
     let rows = Rows::open(&path)?;
-    let way = Way { pace: replay.pace, speed: replay.speed, dense: replay.dense, reach: REACH };
+    let way = ReplaySettings { pace: replay.pace, speed: replay.speed, dense: replay.dense, reach: REACH };
     let steps = Steps::new((rows.origin(), &replay.changes), load, way);
     let lanes = steps.lanes();
     let (to, from) = feed();

@@ -12,7 +12,7 @@ use capture::trace::event::{Decoder, Step};
 use capture::trace::merge::Merge;
 use capture::trace::pair::{Pairing, Scope};
 use capture::verdict::completeness;
-use dialect::diskspd::{self, Here, Said};
+use dialect::diskspd::{self, Here};
 use dialect::fio::{self, CommandLine};
 use dialect::iometer::{self, Here as Beside};
 use dialect::{Trouble, dd, hdparm, ioping, job};
@@ -133,7 +133,7 @@ pub fn diskspd(text: &str) {
     let profile = ["-Xprofile.xml", "first", "second"].map(str::to_owned).to_vec();
     for words in [profile, words] {
         let here = Here { read: &|_| Ok(text.into()), cpus: &[0, 1], clock: 7 };
-        let said = match Said::of(&words, &here) {
+        let said = match diskspd::CommandLine::of(&words, &here) {
             Ok(said) => said,
             Err(trouble) => {
                 assert!(!trouble.to_string().contains('\u{1b}'), "{trouble}");
@@ -148,7 +148,10 @@ pub fn diskspd(text: &str) {
         let mut xml = said.profile.clone();
         xml.xml = true;
         let printed = report::diskspd_profile(&xml);
-        let again = Said::of(&["-Xagain.xml".to_owned()], &Here { read: &|_| Ok(printed.clone()), ..here });
+        let again = diskspd::CommandLine::of(
+            &["-Xagain.xml".to_owned()],
+            &Here { read: &|_| Ok(printed.clone()), ..here },
+        );
         if job.is_ok()
             && let Ok(again) = again
         {

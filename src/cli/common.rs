@@ -27,12 +27,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct Keys {
     job: JobSpec,
-    said: Vec<Said>,
+    said: Vec<TypedKey>,
 }
 
 /// A key with the values that were typed for it.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct TypedKey {
     pub(super) key: &'static Key,
     pub(super) values: Vec<String>,
 }
@@ -92,7 +92,7 @@ impl FromArgMatches for Keys {
             key.say(&mut job, values.iter().map(String::as_str)).map_err(|why| {
                 clap::Error::raw(ErrorKind::ValueValidation, format!("--{}: {why}\n", key.name))
             })?;
-            said.push(Said { key, values });
+            said.push(TypedKey { key, values });
         }
         Ok(Self { job, said })
     }
@@ -235,7 +235,7 @@ impl Measuring {
     }
 
     /// The keys that were said, in the order of help.
-    pub(super) fn said(&self) -> &[Said] {
+    pub(super) fn said(&self) -> &[TypedKey] {
         &self.keys.said
     }
 

@@ -7,11 +7,11 @@ use super::as_tool::request;
 use super::job_file;
 use super::tool_words::ToolWords;
 use crate::failure::Failure;
-use crate::foreign::Manners;
+use crate::foreign::ToolOutput;
 use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
-use dialect::diskspd::{self, Ask, Here, Said};
+use dialect::diskspd::{self, Ask, CommandLine, Here};
 use model::diskspd::Target;
 use model::name;
 use model::report::Report;
@@ -36,7 +36,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure that names the option, or the place in a profile.
-    pub fn request(self) -> Result<Option<(Request, Manners)>, Failure> {
+    pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let words = self.words.text();
         if matches!(words.as_slice(), [word] if word == "--help") {
             return stdout::text(&diskspd::options::help()).map(|()| None);
@@ -45,7 +45,7 @@ impl Args {
         let pointed = |trouble| job_file::pointed(&trouble);
         let cpus = cpus();
         let here = Here { read: &read, cpus: &cpus, clock: clock() };
-        let said = Said::of(&words, &here).map_err(pointed)?;
+        let said = CommandLine::of(&words, &here).map_err(pointed)?;
         if let Ask::Print(text) = &said.ask {
             return stdout::text(text).map(|()| None);
         }
@@ -73,7 +73,7 @@ fn clock() -> u32 {
 }
 
 /// Holds what was said against the files that are there: a region ends with its file, and nothing is said of a file in vain.
-fn fit(said: &Said, job: &mut JobSpec) -> Result<(), Failure> {
+fn fit(said: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
     for target in said.profile.spans.iter().flat_map(|span| &span.targets) {
         look_at(target)?;
     }
@@ -132,9 +132,9 @@ fn look_at(target: &Target) -> Result<(), Failure> {
     }
 }
 
-fn manners(said: &Said, job: &JobSpec) -> Manners {
+fn manners(said: &CommandLine, job: &JobSpec) -> ToolOutput {
     let format = if said.profile.xml { report::DISKSPD_XML } else { report::DISKSPD };
-    Manners {
+    ToolOutput {
         formats: report::find::<Report>(format).into_iter().collect(),
         output: None,
         bandwidth_log: false,

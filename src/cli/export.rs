@@ -43,7 +43,7 @@ fn forms() -> PossibleValuesParser {
 }
 
 /// What is to be exported.
-pub enum Said {
+pub enum Action {
     /// The JSON schema of a report.
     Schema,
     /// As they are, or as reports.
@@ -57,9 +57,9 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure where a capture is asked for in a form that it does not have, or among others.
-    pub fn said(self) -> Result<Said, Failure> {
+    pub fn said(self) -> Result<Action, Failure> {
         if self.schema {
-            return Ok(Said::Schema);
+            return Ok(Action::Schema);
         }
         let captures = self.sessions.iter().any(|word| is_capture(word.as_ref()));
         let as_iolog = self.format.as_deref().map(|form| form == captured::IOLOG);
@@ -69,7 +69,7 @@ impl Args {
                 captured::IOLOG,
                 self.sessions.join(", ")
             ))),
-            (false, _) => Ok(Said::Sessions(Export {
+            (false, _) => Ok(Action::Sessions(Export {
                 sessions: self.sessions,
                 form: self.format,
                 to: self.output,
@@ -83,7 +83,7 @@ impl Args {
             (true, _) if self.sessions.len() > 1 => {
                 Err(Failure::Usage("a capture is exported by itself; name it alone".into()))
             }
-            (true, _) => Ok(Said::Capture(captured::Export {
+            (true, _) => Ok(Action::Capture(captured::Export {
                 file: self.sessions.into_iter().next().unwrap_or_default().into(),
                 to: self.output,
                 replace: Replace::by(self.force),

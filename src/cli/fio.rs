@@ -6,7 +6,7 @@ use super::as_tool::request;
 use super::job_file;
 use super::tool_words::ToolWords;
 use crate::failure::Failure;
-use crate::foreign::Manners;
+use crate::foreign::ToolOutput;
 use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
@@ -36,7 +36,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure that names the option, or the place in a job file.
-    pub fn request(self) -> Result<Option<(Request, Manners)>, Failure> {
+    pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let words = self.words.text();
         let line = CommandLine::of(&words, &text).map_err(Failure::Usage)?;
         let pointed = |trouble| job_file::pointed(&trouble);
@@ -62,14 +62,14 @@ fn text(path: &str) -> Result<String, String> {
     text.map_err(|failure| failure.words().to_owned())
 }
 
-fn manners(line: &CommandLine, job: &JobSpec) -> Manners {
+fn manners(line: &CommandLine, job: &JobSpec) -> ToolOutput {
     let formats = line.formats.iter().filter_map(|name| report::find::<Report>(name)).collect();
     let files = line.pieces.iter().filter_map(|piece| match piece {
         fio::Piece::File { name, .. } => Some(name::path(name)),
         fio::Piece::Option { .. } => None,
     });
     let mut streams = job.phases.iter().flat_map(|phase| &phase.streams);
-    Manners {
+    ToolOutput {
         formats,
         measures: streams.any(|stream| stream.limit.operations != Some(0)),
         output: line.output.as_deref().map(name::path),

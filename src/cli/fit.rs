@@ -3,7 +3,7 @@
 use super::common::formats_of;
 use super::headings::{OUTPUT, SAFETY, WHAT};
 use crate::failure::Failure;
-use crate::fit::{CheckRequest, Request, Said};
+use crate::fit::{Action, CheckRequest, Request};
 use crate::output::Replace;
 use model::fitted::FitCheck;
 use report::Format;
@@ -57,7 +57,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure where something is said that this does not use.
-    pub fn said(self) -> Result<Said, Failure> {
+    pub fn said(self) -> Result<Action, Failure> {
         let replace = Replace::by(self.force);
         let Some(target) = self.target else { return self.plain(replace) };
         if !self.check {
@@ -65,7 +65,7 @@ impl Args {
                 "a TARGET is what --check runs the job on; type --check too, or leave it out and type fathom run JOB TARGET".into(),
             ));
         }
-        Ok(Said::Check(Box::new(CheckRequest {
+        Ok(Action::Check(Box::new(CheckRequest {
             capture: self.capture,
             target,
             job: self.job,
@@ -76,7 +76,7 @@ impl Args {
         })))
     }
 
-    fn plain(self, replace: Replace) -> Result<Said, Failure> {
+    fn plain(self, replace: Replace) -> Result<Action, Failure> {
         if self.format.name != "text" {
             return Err(Failure::Usage(format!(
                 "--format {}: a job is a TOML file; leave it out, or type --check too",
@@ -86,6 +86,6 @@ impl Args {
         if self.output.len() > 1 {
             return Err(Failure::Usage("a job is one file; type -o once".into()));
         }
-        Ok(Said::Fit(Request { capture: self.capture, output: self.output.into_iter().next(), replace }))
+        Ok(Action::Fit(Request { capture: self.capture, output: self.output.into_iter().next(), replace }))
     }
 }

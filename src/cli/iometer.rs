@@ -7,7 +7,7 @@ use super::as_tool::request;
 use super::job_file;
 use super::tool_words::ToolWords;
 use crate::failure::Failure;
-use crate::foreign::Manners;
+use crate::foreign::ToolOutput;
 use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
@@ -43,7 +43,7 @@ pub struct Args {
 
 /// A command line.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Said {
+struct CommandLine {
     configuration: Option<String>,
     results: Option<String>,
     seconds: Option<u64>,
@@ -57,7 +57,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure that names the word, or the place in the file.
-    pub fn request(self) -> Result<Option<(Request, Manners)>, Failure> {
+    pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let words = self.words.text();
         let said = said(&words).map_err(Failure::Usage)?;
         let Some(file) = said.configuration.as_deref().filter(|_| !said.helps) else {
@@ -70,7 +70,7 @@ impl Args {
         let here = Here { places: said.targets.clone(), seconds: said.seconds };
         let job = iometer::read(file, &text, &here, &crate::plan::problems)
             .map_err(|trouble| job_file::pointed(&trouble))?;
-        let manners = Manners {
+        let manners = ToolOutput {
             formats: report::find::<Report>(report::IOMETER).into_iter().collect(),
             output: said.results.as_deref().map(name::path),
             bandwidth_log: false,
@@ -85,8 +85,8 @@ impl Args {
 }
 
 /// The words behind `iometer`.
-fn said(words: &[String]) -> Result<Said, String> {
-    let mut said = Said::default();
+fn said(words: &[String]) -> Result<CommandLine, String> {
+    let mut said = CommandLine::default();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         let mut value =
@@ -125,7 +125,7 @@ pub(super) fn specs(file: &Path) -> Result<Vec<Spec>, Failure> {
 fn words_are_those_of_iometer_and_what_is_none_of_them_is_a_target() {
     let of = |line: &str| said(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
     let all = of("/c a.icf -r out.csv /t 5 --destroy=/dev/sdx /data b");
-    let expected = Said {
+    let expected = CommandLine {
         configuration: Some("a.icf".into()),
         results: Some("out.csv".into()),
         seconds: Some(5),

@@ -41,7 +41,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure.
-    pub fn said(self) -> Result<sweep::Said, Failure> {
+    pub fn said(self) -> Result<sweep::Action, Failure> {
         if self.machine_readable {
             let why = "-m: iops prints its own lines without units; type fathom sweep --preset iops --format csv DEVICE, whose columns are named";
             return Err(Failure::Usage(why.into()));

@@ -3,7 +3,7 @@
 //! For: `fathom run JOB.toml` and `fathom recipe`. Not for: reading the language (crate `dialect`), nor for finding out which TARGET is a
 //! job file.
 
-use super::common::Said;
+use super::common::TypedKey;
 use crate::failure::Failure;
 use crate::input;
 use crate::request::{JobSource, Request};
@@ -77,7 +77,7 @@ fn decoded(bytes: Vec<u8>) -> Result<String, usize> {
 /// A usage failure that names the flag.
 pub(super) fn take(
     request: &mut Request,
-    said: &[Said],
+    said: &[TypedKey],
     source: JobSource,
     mut job: JobSpec,
 ) -> Result<(), Failure> {
@@ -95,9 +95,9 @@ pub(super) fn take(
 }
 
 /// Puts what the command line says into the job of a file, or says why it cannot stand beside it.
-fn overrule(job: &mut JobSpec, said: &[Said], file: &str) -> Result<(), Failure> {
+fn overrule(job: &mut JobSpec, said: &[TypedKey], file: &str) -> Result<(), Failure> {
     let refuse = |why: String| Err(Failure::Usage(why));
-    for Said { key, values } in said {
+    for TypedKey { key, values } in said {
         let name = key.name;
         if !key.taken.contains(&Command::RunFile) {
             let allowed: Vec<String> =

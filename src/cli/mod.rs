@@ -42,12 +42,12 @@ mod watch;
 
 use crate::{stderr, stdout};
 use clap::{Parser, Subcommand};
-pub use export::Said as ExportSaid;
-pub use show::Said as ShowSaid;
+pub use export::Action as ExportAction;
+pub use show::Action as ShowAction;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
-pub use sweep::{Said as SweepSaid, again as sweep_again};
+pub use sweep::{Action as SweepAction, again as sweep_again};
 
 /// Measures storage, and says whether the number means what you think it means.
 ///

@@ -1,6 +1,6 @@
 //! `fathom run`: its flags.
 
-use super::common::{FleetArgs, LiveArgs, Measuring, Said, ShowingArgs};
+use super::common::{FleetArgs, LiveArgs, Measuring, ShowingArgs, TypedKey};
 use super::gates::{InconclusiveArgs, SlowerArgs};
 use super::headings::{OUTPUT, WHAT};
 use super::job_file;
@@ -111,7 +111,7 @@ impl Args {
                 name::shown(&file)
             )));
         }
-        let not_its: Option<&Said> =
+        let not_its: Option<&TypedKey> =
             self.measuring.said().iter().find(|s| !s.key.taken.contains(&Command::RunCapture));
         if let Some(said) = not_its {
             let allowed: Vec<String> =

@@ -48,7 +48,7 @@ pub struct Args {
 }
 
 /// What is to be shown.
-pub enum Said {
+pub enum Action {
     /// To be judged again, one alone or several side by side.
     Sessions(Vec<PathBuf>, Box<Showing>),
     /// Its profile, or its requests.
@@ -60,12 +60,12 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure that names the flag.
-    pub fn said(self) -> Result<Said, Failure> {
+    pub fn said(self) -> Result<Action, Failure> {
         let files = self.sessions.iter().map(|word| history::find(word)).collect::<Result<Vec<_>, _>>()?;
         if let [file] = files.as_slice()
             && is_capture(file)
         {
-            return self.of_a_capture(file.clone()).map(Said::Capture);
+            return self.of_a_capture(file.clone()).map(Action::Capture);
         }
         if let Some(capture) = files.iter().find(|file| is_capture(file)) {
             return Err(Failure::Usage(format!(
@@ -89,7 +89,7 @@ impl Args {
             [_] => self.showing.gated(self.explain, &self.inconclusive)?,
             _ => self.showing.of_several(self.explain, &self.inconclusive)?,
         };
-        Ok(Said::Sessions(files, Box::new(showing)))
+        Ok(Action::Sessions(files, Box::new(showing)))
     }
 
     fn of_a_capture(self, file: PathBuf) -> Result<captured::Request, Failure> {

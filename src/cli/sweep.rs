@@ -16,7 +16,7 @@ use model::spec::axes::{AXES, Axes, Axis, find};
 use model::spec::cycle::{Cycle, Step};
 use model::spec::limits::MAX_TIME_NS;
 use model::spec::number::{size, time};
-use model::spec::presets::{PRESETS, Preset, Way, preset};
+use model::spec::presets::{PRESETS, Preset, Procedure, preset};
 use model::spec::specs::{OWN_LINES, Spec};
 use model::spec::{LineSpec, Rw};
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ enum Order {
 
 /// What is to be done with a grid.
 #[derive(Debug)]
-pub enum Said {
+pub enum Action {
     /// Measure it.
     Measure(Request, Showing),
     /// Print the cells that would be measured.
@@ -138,9 +138,9 @@ impl Args {
     /// Refuses what does not go with cells that are measured in their order, and what goes with `iops` alone.
     fn check_in_order(&self, preset: Option<&Preset>, axes: &Axes) -> Result<(), Failure> {
         let refuse = |why: String| Err(Failure::Usage(why));
-        let way = preset.map_or(Way::Sought, |p| p.way);
+        let way = preset.map_or(Procedure::Sought, |p| p.way);
         let name = preset.map_or("", |p| p.name);
-        if self.pattern.is_some() && !matches!(way, Way::UntilSlow { .. }) {
+        if self.pattern.is_some() && !matches!(way, Procedure::UntilSlow { .. }) {
             return refuse(
                 "--pattern goes with --preset iops; type --rw read or --rw randread instead".into(),
             );
@@ -160,7 +160,7 @@ impl Args {
                 by.word()
             ));
         }
-        let surface = matches!(way, Way::UntilSlow { .. });
+        let surface = matches!(way, Procedure::UntilSlow { .. });
         if axes.depth.len() > 1 || (axes.workers.len() > 1 && !surface) {
             let workers = if surface { "" } else { "one number of --workers and " };
             return refuse(format!("--preset {name} has {workers}one --depth; type one"));
@@ -173,7 +173,7 @@ impl Args {
                 "--preset {name} measures all of one place; leave --{axis} out, or sweep without the preset"
             ));
         }
-        if matches!(way, Way::UntilSlow { .. }) && self.axes.names().contains(&"rw") {
+        if matches!(way, Procedure::UntilSlow { .. }) && self.axes.names().contains(&"rw") {
             return refuse(format!(
                 "--preset {name} reads; type --pattern random or --pattern sequential instead of --rw"
             ));
@@ -206,7 +206,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure that names the flag.
-    pub fn said(self) -> Result<Said, Failure> {
+    pub fn said(self) -> Result<Action, Failure> {
         if let Some(word) = &self.resume {
             if self.says_more_than_resume() {
                 return Err(Failure::Usage(format!(
@@ -214,10 +214,10 @@ impl Args {
                 )));
             }
             let showing = self.showing.gated(false, &self.inconclusive)?;
-            return Ok(Said::Resume(word.clone(), self.live.with(showing)));
+            return Ok(Action::Resume(word.clone(), self.live.with(showing)));
         }
         if self.list_specs {
-            return Ok(Said::Specs);
+            return Ok(Action::Specs);
         }
         let mut axes = Axes::default();
         let named = self.preset.as_deref().and_then(preset);
@@ -236,7 +236,7 @@ impl Args {
             axes.rw = vec![Rw::Read];
         }
         let places = places(&axes, self.places)?;
-        let each = self.budget.is_none() && named.is_some_and(|p| p.way == Way::Each);
+        let each = self.budget.is_none() && named.is_some_and(|p| p.way == Procedure::Each);
         let exhaustive = self.exhaustive || each;
         let spec = SweepSpec {
             axes,
@@ -265,13 +265,13 @@ impl Args {
         }
         add_own_lines(&mut request);
         if self.list {
-            return Ok(Said::List(request));
+            return Ok(Action::List(request));
         }
         if self.skipped {
-            return Ok(Said::Skipped(request));
+            return Ok(Action::Skipped(request));
         }
         let showing = self.showing.gated(self.explain, &self.inconclusive)?;
-        Ok(Said::Measure(request, self.live.with(showing)))
+        Ok(Action::Measure(request, self.live.with(showing)))
     }
 }
 
@@ -305,7 +305,7 @@ pub fn again(word: &str, before: &Plan) -> Result<Request, Failure> {
         Iops(args) => args.said()?,
         _ => return Err(refuse("its command line is no sweep")),
     };
-    let Said::Measure(request, _) = said else {
+    let Action::Measure(request, _) = said else {
         return Err(refuse("its command line measures nothing"));
     };
     Ok(Request { command: before.command.clone(), ..request })

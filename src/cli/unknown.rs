@@ -6,8 +6,8 @@ use super::Cli;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use model::shell;
+use model::spec::counterpart::{self, Counterpart};
 use model::spec::keys::{self, Key, TARGET};
-use model::spec::meant::{self, Meant};
 use std::path::Path;
 
 /// Adds to an error what was meant by an unknown flag of this command line, where that is known; and keeps what was typed in one line.
@@ -29,7 +29,7 @@ pub(super) fn advise(error: &mut clap::Error, words: &[String]) {
 
 /// What DISKSPD means by a word such as `-o32`, where that can be typed.
 pub(super) fn in_diskspd(word: &str) -> Option<String> {
-    let meant = meant::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
+    let meant = counterpart::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
     Some(of_tool(&meant, Some("run")))
 }
 
@@ -42,7 +42,7 @@ fn tip(flag: &str, words: &[String]) -> Option<String> {
     let values: Vec<&str> = value.map_or_else(|| next.into_iter().chain([""]).collect(), |v| vec![v]);
     let cli = Cli::command();
     let command = words.iter().skip(1).map(String::as_str).find(|word| cli.find_subcommand(word).is_some());
-    if let Some(meant) = meant::in_fio(name, &values) {
+    if let Some(meant) = counterpart::in_fio(name, &values) {
         return Some(of_tool(&meant, command));
     }
     if let Some(key) = keys::find(&name.replace('_', "-")) {
@@ -50,12 +50,12 @@ fn tip(flag: &str, words: &[String]) -> Option<String> {
         return Some(of_key(key, value, word.starts_with(&flag_of(key)), command));
     }
     let glued = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    Some(of_tool(&meant::in_diskspd(glued)?, command))
+    Some(of_tool(&counterpart::in_diskspd(glued)?, command))
 }
 
 /// What a flag of another tool is here.
-fn of_tool(meant: &Meant, command: Option<&str>) -> String {
-    let Meant { tool, name, key, values } = meant;
+fn of_tool(meant: &Counterpart, command: Option<&str>) -> String {
+    let Counterpart { tool, name, key, values } = meant;
     let theirs = format!("{}'s {name} is {}", tool.word(), flag_of(key));
     let words = typed(key, values);
     match command {

@@ -3,7 +3,7 @@
 //! For: all that can be known beforehand and would spoil a number, each with how to fix it. Not for: measuring, nor for
 //! changing anything; the fixes are commands that the reader types.
 //!
-//! [`observation`] does all the looking; every other file answers from what was observed, so that its answers can be tested.
+//! `observation` does all the looking; every other file answers from what was observed, so that its answers can be tested.
 
 mod chain;
 mod data;

@@ -58,7 +58,7 @@ pub struct CheckRequest {
 
 /// One or the other.
 #[derive(Debug)]
-pub enum Said {
+pub enum Action {
     /// Write a job file.
     Fit(Request),
     /// Run it and compare.

@@ -3,11 +3,11 @@
 //! For: the end of a measurement on several hosts, in order or not. Not for: its runs ([`super::hosts`]), nor judging them together (crate
 //! `analysis`).
 
+use super::host_reports::HostReports;
 use super::hosts::Hosts;
 use super::letter::{Letter, Over};
 use super::merge::RunParts;
 use super::parts;
-use super::said::Said;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
@@ -63,7 +63,7 @@ impl Hosts {
         let left = self.state().agreed;
         let rest: Vec<_> = record.measured().into_iter().skip(left).cloned().collect();
         let rest = self.ran(&rest, &[], Vec::new());
-        let own = Said::on(self.rank as u32, &self.names[self.rank], (&record, file), rest);
+        let own = HostReports::on(self.rank as u32, &self.names[self.rank], (&record, file), rest);
         let all = if self.goes_straight(seen) { None } else { self.add_up(own.clone(), &|_| {}).ok() };
         match (self.rank, all) {
             (0, Some(Some(all))) => self.conclude(seen, &record, (all, Vec::new())),
@@ -129,7 +129,11 @@ impl Hosts {
     }
 
     /// Waits until rank 0 has written the report of all, to which `own` goes again where it is over meanwhile: it may not have got there.
-    fn wait_for_report(&self, seen: &HostOutcome, own: Option<Said>) -> Result<Option<Gathered>, Failure> {
+    fn wait_for_report(
+        &self,
+        seen: &HostOutcome,
+        own: Option<HostReports>,
+    ) -> Result<Option<Gathered>, Failure> {
         self.wait_for_bye(|| own.into_iter().for_each(|own| self.send(0, Letter::Done(Box::new(own)))));
         self.told_elsewhere(seen.interrupted).map(|()| None)
     }
@@ -172,9 +176,9 @@ impl Hosts {
         &self,
         seen: &HostOutcome,
         record: &Record,
-        (all, until_then): (Said, Vec<String>),
+        (all, until_then): (HostReports, Vec<String>),
     ) -> Result<Option<Gathered>, Failure> {
-        let Said { mut hosts, asked, limited, rest } = all;
+        let HostReports { mut hosts, asked, limited, rest } = all;
         let said: BTreeSet<u32> = hosts.iter().map(|host| host.rank).collect();
         let silent: Vec<usize> = (0..self.size).filter(|rank| !said.contains(&(*rank as u32))).collect();
         hosts.extend(silent.iter().map(|rank| self.silent(*rank)));
@@ -218,10 +222,10 @@ impl Hosts {
 
     /// Rank 0: what hosts say straight to it where one of them is lost, which says nothing; and how far they were in the run that was broken
     /// off. What has come through the tree and was not read stands in those letters again.
-    fn last_words(&self, own: Said, interrupted: bool) -> (Said, Vec<String>) {
+    fn last_words(&self, own: HostReports, interrupted: bool) -> (HostReports, Vec<String>) {
         let began = Instant::now();
         let most = if interrupted { LAST_WORDS } else { ALL_LAST_WORDS };
-        let (mut all, mut heard) = (Said::default(), BTreeSet::new());
+        let (mut all, mut heard) = (HostReports::default(), BTreeSet::new());
         let mut done = vec![(0, 0); self.size];
         let mut next = Some(own);
         while let Some(said) = next.take() {

@@ -4,9 +4,9 @@
 //! [`super::post`]).
 
 use super::clock::Readings;
+use super::host_reports::HostReports;
 use super::merge::{CommonTimes, RunParts, Times};
 use super::net::PACKET_BYTES;
-use super::said::Said;
 use model::histogram::Histogram;
 use model::machine::Machine;
 use model::plan::Plan;
@@ -49,7 +49,7 @@ pub(super) enum Letter {
     /// What it came to on all hosts: down the tree.
     Agreed(Box<Agreed>),
     /// What hosts say when they have measured: up the tree, or where it is over before its time straight to rank 0.
-    Done(Box<Said>),
+    Done(Box<HostReports>),
     /// What a rank has written, when it has: to rank 0; from there, what it is to read back.
     Written(Box<State>),
     /// What came of a verification on a rank: to rank 0.

@@ -12,6 +12,7 @@ mod files;
 mod floors;
 mod gather;
 mod guard;
+mod host_reports;
 mod hosts;
 mod letter;
 mod made;
@@ -21,7 +22,6 @@ mod mpi;
 mod net;
 mod parts;
 mod post;
-mod said;
 mod settle;
 #[cfg(test)]
 mod simulated;

@@ -4,13 +4,13 @@
 //! ([`super::tests`]), nor what MPI takes.
 
 use super::floors;
+use super::host_reports::HostReports;
 use super::letter::{self, Letter};
 use super::merge::{self, CommonTimes, Phase, RunParts, Times};
-use super::said::Said;
 use super::tree::Sum;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
-use model::fleet::{Asked, HostResult, HostSeen, Limited};
+use model::fleet::{CheckedOnHosts, HostResult, HostSeen, Limited};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::record::{Cell, Interval, KindEnd, Run, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
@@ -74,7 +74,7 @@ fn ran(rank: usize, common: Option<&CommonTimes>) -> RunParts {
 }
 
 /// What a host says of one result in the end: most checks hold, one could not look, and one has found something on some.
-fn said(rank: usize) -> Said {
+fn said(rank: usize) -> HostReports {
     let of = |(at, id): (usize, &CheckId)| {
         let (outcome, severity) = match at {
             0 => (Outcome::NotChecked, None),
@@ -129,7 +129,12 @@ fn said(rank: usize) -> Said {
     };
     let mut limited = Vec::new();
     Limited::add(&mut limited, [Limited { result: name, hosts: 1, slowest: (rank as u32, iops), limiter }]);
-    Said { hosts: vec![host], asked: Asked::on(rank as u32, &findings), limited, rest: RunParts::default() }
+    HostReports {
+        hosts: vec![host],
+        asked: CheckedOnHosts::on(rank as u32, &findings),
+        limited,
+        rest: RunParts::default(),
+    }
 }
 
 /// What the letters of a sum came to.

@@ -4,10 +4,10 @@
 //! added up ([`super::merge`], [`super::said`]), nor what is said when somebody is lost, which goes straight to rank 0 ([`super::gather`]).
 
 use super::floors::{above, below};
+use super::host_reports::HostReports;
 use super::hosts::Hosts;
 use super::letter::Letter;
 use super::merge::{self, RunParts, Times};
-use super::said::Said;
 use crate::failure::Failure;
 
 /// What is added up on its way to rank 0.
@@ -48,7 +48,7 @@ impl Sum for RunParts {
     }
 }
 
-impl Sum for Said {
+impl Sum for HostReports {
     fn add(&mut self, other: Self) {
         self.add(other);
     }

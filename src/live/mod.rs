@@ -39,12 +39,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use view::View;
-pub(crate) use watching::{Asked, Watching};
+pub(crate) use watching::{KeyAction, Watching};
 
 /// Somebody who watches, or nobody.
-pub struct Live(Way);
+pub struct Live(Display);
 
-enum Way {
+enum Display {
     /// A terminal: a view, and the line that is shown instead where that is asked for.
     View(View, ProgressBar),
     /// A terminal: one line that changes.
@@ -64,9 +64,9 @@ impl Live {
     /// Progress without a view, by where standard error goes.
     pub fn plain(quiet: bool) -> Self {
         Self(match mode::plain(quiet) {
-            Manner::Quiet => Way::Quiet,
-            Manner::Lines => Way::Lines,
-            Manner::Bar | Manner::View(_) => Way::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))),
+            Manner::Quiet => Display::Quiet,
+            Manner::Lines => Display::Lines,
+            Manner::Bar | Manner::View(_) => Display::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))),
         })
     }
 
@@ -77,15 +77,15 @@ impl Live {
     pub fn of(mode: Progress, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
         let look = match mode::choose(mode, cost)? {
             Manner::View(look) => look,
-            Manner::Quiet => return Ok(Self(Way::Quiet)),
-            Manner::Lines => return Ok(Self(Way::Lines)),
-            Manner::Bar => return Ok(Self(Way::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))))),
+            Manner::Quiet => return Ok(Self(Display::Quiet)),
+            Manner::Lines => return Ok(Self(Display::Lines)),
+            Manner::Bar => return Ok(Self(Display::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))))),
         };
         let bar = bar(ProgressDrawTarget::hidden());
         let view = View::start(look, bar.clone(), Arc::clone(stop));
         let view =
             view.map_err(|e| Failure::Refused(format!("the view cannot begin: {e}{}", sys::cause(&e))))?;
-        Ok(Self(Way::View(view, bar)))
+        Ok(Self(Display::View(view, bar)))
     }
 
     /// Begins a step, with how much there is of it in all and what is left to wait.
@@ -100,30 +100,30 @@ impl Live {
 
     /// Begins a step, with what is left to wait where that is known.
     pub fn step_of(&self, words: &str, left: Option<Left>) {
-        if let Way::View(view, _) = &self.0 {
+        if let Display::View(view, _) = &self.0 {
             view.tell(|state| state.step(words, left));
         }
         match &self.0 {
-            Way::View(_, bar) | Way::Bar(bar) => {
+            Display::View(_, bar) | Display::Bar(bar) => {
                 bar.set_length(1);
                 bar.set_position(0);
                 bar.set_message(visible(words).into_owned());
                 bar.set_prefix(left.map_or_else(String::new, Left::words));
             }
-            Way::Lines => stderr::say(
+            Display::Lines => stderr::say(
                 &left.map_or_else(|| words.to_owned(), |left| format!("{words} ({})", left.words())),
             ),
-            Way::Quiet => {}
+            Display::Quiet => {}
         }
     }
 
     /// Moves on: `done` of `total`, and what is left to wait.
     pub fn tick(&self, done: u64, total: u64, left: impl Into<Left>) {
         let left = left.into();
-        if let Way::View(view, _) = &self.0 {
+        if let Display::View(view, _) = &self.0 {
             view.tell(|state| state.tick((done, total), left));
         }
-        if let Way::View(_, bar) | Way::Bar(bar) = &self.0 {
+        if let Display::View(_, bar) | Display::Bar(bar) = &self.0 {
             bar.set_length(total);
             bar.set_position(done.min(total));
             bar.set_prefix(left.words());
@@ -133,22 +133,22 @@ impl Live {
     /// Says something that stays.
     pub fn say(&self, words: &str) {
         match &self.0 {
-            Way::View(view, _) => view.say(words),
-            Way::Bar(bar) => bar.println(visible(words)),
-            Way::Lines => stderr::say(words),
-            Way::Quiet => {}
+            Display::View(view, _) => view.say(words),
+            Display::Bar(bar) => bar.println(visible(words)),
+            Display::Lines => stderr::say(words),
+            Display::Quiet => {}
         }
     }
 
     /// Says what is no progress, which nothing keeps away.
     pub fn tell(&self, words: &str) {
-        if matches!(self.0, Way::Quiet) { stderr::say(words) } else { self.say(words) }
+        if matches!(self.0, Display::Quiet) { stderr::say(words) } else { self.say(words) }
     }
 
     /// The view, where one is shown.
     fn view(&self) -> Option<&View> {
         match &self.0 {
-            Way::View(view, _) => Some(view).filter(|v| !v.is_over()),
+            Display::View(view, _) => Some(view).filter(|v| !v.is_over()),
             _ => None,
         }
     }
@@ -208,18 +208,18 @@ impl Live {
 
     /// CPU time of a view in user space and in the kernel, in ns; none where there is no view.
     pub(crate) fn cpu_ns(&self) -> [u64; 2] {
-        if let Way::View(view, _) = &self.0 { view.cpu_ns() } else { [0; 2] }
+        if let Display::View(view, _) = &self.0 { view.cpu_ns() } else { [0; 2] }
     }
 
     /// Whether somebody asked to end after the run.
     pub fn is_enough(&self) -> bool {
-        matches!(&self.0, Way::View(view, _) if view.is_enough())
+        matches!(&self.0, Display::View(view, _) if view.is_enough())
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        if let Way::Bar(bar) = &self.0 {
+        if let Display::Bar(bar) = &self.0 {
             bar.finish_and_clear();
         }
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// What a key asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum KeyAction {
     /// To go on as it is.
     Nothing,
     /// To watch no longer.
@@ -55,7 +55,7 @@ impl Watching {
     }
 
     /// What was typed; keeps the screen as it should be meanwhile.
-    pub(crate) fn obey(&mut self) -> Asked {
+    pub(crate) fn obey(&mut self) -> KeyAction {
         if !terminal::is_taken() {
             // It was stopped, and goes on.
             self.take();
@@ -63,18 +63,20 @@ impl Watching {
             self.draw();
         }
         // What is typed while somebody else has the terminal is theirs.
-        let Some(keys) = self.keys.as_ref().filter(|_| terminal::is_taken()) else { return Asked::Nothing };
+        let Some(keys) = self.keys.as_ref().filter(|_| terminal::is_taken()) else {
+            return KeyAction::Nothing;
+        };
         let Some(typed) = keys.read() else {
             // The terminal is gone.
             self.keys = None;
-            return Asked::Nothing;
+            return KeyAction::Nothing;
         };
         let asked = typed.into_iter().find_map(|key| match key {
-            Key::End => Some(Asked::End),
-            Key::Plain => Some(Asked::Plain),
+            Key::End => Some(KeyAction::End),
+            Key::Plain => Some(KeyAction::Plain),
             Key::Help => None,
         });
-        asked.unwrap_or(Asked::Nothing)
+        asked.unwrap_or(KeyAction::Nothing)
     }
 
     fn take(&mut self) {

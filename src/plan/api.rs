@@ -3,12 +3,12 @@
 //! For: which interfaces can be tried here, the same span, blocks and offsets for each, and a reason for each one that is left
 //! out. Not for: measuring (the jobs are ordinary ones) nor for advice (crate `analysis`).
 
-use super::Asked;
+use super::Jobs;
 use super::layers::{reads, writes};
 use super::origins::Origins;
 use super::{span, target};
 use crate::failure::Failure;
-use crate::interfaces::{INTERFACES, Interface, Many, Ways};
+use crate::interfaces::{Directions, INTERFACES, Interface, Many};
 use crate::request::Request;
 use machine::root::Root;
 use model::api::{Candidate, InterfaceComparison};
@@ -69,7 +69,7 @@ pub(super) fn compare(
     (sizes, interfaces): (&[u32], &[&'static Interface]),
     root: &Root,
     origins: &mut Origins,
-) -> Result<Asked, Failure> {
+) -> Result<Jobs, Failure> {
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
     let (found, place) = target::look(root, &said, &path)?;
@@ -97,7 +97,7 @@ pub(super) fn compare(
         )));
     }
     let setup = Setup { request, said, place, found, span, depth, may_write };
-    let mut asked = Asked::default();
+    let mut asked = Jobs::default();
     let mut comparison = InterfaceComparison::default();
     for work in works {
         let all = INTERFACES
@@ -169,9 +169,9 @@ fn works(said: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<W
 impl Interface {
     fn is_for(&self, rw: Rw) -> bool {
         match self.ways {
-            Ways::Both => true,
-            Ways::In => reads(rw),
-            Ways::Out => writes(rw),
+            Directions::Both => true,
+            Directions::In => reads(rw),
+            Directions::Out => writes(rw),
         }
     }
 }

@@ -205,7 +205,7 @@ fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
 
 /// Jobs with what they are to one another.
 #[derive(Default)]
-struct Asked {
+struct Jobs {
     /// In the order of the plan.
     specs: Vec<JobSpec>,
     /// Index of the job whose figure is the headline, where it is not the first.
@@ -215,25 +215,21 @@ struct Asked {
 }
 
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
-fn asked<'a>(
-    request: &'a Request,
-    root: &Root,
-    memory: Option<u64>,
-) -> Result<(Origins<'a>, Asked), Failure> {
+fn asked<'a>(request: &'a Request, root: &Root, memory: Option<u64>) -> Result<(Origins<'a>, Jobs), Failure> {
     let mut origins = Origins::new(request, &[]);
     let asked = match &request.work {
         Work::Profile(said) if said.compare => sides::tests(request, said, root, &mut origins)?,
         Work::Profile(said) => profile::tests(request, said, root, &mut origins)?,
-        Work::Job | Work::Limit(_) => Asked { specs: vec![request.job.clone()], ..Asked::default() },
+        Work::Job | Work::Limit(_) => Jobs { specs: vec![request.job.clone()], ..Jobs::default() },
         Work::Layers => {
             let LayerJobs { specs, comparison, headline } = layers::of_each(request, root, &mut origins)?;
             origins.leave_out(layers::OF_LAYERS);
-            Asked { specs, headline, study: Study::Layers(comparison) }
+            Jobs { specs, headline, study: Study::Layers(comparison) }
         }
         Work::Sweep(said) => {
             let jobs = sweep::grid(request, said, (root, memory), &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
-            Asked { specs: jobs.specs, study: Study::Sweep(jobs.grid), ..Asked::default() }
+            Jobs { specs: jobs.specs, study: Study::Sweep(jobs.grid), ..Jobs::default() }
         }
         Work::Api { sizes, interfaces } => {
             let asked = api::compare(request, (sizes, interfaces), root, &mut origins)?;
@@ -265,7 +261,7 @@ struct DraftJob {
     phases: Vec<(Phase, Vec<Draft>)>,
 }
 
-fn drafts(request: &Request, asked: &Asked, origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
+fn drafts(request: &Request, asked: &Jobs, origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
     let mut jobs: Vec<DraftJob> = Vec::new();
     for spec in &asked.specs {
         jobs.push(draft_job(request, spec, origins)?);

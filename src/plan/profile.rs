@@ -4,7 +4,7 @@
 //! card. Not for: the tests themselves (crate `model`) nor what a card shows (crate `analysis`).
 
 use super::origins::Origins;
-use super::{Asked, engine, span, target};
+use super::{Jobs, engine, span, target};
 use crate::failure::Failure;
 use crate::request::{BenchSpec, Request};
 use machine::root::Root;
@@ -40,7 +40,7 @@ struct Tests<'a> {
     request: &'a Request,
     profile: &'static Profile,
     target: Option<TargetFacts>,
-    asked: Asked,
+    asked: Jobs,
     rows: Vec<LayoutRow>,
     /// Tests that cannot be done, by the reason.
     left_out: Vec<(String, Vec<String>)>,
@@ -54,14 +54,14 @@ pub(super) fn tests(
     said: &BenchSpec,
     root: &Root,
     origins: &mut Origins,
-) -> Result<Asked, Failure> {
+) -> Result<Jobs, Failure> {
     let profile = origins.choose("--profile", said.profile, said.chosen(), |p| p.name.into());
     let differs = profile.card.map_or(&[][..], |c| c.differs).iter().map(|d| (*d).to_owned());
     let mut tests = Tests {
         request,
         profile,
         target: look(request, root)?,
-        asked: Asked::default(),
+        asked: Jobs::default(),
         rows: Vec::new(),
         left_out: Vec::new(),
         differs: differs.collect(),
@@ -263,7 +263,7 @@ impl Tests<'_> {
         }
     }
 
-    fn finish(self) -> Result<Asked, Failure> {
+    fn finish(self) -> Result<Jobs, Failure> {
         let Self { profile, rows, left_out, mut differs, mut asked, .. } = self;
         let left_out = left_out.iter().map(|(why, names)| format!("Left out: {}: {why}.", names.join(", ")));
         if asked.specs.is_empty() {

@@ -31,13 +31,13 @@ const LEAST_SHARE: f64 = 1e-7;
 const NO_SIZE: u32 = 4096;
 
 /// A captured load that a stream is, and the files that its trace names.
-pub(super) struct Meant {
+pub(super) struct ReplayPlan {
     replay: Replay,
     files: Vec<String>,
 }
 
 /// What a stream is that replays a load: itself with what the load says of it. `None` where it replays none.
-pub(super) fn meant(stream: &mut StreamSpec) -> Result<Option<Meant>, Failure> {
+pub(super) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failure> {
     let Some(said) = stream.replay.clone() else { return Ok(None) };
     let path = &name::path(&said.file);
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
@@ -87,7 +87,7 @@ pub(super) fn meant(stream: &mut StreamSpec) -> Result<Option<Meant>, Failure> {
         let seconds = replay.expected_ns().unwrap_or(0).max(1) as f64 / 1e9;
         (stream.rate, stream.arrivals) = (Some(counted.max(1) as f64 / seconds), Some(Arrivals::Constant));
     }
-    Ok(Some(Meant { replay, files }))
+    Ok(Some(ReplayPlan { replay, files }))
 }
 
 /// Twice what was in flight, as far as buffers of that number are not too many bytes.
@@ -127,11 +127,11 @@ fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
 /// Makes a drafted stream the replay of a capture.
 pub(super) fn fill(
     request: &Request,
-    (spec, meant): (&StreamSpec, Meant),
+    (spec, meant): (&StreamSpec, ReplayPlan),
     draft: &mut Draft,
     origins: &mut Origins,
 ) -> Result<(), Failure> {
-    let Meant { mut replay, files } = meant;
+    let ReplayPlan { mut replay, files } = meant;
     let said = spec.replay.as_ref();
     let pace = said.and_then(|said| said.pace);
     let from = if replay.pace == ReplayPace::Timed { "no completions are known" } else { "default" };

@@ -4,7 +4,7 @@
 //! ([`super::profile`]), nor for which is faster (crate `analysis`).
 
 use super::origins::Origins;
-use super::{Asked, profile, target};
+use super::{Jobs, profile, target};
 use crate::failure::Failure;
 use crate::request::{BenchSpec, Request};
 use machine::root::Root;
@@ -21,14 +21,14 @@ pub(super) fn tests(
     said: &BenchSpec,
     root: &Root,
     origins: &mut Origins,
-) -> Result<Asked, Failure> {
+) -> Result<Jobs, Failure> {
     if request.job.until == Some(Until::Steady) {
         return Err(Failure::Usage(
             "--compare: targets are measured in turns, and --until steady leaves no turns; leave one of them out".into(),
         ));
     }
     let paths = paths(request)?;
-    let mut all = Asked::default();
+    let mut all = Jobs::default();
     let mut sides = Vec::new();
     for (said_path, called) in request.targets.iter().zip(names(&paths)) {
         let one = Request { targets: vec![said_path.clone()], ..request.clone() };

@@ -2,7 +2,7 @@
 //!
 //! For: rows of the session file, and the same for whoever merges them with those of other hosts. Not for: adding up ([`crate::collector`]).
 
-use super::{Bench, ends};
+use super::{Measurement, ends};
 use crate::collector::Collector;
 use crate::failure::Failure;
 use engine::workers::Workers;
@@ -13,7 +13,7 @@ use std::time::Instant;
 /// Intervals: a hundredth of the window, within these bounds.
 const INTERVAL_NS: (u64, u64) = (SHORTEST_INTERVAL_NS, 1_000_000_000);
 
-impl Bench {
+impl Measurement {
     /// Keeps the course of the run up to a time of it, as far as it can change no more.
     pub(super) fn keep_rows(&mut self, collector: &mut Collector, until_ns: u64) -> Result<(), Failure> {
         let Some(rows) = collector.take_rows(until_ns) else { return Ok(()) };

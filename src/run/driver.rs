@@ -3,7 +3,7 @@
 //! For: recording them while the replay runs, and telling the replay how much longer an operation takes to whoever submits it, which its
 //! waits are shorter by. Not for: comparing ([`model::replay`]).
 
-use super::Bench;
+use super::Measurement;
 use crate::block_events::BlockEvents;
 use crate::capture::subject;
 use capture::fit::{Figures, Observed};
@@ -42,13 +42,13 @@ struct Recording {
 
 impl Driver {
     /// Begins, where the phase is a replay.
-    pub(super) fn begin(bench: &Bench, phase: &Phase, specs: &[WorkerSpec]) -> Option<Self> {
+    pub(super) fn begin(measurement: &Measurement, phase: &Phase, specs: &[WorkerSpec]) -> Option<Self> {
         let replay = phase.streams.iter().find_map(|stream| stream.replay.as_ref())?;
         let is_dependent = replay.pace == ReplayPace::Dependent;
         let told = specs.iter().find_map(|spec| spec.replay.clone()).filter(|_| is_dependent);
         let reaches_targets = specs.iter().all(|spec| spec.engine.touches_targets());
         let recording = if reaches_targets {
-            Recording::begin(bench, phase)
+            Recording::begin(measurement, phase)
         } else {
             Err("the engine asks no device for anything".into())
         };
@@ -88,16 +88,16 @@ fn way_ns(above: &Histogram, at_driver: &Histogram) -> Option<u64> {
 }
 
 impl Recording {
-    fn begin(bench: &Bench, phase: &Phase) -> Known<Self> {
+    fn begin(measurement: &Measurement, phase: &Phase) -> Known<Self> {
         let [stream] = phase.streams.as_slice() else {
             return Err(
                 "other streams run beside it, and the kernel does not say whose requests are whose".into()
             );
         };
         let [target] = stream.targets.as_slice() else { return Err("it has several targets".into()) };
-        let path = bench.plan.targets.get(*target).map(|target| name::path(&target.path));
+        let path = measurement.plan.targets.get(*target).map(|target| name::path(&target.path));
         let path = path.filter(|path| path.exists()).ok_or("its target is on no device")?;
-        let subject = subject::find(&bench.root, &path).map_err(|why| why.words().to_owned())?;
+        let subject = subject::find(&measurement.root, &path).map_err(|why| why.words().to_owned())?;
         let events = BlockEvents::begin(std::slice::from_ref(&subject.traced))?;
         let origin = Origin { unit: subject.traced.unit, ..Origin::default() };
         Ok(Self { events, observed: Observed::new(&origin, 0) })

@@ -3,7 +3,7 @@
 //! For: fio's `--status-interval`, whose readers get whole reports while it measures. Not for: the live view ([`crate::live`]), nor for
 //! judging and writing, which whoever is told does on a thread of its own.
 
-use super::Bench;
+use super::Measurement;
 use super::ending::run_of;
 use crate::collector::Collector;
 use model::record::{Record, RunEnd, RunEnding, RunStart, StreamEnd, frame};
@@ -54,7 +54,7 @@ impl SoFar {
     }
 }
 
-impl Bench {
+impl Measurement {
     /// A run begins.
     pub(super) fn early_begins(&mut self) {
         if let Some(early) = &mut self.early {

@@ -2,7 +2,7 @@
 //!
 //! For: closing the session file, whatever ended the measurement. Not for: deciding when it ends.
 
-use super::{Bench, Finished};
+use super::{Finished, Measurement};
 use crate::failure::Failure;
 use crate::fleet::{Fleet, Gathered, HostOutcome};
 use crate::target::Ready;
@@ -24,7 +24,7 @@ impl Finished {
     }
 }
 
-impl Bench {
+impl Measurement {
     /// How a run ended, by what failed in it.
     pub(super) fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
         match failure.or_else(|| self.fleet.over()) {

@@ -3,7 +3,7 @@
 //! For: snapshots into the session file, and single reads of what streams are going to read. Not for: which files a snapshot
 //! holds, nor for the reads themselves (crate `machine`).
 
-use super::Bench;
+use super::Measurement;
 use crate::failure::Failure;
 use crate::target::Ready;
 use engine::source::Pieces;
@@ -18,7 +18,7 @@ use std::ops::Range;
 /// Attributes of files whose direct reads go through the page cache, which a probe must leave as it is.
 const CACHED_ANYWAY: [&str; 2] = ["journal_data", "compressed"];
 
-impl Bench {
+impl Measurement {
     /// Takes a snapshot and appends it.
     pub(super) fn keep(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
         let snapshot = self.watch.take(moment, &self.parts(), extents);

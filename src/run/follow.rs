@@ -5,7 +5,7 @@
 
 use super::ends::Ends;
 use super::still::StillWatch;
-use super::{Bench, COLLECT_EVERY};
+use super::{COLLECT_EVERY, Measurement};
 use crate::collector::Collector;
 use crate::failure::Failure;
 use engine::workers::Workers;
@@ -21,7 +21,7 @@ const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 /// How often the rows of hosts are made where somebody watches.
 const SHOW_HOSTS_EVERY: Duration = Duration::from_millis(500);
 
-impl Bench {
+impl Measurement {
     /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. How a stream goes, and its
     /// end, may end it or all. Gives the reason where one of them is stuck or too slow.
     pub(super) fn follow(

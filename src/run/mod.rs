@@ -129,23 +129,23 @@ fn carry_out(
     (mode, early): (Progress, Option<Early>),
     fleet: &Fleet,
 ) -> Result<Finished, Failure> {
-    let mut bench = setup::begin(meant, earlier, (keep, fleet), mode)?;
-    bench.early = early;
-    let ending = match bench.all(earlier) {
+    let mut measurement = setup::begin(meant, earlier, (keep, fleet), mode)?;
+    measurement.early = early;
+    let ending = match measurement.all(earlier) {
         // What was measured before is not lost with what came after it.
-        Err(Failure::Refused(why) | Failure::Usage(why)) if bench.session.runs() > 0 => {
+        Err(Failure::Refused(why) | Failure::Usage(why)) if measurement.session.runs() > 0 => {
             RunEnding::Failed(why)
         }
-        Err(Failure::Interrupted | Failure::Elsewhere(_)) if bench.session.runs() > 0 => {
-            bench.ending_of(None, true)
+        Err(Failure::Interrupted | Failure::Elsewhere(_)) if measurement.session.runs() > 0 => {
+            measurement.ending_of(None, true)
         }
         ending => ending?,
     };
-    bench.close(ending)
+    measurement.close(ending)
 }
 
 /// A measurement under way.
-struct Bench {
+struct Measurement {
     plan: Plan,
     /// One per target of the plan, those that are nothing aside.
     places: Vec<Place>,
@@ -181,7 +181,7 @@ struct Bench {
     _own_cgroup: Known<OwnCgroup>,
 }
 
-impl Bench {
+impl Measurement {
     /// The loop.
     fn all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
         let ended = self.precondition_once(earlier)?;

@@ -5,7 +5,7 @@
 
 use super::ends::Ends;
 use super::totals::add_totals;
-use super::{Bench, COLLECT_EVERY, interval_ns};
+use super::{COLLECT_EVERY, Measurement, interval_ns};
 use crate::collector::Collector;
 use crate::failure::Failure;
 use analysis::stats::preconditioned::is_settled;
@@ -35,7 +35,7 @@ impl From<Failure> for Cut {
     }
 }
 
-impl Bench {
+impl Measurement {
     /// Does what the plan asks for, and keeps what it came to. Gives how the session ends where it ends here.
     pub(super) fn precondition(&mut self) -> Result<Option<RunEnding>, Failure> {
         let Some(meant) = &self.plan.precondition else { return Ok(None) };

@@ -3,7 +3,7 @@
 //! For: the table that fills and the findings that are certain, between two runs and only where somebody looks. Not for: the record,
 //! nor the report, which is judged from it.
 
-use super::Bench;
+use super::Measurement;
 use analysis::strategy::Budget;
 use analysis::under_way::{findings, row};
 use model::job::Kind;
@@ -11,7 +11,7 @@ use model::record::StreamEnd;
 use model::record::attempts::Attempt;
 use model::units::show_count;
 
-impl Bench {
+impl Measurement {
     /// Shows what the run that ended last came to.
     pub(super) fn show_row(&self, at: &Attempt) {
         if !self.live.is_viewed() {

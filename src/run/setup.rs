@@ -5,7 +5,7 @@
 use super::common::open_others;
 use super::supplies::Supplies;
 use super::sweep::Earlier;
-use super::{Bench, self_test};
+use super::{Measurement, self_test};
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::live::{self, Left, Live, Progress};
@@ -34,7 +34,7 @@ pub(super) fn begin(
     earlier: Option<&Earlier>,
     (keep, fleet): (bool, &Fleet),
     mode: Progress,
-) -> Result<Bench, Failure> {
+) -> Result<Measurement, Failure> {
     let root = Root::real();
     // Before any worker starts, so that every one is counted.
     let own_cgroup = enter_cgroup(&root, &plan, &machine);
@@ -71,7 +71,7 @@ pub(super) fn begin(
         clock: as_recorded(clock, clock_reason),
         self_test,
     };
-    let mut bench = Bench {
+    let mut measurement = Measurement {
         plan,
         places: header.hosts.iter().flat_map(|h| h.places.clone()).collect(),
         root,
@@ -95,12 +95,12 @@ pub(super) fn begin(
         refused: Vec::new(),
         _own_cgroup: own_cgroup,
     };
-    bench.begin_session(before)?;
-    fleet.begin(&bench.last.header, &name, keep)?;
-    Ok(bench)
+    measurement.begin_session(before)?;
+    fleet.begin(&measurement.last.header, &name, keep)?;
+    Ok(measurement)
 }
 
-impl Bench {
+impl Measurement {
     /// Writes the first frames, once it is known which jobs this machine lets be carried out.
     fn begin_session(&mut self, before: Snapshot) -> Result<(), Failure> {
         self.last.header.self_test.trials = self.hold_trials()?;

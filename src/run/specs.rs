@@ -2,7 +2,7 @@
 //!
 //! For: from a stream of the plan to threads that can start. Not for: starting them.
 
-use super::{Bench, interval_ns};
+use super::{Measurement, interval_ns};
 use crate::failure::Failure;
 use crate::replay;
 use crate::target::Ready;
@@ -48,7 +48,7 @@ fn share_sets(phase: &Phase, specs: &mut [WorkerSpec]) {
     specs.iter_mut().filter(|spec| shares(spec)).for_each(|spec| spec.maker.copy_of(&sets));
 }
 
-impl Bench {
+impl Measurement {
     /// One spec per worker of a phase, which may come behind another one, in the run of this number. Runs with the same `course` draw the
     /// same offsets.
     pub(super) fn specs(

@@ -4,7 +4,7 @@
 //! there, and filling the page cache. Not for: the maps themselves (crate `machine`). What nobody ever wrote is answered by the
 //! layers below without a disk, so the first bytes of a device say nothing.
 
-use super::Bench;
+use super::Measurement;
 use engine::source::Pieces;
 use machine::{rest, stored};
 use model::Known;
@@ -12,7 +12,7 @@ use model::job::Cache;
 use model::record::Trial;
 use model::study::Study;
 
-impl Bench {
+impl Measurement {
     /// Tries to find the blocks of every row that needs them. Only what cannot be found is told.
     pub(super) fn unplaced_rows(&mut self) -> Vec<Trial> {
         let Study::Layers(comparison) = &self.plan.study else { return Vec::new() };

@@ -3,7 +3,7 @@
 //! For: going through a grid, over cells that cannot be measured, and on from an earlier session. Not for: which cell comes
 //! next (crate `analysis`).
 
-use super::Bench;
+use super::Measurement;
 use super::ending::run_of;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
@@ -58,7 +58,7 @@ impl Earlier {
     }
 }
 
-impl Bench {
+impl Measurement {
     /// The loop.
     pub(super) fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
         let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };

@@ -3,7 +3,7 @@
 //! For: what is asked of and done to prepared targets between runs. Not for: making or opening one (`target`), nor for who uses it
 //! and what it is (crate `machine`).
 
-use super::Bench;
+use super::Measurement;
 use crate::failure::Failure;
 use crate::target::Ready;
 use machine::rest;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Longest wait for dirty pages to be written back before a run.
 const SETTLE_LIMIT: Duration = Duration::from_secs(10);
 
-impl Bench {
+impl Measurement {
     /// Whether what a phase is about to touch is still what the plan was made for; and of what it writes, whether nobody has begun
     /// to use it since.
     pub(super) fn targets_may_be_used(&self, phase: &Phase) -> Result<(), Failure> {

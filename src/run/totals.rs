@@ -2,7 +2,7 @@
 //!
 //! For: adding workers up to streams, and what each cost. Not for: their course over time ([`crate::collector`]).
 
-use super::Bench;
+use super::Measurement;
 use super::ends::Ends;
 use crate::collector::Collector;
 use engine::outcome::{Difference, Outcome};
@@ -11,7 +11,7 @@ use model::job::{FoundDepth, Kind, Phase};
 use model::plan::Plan;
 use model::record::{Issued, PriorityEnd, StreamEnd, WorkerEnd};
 
-impl Bench {
+impl Measurement {
     /// What the streams of a phase came to.
     pub(super) fn close_streams(
         &mut self,

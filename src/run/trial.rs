@@ -3,7 +3,7 @@
 //! For: whether this machine lets an interface work, and how many system calls it makes, which is counted here because counting
 //! costs time. Not for: figures; nothing of it is in a result.
 
-use super::Bench;
+use super::Measurement;
 use crate::failure::Failure;
 use engine::outcome::Outcome;
 use engine::refusal::CannotBegin;
@@ -26,7 +26,7 @@ const OPERATIONS: u64 = 4;
 /// Longest time of one.
 const TIME_NS: u64 = 2_000_000_000;
 
-impl Bench {
+impl Measurement {
     /// Tries every job of the comparison, and leaves those out that this machine refuses.
     ///
     /// # Errors

@@ -5,9 +5,9 @@
 //!
 //! It is planned like any other workload of random writes, so that it meets the same refusals and the same two locks.
 
-mod bench;
 mod request;
 mod state;
+mod under_way;
 
 use crate::failure::Failure;
 use crate::fleet::{self, Fleet};
@@ -16,7 +16,6 @@ use crate::plan;
 use crate::show::{self, Outlets};
 use crate::signals::{self, INTERRUPTED};
 use crate::spared::Spared;
-use bench::Bench;
 use model::job::{Cache, Layout};
 use model::machine::Machine;
 use model::plan::Plan;
@@ -24,9 +23,10 @@ use model::report::Producer;
 use model::spec::EngineSpec;
 use model::verified::{Verdict, Verifications};
 use report::{Format, Style};
-use request::Meant;
+use request::HostTask;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use under_way::VerifyRun;
 
 /// What the user said.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ pub fn verify(asked: &Options) -> Result<ExitCode, Failure> {
 }
 
 fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
-    let meant = Meant::of(asked, fleet)?;
+    let meant = HostTask::of(asked, fleet)?;
     let (plan, machine) = fleet.settle(plan::plan(&request::request(asked, &meant)))?;
     // What is wrong on all of them one of them tells.
     let told = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
@@ -112,10 +112,10 @@ fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
     // The thread that watches them reads them, so that no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
     fleet.stops(&stop);
-    let mut bench = Bench::prepare(asked, (plan, machine), &meant, (stop, fleet))?;
+    let mut run = VerifyRun::prepare(asked, (plan, machine), &meant, (stop, fleet))?;
     let outcome = match &meant {
-        Meant::Write(to_write, state) => bench.write_and_read(to_write, state.as_deref())?,
-        Meant::Check(state) => bench.check(state)?,
+        HostTask::Write(to_write, state) => run.write_and_read(to_write, state.as_deref())?,
+        HostTask::Check(state) => run.check(state)?,
     };
     let Some(hosts) = fleet.verified(outcome)? else { return Ok(ExitCode::SUCCESS) };
     let outcome =

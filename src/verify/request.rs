@@ -1,7 +1,7 @@
 //! What is asked for: a verification as a workload like any other, so that it is planned like one.
 //!
 //! For: the request out of what was said, or out of the state of what was written; and what cannot be meant. Not for: carrying it out
-//! ([`super::bench`]).
+//! ([`super::run`]).
 
 use super::state;
 use super::{Options, Task, ToWrite};
@@ -16,14 +16,14 @@ use model::verification::State;
 use std::path::PathBuf;
 
 /// What is to be done, with all that is known of it.
-pub(super) enum Meant<'a> {
+pub(super) enum HostTask<'a> {
     /// Write and read back, and where to keep what a check has to know.
     Write(&'a ToWrite, Option<PathBuf>),
     /// Read back what the state says.
     Check(Box<State>),
 }
 
-impl<'a> Meant<'a> {
+impl<'a> HostTask<'a> {
     /// What this host is to do. Each host has a state of its own.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ pub(super) fn of_hosts(asked: &Options) -> Request {
 }
 
 /// The verification as a workload like any other.
-pub(super) fn request(asked: &Options, meant: &Meant) -> Request {
+pub(super) fn request(asked: &Options, meant: &HostTask) -> Request {
     let stream = StreamSpec {
         depth: Some(asked.depth),
         engine: asked.engine.clone(),
@@ -64,7 +64,7 @@ pub(super) fn request(asked: &Options, meant: &Meant) -> Request {
         ..StreamSpec::default()
     };
     match meant {
-        Meant::Write(w, _) => {
+        HostTask::Write(w, _) => {
             let stream = StreamSpec {
                 bs: Some(PerKind::all(Sizes::Fixed(w.block_bytes))),
                 offset: w.offset_bytes,
@@ -86,7 +86,7 @@ pub(super) fn request(asked: &Options, meant: &Meant) -> Request {
                 ..request
             }
         }
-        Meant::Check(state) => {
+        HostTask::Check(state) => {
             let v = &state.verification;
             let read = StreamSpec {
                 rw: Some(Rw::Randread),
@@ -124,20 +124,20 @@ fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
 }
 
 /// Refuses what cannot be meant: a check of a file that is gone with the process that wrote it, and hosts that write over each other.
-pub(super) fn refuse(plan: &Plan, meant: &Meant, asked: &Options) -> Result<(), Failure> {
+pub(super) fn refuse(plan: &Plan, meant: &HostTask, asked: &Options) -> Result<(), Failure> {
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
     match meant {
-        Meant::Write(..) if plan.part.is_some() && !is_made && asked.shared.is_none() => Err(Failure::Usage(
+        HostTask::Write(..) if plan.part.is_some() && !is_made && asked.shared.is_none() => Err(Failure::Usage(
             "each host would write over what the others write into one file or device; type --shared segmented, so that \
              each has a part of it, or name a directory, where each makes a file of its own"
                 .into(),
         )),
-        Meant::Write(_, Some(_)) if is_made => Err(Failure::Usage(
+        HostTask::Write(_, Some(_)) if is_made => Err(Failure::Usage(
             "--state is for what is still there after a crash, and a file that fathom makes in a directory is not; name an \
              existing file (as `fallocate -l 1g FILE` or `truncate -s 1g FILE` make one) or a block device, with --destroy"
                 .into(),
         )),
-        Meant::Check(..) if is_made => Err(Failure::Usage(
+        HostTask::Check(..) if is_made => Err(Failure::Usage(
             "--check reads the file or device that was written with --state, and TARGET is a directory; name that file".into(),
         )),
         _ => Ok(()),

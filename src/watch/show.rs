@@ -5,7 +5,7 @@
 use super::Request;
 use super::targets::Target;
 use crate::failure::Failure;
-use crate::live::{Asked, Watching};
+use crate::live::{KeyAction, Watching};
 use crate::output::{self, Outlet, Rules};
 use crate::spared::Spared;
 use crate::stdout;
@@ -64,10 +64,10 @@ impl Shown {
 
     /// Does what was typed; whether that was not the end.
     pub(super) fn obey(&mut self) -> bool {
-        match self.view.as_mut().map_or(Asked::Nothing, Watching::obey) {
-            Asked::Nothing => true,
-            Asked::End => false,
-            Asked::Plain => {
+        match self.view.as_mut().map_or(KeyAction::Nothing, Watching::obey) {
+            KeyAction::Nothing => true,
+            KeyAction::End => false,
+            KeyAction::Plain => {
                 self.view = None;
                 true
             }

@@ -241,7 +241,7 @@ use crate::{Judging, fixture::Fixture, judge};
 #[cfg(test)]
 use model::finding::Finding;
 #[cfg(test)]
-use model::fleet::{Asked, Limited, Lost, RunSeen};
+use model::fleet::{CheckedOnHosts, Limited, Lost, RunSeen};
 #[cfg(test)]
 use model::job::Kind;
 
@@ -257,11 +257,11 @@ fn two(other: HostResult, findings: &[Finding]) -> Record {
         results: vec![result],
         ..HostSeen::default()
     };
-    let mut asked = Asked::on(0, &report.findings);
+    let mut asked = CheckedOnHosts::on(0, &report.findings);
     // The second was asked the same, and answered as the first where nothing else is given.
     let same = report.findings.iter().filter(|f| findings.iter().all(|other| other.id != f.id));
     let of_second: Vec<Finding> = same.cloned().chain(findings.iter().cloned()).collect();
-    Asked::add(&mut asked, Asked::on(1, &of_second));
+    CheckedOnHosts::add(&mut asked, CheckedOnHosts::on(1, &of_second));
     let mut limited = Vec::new();
     for (rank, result) in [(0, &of_host(10_000.0)), (1, &other)] {
         let sentence = "A limit binds.".into();

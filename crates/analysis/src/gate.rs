@@ -17,7 +17,7 @@ use crate::stats::sample_size::fewest;
 use crate::stats::student;
 use crate::stats::welch::POWER;
 use crate::strategy::sample::Sample;
-use crate::studies::{self, Asked, Subject};
+use crate::studies::{self, GatedResult, Subject};
 use model::check_id::CheckId;
 use model::comparison;
 use model::finding::{Finding, Outcome, Severity};
@@ -75,7 +75,7 @@ pub(crate) fn gates(
         match &subject {
             Subject::Load(curve, target) => all.push(load::gate(condition, (curve, target), results, acting)),
             Subject::Results(about) => {
-                for Asked { result, told } in about {
+                for GatedResult { result, told } in about {
                     let (Some(of), Some(result)) = (answered.get(*result), results.get(*result)) else {
                         continue;
                     };
@@ -96,7 +96,7 @@ pub(crate) fn gates(
 /// The results of that name.
 fn named(name: &str, results: &[Measured]) -> Subject<'static> {
     let mine = results.iter().enumerate().filter(|(_, result)| result.name == name);
-    Subject::Results(mine.map(|(result, _)| Asked::whole(result)).collect())
+    Subject::Results(mine.map(|(result, _)| GatedResult::whole(result)).collect())
 }
 
 /// The limit at each kind of operation that the case does.

@@ -38,8 +38,8 @@ struct Times {
 /// What a process, or a thread, asked for.
 #[derive(Debug, Default)]
 struct Process {
-    read: Asked,
-    write: Asked,
+    read: DirectionCounts,
+    write: DirectionCounts,
     flushes: u64,
     /// Sum of the times in flight.
     in_flight_ns: u64,
@@ -47,7 +47,7 @@ struct Process {
 
 /// What a process, or a thread, asked for in one direction.
 #[derive(Debug, Default)]
-struct Asked {
+struct DirectionCounts {
     requests: u64,
     bytes: u64,
     sequential: u64,
@@ -156,7 +156,7 @@ impl Process {
     }
 }
 
-impl Asked {
+impl DirectionCounts {
     fn add(&mut self, device: usize, row: &Row) {
         let ends = self.ends.entry(device).or_default();
         self.requests += 1;

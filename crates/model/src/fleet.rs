@@ -3,11 +3,11 @@
 //! For: the values between hosts, the merged session and the report. Not for: how hosts speak with one another (`src/fleet`), nor for
 //! concluding (crate `analysis`).
 
-mod asked;
+mod checked;
 
 use crate::job::Kind;
 use crate::verdict::Verdict;
-pub use asked::{Asked, HostsFinding, Limited, Which};
+pub use checked::{CheckedOnHosts, HostsFinding, Limited, Which};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct Fleet {
     pub hosts: Vec<HostSeen>,
     /// What checks said on them, by check and result.
     #[serde(default)]
-    pub asked: Vec<Asked>,
+    pub asked: Vec<CheckedOnHosts>,
     /// What kept them from higher rates, by result and limiter.
     #[serde(default)]
     pub limited: Vec<Limited>,
@@ -54,7 +54,7 @@ pub struct Lost {
     pub at_s: f64,
 }
 
-/// What is kept of each host: of thousands rank 0 has all. What is the same for many is told once ([`Asked`], [`Limited`]).
+/// What is kept of each host: of thousands rank 0 has all. What is the same for many is told once ([`CheckedOnHosts`], [`Limited`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostSeen {
     /// Number among the hosts, from 0.

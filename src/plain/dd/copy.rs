@@ -36,13 +36,13 @@ pub(super) struct Copying<'a> {
     /// Whether the last write was one that `O_DIRECT` cannot do, so that the rest has to be made stable.
     left_direct: bool,
     warns_of_partial: bool,
-    ways: Ways,
+    ways: BlockOptions,
     to_drop: [u64; 2],
 }
 
 /// What is asked of each block, looked up once.
 #[derive(Clone, Copy, Debug)]
-struct Ways {
+struct BlockOptions {
     /// Reads go on until a block is full.
     fills: bool,
     /// Blocks that are not full are filled up with zeros.
@@ -105,7 +105,7 @@ impl<'a> Copying<'a> {
             warns_of_partial: said.as_it_came
                 && !said.reading.contains(&Flag::FullBlock)
                 && (counts_blocks || direct),
-            ways: Ways {
+            ways: BlockOptions {
                 fills: said.reading.contains(&Flag::FullBlock),
                 pads: said.conversion.contains(&Conversion::Sync),
                 drops: [&said.reading, &said.writing].map(|flags| flags.contains(&Flag::NoCache)),

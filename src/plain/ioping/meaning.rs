@@ -3,7 +3,7 @@
 //! For: a few lines under ioping's own. Not for: looking; and nothing is said here that was not seen.
 
 use crate::plain::look::{Disk, flow, read_by};
-use dialect::ioping::{Ping, Way};
+use dialect::ioping::{Direction, Ping};
 use model::Known;
 use model::units::{show_bytes, show_count, show_ns};
 
@@ -58,14 +58,14 @@ impl Facts<'_> {
         let size = show_bytes(self.said.request_bytes);
         let asked = self.requests.saturating_mul(self.said.request_bytes) as f64;
         let disk = match (self.said.way, &self.disk) {
-            (Way::Read, disk) => read_by(disk, &self.fetched),
+            (Direction::Read, disk) => read_by(disk, &self.fetched),
             (_, Ok(disk)) => format!("the disk ({}) wrote {}", disk.name, flow(&disk.did.write)),
             (_, Err(why)) => format!("what its disk did is not known: {why}"),
         };
         // What was read for others tells nothing of these; writes have no such count.
         let reached = match self.said.way {
-            Way::Read => self.fetched.as_ref().ok().map(|bytes| *bytes as f64 / asked),
-            Way::Write | Way::Both => {
+            Direction::Read => self.fetched.as_ref().ok().map(|bytes| *bytes as f64 / asked),
+            Direction::Write | Direction::Both => {
                 self.disk.as_ref().ok().map(|d| d.did.write.bytes as f64 / (asked / self.ways()))
             }
         };
@@ -77,7 +77,7 @@ impl Facts<'_> {
                 )
             }
             Some(_) => {
-                let stable = if self.said.way == Way::Read || self.said.cached {
+                let stable = if self.said.way == Direction::Read || self.said.cached {
                     ""
                 } else {
                     ", each write with the fdatasync behind it"
@@ -89,7 +89,7 @@ impl Facts<'_> {
 
     /// Of how many requests one is a write.
     fn ways(&self) -> f64 {
-        if self.said.way == Way::Both { 2.0 } else { 1.0 }
+        if self.said.way == Direction::Both { 2.0 } else { 1.0 }
     }
 }
 

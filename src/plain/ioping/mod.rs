@@ -13,7 +13,7 @@ use super::look::{fetched_between, fetched_bytes};
 use super::may_write::Allowed;
 use super::words::{reason, say_ours};
 use crate::{stderr, stdout};
-use dialect::ioping::{Order, Ping, Print, Way};
+use dialect::ioping::{Direction, Order, Ping, Print};
 use lines::{Moment, Request};
 use machine::root::Root;
 use meaning::Facts;
@@ -213,9 +213,9 @@ impl Pinging<'_> {
                 .map_err(|_| "ioping: fadvise(DONTNEED) failed, please retry with option -C")?;
         }
         let is_write = match said.way {
-            Way::Read => false,
-            Way::Write => true,
-            Way::Both => course.number % 2 == 1,
+            Direction::Read => false,
+            Direction::Write => true,
+            Direction::Both => course.number % 2 == 1,
         };
         if is_write {
             target::randomize(self.buffer.bytes(), self.seed.wrapping_add(course.number));
@@ -316,9 +316,9 @@ impl Pinging<'_> {
             Print::Quiet if has_numbers => return Ok(()),
             Print::Quiet | Print::Lines => {
                 let way = match said.way {
-                    Way::Read => " read",
-                    Way::Write => " written",
-                    Way::Both => "",
+                    Direction::Read => " read",
+                    Direction::Write => " written",
+                    Direction::Both => "",
                 };
                 lines::statistics(target, &course.total, way)
             }

@@ -7,7 +7,7 @@ use crate::plain::buffer::Buffer;
 use crate::plain::look::Subject;
 use crate::plain::may_write::{Allowed, in_words};
 use crate::plain::words::reason;
-use dialect::ioping::{Opened, Ping, Way};
+use dialect::ioping::{Direction, Opened, Ping};
 use machine::root::Root;
 use machine::{identity, kept_mark, safety, test_file};
 use model::name;
@@ -50,7 +50,7 @@ pub(super) fn open(root: &Root, said: &Ping, allowed: &Allowed) -> Result<Ready,
             "ioping: unsupported destination: \"{shown}\"; name a directory, a file or a block device"
         ));
     }
-    let writes = said.way != Way::Read;
+    let writes = said.way != Direction::Read;
     if !kind.is_dir() && writes && said.insisted < INSIST {
         return Err("ioping: think twice, then use -WWW to shred this target".into());
     }
@@ -87,7 +87,7 @@ fn flags(said: &Ping) -> OFlags {
         Opened::Sync => OFlags::SYNC,
         Opened::Dsync => OFlags::from_bits_retain(sys::open_flags::O_DSYNC.cast_unsigned()),
     };
-    let way = if said.way == Way::Read { OFlags::RDONLY } else { OFlags::RDWR };
+    let way = if said.way == Direction::Read { OFlags::RDONLY } else { OFlags::RDWR };
     OFlags::CLOEXEC | sync | way
 }
 
@@ -110,7 +110,7 @@ fn there(
         .map_err(|e| format!("ioping: failed to open \"{}\": {}", name::shown(path), reason(&e)))?;
     let planned = identity::of_facts(facts);
     let is_device = facts.file_type().is_block_device();
-    if said.way != Way::Read {
+    if said.way != Direction::Read {
         if is_device {
             allowed.device(root, path)?;
             safety::open_device(root, path, Some(&planned), true, model::job::Cache::Buffered)
@@ -127,7 +127,7 @@ fn there(
     } else {
         facts.len()
     };
-    let written = (said.way != Way::Read).then(|| kept_mark::Writing::begin(&real)).flatten();
+    let written = (said.way != Direction::Read).then(|| kept_mark::Writing::begin(&real)).flatten();
     Ok((file, bytes, written))
 }
 

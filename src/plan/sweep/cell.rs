@@ -14,7 +14,7 @@ use model::name;
 use model::plan::Role;
 use model::spec::axes::{MAX_CELLS, names};
 use model::spec::offset::Offset;
-use model::spec::presets::{Mode, Way};
+use model::spec::presets::{Mode, Procedure};
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::sweep::{Baseline, Cell, Setting, Skipped, works};
 use model::units::{MIB, show_bytes};
@@ -226,7 +226,7 @@ impl Growing<'_> {
         if let Some(at) = point.at.filter(|at| at.left < bs) {
             return Some(format!("only {} are left behind {}", show_bytes(at.left), show_bytes(at.bytes)));
         }
-        let until_slow = self.said.preset.is_some_and(|p| matches!(p.way, Way::UntilSlow { .. }));
+        let until_slow = self.said.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
         let mut used = self.used(point.assignment).iter().filter(|_| entry.moves_bytes);
         let is_all = |t: &TargetFacts| size.or((t.role != Role::Made).then_some(t.bytes)) == Some(bs);
         if until_slow && used.clone().any(is_all) {

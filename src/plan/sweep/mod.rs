@@ -22,7 +22,7 @@ use model::measure::Measure;
 use model::plan::Role;
 use model::spec::axes::{AXES, Axes};
 use model::spec::limits::MIN_TIME_NS;
-use model::spec::presets::{IOMETER, MEMORY_BYTES, Preset, Way};
+use model::spec::presets::{IOMETER, MEMORY_BYTES, Preset, Procedure};
 use model::spec::{EngineSpec, JobSpec, StreamSpec};
 use model::sweep::Grid;
 use model::units::show_bytes;
@@ -115,7 +115,7 @@ pub(in crate::plan) fn grid(
 /// Most bytes of a cell's buffers: the cap of the searches, or what the machine has where a preset knows none.
 fn memory_cap(said: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
     let (default, from) = match said.preset.map(|p| p.way) {
-        Some(Way::UntilSlow { .. }) => {
+        Some(Procedure::UntilSlow { .. }) => {
             (memory.map_or(MEMORY_BYTES, |m| m / crate::plan::BUFFER_SHARE), "half of what the machine has")
         }
         _ => (MEMORY_BYTES, "default"),

@@ -21,7 +21,7 @@ mod simulation;
 mod weighing;
 
 use crate::stats::holm;
-use checks::Asked;
+use checks::Context;
 use fingerprint::{differences, fingerprint};
 use model::answer::CountsAs;
 use model::comparison::{Comparison, Comparisons, Difference, Other, Pair, side_name};
@@ -120,7 +120,7 @@ impl<'r> Compared<'r> {
         let Self { name, sides: [a, b], paired, unknown, .. } = self;
         let (answer, sentence) = sentence::answer(&pairs, &paired, a, &name);
         let accepted = options.accept_differences;
-        let asked = Asked { sides: [a, b], name: &name, pairs: &pairs, unknown, accepted };
+        let asked = Context { sides: [a, b], name: &name, pairs: &pairs, unknown, accepted };
         Comparison {
             fathom: producer(options),
             answer,

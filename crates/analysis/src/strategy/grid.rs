@@ -21,19 +21,19 @@ pub struct Going<'g> {
     /// Times that a run which others disturb is measured at most.
     attempts: u32,
     tries: Vec<Try>,
-    way: Way<'g>,
+    way: Mode<'g>,
 }
 
 /// What decides.
 #[derive(Debug)]
-enum Way<'g> {
+enum Mode<'g> {
     /// Cells race, and the best is sought.
     Race(Search<'g>),
     /// Cells in their order.
     InOrder(InOrder<'g>),
 }
 
-impl<'g> Way<'g> {
+impl<'g> Mode<'g> {
     fn after(grid: &'g Grid, runs: u32, seed: u64, samples: &[Sample]) -> Self {
         match grid.search {
             How::InOrder(until) => Self::InOrder(InOrder::after(grid, until, samples)),
@@ -46,7 +46,7 @@ impl<'g> Going<'g> {
     /// The sweep after these runs.
     pub fn after(grid: &'g Grid, plan: &Plan, tries: &[Try]) -> Self {
         let Plan { runs, seed, attempts, .. } = *plan;
-        let way = Way::after(grid, runs, seed, &timed(tries));
+        let way = Mode::after(grid, runs, seed, &timed(tries));
         Self { grid, runs, seed, attempts, tries: tries.to_vec(), way }
     }
 
@@ -55,23 +55,23 @@ impl<'g> Going<'g> {
         self.tries.push(one);
         let samples = timed(&self.tries);
         match (&mut self.way, samples.last()) {
-            (Way::Race(search), Some(last)) if one.attempt.attempt == 0 => search.take(last),
-            (Way::InOrder(cells), Some(last)) => cells.take(last),
-            _ => self.way = Way::after(self.grid, self.runs, self.seed, &samples),
+            (Mode::Race(search), Some(last)) if one.attempt.attempt == 0 => search.take(last),
+            (Mode::InOrder(cells), Some(last)) => cells.take(last),
+            _ => self.way = Mode::after(self.grid, self.runs, self.seed, &samples),
         }
     }
 
     /// The run to measure next; `None` where nothing is left.
     pub fn next(&self) -> Option<Attempt> {
         let again = self.waiting().first().map(|again| again.at);
-        if let (Some(again), Way::Race(search)) = (again, &self.way)
+        if let (Some(again), Mode::Race(search)) = (again, &self.way)
             && search.may_repeat(again.repeat)
         {
             return Some(again);
         }
         let job = match &self.way {
-            Way::Race(search) => search.next(),
-            Way::InOrder(cells) => cells.next(),
+            Mode::Race(search) => search.next(),
+            Mode::InOrder(cells) => cells.next(),
         }?;
         let repeat = self.times(job) as u32;
         Some(Attempt { job, repeat, attempt: 0, offered_iops: None, disturbed: false, complete: false })
@@ -79,7 +79,7 @@ impl<'g> Going<'g> {
 
     /// The runs that are to be measured again. Cells in order never are: each changes the device for the next.
     fn waiting(&self) -> Vec<Again> {
-        let Way::Race(search) = &self.way else { return Vec::new() };
+        let Mode::Race(search) = &self.way else { return Vec::new() };
         let tried: Vec<Attempt> = self.tries.iter().map(|t| t.attempt).collect();
         if tried.iter().all(|a| !a.disturbed) {
             return Vec::new();
@@ -90,8 +90,8 @@ impl<'g> Going<'g> {
     /// How often a job was measured, attempts at one run counted once.
     fn times(&self, job: usize) -> usize {
         match &self.way {
-            Way::Race(search) => search.times(job),
-            Way::InOrder(cells) => cells.times(job),
+            Mode::Race(search) => search.times(job),
+            Mode::InOrder(cells) => cells.times(job),
         }
     }
 
@@ -99,20 +99,20 @@ impl<'g> Going<'g> {
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         match &self.way {
             // Within a budget of time there is no more than that.
-            Way::Race(search) if self.grid.search == How::Exhaustive => {
+            Mode::Race(search) if self.grid.search == How::Exhaustive => {
                 let again = (self.waiting().len() as u64).saturating_mul(search.each_ns(run_ns));
                 search.left_ns(run_ns).saturating_add(again)
             }
-            Way::Race(search) => search.left_ns(run_ns),
-            Way::InOrder(cells) => cells.left_ns(run_ns),
+            Mode::Race(search) => search.left_ns(run_ns),
+            Mode::InOrder(cells) => cells.left_ns(run_ns),
         }
     }
 
     /// Where it is, in words.
     pub fn stage(&self) -> String {
         match &self.way {
-            Way::Race(search) => search.stage(),
-            Way::InOrder(cells) => cells.stage(),
+            Mode::Race(search) => search.stage(),
+            Mode::InOrder(cells) => cells.stage(),
         }
     }
 }

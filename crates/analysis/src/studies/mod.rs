@@ -83,20 +83,20 @@ pub(crate) fn quoted<'m>(studied: &Studied, results: &'m [Measured]) -> Vec<&'m 
 /// What a condition is about that names no result.
 pub(crate) enum Subject<'s> {
     /// These results, each by itself.
-    Results(Vec<Asked>),
+    Results(Vec<GatedResult>),
     /// The highest rate that meets the latency target.
     Load(&'s LoadCurve, &'s MetLoad),
 }
 
 /// A result that a condition is about.
-pub(crate) struct Asked {
+pub(crate) struct GatedResult {
     /// Its index.
     pub(crate) result: usize,
     /// The runs that it is told by, where those are not all that it has: a cell must not be judged by the runs that it was chosen for.
     pub(crate) told: Option<Vec<Sample>>,
 }
 
-impl Asked {
+impl GatedResult {
     /// A result by all of its runs.
     pub(crate) fn whole(result: usize) -> Self {
         Self { result, told: None }
@@ -108,7 +108,7 @@ pub(crate) fn subject<'s>(record: &Record, studied: &'s Studied, answered: &[Cas
     match studied {
         Studied::Limit(curve) => match &curve.latency_target {
             Some(target) => Subject::Load(curve, target),
-            None => Subject::Results(curve.capacity_result.map(Asked::whole).into_iter().collect()),
+            None => Subject::Results(curve.capacity_result.map(GatedResult::whole).into_iter().collect()),
         },
         Studied::Sweep(sweep) => Subject::Results(sweep::asked(record, sweep, answered)),
         Studied::Jobs
@@ -116,7 +116,7 @@ pub(crate) fn subject<'s>(record: &Record, studied: &'s Studied, answered: &[Cas
         | Studied::Interfaces(_)
         | Studied::Profile(_)
         | Studied::Targets(_)
-        | Studied::Hosts(_) => Subject::Results((0..answered.len()).map(Asked::whole).collect()),
+        | Studied::Hosts(_) => Subject::Results((0..answered.len()).map(GatedResult::whole).collect()),
     }
 }
 

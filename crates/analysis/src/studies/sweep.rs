@@ -3,7 +3,7 @@
 //! For: the part of a report that is about a grid. Not for: which cell is measured next ([`crate::strategy::sweep`], which this
 //! replays), nor for the figures and findings of single cells, which are those of any result.
 
-use super::Asked;
+use super::GatedResult;
 use crate::findings::CaseAnswers;
 use crate::stats::interval;
 use crate::stats::student;
@@ -84,15 +84,15 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
 
 /// What a condition is about that names no cell: the winner of each work by the runs that tell its figures, and every cell where none
 /// is sought.
-pub(super) fn asked(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) -> Vec<Asked> {
-    let every = || sweep.cells.iter().filter_map(|cell| Some(Asked::whole(cell.result?))).collect();
+pub(super) fn asked(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) -> Vec<GatedResult> {
+    let every = || sweep.cells.iter().filter_map(|cell| Some(GatedResult::whole(cell.result?))).collect();
     let plan = &record.header.plan;
     let Some(grid) = plan.study.grid().filter(|_| !sweep.winner.is_empty()) else { return every() };
     let search = Search::after(grid, plan.runs, plan.seed, &samples(record));
     let winners = search.races.iter().filter_map(|race| {
         let winner = race.winner()?;
         let result = answered.iter().position(|a| a.case.at == winner.job)?;
-        Some(Asked { result, told: Some(winner.told().to_vec()) })
+        Some(GatedResult { result, told: Some(winner.told().to_vec()) })
     });
     winners.collect()
 }

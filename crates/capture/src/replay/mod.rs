@@ -13,7 +13,7 @@ mod scan;
 mod steps;
 
 pub use scan::{Load, Scan};
-pub use steps::{Step, Steps, Way};
+pub use steps::{ReplaySettings, Step, Steps};
 
 #[cfg(test)]
 mod tests;

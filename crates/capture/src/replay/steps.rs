@@ -16,7 +16,7 @@ const MOST_TRIMMED: u64 = (1 << 30) / SECTOR;
 
 /// How a load is carried out again.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Way {
+pub struct ReplaySettings {
     /// What an operation waits for.
     pub pace: ReplayPace,
     /// What times are divided by.
@@ -52,14 +52,14 @@ pub struct Steps {
     operations: Operations,
     load: Load,
     chains: Vec<Chain>,
-    way: Way,
+    way: ReplaySettings,
     /// Discards that lie wholly outside what was read or written, where only that is kept.
     pub outside: u64,
 }
 
 impl Steps {
     /// Of a capture with this header, of which so much is changed, and whose first pass came to this.
-    pub fn new((origin, changes): (&Origin, &Changes), load: Load, way: Way) -> Self {
+    pub fn new((origin, changes): (&Origin, &Changes), load: Load, way: ReplaySettings) -> Self {
         let chains = (0..load.lanes()).map(|_| Chain::default()).collect();
         Self { operations: Operations::of(origin, changes), load, chains, way, outside: 0 }
     }
@@ -93,7 +93,7 @@ impl Steps {
 }
 
 /// First sector and number of sectors, on the target.
-fn place(operation: &Operation, load: &Load, way: &Way) -> (u64, u64) {
+fn place(operation: &Operation, load: &Load, way: &ReplaySettings) -> (u64, u64) {
     let Operation { sector, sectors, kind, .. } = *operation;
     if !way.dense || kind == Kind::Sync {
         return (sector, u64::from(sectors));
@@ -113,7 +113,7 @@ fn step(
     (sector, sectors): (u64, u64),
     load: &Load,
     chains: &mut [Chain],
-    way: &Way,
+    way: &ReplaySettings,
 ) -> Step {
     let since_ns = operation.issue_ns.saturating_sub(load.first_ns());
     let at_speed = |ns: u64| (ns as f64 / way.speed) as u64;

@@ -41,7 +41,7 @@ impl Rows {
         scan.finish(256)
     }
 
-    fn steps(&self, origin: &Origin, way: Way) -> Vec<Step> {
+    fn steps(&self, origin: &Origin, way: ReplaySettings) -> Vec<Step> {
         let mut into = Vec::new();
         Steps::new((origin, &Changes::default()), self.load(origin), way).add(
             &self.rows,
@@ -52,7 +52,8 @@ impl Rows {
     }
 }
 
-const DEPENDENT: Way = Way { pace: ReplayPace::Dependent, speed: 1.0, dense: false, reach: 1024 };
+const DEPENDENT: ReplaySettings =
+    ReplaySettings { pace: ReplayPace::Dependent, speed: 1.0, dense: false, reach: 1024 };
 
 fn waits(steps: &[Step]) -> Vec<(u32, u64)> {
     steps.iter().map(|step| (step.after, step.wait_ns)).collect()
@@ -88,9 +89,9 @@ fn each_waits_for_the_last_that_had_completed_of_its_task() {
         ]
     );
     assert_ne!(steps[32].lane, steps[33].lane);
-    let fast = Way { speed: 2.0, ..DEPENDENT };
+    let fast = ReplaySettings { speed: 2.0, ..DEPENDENT };
     assert_eq!(rows.steps(&Origin::default(), fast)[32].wait_ns, 492);
-    let timed = Way { pace: ReplayPace::Timed, speed: 2.0, ..DEPENDENT };
+    let timed = ReplaySettings { pace: ReplayPace::Timed, speed: 2.0, ..DEPENDENT };
     assert_eq!(waits(&rows.steps(&Origin::default(), timed)[32..34]), [(0, 500), (0, 550)]);
 }
 
@@ -136,7 +137,7 @@ fn what_is_moved_together_keeps_its_sizes_and_discards_outside_are_left_out() {
     rows.add("a", "W", (2, 3), (1 << 30, 16));
     rows.add("a", "R", (4, 5), ((1 << 30) + 16, 8));
     rows.add("a", "D", (6, 7), (1 << 20, 1 << 30));
-    let way = Way { dense: true, ..DEPENDENT };
+    let way = ReplaySettings { dense: true, ..DEPENDENT };
     let mut into = Vec::new();
     let mut steps = Steps::new((&Origin::default(), &Changes::default()), rows.load(&Origin::default()), way);
     steps.add(&rows.rows, &rows.names, &mut into);
@@ -158,7 +159,7 @@ fn what_no_request_stands_for_is_counted_and_nothing_panics() {
     rows.rows.push(Row { flags: 99, task: 99, ..Row::default() });
     let load = rows.load(&Origin::default());
     assert_eq!((load.operations(), load.original().left_out), (1, 1));
-    assert_eq!(rows.steps(&Origin::default(), Way { dense: true, ..DEPENDENT }).len(), 1);
+    assert_eq!(rows.steps(&Origin::default(), ReplaySettings { dense: true, ..DEPENDENT }).len(), 1);
     let nothing = Rows::default().load(&Origin::default());
     assert_eq!((nothing.operations(), nothing.original().depth_mean), (0, None));
 }
@@ -174,7 +175,7 @@ fn offsets_are_divided_and_rounded_and_kinds_left_out() {
         let mut scan = Scan::new(&origin, changes);
         scan.add(&rows.rows, &rows.names);
         let mut steps = Vec::new();
-        let way = Way { pace: ReplayPace::Fast, ..DEPENDENT };
+        let way = ReplaySettings { pace: ReplayPace::Fast, ..DEPENDENT };
         Steps::new((&origin, changes), scan.finish(256), way).add(&rows.rows, &rows.names, &mut steps);
         steps.iter().map(|step| (step.kind, step.offset / 512, step.length / 512)).collect::<Vec<_>>()
     };

@@ -47,7 +47,7 @@ pub struct Here<'h> {
 
 /// A command line, or an XML profile.
 #[derive(Clone, Debug, Default)]
-pub struct Said {
+pub struct CommandLine {
     /// What is asked for.
     pub ask: Ask,
     /// What was said of it.
@@ -73,7 +73,7 @@ struct Options {
     end: bool,
 }
 
-impl Said {
+impl CommandLine {
     /// Reads the words behind `diskspd`.
     ///
     /// # Errors

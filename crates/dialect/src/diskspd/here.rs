@@ -2,7 +2,7 @@
 //!
 //! For: profiles that DISKSPD would take. Not for: what it refuses itself ([`super::validate`]).
 
-use super::command::Said;
+use super::command::CommandLine;
 use super::options::{NON_VOLATILE, REMOTE, ROUTINES, TEMPORARY};
 use super::source::TARGET;
 use crate::trouble::Mark;
@@ -16,7 +16,7 @@ const MOST_BUCKETS: u64 = 200_000;
 const LONGEST_S: u32 = 86_400;
 
 /// Everything that cannot be carried out, and what is told of what changes nothing.
-pub(super) fn refused(said: &Said) -> Vec<Mark> {
+pub(super) fn refused(said: &CommandLine) -> Vec<Mark> {
     let mut marks = Vec::new();
     let seeds: Vec<u32> = said.profile.spans.iter().map(|s| s.seed).collect();
     for (at, span) in said.profile.spans.iter().enumerate() {

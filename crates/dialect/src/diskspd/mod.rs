@@ -21,7 +21,7 @@ mod xml;
 
 use crate::language::{Language, Objections, Tool};
 use crate::trouble::{Mark, Trouble};
-pub use command::{Ask, Here, Said};
+pub use command::{Ask, CommandLine, Here};
 use model::spec::JobSpec;
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Diskspd, extension: "xml", parse };
@@ -29,7 +29,7 @@ pub(crate) const LANGUAGE: Language = Language { tool: Tool::Diskspd, extension:
 /// Reads an XML profile.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let (profile, source) = xml::read(name, text, &[])?;
-    let said = Said { profile, source, ..Said::default() };
+    let said = CommandLine { profile, source, ..CommandLine::default() };
     let mut job = job(&said, &[], also)?.unwrap_or_default();
     // Measured several times its workers are told together, as those of any job.
     job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.each_worker = None);
@@ -41,7 +41,7 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
 ///
 /// # Errors
 /// Everything that is wrong with it, each at its place with what to type instead.
-pub fn job(said: &Said, cpus: &[u32], also: Objections) -> Result<Option<JobSpec>, Trouble> {
+pub fn job(said: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<JobSpec>, Trouble> {
     let (mut marks, warnings) = validate::validate(said);
     if said.ask != Ask::Profile {
         marks.extend(here::refused(said));

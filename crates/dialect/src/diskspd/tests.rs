@@ -5,7 +5,7 @@
 
 mod xml;
 
-use super::{Ask, Here, Said, job};
+use super::{Ask, CommandLine, Here, job};
 use crate::trouble::Trouble;
 use model::diskspd::{Cache, Flush, Profile, Target, Throughput, TimeSpan};
 use model::job::{Advice, IoPriority, Mix, Order, Sharing, Start};
@@ -19,9 +19,9 @@ fn here(read: &dyn Fn(&str) -> Result<String, String>) -> Here<'_> {
     Here { read, cpus: &[], clock: CLOCK }
 }
 
-fn said(line: &str) -> Result<Said, Trouble> {
+fn said(line: &str) -> Result<CommandLine, Trouble> {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    Said::of(&words, &here(&|file| Err(format!("there is no {file}"))))
+    CommandLine::of(&words, &here(&|file| Err(format!("there is no {file}"))))
 }
 
 fn made(line: &str) -> Result<JobSpec, Trouble> {
@@ -446,7 +446,7 @@ fn printing_needs_no_linux_and_help_names_every_option() {
     assert_eq!((asked.ask.clone(), asked.profile.xml), (Ask::Profile, true));
     assert_eq!(job(&asked, &[], &|_| Vec::new()).ok(), Some(None), "nothing is measured");
     assert_eq!(said("-Rp a").map(|s| (s.ask, s.profile.xml)).ok(), Some((Ask::Profile, false)));
-    let Ok(Said { ask: Ask::Print(help), .. }) = said("-?") else { panic!() };
+    let Ok(CommandLine { ask: Ask::Print(help), .. }) = said("-?") else { panic!() };
     for option in super::options::OPTIONS {
         assert!(help.contains(&format!("-{}{}", option.name, option.value)), "{}", option.name);
     }

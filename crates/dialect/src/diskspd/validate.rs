@@ -4,7 +4,7 @@
 //!
 //! Source: DISKSPD 2.2, `Profile::Validate` in `Common/Common.cpp` (MIT licence).
 
-use super::command::{Ask, Said};
+use super::command::{Ask, CommandLine};
 use crate::trouble::Mark;
 use model::diskspd::{Cache, Distribution, Target, TimeSpan};
 
@@ -12,7 +12,7 @@ use model::diskspd::{Cache, Distribution, Target, TimeSpan};
 type Wrong = (&'static str, String);
 
 /// Everything that is wrong with a profile, and what it warns of.
-pub(super) fn validate(said: &Said) -> (Vec<Mark>, Vec<String>) {
+pub(super) fn validate(said: &CommandLine) -> (Vec<Mark>, Vec<String>) {
     let (mut marks, mut warnings) = (Vec::new(), Vec::new());
     let all = |why: &str| Mark::new(0..said.source.text.len(), why);
     if said.profile.spans.is_empty() {

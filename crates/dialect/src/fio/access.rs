@@ -13,17 +13,17 @@ use model::spec::{Rw, StreamSpec, order};
 pub(super) const BLOCK_BYTES: u32 = 4096;
 
 /// What becomes of `rw`.
-pub(super) struct Way {
+pub(super) struct ParsedRw {
     pub(super) rw: Rw,
     /// Bytes left out behind each operation, backwards where negative; operations from each offset on where they are random.
     step: i64,
 }
 
 /// Reads in order, and reads and writes.
-pub(super) const READS: Way = Way { rw: Rw::Read, step: 0 };
-pub(super) const BOTH: Way = Way { rw: Rw::Rw, step: 0 };
+pub(super) const READS: ParsedRw = ParsedRw { rw: Rw::Read, step: 0 };
+pub(super) const BOTH: ParsedRw = ParsedRw { rw: Rw::Rw, step: 0 };
 
-impl Way {
+impl ParsedRw {
     /// Indices of the directions that it has: reads, writes, trims.
     pub(super) fn directions(&self) -> &'static [usize] {
         match self.rw {
@@ -52,7 +52,7 @@ impl Way {
 }
 
 /// Order and direction.
-pub(super) fn way(job: &Job) -> Result<Way, Fault> {
+pub(super) fn way(job: &Job) -> Result<ParsedRw, Fault> {
     let text = job.text("rw").unwrap_or("read");
     let (word, number) = text.split_once(':').unwrap_or((text, ""));
     let fault = |why: &str| Err(job.fault("rw", why));
@@ -95,7 +95,7 @@ pub(super) fn way(job: &Job) -> Result<Way, Fault> {
         }
         rw => rw,
     };
-    Ok(Way { rw, step })
+    Ok(ParsedRw { rw, step })
 }
 
 /// The same jobs, where none of them writes or trims.
@@ -122,7 +122,7 @@ fn only_reading_log(job: &Job) -> Result<(), Fault> {
 }
 
 /// Says all that is about blocks.
-pub(super) fn say(job: &Job, way: &Way, stream: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn say(job: &Job, way: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     stream.rw = Some(way.rw);
     if way.rw.is_mixed() {
         stream.mix = Some(mix(job)?);
@@ -178,7 +178,7 @@ fn fill(sizes: &Sizes) -> bool {
 }
 
 /// Sizes of the directions that there are.
-fn used<'s>(sizes: &'s PerKind<Sizes>, way: &Way) -> impl Iterator<Item = &'s Sizes> + use<'s> {
+fn used<'s>(sizes: &'s PerKind<Sizes>, way: &ParsedRw) -> impl Iterator<Item = &'s Sizes> + use<'s> {
     let all = [&sizes.read, &sizes.write, &sizes.trim];
     way.directions().iter().filter_map(move |at| all.get(*at).copied())
 }
@@ -193,7 +193,7 @@ fn mix(job: &Job) -> Result<Mix, Fault> {
 }
 
 /// Sizes of each direction; those that the job has not are as the first that it has.
-fn sizes(job: &Job, way: &Way) -> Result<PerKind<Sizes>, Fault> {
+fn sizes(job: &Job, way: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
     let of = |direction: usize| -> Result<Sizes, Fault> {
         let get = |option: &'static str| -> Result<Option<&str>, Fault> {
             let Some(text) = job.text(option) else { return Ok(None) };
@@ -316,7 +316,7 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
 }
 
 /// How random offsets are drawn.
-fn law(job: &Job, way: &Way, fixed: bool, aligned: bool) -> Result<Order, Fault> {
+fn law(job: &Job, way: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, Fault> {
     let words = job.text("random_distribution").unwrap_or("random");
     // As in fio a register of so many states comes to each block of one size once.
     let register = job.text("random_generator") == Some("lfsr") && fixed;
@@ -383,7 +383,7 @@ fn zones(text: &str, absolute: bool) -> Result<String, String> {
 }
 
 /// Holes, and backwards, of a sequential order.
-fn steps(job: &Job, way: &Way, sizes: &PerKind<Sizes>, stream: &mut StreamSpec) -> Result<(), Fault> {
+fn steps(job: &Job, way: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut StreamSpec) -> Result<(), Fault> {
     match way.step {
         0 => {}
         hole if hole > 0 => stream.hole = Some(hole.unsigned_abs()),

@@ -4,7 +4,7 @@
 //!
 //! fio has a checksum in each block; here each byte is compared with what was written at its place, which all of fio's methods come to.
 
-use super::access::Way;
+use super::access::ParsedRw;
 use super::around::Around;
 use super::jobs::{Fault, Job};
 use super::pattern::pattern;
@@ -35,7 +35,11 @@ const SEED: u64 = 0x6669_6f20_7665_7266;
 
 /// What a stream writes to be checked; with whether another one reads it back when it is over. Where it only verifies, it is to read
 /// instead.
-pub(super) fn checked(job: &Job, way: &Way, around: &dyn Around) -> Result<(Option<Verify>, bool), Fault> {
+pub(super) fn checked(
+    job: &Job,
+    way: &ParsedRw,
+    around: &dyn Around,
+) -> Result<(Option<Verify>, bool), Fault> {
     let read = |option: &str| -> Result<Option<Content>, Fault> {
         let Some(text) = job.text(option) else { return Ok(None) };
         let (bytes, offsets) = pattern(text, around).map_err(|why| job.fault(option, why))?;

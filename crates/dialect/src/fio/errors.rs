@@ -2,14 +2,14 @@
 //!
 //! For: `continue_on_error` and `ignore_error`. Not for: what becomes of errors, which are counted and told whatever stands there.
 
-use super::access::Way;
+use super::access::ParsedRw;
 use super::jobs::{Fault, Job};
 use model::job::{ALL_ERRORS, IgnoredError, Kind};
 use model::spec::StreamSpec;
 use model::spec::ignored::{by_direction, ignored_errors};
 
 /// Which errors end it; as many as elsewhere where nothing is said.
-pub(super) fn errors(job: &Job, way: &Way, checks: bool, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn errors(job: &Job, way: &ParsedRw, checks: bool, one: &mut StreamSpec) -> Result<(), Fault> {
     let mut ignored = match job.text("continue_on_error") {
         None | Some("none" | "0") => Vec::new(),
         Some(text) => {

@@ -4,7 +4,7 @@
 //! ([`super::streams`]).
 
 use super::options::{How, LOGS};
-use super::sections::{Location, Said, Section};
+use super::sections::{Assignment, Location, Section};
 use super::value::{Bare, Size, Units, switch, time};
 use std::collections::BTreeMap;
 
@@ -20,15 +20,15 @@ pub(super) struct Job {
     /// Whether all jobs before it have to be over.
     pub(super) walled: bool,
     /// By the names of the table, each with its place in the order of saying.
-    said: BTreeMap<&'static str, (usize, Said)>,
+    said: BTreeMap<&'static str, (usize, Assignment)>,
     /// What stands in its own section.
-    pub(super) own: Vec<Said>,
+    pub(super) own: Vec<Assignment>,
     units: Units,
 }
 
 /// The jobs of sections, in their order; of all of them unless some are named.
 pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, Fault> {
-    let mut defaults: BTreeMap<&'static str, (usize, Said)> = BTreeMap::new();
+    let mut defaults: BTreeMap<&'static str, (usize, Assignment)> = BTreeMap::new();
     let mut jobs = Vec::new();
     let mut order = 0;
     for section in sections {

@@ -91,7 +91,7 @@ pub fn as_one_line(line: &CommandLine) -> Result<String, Trouble> {
         if !section.is_global() {
             words.push(word("name", &argument(&section.name)));
         }
-        let is_told = |said: &&sections::Said| said.option.name == "name" && said.value == section.name;
+        let is_told = |said: &&sections::Assignment| said.option.name == "name" && said.value == section.name;
         let rest = section.said.iter().filter(|said| !is_told(said));
         words.extend(rest.map(|said| word(said.option.name, &argument(&said.value))));
     }

@@ -2,7 +2,7 @@
 //!
 //! For: `cmdprio_percentage`, `cmdprio_class`, `cmdprio` and `cmdprio_bssplit`. Not for: the priority of a whole job ([`super::streams`]).
 
-use super::access::Way;
+use super::access::ParsedRw;
 use super::jobs::{Fault, Job};
 use super::value::triplet;
 use model::job::{IoPriority, Kind, OpPriority};
@@ -16,7 +16,7 @@ const OPTIONS: [&str; 4] = ["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_cl
 const CLASS: u64 = 1;
 
 /// Says which operations have a priority of their own.
-pub(super) fn priorities(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn priorities(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
     let Some(said) = OPTIONS.into_iter().find(|option| job.text(option).is_some()) else { return Ok(()) };
     if !job.text("ioengine").is_some_and(|engine| ENGINES.contains(&engine)) {
         let why = "it goes with ioengine=io_uring or libaio; type one of them, or prio and prioclass";

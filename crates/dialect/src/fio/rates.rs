@@ -2,7 +2,7 @@
 //!
 //! For: `rate`, `rate_iops`, their arrivals, the think times and `flow`. Not for: what ends it ([`super::streams`]).
 
-use super::access::{BLOCK_BYTES, Way};
+use super::access::{BLOCK_BYTES, ParsedRw};
 use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
 use model::job::{Arrivals, Flow, Mix, PerKind, Percent, Sizes, Think};
@@ -14,7 +14,7 @@ use model::spec::rate_limit::RateLimit;
 const MAX_WEIGHT: u64 = 1000;
 
 /// Says what holds a job back.
-pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn pace(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
     let positive = |n: u64| Some(n).filter(|n| *n > 0);
     let pairs = way.rw.writes_after_trims();
     let poisson = is_second_word(job, "rate_process", ["linear", "poisson"])?;
@@ -94,7 +94,7 @@ fn is_second_word(job: &Job, option: &str, words: [&str; 2]) -> Result<bool, Fau
 /// Rates of the directions of a job.
 struct Rates<'j> {
     job: &'j Job,
-    way: &'j Way,
+    way: &'j ParsedRw,
     option: &'static str,
     /// Of reads, writes and trims; 0 where one is as fast as it can, or the job has none.
     of: [u64; 3],
@@ -102,7 +102,7 @@ struct Rates<'j> {
 
 impl<'j> Rates<'j> {
     /// Those that are said; `None` where no direction has one.
-    fn of(job: &'j Job, way: &'j Way) -> Result<Option<Self>, Fault> {
+    fn of(job: &'j Job, way: &'j ParsedRw) -> Result<Option<Self>, Fault> {
         let mut found = None;
         for option in ["rate", "rate_iops"] {
             let Some(text) = job.text(option) else { continue };

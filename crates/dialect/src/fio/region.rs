@@ -3,7 +3,7 @@
 //! For: `size`, `filesize`, `io_size`, `offset`, `loops`, `number_ios` and how files are allocated. Not for: the names of files
 //! ([`super::names`]), nor the order of blocks ([`super::access`]).
 
-use super::access::Way;
+use super::access::ParsedRw;
 use super::around::Around;
 use super::jobs::{Fault, Job};
 use super::names;
@@ -16,7 +16,7 @@ use model::spec::StreamSpec;
 /// How much of each file, what is made where there is none, and what ends it.
 pub(super) fn region(
     job: &Job,
-    way: &Way,
+    way: &ParsedRw,
     (files, around): (u32, &dyn Around),
     times: Times,
     one: &mut StreamSpec,
@@ -124,7 +124,7 @@ impl Shares<'_> {
 }
 
 /// What is in a file that is made: what is only written need not be there before.
-fn filling(job: &Job, way: &Way) -> Result<Filling, Fault> {
+fn filling(job: &Job, way: &ParsedRw) -> Result<Filling, Fault> {
     if !way.only_writes() || job.on("overwrite", false)? {
         return Ok(Filling::Data);
     }
@@ -139,7 +139,7 @@ fn filling(job: &Job, way: &Way) -> Result<Filling, Fault> {
 /// What ends it: so many passes, bytes or operations; nothing but the time where it is `time_based`.
 fn ends(
     shares: &Shares,
-    way: &Way,
+    way: &ParsedRw,
     (size, each): (Option<u64>, Option<u64>),
     times: Times,
     one: &mut StreamSpec,

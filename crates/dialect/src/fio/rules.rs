@@ -3,7 +3,7 @@
 //! For: `steadystate`, the least rates and `latency_target`. Not for: other ends ([`super::region`], [`super::times`]), nor limits of a rate
 //! ([`super::rates`]).
 
-use super::access::Way;
+use super::access::ParsedRw;
 use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
 use model::job::{LatencyTarget, MinRate, PerKind, Quantity, Steady};
@@ -17,7 +17,7 @@ const CYCLE_MS: u64 = 1000;
 const MS_NS: u64 = 1_000_000;
 
 /// Says what ends a job, or chooses its depth, by how fast it is.
-pub(super) fn rules(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn rules(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
     one.steady = steady(job)?;
     one.min_rate = min_rate(job, way)?;
     let micros = |text: &str| super::value::time(text, Bare::Microseconds);
@@ -64,7 +64,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     Ok(Some(Steady { quantity: what, slope, limit, percent, window_ns, after_ns, every_ns }))
 }
 
-fn min_rate(job: &Job, way: &Way) -> Result<Option<MinRate>, Fault> {
+fn min_rate(job: &Job, way: &ParsedRw) -> Result<Option<MinRate>, Fault> {
     let every_ns = job.number("rate_cycle")?.unwrap_or(CYCLE_MS).saturating_mul(MS_NS);
     let mut found = None;
     let rates = |option: &str| -> Result<[u64; 3], Fault> {

@@ -35,7 +35,7 @@ pub(super) struct Location {
 
 /// An option as it was said.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct Assignment {
     pub(super) option: &'static FioOption,
     /// Empty where nothing was said.
     pub(super) value: String,
@@ -47,7 +47,7 @@ pub(super) struct Said {
 pub(super) struct Section {
     pub(super) name: String,
     pub(super) spot: Location,
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<Assignment>,
     /// Whether all sections before it have to be over: it is the first of a further job file.
     pub(super) walled: bool,
 }
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
     pub(super) fn named(&mut self, name: &str, spot: Location) {
         let mut section = Section { name: name.into(), spot: spot.clone(), said: Vec::new(), walled: false };
         if let Some(option) = options::find("name").filter(|_| !section.is_global()) {
-            section.said.push(Said { option, value: name.into(), spot });
+            section.said.push(Assignment { option, value: name.into(), spot });
         }
         self.open(section);
     }
@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
             _ => {}
         }
         if let Some(section) = self.sections.last_mut() {
-            section.said.push(Said { option, value, spot });
+            section.said.push(Assignment { option, value, spot });
         }
     }
 

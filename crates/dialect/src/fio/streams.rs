@@ -3,7 +3,7 @@
 //! For: engines, data and threads. Not for: which jobs run at once ([`super::phases`]), for how long ([`super::times`]), which part of files
 //! ([`super::region`]), nor blocks ([`super::access`]).
 
-use super::access::{self, Way};
+use super::access::{self, ParsedRw};
 use super::around::Around;
 use super::checked::checked;
 use super::errors::errors;
@@ -104,7 +104,7 @@ pub(super) fn name(job: &Job) -> Result<String, Fault> {
 }
 
 /// The engine with its options and the open mode; whether it takes several operations at a time.
-pub(super) fn engine(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<bool, Fault> {
+pub(super) fn engine(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<bool, Fault> {
     let said = job.text("ioengine").unwrap_or(ENGINE);
     let Some((_, name)) = ENGINES.iter().find(|(engine, _)| *engine == said) else {
         let other = OTHER_ENGINES.iter().find(|(engine, ..)| *engine == said);
@@ -193,7 +193,7 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
 }
 
 /// What the kernel is told about the order of accesses: what the job does, unless it says otherwise.
-pub(super) fn advice(job: &Job, way: &Way, one: &StreamSpec) -> Result<Option<Advice>, Fault> {
+pub(super) fn advice(job: &Job, way: &ParsedRw, one: &StreamSpec) -> Result<Option<Advice>, Fault> {
     let own = if way.rw.is_random() { Advice::Random } else { Advice::Sequential };
     let said = match job.text("fadvise_hint").unwrap_or("1") {
         "1" | "true" | "" => Some(own),
@@ -208,7 +208,7 @@ pub(super) fn advice(job: &Job, way: &Way, one: &StreamSpec) -> Result<Option<Ad
 
 /// Tells the kernel the same of a mapping, as fio does by whether the job is random, whatever the hint says else: without it a fault maps and
 /// reads what lies around it too.
-pub(super) fn advise_mapping(way: &Way, one: &mut StreamSpec) {
+pub(super) fn advise_mapping(way: &ParsedRw, one: &mut StreamSpec) {
     if let (Some(Cache::Mmap), Some(_), Some(engine)) = (one.cache, one.advice, &mut one.engine) {
         let word = if way.rw.is_random() { "random" } else { "sequential" };
         engine.options.insert(word.into(), None);
@@ -253,7 +253,7 @@ pub(super) fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), F
     Ok(())
 }
 
-pub(super) fn durability_and_data(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn durability_and_data(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
     let fsync = job.count("fsync", 0)?.filter(|n| *n > 0);
     let fdatasync = job.count("fdatasync", 0)?.filter(|n| *n > 0);
     if fsync.is_some() && fdatasync.is_some() {

@@ -4,7 +4,7 @@
 
 use super::jobs::{Fault, Job};
 use super::logs::logs;
-use super::sections::{Said, Section};
+use super::sections::{Assignment, Section};
 use model::typed::{Options, Typed, TypedStream};
 
 /// What was typed, for each stream of each phase by the job that it came from.
@@ -43,9 +43,9 @@ fn groups(jobs: &[Job]) -> Result<Vec<usize>, Fault> {
 }
 
 /// Each option with the value that was typed last.
-pub(super) fn options<'a>(said: impl IntoIterator<Item = &'a Said>) -> Options {
+pub(super) fn options<'a>(said: impl IntoIterator<Item = &'a Assignment>) -> Options {
     let mut out = Options::new();
-    for Said { option, value, .. } in said.into_iter().filter(|said| !said.value.is_empty()) {
+    for Assignment { option, value, .. } in said.into_iter().filter(|said| !said.value.is_empty()) {
         out.retain(|(name, _)| name != option.name);
         out.push((option.name.to_owned(), value.clone()));
     }

@@ -3,14 +3,19 @@
 //! For: `zonemode=strided` with `zonesize`, `zonerange` and `zoneskip`. Not for: zones that a device has, nor those of random offsets
 //! ([`super::access`]).
 
-use super::access::Way;
+use super::access::ParsedRw;
 use super::jobs::{Fault, Job};
 use super::options::ZONED;
 use model::job::{PerKind, Sizes, Strided};
 use model::spec::StreamSpec;
 
 /// Zones of a job; `None` where the region is one.
-pub(super) fn zones(job: &Job, way: &Way, files: u32, one: &StreamSpec) -> Result<Option<Strided>, Fault> {
+pub(super) fn zones(
+    job: &Job,
+    way: &ParsedRw,
+    files: u32,
+    one: &StreamSpec,
+) -> Result<Option<Strided>, Fault> {
     let bytes = job.bytes("zonesize")?.filter(|bytes| *bytes > 0);
     match (job.text("zonemode"), bytes) {
         (None | Some("none"), None) => {

@@ -38,7 +38,7 @@ pub enum Ask {
 
 /// Which way requests go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// `pread` alone.
     #[default]
     Read,
@@ -90,7 +90,7 @@ pub struct Ping {
     /// Directory, file or device.
     pub target: String,
     /// Which way they go.
-    pub way: Way,
+    pub way: Direction,
     /// How often a write was asked for: on a file or device three times.
     pub insisted: u32,
     /// Where they go.
@@ -142,7 +142,7 @@ pub struct Ping {
 /// # Errors
 /// Everything that is wrong with it, each with its word.
 pub fn read(words: &[String]) -> Result<Ask, Trouble> {
-    let mut reader = Reader { line: Line::new(words), said: Said::default(), targets: Vec::new() };
+    let mut reader = Reader { line: Line::new(words), said: Options::default(), targets: Vec::new() };
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let next = words.get(at + 1).map(String::as_str);
@@ -166,7 +166,7 @@ pub fn read(words: &[String]) -> Result<Ask, Trouble> {
 
 /// What was said, option by option.
 #[derive(Default)]
-struct Said {
+struct Options {
     ping: Ping,
     instead: Option<Ask>,
     rapid: bool,
@@ -181,7 +181,7 @@ struct Said {
 
 struct Reader {
     line: Line,
-    said: Said,
+    said: Options,
     targets: Vec<String>,
 }
 
@@ -281,9 +281,9 @@ impl Reader {
         (ping.insisted, ping.way) = (
             said.writes,
             match (said.both, said.writes) {
-                (true, _) => Way::Both,
-                (false, 0) => Way::Read,
-                (false, _) => Way::Write,
+                (true, _) => Direction::Both,
+                (false, 0) => Direction::Read,
+                (false, _) => Direction::Write,
             },
         );
         if said.rapid && ping.print == Print::Lines {
@@ -312,20 +312,20 @@ mod tests {
     fn options_mean_what_the_manual_says() {
         let plain = ping(".");
         assert_eq!((plain.request_bytes, plain.made_bytes, plain.interval_ns), (4096, 1 << 20, SECOND_NS));
-        assert_eq!((plain.way, plain.count, plain.warmup), (Way::Read, None, 1));
+        assert_eq!((plain.way, plain.count, plain.warmup), (Direction::Read, None, 1));
         let rapid = ping("-RL /dev/sda");
         assert_eq!((rapid.request_bytes, rapid.time_ns, rapid.interval_ns), (256 << 10, Some(RAPID_NS), 0));
         assert_eq!((rapid.print, rapid.made_bytes), (Print::Quiet, 64 << 20));
         let long =
             ping("-c 10 -size=1m --interval 200ms -S16m -WWW -q -work-time 1/2 -T 5ms -r 100 -b 2 /tmp");
         assert_eq!((long.count, long.request_bytes, long.interval_ns), (Some(10), 1 << 20, 200_000_000));
-        assert_eq!((long.work_bytes, long.insisted, long.way), (Some(16 << 20), 3, Way::Write));
+        assert_eq!((long.work_bytes, long.insisted, long.way), (Some(16 << 20), 3, Direction::Write));
         assert_eq!((long.time_ns, long.most_ns, long.burst), (Some(500_000_000), Some(5_000_000), 2));
         assert_eq!(ping("-r 100 -b 2 .").interval_ns, 20_000_000);
         assert_eq!(ping("-l 1m -s 64k .").interval_ns, 62_500_000);
         assert_eq!(
             (ping("-G .").way, ping("-B .").print, ping("-J .").print),
-            (Way::Both, Print::Batch, Print::Json)
+            (Direction::Both, Print::Batch, Print::Json)
         );
         assert_eq!((ask("-v").ok(), ask("-help").ok()), (Some(Ask::Version), Some(Ask::Help)));
     }

@@ -2,14 +2,14 @@
 //!
 //! For: one line per option. Not for: what several mean together.
 
-use super::{Ask, Opened, Order, Print, Said, value};
+use super::{Ask, Opened, Options, Order, Print, value};
 
 /// What becomes of an option.
 pub(super) enum How {
     /// It has no value.
-    Flag(fn(&mut Said)),
+    Flag(fn(&mut Options)),
     /// It has one.
-    Value(fn(&mut Said, &str) -> Result<(), String>),
+    Value(fn(&mut Options, &str) -> Result<(), String>),
     /// It is not done, for this reason, with what to type instead behind a semicolon.
     Refused(&'static str),
 }
@@ -29,7 +29,7 @@ impl How {
     }
 }
 
-const fn flag(letter: char, name: &'static str, apply: fn(&mut Said)) -> Known {
+const fn flag(letter: char, name: &'static str, apply: fn(&mut Options)) -> Known {
     Known { letter, name, example: "", how: How::Flag(apply) }
 }
 
@@ -37,7 +37,7 @@ const fn valued(
     letter: char,
     name: &'static str,
     example: &'static str,
-    apply: fn(&mut Said, &str) -> Result<(), String>,
+    apply: fn(&mut Options, &str) -> Result<(), String>,
 ) -> Known {
     Known { letter, name, example, how: How::Value(apply) }
 }
@@ -111,7 +111,7 @@ pub(super) const OPTIONS: &[Known] = &[
 ];
 
 /// Of several ways to print the one counts that leaves most of ioping's lines out.
-fn print(said: &mut Said, wanted: Print) {
+fn print(said: &mut Options, wanted: Print) {
     said.ping.print = said.ping.print.max(wanted);
 }
 

@@ -8,10 +8,10 @@ use super::{AT, PHASE, STREAM, timeline};
 use crate::nearest::nearest;
 use crate::trouble::Mark;
 use model::job::Every;
+use model::spec::counterpart::{self, Counterpart};
 use model::spec::keys::{self, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
 use model::spec::limits::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS, MAX_TURNS};
 use model::spec::line::LINE_KEYS;
-use model::spec::meant::{self, Meant};
 use model::spec::turn::TURN_KEYS;
 use model::spec::{JobSpec, LineSpec, Problem, StreamSpec, TurnSpec, parsers};
 use std::borrow::Cow;
@@ -450,7 +450,7 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
         DeValue::Boolean(on) => Cow::Borrowed(if *on { "1" } else { "0" }),
         value => text(value).unwrap_or_default(),
     };
-    if let Some(meant) = meant::in_fio(word, &[&said]).filter(|m| belongs(m.key, rank)) {
+    if let Some(meant) = counterpart::in_fio(word, &[&said]).filter(|m| belongs(m.key, rank)) {
         return format!(
             "there is no key {}; type {}, as fio's {word} is called here",
             show(word),
@@ -469,7 +469,7 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
 }
 
 /// A key with the values that another tool's has, as far as these are known.
-fn in_toml(meant: &Meant) -> String {
+fn in_toml(meant: &Counterpart) -> String {
     let quoted = |value: &String| {
         let bare = value.bytes().all(|b| b.is_ascii_digit()) || meant.key.is_switch();
         // The escapes of Rust's strings are TOML's for all that can be typed.

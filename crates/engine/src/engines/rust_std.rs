@@ -79,12 +79,12 @@ impl Call for RustStd {
 
 /// One file both ways. Both ways share one position, so whoever comes second sets it anew.
 struct Stream {
-    ways: Ways,
+    ways: Buffering,
     reads_at: Option<u64>,
     writes_at: Option<u64>,
 }
 
-enum Ways {
+enum Buffering {
     Plain(File),
     Buffered(BufReader<File>, BufWriter<File>),
 }
@@ -92,8 +92,8 @@ enum Ways {
 impl Stream {
     fn new(file: &File, buffer: Option<usize>) -> io::Result<Self> {
         let ways = match buffer {
-            None => Ways::Plain(file.try_clone()?),
-            Some(bytes) => Ways::Buffered(
+            None => Buffering::Plain(file.try_clone()?),
+            Some(bytes) => Buffering::Buffered(
                 BufReader::with_capacity(bytes, file.try_clone()?),
                 BufWriter::with_capacity(bytes, file.try_clone()?),
             ),
@@ -107,8 +107,8 @@ impl Stream {
         }
         let known = self.reads_at.take() == Some(offset);
         let moved = match &mut self.ways {
-            Ways::Plain(file) => read_from(file, known, offset, data),
-            Ways::Buffered(reader, _) => read_from(reader, known, offset, data),
+            Buffering::Plain(file) => read_from(file, known, offset, data),
+            Buffering::Buffered(reader, _) => read_from(reader, known, offset, data),
         }?;
         self.reads_at = Some(offset + moved as u64);
         Ok(moved)
@@ -118,8 +118,8 @@ impl Stream {
         self.reads_at = None;
         let known = self.writes_at.take() == Some(offset);
         match &mut self.ways {
-            Ways::Plain(file) => write_to(file, known, offset, data),
-            Ways::Buffered(_, writer) => write_to(writer, known, offset, data),
+            Buffering::Plain(file) => write_to(file, known, offset, data),
+            Buffering::Buffered(_, writer) => write_to(writer, known, offset, data),
         }?;
         self.writes_at = Some(offset + data.len() as u64);
         Ok(data.len())
@@ -128,7 +128,7 @@ impl Stream {
     /// Writes what is held back, and forgets what was read ahead.
     fn settle(&mut self) -> io::Result<()> {
         (self.reads_at, self.writes_at) = (None, None);
-        if let Ways::Buffered(_, writer) = &mut self.ways { writer.flush() } else { Ok(()) }
+        if let Buffering::Buffered(_, writer) = &mut self.ways { writer.flush() } else { Ok(()) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What other tools call a key, and how they write its value.
 //!
-//! For: the columns of the table of keys that say so. Not for: finding a name in it ([`super::meant`]), nor for reading whole
+//! For: the columns of the table of keys that say so. Not for: finding a name in it ([`super::counterpart`]), nor for reading whole
 //! files or command lines of other tools.
 
 /// A tool whose names people have in their fingers.

@@ -5,6 +5,7 @@
 
 pub mod axes;
 mod check;
+pub mod counterpart;
 pub mod cycle;
 pub mod foreign;
 pub mod gate;
@@ -12,7 +13,6 @@ pub mod ignored;
 pub mod keys;
 pub mod limits;
 pub mod line;
-pub mod meant;
 pub mod number;
 pub mod offset;
 pub mod order;

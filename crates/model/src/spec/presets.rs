@@ -25,12 +25,12 @@ pub struct Preset {
     /// Bytes of the test file unless `--size` says them.
     pub size_bytes: u64,
     /// How its cells are measured.
-    pub way: Way,
+    pub way: Procedure,
 }
 
 /// How the cells of a preset are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Procedure {
     /// The best is sought.
     Sought,
     /// All equally often, unless a budget is given.
@@ -97,7 +97,7 @@ const IOPS: Preset = Preset {
     ],
     modes: &[],
     size_bytes: 1024 * MIB,
-    way: Way::UntilSlow { time_ns: 2_000_000_000 },
+    way: Procedure::UntilSlow { time_ns: 2_000_000_000 },
 };
 
 const PTS: Preset = Preset {
@@ -113,14 +113,19 @@ const PTS: Preset = Preset {
     ],
     modes: &[],
     size_bytes: 1024 * MIB,
-    way: Way::Rounds(Rounds { tracked_bytes: 4096, variable: Variable::Iops, capacities: None, at_most: 25 }),
+    way: Procedure::Rounds(Rounds {
+        tracked_bytes: 4096,
+        variable: Variable::Iops,
+        capacities: None,
+        at_most: 25,
+    }),
 };
 
 const PTS_THROUGHPUT: Preset = Preset {
     name: "pts-throughput",
     about: "SNIA PTS, throughput: 1M and 128K, sequential reads and writes, 1 thread x 32, rounds until steady",
     said: &[("rw", "read,write"), ("bs", "1m,128k"), ("workers", "1"), ("depth", "32"), ("cache", "direct")],
-    way: Way::Rounds(Rounds {
+    way: Procedure::Rounds(Rounds {
         tracked_bytes: 1 << 20,
         variable: Variable::MbPerS,
         capacities: None,
@@ -140,7 +145,7 @@ const PTS_LATENCY: Preset = Preset {
         ("depth", "1"),
         ("cache", "direct"),
     ],
-    way: Way::Rounds(Rounds {
+    way: Procedure::Rounds(Rounds {
         tracked_bytes: 4096,
         variable: Variable::LatencyMeanNs,
         capacities: None,
@@ -153,7 +158,7 @@ const PTS_WSAT: Preset = Preset {
     name: "pts-wsat",
     about: "SNIA PTS, write saturation: random 4K writes minute by minute, to 4 times the capacity or for a day",
     said: &[("rw", "randwrite"), ("bs", "4k"), ("workers", "2"), ("depth", "16"), ("cache", "direct")],
-    way: Way::Rounds(Rounds {
+    way: Procedure::Rounds(Rounds {
         tracked_bytes: 4096,
         variable: Variable::Iops,
         capacities: Some(4),
@@ -182,7 +187,7 @@ const CCSIO: Preset = Preset {
         },
     ],
     size_bytes: 2048 * MIB,
-    way: Way::Sought,
+    way: Procedure::Sought,
 };
 
 /// Iometer itself fills the disk; what it measures needs no more than what caches do not hold.
@@ -192,7 +197,7 @@ const ITS_SPECS: Preset = Preset {
     said: &[("spec", "classics")],
     modes: &[],
     size_bytes: 1024 * MIB,
-    way: Way::Each,
+    way: Procedure::Each,
 };
 
 /// The zones of a spinning disk: what is outside passes more bytes in a turn. Eight in flight hide what lies between operations.
@@ -202,35 +207,35 @@ const ZONES: Preset = Preset {
     said: &[("rw", "read"), ("bs", "1m"), ("depth", "8"), ("cache", "direct"), ("offset", "0%..95%+5%,99%")],
     modes: &[],
     size_bytes: 1024 * MIB,
-    way: Way::Each,
+    way: Procedure::Each,
 };
 
 impl Preset {
     /// Whether everything is written from end to end before the first cell: the specification's preconditioning that does
     /// not depend on the work. Write saturation is what is left without it.
     pub fn fills(&self) -> bool {
-        matches!(self.way, Way::Rounds(Rounds { capacities: None, .. }))
+        matches!(self.way, Procedure::Rounds(Rounds { capacities: None, .. }))
     }
 
     /// Whether its cells are measured in their order, and none is sought.
     pub fn is_in_order(&self) -> bool {
-        matches!(self.way, Way::UntilSlow { .. } | Way::Rounds(_))
+        matches!(self.way, Procedure::UntilSlow { .. } | Procedure::Rounds(_))
     }
 
     /// Its rounds; `None` where each cell is measured on its own.
     pub fn rounds(&self) -> Option<Rounds> {
         match self.way {
-            Way::Rounds(rounds) => Some(rounds),
-            Way::UntilSlow { .. } | Way::Sought | Way::Each => None,
+            Procedure::Rounds(rounds) => Some(rounds),
+            Procedure::UntilSlow { .. } | Procedure::Sought | Procedure::Each => None,
         }
     }
 
     /// Window of a cell unless `--time` says it; `None` where the sweep's own does.
     pub fn time_ns(&self) -> Option<u64> {
         match self.way {
-            Way::Sought | Way::Each => None,
-            Way::UntilSlow { time_ns } => Some(time_ns),
-            Way::Rounds(_) => Some(ROUND_CELL_NS),
+            Procedure::Sought | Procedure::Each => None,
+            Procedure::UntilSlow { time_ns } => Some(time_ns),
+            Procedure::Rounds(_) => Some(ROUND_CELL_NS),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! For: naming everything that differs beside the numbers. Not for: the numbers.
 
-use super::{Asked, ComparisonCheck, Said};
+use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
 use crate::compare::{self, sentence};
 use model::check_id::CheckId;
@@ -35,7 +35,7 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: look,
 };
 
-fn look(asked: &Asked) -> Vec<Said> {
+fn look(asked: &Context) -> Vec<NamedAnswer> {
     let mut out = Vec::new();
     for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
         let mut say = |answer| out.push((vec![pair.name.clone()], answer));
@@ -59,7 +59,7 @@ fn found(severity: Severity, sentence: String, cure: Option<&str>) -> Detail {
 }
 
 /// Differences that make it other work, whether that was accepted or not.
-fn other_work(pair: &Pair, asked: &Asked) -> Option<Detail> {
+fn other_work(pair: &Pair, asked: &Context) -> Option<Detail> {
     let sentence = compare::other_work(&pair.differences, asked.name)? + ".";
     Some(if asked.accepted {
         found(Severity::Rename, sentence, Some(""))
@@ -69,7 +69,7 @@ fn other_work(pair: &Pair, asked: &Asked) -> Option<Detail> {
 }
 
 /// A side without a number, or of several things.
-fn none(pair: &Pair, asked: &Asked) -> Option<Detail> {
+fn none(pair: &Pair, asked: &Context) -> Option<Detail> {
     let other_work = compare::other_work(&pair.differences, asked.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
     Some(found(Severity::Void, format!("{why}."), Some("Measure again without that.")))

@@ -3,7 +3,7 @@
 //! For: the difference of the headline, compared with those between sessions of one side. Not for: the variation of the runs,
 //! which is in the interval.
 
-use super::{Asked, ComparisonCheck, Said};
+use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Page, evidence, formula};
 use crate::compare::margin::{MARGIN, MARGIN_OF_LONE_SESSIONS};
 use crate::threshold::Share;
@@ -35,7 +35,7 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: look,
 };
 
-fn look(asked: &Asked) -> Vec<Said> {
+fn look(asked: &Context) -> Vec<NamedAnswer> {
     let Some((pair, metric)) = asked.headline() else { return Vec::new() };
     let about = vec![pair.name.clone()];
     let Some(floor) = metric.floor else {

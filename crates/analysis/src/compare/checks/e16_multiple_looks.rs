@@ -2,7 +2,7 @@
 //!
 //! For: numbers that would be called different by themselves. Not for: allowing for it; the chances already do.
 
-use super::{Asked, ComparisonCheck, Said};
+use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Page, evidence, formula};
 use crate::stats::welch::ALLOWED;
 use crate::threshold::Share;
@@ -32,7 +32,7 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: look,
 };
 
-fn look(asked: &Asked) -> Vec<Said> {
+fn look(asked: &Context) -> Vec<NamedAnswer> {
     let looks = asked.others().count();
     if looks < 2 {
         return Vec::new();

@@ -3,7 +3,7 @@
 //! For: a guard over foreign reports: a percentile of all operations lies between those of the runs. Not for: anything of the
 //! storage.
 
-use super::{Asked, ComparisonCheck, Said};
+use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
 use crate::compare::sides::One;
 use crate::threshold::Share;
@@ -38,7 +38,7 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: look,
 };
 
-fn look(asked: &Asked) -> Vec<Said> {
+fn look(asked: &Context) -> Vec<NamedAnswer> {
     let mut out = Vec::new();
     let mut seen = false;
     for (side, reports) in [("A", asked.sides[0]), (asked.name, asked.sides[1])] {

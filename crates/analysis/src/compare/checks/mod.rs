@@ -33,14 +33,14 @@ pub(crate) struct ComparisonCheck {
     /// Whether `--accept` takes it.
     pub(crate) acceptable: bool,
     /// Asks: what it says, and about which results.
-    ask: fn(&Asked) -> Vec<Said>,
+    ask: fn(&Context) -> Vec<NamedAnswer>,
 }
 
 /// What a check says, and about which results.
-pub(super) type Said = (Vec<String>, Known<Answer>);
+pub(super) type NamedAnswer = (Vec<String>, Known<Answer>);
 
 /// What the checks are asked of.
-pub(super) struct Asked<'a> {
+pub(super) struct Context<'a> {
     /// A and B.
     pub(super) sides: [&'a [Report]; 2],
     /// What the other side is called: `B`.
@@ -53,7 +53,7 @@ pub(super) struct Asked<'a> {
     pub(super) accepted: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Context<'a> {
     /// The number that answers.
     fn headline(&self) -> Option<(&'a Pair, &'a Metric)> {
         let pair = self.pairs.iter().find(|p| p.headline)?;
@@ -68,7 +68,7 @@ impl<'a> Asked<'a> {
 }
 
 /// Asks all of them. Equal answers about several results are one, the worst come first.
-pub(super) fn ask(asked: &Asked) -> Vec<Finding> {
+pub(super) fn ask(asked: &Context) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for check in CHECKS {
         for (about, answer) in (check.ask)(asked) {

@@ -3,7 +3,7 @@
 //! For: several time spans, templates, and what is wrong at its place. Not for: command lines ([`super`]).
 
 use super::{here, said, told};
-use crate::diskspd::{LANGUAGE, Said, job};
+use crate::diskspd::{CommandLine, LANGUAGE, job};
 use crate::trouble::Trouble;
 use model::job::{Order, Sharing, Start};
 use model::spec::JobSpec;
@@ -40,7 +40,7 @@ const XML: &str = r#"<Profile>
 
 fn with_xml(text: &str, line: &str) -> Result<JobSpec, Trouble> {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    let said = Said::of(&words, &here(&|_| Ok(text.into())))?;
+    let said = CommandLine::of(&words, &here(&|_| Ok(text.into())))?;
     Ok(job(&said, &[], &|_| Vec::new())?.unwrap_or_default())
 }
 
@@ -126,7 +126,7 @@ fn threads_have_the_targets_and_weights_that_are_theirs() {
         &format!("{random}{}", threads(&[(1, 7)])),
     ]);
     let words: Vec<String> = ["-Xp.xml"].map(str::to_owned).to_vec();
-    let said = Said::of(&words, &here(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
+    let said = CommandLine::of(&words, &here(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
     let all = job(&said, &[4, 5, 6], &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}")).unwrap_or_default();
     let of = |stream: &model::spec::StreamSpec| {
         (

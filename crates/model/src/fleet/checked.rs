@@ -68,7 +68,7 @@ impl HostsFinding {
 
 /// What a check said of a result on all hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct CheckedOnHosts {
     /// Which check.
     pub id: CheckId,
     /// Name of the result.
@@ -84,7 +84,7 @@ pub struct Asked {
     pub not_checked: Option<HostsFinding>,
 }
 
-impl Asked {
+impl CheckedOnHosts {
     /// What the checks of one host said, in the order in which it is added.
     pub fn on(rank: u32, findings: &[Finding]) -> Vec<Self> {
         let mut all = Vec::new();
@@ -202,11 +202,11 @@ fn the_worst_counts_with_how_many_hosts_it_is_on_in_any_order() {
             2 => (Outcome::Finding, Some(Severity::Note)),
             _ => (Outcome::Finding, Some(Severity::Biased)),
         };
-        Asked::on(rank, &[finding(outcome, severity, format!("on {rank}"))])
+        CheckedOnHosts::on(rank, &[finding(outcome, severity, format!("on {rank}"))])
     };
     let sum = |ranks: &mut dyn Iterator<Item = u32>| {
         let mut all = Vec::new();
-        ranks.for_each(|rank| Asked::add(&mut all, on(rank)));
+        ranks.for_each(|rank| CheckedOnHosts::add(&mut all, on(rank)));
         all
     };
     let all = sum(&mut (0..80));
@@ -219,7 +219,7 @@ fn the_worst_counts_with_how_many_hosts_it_is_on_in_any_order() {
     );
     assert_eq!(sum(&mut (0..80).rev()), all);
     let mut halves = sum(&mut (0..80).filter(|rank| rank % 3 == 0));
-    Asked::add(&mut halves, sum(&mut (0..80).filter(|rank| rank % 3 > 0)));
+    CheckedOnHosts::add(&mut halves, sum(&mut (0..80).filter(|rank| rank % 3 > 0)));
     assert_eq!(halves, all);
 }
 

@@ -3,7 +3,7 @@
 //! For: the steps on the machine, and what came of each. Not for: what is asked for ([`super::request`]), nor showing it
 //! (crate `report`).
 
-use super::request::Meant;
+use super::request::HostTask;
 use super::state::Keeper;
 use super::{Options, ToWrite};
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A verification under way.
-pub(super) struct Bench {
+pub(super) struct VerifyRun {
     root: Root,
     plan: Plan,
     fleet: Fleet,
@@ -47,12 +47,12 @@ pub(super) struct Bench {
     notes: Vec<String>,
 }
 
-impl Bench {
+impl VerifyRun {
     /// Makes or opens the target, with whatever the other hosts make.
     pub(super) fn prepare(
         asked: &Options,
         (plan, machine): (Plan, Machine),
-        meant: &Meant,
+        meant: &HostTask,
         (stop, fleet): (Arc<AtomicBool>, &Fleet),
     ) -> Result<Self, Failure> {
         let root = Root::real();
@@ -81,8 +81,8 @@ impl Bench {
             notes.push(format!("this is memory ({ram}): it says nothing about what storage does with data"));
         }
         let verification = match meant {
-            Meant::Write(to_write, _) => new_verification(to_write, &plan, stream, targets[0].bytes())?,
-            Meant::Check(state) => state.verification,
+            HostTask::Write(to_write, _) => new_verification(to_write, &plan, stream, targets[0].bytes())?,
+            HostTask::Check(state) => state.verification,
         };
         verification.check().map_err(Failure::Usage)?;
         let (clock, _) = sys::clock::Clock::calibrate(false);

@@ -6,7 +6,7 @@
 use super::merge::RunParts;
 use analysis::Judging;
 use model::finding::{Finding, Outcome};
-use model::fleet::{Asked, HostResult, HostSeen, Limited};
+use model::fleet::{CheckedOnHosts, HostResult, HostSeen, Limited};
 use model::job::Kind;
 use model::record::Record;
 use model::report::{Figures, Limiter, Measured, Report};
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 
 /// What some hosts say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Said {
+pub(super) struct HostReports {
     /// A row of each, in no order.
     pub(super) hosts: Vec<HostSeen>,
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<CheckedOnHosts>,
     pub(super) limited: Vec<Limited>,
     /// The runs that nobody has asked for: those that were broken off.
     pub(super) rest: RunParts,
 }
 
-impl Said {
+impl HostReports {
     /// What a host says of itself, whose session has this record and is kept in this file.
     pub(super) fn on(
         rank: u32,
@@ -54,13 +54,13 @@ impl Said {
             kernel: None,
             target_bytes: record.runs.last().map_or_else(Vec::new, |run| run.start.target_bytes.clone()),
         };
-        Self { asked: Asked::on(rank, &findings), hosts: vec![host], limited, rest }
+        Self { asked: CheckedOnHosts::on(rank, &findings), hosts: vec![host], limited, rest }
     }
 
     /// Adds what others say.
     pub(super) fn add(&mut self, other: Self) {
         self.hosts.extend(other.hosts);
-        Asked::add(&mut self.asked, other.asked);
+        CheckedOnHosts::add(&mut self.asked, other.asked);
         Limited::add(&mut self.limited, other.limited);
         self.rest.add(other.rest);
     }

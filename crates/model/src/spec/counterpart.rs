@@ -9,7 +9,7 @@ use super::keys::{KEYS, Key};
 
 /// A name of another tool, and what says the same here.
 #[derive(Clone, Debug)]
-pub struct Meant {
+pub struct Counterpart {
     /// Whose name it is.
     pub tool: Tool,
     /// The name as it is typed there: `--iodepth`, `-b`.
@@ -20,7 +20,7 @@ pub struct Meant {
     pub values: Vec<String>,
 }
 
-impl Meant {
+impl Counterpart {
     fn new(key: &'static Key, foreign: &Foreign, value: &str) -> Self {
         let reads = |values: &Vec<String>| {
             !values.is_empty() && key.say(&mut JobSpec::default(), values.iter().map(String::as_str)).is_ok()
@@ -32,17 +32,17 @@ impl Meant {
 }
 
 /// What an option of fio's means; `values` are what may be its value, the likeliest first.
-pub fn in_fio(name: &str, values: &[&str]) -> Option<Meant> {
+pub fn in_fio(name: &str, values: &[&str]) -> Option<Counterpart> {
     best(named(Tool::Fio).filter(|(_, f)| f.name == name).flat_map(|(key, foreign)| {
         let unsaid = values.is_empty().then_some("");
-        values.iter().copied().chain(unsaid).map(move |value| Meant::new(key, foreign, value))
+        values.iter().copied().chain(unsaid).map(move |value| Counterpart::new(key, foreign, value))
     }))
 }
 
 /// What an option of DISKSPD's means, with its value right behind it and without its dash: `b4K`.
-pub fn in_diskspd(word: &str) -> Option<Meant> {
-    let mut all: Vec<(usize, Meant)> = named(Tool::Diskspd)
-        .filter_map(|(key, f)| Some((f.name.len(), Meant::new(key, f, word.strip_prefix(f.name)?))))
+pub fn in_diskspd(word: &str) -> Option<Counterpart> {
+    let mut all: Vec<(usize, Counterpart)> = named(Tool::Diskspd)
+        .filter_map(|(key, f)| Some((f.name.len(), Counterpart::new(key, f, word.strip_prefix(f.name)?))))
         .collect();
     // -rs30 is not -r with the value s30.
     all.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
@@ -55,8 +55,8 @@ fn named(tool: Tool) -> impl Iterator<Item = (&'static Key, &'static Foreign)> {
 }
 
 /// The first that has values, else the first to which some can be added.
-fn best(all: impl Iterator<Item = Meant>) -> Option<Meant> {
-    let all: Vec<Meant> = all.collect();
+fn best(all: impl Iterator<Item = Counterpart>) -> Option<Counterpart> {
+    let all: Vec<Counterpart> = all.collect();
     let said = all.iter().find(|m| !m.values.is_empty());
     said.or_else(|| all.iter().find(|m| !m.key.is_switch())).cloned()
 }
@@ -89,7 +89,7 @@ fn every_example_is_read_by_its_key() {
 
 #[test]
 fn values_have_the_unit_and_the_words_of_fathom() {
-    let said = |meant: Option<Meant>| {
+    let said = |meant: Option<Counterpart>| {
         let meant = meant.map(|m| (m.key.name, m.values.join(" ")));
         meant.unwrap_or_else(|| ("nothing", String::new()))
     };
