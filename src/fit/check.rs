@@ -90,6 +90,7 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
     let figures = figures(&then, &now, offsets(&request.target, &then, &now));
     let (word, sentence) = FitCheck::answer(&figures);
     let mut notes = notes(&job, &now, lost);
+    notes.extend(by_chance(&then.counts, &figures));
     let is_slower = |figure: &Figure| figure.unit == "ns" && figure.met == Some(false);
     if job.has_closed_loops && figures.iter().any(is_slower) {
         notes.push(
@@ -146,14 +147,14 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     let mut out = vec![Figure::share("operations", "per_s", of(&data), RATE)];
     for kind in [Kind::Read, Kind::Write, Kind::Trim] {
         if is_many(kind) {
-            out.push(Figure::share(&format!("{}s", kind.word()), "per_s", counts(kind), RATE));
+            out.push(Figure::share(&name_of(kind), "per_s", counts(kind), RATE));
         }
     }
     out.push(Figure::share("bytes", "bytes_per_s", of(&|figures| figures.bytes), BYTES));
     let sizes = then.distance_of_sizes(now).ok_or_else(|| "nothing was read or written".to_owned());
     out.push(Figure::distance("sizes", sizes, SIZES));
     out.push(Figure::distance("offsets", offsets, OFFSETS));
-    out.push(Figure::share("flushes", "per_s", counts(Kind::Sync), FLUSHES));
+    out.push(Figure::share(&name_of(Kind::Sync), "per_s", counts(Kind::Sync), FLUSHES));
     out.push(Figure::share("depth", "in_flight", [then.depth, now.depth], DEPTH));
     for kind in Kind::MOVING.into_iter().filter(|kind| is_many(*kind)) {
         let median = |figures: &Figures| {
@@ -162,6 +163,32 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
         out.push(Figure::share(&format!("{} p50", kind.word()), "ns", [median(then), median(now)], MEDIAN));
     }
     out
+}
+
+/// Which missed numbers of operations differ by no more than chance makes of so many that are drawn one by one: two standard
+/// deviations of a Poisson number. Of bursts it makes more.
+fn by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> Option<String> {
+    let counted = |figure: &Figure| {
+        let kind = Kind::ALL.into_iter().find(|kind| figure.name == name_of(*kind))?;
+        let count = counts[kind as usize];
+        let chance = 2.0 / (count as f64).sqrt();
+        let is_within = figure.met == Some(false) && count > 0 && figure.difference?.abs() <= chance;
+        is_within.then(|| {
+            format!("{} of {} by up to {:.1} %", figure.name, show_count(count as f64), 100.0 * chance)
+        })
+    };
+    let all: Vec<String> = figures.iter().filter_map(counted).collect();
+    (!all.is_empty()).then(|| {
+        format!("operations are drawn at random, so numbers differ by chance: {}; a longer capture has a better fit", all.join(", "))
+    })
+}
+
+/// What the number of operations of a kind is called.
+fn name_of(kind: Kind) -> String {
+    match kind {
+        Kind::Sync => "flushes".into(),
+        kind => format!("{}s", kind.word()),
+    }
 }
 
 fn notes(job: &Job, now: &Figures, lost: Option<String>) -> Vec<String> {
@@ -179,4 +206,19 @@ fn notes(job: &Job, now: &Figures, lost: Option<String>) -> Vec<String> {
         ));
     }
     notes
+}
+
+#[test]
+fn what_chance_explains_is_said_and_nothing_else() {
+    let mut counts = [0; Kind::ALL.len()];
+    counts[Kind::Write as usize] = 1000;
+    counts[Kind::Sync as usize] = 100;
+    let figure = |name: &str, fit: f64| Figure::share(name, "per_s", [Some(100.0), Some(fit)], RATE);
+    let said =
+        by_chance(&counts, &[figure("writes", 105.0), figure("flushes", 125.0), figure("reads", 103.0)]);
+    assert!(said.is_some_and(|said| said.contains("chance: writes of 1,000 by up to 6.3 %; ")));
+    assert_eq!(
+        by_chance(&counts, &[figure("writes", 101.0), figure("writes", 107.0), figure("depth", 1.0)]),
+        None
+    );
 }

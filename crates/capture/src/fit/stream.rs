@@ -18,8 +18,11 @@ use model::units::{show_count, show_ns};
 const FEWEST: u64 = 50;
 /// Shares of the operations and bytes of a part below which a direction has no stream of its own.
 const RARE: f64 = 0.02;
-/// Share of the span that a part may begin later or end earlier by, and still count as active in all of it.
-const WHOLE: f64 = 0.05;
+/// Shares of the span that a part may begin later or end earlier by, and still count as active in all of it: so many of its
+/// operations would have come in that time, and chance has left it empty.
+const LEAST_SLACK: f64 = 0.005;
+const MOST_SLACK: f64 = 0.05;
+const BY_CHANCE: f64 = 10.0;
 /// The shortest time that a part is active.
 const SHORTEST_NS: u64 = 1_000_000;
 /// Shares of operations and bytes below which one kind of runs is not apart from the other.
@@ -175,7 +178,8 @@ impl Fitted {
 fn active(part: &Part, first_ns: u64, span_ns: u64) -> (u64, Vec<Entry>) {
     let begin = part.seen.first_ns.unwrap_or(first_ns).saturating_sub(first_ns);
     let end = part.seen.last_ns.saturating_sub(first_ns).min(span_ns);
-    let slack = (span_ns as f64 * WHOLE) as u64;
+    let operations = (part.seen.data + part.seen.syncs).max(1) as f64;
+    let slack = (span_ns as f64 * (BY_CHANCE / operations).clamp(LEAST_SLACK, MOST_SLACK)) as u64;
     // What only the last moment has begins so early that there is time for it.
     let latest = span_ns.saturating_sub(SHORTEST_NS);
     let delay = if begin > slack { begin.min(latest) } else { 0 };

@@ -13,6 +13,13 @@ use model::units::{show_count, show_ns};
 /// Part of a turn that a burst is in the mean, from which on it is all of it.
 const WHOLE: f64 = 0.6;
 
+/// Mean number of bursts in a turn whose length is one of the two whole numbers beside this, as often as its mean asks for.
+fn bursts(length: f64, burst: f64) -> f64 {
+    let (below, above) = (length.floor(), length.ceil());
+    let share = length - below;
+    (1.0 - share) * (below / burst).ceil() + share * (above / burst).ceil()
+}
+
 impl About<'_> {
     /// A stream that goes through both by turns: what it is, and each by itself.
     pub(super) fn by_turns(&self, sides: [(&About<'_>, &Side); 2]) -> Described {
@@ -54,8 +61,8 @@ impl About<'_> {
             mean => mean.round().max(1.0),
         };
         if let Some(law) = law::of(&side.periods) {
-            // As many periods in a turn as there were.
-            let factor = (length / mean_burst.max(1.0)) / (length / burst).ceil().max(1.0);
+            // All of them together take as long as they did.
+            let factor = side.periods.count() as f64 / cycles as f64 / bursts(length.max(1.0), burst);
             let (period, fits) = worded(&law, factor);
             let [mean, think] =
                 [&side.periods, &side.pacing.think].map(|of| show_ns(of.mean_ns().unwrap_or(0.0)));
@@ -70,4 +77,13 @@ impl About<'_> {
         out.extend(self.flushes(shape.of_kind(Kind::Write), true));
         out
     }
+}
+
+#[test]
+fn a_turn_of_a_mean_length_has_a_mean_number_of_bursts() {
+    let near = |found: f64, truth: f64| assert!((found - truth).abs() < 1e-9, "{found}, not {truth}");
+    near(bursts(69.25, 1.0), 69.25);
+    near(bursts(339.2, 86.0), 4.0);
+    near(bursts(3.0, 96.0), 1.0);
+    near(bursts(8.5, 8.0), 1.5);
 }
