@@ -198,6 +198,11 @@ impl<'a> Case<'a> {
         self.stream.kinds().any(|k| k == kind)
     }
 
+    /// Whether syncs are part of the job, whose journal writes are requests of their own.
+    pub fn syncs(&self) -> bool {
+        self.does(Kind::Write) && (self.stream.cache.is_sync() || self.stream.flush.is_some())
+    }
+
     /// Whether every target is a block device.
     pub fn on_block_devices(&self) -> bool {
         self.targets.iter().all(|(_, t)| t.role == Role::Device)

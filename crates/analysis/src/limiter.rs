@@ -206,7 +206,7 @@ fn waiting(case: &Case) -> Known<Limiter> {
         return above(case, inside, &times, per_op, numbers);
     }
     // One part alone says less than what the whole took: then the parts waited for one another.
-    if per_op > ONE_TO_ONE && !syncs(case) && share(device_ns / per_op, latency_ns) < DEVICE_FROM {
+    if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < DEVICE_FROM {
         let sentence = format!(
             "Each operation became {} requests to the device, which took {} each; an operation takes as long as they \
              take together ({}).",
@@ -223,7 +223,7 @@ fn waiting(case: &Case) -> Known<Limiter> {
 /// Where it is when most of it is not inside the device.
 fn above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Evidence) -> Known<Limiter> {
     let only = format!("Only {} of the latency was spent in the device ({times})", show_share(inside));
-    if syncs(case) {
+    if case.syncs() {
         let sentence =
             format!("{only}; the rest was spent in the file system and its journal, which a sync waits for.");
         return Ok(limiter_of("file system", sentence, numbers));
@@ -253,11 +253,6 @@ fn above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Eviden
         )
     };
     Ok(limiter_of(name, format!("{only}; {words}."), numbers))
-}
-
-/// Whether syncs are part of the job.
-fn syncs(case: &Case) -> bool {
-    case.does(Kind::Write) && (case.stream.cache.is_sync() || case.stream.flush.is_some())
 }
 
 /// Time per operation that moves bytes, its share of the syncs included.

@@ -30,6 +30,13 @@ pub struct LoadCurve {
     pub rests_on: Vec<usize>,
 }
 
+impl LoadCurve {
+    /// The percentile that the latency target is about, without its `p`; the 99th where there is none.
+    pub fn percentile(&self) -> &str {
+        self.latency_target.as_ref().map_or("99", |target| &target.percentile)
+    }
+}
+
 /// One load that was offered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

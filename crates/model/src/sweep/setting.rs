@@ -89,7 +89,8 @@ impl Setting {
 
     /// Whether it writes and does nothing else.
     pub fn only_writes(&self) -> bool {
-        self.spec.is_none() && self.mix.is_none() && matches!(self.rw.as_str(), "write" | "randwrite")
+        let word = self.mix.as_ref().unwrap_or(&self.rw);
+        self.spec.is_none() && matches!(word.as_str(), "write" | "randwrite")
     }
 
     /// Queues of `depth` operations: one for each target of each worker.
@@ -171,4 +172,13 @@ fn a_setting_reads_as_the_field_writes_it() {
     assert_eq!(share.position(), Some("25 %".into()));
     let mixed = Setting { rw: "randrw".into(), mix: Some("70/30".into()), workers: 4, ..setting };
     assert_eq!((mixed.work(), mixed.way()), ("randrw 70/30".into(), "direct, io_uring, 4 workers".into()));
+    let only_writes = |rw: &str, mix: Option<&str>, spec: Option<&str>| {
+        let [mix, spec] = [mix, spec].map(|text| text.map(Into::into));
+        Setting { mix, spec, ..Setting::plain(rw, 4096, 1) }.only_writes()
+    };
+    assert!(only_writes("write", None, None) && only_writes("randwrite", None, None));
+    assert!(only_writes("randrw", Some("write"), None), "a mix of nothing else");
+    assert!(!only_writes("randrw", Some("70/30"), None) && !only_writes("randrw", Some("read"), None));
+    assert!(!only_writes("read", None, None) && !only_writes("randrw", None, None));
+    assert!(!only_writes("", None, Some("write")), "a name says nothing");
 }

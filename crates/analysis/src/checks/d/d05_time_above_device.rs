@@ -119,7 +119,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
     }
     let limited = d04::reached(case).is_some();
-    let syncs = syncs(case);
+    let syncs = case.syncs();
     let severity = match least {
         _ if syncs && !limited => Severity::Note,
         part if part > RENAMED_ABOVE => Severity::Rename,
@@ -215,14 +215,9 @@ fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
     let off = 2.0 * case.runs.len() as f64 * case.tops()?.len() as f64;
     let merged = share(issued, requests).max(1.0);
     let per_op = |ms: f64| ms.max(0.0) * merged * 1e6 / issued;
-    let is_split = requests > ONE_TO_ONE * issued && !syncs(case);
+    let is_split = requests > ONE_TO_ONE * issued && !case.syncs();
     let least = if is_split { (ms - off).max(0.0) * 1e6 / requests } else { per_op(ms - off) };
     Ok([least, per_op(ms + off)])
-}
-
-/// Whether syncs are part of the job, whose journal writes are requests of their own.
-fn syncs(case: &Case) -> bool {
-    case.stream.cache.is_sync() || case.stream.flush.is_some()
 }
 
 /// Count and sum of the latencies of these kinds in the windows; from the submission, also in an open loop.

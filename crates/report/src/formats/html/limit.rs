@@ -58,21 +58,16 @@ fn axes(all: &[&Drawn]) -> (Axis, Axis) {
     (x, Axis::log(all.iter().flat_map(|drawn| drawn.latencies())))
 }
 
-/// The percentile that the curve is about.
-fn rank(curve: &LoadCurve) -> String {
-    curve.latency_target.as_ref().map_or_else(|| "99".into(), |target| target.percentile.clone())
-}
-
 struct Drawn<'c> {
     curve: &'c LoadCurve,
-    rank: String,
+    rank: &'c str,
     /// Whether loads are told in percent of the capacity.
     in_shares: bool,
 }
 
 impl<'c> Drawn<'c> {
     fn of(curve: &'c LoadCurve) -> Self {
-        Self { curve, rank: rank(curve), in_shares: curve.points.iter().all(|p| p.share.is_some()) }
+        Self { curve, rank: curve.percentile(), in_shares: curve.points.iter().all(|p| p.share.is_some()) }
     }
 
     fn key(&self) -> String {
@@ -107,13 +102,13 @@ impl<'c> Drawn<'c> {
     fn latencies(&self) -> Vec<f64> {
         let points = &self.curve.points;
         let values = points.iter().flat_map(|p| {
-            let known = [Self::value(p, "50"), Self::value(p, &self.rank), p.mean_ns.unwrap_or(f64::NAN)];
-            known.into_iter().chain(p.percentile_intervals_ns.get(&self.rank).copied().into_iter().flatten())
+            let known = [Self::value(p, "50"), Self::value(p, self.rank), p.mean_ns.unwrap_or(f64::NAN)];
+            known.into_iter().chain(p.percentile_intervals_ns.get(self.rank).copied().into_iter().flatten())
         });
         let target = self.curve.latency_target.as_ref().map(|t| t.latency_ns as f64);
         // An interval of three runs can be absurd: no more of it than ten times the values.
         let told: Vec<f64> =
-            points.iter().flat_map(|p| [Self::value(p, "50"), Self::value(p, &self.rank)]).collect();
+            points.iter().flat_map(|p| [Self::value(p, "50"), Self::value(p, self.rank)]).collect();
         let (low, high) = told
             .iter()
             .filter(|v| v.is_finite())
@@ -181,7 +176,7 @@ impl<'c> Drawn<'c> {
         plot.draw("mean", &line::line(mean));
         for (rank, class, dot, bar, ink) in [
             ("50", "ours", "dot", "bar", "of-ours"),
-            (&self.rank, "third", "dot of-third", "bar of-third", "of-third"),
+            (self.rank, "third", "dot of-third", "bar of-third", "of-third"),
         ] {
             let places = through(&|p| Self::value(p, rank));
             plot.draw(class, &line::line(places.iter().copied()));
@@ -216,7 +211,7 @@ impl<'c> Drawn<'c> {
             show_rate(point.offered_iops as f64),
             ns("50"),
             self.rank,
-            ns(&self.rank)
+            ns(self.rank)
         )
     }
 

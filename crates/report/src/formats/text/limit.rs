@@ -125,17 +125,12 @@ fn meanings(shown: &[&LoadPoint]) -> Vec<String> {
 
 /// A row for each load that was offered, or for those that matter most.
 pub(super) fn table(curve: &LoadCurve, results: &[Measured], all: bool) -> Table {
-    let of_target = HEADINGS.iter().position(|h| h.strip_prefix('p') == Some(rank(curve)));
+    let of_target = HEADINGS.iter().position(|h| h.strip_prefix('p') == Some(curve.percentile()));
     let leaving: Vec<usize> = LEAVING.into_iter().filter(|at| Some(*at) != of_target).collect();
     let mut table = Table::new(&HEADINGS, &leaving).aligned(0, false).aligned(1, true);
     let shown = loads(curve, all).into_iter();
     table.add_all(shown.map(|point| cells(point, curve, results.get(point.result))));
     table
-}
-
-/// The percentile that the latency target is about; the 99th where there is none.
-fn rank(curve: &LoadCurve) -> &str {
-    curve.latency_target.as_ref().map_or("99", |p| &p.percentile)
 }
 
 fn cells(point: &LoadPoint, curve: &LoadCurve, result: Option<&Measured>) -> [String; HEADINGS.len()] {
@@ -161,7 +156,7 @@ fn cells(point: &LoadPoint, curve: &LoadCurve, result: Option<&Measured>) -> [St
 /// `met`, `overload, missed`, ...; with the percentile of the target where no column has it.
 fn state(point: &LoadPoint, curve: &LoadCurve) -> String {
     let mut words = Vec::new();
-    let rank = rank(curve);
+    let rank = curve.percentile();
     if !["50", "99", "99.9"].contains(&rank)
         && let Some(ns) = point.percentiles_ns.get(rank).copied().flatten()
     {
@@ -196,7 +191,7 @@ fn knee(curve: &LoadCurve) -> Option<String> {
 
 /// The percentile over the load in so many columns, on a logarithmic scale: a mark for each load, `!` where it is overload; the latency target as a line.
 fn drawing(curve: &LoadCurve, width: usize) -> Vec<String> {
-    let rank = rank(curve);
+    let rank = curve.percentile();
     let value = |p: &LoadPoint| p.percentiles_ns.get(rank).copied().flatten().map(|ns| (ns.max(1)) as f64);
     let latency_target = curve.latency_target.as_ref().map(|p| p.latency_ns.max(1) as f64);
     let seen: Vec<f64> = curve.points.iter().filter_map(value).chain(latency_target).collect();
