@@ -41,7 +41,7 @@ pub struct Args {
     words: ToolWords,
 }
 
-/// A command line.
+/// Files, time and targets as they were typed.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct CommandLine {
     configuration: Option<String>,
