@@ -38,6 +38,8 @@ struct Least {
     rule: MinRate,
     series: Series,
     since: Option<u64>,
+    /// Whether it was ever looked at.
+    is_seen: bool,
     /// Operations and bytes by kind.
     done: [(u64, u64); Kind::ALL.len()],
 }
@@ -130,10 +132,19 @@ impl Ends {
         self.failure.clone()
     }
 
-    /// Leaves what was seen in the record, and says which streams never became steady.
+    /// Leaves what was seen in the record, and says which streams never became steady or were never looked at.
     pub(super) fn close(self, ends: &mut [StreamEnd]) -> Vec<String> {
         let mut notes = Vec::new();
         for (end, stream) in ends.iter_mut().zip(self.streams) {
+            if let Some(least) = stream.min_rate.filter(|least| !least.is_seen) {
+                notes.push(format!(
+                    "{} ended before its rate could be looked at (--min-rate {}): the first {} do not count, and it is taken over {} behind them",
+                    stream.name,
+                    least.rule.words(),
+                    show_ns(MinRate::SETTLES_NS as f64),
+                    show_ns(least.rule.every_ns as f64)
+                ));
+            }
             let Some((rule, _, seen)) = stream.steady else { continue };
             if !seen.attained {
                 let window = show_ns(rule.window_ns as f64);
@@ -210,7 +221,7 @@ fn becomes_steady(rule: &Steady, series: &mut Series, seen: &mut Steadied) -> bo
 impl Least {
     fn of(rule: &MinRate, workers: u32) -> Self {
         let series = Series::new(rule.every_ns / PARTS, workers);
-        Self { rule: rule.clone(), series, since: None, done: [(0, 0); Kind::ALL.len()] }
+        Self { rule: rule.clone(), series, since: None, is_seen: false, done: [(0, 0); Kind::ALL.len()] }
     }
 
     /// What was too slow, and how slow, where anything was. As in fio a rate is taken where something completes, and over no less than
@@ -231,6 +242,7 @@ impl Least {
             if span < self.rule.every_ns {
                 continue;
             }
+            self.is_seen = true;
             if let Some(words) = self.compare(span, until) {
                 return Some(words);
             }

@@ -197,6 +197,16 @@ fn a_stream_of_ours_ends_so_too_and_says_what_became_of_it() {
     let slow = stage.fathom(&format!("{run} --time 8s --min-rate iops:2000"), Path::new(""));
     assert!(slow.stdout.contains("where at least 2,000 IOPS was asked for (--min-rate)"), "{slow:?}");
     assert_ne!(slow.code, Some(0), "{slow:?}");
+    // What is not done has no least rate, and one that was never looked at is none that was kept.
+    let fast = stage.fathom(&format!("{run} --time 4s --min-rate iops:500"), Path::new(""));
+    assert!(fast.code == Some(0) && !fast.stdout.contains("(--min-rate"), "{fast:?}");
+    let brief = stage.fathom(&format!("{run} --time 2s --min-rate iops:9999999"), Path::new(""));
+    assert!(brief.stdout.contains("ended before its rate could be looked at"), "{brief:?}");
+    says(
+        &stage.fathom("run --engine null --size 1g --rw randread --min-rate iops:write=500", Path::new("")),
+        2,
+        &["--min-rate", "writes", "--rw"],
+    );
     says(
         &stage.fathom("run --engine null --size 1g --min-rate lat:1ms", Path::new("")),
         2,

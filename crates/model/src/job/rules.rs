@@ -211,11 +211,28 @@ impl MinRate {
         Some(self.least.of(kind)).filter(|least| *least > 0)
     }
 
+    /// Whether it is asked of every direction, as without names.
+    pub fn is_of_all(&self) -> bool {
+        let PerKind { read, write, trim } = self.least;
+        read == write && write == trim
+    }
+
+    /// That of the directions that there are.
+    #[must_use]
+    pub fn of_those(mut self, is_done: impl Fn(Kind) -> bool) -> Self {
+        let PerKind { read, write, trim } = &mut self.least;
+        for (kind, least) in [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)] {
+            if !is_done(kind) {
+                *least = 0;
+            }
+        }
+        self
+    }
+
     /// As it is typed: `iops:read=1000,write=500:1s`.
     pub fn words(&self) -> String {
-        let PerKind { read, write, trim } = self.least;
-        let each = if read == write && write == trim {
-            read.to_string()
+        let each = if self.is_of_all() {
+            self.least.read.to_string()
         } else {
             self.least.named().map(|(word, least)| format!("{word}={least}")).collect::<Vec<_>>().join(",")
         };

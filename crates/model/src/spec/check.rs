@@ -158,10 +158,26 @@ impl StreamSpec {
         self.check_place(&mut found);
         self.check_files(&mut found);
         self.check_replay(&mut found);
+        self.check_least(&mut found);
         if !self.target.is_empty() {
             found.extend(self.check_sharing(self.target.len()));
         }
         found
+    }
+
+    /// A least rate of what is not done.
+    fn check_least(&self, found: &mut Vec<Problem>) {
+        let Some(rule) = self.min_rate.as_ref().filter(|rule| !rule.is_of_all()) else { return };
+        for kind in [Kind::Read, Kind::Write, Kind::Trim] {
+            if rule.of(kind).is_some() && !self.does(kind) {
+                let word = kind.word();
+                let message = format!(
+                    "{{min-rate}} asks how fast its {word}s are, and {{{}}} has none; name other directions",
+                    self.way_key()
+                );
+                found.push(Problem::new(&["min-rate"], message));
+            }
+        }
     }
 
     /// Order and direction, where nothing was said as the plan will take them.
