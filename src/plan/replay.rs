@@ -81,7 +81,9 @@ pub(super) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failu
     stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
     // Syncs are not counted by it, and the last ones must not be left out: the source ends it.
     let counted = original.operations() - original.count(Kind::Sync);
-    stream.limit.operations = Some(counted.max(1));
+    if stream.limit.operations != Some(0) {
+        stream.limit.operations = Some(counted.max(1));
+    }
     stream.depth = stream.depth.or(Some(depth(&replay)));
     if pace == ReplayPace::Timed {
         let seconds = replay.expected_ns().unwrap_or(0).max(1) as f64 / 1e9;

@@ -178,7 +178,7 @@ impl Measurement {
             sync_call: sync_call(stream),
             open_loop: stream.is_open_loop(),
             delay_ns: stream.delay_ns,
-            limit: if replay.is_some() {
+            limit: if replay.is_some() && stream.limit.operations != Some(0) {
                 StopRule::default()
             } else {
                 part_of(stream.limit, number.worker, stream.workers)

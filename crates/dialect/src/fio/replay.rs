@@ -11,6 +11,7 @@ use super::jobs::{Fault, Job};
 use super::logs::logs;
 use super::names;
 use super::priorities::priorities;
+use super::rules::rules;
 use super::streams::{self, Streams};
 use super::times::times;
 use model::job::ReplayPace;
@@ -113,6 +114,7 @@ pub(super) fn replays(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     streams::nodes(job, around, &mut one)?;
     priorities(job, &BOTH, &mut one)?;
     errors(job, &BOTH, false, &mut one)?;
+    rules(job, &BOTH, &mut one)?;
     let times = times(job)?;
     one.delay = Some(times.delay).filter(|delay| *delay > 0);
     one.ends_others = job.on("exitall", false)?.then_some(true);
@@ -153,9 +155,9 @@ fn said(job: &Job, file: &str) -> Result<ReplaySpec, Fault> {
     };
     let stalls = !job.on("replay_no_stall", false)?;
     said.pace = Some(if stalls { ReplayPace::Timed } else { ReplayPace::Fast });
-    if let Some(percent) = job.count("replay_time_scale", 1)? {
-        said.speed = Some(f64::from(percent) / 100.0);
-    }
+    // As in fio it changes nothing where the times of the log are left out.
+    let percent = job.count("replay_time_scale", 1)?.filter(|_| stalls);
+    said.speed = percent.map(|percent| f64::from(percent) / 100.0);
     let changes = &mut said.changes;
     changes.divide = job.number("replay_scale")?.unwrap_or(0);
     changes.align_bytes = job.bytes("replay_align")?.unwrap_or(0);

@@ -151,7 +151,10 @@ impl Reader {
     fn line(&mut self, line: &str, place: Range<usize>) {
         let lower = line.to_ascii_lowercase();
         let heading = lower.strip_prefix('\'').map(str::trim);
-        if lower.trim_start_matches('\'').starts_with("version ") {
+        // It stands before the first section and behind the last; below a heading it is a name like any other.
+        if lower.trim_start_matches('\'').starts_with("version ")
+            && (heading.is_some() || self.heading.is_empty())
+        {
             return;
         }
         match heading {
@@ -263,7 +266,9 @@ impl Reader {
                 ));
             }
             h if h.starts_with("number of outstanding") => {
-                worker.outstanding = number(fields[0])?.clamp(1, u32::MAX.into()) as u32;
+                let outstanding = u32::try_from(number(fields[0])?).ok().filter(|number| *number > 0);
+                worker.outstanding =
+                    outstanding.ok_or("a target has 1 or more outstanding I/Os; write 1 or more")?;
                 if fields.get(1).is_some_and(|rate| rate.eq_ignore_ascii_case("enabled")) {
                     return Err("disks have no connections to open and close; write DISABLED".into());
                 }

@@ -18,8 +18,18 @@ fn a_log_is_a_replay_at_its_times_or_as_fast_as_it_goes() {
         "read_iolog=x.log replay_redirect=/dev/sdx replay_no_stall=1 replay_time_scale=50 replay_scale=2 replay_align=4k replay_skip=write,trim",
     );
     let changes = Changes { divide: 2, align_bytes: 4096, skip: vec![Kind::Write, Kind::Trim] };
-    let said = ReplaySpec { file: "x.log".into(), pace: Some(ReplayPace::Fast), speed: Some(0.5), changes };
-    assert_eq!((all.replay, all.target), (Some(said), vec!["/dev/sdx".to_owned()]));
+    let said = ReplaySpec { file: "x.log".into(), pace: Some(ReplayPace::Fast), speed: None, changes };
+    assert_eq!(
+        (all.replay, all.target),
+        (Some(said), vec!["/dev/sdx".to_owned()]),
+        "no times, no scale of them"
+    );
+    let slow = stream("read_iolog=x.log replay_time_scale=50").replay;
+    assert_eq!(slow.map(|said| (said.pace, said.speed)), Some((Some(ReplayPace::Timed), Some(0.5))));
+    // What ends a job ends this one too.
+    let held = stream("read_iolog=x.log max_latency=10ms rate_iops_min=100");
+    assert_eq!(held.max_latency, Some(10_000_000));
+    assert_eq!(held.min_rate.map(|rule| rule.words()), Some("iops:read=100,write=100:1s".into()));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use super::super::StreamSpec;
 use super::Problem;
+use crate::job::ReplayPace;
 
 impl StreamSpec {
     pub(super) fn check_replay(&self, found: &mut Vec<Problem>) {
@@ -38,6 +39,21 @@ impl StreamSpec {
                 "{{{key}}} says when operations are submitted, and {{replay}} has times of its own; type {{pace}} and {{speed}}, or leave {{{key}}} out"
             );
             found.push(Problem::new(&[key, "replay"], message));
+        }
+        // fio's `number_ios=0` of a job that another one has ended before it began is none that a user types.
+        let ends = [
+            ("ops", self.limit.operations.is_some_and(|operations| operations > 0)),
+            ("bytes", self.limit.bytes.is_some()),
+        ];
+        for (key, _) in ends.into_iter().filter(|(_, said)| *said) {
+            let message = format!(
+                "{{{key}}} ends a stream, and a captured load is carried out to its end; type {{stop-after 10s}}, or leave {{{key}}} out"
+            );
+            found.push(Problem::new(&[key, "replay"], message));
+        }
+        if replay.pace == Some(ReplayPace::Fast) && replay.speed.is_some() {
+            let message = "{speed} divides the times of a captured load, and {pace fast} has none; leave one of them out";
+            found.push(Problem::new(&["speed", "pace"], message.into()));
         }
         let turns = [("turn", !self.turns.is_empty())];
         let said = self.said_of_accesses().into_iter().chain(self.said_around_operations()).chain(turns);
@@ -85,8 +101,6 @@ const HOLD: &[&str] = &[
     "replay-skip",
     "delay",
     "batch",
-    "ops",
-    "bytes",
     "stop-after",
     "steady-state",
     "min-rate",
