@@ -87,6 +87,10 @@ fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
 
 /// The files of a side: `a,b,c`, each a word of the history or a path, or `a..b` for these and all between them.
 fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
+    // A name may hold a comma.
+    if side.contains(',') && Path::new(side).is_file() {
+        return Ok(vec![side.into()]);
+    }
     let mut all = Vec::new();
     for word in side.split(',').map(str::trim) {
         if word.is_empty() {

@@ -104,6 +104,12 @@ fn measure(request: &Request, showing: &show::Showing) -> Result<ExitCode, Failu
 fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
     let meant = fleet.settle(plan::plan(request))?;
     show::check_gated(meant.0.is_gated(), showing)?;
+    if showing.explain && !showing.outputs.is_empty() {
+        return Err(Failure::Usage(
+            "--explain prints what would be measured, and makes no report for -o; leave one of them out"
+                .into(),
+        ));
+    }
     if showing.explain && !fleet.tells() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -136,6 +142,7 @@ fn sweep(said: SweepAction) -> Result<ExitCode, Failure> {
             let before = session::read(&history::find(&word)?)?;
             let (meant, keep) =
                 plan::resume::again(&word, sweep_again(&word, &before.header.plan)?, &before)?;
+            show::check_gated(meant.0.is_gated(), &showing)?;
             let outlets = show::outlets(&showing.outputs, showing.replace, spared(&meant, None))?;
             conclude(&run::resume(meant, before, keep, showing.watched)?, &showing, &outlets)
         }

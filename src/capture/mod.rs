@@ -16,7 +16,7 @@ use crate::{stderr, stdout};
 use capture::verdict::completeness;
 use machine::root::Root;
 use machine::tracer;
-use model::captured::{Ending, Origin};
+use model::captured::{Ending, Origin, Unit};
 use model::name;
 use model::units::{show_bytes, show_count, show_ns};
 use std::path::{Path, PathBuf};
@@ -65,6 +65,12 @@ pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
     let subject = subject::find(&Root::real(), &request.target)?;
     if let Some(pid) = request.pid.filter(|pid| tracer::process_of(&Root::real(), *pid).0 != Some(*pid)) {
         return Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps` shows all")));
+    }
+    if request.queue && subject.traced.unit == Unit::Bios {
+        return Err(Failure::Usage(format!(
+            "--queue: {} has no I/O scheduler in which requests could wait; leave it out, or name a device below it",
+            subject.layer.name
+        )));
     }
     for name in tracer::remove_leftovers() {
         stderr::say(&format!("removed the tracer's instance {name}, which a killed fathom left behind"));

@@ -234,6 +234,11 @@ impl Measuring {
             || self.test_hook.is_some()
     }
 
+    /// How often a run may be measured again, where that was said.
+    pub(super) fn attempts(&self) -> Option<u32> {
+        self.keys.job.attempts
+    }
+
     /// The keys that were said, in the order of help.
     pub(super) fn said(&self) -> &[TypedKey] {
         &self.keys.said

@@ -90,7 +90,14 @@ impl Args {
         let mut request = self.measuring.request(Work::Job, self.target);
         let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
         // It is about the open loop, and the closed one has the same flags.
-        let arrivals = streams.next().and_then(|s| s.arrivals.take());
+        let first = streams.next();
+        let workers = first.as_ref().and_then(|s| s.workers).unwrap_or(1);
+        let arrivals = first.and_then(|s| s.arrivals.take());
+        if matches!(arrivals, Some(Arrivals::OnOff { .. })) && workers > 1 {
+            return Err(Failure::Usage(
+                "--arrivals on-off is on for one worker at a time; leave --workers out, or type other --arrivals".into(),
+            ));
+        }
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.work = Work::Limit(self.latency_target.latency_target(arrivals));
         if let Some(problem) = request.job.check().into_iter().next() {

@@ -70,7 +70,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", value_parser = |t: &str| size(t, 1, u64::MAX), help_heading = HOW_DEEP)]
     memory: Option<u64>,
     /// Print the cells, one a line, and stop
-    #[arg(long, conflicts_with_all = ["skipped", "format", "output", "explain"], help_heading = OUTPUT)]
+    #[arg(long, conflicts_with_all = ["skipped", "list_specs", "format", "output", "explain", "inconclusive"], help_heading = OUTPUT)]
     list: bool,
     /// Print the cells that would be skipped, one a line with the reason, and stop
     #[arg(long, conflicts_with_all = ["format", "output", "explain"], help_heading = OUTPUT)]
@@ -161,6 +161,11 @@ impl Args {
             ));
         }
         let surface = matches!(way, Procedure::UntilSlow { .. });
+        if let Some(attempts) = self.measuring.attempts().filter(|attempts| *attempts > 1) {
+            return refuse(format!(
+                "--attempts {attempts}: --preset {name} measures each cell once in its order, and none again; leave --attempts out"
+            ));
+        }
         if axes.depth.len() > 1 || (axes.workers.len() > 1 && !surface) {
             let workers = if surface { "" } else { "one number of --workers and " };
             return refuse(format!("--preset {name} has {workers}one --depth; type one"));

@@ -34,7 +34,7 @@ pub struct Args {
     /// Interface that carries the operations, with its options [default: io_uring]
     #[arg(long, help_heading = WHAT, value_name = "NAME[:OPTIONS]", value_parser = parse_engine)]
     engine: Option<EngineSpec>,
-    /// What the target is opened with: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]
+    /// How the target is opened: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]
     #[arg(long, help_heading = WHAT, value_name = "WORD", value_parser = |text: &str| said("cache", text, |_, s| s.cache))]
     cache: Option<Cache>,
     /// Seed of the orders of writes and reads [default: from the clock]

@@ -152,7 +152,7 @@ fn cpu_limits(seen: &Observation) -> Look {
         return Look::finding(
             ABOUT,
             Severity::Biased,
-            format!("A cgroup above throttles the CPU at a quota: {line}."),
+            format!("A parent cgroup throttles fathom by a CPU quota: {line}."),
         )
         .cure("measure from outside of it, or with fewer --workers")
         .check(CheckId::D11);

@@ -179,7 +179,10 @@ fn by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> Option<Stri
     };
     let all: Vec<String> = figures.iter().filter_map(counted).collect();
     (!all.is_empty()).then(|| {
-        format!("operations are drawn at random, so numbers differ by chance: {}; a longer capture has a better fit", all.join(", "))
+        format!(
+            "operations are drawn at random, so counts vary by chance: {}; a longer capture fits better",
+            all.join(", ")
+        )
     })
 }
 

@@ -1,7 +1,7 @@
 //! The tree: each host adds up what those below it say, and sends one letter up; what rank 0 says goes down the same way.
 //!
 //! For: both ways through it. Rank 0 hears from a few hosts however many there are. Not for: who is above whom ([`super::floors`]), what is
-//! added up ([`super::merge`], [`super::said`]), nor what is said when somebody is lost, which goes straight to rank 0 ([`super::gather`]).
+//! added up ([`super::merge`], [`super::host_reports`]), nor what is said when somebody is lost, which goes straight to rank 0 ([`super::gather`]).
 
 use super::floors::{above, below};
 use super::host_reports::HostReports;

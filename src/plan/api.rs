@@ -63,6 +63,18 @@ struct Work {
     block_bytes: u32,
 }
 
+/// Those that were named; all where none were.
+fn asked_for(named: &[&'static Interface]) -> impl Iterator<Item = &'static Interface> {
+    INTERFACES.iter().filter(|i| named.is_empty() || named.iter().any(|n| n.name == i.name))
+}
+
+/// Those that were named and do none of the works.
+fn of_other_directions(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
+    let others = named.iter().filter(|i| !works.iter().any(|work| i.is_for(work.rw)));
+    let why = "it does not do what --rw says; type another --rw, or leave it out";
+    others.map(|i| NotMeasured { name: i.name.into(), why: why.into() }).collect()
+}
+
 /// Finds every interface that can be tried.
 pub(super) fn compare(
     request: &Request,
@@ -99,11 +111,14 @@ pub(super) fn compare(
     let setup = Setup { request, said, place, found, span, depth, may_write };
     let mut asked = Jobs::default();
     let mut comparison = InterfaceComparison::default();
+    comparison.missing.extend(of_other_directions(interfaces, &works));
+    if request.flags.contains(&"depth") && !asked_for(interfaces).any(|i| i.many != Many::One) {
+        return Err(Failure::Usage(
+            "--depth changes nothing here: these interfaces have one operation in flight; leave it out, or name others".into(),
+        ));
+    }
     for work in works {
-        let all = INTERFACES
-            .iter()
-            .filter(|i| interfaces.is_empty() || interfaces.iter().any(|n| n.name == i.name));
-        for interface in all.filter(|i| i.is_for(work.rw)) {
+        for interface in asked_for(interfaces).filter(|i| i.is_for(work.rw)) {
             match setup.spec(interface, work) {
                 Ok(spec) => {
                     if interface.name == HEADLINE && asked.headline.is_none() {

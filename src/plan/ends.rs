@@ -24,7 +24,7 @@ fn pass_bytes(stream: &Stream, span: u64) -> u64 {
     }
     let step = match stream.access.lines.first().map(|l| &l.order) {
         Some(Order::Sequential(steps)) if steps.stride_bytes > 0 => steps.stride_bytes,
-        Some(Order::Sequential(steps)) => size + steps.hole_bytes,
+        Some(Order::Sequential(steps)) => size.saturating_add(steps.hole_bytes),
         _ => size,
     };
     let fits = span.checked_sub(size).map_or(0, |rest| rest / step.max(1) + 1);

@@ -4,6 +4,7 @@
 
 use super::DraftJob;
 use super::origins::Origins;
+use crate::failure::Failure;
 use model::job::{Arrivals, Pace, Stream};
 use model::spec::parsers::of_arrivals;
 use model::units::{MIB, show_bytes};
@@ -19,7 +20,14 @@ const MOST_BYTES: u64 = 256 * MIB;
 const MOST_WORKERS: u64 = 256;
 
 /// The open loop beside a closed one.
-pub(super) fn open(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> DraftJob {
+///
+/// # Errors
+/// A usage failure where the arrivals are those of one worker, and the engine needs several for it.
+pub(super) fn open(
+    closed: &DraftJob,
+    arrivals: Arrivals,
+    origins: &mut Origins,
+) -> Result<DraftJob, Failure> {
     let mut open = closed.clone();
     open.name = format!("{}, loads", closed.name);
     let from = if arrivals == Arrivals::default() { "default" } else { "command line" };
@@ -28,6 +36,12 @@ pub(super) fn open(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins)
         // The strategy says the rate of each run; this is none.
         draft.stream.pace = Pace::Open { iops: 0.0, arrivals };
         places(&mut draft.stream, draft.engine.max_depth);
+        if matches!(arrivals, Arrivals::OnOff { .. }) && draft.stream.workers > 1 {
+            return Err(Failure::Usage(format!(
+                "--arrivals on-off is on for one worker at a time, and the engine {} needs {} of them for an open loop; type --engine io_uring, or other --arrivals",
+                draft.engine.name, draft.stream.workers
+            )));
+        }
         let Stream { depth, workers, access, .. } = &draft.stream;
         let buffers = u64::from(*depth) * u64::from(*workers) * u64::from(access.largest_bytes());
         let value = format!(
@@ -37,7 +51,7 @@ pub(super) fn open(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins)
         );
         origins.fixed("open-loop slots", &value, "32 times those of the closed loop, 128 at least");
     }
-    open
+    Ok(open)
 }
 
 /// Gives a stream enough places: deeper queues first, then more workers where an engine has no deeper ones.

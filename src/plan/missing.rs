@@ -3,7 +3,7 @@
 //! For: one target for each, whoever names it. Not for: making it (crate `machine`), nor what is there ([`super::target`]).
 
 use super::origins::Origins;
-use super::span::direct_alignment;
+use super::span::{check_size, direct_alignment};
 use super::stream::Draft;
 use super::target::{MADE_BYTES, Targets, unreachable_path};
 use super::{kept, shown};
@@ -70,6 +70,7 @@ impl Targets<'_> {
         };
         let (target, _) = &mut self.found[index];
         kept::make_again(target, create);
+        check_size(said, target, draft.size, draft.stream.access.offset_bytes)?;
         kept::fits_beside(&folder, target.bytes)?;
         Ok(self.shares(index, draft))
     }

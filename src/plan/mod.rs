@@ -16,6 +16,7 @@ mod kept;
 mod layers;
 mod limit;
 mod missing;
+mod nothing;
 mod op_log;
 mod origins;
 mod page_cache;
@@ -77,7 +78,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         headline = Some(drafts.len() - 1);
         study = Study::Hosts(steps);
     }
-    if let Some(latency_target) = latency_target(request, &mut drafts, &mut origins) {
+    if let Some(latency_target) = latency_target(request, &mut drafts, &mut origins)? {
         study = Study::Limit(latency_target);
     }
     let mut targets = Targets::new(request, &root);
@@ -245,14 +246,14 @@ fn latency_target(
     request: &Request,
     drafts: &mut Vec<DraftJob>,
     origins: &mut Origins,
-) -> Option<LatencyTarget> {
-    let Work::Limit(latency_target) = request.work else { return None };
-    let open: Vec<DraftJob> =
-        drafts.iter().map(|closed| limit::open(closed, latency_target.arrivals, origins)).collect();
+) -> Result<Option<LatencyTarget>, Failure> {
+    let Work::Limit(latency_target) = request.work else { return Ok(None) };
+    let open = |closed: &DraftJob| limit::open(closed, latency_target.arrivals, origins);
+    let open: Vec<DraftJob> = drafts.iter().map(open).collect::<Result<_, _>>()?;
     drafts.extend(open);
     let words = |ns: u64| format!("p{} within {}", 100.0 * latency_target.quantile, show_ns(ns as f64));
     origins.fixed("latency target", &latency_target.latency_ns.map_or("none".into(), words), "command line");
-    Some(latency_target)
+    Ok(Some(latency_target))
 }
 
 #[derive(Clone)]

@@ -40,6 +40,12 @@ pub(super) fn made_bytes(
     path: &Path,
     origins: &mut Origins,
 ) -> Result<u64, Failure> {
+    if draft.create.is_some() {
+        return Err(Failure::Usage(format!(
+            "--create makes a file that is named, and {} is a directory; name a file in it, or type --size alone",
+            name::shown(path)
+        )));
+    }
     let region = origins.choose("--size", draft.size, usual, |b| show_bytes(*b));
     let before = draft.size.map_or(0, |_| draft.stream.access.offset_bytes);
     let bytes = region.saturating_add(before);

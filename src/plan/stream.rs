@@ -8,7 +8,8 @@ use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
-    Pace, PerKind, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn,
+    Pace, PerKind, Placement, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, Stream, SyncCall,
+    ThinkLaw, Turn,
 };
 use model::spec::ignored::of_ignored_errors;
 use model::spec::rate_limit::RateLimit;
@@ -53,7 +54,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     origins.note("data", (data != Data::default()).then_some(&data), |d| data_words(d));
     checked(spec, engine, &data, origins)?;
     rules(spec, engine, origins)?;
-    let stream = Stream {
+    let mut stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
         access,
         turns,
@@ -86,7 +87,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         evicts_each_pass: spec.evict_each_pass == Some(true),
         ends_others: spec.ends_others == Some(true),
         delay_ns: spec.delay.unwrap_or(0),
-        place: spec.place.clone(),
+        place: placed(&spec.place)?,
         op_priorities: spec.op_priorities.clone().unwrap_or_default(),
         verify: spec.verify.clone(),
         log_interval_ns: spec.log_interval,
@@ -96,6 +97,8 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     if let Some(kind) = stream.kinds().find(|k| !engine.kinds.contains(k)) {
         return Err(unable(engine, kind));
     }
+    let kinds: Vec<Kind> = stream.kinds().collect();
+    stream.min_rate = stream.min_rate.map(|rule| rule.of_those(|kind| kinds.contains(&kind)));
     Ok(Draft {
         stream,
         engine,
@@ -375,11 +378,29 @@ fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
 }
 
 /// How operations are submitted: each at once, unless the engine or the user would rather have many in one call.
+/// Where workers run: where each has a CPU of its own and a node alone is named, that node's CPUs are those that they take.
+fn placed(place: &Placement) -> Result<Placement, Failure> {
+    let cpus = match place.node {
+        Some(node) if place.split && place.cpus.is_empty() => {
+            sys::thread::cpus_of(node).map_err(|e| Failure::Usage(format!("--pin --node {node}: {e}")))?
+        }
+        _ => place.cpus.clone(),
+    };
+    Ok(Placement { cpus, ..place.clone() })
+}
+
 fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -> Result<Batch, Failure> {
     if let Some(said) = spec.batch.filter(|b| b.submit > engine.max_depth) {
         return Err(Failure::Usage(format!(
             "--batch {}: the engine {} takes {} operation at a time; leave --batch out, or type --engine io_uring",
             said.submit, engine.name, engine.max_depth
+        )));
+    }
+    // That of a test, or of an engine, is not known before.
+    if let Some(said) = spec.batch.filter(|b| b.submit.max(b.complete) > depth) {
+        return Err(Failure::Usage(format!(
+            "--batch {},{} goes beyond depth {depth}; use a smaller batch, or a larger --depth",
+            said.submit, said.complete
         )));
     }
     let words = |b: &Batch| format!("{},{}", b.submit, b.complete);

@@ -28,7 +28,7 @@ pub(super) struct Targets<'a> {
     pub(super) root: &'a Root,
     pub(super) found: Vec<(Target, Place)>,
     /// Streams that touch nothing: their one target comes behind all others, since it has no place.
-    nothing: Option<Target>,
+    pub(super) nothing: Option<Target>,
     overwritten: bool,
 }
 
@@ -119,44 +119,6 @@ impl<'a> Targets<'a> {
         Ok(stream)
     }
 
-    /// A flag that would change nothing is a slip: it must not be taken for one that did.
-    fn touch_nothing(
-        &mut self,
-        draft: &Draft,
-        paths: &[PathBuf],
-        origins: &mut Origins,
-    ) -> Result<(), Failure> {
-        let idle = |flag: &str| {
-            Err(Failure::Usage(format!(
-                "{flag} changes nothing here: the engine {} touches no target; leave it out",
-                draft.engine.name
-            )))
-        };
-        if !paths.is_empty() {
-            return idle("TARGET");
-        }
-        if draft.cache_said {
-            return idle("--cache");
-        }
-        let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
-        let path = format!("nothing: engine {}", draft.engine.name);
-        let end = bytes.saturating_add(draft.stream.access.offset_bytes);
-        let most = self.nothing.as_ref().map_or(end, |t| t.bytes.max(end));
-        self.nothing = Some(Target {
-            path,
-            role: Role::None,
-            bytes: most,
-            block_bytes: 1,
-            writable: false,
-            identity: None,
-            other_names: Vec::new(),
-            create: None,
-            made_for: MadeFor::Host,
-            common: None,
-        });
-        Ok(())
-    }
-
     /// The index of a target, found before or new.
     fn find(
         &mut self,
@@ -192,6 +154,7 @@ impl<'a> Targets<'a> {
         {
             // What fathom made and kept may be made again.
             kept::make_again(target, create);
+            check_size(said, target, draft.size, offset)?;
             kept::fits_beside(&path, target.bytes)?;
             origins.fixed("--size", &show_bytes(draft.size.unwrap_or(create.bytes)), "said");
             if writes {

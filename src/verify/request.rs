@@ -1,7 +1,7 @@
 //! What is asked for: a verification as a workload like any other, so that it is planned like one.
 //!
 //! For: the request out of what was said, or out of the state of what was written; and what cannot be meant. Not for: carrying it out
-//! ([`super::run`]).
+//! ([`super::under_way`]).
 
 use super::state;
 use super::{Options, Task, ToWrite};

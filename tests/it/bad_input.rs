@@ -23,7 +23,7 @@ fn refused(out: &Outcome, code: i32, words: &[&str]) {
 fn what_nobody_could_do_is_a_usage_error() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
-    let table: [(&str, &[&str]); 39] = [
+    let table: [(&str, &[&str]); 53] = [
         ("bench --profile fast", &["fast", "cdm"]),
         ("bench --engine psync", &["psync", "io_uring"]),
         ("bench --cache warm", &["warm", "buffered"]),
@@ -61,6 +61,20 @@ fn what_nobody_could_do_is_a_usage_error() {
         ("run --rw read --size 4m --stride 18446744073709551615", &["--stride", "multiples of"]),
         ("run --rw read --size 4m --hole 18446744073709551615", &["--hole", "multiples of"]),
         ("run --limit-bandwidth MB/s", &["MB/s", "200MB/s"]),
+        ("run --rw write --create 64m", &["--create", "directory", "--size"]),
+        ("run --rw read --bs 4096.7", &["4096.7", "4k"]),
+        ("run --rw read --batch 64", &["--batch", "--depth"]),
+        ("bench --explain -o plan.json", &["--explain", "-o"]),
+        ("limit --arrivals on-off:2ms/2ms --workers 4", &["on-off", "--workers"]),
+        ("limit --arrivals on-off:2ms/2ms --engine sync", &["on-off", "io_uring"]),
+        ("run --replay x.capture --ops 100", &["--ops", "captured load", "--stop-after"]),
+        ("run --replay x.capture --bytes 1m", &["--bytes", "captured load", "--stop-after"]),
+        ("run --replay x.capture --pace fast --speed 2", &["--speed", "--pace fast"]),
+        ("run --rw read --size 64m --pin --node 99", &["99", "node"]),
+        ("sweep --rw read --batch 64 --depth 4 --exhaustive --list", &["batch"]),
+        ("sweep --preset iops --engine null --attempts 5", &["--attempts 5", "iops"]),
+        ("api --interface pread --depth 8", &["--depth", "one operation in flight"]),
+        ("sweep --engine sim --list --list-specs", &["--list", "--list-specs"]),
         ("limit --inconclusive pass", &["--inconclusive", "--fail-if"]),
         ("sweep --inconclusive pass", &["--inconclusive", "--fail-if"]),
     ];

@@ -177,7 +177,10 @@ pub fn prefer(nice: Option<i32>, io_priority: Option<u32>) -> io::Result<()> {
 }
 
 /// CPUs of a NUMA node, from sysfs.
-fn cpus_of(node: u32) -> io::Result<Vec<u32>> {
+///
+/// # Errors
+/// That there is no such node, and which there are.
+pub fn cpus_of(node: u32) -> io::Result<Vec<u32>> {
     let file = |name: &str| std::fs::read_to_string(format!("/sys/devices/system/node/{name}"));
     let list = file(&format!("node{node}/cpulist")).map_err(|e| {
         let there = file("online").unwrap_or_else(|_| "none".into());

@@ -1,6 +1,6 @@
 //! What two results turned out to be: numbers of the same name, or not.
 //!
-//! For: findings that void or rename a result, compared with those of the other. Not for: what was asked for
+//! For: findings that invalidate or relabel a result, compared with those of the other. Not for: what was asked for
 //! ([`super::fingerprint`]).
 
 use super::sides::One;

@@ -249,7 +249,7 @@ fn of_latency_target(curve: &LoadCurve, found: &MetLoad) -> String {
             )
         }
         (None, None, None) => format!(
-            "Whether any load meets {target} cannot be told: findings void all of them; see there what to \
+            "Whether any load meets {target} cannot be told: findings invalidate all of them; see there what to \
              change."
         ),
     }

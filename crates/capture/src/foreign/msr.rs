@@ -46,6 +46,9 @@ pub(super) fn read(from: &mut dyn BufRead, into: &mut Into<'_>) -> Result<(), Tr
         if size == 0 {
             continue;
         }
+        if size > u64::from(u32::MAX) * crate::SECTOR {
+            return Err(lines.wrong("the size is beyond 2 TiB"));
+        }
         let at_ns = time.saturating_sub(*first.get_or_insert(time)).saturating_mul(UNIT_NS);
         let latency_ns = Some(response.saturating_mul(UNIT_NS));
         into.operation(at_ns, latency_ns, rwbs, (offset, size), &task)?;

@@ -140,7 +140,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "cache",
         value: "WORDS",
-        about: "What the target is opened with, such as direct,buffered [default: direct]",
+        about: "How the target is opened, such as direct,buffered [default: direct]",
         set: |a, t, _| put(&mut a.cache, list(t, parsers::cache)),
         words: |a| joined(&a.cache, |c| c.word().into()),
         scale: None,

@@ -15,11 +15,11 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     belief: "nothing differs but what is compared",
     page: Page {
         reads: "The jobs of both sides as they were carried out, the machine, file system and block stack of both, and \
-                the findings that void or rename a result.",
+                the findings that invalidate or relabel a result.",
         formula: formula!(
             "Refused, because it is other work: another order, direction, block size, span, first byte, number of targets, \
              depth, workers, cache mode, pace, syncs or data, or other streams beside it. Refused too: a side that a finding \
-             invalidates; a side that a finding renames and the other not, such as the page cache (A01) against the device; sessions \
+             invalidates; a side that a finding relabels and the other not, such as the page cache (A01) against the device; sessions \
              of one side that differ in anything. Named, because it may be the very thing that is compared: host, kernel, CPU, \
              hypervisor, limits of cgroups, file system, mount options, device, its queue, engine, batch, CPUs of the workers, \
              times, and what limited the result (B05, D05, D06, D08, D11). A circumstance that is not known of both is not \
