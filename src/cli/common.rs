@@ -225,7 +225,7 @@ impl From<HookWord> for Hook {
 }
 
 impl Measuring {
-    /// Whether anything was.
+    /// Whether any of this was typed.
     pub(super) fn says_anything(&self) -> bool {
         !self.said().is_empty()
             || self.no_history

@@ -14,7 +14,7 @@ use std::time::Instant;
 const TIMES: &str = "FATHOM_TURNS";
 
 /// Stories at once for each processor; they mostly wait for storage.
-const FOR_EACH_PROCESSOR: usize = 3;
+const FOR_EACH_PROCESSOR: usize = 4;
 
 /// Who has the machine, and who waits for it.
 static NOW: Mutex<Now> = Mutex::new(Now { alone: false, beside: 0, wait_beside: 0 });

@@ -18,8 +18,8 @@ use model::units::{show_count, show_ns};
 const FEWEST: u64 = 50;
 /// Shares of the operations and bytes of a part below which a direction has no stream of its own.
 const RARE: f64 = 0.02;
-/// Shares of the span that a part may begin later or end earlier by, and still count as active in all of it: so many of its
-/// operations would have come in that time, and chance has left it empty.
+/// Share of the span by which a part may begin later or end earlier, and still count as active in all of it: so many of its mean gaps,
+/// which chance leaves empty, within these bounds.
 const LEAST_SLACK: f64 = 0.005;
 const MOST_SLACK: f64 = 0.05;
 const BY_CHANCE: f64 = 10.0;
