@@ -4,11 +4,11 @@
 //! limits; the unit tests of the strategies do that.
 #![allow(clippy::print_stdout)] // It is what this is for.
 
-use analysis::stats::rounds::is_steady;
 use analysis::strategy::{Budget, Next, Summary, next};
 use model::payload::split_mix;
 use model::plan::Strategy;
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use stats::rounds::is_steady;
 
 const SESSIONS: u64 = 10_000;
 

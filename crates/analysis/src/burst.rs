@@ -7,8 +7,6 @@ use crate::case::{Case, CaseRun};
 use crate::checks::check::{Evidence, evidence};
 use crate::findings::CaseAnswers;
 use crate::run_series::{courses, rows_of};
-use crate::stats::change::Step;
-use crate::stats::series::Series;
 use crate::steadiness::steps;
 use crate::thermometers::sensors;
 use model::evidence::{BlockStat, Moment};
@@ -17,6 +15,8 @@ use model::kernel_files::TEMPERATURES;
 use model::record::Interval;
 use model::report::Deduction;
 use model::units::{show_bytes, show_rate};
+use stats::change::Step;
+use stats::series::Series;
 
 /// What a run wrote before and after its cliff.
 struct Burst<'a> {

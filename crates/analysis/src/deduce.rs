@@ -6,10 +6,10 @@
 use crate::case::asked_depth;
 use crate::checks::check::{Evidence, evidence};
 use crate::findings::{CaseAnswers, about};
-use crate::stats::ratio::Ratio;
 use model::job::{Pattern, Percent, Stream};
 use model::report::{Deduction, Measured, Rates};
 use model::units::{show_block, show_ns, show_rate};
+use stats::ratio::Ratio;
 use std::collections::BTreeMap;
 
 /// Ratio from which two rates are called different, where their runs carry it: below, nobody would act on it.

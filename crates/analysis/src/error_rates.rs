@@ -6,17 +6,17 @@
 //!
 //! Series are of one value a second. Noise is normal and autoregressive of order one: rho is the correlation of neighbours.
 
-use crate::stats::batch_means::half_width;
-use crate::stats::change::change;
-use crate::stats::drift::over_runs;
-use crate::stats::known::{Noise, flat};
-use crate::stats::median_interval;
-use crate::stats::sample::mean;
-use crate::stats::series::Series;
-use crate::stats::snia;
 use crate::steadiness::{self, STEP_FROM};
 use model::steadiness::State::{Cliff, Drifting, Steady, Unproven, WarmUp};
 use model::steadiness::{State, Steadiness};
+use stats::batch_means::half_width;
+use stats::change::change;
+use stats::drift::over_runs;
+use stats::known::{Noise, flat};
+use stats::median_interval;
+use stats::sample::mean;
+use stats::series::Series;
+use stats::snia;
 
 const STATES: [State; 5] = [Steady, Drifting, Cliff, WarmUp, Unproven];
 
@@ -99,7 +99,7 @@ fn over_the_runs(count: usize, deviation: f64, draws: u64) -> [Option<f64>; 2] {
         (!given.is_empty()).then(|| hit as f64 / given.len() as f64)
     };
     [
-        covers(&|values| crate::stats::interval::mean(values)?.interval),
+        covers(&|values| stats::interval::mean(values)?.interval),
         covers(&|values| Some(median_interval::of_runs(values)?.interval)),
     ]
 }

@@ -6,16 +6,16 @@
 use crate::case::{Case, CaseRun};
 use crate::host;
 use crate::run_series::series;
-use crate::stats::batch_means::half_width;
-use crate::stats::interval::{self, Mean};
-use crate::stats::median_interval;
-use crate::stats::sample::mean;
 use crate::windows::too_little;
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::record::disturbed::Disturbed;
 use model::record::{KindEnd, WorkerEnd};
 use model::report::{Cost, DeviceFigures, DisturbedRun, Figures, FinalSync, Latency, Rates, RunFigures};
+use stats::batch_means::half_width;
+use stats::interval::{self, Mean};
+use stats::median_interval;
+use stats::sample::mean;
 use std::collections::BTreeMap;
 
 /// Percentiles by the names of the contract.

@@ -12,10 +12,6 @@ mod load;
 use crate::case::Case;
 use crate::figures::PERCENTILES;
 use crate::findings::CaseAnswers;
-use crate::stats::interval::FEWEST_RUNS;
-use crate::stats::sample_size::fewest;
-use crate::stats::student;
-use crate::stats::welch::POWER;
 use crate::strategy::sample::Sample;
 use crate::studies::{self, GatedResult, Subject};
 use model::check_id::CheckId;
@@ -29,6 +25,10 @@ use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
 use model::spec::limits::FEWEST_GATED_RUNS;
 use model::study::Studied;
 use model::units::{show_count, show_share};
+use stats::interval::FEWEST_RUNS;
+use stats::sample_size::fewest;
+use stats::student;
+use stats::welch::POWER;
 
 /// How sure each bound is.
 const SURE: f64 = 0.95;

@@ -44,7 +44,6 @@ mod replay;
 mod rerun;
 mod run_series;
 mod runs;
-pub mod stats;
 mod steadiness;
 pub mod strategy;
 mod studies;

@@ -4,10 +4,10 @@
 //! the report (that is `per_second`).
 
 use crate::case::{Case, CaseRun, no_run};
-use crate::stats::series::{FEWEST_STEPS, Series};
 use model::Known;
 use model::job::Kind;
 use model::record::Interval;
+use stats::series::{FEWEST_STEPS, Series};
 
 /// Steps above which a longer series tells no more, and the quadratic search for a change gets slow.
 const MOST_STEPS: usize = 120;

@@ -3,8 +3,6 @@
 //! For: what both strategies, which measure, and cases, which are judged, ask of runs. Not for: what to measure next (`strategy`), nor
 //! the ledger of a run (`case`).
 
-use crate::stats::interval;
-use crate::stats::rounds::{WINDOW, is_steady};
 use model::histogram::Histogram;
 use model::job::{Arrivals, Kind};
 use model::plan::Strategy;
@@ -12,6 +10,8 @@ use model::record::attempts::Attempt;
 use model::record::disturbed::Disturbed;
 use model::record::{Record, RunEnd, RunEnding, StreamEnd};
 use model::study::Study;
+use stats::interval;
+use stats::rounds::{WINDOW, is_steady};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

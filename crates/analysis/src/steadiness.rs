@@ -16,17 +16,17 @@
 use crate::case::Case;
 use crate::figures::iops;
 use crate::run_series::{courses, rows_of};
-use crate::stats::autocorrelation::FEWEST;
-use crate::stats::change::{Change, Step, change};
-use crate::stats::drift::{Drift, FEWEST_RUNS, Line, drift, over_runs};
-use crate::stats::mser::warm_up;
-use crate::stats::sample::mean;
-use crate::stats::series::{ByLength, FEWEST_STEPS, Series};
-use crate::stats::snia;
-use crate::stats::warm_up::warm_ups;
 use model::Known;
 use model::steadiness::{Estimate, Snia, State, Steadiness};
 use model::units::{show_rate, show_share};
+use stats::autocorrelation::FEWEST;
+use stats::change::{Change, Step, change};
+use stats::drift::{Drift, FEWEST_RUNS, Line, drift, over_runs};
+use stats::mser::warm_up;
+use stats::sample::mean;
+use stats::series::{ByLength, FEWEST_STEPS, Series};
+use stats::snia;
+use stats::warm_up::warm_ups;
 
 /// Steps that are worth a word. A step of a twentieth is visible in a minute (the reference on change points says 5 %); a run
 /// of seconds on a machine with neighbours may lose a third for a while, so there only a halving counts.

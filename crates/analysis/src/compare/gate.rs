@@ -8,10 +8,10 @@
 //! both ends of a 95 % interval, so that both together err no more often.
 
 use super::{Options, Runs};
-use crate::stats::welch::{ALLOWED, Shift};
 use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
 use model::gate::Slower;
 use model::units::{show_change, show_share};
+use stats::welch::{ALLOWED, Shift};
 
 /// Numbers that a sentence names; of more it says how many.
 const NAMED: usize = 3;

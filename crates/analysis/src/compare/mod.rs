@@ -20,7 +20,6 @@ mod sides;
 mod simulation;
 mod weighing;
 
-use crate::stats::holm;
 use checks::Context;
 use fingerprint::{differences, fingerprint};
 use model::answer::CountsAs;
@@ -28,6 +27,7 @@ use model::comparison::{Comparison, Comparisons, Difference, Other, Pair, side_n
 use model::gate::Slower;
 use model::report::{FORMAT, Producer, Report};
 use sides::{One, Paired, Pooled};
+use stats::holm;
 use weighing::Weighed;
 
 /// What the comparison must be told beside its sides.

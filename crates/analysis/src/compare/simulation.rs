@@ -9,11 +9,11 @@ use super::margin::MARGIN;
 use super::measures::Measure;
 use super::weighing::{Weighed, rates, weigh};
 use super::{Options, Runs};
-use crate::stats::holm;
 use model::comparison::{Answer, Gate, Metric, Passing};
 use model::gate::Slower;
 use model::payload::split_mix;
 use statrs::distribution::{ContinuousCDF, Normal};
+use stats::holm;
 
 /// Deviation from run to run, as the reference supposes.
 const DEVIATION: f64 = 0.03;

@@ -8,12 +8,12 @@
 
 use super::margin::{MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE};
 use super::measures::Measure;
-use crate::stats::sample::mean;
-use crate::stats::two_samples;
-use crate::stats::welch::{ALLOWED, Shift};
-use crate::stats::{bootstrap, ranks};
 use model::comparison::{Answer, Metric};
 use model::units::show_share;
+use stats::sample::mean;
+use stats::two_samples;
+use stats::welch::{ALLOWED, Shift};
+use stats::{bootstrap, ranks};
 
 /// Pairs of sessions of one side from which their 95th percentile is less than the largest.
 const SURE_OF_FLOOR: f64 = 0.95;

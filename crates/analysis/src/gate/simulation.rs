@@ -4,8 +4,8 @@
 //! `cargo test --release -p fathom-io-analysis settled_rates -- --ignored --nocapture`.
 
 use super::{Estimate, SURE, SURE_EACH_TIME, over_runs};
-use crate::stats::known::Noise;
 use model::report::AnswerWord;
+use stats::known::Noise;
 
 /// The limit, and how much runs vary.
 const LIMIT: f64 = 10e6;

@@ -8,9 +8,9 @@
 //! below holds what is left of the error.
 
 use super::{Budget, Next, Summary, jobs_in_words, rates, rounds};
-use crate::stats::sample::variance;
-use crate::stats::{interval, sample_size};
 use model::units::show_share;
+use stats::sample::variance;
+use stats::{interval, sample_size};
 
 /// Runs after which the interval must be narrow, one after the other: the last ones.
 const IN_A_ROW: usize = 2;
@@ -87,9 +87,9 @@ fn needed(rates: &[f64], share: f64) -> Option<u32> {
 #[cfg(test)]
 use super::played;
 #[cfg(test)]
-use crate::stats::known::Noise;
-#[cfg(test)]
 use model::plan::Strategy;
+#[cfg(test)]
+use stats::known::Noise;
 
 #[cfg(test)]
 fn budget(jobs: usize, share: f64) -> Budget {

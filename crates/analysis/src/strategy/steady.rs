@@ -3,8 +3,8 @@
 //! For: which job to measure next, and what is said in the end. Not for: the rule (`stats::rounds`), nor which rounds count (`runs`).
 
 use super::{Budget, Next, Summary, jobs_in_words, rates, rounds};
-use crate::stats::rounds::{DRIFT, WINDOW, is_steady};
 use model::units::show_rate;
+use stats::rounds::{DRIFT, WINDOW, is_steady};
 
 /// Rates that a note shows at most.
 const SHOWN: usize = 25;

@@ -9,7 +9,6 @@ pub(crate) use advice::answer;
 
 use crate::case::{Case, CaseRun, share};
 use crate::findings::CaseAnswers;
-use crate::stats::interval::{self, Mean};
 use model::Known;
 use model::api::{Api, ApiRow, Candidate, InterfaceComparison};
 use model::check_id::CheckId;
@@ -22,6 +21,7 @@ use model::record::Trial;
 use model::record::{Record, WorkerEnd};
 use model::report::{Figures, Measured};
 use model::units::MIB;
+use stats::interval::{self, Mean};
 use std::cmp::Ordering;
 
 /// Findings of these groups below void say what became of the operations on their way, which is what the table shows.

@@ -7,7 +7,6 @@ use super::interfaces::refusals;
 use crate::case::{Case, CaseRun, share};
 use crate::checks::check::evidence;
 use crate::findings::CaseAnswers;
-use crate::stats::interval;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::job::Kind;
@@ -16,6 +15,7 @@ use model::plan::{ComparedLayer, LayerComparison};
 use model::record::Record;
 use model::report::{Deduction, Figures, Measured};
 use model::units::{show_bytes, show_count, show_share};
+use stats::interval;
 
 /// Findings that say what a row through the page cache is there to show: that memory answered, again and again, inside the calls
 /// that hand operations over or on the kernel's threads behind them, so that neither the device was measured nor its queue

@@ -8,8 +8,6 @@ use crate::figures::{PERCENTILES, is_late};
 use crate::findings::CaseAnswers;
 use crate::name;
 use crate::runs::summaries;
-use crate::stats::interval;
-use crate::stats::knee;
 use crate::strategy::limit::{self as strategy, Point};
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome};
@@ -21,6 +19,8 @@ use model::record::Record;
 use model::report::{Answer, AnswerWord, Headline, Measured};
 use model::study::Study;
 use model::units::{show_count, show_ns, show_share};
+use stats::interval;
+use stats::knee;
 use std::collections::BTreeMap;
 
 /// The load whose latency is quoted where there is no latency target, by the capacity: a fair headline of what users meet.

@@ -5,9 +5,6 @@
 
 use super::GatedResult;
 use crate::findings::CaseAnswers;
-use crate::stats::interval;
-use crate::stats::student;
-use crate::stats::welch::Shift;
 use crate::strategy::sample::{Sample, samples};
 use crate::strategy::sweep::{Lane, Race, Search};
 use choice::choice;
@@ -22,6 +19,9 @@ use model::sweep::{
     CellFigures, Chosen, Grid, Knee, Loss, Reference, SAME, Search as How, Setting, Sweep, Work,
 };
 use model::units::{MIB, show_block, show_share};
+use stats::interval;
+use stats::student;
+use stats::welch::Shift;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 

@@ -4,11 +4,11 @@
 //! has.
 
 use crate::runs::Summary;
-use crate::stats::interval;
-use crate::stats::rounds::WINDOW;
 use crate::strategy::{Budget, disturbed};
 use model::histogram::Histogram;
 use model::plan::Strategy;
+use stats::interval;
+use stats::rounds::WINDOW;
 
 /// What the runs of a job came to, at one load where the strategy chooses it.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,15 +6,15 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::run_series::courses;
-use crate::stats::autocorrelation::FEWEST;
-use crate::stats::sample::mean;
-use crate::stats::series::Series;
 use crate::steadiness::{DRIFT_TO, Drifts, cliff, whole_change};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;
+use stats::autocorrelation::FEWEST;
+use stats::sample::mean;
+use stats::series::Series;
 
 /// Seconds from which a drift is also given by the minute.
 const A_MINUTE_FROM_S: f64 = 10.0;
@@ -125,7 +125,7 @@ fn never(rounds: usize) -> Detail {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use crate::stats::known::flat;
+use stats::known::flat;
 
 #[test]
 fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {

@@ -6,14 +6,14 @@ use crate::case::{Case, CaseRun};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::device_series::Course;
 use crate::run_series::courses;
-use crate::stats::change::{Change, SURELY, Step};
-use crate::stats::series::Series;
 use crate::steadiness::{Cliff, STEP_FROM, cliff, steps};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_ns;
+use stats::change::{Change, SURELY, Step};
+use stats::series::Series;
 
 /// Steps from which the mean is a number that the storage never had: a fifth. Smaller ones bias it.
 const RENAMED_FROM: Share = Share(0.20);
@@ -169,7 +169,7 @@ fn cause(step: &Step, latencies: &Known<[f64; 2]>) -> String {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use crate::stats::known::flat;
+use stats::known::flat;
 
 #[cfg(test)]
 fn falling(ms_after: f64) -> Detail {

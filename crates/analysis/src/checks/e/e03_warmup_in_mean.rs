@@ -5,13 +5,13 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::courses;
-use crate::stats::warm_up::{MATTERS_FROM, SURELY, warm_ups};
 use crate::steadiness::cliff;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_rate, show_share};
+use stats::warm_up::{MATTERS_FROM, SURELY, warm_ups};
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E03,
@@ -84,7 +84,7 @@ fn look(case: &Case) -> Known<Answer> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use crate::stats::known::flat;
+use stats::known::flat;
 
 #[test]
 fn a_warm_up_is_told_with_both_means_and_noise_is_none() {

@@ -5,13 +5,13 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::courses;
-use crate::stats::autocorrelation::{FEWEST, observations};
-use crate::stats::change::without_levels;
-use crate::stats::series::Series;
 use crate::steadiness::steps;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
+use stats::autocorrelation::{FEWEST, observations};
+use stats::change::without_levels;
+use stats::series::Series;
 
 /// Seconds of measuring below which too few observations are a matter of length, and reported as that (E12).
 const LONG_S: f64 = 10.0;

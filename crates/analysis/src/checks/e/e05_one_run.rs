@@ -4,11 +4,11 @@
 
 use crate::case::{Case, no_run};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::stats::interval::FEWEST_RUNS;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::study::Study;
+use stats::interval::FEWEST_RUNS;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E05,

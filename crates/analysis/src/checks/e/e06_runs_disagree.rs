@@ -6,16 +6,16 @@ use crate::case::{Case, no_run};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::figures::iops;
 use crate::run_series::courses;
-use crate::stats::autocorrelation::correlation_time;
-use crate::stats::interval::FEWEST_RUNS;
-use crate::stats::sample::{mean, median, variance};
-use crate::stats::sample_size::{self, ASKED, MOST_RUNS, Variability};
-use crate::stats::series::Series;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_rate, show_share};
+use stats::autocorrelation::correlation_time;
+use stats::interval::FEWEST_RUNS;
+use stats::sample::{mean, median, variance};
+use stats::sample_size::{self, ASKED, MOST_RUNS, Variability};
+use stats::series::Series;
 
 /// Deviation from run to run that is worth a note.
 const NOTED_ABOVE: Share = Share(0.05);

@@ -6,13 +6,13 @@ use crate::case::{Case, CaseRun, no_run, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::{moved, rows_of};
 use crate::runs::{SERVED_FROM, falls_short};
-use crate::stats::sample::median;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::{Kind, Pace};
 use model::units::{show_ns, show_rate};
+use stats::sample::median;
 
 /// Growth from quarter to quarter: a backlog that grows steadily from nothing triples, then gains two thirds and two fifths.
 const GROWS_BY: f64 = 1.25;

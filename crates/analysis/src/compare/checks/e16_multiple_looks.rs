@@ -4,11 +4,11 @@
 
 use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Page, evidence, formula};
-use crate::stats::welch::ALLOWED;
 use crate::threshold::Share;
 use model::check_id::CheckId;
 use model::comparison::{Answer as Word, Metric};
 use model::finding::Severity;
+use stats::welch::ALLOWED;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E16,

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::fixture::Fixture;
-use crate::stats::interval;
-use crate::stats::known::Noise;
 use crate::strategy::{left, next, played};
 use model::record::disturbed::Disturbed;
+use stats::interval;
+use stats::known::Noise;
 
 fn fixed(jobs: usize, runs: u32) -> Budget {
     Budget { jobs, runs, strategy: Strategy::Fixed, seed: 7, paired: false, attempts: 3 }

@@ -3,9 +3,9 @@
 //! For: what their runs say, which one wins, and which cannot be told from it. Not for: whose turn it is (`super`).
 
 use super::super::sample::Sample;
-use crate::stats::student;
 use model::measure::Measure;
 use model::sweep::SAME;
+use stats::student;
 
 /// What is supposed of the noise of a cell's runs before any was repeated, and how many repeats that counts for.
 const SUPPOSED: (f64, f64) = (0.05, 2.0);

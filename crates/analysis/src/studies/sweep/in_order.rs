@@ -61,7 +61,7 @@ fn figures(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>
     let told: Vec<&Sample> = order.told(job).collect();
     let mean = |of: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = told.iter().filter_map(|s| of(s)).filter(|v| v.is_finite()).collect();
-        (!values.is_empty()).then(|| crate::stats::sample::mean(&values))
+        (!values.is_empty()).then(|| stats::sample::mean(&values))
     };
     let rate = mean(|s| s.bytes_per_s);
     CellFigures {

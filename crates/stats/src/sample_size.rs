@@ -4,17 +4,17 @@
 //! follows from both and from what a run costs beside its window (Kalibera and Jones, Rigorous Benchmarking in Reasonable
 //! Time, ISMM 2013). Not for: deciding while measuring (`strategy`).
 
-use crate::stats::interval::FEWEST_RUNS;
-use crate::stats::student;
+use crate::interval::FEWEST_RUNS;
+use crate::student;
 
 /// Half width of an interval that is worth asking for, by the value.
-pub(crate) const ASKED: f64 = 0.025;
+pub const ASKED: f64 = 0.025;
 /// Runs above which it is no advice any more.
-pub(crate) const MOST_RUNS: u32 = 100;
+pub const MOST_RUNS: u32 = 100;
 
 /// How the rates of runs vary, relative to their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Variability {
+pub struct Variability {
     /// Variance of the runs' rates.
     pub variance: f64,
     /// The part of it that comes from within the runs, and shrinks as they get longer.
@@ -27,13 +27,13 @@ pub(crate) struct Variability {
 
 /// Runs in all until the 95 % interval of their geometric mean is no wider than the share `asked` to either side, where the
 /// logarithms of their rates have this variance; `None` above [`MOST_RUNS`].
-pub(crate) fn runs(variance: f64, asked: f64) -> Option<u32> {
+pub fn runs(variance: f64, asked: f64) -> Option<u32> {
     let half = |n: u32| student::factor(f64::from(n) - 1.0).map(|t| t * (variance / f64::from(n)).sqrt());
     (FEWEST_RUNS as u32..=MOST_RUNS).find(|n| half(*n).is_some_and(|h| h <= asked.ln_1p()))
 }
 
 /// The fewest of so many that are enough, where more are enough too; `None` where even the most are not.
-pub(crate) fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Option<u32> {
+pub fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Option<u32> {
     if !enough(most) {
         return None;
     }
@@ -48,7 +48,7 @@ pub(crate) fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Opt
 /// The length of runs in seconds that makes the interval narrowest in a given time: the square root of what a run costs beside
 /// its window times the ratio of the variances. `None` where nothing varies from run to run beyond what varies within
 /// them: there only the time in all counts.
-pub(crate) fn best_seconds(spread: &Variability) -> Option<f64> {
+pub fn best_seconds(spread: &Variability) -> Option<f64> {
     let between = spread.variance - spread.within;
     let best = (spread.beside_s * spread.within * spread.seconds / between).sqrt();
     (between > 0.0 && best.is_finite()).then_some(best)

@@ -20,9 +20,9 @@ use super::student;
 use model::spec::limits::{FEWEST_ROUNDS, MAX_RUNS};
 
 /// Rounds that count.
-pub(crate) const WINDOW: usize = FEWEST_ROUNDS as usize;
+pub const WINDOW: usize = FEWEST_ROUNDS as usize;
 /// Drift over [`WINDOW`] rounds that is still steady, as of E01 for a minute.
-pub(crate) const DRIFT: f64 = 0.05;
+pub const DRIFT: f64 = 0.05;
 /// Chance that a session calls a drift of just that size steady.
 const ERROR: f64 = 0.01;
 /// Whether the last five of these rates are steady, in a session of so many rounds at most.

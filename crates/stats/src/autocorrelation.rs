@@ -3,11 +3,11 @@
 //! For: the autocorrelation time (Geyer's initial positive sequence), and what short series hide of it. Not for: what is
 //! concluded from it.
 
-use crate::stats::sample::mean;
+use crate::sample::mean;
 
 /// Independent observations below which a mean has no interval and a line is not fitted: rule n_eff < 10 of the literature on
 /// steady states.
-pub(crate) const FEWEST: f64 = 10.0;
+pub const FEWEST: f64 = 10.0;
 
 /// Standard errors of the correlation of neighbours from which there surely is one.
 const SURELY: f64 = 2.0;
@@ -20,7 +20,7 @@ const MOST: f64 = 0.99;
 /// Practical Markov Chain Monte Carlo, Statistical Science 1992). Judged over n values, the correlation rho of neighbours comes
 /// out too low by (1 + 4 rho) / n (Marriott and Pope, Biometrika 1954). Where there surely is one, that is put back, and the
 /// time is at least (1 + rho) / (1 - rho), which it is where each value follows from the last.
-pub(crate) fn correlation_time(values: &[f64]) -> f64 {
+pub fn correlation_time(values: &[f64]) -> f64 {
     let centre = mean(values);
     let off: Vec<f64> = values.iter().map(|v| v - centre).collect();
     let power: f64 = off.iter().map(|o| o * o).sum();
@@ -52,12 +52,12 @@ pub(crate) fn correlation_time(values: &[f64]) -> f64 {
 }
 
 /// Independent observations in a series.
-pub(crate) fn observations(values: &[f64]) -> f64 {
+pub fn observations(values: &[f64]) -> f64 {
     values.len() as f64 / correlation_time(values)
 }
 
 #[cfg(test)]
-use crate::stats::known::flat;
+use crate::known::flat;
 
 #[cfg(test)]
 fn typical(rho: f64) -> f64 {

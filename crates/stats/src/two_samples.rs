@@ -6,13 +6,13 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// The test is a normal approximation, which is good from about eight on each side.
-pub(crate) const FEWEST: usize = 8;
+pub const FEWEST: usize = 8;
 /// Most times of a list that are looked at. All pairs are formed, so a forged list must not take forever.
 const MOST: usize = 256;
 
 /// How the times of `b` compare with those of `a`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Compared {
+pub struct Compared {
     /// Factor from `a` to `b`: the median of all pairs' ratios.
     pub ratio: f64,
     /// Chance of ranks this uneven, or more so, where both lists are of one kind.
@@ -20,14 +20,14 @@ pub(crate) struct Compared {
 }
 
 /// Compares two lists of times; `None` where one has fewer than [`FEWEST`].
-pub(crate) fn compare(a: &[u64], b: &[u64]) -> Option<Compared> {
+pub fn compare(a: &[u64], b: &[u64]) -> Option<Compared> {
     let (a, b) = (logs(a)?, logs(b)?);
     Some(Compared { ratio: shift(&a, &b)?.exp(), p: mann_whitney(&a, &b)? })
 }
 
 /// By how much the values of `b` exceed those of `a`: the median of all pairs' differences. Of very long lists the first
 /// values are looked at. `None` where one is empty.
-pub(crate) fn shift(a: &[f64], b: &[f64]) -> Option<f64> {
+pub fn shift(a: &[f64], b: &[f64]) -> Option<f64> {
     let few = |values: &[f64]| values.iter().take(MOST).copied().collect::<Vec<f64>>();
     let (a, b) = (few(a), few(b));
     let mut pairs: Vec<f64> = a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect();
@@ -44,7 +44,7 @@ fn logs(times: &[u64]) -> Option<Vec<f64>> {
 }
 
 /// The two-sided chance of the ranks, with the correction for equal values and for the steps of a count.
-pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
+pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     let (size_a, size_b) = (a.len() as f64, b.len() as f64);
     let mut all: Vec<(f64, bool)> =
         a.iter().map(|v| (*v, true)).chain(b.iter().map(|v| (*v, false))).collect();

@@ -3,11 +3,11 @@
 //! For: every sentence that calls one result faster, slower or as fast as another one of the same session: it stands only where
 //! the 95 % interval of the ratio carries it. Not for: two sessions, which have more witnesses (`compare`).
 
-use crate::stats::welch::Shift;
+use crate::welch::Shift;
 
 /// One rate by another.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Ratio {
+pub struct Ratio {
     /// The ratio of their geometric means.
     pub value: f64,
     /// Its 95 % interval over the runs of both; `None` with fewer than three on a side, where nothing can be said.
@@ -16,7 +16,7 @@ pub(crate) struct Ratio {
 
 impl Ratio {
     /// The rates of some runs by those of others. `None` where one has no run, or one of no rate.
-    pub(crate) fn of(rates: &[f64], base: &[f64]) -> Option<Self> {
+    pub fn of(rates: &[f64], base: &[f64]) -> Option<Self> {
         let logs = |rates: &[f64]| -> Option<Vec<f64>> {
             let all = rates.iter().all(|r| r.is_finite() && *r > 0.0) && !rates.is_empty();
             all.then(|| rates.iter().map(|r| r.ln()).collect())
@@ -28,17 +28,17 @@ impl Ratio {
     }
 
     /// Whether it is more than this, by all that the runs say.
-    pub(crate) fn is_above(&self, limit: f64) -> bool {
+    pub fn is_above(&self, limit: f64) -> bool {
         self.interval.is_some_and(|[low, _]| low > limit)
     }
 
     /// Whether it is less than this, by all that the runs say.
-    pub(crate) fn is_below(&self, limit: f64) -> bool {
+    pub fn is_below(&self, limit: f64) -> bool {
         self.interval.is_some_and(|[_, high]| high < limit)
     }
 
     /// Whether it differs from 1 by no more than this factor, by all that the runs say.
-    pub(crate) fn is_one(&self, within: f64) -> bool {
+    pub fn is_one(&self, within: f64) -> bool {
         self.is_above(1.0 / within) && self.is_below(within)
     }
 }

@@ -7,14 +7,14 @@
 //! and in short series no permutation of blocks can prove anything; so the levels are compared with their standard error
 //! instead, widened by the correlation of neighbours.
 
-use crate::stats::sample::{mean, median};
+use crate::sample::{mean, median};
 
 /// Values that each side must have at least, and the share of all: fewer are a stall and no level.
 const SIDE: (usize, f64) = (4, 0.125);
 /// Standard errors that the levels must be apart, and how many more divided by the length. The split is the best of many, and
 /// the error itself is the less certain the shorter the series; in simulations of noise this keeps false alarms below one
 /// in a hundred from 16 values on.
-pub(crate) const SURELY: (f64, f64) = (5.0, 100.0);
+pub const SURELY: (f64, f64) = (5.0, 100.0);
 /// Standard errors more for a second cut: two are the best of many more.
 const FOR_ANOTHER: f64 = 1.0;
 /// Share of the difference of two levels that must be there right at the step, seen over the nearest part ([`NEAR`]) of the
@@ -27,7 +27,7 @@ const FLOOR: f64 = 0.01;
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Change {
+pub enum Change {
     /// No step of that size.
     None,
     /// The levels differ, but neighbours resemble each other so much, or the way from one to the other is so long, that
@@ -39,7 +39,7 @@ pub(crate) enum Change {
 
 /// A step from one level to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Step {
+pub struct Step {
     /// Index of the first value of the new level.
     pub at: usize,
     /// Mean of the level before.
@@ -50,14 +50,14 @@ pub(crate) struct Step {
 
 impl Step {
     /// Share by which the lower level is below the higher.
-    pub(crate) fn size(&self) -> f64 {
+    pub fn size(&self) -> f64 {
         apart(self.before, self.after)
     }
 }
 
 impl Change {
     /// The steps; empty where there is none.
-    pub(crate) fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[Step] {
         if let Self::Steps(steps) = self { steps } else { &[] }
     }
 }
@@ -69,7 +69,7 @@ fn apart(a: f64, b: f64) -> f64 {
 }
 
 /// Looks for steps whose lower level is at least the share `smallest` below the higher.
-pub(crate) fn change(values: &[f64], smallest: f64) -> Change {
+pub fn change(values: &[f64], smallest: f64) -> Change {
     let side = SIDE.0.max((values.len() as f64 * SIDE.1) as usize);
     match search(values, side, smallest) {
         Cuts::None => Change::None,
@@ -173,7 +173,7 @@ fn logarithms(values: &[f64]) -> Vec<f64> {
 }
 
 /// What is left of the values when their levels are taken away; the values less their mean where there is no step.
-pub(crate) fn without_levels(values: &[f64], steps: &[Step]) -> Vec<f64> {
+pub fn without_levels(values: &[f64], steps: &[Step]) -> Vec<f64> {
     let first = steps.first().map_or_else(|| mean(values), |s| s.before);
     let level = |i: usize| steps.iter().rfind(|s| s.at <= i).map_or(first, |s| s.after);
     values.iter().enumerate().map(|(i, v)| v - level(i)).collect()
@@ -232,7 +232,7 @@ fn best_split(values: &[f64], side: usize) -> Option<(usize, f64)> {
 }
 
 #[cfg(test)]
-use crate::stats::known::flat;
+use crate::known::flat;
 
 #[cfg(test)]
 fn stepped(n: usize, at: usize, factor: f64, seed: u64) -> Vec<f64> {

@@ -3,16 +3,16 @@
 //! For: a straight line by least squares, and its error: widened by the correlation of neighbours within a run, with each run
 //! as one observation over several. Not for: steps (`change`).
 
-use crate::stats::autocorrelation::{FEWEST, correlation_time};
-use crate::stats::sample::mean;
-use crate::stats::student;
+use crate::autocorrelation::{FEWEST, correlation_time};
+use crate::sample::mean;
+use crate::student;
 
 /// Runs that a line from run to run takes: two lie on one, whatever they are.
-pub(crate) const FEWEST_RUNS: usize = 3;
+pub const FEWEST_RUNS: usize = 3;
 
 /// A drift over a whole series.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Drift {
+pub struct Drift {
     /// Change from the first value to the last on the line, as a share of the mean.
     pub share: f64,
     /// Half the 95 % interval of it.
@@ -21,18 +21,18 @@ pub(crate) struct Drift {
 
 impl Drift {
     /// Whether it is surely larger than a share, either way.
-    pub(crate) fn exceeds(&self, limit: f64) -> bool {
+    pub fn exceeds(&self, limit: f64) -> bool {
         self.share.abs() - self.half > limit
     }
 
     /// Whether it is surely no larger.
-    pub(crate) fn is_within(&self, limit: f64) -> bool {
+    pub fn is_within(&self, limit: f64) -> bool {
         self.share.abs() + self.half <= limit
     }
 }
 
 /// A straight line through values at equal distances, by least squares.
-pub(crate) struct Line {
+pub struct Line {
     /// Mean of the values, which the line has in their middle.
     pub centre: f64,
     /// Change from one value to the next.
@@ -45,7 +45,7 @@ pub(crate) struct Line {
 
 impl Line {
     /// `None` through fewer than two values, or around a mean that is not positive.
-    pub(crate) fn through(values: &[f64]) -> Option<Self> {
+    pub fn through(values: &[f64]) -> Option<Self> {
         let centre = mean(values);
         let middle = (values.len() as f64 - 1.0) / 2.0;
         let spread: f64 = (0..values.len()).map(|i| (i as f64 - middle).powi(2)).sum();
@@ -59,7 +59,7 @@ impl Line {
     }
 
     /// Independent observations around the line.
-    pub(crate) fn independent(&self) -> f64 {
+    pub fn independent(&self) -> f64 {
         let n = self.rest.len() as f64;
         // What is left of a constant is rounding; it has no correlation worth the name.
         let time = if self.power() <= 1e-18 * self.centre * self.centre * n {
@@ -86,19 +86,19 @@ impl Line {
 }
 
 /// The drift of a series; `None` where it holds fewer than [`FEWEST`] independent observations around the line.
-pub(crate) fn drift(values: &[f64]) -> Option<Drift> {
+pub fn drift(values: &[f64]) -> Option<Drift> {
     let line = Line::through(values)?;
     let independent = line.independent();
     if independent < FEWEST { None } else { line.drift(independent) }
 }
 
 /// The drift from the first run to the last, each run one value; `None` with fewer than [`FEWEST_RUNS`].
-pub(crate) fn over_runs(rates: &[f64]) -> Option<Drift> {
+pub fn over_runs(rates: &[f64]) -> Option<Drift> {
     if rates.len() < FEWEST_RUNS { None } else { Line::through(rates)?.drift(rates.len() as f64) }
 }
 
 #[cfg(test)]
-use crate::stats::known::flat;
+use crate::known::flat;
 
 #[cfg(test)]
 fn sloped(n: usize, over_all: f64, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {

@@ -3,16 +3,16 @@
 //! For: the wider of two intervals that both allow for the correlation of neighbours. Not for: the next run, which may be on
 //! another level altogether (`interval`).
 
-use crate::stats::autocorrelation::{FEWEST, observations};
-use crate::stats::sample::{mean, variance};
-use crate::stats::student;
+use crate::autocorrelation::{FEWEST, observations};
+use crate::sample::{mean, variance};
+use crate::student;
 
 /// Batches whose means are taken as independent. In simulations of correlated series five of them cover the truth more often
 /// than ten.
 const BATCHES: usize = 5;
 
 /// Half the 95 % interval of the mean of a series; `None` where it holds fewer than [`FEWEST`] independent observations.
-pub(crate) fn half_width(values: &[f64]) -> Option<f64> {
+pub fn half_width(values: &[f64]) -> Option<f64> {
     let independent = observations(values);
     // A course of ten equal stretches is ten, whatever rounding says.
     if independent < FEWEST - 1e-6 {
@@ -33,7 +33,7 @@ fn of_mean(variance: f64, count: f64) -> Option<f64> {
 }
 
 #[cfg(test)]
-use crate::stats::known::flat;
+use crate::known::flat;
 
 #[test]
 fn a_constant_has_no_width_and_few_or_slow_values_have_no_interval() {

@@ -6,7 +6,7 @@ use super::{autocorrelation, batch_means, drift, interval, median_interval, mser
 use serde_json::Value;
 
 fn reference(name: &str) -> Vec<Value> {
-    let all: Value = serde_json::from_str(include_str!("../../tests/fixtures/reference.json")).unwrap();
+    let all: Value = serde_json::from_str(include_str!("../tests/fixtures/reference.json")).unwrap();
     let rows = all[name].as_array().unwrap().clone();
     assert!(!rows.is_empty());
     rows

@@ -3,7 +3,7 @@
 //! For: MSER (White 1997), the rule that keeps what makes the mean surest. Not for: steps in the middle, which it overlooks
 //! by design (`change`).
 
-use crate::stats::sample::{mean, variance};
+use crate::sample::{mean, variance};
 
 /// Values that are averaged before the rule is applied, where there are enough: MSER-5 of the literature.
 const BATCH: usize = 5;
@@ -11,7 +11,7 @@ const BATCH: usize = 5;
 const BATCHES: usize = 24;
 
 /// How many values at the beginning to leave out; `None` where the rule finds no steady part.
-pub(crate) fn warm_up(values: &[f64]) -> Option<usize> {
+pub fn warm_up(values: &[f64]) -> Option<usize> {
     let batch = (values.len() / BATCHES).clamp(1, BATCH);
     let means: Vec<f64> = values.chunks_exact(batch).map(mean).collect();
     let half = means.len() / 2;
@@ -24,7 +24,7 @@ pub(crate) fn warm_up(values: &[f64]) -> Option<usize> {
 }
 
 #[cfg(test)]
-use crate::stats::known::flat;
+use crate::known::flat;
 
 #[test]
 fn a_warm_up_is_cut_and_a_flat_series_hardly() {

@@ -3,18 +3,18 @@
 //! For: every formula here. Not for: how far any of that can be trusted (`interval`, `median_interval`, `batch_means`).
 
 /// The mean; 0 of nothing.
-pub(crate) fn mean(values: &[f64]) -> f64 {
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 /// The variance around the mean, as estimated from a sample; 0 of fewer than two.
-pub(crate) fn variance(values: &[f64]) -> f64 {
+pub fn variance(values: &[f64]) -> f64 {
     let centre = mean(values);
     values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / values.len().saturating_sub(1).max(1) as f64
 }
 
 /// The middle one; 0 of nothing.
-pub(crate) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let at = |i: usize| sorted.get(i).copied().unwrap_or(0.0);

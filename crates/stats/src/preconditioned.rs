@@ -3,7 +3,7 @@
 //! For: one place that says when enough was written before the first run. Not for: the rule itself, nor for calling a result
 //! steady (`steadiness`).
 
-use crate::stats::snia;
+use crate::snia;
 
 /// Whether the storage is in the state that lasts, as far as the rates of the rounds so far tell: the criterion of the SNIA,
 /// which is what a preconditioned drive is compared with elsewhere. Fewer than five have not settled, and no work at all never

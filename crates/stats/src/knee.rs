@@ -11,20 +11,20 @@
 
 /// A load that was offered, and what it cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Cost {
+pub struct Cost {
     /// Operations per second.
-    pub(crate) iops: f64,
+    pub iops: f64,
     /// Mean latency from the intended start in ns; above 0.
-    pub(crate) mean_ns: f64,
+    pub mean_ns: f64,
 }
 
 /// The knee of some costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Knee {
+pub struct Knee {
     /// Operations per second.
-    pub(crate) iops: f64,
+    pub iops: f64,
     /// Whether a higher load was measured, which has less power.
-    pub(crate) reached: bool,
+    pub reached: bool,
 }
 
 /// Loads below which there is no curve.
@@ -37,7 +37,7 @@ const TOP: f64 = 0.9;
 ///
 /// It is the vertex of the parabola of least squares through the logarithms of the greatest powers, so that no single load
 /// decides; and the load of greatest power itself where it has no neighbours of its kind, as before a cliff.
-pub(crate) fn knee(costs: &[Cost]) -> Option<Knee> {
+pub fn knee(costs: &[Cost]) -> Option<Knee> {
     let powers = powers(costs)?;
     let at = greatest(&powers)?;
     let (best, most) = (costs.get(at)?.iops, *powers.get(at)?);
@@ -76,7 +76,7 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
 
 /// The load that would tell most about the knee: the middle of a side of it that is wider than `step` and falls, or two steps
 /// on where it is the highest load measured, up to `most`. `None` where it is known.
-pub(crate) fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
+pub fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
     let powers = powers(costs)?;
     let best = greatest(&powers)?;
     let here = costs.get(best)?.iops;

@@ -5,15 +5,15 @@
 //! B. L. Welch, "The generalization of Student's problem when several different population variances are involved",
 //! Biometrika 34 (1947).
 
-use crate::stats::interval::FEWEST_RUNS;
-use crate::stats::sample::{mean, variance};
-use crate::stats::sample_size::fewest;
-use crate::stats::student;
+use crate::interval::FEWEST_RUNS;
+use crate::sample::{mean, variance};
+use crate::sample_size::fewest;
+use crate::student;
 
 /// Chance of being wrong that is allowed: both tails of a 95 % interval together.
-pub(crate) const ALLOWED: f64 = 0.05;
+pub const ALLOWED: f64 = 0.05;
 /// Share of comparisons in which a true difference should be found.
-pub(crate) const POWER: f64 = 0.80;
+pub const POWER: f64 = 0.80;
 /// What each end of an interval must reach so that both are inside the margin in [`POWER`] of the comparisons.
 const POWER_OF_AN_END: f64 = 0.90;
 /// Runs up to which "runs needed" is worth a number.
@@ -23,9 +23,9 @@ const RUNS_FOR_RANKS: u32 = 4;
 
 /// A difference of means, B less A, of logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Shift {
+pub struct Shift {
     /// The difference.
-    pub(crate) delta: f64,
+    pub delta: f64,
     /// Its standard error.
     error: f64,
     /// Its degrees of freedom, by Welch and Satterthwaite; no number where nothing varies.
@@ -36,7 +36,7 @@ pub(crate) struct Shift {
 
 impl Shift {
     /// The difference of two lists of logarithms; `None` with fewer than three on a side.
-    pub(crate) fn new(a: &[f64], b: &[f64]) -> Option<Self> {
+    pub fn new(a: &[f64], b: &[f64]) -> Option<Self> {
         if a.len().min(b.len()) < FEWEST_RUNS {
             return None;
         }
@@ -54,12 +54,12 @@ impl Shift {
     }
 
     /// The 95 % interval of the difference.
-    pub(crate) fn interval(&self) -> [f64; 2] {
+    pub fn interval(&self) -> [f64; 2] {
         self.between(ALLOWED / 2.0)
     }
 
     /// The interval of the difference that leaves this much at each end.
-    pub(crate) fn between(&self, tail: f64) -> [f64; 2] {
+    pub fn between(&self, tail: f64) -> [f64; 2] {
         let half = self.times_error(1.0 - tail);
         [self.delta - half, self.delta + half]
     }
@@ -70,13 +70,13 @@ impl Shift {
     }
 
     /// Its degrees of freedom; `None` where nothing varies.
-    pub(crate) fn degrees(&self) -> Option<f64> {
+    pub fn degrees(&self) -> Option<f64> {
         self.degrees.is_finite().then_some(self.degrees)
     }
 
     /// Two-sided chance of a difference so far beyond the margin, where the truth is at the margin. It is below 5 % exactly
     /// where the 95 % interval lies beyond the margin.
-    pub(crate) fn chance_beyond(&self, margin: f64) -> f64 {
+    pub fn chance_beyond(&self, margin: f64) -> f64 {
         let beyond = self.delta.abs() - margin;
         if beyond <= 0.0 {
             return 1.0;
@@ -89,13 +89,13 @@ impl Shift {
 
     /// Smallest difference that would be seen as one in [`POWER`] of such comparisons, among so many that are looked at.
     /// The interval must lie beyond the margin, so the margin is a part of it.
-    pub(crate) fn visible(&self, margin: f64, looks: usize) -> f64 {
+    pub fn visible(&self, margin: f64, looks: usize) -> f64 {
         margin + self.times_error(tail(looks)) + self.times_error(POWER)
     }
 
     /// Runs on each side with which [`POWER`] of such comparisons would be settled, one way or the other, if the difference
     /// and the variation are what they seem; `None` above [`MOST_RUNS`]. It grows without bound towards the margin.
-    pub(crate) fn runs_needed(&self, margin: f64, looks: usize) -> Option<u32> {
+    pub fn runs_needed(&self, margin: f64, looks: usize) -> Option<u32> {
         let gap = self.delta.abs() - margin;
         if gap > 0.0 {
             self.runs_for(gap, tail(looks), POWER, RUNS_FOR_RANKS)
@@ -106,7 +106,7 @@ impl Shift {
 
     /// Runs on each side with which a bound that leaves this much beyond it would be on one side of a limit in [`POWER`] of such
     /// comparisons, if the difference and the variation are what they seem; `None` above [`MOST_RUNS`].
-    pub(crate) fn runs_to_tell(&self, limit: f64, tail: f64) -> Option<u32> {
+    pub fn runs_to_tell(&self, limit: f64, tail: f64) -> Option<u32> {
         self.runs_for((self.delta - limit).abs(), 1.0 - tail, POWER, RUNS_FOR_RANKS)
     }
 

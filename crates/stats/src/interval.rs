@@ -3,14 +3,14 @@
 //! For: geometric means with t-intervals on logarithms. Not for: intervals inside one run, nor comparing two results.
 //! Runs vary by factors rather than by amounts, hence logarithms (Maricq et al., OSDI 2018).
 
-use crate::stats::student;
+use crate::student;
 
 /// Runs below which no interval is given: two runs have one degree of freedom and an interval of a factor of ten.
-pub(crate) const FEWEST_RUNS: usize = 3;
+pub const FEWEST_RUNS: usize = 3;
 
 /// A mean over runs with its 95 % interval, in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Mean {
+pub struct Mean {
     /// Geometric mean.
     pub value: f64,
     /// 95 % interval; `None` with fewer than [`FEWEST_RUNS`].
@@ -18,7 +18,7 @@ pub(crate) struct Mean {
 }
 
 /// The mean of one value per run. `None` where there is no value, or one that is no number.
-pub(crate) fn mean(values: &[f64]) -> Option<Mean> {
+pub fn mean(values: &[f64]) -> Option<Mean> {
     if values.is_empty() || values.iter().any(|v| !v.is_finite() || *v < 0.0) {
         return None;
     }

@@ -5,7 +5,7 @@
 
 /// The chances with those that were looked at together allowed for, in the same order: compared with 5 % each, the chance that
 /// any of them is called different without being so stays below 5 %.
-pub(crate) fn adjusted(chances: &[f64]) -> Vec<f64> {
+pub fn adjusted(chances: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
     order.sort_by(|x, y| chances[*x].total_cmp(&chances[*y]));
     let mut out = vec![1.0; chances.len()];

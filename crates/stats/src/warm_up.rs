@@ -2,19 +2,19 @@
 //!
 //! For: how long a warm-up was, and how much the mean would move without it. Not for: where it ends in one series (`mser`).
 
-use crate::stats::autocorrelation::correlation_time;
-use crate::stats::mser::warm_up;
-use crate::stats::sample::{mean, variance};
-use crate::stats::series::{ByLength, Series};
+use crate::autocorrelation::correlation_time;
+use crate::mser::warm_up;
+use crate::sample::{mean, variance};
+use crate::series::{ByLength, Series};
 
 /// Change of the mean from which the beginning matters: 1 % of a minute's mean, more where seconds are noisy themselves.
-pub(crate) const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
+pub const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
 /// Standard errors of the rest that the change must exceed, so that noise at the beginning is no warm-up.
-pub(crate) const SURELY: f64 = 3.0;
+pub const SURELY: f64 = 3.0;
 
 /// The beginnings of all runs that have a steady part behind them, together.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct WarmUps {
+pub struct WarmUps {
     /// Mean rate with it.
     pub whole: f64,
     /// Mean rate without it.
@@ -37,7 +37,7 @@ struct Cut {
 }
 
 /// The beginnings of these runs; `None` where no run has a steady part.
-pub(crate) fn warm_ups(courses: &[Series]) -> Option<WarmUps> {
+pub fn warm_ups(courses: &[Series]) -> Option<WarmUps> {
     let cuts: Vec<Cut> = courses.iter().filter_map(cut).collect();
     if cuts.is_empty() {
         return None;

@@ -8,17 +8,17 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 const UPPER: f64 = 0.975;
 
 /// The factor with so many degrees of freedom, which need not be whole; `None` where there are none.
-pub(crate) fn factor(degrees: f64) -> Option<f64> {
+pub fn factor(degrees: f64) -> Option<f64> {
     quantile(UPPER, degrees)
 }
 
 /// The quantile of any rank, for who is asked many times and may err more rarely at each.
-pub(crate) fn quantile(rank: f64, degrees: f64) -> Option<f64> {
+pub fn quantile(rank: f64, degrees: f64) -> Option<f64> {
     StudentsT::new(0.0, 1.0, degrees).ok().map(|t| t.inverse_cdf(rank)).filter(|t| t.is_finite())
 }
 
 /// The chance of more than so many standard errors to one side.
-pub(crate) fn beyond(errors: f64, degrees: f64) -> Option<f64> {
+pub fn beyond(errors: f64, degrees: f64) -> Option<f64> {
     StudentsT::new(0.0, 1.0, degrees).ok().map(|t| t.sf(errors))
 }
 

@@ -3,7 +3,7 @@
 //! For: order statistics. The median lies between the k-th smallest and the k-th largest of n runs unless fewer than k fall on
 //! one side of it, and each falls there like a coin. Not for: means (`interval`).
 
-use crate::stats::sample::median;
+use crate::sample::median;
 use model::steadiness::Estimate;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -11,7 +11,7 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 const LEVEL: f64 = 0.95;
 
 /// The median of one value per run with its interval; `None` with fewer than six, or with one that is no number.
-pub(crate) fn of_runs(values: &[f64]) -> Option<Estimate> {
+pub fn of_runs(values: &[f64]) -> Option<Estimate> {
     if values.iter().any(|v| !v.is_finite()) {
         return None;
     }

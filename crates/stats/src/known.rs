@@ -4,22 +4,27 @@
 
 use model::payload::split_mix;
 
-/// Normal numbers from a seed (Box and Muller).
-pub(crate) struct Noise(pub(crate) u64);
+/// Uniform and normal numbers from a seed (Box and Muller).
+pub struct Noise(
+    /// The seed, and with every number the state.
+    pub u64,
+);
 
 impl Noise {
-    pub(crate) fn uniform(&mut self) -> f64 {
+    /// The next one between 0 and 1, either of them never.
+    pub fn uniform(&mut self) -> f64 {
         self.0 = split_mix(self.0);
         ((self.0 >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    pub(crate) fn normal(&mut self) -> f64 {
+    /// The next one, with mean 0 and deviation 1.
+    pub fn normal(&mut self) -> f64 {
         (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 }
 
 /// Around 1, with this deviation and this correlation of neighbours (AR(1)).
-pub(crate) fn flat(n: usize, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
+pub fn flat(n: usize, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
     let mut noise = Noise(seed.wrapping_mul(0x9e37).wrapping_add(1));
     let mut last = noise.normal();
     let step = (1.0 - rho * rho).sqrt();

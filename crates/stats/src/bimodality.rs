@@ -7,17 +7,17 @@ use model::histogram::Histogram;
 /// Classes per doubling: fine enough for a valley, wide enough to hold some operations each.
 const PER_DOUBLING: f64 = 4.0;
 /// Operations below which a shape is chance.
-pub(crate) const FEWEST_OPS: u64 = 1_000;
+pub const FEWEST_OPS: u64 = 1_000;
 /// Share of the operations that each population must have.
-pub(crate) const SHARE_FROM: f64 = 0.10;
+pub const SHARE_FROM: f64 = 0.10;
 /// How far their medians must be apart.
-pub(crate) const RATIO_FROM: f64 = 2.0;
+pub const RATIO_FROM: f64 = 2.0;
 /// Height of the valley by that of the lower peak, at most. Queues make lumpy distributions, hence a clear valley.
-pub(crate) const VALLEY_TO: f64 = 0.25;
+pub const VALLEY_TO: f64 = 0.25;
 
 /// Two populations.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Modes {
+pub struct Modes {
     /// Median of the faster ones in ns.
     pub fast_ns: f64,
     /// Median of the slower ones in ns.
@@ -27,7 +27,7 @@ pub(crate) struct Modes {
 }
 
 /// The two populations of a histogram; `None` where it has one, or too few operations to tell.
-pub(crate) fn modes(latencies: &Histogram) -> Option<Modes> {
+pub fn modes(latencies: &Histogram) -> Option<Modes> {
     if latencies.count() < FEWEST_OPS {
         return None;
     }
@@ -95,7 +95,7 @@ fn split(latencies: &Histogram, valley: usize) -> Modes {
 }
 
 #[cfg(test)]
-use crate::stats::known::Noise;
+use crate::known::Noise;
 
 /// Log-normal latencies: so many around each median.
 #[cfg(test)]

@@ -6,9 +6,9 @@
 //! Solid State Storage Performance Test Specification 2.0, steady state: within five rounds the largest and the smallest value
 //! differ by at most 20 % of the average, and the ends of the fitted line by at most 10 %.
 
-use crate::stats::drift::Line;
-use crate::stats::sample::mean;
-use crate::stats::series::Series;
+use crate::drift::Line;
+use crate::sample::mean;
+use crate::series::Series;
 use model::steadiness::Snia;
 
 /// Rounds that are judged: the last five.
@@ -21,7 +21,7 @@ const SLOPE_TO: f64 = 0.10;
 const ROUND_S: f64 = 60.0;
 
 /// What the rule says of rates, one per round; `None` with fewer than five, or where nothing was done in the last ones.
-pub(crate) fn rule(rounds: &[f64]) -> Option<Snia> {
+pub fn rule(rounds: &[f64]) -> Option<Snia> {
     let last = rounds.get(rounds.len().checked_sub(WINDOW)?..)?;
     let line = Line::through(last)?;
     let (least, most) = last.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
@@ -36,7 +36,7 @@ pub(crate) fn rule(rounds: &[f64]) -> Option<Snia> {
 }
 
 /// A single run as rounds: its minutes where it has five, else its fifths.
-pub(crate) fn rounds_of(course: &Series) -> Vec<f64> {
+pub fn rounds_of(course: &Series) -> Vec<f64> {
     let steps = course.rates.len();
     let rounds = ((course.seconds() / ROUND_S) as usize).clamp(WINDOW, steps.max(WINDOW));
     let edge = |i: usize| i * steps / rounds;

@@ -3,14 +3,14 @@
 //! For: the exact chance of Mann and Whitney, equal values allowed. Not for: long lists, which the normal approximation serves.
 //! H. B. Mann, D. R. Whitney, Annals of Mathematical Statistics 18 (1947).
 
-use crate::stats::two_samples;
+use crate::two_samples;
 
 /// Values in all up to which every order is counted: up to about 30 runs on each side.
 const COUNTED_UP_TO: usize = 60;
 
 /// Two-sided chance of ranks this uneven, or more so, where both lists are of one kind. Every assignment of the values to the
 /// two sides counts as equally likely, so equal values need no correction.
-pub(crate) fn chance(a: &[f64], b: &[f64]) -> Option<f64> {
+pub fn chance(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.is_empty() || b.is_empty() {
         return None;
     }
@@ -26,7 +26,7 @@ pub(crate) fn chance(a: &[f64], b: &[f64]) -> Option<f64> {
 }
 
 /// The chance of the most uneven order that there is: no ranks of so many runs are less likely.
-pub(crate) fn least(size_a: usize, size_b: usize) -> f64 {
+pub fn least(size_a: usize, size_b: usize) -> f64 {
     let ways = (1..=size_a).fold(1.0, |ways, i| ways * (size_b + i) as f64 / i as f64);
     (2.0 / ways).min(1.0)
 }

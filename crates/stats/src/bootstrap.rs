@@ -10,7 +10,7 @@ use model::payload::split_mix;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Runs on each side from which there is enough to draw from.
-pub(crate) const FEWEST: usize = 6;
+pub const FEWEST: usize = 6;
 /// Times that both sides are drawn.
 const DRAWS: usize = 2000;
 /// The same runs always have the same interval.
@@ -22,7 +22,7 @@ const SEED: u64 = 0x5eed;
 /// Plain quantiles of the draws are too narrow for few runs, by a factor of sqrt(1 - 1/n) and by the normal distribution in
 /// place of Student's. Both are made up for (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
 /// Statistician 69, 2015, section 5.3: "expanded percentile interval").
-pub(crate) fn interval(a: &[f64], b: &[f64], degrees: Option<f64>, tail: f64) -> Option<[f64; 2]> {
+pub fn interval(a: &[f64], b: &[f64], degrees: Option<f64>, tail: f64) -> Option<[f64; 2]> {
     let delta = mean(b) - mean(a);
     let Some(degrees) = degrees else { return Some([delta, delta]) };
     let errors = student::quantile(tail, degrees)?;

@@ -3,16 +3,18 @@
 //! For: a question with a yes, a no and a "cannot tell", each at 95 %. Not for: quantiles themselves (the histogram), nor how
 //! many operations a quantile needs to be printed.
 
-use crate::stats::student;
+use crate::student;
 use statrs::distribution::{Beta, ContinuousCDF};
 
 /// One-sided confidence of either answer.
 const CONFIDENCE: f64 = 0.95;
 
 /// Of how many operations of a run how many were beyond the target.
-pub(crate) struct Part {
-    pub(crate) beyond: u64,
-    pub(crate) all: u64,
+pub struct Part {
+    /// Operations that took longer than the target.
+    pub beyond: u64,
+    /// Operations that completed.
+    pub all: u64,
 }
 
 /// Whether the true share is at most `allowed`; `None` where runs do not tell, or there are no two.
@@ -20,7 +22,7 @@ pub(crate) struct Part {
 /// Two bounds, the wider one counts: Student's over the shares of the runs, since slow operations come in bursts and a run is
 /// what repeats; and that of Clopper and Pearson (Biometrika 1934) over all operations, since runs without a single slow one
 /// agree by luck.
-pub(crate) fn is_within(parts: &[Part], allowed: f64) -> Option<bool> {
+pub fn is_within(parts: &[Part], allowed: f64) -> Option<bool> {
     let shares: Vec<f64> =
         parts.iter().filter(|p| p.all > 0).map(|p| p.beyond as f64 / p.all as f64).collect();
     let runs = shares.len() as f64;
