@@ -4,7 +4,7 @@
 
 use capture::fit::{Gathering, Head, Survey};
 use capture::names::{Names, Task};
-use capture::row::{Flags, Kind, Row};
+use capture::row::{Flags, Row, RowKind};
 use model::captured::{Origin, Unit};
 
 /// Numbers that look random, the same each time.
@@ -38,7 +38,7 @@ fn rows(random: &mut Random, names: &mut Names) -> Vec<Row> {
         .map(|_| {
             at = at.saturating_add(random.below(gap + 1));
             let is_asked = random.below(9) == 0;
-            let kind = if is_asked { Kind::Asked } else { Kind::Request };
+            let kind = if is_asked { RowKind::Asked } else { RowKind::Request };
             let flags = names.flags(&Flags { kind, ..Flags::of(random.of(&letters)) });
             let sectors = random.of(&[8, 8, 8, 64, 1024, 0, u32::MAX]) / align as u32 * align as u32;
             let goes_on = random.below(3) > 0;
@@ -56,7 +56,7 @@ fn rows(random: &mut Random, names: &mut Names) -> Vec<Row> {
 fn any_rows_have_a_job_that_is_taken_or_a_reason() {
     let mut random = Random(1);
     let mut fitted = 0;
-    for _ in 0..1500 {
+    for _ in 0..600 {
         let mut names = Names::default();
         let rows = rows(&mut random, &mut names);
         let origin = Origin { unit: random.of(&[Unit::Requests, Unit::Bios]), ..Origin::default() };
@@ -76,5 +76,5 @@ fn any_rows_have_a_job_that_is_taken_or_a_reason() {
         fitted += 1;
         assert_eq!(job.map_err(|e| e.to_string()).map(|job| job.check()), Ok(Vec::new()));
     }
-    assert!(fitted > 1000, "{fitted}");
+    assert!(fitted > 400, "{fitted}");
 }
