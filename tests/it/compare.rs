@@ -231,12 +231,12 @@ fn a_throttled_side_fails_the_gate_and_is_named() {
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let mut reports = Vec::new();
-    for iops in [100, 50] {
+    for iops in [200, 100] {
         let limit = ("blkio", "blkio.throttle.read_iops_device", format!("$NUMBER {iops}"));
         let Some(group) = Group::limited(&disk, &(limit.0, limit.1, &limit.2)) else { return };
         let report = stage.path(&format!("{iops}.json"));
         let words = format!(
-            "run --rw randread --depth 1 --size 32m --time 1s --warmup 300ms --runs 4 --quiet -o {}",
+            "run --rw randread --depth 1 --size 32m --time 500ms --warmup 200ms --runs 4 --quiet -o {}",
             report.display()
         );
         let inside = [disk.enter(), group.enter()].concat();

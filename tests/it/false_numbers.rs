@@ -31,7 +31,7 @@ fn half_a_raid_in_memory_is_told_with_its_share() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let Some(device) = Device::new(&stage, 320, Image::Direct) else { return };
     let Some(disk) = Disk::bare(&stage, Some(device)) else { return };
     let memory = in_memory(&disk, 320);
@@ -101,7 +101,7 @@ fn operations_that_the_queue_splits_are_not_counted_twice() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let Some(device) = Device::new(&stage, 256, Image::Direct) else { return };
     fill(&device.image, 256);
     let Some(disk) = Disk::bare(&stage, Some(device)) else { return };
@@ -174,7 +174,7 @@ fn a_loop_device_that_begins_within_a_block_is_misaligned() {
 
 #[test]
 fn a_program_that_was_stopped_says_that_it_stood_still() {
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let file = stage.file("data", 64);
     let words =
         "run --rw randread --depth 4 --time 3s --warmup 0 --runs 1 --attempts 1 --quiet --format json";
@@ -202,7 +202,7 @@ fn a_program_that_a_freezer_stopped_says_that_it_stood_still() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let file = stage.file("data", 64);
     let mut told = 0;
     for (controller, switch, [frozen, thawed]) in FREEZERS {
@@ -388,7 +388,7 @@ fn writes_of_parts_of_pages_say_that_pages_were_read_first() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let run = |bs: &str| {
         let words =

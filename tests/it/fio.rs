@@ -237,7 +237,7 @@ fn the_kernel_is_told_the_order_of_accesses_as_it_was_said() {
 
 #[test]
 fn a_file_is_evicted_before_each_pass_where_fio_does_it() {
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let (file, job) = (stage.file("data", 16), stage.path("mine.fio"));
     let once = "--runs 1 --format json --no-history";
     // What the page cache answered is renamed.

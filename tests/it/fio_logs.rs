@@ -136,7 +136,7 @@ fn blocks_of_several_sizes_come_once_each_and_an_iolog_is_replayed_by_fio() {
 
 #[test]
 fn averages_are_as_many_as_those_of_fio_and_sum_up_to_the_work() {
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let words = "--name=j --filename=DATA --rw=randrw --bs=4k --size=1m --time_based --runtime=1 --rate_iops=200 --write_lat_log=PREFIX \
                  --write_iops_log=PREFIX --write_bw_log=PREFIX --log_avg_msec=100 --write_hist_log=PREFIX --log_hist_msec=300";
     let (ours, theirs) = both(&stage, words);

@@ -169,7 +169,7 @@ fn single_operations_have_priorities_and_their_latencies_stand_apart() {
 #[test]
 fn pauses_come_by_time_and_keep_the_cpu_busy_where_they_are_to() {
     // What keeps a CPU busy is seen where others leave it one.
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let data = stage.path("data");
     let words = format!("--name=t --filename={} --size=1m --bs=4k --rw=read", data.display());
     // 256 operations take less than a burst of 0.2 s; with five bursts of 50 and pauses of 0.1 s they take half a second.

@@ -28,7 +28,7 @@ fn a_seed_typed_twice_draws_the_same_offsets_twice() {
 
 #[test]
 fn the_first_word_is_about_all_rows_and_not_only_the_first() {
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let (data, sparse) = (stage.file("data", 16), stage.path("sparse"));
     std::fs::File::create(&sparse).unwrap().set_len(16 << 20).unwrap();
     let job = stage.path("job.toml");
@@ -93,7 +93,7 @@ fn memory_that_a_host_takes_and_gives_is_named_and_no_other() {
 
 #[test]
 fn reads_of_a_file_just_read_are_about_the_page_cache() {
-    let Some(out) = scene::CACHED_FILE.tell(&Stage::watching()) else { return };
+    let Some(out) = scene::CACHED_FILE.tell(&Stage::beside_few().watching_as_for_users()) else { return };
     let report = out.report();
     assert!(report.name().contains("page cache"), "{}", report.name());
     let finding = report.must_say("A01", "finding");
@@ -101,7 +101,10 @@ fn reads_of_a_file_just_read_are_about_the_page_cache() {
     assert!(!finding["evidence"].as_object().unwrap().is_empty(), "{finding:#}");
     assert_eq!((report.verdict(), out.code), ("SUSPECT", Some(1)));
 
-    let Some(accepted) = scene::CACHED_FILE_ACCEPTED.tell(&Stage::watching()) else { return };
+    let Some(accepted) = scene::CACHED_FILE_ACCEPTED.tell(&Stage::beside_few().watching_as_for_users())
+    else {
+        return;
+    };
     // A cached file is also as fast as a CPU; only what was accepted is forgiven.
     let others = ["D06"].iter().any(|id| accepted.report().says(id, "finding"));
     assert!(accepted.code == Some(0) || others, "{accepted:?}");
@@ -126,7 +129,7 @@ fn direct_reads_arrive(kind: &str) {
     if !is_root() {
         return;
     }
-    let stage = Stage::watching();
+    let stage = Stage::beside_few().watching_as_for_users();
     let Some(disk) = Disk::new(&stage, kind, Image::Direct) else { return };
     let words = format!("run --rw randread --depth 4 --size 64m {SHORT}");
     let report = undisturbed(|| disk.fathom(&stage, &words, &disk.dir)).report();

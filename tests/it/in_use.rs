@@ -19,7 +19,7 @@ fn destroy(stage: &Stage, target: &Path) -> Outcome {
 }
 
 pub(crate) fn sum(path: &Path) -> String {
-    tool(&[&"sha256sum", &path]).unwrap()
+    tool(&[&"cksum", &path]).unwrap()
 }
 
 /// Fails unless the program refused with all these words.

@@ -173,7 +173,7 @@ fn a_kill_at_any_moment_before_the_first_run_leaves_a_session_that_says_so_or_no
 
 #[test]
 fn what_was_measured_before_a_target_went_is_kept_and_said() {
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let file = stage.file("data", 32);
     let words = "run --rw randread --time 300ms --warmup 0 --runs 40";
     let mut running = stage.start(words, &file);

@@ -202,7 +202,7 @@ fn what_makes_no_curve_is_refused_with_words_to_type() {
 
 #[test]
 fn an_interrupted_curve_keeps_the_loads_that_were_measured() {
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let file = stage.file("data", 16);
     let words = "limit --depth 4 --time 200ms --warmup 0 --runs 1 --seed 2 --format json";
     let mut running = stage.start(words, &file);

@@ -13,7 +13,7 @@ fn on_a_stalling_file(words: &str) -> Option<Report> {
     if !is_root() {
         return None;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let disk = Disk::slow(&stage, "stalls 200 0.1")?;
     let words = format!("run --engine sync --warmup 0 --runs 1 --quiet --format json {words}");
     let out = disk.fathom(&stage, &words, &disk.dir.join("file"));

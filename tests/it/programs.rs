@@ -21,7 +21,7 @@ fn three_rows_count_what_programs_of_their_shape_do() {
     if tool(&[&"strace", &"-V"]).is_err() {
         return skip("there is no strace");
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     // An image in memory: cold for the file system, and as quick to count on as can be.
     let Some(disk) = Disk::new(&stage, "ext4", Image::Buffered) else { return };
     let program = stage.path("programs");

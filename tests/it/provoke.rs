@@ -82,10 +82,10 @@ fn a_file_system_that_a_program_serves_is_no_local_disk() {
 #[test]
 fn syncs_that_never_reach_the_device_are_not_durable() {
     for scene in [scene::WRITE_THROUGH, scene::WITHOUT_BARRIERS] {
-        let Some(report) = scene.must_be_seen(&Stage::new()) else { return };
+        let Some(report) = scene.must_be_seen(&Stage::beside_few()) else { return };
         assert!(report.name().contains("not durable"), "{}", report.name());
     }
-    let Some(honest) = scene::SYNCED.tell(&Stage::new()) else { return };
+    let Some(honest) = scene::SYNCED.tell(&Stage::beside_few()) else { return };
     let honest = honest.report();
     // How long a flush takes is the host's: some answer within 100 us now, and take longer in an hour.
     assert!(honest.says("C03", "finding") || honest.says("C03", "holds"), "{honest:#?}");
@@ -100,7 +100,7 @@ fn iostat_beside_a_run_sees_the_same() {
     if Command::new("iostat").arg("-V").output().is_err() {
         return skip("iostat is not installed (package sysstat)");
     }
-    let stage = Stage::watching();
+    let stage = Stage::beside_few().watching_as_for_users();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 64);
     let count = |text: &str| -> f64 {

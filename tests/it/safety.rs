@@ -178,7 +178,7 @@ fn the_image_below_a_loop_device_is_refused() {
 fn a_file_of_the_users_is_overwritten_only_when_it_is_named() {
     let stage = Stage::beside_others();
     let file = stage.file("precious", 32);
-    let sum = || tool(&[&"sha256sum", &file]).unwrap();
+    let sum = || tool(&[&"cksum", &file]).unwrap();
     let before = sum();
     let out = stage.fathom(&format!("run {SHORT}"), &file);
     needs_the_name(&out);

@@ -84,6 +84,12 @@ impl Stage {
         Self::new().watching_as_for_users()
     }
 
+    /// For a story that needs a processor of its own and tells nothing of what others do to the disk: its device and its counters are
+    /// its own, or its time is that of sleeping and of throttles.
+    pub(crate) fn beside_few() -> Self {
+        Self::holding(Turn::beside_few())
+    }
+
     /// For a story that others of this kind cannot disturb: what is done, refused, written or counted of its own, and no speed.
     pub(crate) fn beside_others() -> Self {
         Self::holding(Turn::beside_others())

@@ -90,7 +90,7 @@ fn every_axis_of_help_makes_cells() {
 
 #[test]
 fn the_fastest_cell_of_a_known_device_wins_and_has_its_true_rate() {
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let out = stage.fathom(&format!("{SIM} --rw read --bs 4k..64k --depth 1..8"), nothing());
     assert_eq!(out.code, Some(0), "{out:?}");
     let report = out.report();
@@ -269,7 +269,7 @@ fn the_text_says_who_wins_and_draws_the_map() {
 
 #[test]
 fn an_interrupted_sweep_goes_on_where_it_stopped() {
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let words = "sweep --engine null --rw read --bs 4k..64k --depth 1 --workers 1,2 --time 300ms --seed 3";
     let mut running = stage.start(words, nothing());
     running.until_it_says("cell 4 of 10");
@@ -321,7 +321,7 @@ fn a_disk_has_a_winner_in_each_direction_and_losses_of_cp_and_dd() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let words = "sweep --bs 512,64k..256k --depth 1,4 --cache direct,buffered --size 64m --time 250ms --quiet --format json";
     let out = disk.fathom(&stage, words, &disk.dir);
@@ -368,7 +368,7 @@ fn a_disk_has_a_winner_in_each_direction_and_losses_of_cp_and_dd() {
 
 #[test]
 fn what_makes_no_grid_is_refused_with_words_to_type() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("place");
     for (words, must) in [
         ("--bs 64k..4k", "smaller one first"),
@@ -414,7 +414,7 @@ fn cells_without_a_number_have_no_winner_among_them() {
 
 #[test]
 fn of_cells_that_are_measured_once_whatever_is_above_the_winner_is_not_told_apart_from_it() {
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let out = stage.fathom(
         "sweep --rw read --bs 64k,1m --depth 1,8 --cache direct,buffered --size 64m --exhaustive --runs 1 --time 150ms --warmup 0 --quiet --format json",
         &stage.folder("place"),

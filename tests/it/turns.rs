@@ -1,7 +1,8 @@
 //! Turns: which stories run at once.
 //!
-//! For: the machine to itself for a story that judges speed or counters, and all others side by side before. Not for: what a story
-//! finds on its stage ([`crate::stage`]).
+//! For: the machine to itself for a story that judges speed or the counters of the whole machine; before those the stories that need
+//! a processor, one for each; and before them all others side by side. Not for: what a story finds on its stage
+//! ([`crate::stage`]).
 //! Threads wait here, not at the runner of the tests: it starts stories in the order of their names, so that those that wait for
 //! the machine would keep the others from starting. Every story has a thread, as `./test` runs them.
 
@@ -10,63 +11,99 @@ use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A file to which each story appends how long it had its turn, in tenths of a second, whether alone, and its name.
+/// A file to which each story appends how long it had its turn, in tenths of a second, in which company, and its name.
 const TIMES: &str = "FATHOM_TURNS";
 
-/// Stories at once for each processor; they mostly wait for storage.
-const FOR_EACH_PROCESSOR: usize = 4;
+/// How many others a story can have beside it. Whoever bears more goes first, so that the machine is full until it is divided no more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Company {
+    /// As many as keep the processors busy; they mostly wait for storage.
+    Many,
+    /// One for each processor in all, so that nobody waits for one.
+    Few,
+    None,
+}
 
-/// Who has the machine, and who waits for it.
-static NOW: Mutex<Now> = Mutex::new(Now { alone: false, beside: 0, wait_beside: 0 });
+impl Company {
+    const ALL: [Self; 3] = [Self::Many, Self::Few, Self::None];
+
+    /// Stories of it at once.
+    fn width(self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        match self {
+            Self::Many => 4 * processors,
+            Self::Few => processors,
+            Self::None => 1,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Many => "beside",
+            Self::Few => "few",
+            Self::None => "alone",
+        }
+    }
+}
+
+/// Who has the machine, and who waits for it, of each company.
+static NOW: Mutex<Now> = Mutex::new(Now { have: [0; 3], wait: [0; 3] });
 static CHANGED: Condvar = Condvar::new();
 
 struct Now {
-    alone: bool,
-    beside: usize,
-    /// They go before those that want it alone, so that the machine is full until it is divided no more.
-    wait_beside: usize,
+    have: [usize; 3],
+    wait: [usize; 3],
+}
+
+impl Now {
+    /// Whether one more story of this company can begin: none that goes before waits, and there are so few that each bears it.
+    fn lets_in(&self, company: Company) -> bool {
+        let here = Company::ALL.into_iter().filter(|c| *c == company || self.have[*c as usize] > 0);
+        let most = here.map(Company::width).min().unwrap_or_default();
+        self.wait.iter().take(company as usize).all(|n| *n == 0) && self.have.iter().sum::<usize>() < most
+    }
 }
 
 /// A story's turn, until it is dropped.
 pub(crate) struct Turn {
-    alone: bool,
+    company: Company,
     since: Instant,
 }
 
 impl Turn {
     /// With nobody else.
     pub(crate) fn alone() -> Self {
-        let mut now = lock();
-        while now.alone || now.beside > 0 || now.wait_beside > 0 {
-            now = CHANGED.wait(now).unwrap_or_else(PoisonError::into_inner);
-        }
-        now.alone = true;
-        Self { alone: true, since: Instant::now() }
+        Self::take(Company::None)
+    }
+
+    /// Beside so few that each has a processor to itself.
+    pub(crate) fn beside_few() -> Self {
+        Self::take(Company::Few)
     }
 
     /// Side by side with others of this kind.
     pub(crate) fn beside_others() -> Self {
-        let width = FOR_EACH_PROCESSOR * std::thread::available_parallelism().map_or(1, usize::from);
+        Self::take(Company::Many)
+    }
+
+    fn take(company: Company) -> Self {
         let mut now = lock();
-        now.wait_beside += 1;
-        while now.alone || now.beside >= width {
+        now.wait[company as usize] += 1;
+        while !now.lets_in(company) {
             now = CHANGED.wait(now).unwrap_or_else(PoisonError::into_inner);
         }
-        now.wait_beside -= 1;
-        now.beside += 1;
-        Self { alone: false, since: Instant::now() }
+        now.wait[company as usize] -= 1;
+        now.have[company as usize] += 1;
+        drop(now);
+        // Whoever waited behind this one may have nobody before it any more.
+        CHANGED.notify_all();
+        Self { company, since: Instant::now() }
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut now = lock();
-        if self.alone {
-            now.alone = false;
-        } else {
-            now.beside -= 1;
-        }
-        drop(now);
+        lock().have[self.company as usize] -= 1;
         CHANGED.notify_all();
         self.note();
     }
@@ -77,7 +114,7 @@ impl Turn {
     fn note(&self) {
         let Some(path) = std::env::var_os(TIMES) else { return };
         let thread = std::thread::current();
-        let (name, how) = (thread.name().unwrap_or("?"), if self.alone { "alone" } else { "beside" });
+        let (name, how) = (thread.name().unwrap_or("?"), self.company.word());
         let line = format!("{:5} {how} {name}\n", self.since.elapsed().as_millis() / 100);
         // A story is not wrong because its time is not known.
         let _ = File::options()

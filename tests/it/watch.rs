@@ -53,7 +53,7 @@ fn totals_are_those_of_iostat_within_a_percent() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let Some(device) = device(&stage, 64) else { return };
     let mut iostat = Command::new("iostat");
     iostat.args(["-x", "-y", "-k", "-o", "JSON", device.name(), "1", "5"]).env("S_TIME_FORMAT", "ISO");

@@ -130,7 +130,7 @@ fn lost_events_make_latencies_unknown_and_are_counted() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_few();
     let Some(device) = device(&stage, 64) else { return };
     let load = "run --rw randread --bs 4k --depth 32 --warmup 100ms --runs 1 --time 30s --no-history";
     let on_one_cpu = ["taskset", "-c", "0"].map(str::to_owned);

@@ -150,8 +150,8 @@ fn on_device(words: &str, story: impl Fn(&[Request])) {
 }
 
 /// Tells a story on a device itself, where nobody else keeps the program from its times.
-fn on_device_alone(words: &str, story: impl Fn(&[Request])) {
-    on(&[Storage::device], Stage::new, words, story);
+fn on_device_beside_few(words: &str, story: impl Fn(&[Request])) {
+    on(&[Storage::device], Stage::beside_few, words, story);
 }
 
 fn on(

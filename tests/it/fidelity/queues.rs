@@ -34,7 +34,7 @@ fn depth(words: &str, asked: u32) {
     if !is_root() {
         return;
     }
-    let stage = Stage::watching();
+    let stage = Stage::beside_few().watching_as_for_users();
     let Some(Storage::Device(device)) = Storage::full_device(&stage) else { return };
     let Some(trace) = Trace::of(&stage, &[device.name()]) else { return };
     // Without a block twice in flight: its sector is what a request is known by.
