@@ -111,6 +111,10 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
         _ => None,
     });
     if let Some((medium, found)) = elsewhere {
+        // What answers from memory is as fast as the CPU that copies it, where that is busy; the name says so too.
+        if let Some(busy) = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Rename) {
+            return Some(limiter_of("CPU", busy.sentence.clone(), busy.evidence.clone()));
+        }
         return Some(limiter_of(medium, found.sentence.clone(), found.evidence.clone()));
     }
     // Each with the mildest severity that decides the rate; a milder one is a part of it, and something else decides more.
@@ -300,6 +304,7 @@ fn each_limiter_is_told_from_its_evidence() {
         ("merging", Fixture { device_time_share: 0.4, merged: 4, cpu_share: 0.02, ..honest() }),
         ("file system", Fixture { device_time_share: 0.4, cache: Cache::Dsync, ..Fixture::honest_write() }),
         ("page cache", Fixture { delivered: 0.0, cache: Cache::Buffered, ..honest() }),
+        ("CPU", Fixture { delivered: 0.0, cache: Cache::Buffered, cpu_share: 0.97, ..honest() }),
         ("memory", Fixture { ram: Some("zram0"), ..honest() }),
         ("CPU", Fixture { cpu_share: 0.97, ..honest() }),
         ("tool", Fixture { engine: "sync", depth_seen: 0.99, ..honest() }),
