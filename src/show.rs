@@ -18,7 +18,7 @@ use model::record::Record;
 use model::report::{CountsAs, Report};
 use model::session_table::SessionTable;
 use model::spec::presets::preset;
-use report::{Detail, Format, Kind, Style};
+use report::{Detail, Format, ReportKind, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -139,7 +139,7 @@ pub fn table(of: &SessionTable, showing: &Showing, outlets: &Outlets) -> Result<
 ///
 /// # Errors
 /// As [`report()`].
-pub fn put<K: Kind + ?Sized>(
+pub fn put<K: ReportKind + ?Sized>(
     of: &K,
     (printed, style): (&'static Format, Style),
     outlets: &Outlets,

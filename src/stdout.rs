@@ -6,7 +6,7 @@
 use crate::failure::{Failure, cause};
 use crate::stream::{columns, has_colours, rows as rows_of, write};
 use model::visible::{visible, visible_json};
-use report::{Content, Format, Kind, Style, TEXT};
+use report::{Content, Format, ReportKind, Style, TEXT};
 use rustix::fs::FileType;
 use std::io::{self, IsTerminal};
 
@@ -27,7 +27,7 @@ pub fn text(text: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`text`], and where the format has no way to write it.
-pub fn report<K: Kind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<(), Failure> {
+pub fn report<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<(), Failure> {
     let style = Style { width: columns(Some(rustix::stdio::stdout())), ..style };
     let plain = render(format, report, style)?;
     let shown = harmless(&plain, format.content);
@@ -43,7 +43,7 @@ pub fn report<K: Kind + ?Sized>(format: &Format, report: &K, style: Style) -> Re
 ///
 /// # Errors
 /// Where the format has no way to write it.
-pub(crate) fn rendered<K: Kind + ?Sized>(
+pub(crate) fn rendered<K: ReportKind + ?Sized>(
     format: &Format,
     report: &K,
     style: Style,
@@ -53,13 +53,13 @@ pub(crate) fn rendered<K: Kind + ?Sized>(
 }
 
 /// A report of any kind for a message, where it cannot be printed: in this format where that is text.
-pub(crate) fn in_words<K: Kind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
+pub(crate) fn in_words<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
     let format = if format.content == Content::Bytes { TEXT } else { format };
     let bytes = render(format, report, style).unwrap_or_else(|why| why.words().as_bytes().to_vec());
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn render<K: Kind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<Vec<u8>, Failure> {
+fn render<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<Vec<u8>, Failure> {
     let refuse = |e| Failure::Refused(format!("--format {}: {e}", format.name));
     format.bytes(report, style).map_err(refuse)
 }
@@ -94,7 +94,7 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`report`].
-pub(crate) fn part<K: Kind + ?Sized>(format: &Format, part: &K) -> Result<Option<usize>, Failure> {
+pub(crate) fn part<K: ReportKind + ?Sized>(format: &Format, part: &K) -> Result<Option<usize>, Failure> {
     let style = Style { width: columns(Some(rustix::stdio::stdout())), ..Style::default() };
     let shown = harmless(&render(format, part, style)?, format.content);
     let lines = shown.split(|byte| *byte == b'\n').count().saturating_sub(1);

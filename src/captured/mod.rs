@@ -11,7 +11,7 @@ use crate::spared::Spared;
 use crate::{stderr, stdout};
 use capture::file::Reader;
 use capture::profile::{Profiler, Selection};
-use capture::row::Kind;
+use capture::row::RowKind;
 use capture::verdict::completeness;
 pub use export::{Export, IOLOG, export};
 use model::captured::{Captured, FORMAT, Restriction};
@@ -147,7 +147,7 @@ fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) ->
                 latency_ns: row.latency_ns,
                 queued_ns: row.queued_ns,
                 op: flags.op(row.sectors),
-                asked: flags.kind == Kind::Asked,
+                asked: flags.kind == RowKind::Asked,
                 letters: &flags.rwbs,
                 error: flags.error,
                 sector: row.sector,

@@ -19,7 +19,7 @@ use model::session_table::SessionTable;
 use model::spec::keys::{self, Key};
 use model::spec::line::LINE_KEYS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
-use report::{Detail, Format, Kind};
+use report::{Detail, Format, ReportKind};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -316,7 +316,7 @@ impl ShowingArgs {
 
 impl OutputArgs {
     /// Refuses files whose extension no format has that writes this kind of report.
-    pub(super) fn check<K: Kind + ?Sized>(&self) -> Result<(), Failure> {
+    pub(super) fn check<K: ReportKind + ?Sized>(&self) -> Result<(), Failure> {
         let is_known = |path: &Path| report::by_extension::<K>(path).is_some() || output::is_stream(path);
         let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
         let meant = unknown::in_diskspd(&format!("-o{}", path.display()));
@@ -329,7 +329,7 @@ impl OutputArgs {
     }
 
     /// The formats of the files.
-    pub(super) fn formats<K: Kind + ?Sized>(
+    pub(super) fn formats<K: ReportKind + ?Sized>(
         &self,
         printed: &'static Format,
     ) -> impl Iterator<Item = &'static Format> {
@@ -427,12 +427,12 @@ fn line_keys() -> String {
 }
 
 /// Takes the name of a format that writes this kind of report; the error for any other names those.
-pub(super) fn formats_of<K: Kind + ?Sized>() -> impl TypedValueParser<Value = &'static Format> {
+pub(super) fn formats_of<K: ReportKind + ?Sized>() -> impl TypedValueParser<Value = &'static Format> {
     let found = |name: String| report::find::<K>(&name).ok_or("there is no such format");
     PossibleValuesParser::new(format_names::<K>()).try_map(found)
 }
 
 /// The names of the formats that write this kind of report, for help.
-pub(super) fn format_names<K: Kind + ?Sized>() -> impl Iterator<Item = PossibleValue> {
+pub(super) fn format_names<K: ReportKind + ?Sized>() -> impl Iterator<Item = PossibleValue> {
     report::able::<K>().map(|(format, writer)| PossibleValue::new(format.name).help(writer.about))
 }

@@ -2,7 +2,7 @@
 //!
 //! For: what the resolved place says. Not for: settings of devices.
 
-use super::observation::{Kind, Observation};
+use super::observation::{Observation, TargetKind};
 use super::quoted;
 use model::check_id::CheckId;
 use model::diagnosis::Look;
@@ -95,7 +95,7 @@ fn direct(seen: &Observation) -> Look {
             ABOUT,
             format!("Goes past the page cache, in multiples of {}{by}.", show_bytes(d.offset_align.into())),
         ),
-        None if seen.kind == Kind::Directory => Look::unknown(
+        None if seen.kind == TargetKind::Directory => Look::unknown(
             ABOUT,
             "only files tell (statx), and none in this directory does; a report of a measurement here will",
         )
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_directory_is_told_by_a_file_in_it_or_not_at_all() {
         let mut seen = in_order();
-        (seen.kind, seen.machine.places[0].direct) = (Kind::Directory, None);
+        (seen.kind, seen.machine.places[0].direct) = (TargetKind::Directory, None);
         assert_eq!(answer(&seen, "direct I/O").outcome, Outcome::NotChecked);
         seen.witness = Some(("old".into(), DirectIo { memory_align: 0, offset_align: 0 }));
         assert_eq!(answer(&seen, "direct I/O").severity, Some(Severity::Rename));

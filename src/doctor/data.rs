@@ -2,7 +2,7 @@
 //!
 //! For: pages and extents of a file, pages of a device. Not for: directories, in which fathom makes a file of its own.
 
-use super::observation::{Kind, Observation};
+use super::observation::{Observation, TargetKind};
 use super::quoted;
 use model::check_id::CheckId;
 use model::diagnosis::Look;
@@ -24,7 +24,7 @@ const PIECES_SPINNING: f64 = 64.0;
 const PIECES: f64 = 1024.0;
 
 pub(super) fn looks(seen: &Observation) -> Vec<Look> {
-    if seen.kind == Kind::Directory {
+    if seen.kind == TargetKind::Directory {
         return vec![Look::ok(
             "test file",
             "fathom makes one in this directory, writes it whole, evicts it from memory, and removes it at the end.",
@@ -43,7 +43,7 @@ pub(super) fn looks(seen: &Observation) -> Vec<Look> {
         Ok(pages) => vec![cached(seen, pages), dirty(seen, pages)],
         Err(why) => vec![Look::unknown("cached", why).check(CheckId::A01)],
     };
-    if seen.kind == Kind::File {
+    if seen.kind == TargetKind::File {
         match &target.extents {
             Some(Ok(extents)) => looks.extend(stored(seen, extents)),
             Some(Err(why)) => looks.push(Look::unknown("how it is stored", why).check(CheckId::A04)),
@@ -237,7 +237,7 @@ mod tests {
     fn a_file_in_order_has_no_finding_and_a_directory_one_line() {
         let mut seen = in_order();
         assert!(looks(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", looks(&seen));
-        seen.kind = Kind::Directory;
+        seen.kind = TargetKind::Directory;
         assert_eq!(looks(&seen).len(), 1);
     }
 

@@ -32,7 +32,7 @@ const O_NONBLOCK: i32 = 0o4000;
 
 /// What a target is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TargetKind {
     /// A test file would be made in it.
     Directory,
     /// A file of the user's.
@@ -46,7 +46,7 @@ pub(super) enum Kind {
 pub(super) struct Observation {
     /// The target, absolute and without links.
     pub(super) path: PathBuf,
-    pub(super) kind: Kind,
+    pub(super) kind: TargetKind,
     /// Bytes of a file or device; 0 for a directory.
     pub(super) bytes: u64,
     /// With one place, that of the target.
@@ -115,12 +115,13 @@ pub(super) fn look(said: &Path) -> Result<Observation, Failure> {
     // Never waits: a device may have no medium, and a file a lease.
     let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
     let bytes = match kind {
-        Kind::Directory => 0,
-        Kind::File => facts.len(),
+        TargetKind::Directory => 0,
+        TargetKind::File => facts.len(),
         // As /sys tells it, for those who may not open it.
-        Kind::Device => machine.places[0].layers.first().map_or(0, |l| l.bytes),
+        TargetKind::Device => machine.places[0].layers.first().map_or(0, |l| l.bytes),
     };
-    let witness = (kind == Kind::Directory).then(|| witness(&root, &path, &machine.places[0])).flatten();
+    let witness =
+        (kind == TargetKind::Directory).then(|| witness(&root, &path, &machine.places[0])).flatten();
     let names: Vec<String> = machine.places[0].leaves().map(|l| l.name.clone()).collect();
     let rights = rights::look(&root, names.iter().map(String::as_str));
     let (clock, why) = Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
@@ -145,14 +146,14 @@ pub(super) fn watch_time() -> Duration {
     Duration::from_nanos(idle_watch::at_most_ns(WATCH_NS))
 }
 
-fn kind(said: &Path, facts: &Metadata) -> Result<Kind, Failure> {
+fn kind(said: &Path, facts: &Metadata) -> Result<TargetKind, Failure> {
     let kind = facts.file_type();
     if kind.is_dir() {
-        Ok(Kind::Directory)
+        Ok(TargetKind::Directory)
     } else if kind.is_file() {
-        Ok(Kind::File)
+        Ok(TargetKind::File)
     } else if kind.is_block_device() {
-        Ok(Kind::Device)
+        Ok(TargetKind::Device)
     } else {
         Err(Failure::Usage(format!(
             "{} cannot be measured; name a directory, a file or a block device",
@@ -311,7 +312,7 @@ pub(super) mod tests {
         };
         Observation {
             path: "/data/file".into(),
-            kind: Kind::File,
+            kind: TargetKind::File,
             bytes: 1 << 30,
             machine: machine(),
             witness: None,

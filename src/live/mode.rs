@@ -44,7 +44,7 @@ pub(super) enum Manner {
 /// What standard error is, as far as it matters here.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    kind: Kind,
+    kind: StandardError,
     /// Keys are typed to us, and not to whoever started us in the background.
     is_ours: bool,
     /// Somebody reads standard output as it comes, who may want the terminal for himself, as `less` does.
@@ -56,7 +56,7 @@ struct Place {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum StandardError {
     /// A file, a pipe, or anything else that nobody looks at as it is written.
     Stream,
     /// A terminal that cannot place text, as far as its name says.
@@ -69,9 +69,9 @@ impl Place {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         Self {
             kind: match (std::io::stderr().is_terminal(), stream::places_text()) {
-                (false, _) => Kind::Stream,
-                (true, false) => Kind::Dumb,
-                (true, true) => Kind::Terminal,
+                (false, _) => StandardError::Stream,
+                (true, false) => StandardError::Dumb,
+                (true, true) => StandardError::Terminal,
             },
             is_ours: terminal::is_ours(),
             is_read: rustix::fs::fstat(rustix::stdio::stdout())
@@ -84,10 +84,12 @@ impl Place {
     /// Why there can be no view.
     fn without_view(self) -> Option<&'static str> {
         match self.kind {
-            Kind::Stream => Some("standard error is not a terminal"),
-            Kind::Dumb => Some("TERM is not set, or says that the terminal is a dumb one"),
-            Kind::Terminal if !self.is_ours => Some("fathom was started in the background of its terminal"),
-            Kind::Terminal => None,
+            StandardError::Stream => Some("standard error is not a terminal"),
+            StandardError::Dumb => Some("TERM is not set, or says that the terminal is a dumb one"),
+            StandardError::Terminal if !self.is_ours => {
+                Some("fathom was started in the background of its terminal")
+            }
+            StandardError::Terminal => None,
         }
     }
 
@@ -98,7 +100,7 @@ impl Place {
     }
 
     fn plain(self) -> Manner {
-        if self.kind == Kind::Terminal && !self.is_ci { Manner::Bar } else { Manner::Lines }
+        if self.kind == StandardError::Terminal && !self.is_ci { Manner::Bar } else { Manner::Lines }
     }
 
     fn choose(self, mode: Progress, cost: &Cost, look: Look) -> Result<Manner, &'static str> {
@@ -140,7 +142,7 @@ fn takes(cost: &Cost) -> Duration {
 
 #[cfg(test)]
 const TERMINAL: Place =
-    Place { kind: Kind::Terminal, is_ours: true, is_read: false, is_ci: false, size: (80, 24) };
+    Place { kind: StandardError::Terminal, is_ours: true, is_read: false, is_ci: false, size: (80, 24) };
 #[cfg(test)]
 const LOOK: Look = Look { unicode: true, colours: true };
 
@@ -158,7 +160,9 @@ fn the_view_comes_by_itself_where_somebody_can_read_it() {
     ] {
         assert_eq!(of(other), Ok(Manner::Bar), "{other:?}");
     }
-    for other in [Place { kind: Kind::Stream, ..TERMINAL }, Place { kind: Kind::Dumb, ..TERMINAL }] {
+    for other in
+        [Place { kind: StandardError::Stream, ..TERMINAL }, Place { kind: StandardError::Dumb, ..TERMINAL }]
+    {
         assert_eq!(of(other), Ok(Manner::Lines), "{other:?}");
     }
     let short = Cost { time_ns: 3_000_000_000, ..Cost::default() };
@@ -171,8 +175,8 @@ fn what_was_said_is_done_or_refused() {
     let of = |place: Place, mode| place.choose(mode, &short, LOOK);
     assert_eq!(of(TERMINAL, Progress::View), Ok(Manner::View(LOOK)));
     assert_eq!(of(Place { is_ci: true, size: (20, 5), ..TERMINAL }, Progress::View), Ok(Manner::View(LOOK)));
-    assert!(of(Place { kind: Kind::Stream, ..TERMINAL }, Progress::View).is_err());
-    assert!(of(Place { kind: Kind::Dumb, ..TERMINAL }, Progress::View).is_err());
+    assert!(of(Place { kind: StandardError::Stream, ..TERMINAL }, Progress::View).is_err());
+    assert!(of(Place { kind: StandardError::Dumb, ..TERMINAL }, Progress::View).is_err());
     assert_eq!(of(TERMINAL, Progress::Plain), Ok(Manner::Bar));
     assert_eq!(of(TERMINAL, Progress::Quiet), Ok(Manner::Quiet));
 }

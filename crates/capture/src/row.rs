@@ -37,7 +37,7 @@ impl Row {
 
 /// What kind of row it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum RowKind {
     /// A request or bio of the device.
     #[default]
     Request,
@@ -50,7 +50,7 @@ pub enum Kind {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {
     /// Which kind of row.
-    pub kind: Kind,
+    pub kind: RowKind,
     /// The kernel's letters, such as `WS` or `FWFSM` (`blk_fill_rwbs`).
     pub rwbs: String,
     /// The error it completed with, as a negative `errno`; 0 for none.

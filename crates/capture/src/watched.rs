@@ -5,7 +5,7 @@
 
 use crate::ends::Ends;
 use crate::names::Names;
-use crate::row::{Flags, Kind, Row};
+use crate::row::{Flags, Row, RowKind};
 use model::captured::Op;
 use model::histogram::Histogram;
 use model::watch::{Latencies, Latency, ProcessRequests, SomeRequests};
@@ -69,7 +69,7 @@ impl Interval {
         let (Some(flags), Some(ns)) = (names.flags_at(row.flags), row.latency_ns) else { return };
         // Waiting in the scheduler included, as in the device's own mean times.
         let ns = ns.saturating_add(row.queued_ns.unwrap_or(0));
-        if let Some(times) = self.devices.get_mut(device).filter(|_| flags.kind == Kind::Request) {
+        if let Some(times) = self.devices.get_mut(device).filter(|_| flags.kind == RowKind::Request) {
             times.add(flags.op(row.sectors), ns);
         }
         let task = names.task_at(row.task);
@@ -127,7 +127,7 @@ impl Times {
 impl Process {
     fn add(&mut self, device: usize, row: &Row, flags: &Flags, ns: u64) {
         let op = flags.op(row.sectors);
-        if flags.kind == Kind::Asked || op == Op::Flush {
+        if flags.kind == RowKind::Asked || op == Op::Flush {
             // A write that was asked for with a flush has its data in a row of its own.
             self.flushes += 1;
             return;

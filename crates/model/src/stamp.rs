@@ -65,13 +65,13 @@ pub struct Damage {
     pub of: u32,
     /// What is wrong with the first.
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: DamageKind,
 }
 
 /// What is wrong with a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Kind {
+pub enum DamageKind {
     /// Bits of the right sector differ.
     Flipped {
         /// First byte that differs, from the beginning of the block.
@@ -171,15 +171,15 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
 
 /// The write that a whole sector of ours is of; 0 where nothing of ours has to be here yet, and is not. `within` is its
 /// distance from the beginning of the block.
-fn look(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, Kind> {
+fn look(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
     let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
     let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
     let whole = magic == MAGIC && sector[CRC] == checksum(sector).to_le_bytes();
     if whole && id != expected.id {
-        return if expected.synced == 0 { Ok(0) } else { Err(Kind::Foreign { id }) };
+        return if expected.synced == 0 { Ok(0) } else { Err(DamageKind::Foreign { id }) };
     }
     if whole && offset != expected.offset {
-        return Err(Kind::Misplaced { belongs: offset, sequence });
+        return Err(DamageKind::Misplaced { belongs: offset, sequence });
     }
     let here = magic == MAGIC && id == expected.id && offset == expected.offset;
     // A checksum has 32 bits; the data themselves leave nothing to chance.
@@ -192,12 +192,12 @@ fn look(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, 
     if let Some((bits, byte)) = nearest
         && (here || bits <= MOST_FLIPPED_BITS)
     {
-        return Err(Kind::Flipped { byte: within + byte, bits });
+        return Err(DamageKind::Flipped { byte: within + byte, bits });
     }
     if expected.synced == 0 {
         return Ok(0);
     }
-    Err(if sector.iter().all(|b| *b == 0) { Kind::Zeros } else { Kind::Strange })
+    Err(if sector.iter().all(|b| *b == 0) { DamageKind::Zeros } else { DamageKind::Strange })
 }
 
 /// Bits in which a sector differs from that of a write, and the first byte that does.
@@ -252,7 +252,7 @@ impl Tally {
         }
         // The first sector is of one write and this one of another; one of them is older than the newest.
         let (sector, other) = if self.first == newest { (at, sequence) } else { (0, self.first) };
-        let kind = Kind::Torn { newest_sectors, newest_first, newest, other };
+        let kind = DamageKind::Torn { newest_sectors, newest_first, newest, other };
         Err(Damage { sector, sectors: of - newest_sectors, of, kind })
     }
 
@@ -262,15 +262,15 @@ impl Tally {
             return Ok(Sound::Whole(sequence));
         }
         let kind = if sequence < expected.synced {
-            Kind::Stale { sequence, expected: expected.synced }
+            DamageKind::Stale { sequence, expected: expected.synced }
         } else {
-            Kind::Future { sequence }
+            DamageKind::Future { sequence }
         };
         Err(Damage { sector: 0, sectors: of, of, kind })
     }
 }
 
-impl Kind {
+impl DamageKind {
     /// One word: `flipped`, `misplaced`, `stale`, `torn`, `future`, `foreign`, `zeros`, `strange`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -291,19 +291,19 @@ impl std::fmt::Display for Damage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: ", self.kind.word())?;
         match self.kind {
-            Kind::Flipped { byte, bits: 1 } => write!(f, "one bit differs, in byte {byte}")?,
-            Kind::Flipped { byte, bits } => write!(f, "{bits} bits differ, the first in byte {byte}")?,
-            Kind::Misplaced { belongs, sequence } => {
+            DamageKind::Flipped { byte, bits: 1 } => write!(f, "one bit differs, in byte {byte}")?,
+            DamageKind::Flipped { byte, bits } => write!(f, "{bits} bits differ, the first in byte {byte}")?,
+            DamageKind::Misplaced { belongs, sequence } => {
                 write!(f, "here is what write {sequence} put at offset {belongs}")?;
             }
-            Kind::Stale { sequence, expected } => {
+            DamageKind::Stale { sequence, expected } => {
                 let lag = expected.saturating_sub(sequence);
                 write!(
                     f,
                     "here is write {sequence} and not write {expected}, {lag} writes later, which was lost"
                 )?;
             }
-            Kind::Torn { newest_sectors, newest_first, newest, other } => {
+            DamageKind::Torn { newest_sectors, newest_first, newest, other } => {
                 let old = if other == 0 { "what was there before".into() } else { format!("write {other}") };
                 return write!(
                     f,
@@ -311,10 +311,10 @@ impl std::fmt::Display for Damage {
                     self.of
                 );
             }
-            Kind::Future { sequence } => write!(f, "write {sequence} is here, which was never begun")?,
-            Kind::Foreign { id } => write!(f, "another verification wrote this, with id {id:016x}")?,
-            Kind::Zeros => f.write_str("nothing but zeros")?,
-            Kind::Strange => f.write_str("no verification wrote this")?,
+            DamageKind::Future { sequence } => write!(f, "write {sequence} is here, which was never begun")?,
+            DamageKind::Foreign { id } => write!(f, "another verification wrote this, with id {id:016x}")?,
+            DamageKind::Zeros => f.write_str("nothing but zeros")?,
+            DamageKind::Strange => f.write_str("no verification wrote this")?,
         }
         if self.sectors == self.of {
             return Ok(());
@@ -362,7 +362,11 @@ mod tests {
             block[bit / 8] ^= 1 << (bit % 8);
             let found = examine(&block, &EXPECTED).map_err(|d| (d.kind, d.sector, d.sectors));
             let byte = (bit / 8) as u32;
-            assert_eq!(found, Err((Kind::Flipped { byte, bits: 1 }, byte / SECTOR as u32, 1)), "bit {bit}");
+            assert_eq!(
+                found,
+                Err((DamageKind::Flipped { byte, bits: 1 }, byte / SECTOR as u32, 1)),
+                "bit {bit}"
+            );
             block[bit / 8] ^= 1 << (bit % 8);
         }
     }
@@ -370,15 +374,15 @@ mod tests {
     #[test]
     fn blocks_of_another_place_write_or_verification_say_where_they_are_from() {
         let kind = |block: Vec<u8>| damage(&block, &EXPECTED).kind;
-        assert_eq!(kind(block(ID, 0, 3)), Kind::Misplaced { belongs: 0, sequence: 3 });
-        assert_eq!(kind(block(ID, AT, 12)), Kind::Stale { sequence: 12, expected: 20 });
-        assert_eq!(kind(block(ID, AT, 21)), Kind::Future { sequence: 21 });
-        assert_eq!(kind(block(9, AT, 20)), Kind::Foreign { id: 9 });
-        assert_eq!(kind(vec![0; BLOCK]), Kind::Zeros);
-        assert_eq!(kind(vec![0xa5; BLOCK]), Kind::Strange);
+        assert_eq!(kind(block(ID, 0, 3)), DamageKind::Misplaced { belongs: 0, sequence: 3 });
+        assert_eq!(kind(block(ID, AT, 12)), DamageKind::Stale { sequence: 12, expected: 20 });
+        assert_eq!(kind(block(ID, AT, 21)), DamageKind::Future { sequence: 21 });
+        assert_eq!(kind(block(9, AT, 20)), DamageKind::Foreign { id: 9 });
+        assert_eq!(kind(vec![0; BLOCK]), DamageKind::Zeros);
+        assert_eq!(kind(vec![0xa5; BLOCK]), DamageKind::Strange);
         let mut random = vec![0; BLOCK];
         fill(&mut random, 1);
-        assert_eq!(kind(random), Kind::Strange);
+        assert_eq!(kind(random), DamageKind::Strange);
     }
 
     #[test]
@@ -386,7 +390,7 @@ mod tests {
         let (new, old) = (block(ID, AT, 20), block(ID, AT, 12));
         for (torn, sector, newest_first) in [(halves(&new, &old), 4, 0), (halves(&old, &new), 0, 4)] {
             let found = damage(&torn, &EXPECTED);
-            let kind = Kind::Torn { newest_sectors: 4, newest_first, newest: 20, other: 12 };
+            let kind = DamageKind::Torn { newest_sectors: 4, newest_first, newest: 20, other: 12 };
             assert_eq!(found, Damage { sector, sectors: 4, of: 8, kind });
         }
     }
@@ -394,10 +398,13 @@ mod tests {
     #[test]
     fn part_of_a_block_may_be_gone_or_wrong() {
         let zeroed = halves(&block(ID, AT, 20), &[0; BLOCK]);
-        assert_eq!(damage(&zeroed, &EXPECTED), Damage { sector: 4, sectors: 4, of: 8, kind: Kind::Zeros });
+        assert_eq!(
+            damage(&zeroed, &EXPECTED),
+            Damage { sector: 4, sectors: 4, of: 8, kind: DamageKind::Zeros }
+        );
         let mut worse = halves(&block(ID, AT, 12), &block(ID, AT, 20));
         worse[SECTOR + 100] ^= 3;
-        let kind = Kind::Flipped { byte: SECTOR as u32 + 100, bits: 2 };
+        let kind = DamageKind::Flipped { byte: SECTOR as u32 + 100, bits: 2 };
         assert_eq!(damage(&worse, &EXPECTED), Damage { sector: 1, sectors: 1, of: 8, kind });
     }
 
@@ -411,10 +418,10 @@ mod tests {
         assert_eq!(examine(&halves(&old, &new), &expected), Ok(Sound::PartOfBegun { sectors: 4 }));
         // Everything else is damage as ever.
         let kind = |block: Vec<u8>| damage(&block, &expected).kind;
-        assert_eq!(kind(block(ID, AT, 12)), Kind::Stale { sequence: 12, expected: 20 });
-        assert_eq!(kind(block(ID, AT, 22)), Kind::Future { sequence: 22 });
+        assert_eq!(kind(block(ID, AT, 12)), DamageKind::Stale { sequence: 12, expected: 20 });
+        assert_eq!(kind(block(ID, AT, 22)), DamageKind::Future { sequence: 22 });
         assert_eq!(kind(halves(&new, &block(ID, AT, 12))).word(), "torn");
-        assert_eq!(kind(halves(&[0; BLOCK], &new)), Kind::Zeros);
+        assert_eq!(kind(halves(&[0; BLOCK], &new)), DamageKind::Zeros);
     }
 
     #[test]
@@ -427,8 +434,8 @@ mod tests {
         }
         let mut flipped = new.clone();
         flipped[700] ^= 1;
-        assert_eq!(damage(&flipped, &expected).kind, Kind::Flipped { byte: 700, bits: 1 });
+        assert_eq!(damage(&flipped, &expected).kind, DamageKind::Flipped { byte: 700, bits: 1 });
         let misplaced = damage(&block(ID, 0, 3), &expected).kind;
-        assert_eq!(misplaced, Kind::Misplaced { belongs: 0, sequence: 3 });
+        assert_eq!(misplaced, DamageKind::Misplaced { belongs: 0, sequence: 3 });
     }
 }

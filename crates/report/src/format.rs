@@ -153,8 +153,8 @@ impl<K: ?Sized> fmt::Debug for Writer<K> {
     }
 }
 
-/// A kind of report.
-pub trait Kind: 'static {
+/// What formats write, each in a way of its own.
+pub trait ReportKind: 'static {
     /// What it is called, with its article.
     const NAME: &'static str;
 
@@ -165,7 +165,7 @@ pub trait Kind: 'static {
 /// Gives each kind its field.
 macro_rules! kinds {
     ($($kind:ty: $field:ident, $name:literal;)*) => {$(
-        impl Kind for $kind {
+        impl ReportKind for $kind {
             const NAME: &'static str = $name;
 
             fn writer(format: &Format) -> Option<&Writer<Self>> {
@@ -196,7 +196,12 @@ impl Format {
     ///
     /// # Errors
     /// [`io::ErrorKind::Unsupported`] where the format cannot write one of its kind, or what refused to be written to.
-    pub fn write<K: Kind + ?Sized>(&self, report: &K, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    pub fn write<K: ReportKind + ?Sized>(
+        &self,
+        report: &K,
+        style: Style,
+        to: &mut dyn Write,
+    ) -> io::Result<()> {
         let writer = K::writer(self).ok_or_else(|| {
             io::Error::new(io::ErrorKind::Unsupported, format!("it cannot write {}", K::NAME))
         })?;
@@ -207,7 +212,7 @@ impl Format {
     ///
     /// # Errors
     /// As [`Format::write`].
-    pub fn bytes<K: Kind + ?Sized>(&self, report: &K, style: Style) -> io::Result<Vec<u8>> {
+    pub fn bytes<K: ReportKind + ?Sized>(&self, report: &K, style: Style) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.write(report, style, &mut bytes)?;
         Ok(bytes)

@@ -20,7 +20,7 @@ mod verified;
 mod worst;
 
 pub use event_line::EventLine;
-pub use format::{Content, Detail, Format, Kind, Style, WIDTH, Writer};
+pub use format::{Content, Detail, Format, ReportKind, Style, WIDTH, Writer};
 pub use formats::diskspd::{NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as diskspd_profile};
 pub use formats::fio::aggregate;
 pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, verdict as fio_verdict};
@@ -31,29 +31,29 @@ pub use logs::{LogFile, log_files};
 use std::path::Path;
 
 /// The formats that write this kind of report, and how.
-pub fn able<K: Kind + ?Sized>() -> impl Iterator<Item = (&'static Format, &'static Writer<K>)> {
+pub fn able<K: ReportKind + ?Sized>() -> impl Iterator<Item = (&'static Format, &'static Writer<K>)> {
     FORMATS.iter().filter_map(|format| Some((*format, K::writer(format)?)))
 }
 
 /// The format of that name, where it writes this kind of report.
-pub fn find<K: Kind + ?Sized>(name: &str) -> Option<&'static Format> {
+pub fn find<K: ReportKind + ?Sized>(name: &str) -> Option<&'static Format> {
     able::<K>().map(|(format, _)| format).find(|f| f.name == name)
 }
 
 /// The format of a file of that name, where it writes this kind of report.
-pub fn by_extension<K: Kind + ?Sized>(path: &Path) -> Option<&'static Format> {
+pub fn by_extension<K: ReportKind + ?Sized>(path: &Path) -> Option<&'static Format> {
     let extension = path.extension()?.to_str()?;
     able::<K>().map(|(format, _)| format).find(|f| f.extension.eq_ignore_ascii_case(extension))
 }
 
 /// The format of a file of that name: the one that was asked for where its files end so, else the first whose do.
-pub fn of_file<K: Kind + ?Sized>(path: &Path, said: &'static Format) -> Option<&'static Format> {
+pub fn of_file<K: ReportKind + ?Sized>(path: &Path, said: &'static Format) -> Option<&'static Format> {
     let first = by_extension::<K>(path)?;
     Some(if said.extension == first.extension && K::writer(said).is_some() { said } else { first })
 }
 
 /// The extensions of files that hold this kind of report, for messages: `.txt, .json`.
-pub fn extensions<K: Kind + ?Sized>() -> String {
+pub fn extensions<K: ReportKind + ?Sized>() -> String {
     let mut all: Vec<&str> = Vec::new();
     for (format, _) in able::<K>() {
         if !all.contains(&format.extension) {
@@ -67,7 +67,7 @@ pub fn extensions<K: Kind + ?Sized>() -> String {
 ///
 /// # Errors
 /// Which formats do, for people.
-pub fn that_writes<K: Kind + ?Sized>(format: &'static Format) -> Result<&'static Format, String> {
+pub fn that_writes<K: ReportKind + ?Sized>(format: &'static Format) -> Result<&'static Format, String> {
     find::<K>(format.name).ok_or_else(|| {
         let names: Vec<&str> = able::<K>().map(|(format, _)| format.name).collect();
         format!("--format {} cannot write {}; type --format {}", format.name, K::NAME, names.join(" or "))

@@ -17,7 +17,7 @@ use model::report::{Measured, Report, RunFigures, Second};
 use model::steadiness::{Estimate, Snia, State, Steadiness};
 use model::study::Studied;
 use model::verified::Verifications;
-use report::{Detail, FORMATS, Format, Kind, Style, TEXT, able};
+use report::{Detail, FORMATS, Format, ReportKind, Style, TEXT, able};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -141,7 +141,7 @@ fn a_format_is_found_by_its_name_and_by_extension_where_it_can_write_what_is_ask
     assert!(report::by_extension::<Diagnosis>(Path::new("a.csv")).is_none());
 }
 
-fn people_can_read<K: Kind + ?Sized>() -> bool {
+fn people_can_read<K: ReportKind + ?Sized>() -> bool {
     report::find::<K>(TEXT.name).is_some() && report::find::<K>("markdown").is_some()
 }
 

@@ -13,7 +13,7 @@ use model::ledger::Ledger;
 use model::report::{Course, CourseOf, HostFigures, LatencyBuckets, Measured, Report, RunFigures, Second};
 use model::session_table::{Column, Row, SessionTable};
 use model::study::Studied;
-use report::{Kind, Style, find};
+use report::{ReportKind, Style, find};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ type Tried = Result<(), Box<dyn std::error::Error>>;
 
 const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;</style>";
 
-fn page<K: Kind>(of: &K) -> Result<String, Box<dyn std::error::Error>> {
+fn page<K: ReportKind>(of: &K) -> Result<String, Box<dyn std::error::Error>> {
     let format = find::<K>("html").ok_or("there is no format html")?;
     Ok(String::from_utf8(format.bytes(of, Style::default())?)?)
 }

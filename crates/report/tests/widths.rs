@@ -11,7 +11,7 @@ use model::finding::Severity;
 use model::report::{Ending, Headline, Report, Verdict};
 use model::session_table::{Column, OtherWork, Row, RowsOf, SessionTable};
 use model::study::Studied;
-use report::{Detail, Kind, Style, TEXT};
+use report::{Detail, ReportKind, Style, TEXT};
 use std::path::{Path, PathBuf};
 use unicode_width::UnicodeWidthStr;
 
@@ -35,7 +35,7 @@ fn seen(line: &str) -> String {
 }
 
 #[track_caller]
-fn fits<K: Kind + ?Sized>(what: &str, report: &K) {
+fn fits<K: ReportKind + ?Sized>(what: &str, report: &K) {
     for width in WIDTHS {
         for detail in [Detail::Brief, Detail::Usual, Detail::All] {
             for colour in [false, true] {

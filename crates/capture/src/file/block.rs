@@ -8,7 +8,7 @@
 
 use super::varint::{Bytes, folded, put, unfolded};
 use crate::names::{Names, Task};
-use crate::row::{Flags, Kind, Row};
+use crate::row::{Flags, Row, RowKind};
 use std::collections::HashMap;
 
 /// Most rows of a block.
@@ -202,15 +202,15 @@ fn task(bytes: &mut Bytes<'_>) -> Option<Task> {
 fn put_flags(out: &mut Vec<u8>, flags: Option<&Flags>) {
     let none = Flags::default();
     let flags = flags.unwrap_or(&none);
-    put(out, u64::from(flags.kind == Kind::Asked));
+    put(out, u64::from(flags.kind == RowKind::Asked));
     put(out, folded(i64::from(flags.error)));
     put_text(out, &flags.rwbs);
 }
 
 fn flags(bytes: &mut Bytes<'_>) -> Option<Flags> {
     let kind = match bytes.number()? {
-        0 => Kind::Request,
-        1 => Kind::Asked,
+        0 => RowKind::Request,
+        1 => RowKind::Asked,
         _ => return None,
     };
     let error = i32::try_from(unfolded(bytes.number()?)).ok()?;

@@ -13,13 +13,13 @@ pub(super) const MOST: usize = 4 << 20;
 
 /// What is in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     Header,
     Block,
     End,
 }
 
-impl Kind {
+impl FrameKind {
     fn letter(self) -> u8 {
         match self {
             Self::Header => b'H',
@@ -34,7 +34,7 @@ impl Kind {
 }
 
 /// Writes one.
-pub(super) fn write(to: &mut impl Write, kind: Kind, inside: &[u8]) -> io::Result<()> {
+pub(super) fn write(to: &mut impl Write, kind: FrameKind, inside: &[u8]) -> io::Result<()> {
     let length = u32::try_from(inside.len()).ok().filter(|length| *length as usize <= MOST);
     let length = length.ok_or_else(|| io::Error::other("a block of the capture is too long"))?;
     let mut head = [0; HEAD];
@@ -49,7 +49,7 @@ pub(super) fn write(to: &mut impl Write, kind: Kind, inside: &[u8]) -> io::Resul
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// It is whole, and in the buffer.
-    Frame(Kind),
+    Frame(FrameKind),
     /// Nothing is left.
     Nothing,
     /// The file ends within it.
@@ -68,7 +68,7 @@ pub(super) fn read(from: &mut impl Read, inside: &mut Vec<u8>) -> Next {
         Err(e) => return Next::Damaged(format!("it cannot be read: {e}")),
     }
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    let Some(kind) = Kind::of(head[0]) else {
+    let Some(kind) = FrameKind::of(head[0]) else {
         return Next::Damaged("what stands there is no block of a capture".into());
     };
     let length = word(1) as usize;

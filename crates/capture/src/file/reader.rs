@@ -3,7 +3,7 @@
 //! For: its rows block by block, as far as it is whole, and why not further. Not for: files of other tools ([`crate::foreign`]).
 
 use super::block;
-use super::frame::{self, HEAD, Kind, MAGIC, Next};
+use super::frame::{self, FrameKind, HEAD, MAGIC, Next};
 use crate::names::Names;
 use crate::row::Row;
 use model::captured::{Ending, Origin};
@@ -56,7 +56,7 @@ impl<R: Read> Reader<R> {
         let mut inside = Vec::new();
         let header = |why: &str| Unreadable::Header(why.into());
         match frame::read(&mut from, &mut inside) {
-            Next::Frame(Kind::Header) => {}
+            Next::Frame(FrameKind::Header) => {}
             Next::Frame(_) | Next::Damaged(_) => return Err(header("damaged")),
             Next::Nothing | Next::Cut => return Err(header("cut off")),
         }
@@ -77,7 +77,7 @@ impl<R: Read> Reader<R> {
             return None;
         }
         let why = match frame::read(&mut self.from, &mut self.inside) {
-            Next::Frame(Kind::Block) => {
+            Next::Frame(FrameKind::Block) => {
                 self.rows.clear();
                 match block::decode(&self.inside, &mut self.names, &mut self.rows) {
                     Ok(()) => {
@@ -87,14 +87,14 @@ impl<R: Read> Reader<R> {
                     Err(why) => Some(format!("damaged at byte {}: {why}", self.at)),
                 }
             }
-            Next::Frame(Kind::End) => match serde_json::from_slice(&self.inside) {
+            Next::Frame(FrameKind::End) => match serde_json::from_slice(&self.inside) {
                 Ok(ending) => {
                     self.ending = Some(ending);
                     None
                 }
                 Err(_) => Some(format!("damaged at byte {}: its end is not understood", self.at)),
             },
-            Next::Frame(Kind::Header) => Some(format!("damaged at byte {}: a second header", self.at)),
+            Next::Frame(FrameKind::Header) => Some(format!("damaged at byte {}: a second header", self.at)),
             Next::Nothing => Some(format!("cut off at byte {}: its end is missing", self.at)),
             Next::Cut => Some(format!("cut off within the block at byte {}", self.at)),
             Next::Damaged(why) => Some(format!("damaged at byte {}: {why}", self.at)),

@@ -3,7 +3,7 @@
 //! For: bounded memory, and a file that is readable up to its last whole block whenever it stops. Not for: where the file is.
 
 use super::block::{self, BLOCK_ROWS};
-use super::frame::{self, Kind, MAGIC};
+use super::frame::{self, FrameKind, MAGIC};
 use crate::names::Names;
 use crate::row::Row;
 use model::captured::{Ending, Origin};
@@ -25,7 +25,7 @@ impl<W: Write> Writer<W> {
     /// Why it cannot be written.
     pub fn new(mut to: W, origin: &Origin) -> io::Result<Self> {
         to.write_all(MAGIC)?;
-        frame::write(&mut to, Kind::Header, &serde_json::to_vec(origin)?)?;
+        frame::write(&mut to, FrameKind::Header, &serde_json::to_vec(origin)?)?;
         to.flush()?;
         Ok(Self { to, rows: Vec::with_capacity(BLOCK_ROWS), has_queue: origin.queue, written: 0 })
     }
@@ -52,7 +52,7 @@ impl<W: Write> Writer<W> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        frame::write(&mut self.to, Kind::Block, &block::encode(&self.rows, names, self.has_queue))?;
+        frame::write(&mut self.to, FrameKind::Block, &block::encode(&self.rows, names, self.has_queue))?;
         self.written += self.rows.len() as u64;
         self.rows.clear();
         self.to.flush()
@@ -65,7 +65,7 @@ impl<W: Write> Writer<W> {
     pub fn finish(mut self, names: &Names, ending: &Ending) -> io::Result<W> {
         self.flush(names)?;
         let ending = Ending { rows: self.written, ..ending.clone() };
-        frame::write(&mut self.to, Kind::End, &serde_json::to_vec(&ending)?)?;
+        frame::write(&mut self.to, FrameKind::End, &serde_json::to_vec(&ending)?)?;
         self.to.flush()?;
         Ok(self.to)
     }

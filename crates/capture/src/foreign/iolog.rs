@@ -8,7 +8,7 @@
 
 use super::{Into, Lines, Trouble};
 use crate::names::{Names, Task};
-use crate::row::{Kind, Row};
+use crate::row::{Row, RowKind};
 use model::captured::Op;
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
@@ -137,9 +137,9 @@ impl<W: Write> Export<W> {
     pub fn add(&mut self, row: &Row, names: &Names) -> io::Result<()> {
         let Some(flags) = names.flags_at(row.flags) else { return Ok(()) };
         let action = match (flags.kind, flags.op(row.sectors)) {
-            (Kind::Asked, _) if row.sectors == 0 => "datasync",
+            (RowKind::Asked, _) if row.sectors == 0 => "datasync",
             // Its data stand in a row of their own.
-            (Kind::Asked, _) => return Ok(()),
+            (RowKind::Asked, _) => return Ok(()),
             (_, Op::Flush) if self.asked => return Ok(()),
             (_, Op::Flush) => "datasync",
             (_, Op::Read) => "read",

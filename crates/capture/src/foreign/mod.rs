@@ -8,7 +8,7 @@ pub mod iolog;
 mod msr;
 
 use crate::names::{Names, Task};
-use crate::row::{Flags, Kind, Row};
+use crate::row::{Flags, Row, RowKind};
 use crate::trace::event::{Event, Step};
 use crate::trace::merge::Merge;
 use crate::trace::pair::{Pairing, Scope};
@@ -140,7 +140,7 @@ impl Into<'_> {
         let end = offset.saturating_add(length).div_ceil(crate::SECTOR);
         self.within_sectors += u64::from(!(offset | length).is_multiple_of(crate::SECTOR));
         // A program's sync is what asks for a flush.
-        let kind = if length == 0 { Kind::Asked } else { Kind::Request };
+        let kind = if length == 0 { RowKind::Asked } else { RowKind::Request };
         let flags = self.names.flags(&Flags { kind, ..Flags::of(rwbs) });
         let sectors = if length == 0 { 0 } else { u32::try_from(end - sector).unwrap_or(u32::MAX) };
         let task = self.names.task(task);

@@ -21,7 +21,7 @@ const TOLD_ROWS: usize = 96;
 
 /// The requests of one kind by stretches.
 #[derive(Debug)]
-struct Kind {
+struct OpSteps {
     op: Op,
     steps: Vec<Step>,
     /// Requests that began in a row within a stretch; of reads and writes, else empty.
@@ -44,7 +44,7 @@ pub(super) struct Going {
     from_ns: u64,
     step_ns: u64,
     row_bytes: u64,
-    kinds: Vec<Kind>,
+    kinds: Vec<OpSteps>,
 }
 
 impl Going {
@@ -56,18 +56,18 @@ impl Going {
         let at_ns = row.issue_ns.saturating_sub(self.from_ns);
         while at_ns / self.step_ns >= STEPS as u64 {
             self.step_ns *= 2;
-            self.kinds.iter_mut().for_each(Kind::halve_steps);
+            self.kinds.iter_mut().for_each(OpSteps::halve_steps);
         }
         let has_place = matches!(op, Op::Read | Op::Write);
         let offset = row.sector.saturating_mul(crate::SECTOR);
         while has_place && offset / self.row_bytes >= ROWS as u64 {
             self.row_bytes *= 2;
-            self.kinds.iter_mut().for_each(Kind::halve_rows);
+            self.kinds.iter_mut().for_each(OpSteps::halve_rows);
         }
         let step = (at_ns / self.step_ns) as usize;
         let at = self.kinds.iter().position(|kind| kind.op == op).unwrap_or_else(|| {
             let grid = if has_place { vec![0; STEPS * ROWS] } else { Vec::new() };
-            self.kinds.push(Kind { op, steps: vec![Step::default(); STEPS], grid });
+            self.kinds.push(OpSteps { op, steps: vec![Step::default(); STEPS], grid });
             self.kinds.len() - 1
         });
         let kind = &mut self.kinds[at];
@@ -98,7 +98,7 @@ impl Going {
         let last = (0..ROWS).rev().find(touched)?;
         let together = (last + 1 - first).div_ceil(TOLD_ROWS);
         let rows = (last + 1 - first).div_ceil(together);
-        let told = |kind: &Kind| {
+        let told = |kind: &OpSteps| {
             let mut cells = Vec::new();
             for step in 0..steps {
                 for row in 0..rows {
@@ -141,7 +141,7 @@ impl Step {
     }
 }
 
-impl Kind {
+impl OpSteps {
     /// Makes stretches twice as long.
     fn halve_steps(&mut self) {
         for at in 0..STEPS {

@@ -16,7 +16,7 @@ mod sizes;
 mod tasks;
 
 use crate::names::Names;
-use crate::row::{Kind, Row};
+use crate::row::{Row, RowKind};
 use arrivals::Arriving;
 use course::Going;
 use depth::InFlight;
@@ -87,7 +87,7 @@ impl Profiler {
             return;
         }
         let Some(flags) = names.flags_at(row.flags) else { return };
-        if flags.kind == Kind::Asked {
+        if flags.kind == RowKind::Asked {
             self.flushing.asked(row, flags);
             return;
         }

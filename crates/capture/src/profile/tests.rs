@@ -9,7 +9,7 @@ use model::captured::Partition;
 fn profile(restriction: &Restriction) -> Profile {
     let mut names = Names::default();
     let [read, write] = ["RS", "WFS"].map(|rwbs| names.flags(&Flags::of(rwbs)));
-    let asked = names.flags(&Flags { kind: Kind::Asked, ..Flags::of("FWS") });
+    let asked = names.flags(&Flags { kind: RowKind::Asked, ..Flags::of("FWS") });
     let flush = names.flags(&Flags::of("FF"));
     let task = |name: &str, tid| Task { tid, pid: Some(tid), name: name.into(), ..Task::default() };
     let [reader, writer] = [task("reader", 1), task("kworker/0:1", 2)].map(|task| names.task(&task));

@@ -7,7 +7,7 @@
 
 use crate::SECTOR;
 use crate::names::Names;
-use crate::row::{Kind as RowKind, Row};
+use crate::row::{Row, RowKind};
 use model::captured::{Op, Origin, Unit};
 use model::job::{Changes, Kind};
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::names::{Names, Task};
-use crate::row::{Flags, Kind as RowKind, Row};
+use crate::row::{Flags, Row, RowKind};
 use model::captured::{Origin, Unit};
 use model::job::{Changes, Kind, ReplayPace};
 

@@ -12,7 +12,7 @@
 use super::event::{Event, Step};
 use super::slots::{Slots, State};
 use crate::names::Names;
-use crate::row::{Flags, Kind, Row};
+use crate::row::{Flags, Row, RowKind};
 use model::captured::{Completed, Op, Unit};
 use std::collections::{HashMap, VecDeque};
 
@@ -177,7 +177,7 @@ impl Pairing {
             return;
         }
         let rwbs = said.rwbs.clone();
-        let flags = names.flags(&Flags { kind: Kind::Asked, rwbs, error: 0 });
+        let flags = names.flags(&Flags { kind: RowKind::Asked, rwbs, error: 0 });
         let number = self.slots.push(Row { flags, ..self.row(event) });
         if event.sectors == 0 {
             self.empty.push_back(number);

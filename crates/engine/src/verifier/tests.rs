@@ -167,7 +167,7 @@ fn an_engine_that_moves_nothing_is_found_out() {
     }
     let seen = found(&through("null", Cache::Buffered), scratch.plain(), mark);
     assert_eq!((seen.blocks, seen.damaged, seen.damage.len()), (300, 300, LISTED));
-    assert!(seen.damage.iter().all(|(_, d)| d.kind == stamp::Kind::Zeros));
+    assert!(seen.damage.iter().all(|(_, d)| d.kind == stamp::DamageKind::Zeros));
     assert!(seen.damage.windows(2).all(|w| w[0].0 < w[1].0));
 }
 
@@ -201,16 +201,20 @@ fn damage_is_named_with_its_offset() {
     put(at(299), &[0; 4096]);
     let mark = Mark { synced: 600, begun: 600 };
     let seen = found(&through("sync", Cache::Buffered), scratch.plain(), mark);
-    let kinds: Vec<(u64, stamp::Kind)> = seen.damage.iter().map(|(o, d)| (*o, d.kind)).collect();
+    let kinds: Vec<(u64, stamp::DamageKind)> = seen.damage.iter().map(|(o, d)| (*o, d.kind)).collect();
     let now = |offset| expected(offset).synced;
-    let torn =
-        stamp::Kind::Torn { newest_sectors: 4, newest_first: 4, newest: now(at(40)), other: old(at(40)).0 };
+    let torn = stamp::DamageKind::Torn {
+        newest_sectors: 4,
+        newest_first: 4,
+        newest: now(at(40)),
+        other: old(at(40)).0,
+    };
     let right = [
-        (at(7), stamp::Kind::Flipped { byte: 1000, bits: 1 }),
-        (at(20), stamp::Kind::Misplaced { belongs: at(21), sequence: now(at(21)) }),
-        (at(33), stamp::Kind::Stale { sequence: old(at(33)).0, expected: now(at(33)) }),
+        (at(7), stamp::DamageKind::Flipped { byte: 1000, bits: 1 }),
+        (at(20), stamp::DamageKind::Misplaced { belongs: at(21), sequence: now(at(21)) }),
+        (at(33), stamp::DamageKind::Stale { sequence: old(at(33)).0, expected: now(at(33)) }),
         (at(40), torn),
-        (at(299), stamp::Kind::Zeros),
+        (at(299), stamp::DamageKind::Zeros),
     ];
     assert_eq!((seen.damaged, kinds), (5, right.to_vec()));
 }
@@ -225,7 +229,7 @@ fn after_a_mark_the_next_writes_may_be_there_or_not() {
     let early = found(&through, scratch.plain(), Mark { synced: 300, begun: 370 });
     // Those that nobody may have written yet are from the future.
     assert_eq!((early.newer, early.damaged), (70, 230));
-    assert!(early.damage.iter().all(|(_, d)| matches!(d.kind, stamp::Kind::Future { .. })));
+    assert!(early.damage.iter().all(|(_, d)| matches!(d.kind, stamp::DamageKind::Future { .. })));
     // One of those under way came only half.
     let Some(Expected { offset, .. }) = (0..V.blocks)
         .filter_map(|t| V.expected(t, Mark { synced: 530, begun: 600 }))

@@ -22,14 +22,14 @@ struct Metric {
     name: &'static str,
     /// Its base unit, with which its name ends; empty where it counts.
     unit: &'static str,
-    kind: Kind,
+    kind: MetricType,
     help: &'static str,
     value: fn(&DiskCounters) -> Option<f64>,
 }
 
-/// Its type.
+/// What a reader may do with it: take the rate of a counter, and of a gauge the value as it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum MetricType {
     Counter,
     Gauge,
 }
@@ -43,7 +43,7 @@ const fn counter(
     help: &'static str,
     value: fn(&DiskCounters) -> Option<f64>,
 ) -> Metric {
-    Metric { name, unit, kind: Kind::Counter, help, value }
+    Metric { name, unit, kind: MetricType::Counter, help, value }
 }
 
 /// All of them, named as those of node_exporter are.
@@ -80,7 +80,7 @@ const METRICS: [Metric; 17] = [
     Metric {
         name: "io_now",
         unit: "",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Requests in flight.",
         value: |c| Some(c.in_flight as f64),
     },
@@ -99,8 +99,8 @@ fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
         }
         let name = format!("{PREFIX}{}", metric.name);
         let (kind, behind) = match metric.kind {
-            Kind::Counter => ("counter", "_total"),
-            Kind::Gauge => ("gauge", ""),
+            MetricType::Counter => ("counter", "_total"),
+            MetricType::Gauge => ("gauge", ""),
         };
         head(to, &name, kind, metric.unit, metric.help)?;
         for (device, value) in values {

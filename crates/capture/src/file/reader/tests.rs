@@ -3,7 +3,7 @@
 use super::*;
 use crate::file::{BLOCK_ROWS, Writer};
 use crate::names::Task;
-use crate::row::{Flags, Kind as RowKind};
+use crate::row::{Flags, RowKind};
 use proptest::prelude::*;
 
 fn names() -> Names {

@@ -29,7 +29,7 @@ impl Story {
         let names = &self.names;
         let told = |row: &Row| {
             let flags = names.flags_at(row.flags).cloned().unwrap_or_default();
-            let kind = if flags.kind == Kind::Asked { "asked " } else { "" };
+            let kind = if flags.kind == RowKind::Asked { "asked " } else { "" };
             let tid = names.task_at(row.task).map_or(0, |task| task.tid);
             (row.issue_ns, row.latency_ns, row.sector, row.sectors, format!("{kind}{}", flags.rwbs), tid)
         };
