@@ -21,11 +21,11 @@ enum Company {
     Many,
     /// One for each processor in all, so that nobody waits for one.
     Few,
-    None,
+    Nobody,
 }
 
 impl Company {
-    const ALL: [Self; 3] = [Self::Many, Self::Few, Self::None];
+    const ALL: [Self; 3] = [Self::Many, Self::Few, Self::Nobody];
 
     /// Stories of it at once.
     fn width(self) -> usize {
@@ -33,7 +33,7 @@ impl Company {
         match self {
             Self::Many => 4 * processors,
             Self::Few => processors,
-            Self::None => 1,
+            Self::Nobody => 1,
         }
     }
 
@@ -41,7 +41,7 @@ impl Company {
         match self {
             Self::Many => "beside",
             Self::Few => "few",
-            Self::None => "alone",
+            Self::Nobody => "alone",
         }
     }
 }
@@ -73,7 +73,7 @@ pub(crate) struct Turn {
 impl Turn {
     /// With nobody else.
     pub(crate) fn alone() -> Self {
-        Self::take(Company::None)
+        Self::take(Company::Nobody)
     }
 
     /// Beside so few that each has a processor to itself.

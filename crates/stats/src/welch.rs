@@ -17,7 +17,7 @@ pub const POWER: f64 = 0.80;
 /// What each end of an interval must reach so that both are inside the margin in [`POWER`] of the comparisons.
 const POWER_OF_AN_END: f64 = 0.90;
 /// Runs up to which "runs needed" is worth a number.
-const MOST_RUNS: u32 = 1000;
+pub const MOST_RUNS: u32 = 1000;
 /// Runs on each side with which ranks can say anything: 4 against 4 has a least chance of 2.9 %.
 const RUNS_FOR_RANKS: u32 = 4;
 
