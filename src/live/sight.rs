@@ -17,8 +17,10 @@ use std::time::{Duration, Instant};
 
 /// How often processes are searched through at most.
 const SEARCH_EVERY: Duration = Duration::from_secs(1);
-/// Age of an earlier search from which it says nothing about what goes on now.
-const SEARCH_IS_OLD: Duration = Duration::from_secs(5);
+/// Longest rest between two looks: what stands still for longer looks as if it had ended, where a look at processes takes long.
+pub(super) const LONGEST_REST: Duration = Duration::from_secs(5);
+/// Age of an earlier search from which it says nothing about what goes on now: more than that of the look before, however rare they are.
+const SEARCH_IS_OLD: Duration = Duration::from_secs(2 * LONGEST_REST.as_secs());
 /// Begin of the names of worker threads.
 const WORKER: &str = "fathom-";
 

@@ -7,7 +7,7 @@ use super::canvas::Canvas;
 use super::draw::draw;
 use super::keys::{Key, Keys};
 use super::look::Look;
-use super::sight::Sight;
+use super::sight::{LONGEST_REST, Sight};
 use super::state::{End, State};
 use super::terminal;
 use crate::{signals, stderr};
@@ -29,8 +29,6 @@ const DRAW_EVERY: Duration = Duration::from_millis(250);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Time per CPU time of this thread: a hundredth of a CPU.
 const TIME_PER_CPU_TIME: u32 = 100;
-/// Longest rest: what stands still for longer looks as if it had ended, where a look at processes takes long.
-const LONGEST_REST: Duration = Duration::from_secs(5);
 /// Name of the thread, which the kernel cuts off behind 15 characters.
 const NAME: &str = "fathom-live";
 
