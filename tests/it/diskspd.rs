@@ -286,7 +286,7 @@ fn a_profile_as_windows_redirects_it_is_read() {
 
 #[test]
 fn throughput_and_bursts_are_kept_by_each_thread() {
-    let stage = Stage::beside_others();
+    let stage = Stage::beside_few();
     let iops = |stage: &Stage| last(stage)[0]["total"]["iops"].as_f64().unwrap();
     for (words, expected) in [("-g100i -t2", 200.0), ("-g4096 -t1", 1000.0), ("-i10 -j100 -o1 -t1", 99.0)] {
         done(&stage, &format!("-c4M -b4K -r {words} paced"));
@@ -297,7 +297,7 @@ fn throughput_and_bursts_are_kept_by_each_thread() {
 
 #[test]
 fn latencies_and_intervals_stand_where_readers_look() {
-    let stage = Stage::beside_others();
+    let stage = Stage::beside_few();
     let out = diskspd(&stage, "-d2 -W1 -C1 -D500 -L -c4M -b4K -r -Su -o4 -w20 -v data");
     assert_eq!(out.code, Some(0), "{out:?}");
     for words in [

@@ -112,7 +112,7 @@ fn each_direction_of_a_mix_goes_at_its_own_rate_as_under_fio() {
 
 #[test]
 fn a_limit_of_one_direction_leaves_the_other_and_stands_in_its_name() {
-    let stage = Stage::beside_others();
+    let stage = Stage::beside_few();
     let file = stage.folder("mix");
     let words = "run --rw randrw --bs 4k --limit-iops write=200 --cache buffered --size 16m --time 1s --runs 1 --attempts 1 \
                  --format json --no-history --quiet";

@@ -95,7 +95,7 @@ fn what_five_runs_cannot_tell_is_settled_by_as_many_as_they_ask_for() {
 
 #[test]
 fn rows_of_layers_and_of_interfaces_have_conditions_too() {
-    let stage = Stage::beside_few();
+    let stage = Stage::new();
     let folder = stage.folder("here");
     let layers = "layers --rw randread --size 16m --time 100ms --warmup 0 --quiet --format json";
     let report = stage.fathom(&format!("{layers} --fail-if iops<1"), &folder).report().0;

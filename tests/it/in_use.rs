@@ -407,7 +407,7 @@ fn another_file_behind_a_loop_device_is_not_measured() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::beside_few();
     let (first, second) = (stage.file("first", 32), stage.file("second", 32));
     let device = tool(&[&"losetup", &"--read-only", &"--find", &"--show", &first]).unwrap();
     let device = Device { path: device.into(), image: first };

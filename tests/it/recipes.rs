@@ -123,7 +123,7 @@ fn the_page_cache_passes_for_no_storage() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::beside_few();
     let file = stage.file("data", 16);
     let words = format!(
         "run --rw randread --cache buffered --engine sync --depth 1 {SHORT} --format json --fail-if p99>1s"

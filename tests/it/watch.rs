@@ -293,7 +293,7 @@ fn without_a_target_all_disks_in_use_are_shown_in_lines_that_fit() {
 
 #[test]
 fn it_ends_with_a_signal_and_where_nobody_reads_any_more() {
-    let stage = Stage::beside_others();
+    let stage = Stage::beside_few();
     let watching = stage.start("watch 200ms", Path::new(""));
     sleep(Duration::from_millis(700));
     watching.signal(Signal::INT);

@@ -15,7 +15,7 @@ use std::sync::mpsc::channel;
 
 #[test]
 fn pages_are_read_by_everybody_and_say_what_the_json_says() {
-    let stage = Stage::beside_others();
+    let stage = Stage::beside_few();
     let Some(mut browser) = Browser::start(&stage.folder("browser")) else {
         return skip("there is no chromium");
     };
