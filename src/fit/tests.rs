@@ -56,7 +56,7 @@ fn rows(random: &mut Random, names: &mut Names) -> Vec<Row> {
 fn any_rows_have_a_job_that_is_taken_or_a_reason() {
     let mut random = Random(1);
     let mut fitted = 0;
-    for _ in 0..600 {
+    for _ in 0..1500 {
         let mut names = Names::default();
         let rows = rows(&mut random, &mut names);
         let origin = Origin { unit: random.of(&[Unit::Requests, Unit::Bios]), ..Origin::default() };
@@ -76,5 +76,5 @@ fn any_rows_have_a_job_that_is_taken_or_a_reason() {
         fitted += 1;
         assert_eq!(job.map_err(|e| e.to_string()).map(|job| job.check()), Ok(Vec::new()));
     }
-    assert!(fitted > 400, "{fitted}");
+    assert!(fitted > 1000, "{fitted}");
 }

@@ -286,8 +286,7 @@ fn nothing_that_is_not_known_is_a_zero() {
 #[test]
 fn no_size_makes_it_fail() {
     for width in (1..60).chain([120, 400]) {
-        // Every third, so that each width has some of all and each height too.
-        for height in (1..30).chain([100]).filter(|height| (width + height) % 3 == 0) {
+        for height in (1..30).chain([100]) {
             for state in [State::default(), busy(), blind(), of_hosts(300), State { help: true, ..busy() }] {
                 screen(&state, PLAIN, (width, height));
             }
