@@ -21,6 +21,7 @@ enum Company {
     Many,
     /// One for each processor in all, so that nobody waits for one.
     Few,
+    /// The machine is its own.
     Nobody,
 }
 
