@@ -39,7 +39,7 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
         );
     }
     let mut out = String::new();
-    for pid in root.list("/proc")?.iter().filter(|n| n.bytes().all(|b| b.is_ascii_digit())) {
+    for pid in kernel_threads(root)? {
         let Some(name) = root.word(&format!("/proc/{pid}/comm")).filter(|n| keeps_house(n)) else { continue };
         // Any process may call itself so.
         if root.read(&format!("/proc/{pid}/stat")).is_ok_and(|text| is_kernel_thread(&text)) {
@@ -47,6 +47,17 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
         }
     }
     Ok(out)
+}
+
+/// Ids of what may be a kernel thread: the children of `kthreadd`, so that a machine with thousands of processes is not asked for
+/// the name of each at every look; all processes where the kernel keeps no lists of children (`CONFIG_PROC_CHILDREN`).
+fn kernel_threads(root: &Root) -> Known<Vec<String>> {
+    if let Ok(children) = root.read("/proc/2/task/2/children") {
+        return Ok(children.split_ascii_whitespace().map(str::to_owned).collect());
+    }
+    let mut ids = root.list("/proc")?;
+    ids.retain(|name| name.bytes().all(|b| b.is_ascii_digit()));
+    Ok(ids)
 }
 
 fn keeps_house(name: &str) -> bool {
@@ -135,7 +146,16 @@ mod tests {
             put(dir.path(), &format!("proc/{pid}/stat"), &format!("{pid} ({name}) S 2 0 0 0 -1 {flags} 0\n"));
         }
         put(dir.path(), "proc/900/stat", "900 (a) S 2 0 0 0 -1 2097152 0) S 1 0 0 0 -1 4194304 0\n");
-        assert_eq!(housekeepers(&root), Ok("70: ext4lazyinit\n71: md127_resync\n".to_owned()));
+        let all = Ok("70: ext4lazyinit\n71: md127_resync\n".to_owned());
+        assert_eq!(housekeepers(&root), all);
+        // With a list of the kernel's own, no other process is asked; one that ended since is passed over.
+        put(dir.path(), "proc/2/task/2/children", "70 71 72 73 74 ");
+        fs::remove_dir_all(dir.path().join("proc/900"))?;
+        put(dir.path(), "proc/901/comm", "ext4lazyinit\n");
+        put(dir.path(), "proc/901/stat", &format!("901 (ext4lazyinit) S 2 0 0 0 -1 {KERNEL_THREAD} 0\n"));
+        assert_eq!(housekeepers(&root), all);
+        put(dir.path(), "proc/2/task/2/children", "");
+        assert_eq!(housekeepers(&root), Ok(String::new()));
         Ok(())
     }
 
