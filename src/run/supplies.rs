@@ -16,6 +16,7 @@ use std::sync::Arc;
 const MAX_BYTES: u64 = 256 << 20;
 
 /// Contents of files by the paths of the plan.
+#[derive(Default)]
 pub(super) struct Supplies {
     files: BTreeMap<String, Arc<[u8]>>,
     measured: Vec<(Data, Written)>,
