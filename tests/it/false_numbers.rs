@@ -6,7 +6,6 @@
 use crate::disk::{Device, Disk, Image};
 use crate::group::Group;
 use crate::stage::{Report, Running, Stage, fill, is_root, skip, tool, wait};
-use rustix::process::Signal;
 use std::time::Duration;
 
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 1 --quiet --format json";
@@ -181,9 +180,7 @@ fn a_program_that_was_stopped_says_that_it_stood_still() {
     let running = stage.start(words, &file);
     // By now it measures, however slowly it began: the test file is there.
     std::thread::sleep(Duration::from_millis(1_500));
-    running.signal(Signal::STOP);
-    std::thread::sleep(Duration::from_secs(1));
-    running.signal(Signal::CONT);
+    running.held(|| std::thread::sleep(Duration::from_secs(1)));
     let report = running.end().report();
     let found = report.must_say("D26", "finding");
     let still = found["evidence"]["longest_ns"].as_f64().unwrap();

@@ -9,8 +9,8 @@ use crate::stage::{Outcome, Stage, is_root, skip, tool};
 use std::fs::{self, File};
 use std::path::Path;
 
-/// Long enough that a story does what it does meanwhile.
-const IDLE: &str = "4s";
+/// As long as ever, so that a run is still before its beginning when it is stopped.
+const IDLE: &str = "1s";
 const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1";
 
 /// Starts to write a target, and does something when it is prepared and no run has begun. Fails unless it is refused with these
@@ -28,7 +28,7 @@ fn before_the_first_run<T>(
     let mut command = stage.command(inside, &words_of_run, target);
     let mut run = crate::stage::Running::start(command.env("FATHOM_TEST_IDLE", IDLE));
     run.until_it_says("watching the idle machine");
-    let newcomer = come();
+    let newcomer = run.held(come);
     refused(&run.end(), words);
     assert_eq!(sum(victim), before, "it was written");
     drop(newcomer);
@@ -96,7 +96,7 @@ fn a_file_that_becomes_swap_space_before_the_first_run_is_not_written() {
     let mut command = stage.command(&inside, &format!("run {SHORT} --destroy {}", swap.display()), &swap);
     let mut run = crate::stage::Running::start(command.env("FATHOM_TEST_IDLE", IDLE));
     run.until_it_says("watching the idle machine");
-    disk.sh("swapon swap");
+    run.held(|| disk.sh("swapon swap"));
     let out = run.end();
     // Given back before anything can fail.
     disk.sh("swapoff swap");

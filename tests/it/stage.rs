@@ -3,6 +3,7 @@
 //! For: stories that read as such. Not for: block devices and file systems ([`crate::disk`]).
 
 use crate::turns::Turn;
+use rustix::process::Signal;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -287,9 +288,23 @@ impl Running {
     }
 
     /// Sends a signal.
-    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
         rustix::process::kill_process(id, signal).unwrap();
+    }
+
+    /// Has it stand still while something is done, however long that takes on a machine in use.
+    pub(crate) fn held<T>(&self, meanwhile: impl FnOnce() -> T) -> T {
+        /// Lets it go on, also where the story fails.
+        struct GoesOn<'r>(&'r Running);
+        impl Drop for GoesOn<'_> {
+            fn drop(&mut self) {
+                self.0.signal(Signal::CONT);
+            }
+        }
+        self.signal(Signal::STOP);
+        let _goes_on = GoesOn(self);
+        meanwhile()
     }
 
     /// Waits for the end. A program that outlasts the limit is killed, and the story fails.

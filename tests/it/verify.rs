@@ -119,11 +119,11 @@ fn damage_by_hand_is_named_with_its_offset() {
     let running = written.start(&stage, "--passes 2");
     // What is there after the first pass is old after the second.
     written.until_synced(BLOCKS);
-    running.signal(Signal::STOP);
-    std::thread::sleep(Duration::from_millis(100));
     let old = stage.path("old");
-    std::fs::copy(&written.file, &old).unwrap();
-    running.signal(Signal::CONT);
+    running.held(|| {
+        std::thread::sleep(Duration::from_millis(100));
+        std::fs::copy(&written.file, &old).unwrap();
+    });
     verified(&running.end());
     verified(&written.check(&stage, ""));
 
