@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
-/// How long each shape is tried at once: thousands of operations, and less than others have a CPU for before it is given on.
+/// How long each shape is tried at once: thousands of operations, in less than a time slice, so that beside others that need the CPU
+/// one of the tries is whole.
 const TIME_NS: u64 = 2_000_000;
 /// How often. The fastest counts: nothing makes fathom faster than it is, and whatever else a CPU does meanwhile makes it slower.
 const TRIES: usize = 5;
@@ -139,7 +140,7 @@ fn spec(
             .maker(&shape.data, 1)
             .or_else(|_| supplies.maker(&Data::default(), 1))
             .map_err(|_| "no data")?,
-        // Without a warm-up: who loses the CPU in it until the end of the test has a window of a moment, and its quotient is anything.
+        // Without a warm-up: a worker that loses the CPU in it until the end of the test has a window of a moment.
         ..WorkerSpec::plain(engine, sources, files, TIME_NS, clock)?
     })
 }
