@@ -5,13 +5,19 @@
 
 use crate::disk::{Device, Disk, Image, make};
 use crate::in_use::{hard_link, python, refused, sound, sum, until, unwrapped};
-use crate::stage::{Outcome, Stage, is_root, skip, tool};
+use crate::stage::{Outcome, Running, Stage, is_root, skip, tool};
 use std::fs::{self, File};
 use std::path::Path;
+use std::process::Command;
 
-/// As long as ever, so that a run is still before its beginning when it is stopped.
-const IDLE: &str = "1s";
 const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1";
+
+/// A program that has prepared its target and watches the idle machine, as long as it does for everybody.
+fn watching(command: &mut Command) -> Running {
+    let mut run = Running::start(command.env_remove("FATHOM_TEST_IDLE"));
+    run.until_it_says("watching the idle machine");
+    run
+}
 
 /// Starts to write a target, and does something when it is prepared and no run has begun. Fails unless it is refused with these
 /// words and stays what it was.
@@ -26,8 +32,7 @@ fn before_the_first_run<T>(
     let before = sum(victim);
     let words_of_run = format!("run {SHORT} --destroy {}", target.display());
     let mut command = stage.command(inside, &words_of_run, target);
-    let mut run = crate::stage::Running::start(command.env("FATHOM_TEST_IDLE", IDLE));
-    run.until_it_says("watching the idle machine");
+    let run = watching(&mut command);
     let newcomer = run.held(come);
     refused(&run.end(), words);
     assert_eq!(sum(victim), before, "it was written");
@@ -94,8 +99,7 @@ fn a_file_that_becomes_swap_space_before_the_first_run_is_not_written() {
     let swap = disk.dir.join("swap");
     let inside = disk.enter();
     let mut command = stage.command(&inside, &format!("run {SHORT} --destroy {}", swap.display()), &swap);
-    let mut run = crate::stage::Running::start(command.env("FATHOM_TEST_IDLE", IDLE));
-    run.until_it_says("watching the idle machine");
+    let run = watching(&mut command);
     run.held(|| disk.sh("swapon swap"));
     let out = run.end();
     // Given back before anything can fail.

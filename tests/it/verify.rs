@@ -187,12 +187,12 @@ fn what_a_killed_writer_promised_and_is_gone_is_damage() {
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 40");
     written.until_synced(BLOCKS);
-    running.signal(Signal::STOP);
-    std::thread::sleep(Duration::from_millis(100));
     let then = stage.path("then");
-    std::fs::copy(&written.file, &then).unwrap();
-    let marked = written.state().unwrap().mark.synced;
-    running.signal(Signal::CONT);
+    let marked = running.held(|| {
+        std::thread::sleep(Duration::from_millis(100));
+        std::fs::copy(&written.file, &then).unwrap();
+        written.state().unwrap().mark.synced
+    });
     // Every block once more, wherever a pass ends in between.
     written.until_synced(marked + 2 * BLOCKS + 8);
     running.signal(Signal::KILL);

@@ -139,10 +139,8 @@ fn lost_events_make_latencies_unknown_and_are_counted() {
     let watching = stage.start(&words("--format json", &device.path, "500ms"), Path::new(""));
     let id = watching.id();
     sleep(Duration::from_millis(1200));
-    watching.signal(Signal::STOP);
     // More than a buffer holds, of a CPU that submits all of them.
-    let is_over = until_reads(device.name(), 120_000);
-    watching.signal(Signal::CONT);
+    let is_over = watching.held(|| until_reads(device.name(), 120_000));
     sleep(Duration::from_millis(1200));
     watching.signal(Signal::INT);
     let out = watching.end();
