@@ -42,8 +42,10 @@ pub(crate) fn elsewhere(root: &Root) -> Vec<(u32, Vec<Mount>)> {
     let processes = root.list("/proc").unwrap_or_default();
     let mut found = Vec::new();
     for process in processes.iter().filter_map(|p| p.parse().ok()) {
-        let is_new = space(&format!("{process}")).is_some_and(|s| seen.insert(s));
-        if let Some(text) = is_new.then(|| root.read(&format!("/proc/{process}/mountinfo")).ok()).flatten() {
+        let Some(own) = space(&format!("{process}")).filter(|own| !seen.contains(own)) else { continue };
+        // Of one that ends meanwhile nothing is seen, and the next in the same namespace is asked.
+        if let Ok(text) = root.read(&format!("/proc/{process}/mountinfo")) {
+            seen.insert(own);
             found.push((process, parse(&text)));
         }
     }
@@ -186,4 +188,20 @@ fn junk_is_left_out_without_a_panic() {
     }
     assert_eq!(unescape("a\\04"), "a\\04");
     assert_eq!(unescape("\\777\u{e9}\\040"), "\\777\u{e9} ");
+}
+
+#[test]
+fn a_namespace_is_read_by_way_of_another_process_where_the_first_is_gone() {
+    use crate::fixture::{link, put};
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    for (process, namespace) in [("self", 1), ("1", 1), ("10", 2), ("11", 2), ("12", 2), ("20", 3)] {
+        link(dir.path(), &format!("mnt:[{namespace}]"), &format!("proc/{process}/ns/mnt"));
+    }
+    // 10 and 20 ended between the one look and the other.
+    for process in [11, 12] {
+        put(dir.path(), &format!("proc/{process}/mountinfo"), "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
+    }
+    let found = elsewhere(&Root::at(dir.path().to_owned()));
+    let seen: Vec<_> = found.iter().map(|(process, mounts)| (*process, mounts.len())).collect();
+    assert_eq!(seen, [(11, 1)]);
 }
