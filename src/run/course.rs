@@ -78,19 +78,19 @@ fn intervals_are_whole_parts_of_what_ends_a_stream_and_of_stretches() {
         let mut streams = vec![Stream { steady, min_rate, ..plain.clone() }];
         streams
             .extend(stretches_ms.iter().map(|ms| Stream { each_worker_ns: Some(ns(*ms)), ..plain.clone() }));
-        interval_ns(&Phase { warmup_ns: 0, time_ns: ns(time_ms), cooldown_ns: 0, streams }) as f64 / 1e6
+        interval_ns(&Phase { warmup_ns: 0, time_ns: ns(time_ms), cooldown_ns: 0, streams }) / 1_000_000
     };
     // A hundredth of the time, from 10 ms to 1 s.
-    assert_eq!([500, 30_000, 200_000].map(|ms| interval(ms, None, None, &[])), [10.0, 300.0, 1000.0]);
+    assert_eq!([500, 30_000, 200_000].map(|ms| interval(ms, None, None, &[])), [10, 300, 1000]);
     // 300 ms are no whole part of a second, nor 70 of the tenth of it by which a least rate is told.
-    assert_eq!(interval(30_000, Some(1000), None, &[]), 250.0);
-    assert_eq!(interval(7_000, None, Some(1000), &[]), 50.0);
-    assert_eq!(interval(30_000, Some(3000), Some(10_000), &[]), 250.0);
-    assert_eq!(interval(90_000, None, None, &[500]), 500.0);
-    assert_eq!(interval(90_000, Some(1500), None, &[1000, 700]), 100.0);
+    assert_eq!(interval(30_000, Some(1000), None, &[]), 250);
+    assert_eq!(interval(7_000, None, Some(1000), &[]), 50);
+    assert_eq!(interval(30_000, Some(3000), Some(10_000), &[]), 250);
+    assert_eq!(interval(90_000, None, None, &[500]), 500);
+    assert_eq!(interval(90_000, Some(1500), None, &[1000, 700]), 100);
     // No interval is as short as that.
-    assert_eq!(interval(30_000, Some(1), None, &[]), 10.0);
-    assert_eq!(interval(30_000, Some(1000), None, &[333]), 10.0);
+    assert_eq!(interval(30_000, Some(1), None, &[]), 10);
+    assert_eq!(interval(30_000, Some(1000), None, &[333]), 10);
     // Totals alone have no stretches.
-    assert_eq!(interval(30_000, None, None, &[0]), 300.0);
+    assert_eq!(interval(30_000, None, None, &[0]), 300);
 }

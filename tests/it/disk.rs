@@ -6,18 +6,29 @@
 //! standard input, and so do programs that serve a mount. So even a killed test run leaves no mount, loop device or process.
 
 use crate::stage::{Outcome, Running, Stage, fill, skip, tool, wait};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Whether a loop device reads its image past the page cache.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Image {
     Direct,
     Buffered,
+}
+
+/// Of two `losetup` that find the same free device, the second keeps the first one's open for writing until it tries the next, 0.2 s later
+/// (util-linux 2.38), so that the first one's is in use.
+static ATTACHING: Mutex<()> = Mutex::new(());
+
+/// Lets nobody else attach a loop device while the answer lives.
+pub(crate) fn attaching() -> MutexGuard<'static, ()> {
+    ATTACHING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A loop device on an image file.
@@ -61,18 +72,18 @@ impl Device {
         let offset = offset.to_string();
         // What waits to be written to the disk that the image lies on would be traffic of others below.
         let _ = tool(&[&"sync", &"-f", &file]);
-        match tool(&[&"losetup", &direct, &"--offset", &offset, &"--find", &"--show", &file]) {
-            Ok(path) => {
-                let device = Self { path: path.into(), image: file.to_owned() };
-                // A story that was killed may have left some.
-                device.remove_partitions();
-                Some(device)
-            }
-            Err(why) => {
-                skip(&why);
-                None
-            }
-        }
+        let device = Self::attach(&[&direct, &"--offset", &offset], file).map_err(|why| skip(&why)).ok()?;
+        // A story that was killed may have left some.
+        device.remove_partitions();
+        Some(device)
+    }
+
+    /// A loop device over a file or device, with these words of `losetup`.
+    pub(crate) fn attach(words: &[&dyn AsRef<OsStr>], over: &Path) -> Result<Self, String> {
+        let _nobody_else = attaching();
+        let path =
+            tool(&[&[&"losetup" as &dyn AsRef<OsStr>], words, &[&"--find", &"--show", &over]].concat())?;
+        Ok(Self { path: path.into(), image: over.to_owned() })
     }
 
     /// A partition of so many sectors of 512 bytes, without a table on the device; its node.
@@ -191,6 +202,7 @@ impl Disk {
         let script = format!("set -e; cd \"$2\"; {script}; echo ready; exec cat");
         let mut serve = Command::new("sh");
         serve.args(["-c", &script, "sh"]).args([&dir, &own]).arg(port);
+        let _attached = script.contains("losetup").then(attaching);
         let room = Room::keep(&mut serve)?;
         Some(Self { dir, device: PathBuf::new(), room, _held: None })
     }
@@ -239,7 +251,7 @@ impl Disk {
     pub(crate) fn sh(&self, script: &str) -> String {
         let cd = format!("cd '{}' && {script}", self.dir.display());
         let enter = self.room.enter();
-        let words: Vec<&dyn AsRef<std::ffi::OsStr>> = enter.iter().map(|w| w as &_).collect();
+        let words: Vec<&dyn AsRef<OsStr>> = enter.iter().map(|w| w as &_).collect();
         tool(&[words.as_slice(), &[&"sh", &"-c", &cd]].concat()).unwrap()
     }
 

@@ -3,7 +3,7 @@
 //! For: chains that end in memory or in the unknown, ledgers that the kernel keeps twice, files that change, operations that never
 //! happened, and a program that stood still. Not for: provocations that a line tells ([`crate::scene`]).
 
-use crate::disk::{Device, Disk, Image};
+use crate::disk::{Device, Disk, Image, attaching};
 use crate::group::Group;
 use crate::stage::{Report, Running, Stage, fill, is_root, skip, tool, wait};
 use std::time::Duration;
@@ -17,6 +17,7 @@ fn in_memory(disk: &Disk, mib: usize) -> Device {
          head -c {mib}M /dev/urandom > memory/image && losetup --find --show memory/image"
     );
     let image = disk.dir.join("memory/image");
+    let _nobody_else = attaching();
     Device { path: disk.sh(&script).trim().into(), image }
 }
 
@@ -152,12 +153,8 @@ fn a_loop_device_that_begins_within_a_block_is_misaligned() {
     if let Err(why) = tool(&words) {
         return skip(&why);
     }
-    let shifted = |offset: &str| {
-        let path = tool(&[&"losetup", &"--offset", &offset, &"--find", &"--show", &below.path]);
-        path.map(|path| Device { path: path.trim().into(), image: below.image.clone() })
-    };
     for (offset, answer) in [("512", "finding"), ("1048576", "holds")] {
-        let device = match shifted(offset) {
+        let device = match Device::attach(&[&"--offset", &offset], &below.path) {
             Ok(device) => device,
             Err(why) => return skip(&why),
         };

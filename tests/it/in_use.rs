@@ -162,8 +162,7 @@ fn what_is_behind_a_loop_device_is_refused_through_any_number_of_them() {
 
     // Bound for reading only it is no writer of its file.
     let file = stage.file("read", 16);
-    let reader = tool(&[&"losetup", &"--read-only", &"--find", &"--show", &file]).unwrap();
-    let reader = Device { path: reader.into(), image: file.clone() };
+    let reader = Device::attach(&[&"--read-only"], &file).unwrap();
     let link = hard_link(&stage, &file);
     fs::remove_file(&file).unwrap();
     refused_and_whole(&stage, &link, &["behind", reader.name()]);
@@ -177,8 +176,7 @@ fn a_loop_device_is_refused_while_other_bytes_of_its_file_are_in_use() {
     let stage = Stage::beside_others();
     let Some(whole) = Device::new(&stage, 64, Image::Direct) else { return };
     // Not a byte of the whole says what is in its second half.
-    let half = tool(&[&"losetup", &"--find", &"--show", &"--offset", &"32MiB", &whole.image]).unwrap();
-    let half = Device { path: half.into(), image: whole.image.clone() };
+    let half = Device::attach(&[&"--offset", &"32MiB"], &whole.image).unwrap();
     refused_and_whole(&stage, &whole.path, &["also", half.name()]);
     let Some(over) = Device::on(&whole.path, Image::Buffered) else { return };
     refused_and_whole(&stage, &over.path, &["is over", "also", half.name()]);
@@ -410,8 +408,7 @@ fn another_file_behind_a_loop_device_is_not_measured() {
     }
     let stage = Stage::beside_few();
     let (first, second) = (stage.file("first", 32), stage.file("second", 32));
-    let device = tool(&[&"losetup", &"--read-only", &"--find", &"--show", &first]).unwrap();
-    let device = Device { path: device.into(), image: first };
+    let device = Device::attach(&[&"--read-only"], &first).unwrap();
     // LOOP_CHANGE_FD, which the kernel allows while the device is read.
     let words = "import fcntl\nfcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x4C06, os.open(sys.argv[2], os.O_RDONLY))";
     let change = || {

@@ -5,7 +5,7 @@
 
 use crate::disk::{Device, Disk, Image, make};
 use crate::in_use::{hard_link, python, refused, sound, sum, until, unwrapped};
-use crate::stage::{Outcome, Running, Stage, is_root, skip, tool};
+use crate::stage::{Outcome, Running, Stage, is_root, skip};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
@@ -48,8 +48,7 @@ fn count(stage: &Stage, frame: &str) -> usize {
 
 /// A loop device over a file or device.
 fn bound(over: &Path, how: &str) -> Device {
-    let path = tool(&[&"losetup", &how, &"--find", &"--show", &over]).unwrap();
-    Device { path: path.into(), image: over.to_owned() }
+    Device::attach(&[&how], over).unwrap()
 }
 
 #[test]
