@@ -35,7 +35,7 @@ pub(super) fn interval_ns(phase: &Phase) -> u64 {
     let by_block = phase.streams.iter().filter(|s| s.apart_ns().is_none());
     let spans =
         phase.streams.iter().filter_map(ends::every_ns).chain(by_block.filter_map(|s| s.each_worker_ns));
-    match spans.filter(|ns| *ns > 0).reduce(common) {
+    match spans.filter(|ns| *ns > 0).reduce(gcd) {
         None => interval,
         // What is shorter, or has nothing that long in common, is met as nearly as can be.
         Some(span) if span < shortest => shortest,
@@ -44,8 +44,8 @@ pub(super) fn interval_ns(phase: &Phase) -> u64 {
 }
 
 /// The greatest common divisor.
-fn common(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { common(b, a % b) }
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Lets workers begin: at a time that all hosts have agreed on, or at once. Gives when that is.
