@@ -22,7 +22,7 @@ pub(crate) enum Image {
     Buffered,
 }
 
-/// Of two `losetup` that find the same free device, the second keeps the first one's open for writing until it tries the next, 0.2 s later
+/// Of two `losetup` or `mount -o loop` that find the same free device, the second keeps the first one's open for writing until it tries the next, 0.2 s later
 /// (util-linux 2.38), so that the first one's is in use.
 static ATTACHING: Mutex<()> = Mutex::new(());
 
@@ -202,7 +202,7 @@ impl Disk {
         let script = format!("set -e; cd \"$2\"; {script}; echo ready; exec cat");
         let mut serve = Command::new("sh");
         serve.args(["-c", &script, "sh"]).args([&dir, &own]).arg(port);
-        let _attached = script.contains("losetup").then(attaching);
+        let _attached = commands.contains(&"losetup").then(attaching);
         let room = Room::keep(&mut serve)?;
         Some(Self { dir, device: PathBuf::new(), room, _held: None })
     }
@@ -253,6 +253,12 @@ impl Disk {
         let enter = self.room.enter();
         let words: Vec<&dyn AsRef<OsStr>> = enter.iter().map(|w| w as &_).collect();
         tool(&[words.as_slice(), &[&"sh", &"-c", &cd]].concat()).unwrap()
+    }
+
+    /// Mounts an image inside, with these options.
+    pub(crate) fn mount(&self, options: &str, image: &str, on: &str) {
+        let _nobody_else = attaching();
+        self.sh(&format!("mount -o {options} {image} {on}"));
     }
 
     /// Starts a shell command inside that goes on until it is killed.

@@ -25,7 +25,8 @@ fn a_mounted_image_is_refused_by_the_name_that_an_overlay_gives_it_and_by_the_on
     for (mounted, named) in [("upper", "merged"), ("merged", "upper"), ("merged", "merged")] {
         // For reading only, too: then nobody has the file open for writing.
         for how in ["loop,ro", "loop"] {
-            disk.sh(&format!("cp copy upper/image && sync && mount -o {how} {mounted}/image inside"));
+            disk.sh("cp copy upper/image && sync");
+            disk.mount(how, &format!("{mounted}/image"), "inside");
             let sum = || disk.sh("sha256sum < upper/image");
             let before = sum();
             let path = disk.dir.join(named).join("image");
@@ -68,7 +69,8 @@ fn a_mounted_image_is_refused_by_the_name_that_a_program_gives_it_and_by_the_one
     for (mounted, named) in [("real", "shown"), ("shown", "real"), ("shown", "shown")] {
         // For reading only, too: then nobody has the file open for writing.
         for how in ["loop,ro", "loop"] {
-            disk.sh(&format!("cp copy real/sub/image && sync && mount -o {how} {mounted}/sub/image inside"));
+            disk.sh("cp copy real/sub/image && sync");
+            disk.mount(how, &format!("{mounted}/sub/image"), "inside");
             let sum = || disk.sh("sha256sum < real/sub/image");
             let before = sum();
             let path = disk.dir.join(named).join("sub/image");
