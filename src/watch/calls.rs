@@ -95,8 +95,8 @@ impl Calls {
     /// Tells the calls of processes that were followed, and follows those that are shown.
     pub(super) fn tell(&mut self, processes: &mut Processes) {
         self.drain();
-        let since = std::mem::replace(&mut self.since, Instant::now());
-        let seconds = self.since.duration_since(since).max(Duration::from_millis(1)).as_secs_f64();
+        let now = Instant::now();
+        let seconds = now.duration_since(self.since).max(Duration::from_millis(1)).as_secs_f64();
         let counts = self.counted.take();
         processes.calls_not_known = self.why_unknown();
         let known = processes.calls_not_known.is_none();
@@ -109,6 +109,7 @@ impl Calls {
             });
         }
         self.owners.clear();
+        self.since = now;
         let shown: Vec<Followed> = processes.most.iter().filter(|p| !p.kernel).map(followed).collect();
         if let Err(why) = self.follow(shown) {
             self.broken = Some(why);
@@ -166,7 +167,13 @@ impl Calls {
             }
         }
         self.followed = shown.iter().map(|one| (*one, self.faults_of(*one))).collect();
-        self.tracer.follow(&threads).map_err(|e| e.to_string())
+        if self.tracer.follow(&threads).map_err(|e| e.to_string())? {
+            // What was recorded until then belongs to no interval.
+            self.drain();
+            self.counted.take();
+            self.since = Instant::now();
+        }
+        Ok(())
     }
 
     fn threads_of(&self, pid: u32) -> Vec<u32> {

@@ -127,7 +127,7 @@ fn calls_of_a_process_are_counted_where_that_is_asked_for() {
         let count = |process: &Value| process[counter].as_f64().unwrap() * seconds(process);
         let (called, counted) = (call(name), processes.iter().map(count).sum::<f64>());
         assert!(
-            counted > 0.0 && (called - counted).abs() < counted * 0.15 + 20.0,
+            counted > 0.0 && (called - counted).abs() < counted * 0.03 + 20.0,
             "{name}, {called} of {counted}: {processes:#?}"
         );
     }

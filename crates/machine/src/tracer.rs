@@ -10,6 +10,7 @@ use crate::root::Root;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
 
@@ -118,19 +119,28 @@ impl Tracer {
         Ok(format)
     }
 
-    /// Begins, with the events of these threads alone, and of those that they start; with those of nobody where there are none.
+    /// Begins, with the events of these threads alone, and of those that they start; with those of nobody where there are none. Whether
+    /// anything changed: then the kernel recorded nobody's for some time meanwhile (30 ms and more), and before that perhaps everybody's.
     ///
     /// # Errors
     /// Why not.
-    pub fn follow(&self, threads: &[u32]) -> Result<(), MachineError> {
+    pub fn follow(&self, threads: &[u32]) -> Result<bool, MachineError> {
         if threads.is_empty() {
             self.events.iter().try_for_each(|dir| self.set(&format!("{dir}/enable"), "0"))?;
-            return self.end();
+            self.end()?;
+            return Ok(true);
+        }
+        let followed =
+            self.open("set_event_pid", OFlags::RDONLY).and_then(io::read_to_string).unwrap_or_default();
+        let followed: BTreeSet<u32> = followed.lines().filter_map(|pid| pid.parse().ok()).collect();
+        if followed == threads.iter().copied().collect() {
+            return Ok(false);
         }
         let all: Vec<String> = threads.iter().map(u32::to_string).collect();
         self.set("options/event-fork", "1")?;
         self.set("set_event_pid", &all.join(" "))?;
-        self.begin()
+        self.begin()?;
+        Ok(true)
     }
 
     /// Begins.
