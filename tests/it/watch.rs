@@ -3,7 +3,7 @@
 //! For: `fathom watch` as users type it. Not for: formulas and bounds, which have tests beside them, nor for what the
 //! kernel's tracer tells (`watch_events`).
 
-use crate::disk::{Device, Disk, Image, ahead_of_others};
+use crate::disk::{Device, Disk, Image, ahead_of_others, attaching};
 use crate::group::Group;
 use crate::stage::{Outcome, Report, Running, Stage, is_root, skip, tool, wait};
 use rustix::process::Signal;
@@ -326,8 +326,10 @@ fn a_disk_that_comes_goes_or_gets_another_file_is_said_and_has_no_wild_figure() 
     let Some(device) = Device::on(&one, Image::Direct) else { return };
     let watching = stage.start(&words("--format json", &device.path, "300ms 8"), Path::new(""));
     sleep(Duration::from_millis(750));
+    let nobody_else = attaching();
     tool(&[&"losetup", &"--detach", &device.path]).unwrap();
     tool(&[&"losetup", &device.path, &two]).unwrap();
+    drop(nobody_else);
     let out = watching.end();
     let remarks = lines(&out, "remark");
     let said = remarks.iter().any(|r| r["text"].as_str().unwrap().contains("its figures begin anew"));
