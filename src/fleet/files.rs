@@ -164,7 +164,7 @@ mod tests {
                 "command": [], "title": "run", "targets": [target("host", 0), target("all", 1)], "jobs": [], "headline": 0,
                 "runs": 1, "seed": 1, "cold": true, "baseline_ns": 0, "origins": []
             });
-            let mut plan: Plan = serde_json::from_value(plan).unwrap_or_else(|e| panic!("{e}"));
+            let mut plan: Plan = serde_json::from_str(&plan.to_string()).unwrap_or_else(|e| panic!("{e}"));
             let phase = Phase { warmup_ns: 0, time_ns: 1, cooldown_ns: 0, streams: streams.to_vec() };
             plan.jobs = vec![Job { name: "j".into(), phases: vec![phase] }];
             plan.part = Some(Part { rank, hosts, neighbours: 0 });

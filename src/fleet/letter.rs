@@ -193,7 +193,9 @@ impl Envelope {
         } else {
             Cow::Borrowed(&self.bytes)
         };
-        serde_json::from_slice(&plain).map_err(|e| format!("damage came: {e}"))
+        // From text, as sessions are read: the code that reads every type of a plan is compiled once for both.
+        let text = std::str::from_utf8(&plain).map_err(|e| format!("damage came: {e}"))?;
+        serde_json::from_str(text).map_err(|e| format!("damage came: {e}"))
     }
 }
 

@@ -256,7 +256,7 @@ pub(super) fn planned(engine: &str, span_bytes: u64, kernel: &str) -> Planned {
         "command": ["fathom"], "title": "run", "targets": [target], "jobs": [], "headline": 0, "runs": 3, "seed": 7, "cold": true, "baseline_ns": 0,
         "origins": [origin("TARGET", kernel.into()), origin("--engine", engine.into()), origin("--bs", "4 KiB".into())]
     });
-    let mut plan: Plan = serde_json::from_value(plan).unwrap_or_else(|e| panic!("{e}"));
+    let mut plan: Plan = serde_json::from_str(&plan.to_string()).unwrap_or_else(|e| panic!("{e}"));
     let mut stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 4, 1, engine);
     stream.access.span_bytes = span_bytes;
     let phase = Phase { warmup_ns: 0, time_ns: 1, cooldown_ns: 0, streams: vec![stream] };
