@@ -35,10 +35,12 @@ pub fn read(root: &Root) -> Known<Vec<Mount>> {
     root.read("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// The mounts of the other mount namespaces that can be seen, as containers have them: each with a process that is in it.
+/// The mounts of the other mount namespaces that can be seen, as containers have them: each with a process that is in it. Of one in which
+/// processes have roots of their own (chroot), that of each root, since a process is shown only what lies below its own.
 pub(crate) fn elsewhere(root: &Root) -> Vec<(u32, Vec<Mount>)> {
-    let space = |process: &str| root.link(&format!("/proc/{process}/ns/mnt")).ok();
-    let mut seen: BTreeSet<String> = space("self").into_iter().collect();
+    let link = |process: &str, name: &str| root.link(&format!("/proc/{process}/{name}")).ok();
+    let space = |process: &str| link(process, "ns/mnt").map(|space| (space, link(process, "root")));
+    let mut seen: BTreeSet<(String, Option<String>)> = space("self").into_iter().collect();
     let processes = root.list("/proc").unwrap_or_default();
     let mut found = Vec::new();
     for process in processes.iter().filter_map(|p| p.parse().ok()) {
@@ -204,4 +206,26 @@ fn a_namespace_is_read_by_way_of_another_process_where_the_first_is_gone() {
     let found = elsewhere(&Root::at(dir.path().to_owned()));
     let seen: Vec<_> = found.iter().map(|(process, mounts)| (*process, mounts.len())).collect();
     assert_eq!(seen, [(11, 1)]);
+}
+
+#[test]
+fn a_process_with_a_root_of_its_own_does_not_stand_for_its_namespace() {
+    use crate::fixture::{link, put};
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let line = "1 0 8:1 / /data rw - ext4 /dev/sda1 rw\n";
+    let all = [
+        ("self", 1, "/", ""),
+        ("10", 2, "/srv", ""),
+        ("11", 2, "/", line),
+        ("12", 2, "/srv", ""),
+        ("13", 1, "/srv", ""),
+    ];
+    for (process, namespace, at, mounts) in all {
+        link(dir.path(), &format!("mnt:[{namespace}]"), &format!("proc/{process}/ns/mnt"));
+        link(dir.path(), at, &format!("proc/{process}/root"));
+        put(dir.path(), &format!("proc/{process}/mountinfo"), mounts);
+    }
+    let found = elsewhere(&Root::at(dir.path().to_owned()));
+    let seen: Vec<_> = found.iter().map(|(process, mounts)| (*process, mounts.len())).collect();
+    assert_eq!(seen, [(10, 0), (11, 1), (13, 0)]);
 }
