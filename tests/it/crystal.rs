@@ -12,7 +12,7 @@ const LINE: &str = "  SEQ    1MiB (Q=  8, T= 1):  5585.875 MB/s [   5327.1 IOPS]
 
 #[test]
 fn the_text_of_a_profile_is_crystaldiskmarks_to_the_column() {
-    let stage = Stage::beside_others();
+    let stage = Stage::beside_few();
     let words = "bench --profile cdm --size 16m --time 60ms --warmup 0 --runs 2 --quiet --format cdm";
     let out = stage.fathom(words, &stage.folder("here"));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");

@@ -62,7 +62,7 @@ fn writes_whose_blocks_are_given_back_meanwhile_have_no_number() {
 
 #[test]
 fn zeros_are_no_data_and_what_was_filled_is() {
-    let stage = Stage::beside_others();
+    let stage = Stage::beside_few();
     let zeros = stage.path("zeros");
     std::fs::write(&zeros, vec![0; 64 << 20]).unwrap();
     std::fs::File::open(&zeros).unwrap().sync_all().unwrap();
