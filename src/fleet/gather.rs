@@ -94,13 +94,23 @@ impl Hosts {
         }
     }
 
-    /// Rank 0, which a signal has stopped: ends it for the host that had fallen silent before, where one had, and gives whether.
+    /// Rank 0, which a signal has stopped: ends it for the host that had fallen silent before, where one had, and gives whether. Where a
+    /// process is killed, MPI may stand still on others too, until the launcher ends them: then they are named beside it.
     pub(super) fn ends_for_the_silent(&self) -> bool {
-        let silent = self.shared.most_silent().filter(|(_, silent)| *silent > SILENT && self.rank == 0);
-        let Some((rank, silent)) = silent else { return false };
+        let silent = self.shared.most_silent();
+        let Some(&(rank, longest)) =
+            silent.first().filter(|(_, longest)| *longest > SILENT && self.rank == 0)
+        else {
+            return false;
+        };
+        let others = match &silent[1..] {
+            [] => String::new(),
+            [(other, silent)] => format!(" and {} for {:.1} s", self.name(*other), silent.as_secs_f64()),
+            more => format!(" and {} other hosts for hardly less", more.len()),
+        };
         let why = format!(
-            "had been silent for {:.1} s when the launcher ended the measurement",
-            silent.as_secs_f64()
+            "had been silent for {:.1} s{others} when the launcher ended the measurement",
+            longest.as_secs_f64()
         );
         let over = Over { rank, why, code: 3 };
         self.shared.end(over.clone());
