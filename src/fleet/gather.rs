@@ -97,20 +97,16 @@ impl Hosts {
     /// Rank 0, which a signal has stopped: ends it for the host that had fallen silent before, where one had, and gives whether. Where a
     /// process is killed, MPI may stand still on others too, until the launcher ends them: then they are named beside it.
     pub(super) fn ends_for_the_silent(&self) -> bool {
-        let silent = self.shared.most_silent();
-        let Some(&(rank, longest)) =
-            silent.first().filter(|(_, longest)| *longest > SILENT && self.rank == 0)
-        else {
-            return false;
-        };
-        let others = match &silent[1..] {
+        let silent = self.shared.most_silent().filter(|(_, silent)| *silent > SILENT && self.rank == 0);
+        let Some((rank, silent)) = silent else { return false };
+        let others = match self.shared.as_silent_as(rank, silent).as_slice() {
             [] => String::new(),
-            [(other, silent)] => format!(" and {} for {:.1} s", self.name(*other), silent.as_secs_f64()),
+            [(other, theirs)] => format!(" and {} for {:.1} s", self.name(*other), theirs.as_secs_f64()),
             more => format!(" and {} other hosts for hardly less", more.len()),
         };
         let why = format!(
             "had been silent for {:.1} s{others} when the launcher ended the measurement",
-            longest.as_secs_f64()
+            silent.as_secs_f64()
         );
         let over = Over { rank, why, code: 3 };
         self.shared.end(over.clone());

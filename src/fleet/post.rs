@@ -126,26 +126,28 @@ impl Shared {
             );
             Over { rank, why, code: 3 }
         } else {
-            let (rank, silent) =
-                self.most_silent().first().copied().filter(|(_, silent)| *silent > patience)?;
+            let (rank, silent) = self.most_silent().filter(|(_, silent)| *silent > patience)?;
             Over { rank, why: format!("has been silent for {:.1} s", silent.as_secs_f64()), code: 3 }
         };
         self.end(over.clone());
         Some(over)
     }
 
-    /// The ranks that have been silent for longest, the most silent one first, and for how long. More than one where nobody can tell which
-    /// fell silent first: signs of life come a [`BEAT`] apart, and each may be late by one. None where there is no other.
-    pub(super) fn most_silent(&self) -> Vec<(usize, Duration)> {
+    /// The rank that has been silent for longest, and for how long; `None` where there is no other.
+    pub(super) fn most_silent(&self) -> Option<(usize, Duration)> {
+        let heard = self.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        let (rank, at) = heard.iter().enumerate().filter(|(_, at)| **at > 0).min_by_key(|(_, at)| **at)?;
+        Some((rank, Duration::from_nanos(clock::now_ns().saturating_sub(*at))))
+    }
+
+    /// The ranks beside this one of which nobody can tell whether they fell silent before it, and for how long they have been: signs of life
+    /// come a [`BEAT`] apart, and each may be late by one.
+    pub(super) fn as_silent_as(&self, rank: usize, silent: Duration) -> Vec<(usize, Duration)> {
         let now_ns = clock::now_ns();
         let heard = self.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        let others = heard.iter().enumerate().filter(|(_, at)| **at > 0);
-        let mut silent: Vec<(usize, Duration)> =
-            others.map(|(rank, at)| (rank, Duration::from_nanos(now_ns.saturating_sub(*at)))).collect();
-        silent.sort_by_key(|(_, silent)| std::cmp::Reverse(*silent));
-        let least = silent.first().map_or(Duration::ZERO, |(_, longest)| longest.saturating_sub(2 * BEAT));
-        silent.retain(|(_, silent)| *silent >= least);
-        silent
+        let others = heard.iter().enumerate().filter(|(other, at)| *other != rank && **at > 0);
+        let others = others.map(|(other, at)| (other, Duration::from_nanos(now_ns.saturating_sub(*at))));
+        others.filter(|(_, theirs)| *theirs + 2 * BEAT >= silent).collect()
     }
 }
 
