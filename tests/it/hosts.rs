@@ -333,9 +333,7 @@ mod together {
         assert!(out.code.is_none_or(|code| code != 0), "{out:?}");
         let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         assert_eq!(report["verdict"], "INVALID", "{report}");
-        // Those on which MPI stands still with it may have been silent for as long.
-        let lost = &report["fleet"]["lost"];
-        assert!(lost["host"] == who || lost["why"].as_str().unwrap().contains(who), "{report}");
+        assert_eq!(report["fleet"]["lost"]["host"], who, "{report}");
         assert!(others_ended.is_some_and(|took| took < Duration::from_secs(8)), "{:?}", before.elapsed());
     }
 
