@@ -399,3 +399,18 @@ impl Post {
         None
     }
 }
+
+#[test]
+fn hosts_that_fell_silent_within_two_signs_of_life_are_not_told_apart() {
+    let now_ns = clock::now_ns();
+    let before = |ms: u64| now_ns - ms * 1_000_000;
+    let shared = Shared::default();
+    // Rank 0 does not hear itself; 1 and 2 fell silent together, 3 still speaks.
+    *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) =
+        vec![0, before(1100), before(1200), before(100)];
+    let (rank, silent) = shared.most_silent().unwrap_or_default();
+    let beside: Vec<usize> = shared.as_silent_as(rank, silent).into_iter().map(|(other, _)| other).collect();
+    assert_eq!((rank, beside), (2, vec![1]));
+    // Long before the others it is alone.
+    assert_eq!(shared.as_silent_as(1, Duration::from_secs(9)), []);
+}
