@@ -3,12 +3,16 @@
 //! For: letters out and in, signs of life both ways, noticing who is silent, and reading clocks: each host reads those right below it in the
 //! tree, all of them at the same time, and adds what they have read of those below them. Not for: what letters mean to a measurement
 //! ([`super::hosts`]).
+//!
+//! Open MPI 4 does not come back from a send to a process that is gone, and then nobody is heard any more. So rank 0 sends to whoever was
+//! heard just now: it answers signs of life in place of giving its own, and letters to a host that is silent wait until that is heard again.
 
 use super::clock::{self, PINGS, Reading, Readings, SERIES, SHORT_NS};
 use super::course::Course;
 use super::floors;
 use super::letter::{Envelope, Far, Inbox, Letter, Over};
 use super::net::Net;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// How often each host gives a sign of life.
 pub(super) const BEAT: Duration = Duration::from_millis(250);
+/// How long a host may be silent until letters to it wait: for two signs of life.
+const WAITS_AFTER: Duration = BEAT.saturating_mul(2);
 /// How long a host may be silent until rank 0 gives it up.
 const SILENT_FOR: Duration = Duration::from_secs(3);
 /// How long rank 0 may be silent until a host stops its load: it measures for nobody then.
@@ -66,6 +72,8 @@ pub(super) struct Shared {
     watches: AtomicBool,
     /// When the post looked last, in ns of our clock.
     looked_ns: AtomicU64,
+    /// The rank that MPI sends to at this moment, counted from 1; 0 where it does not.
+    sends_to: AtomicUsize,
 }
 
 impl Shared {
@@ -117,12 +125,11 @@ impl Shared {
         if !self.watches.load(Ordering::Relaxed) || self.over().is_some() {
             return None;
         }
-        let looked =
-            Duration::from_nanos(clock::now_ns().saturating_sub(self.looked_ns.load(Ordering::Relaxed)));
-        let over = if rank == 0 && looked > patience {
+        let stands = self.stands();
+        let over = if rank == 0 && stands > patience && self.stands_in_send().is_none() {
             let why = format!(
                 "does not reach the others: MPI has not come back from a call for {:.1} s",
-                looked.as_secs_f64()
+                stands.as_secs_f64()
             );
             Over { rank, why, code: 3 }
         } else {
@@ -133,22 +140,42 @@ impl Shared {
         Some(over)
     }
 
+    /// How long the post has not looked.
+    fn stands(&self) -> Duration {
+        since(self.looked_ns.load(Ordering::Relaxed))
+    }
+
+    /// The rank that the post stands in a send to, and for how long. Others may speak all the time, and are not heard.
+    fn stands_in_send(&self) -> Option<(usize, Duration)> {
+        let rank = self.sends_to.load(Ordering::Relaxed).checked_sub(1)?;
+        Some((rank, self.stands())).filter(|(_, stands)| *stands > BEAT)
+    }
+
+    /// For how long each rank that gives this host signs of life has been silent.
+    fn silences(&self) -> Vec<(usize, Duration)> {
+        let heard = self.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.iter().enumerate().filter(|(_, at)| **at > 0).map(|(rank, at)| (rank, since(*at))).collect()
+    }
+
     /// The rank that has been silent for longest, and for how long; `None` where there is no other.
     pub(super) fn most_silent(&self) -> Option<(usize, Duration)> {
-        let heard = self.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        let (rank, at) = heard.iter().enumerate().filter(|(_, at)| **at > 0).min_by_key(|(_, at)| **at)?;
-        Some((rank, Duration::from_nanos(clock::now_ns().saturating_sub(*at))))
+        self.stands_in_send().or_else(|| self.silences().into_iter().max_by_key(|(_, silent)| *silent))
     }
 
     /// The ranks beside this one of which nobody can tell whether they fell silent before it, and for how long they have been: signs of life
     /// come a [`BEAT`] apart, and each may be late by one.
     pub(super) fn as_silent_as(&self, rank: usize, silent: Duration) -> Vec<(usize, Duration)> {
-        let now_ns = clock::now_ns();
-        let heard = self.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        let others = heard.iter().enumerate().filter(|(other, at)| *other != rank && **at > 0);
-        let others = others.map(|(other, at)| (other, Duration::from_nanos(now_ns.saturating_sub(*at))));
+        if self.stands_in_send().is_some() {
+            return Vec::new();
+        }
+        let others = self.silences().into_iter().filter(|(other, _)| *other != rank);
         others.filter(|(_, theirs)| *theirs + 2 * BEAT >= silent).collect()
     }
+}
+
+/// How long ago a time of our clock in ns was.
+fn since(at_ns: u64) -> Duration {
+    Duration::from_nanos(clock::now_ns().saturating_sub(at_ns))
 }
 
 /// The thread's own side.
@@ -158,6 +185,8 @@ pub(super) struct Post {
     letters: Sender<(usize, Envelope)>,
     shared: Arc<Shared>,
     inboxes: Vec<Inbox>,
+    /// By rank: letters that wait until it is heard again.
+    waiting: Vec<VecDeque<Letter>>,
     beaten: Instant,
     /// Until when it looks without a rest.
     spin_until: Instant,
@@ -190,6 +219,7 @@ impl Post {
         shared.looked_ns.store(now, Ordering::Relaxed);
         shared.watches.store(true, Ordering::Relaxed);
         let inboxes = (0..size).map(|_| Inbox::default()).collect();
+        let waiting = vec![VecDeque::new(); size];
         let now = Instant::now();
         Self {
             net,
@@ -197,6 +227,7 @@ impl Post {
             letters,
             shared,
             inboxes,
+            waiting,
             beaten: now,
             spin_until: now,
             pings: 0,
@@ -215,12 +246,16 @@ impl Post {
                 match self.orders.try_recv() {
                     Ok(Order::Send(to, letter)) => {
                         self.watch_no_more_behind(&letter);
-                        self.send(to, &letter);
+                        self.send(to, letter);
                     }
                     Ok(Order::Clocks(answer)) => {
                         let _ = answer.send(self.clocks());
                     }
-                    Ok(Order::Leave) => return self.net.leave(),
+                    Ok(Order::Leave) => {
+                        // Nobody is lost, so whoever was silent for a moment hears it yet.
+                        (0..self.net.size()).for_each(|rank| self.send_waiting(rank));
+                        return self.net.leave();
+                    }
                     Err(TryRecvError::Empty) => break,
                     // The measurement has ended without a word, which the end of the process tells.
                     Err(TryRecvError::Disconnected) => return,
@@ -229,7 +264,7 @@ impl Post {
             self.look();
             if let Some((above, number)) = self.asked.take() {
                 let readings = self.clocks_below(number);
-                self.send(above, &Letter::Clocks(number, readings));
+                self.send(above, Letter::Clocks(number, readings));
             }
             let calm = self.shared.is_measuring.load(Ordering::Relaxed);
             if Instant::now() >= self.spin_until {
@@ -238,9 +273,31 @@ impl Post {
         }
     }
 
-    fn send(&mut self, to: usize, letter: &Letter) {
-        for packet in letter.packets() {
-            self.net.send(to, &packet);
+    /// Sends a letter, behind those that wait for the same rank. Rank 0 keeps it until a rank that is silent is heard again.
+    fn send(&mut self, to: usize, letter: Letter) {
+        let Some(waiting) = self.waiting.get_mut(to) else { return };
+        waiting.push_back(letter);
+        if self.net.rank() > 0 || !self.is_silent(to) {
+            self.send_waiting(to);
+        }
+    }
+
+    /// Whether a rank had said nothing for that long when the post last took what had come.
+    fn is_silent(&self, rank: usize) -> bool {
+        let heard = self.shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        let looked_ns = self.shared.looked_ns.load(Ordering::Relaxed);
+        let at = heard.get(rank).filter(|at| **at > 0);
+        at.is_some_and(|at| u128::from(looked_ns.saturating_sub(*at)) > WAITS_AFTER.as_nanos())
+    }
+
+    fn send_waiting(&mut self, to: usize) {
+        while let Some(letter) = self.waiting.get_mut(to).and_then(VecDeque::pop_front) {
+            let packets = letter.packets();
+            self.shared.sends_to.store(to + 1, Ordering::Relaxed);
+            for packet in &packets {
+                self.net.send(to, packet);
+            }
+            self.shared.sends_to.store(0, Ordering::Relaxed);
         }
     }
 
@@ -254,9 +311,9 @@ impl Post {
             let far = self.shared.far();
             self.shared.wants_p99.store(true, Ordering::Relaxed);
             self.shared.course().tell(self.net.rank(), far, clock::now_ns());
-            let beat = Letter::Beat(far);
-            let to = if self.net.rank() == 0 { 1..self.net.size() } else { 0..1 };
-            to.for_each(|rank| self.send(rank, &beat));
+            if self.net.rank() > 0 {
+                self.send(0, Letter::Beat(far));
+            }
         }
         let now = clock::now_ns();
         let still =
@@ -270,7 +327,7 @@ impl Post {
         // Whoever noticed it here, rank 0 tells everybody.
         if let Some((over, _)) = self.shared.over().filter(|_| self.net.rank() == 0 && !self.has_told) {
             self.has_told = true;
-            (1..self.net.size()).for_each(|rank| self.send(rank, &Letter::Over(over.clone())));
+            (1..self.net.size()).for_each(|rank| self.send(rank, Letter::Over(over.clone())));
         }
     }
 
@@ -294,9 +351,15 @@ impl Post {
             Err(why) => Err(why),
         };
         match came {
-            Ok((_, Letter::Beat(far))) => self.shared.course().tell(from, far, heard_ns),
+            Ok((_, Letter::Beat(far))) => {
+                self.shared.course().tell(from, far, heard_ns);
+                if self.net.rank() == 0 {
+                    // Behind all letters that wait for it.
+                    self.send(from, Letter::Beat(self.shared.far()));
+                }
+            }
             Ok((_, Letter::Ping(number))) => {
-                self.send(from, &Letter::Pong(number, clock::now_ns()));
+                self.send(from, Letter::Pong(number, clock::now_ns()));
                 self.spin_until = Instant::now() + SPIN;
             }
             Ok((_, Letter::Pong(number, at_ns))) => self.pong = Some((number, at_ns)),
@@ -338,7 +401,7 @@ impl Post {
         below
             .clone()
             .filter(|rank| has_others(*rank))
-            .for_each(|rank| self.send(rank, &Letter::AskClocks(number)));
+            .for_each(|rank| self.send(rank, Letter::AskClocks(number)));
         let read: Readings = below.filter_map(|rank| Some((rank, self.clock(rank)?))).collect();
         let until = Instant::now() + BELOW;
         let mut all = read.clone();
@@ -388,7 +451,7 @@ impl Post {
         let number = self.pings;
         self.pong = None;
         let (asked, asked_ns) = (Instant::now(), clock::now_ns());
-        self.send(rank, &Letter::Ping(number));
+        self.send(rank, Letter::Ping(number));
         while asked.elapsed() < ANSWER {
             self.look();
             let heard_ns = clock::now_ns();
@@ -413,4 +476,9 @@ fn hosts_that_fell_silent_within_two_signs_of_life_are_not_told_apart() {
     assert_eq!((rank, beside), (2, vec![1]));
     // Long before the others it is alone.
     assert_eq!(shared.as_silent_as(1, Duration::from_secs(9)), []);
+    // Where a send to one does not come back, nobody is heard from then on.
+    shared.looked_ns.store(before(1000), Ordering::Relaxed);
+    shared.sends_to.store(1 + 3, Ordering::Relaxed);
+    let lost = shared.most_silent().map(|(rank, silent)| (rank, silent >= Duration::from_secs(1)));
+    assert_eq!((lost, shared.as_silent_as(3, Duration::from_secs(1))), (Some((3, true)), vec![]));
 }

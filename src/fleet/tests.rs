@@ -20,9 +20,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 fn met(size: usize, each: impl Fn(Hosts) + Send + Sync) {
+    met_by(Threads::of(size), each);
+}
+
+fn met_by(nets: Vec<Threads>, each: impl Fn(Hosts) + Send + Sync) {
     let each = &each;
     std::thread::scope(|scope| {
-        for net in Threads::of(size) {
+        for net in nets {
             scope.spawn(move || {
                 let me = Hello {
                     host: format!("h{}", net.rank()),
@@ -77,7 +81,11 @@ fn a_host_that_cannot_measure_ends_it_for_all_and_is_named() {
 
 #[test]
 fn a_host_that_falls_silent_is_named_by_rank_0_and_stops_the_others() {
-    met(3, |hosts| {
+    let mut nets = Threads::of(3);
+    for net in &mut nets {
+        net.stands_still = true;
+    }
+    met_by(nets, |hosts| {
         let stop = Arc::default();
         hosts.shared.stops(&stop);
         if hosts.rank == 1 {
@@ -92,7 +100,10 @@ fn a_host_that_falls_silent_is_named_by_rank_0_and_stops_the_others() {
                 assert!(why.starts_with("h1 has been silent for 3"), "{why}");
                 std::thread::sleep(Duration::from_millis(100));
             }
-            (2, Some(Failure::Elsewhere(3))) => {}
+            (2, Some(Failure::Elsewhere(3))) => {
+                // Of rank 0, which still speaks.
+                assert_eq!(hosts.shared.over().map(|(over, _)| over.rank), Some(1));
+            }
             (rank, other) => panic!("rank {rank}: {other:?}"),
         }
         hosts.leave();

@@ -334,13 +334,20 @@ mod together {
         let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         assert_eq!(report["verdict"], "INVALID", "{report}");
         assert_eq!(report["fleet"]["lost"]["host"], who, "{report}");
+        let why = report["fleet"]["lost"]["why"].as_str().unwrap_or_default();
+        assert!(!why.contains("fathom-lab"), "that one alone was silent: {why}");
+        let hosts = report["fleet"]["hosts"].as_array().unwrap().iter();
+        let silent = hosts.filter(|host| host["reason"] == "it did not say what it measured");
+        assert_eq!(silent.map(|host| host["name"].as_str().unwrap()).collect::<Vec<_>>(), [who], "{report}");
         assert!(others_ended.is_some_and(|took| took < Duration::from_secs(8)), "{:?}", before.elapsed());
     }
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
     fn a_host_that_is_killed_is_named() {
-        lost(|| lab::signal(2, "KILL"), "fathom-lab-2");
+        for n in [2, 3] {
+            lost(|| lab::signal(n, "KILL"), &format!("fathom-lab-{n}"));
+        }
     }
 
     #[test]
