@@ -240,10 +240,13 @@ fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
     let image = below.file("image", 96);
     for how in [Image::Direct, Image::Buffered] {
         let Some(device) = Device::on(&below.inside(&image), how) else { return };
-        let read = || {
-            below.sh("dd if=image iflag=nocache count=0 status=none");
+        let measure = || {
             let words = format!("run --rw randread --depth 2 --attempts 1 {SHORT}");
             below.fathom(&stage, &words, &device.path).report()
+        };
+        let read = || {
+            below.sh("dd if=image iflag=nocache count=0 status=none");
+            measure()
         };
         let name = format!("of {}'s", below.name());
         let says = |report: &Report| {
@@ -254,6 +257,9 @@ fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
         let neighbour =
             below.sh_beside("while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done");
         let beside = read();
+        if how == Image::Buffered {
+            the_cache_shows(&below, &measure);
+        }
         drop(neighbour);
         assert!(says(&beside), "{:#?}", beside.answers("D01"));
         let by = &beside.0["results"][0]["disturbed"][0]["by"][0];
@@ -264,6 +270,25 @@ fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
         );
         not_valid(&beside);
     }
+}
+
+/// What the page cache answers for an image shows, though others read as much from its disk: what arrived there was not fathom's.
+fn the_cache_shows(below: &Disk, measure: &impl Fn() -> Report) {
+    below.sh(
+        "cat image > /dev/null; dd if=image of=/dev/null iflag=nocache bs=1M skip=24 count=24 status=none",
+    );
+    let half = measure();
+    half.must_say("A12", "finding");
+    assert!(half.name().contains("cache below loop"), "{}", half.name());
+    below.sh("cat image > /dev/null");
+    let whole = measure();
+    let said = whole.answers("A12").iter().map(|a| a["outcome"].clone()).collect::<Vec<_>>();
+    assert!(
+        !said.is_empty() && said.iter().all(|outcome| *outcome != "holds"),
+        "{:#?}",
+        whole.answers("A12")
+    );
+    not_valid(&whole);
 }
 
 /// A library that answers reads of files of 64 MiB in the kernel's place.

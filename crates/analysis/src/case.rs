@@ -28,7 +28,7 @@ use std::borrow::Cow;
 pub(crate) const SAME_BYTES: f64 = 0.01;
 /// A charge below this share of what the device did for us means that the cgroup does not count, not that we did nothing:
 /// recent kernels count in v1 only after a limit was once set on the disk.
-const COUNTS_AT_ALL: f64 = 0.01;
+pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
 
 /// One stream of one job, at one load where the strategy chose it, with its complete runs.
 #[derive(Clone)]

@@ -8,7 +8,7 @@
 //! What is written back later, and the journal below a loop device, are charged to nobody, so writes below are judged only where
 //! nothing in the session writes, the making of a test file included.
 
-use crate::case::{Amount, Case};
+use crate::case::{Amount, COUNTS_AT_ALL, Case};
 use model::Known;
 use model::evidence::{BlockFlow, CgroupIo};
 use model::job::Kind;
@@ -25,8 +25,6 @@ const COUNTED_TO_BYTES: u32 = 64 << 10;
 pub(crate) const AMPLIFICATION: f64 = 1.5;
 /// File systems whose own writes stay within that.
 const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
-/// Share of what the layers above read below which the kernel does not charge on a disk at all.
-const COUNTS_AT_ALL: f64 = 0.01;
 /// Arrays that read nothing by themselves for what they are asked.
 const PLAIN_ARRAYS: &[&str] = &["raid0", "raid1", "raid10", "linear"];
 

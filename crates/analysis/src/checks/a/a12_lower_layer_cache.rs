@@ -2,7 +2,7 @@
 //!
 //! For: stacks, such as a loop device on a cached file. Not for: a single disk, nor memory all the way down (A11).
 
-use crate::case::{Case, share};
+use crate::case::{COUNTS_AT_ALL, Case, SAME_BYTES, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
@@ -10,8 +10,9 @@ use model::check_id::CheckId;
 use model::evidence::{BlockFlow, BlockStat, Moment};
 use model::finding::Severity;
 use model::job::Kind;
-use model::machine::{Layer, LayerKind};
+use model::machine::{Layer, LayerKind, Place};
 use model::units::{show_bytes, show_share};
+use std::collections::BTreeSet;
 
 /// Share of a layer's bytes that must arrive below.
 const ARRIVES_FROM: Share = Share(0.95);
@@ -27,11 +28,13 @@ pub(super) const CHECK: Check = Check {
     belief: "what the top device did, the disks below did too",
     page: Page {
         reads: "The stat files of the top devices and of the disks below them, from start to stop of every run, for the \
-                directions that the job uses.",
+                directions that the job uses; what the kernel charged to fathom's own cgroup on the disks below.",
         formula: formula!(
             "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: what a layer is asked for must arrive below, or \
              something between kept it. Asked of the whole chain, and of every layer that did more than {MATTERS_FROM} of the \
-             bytes against what is directly below it. A loop device answers what was never written in its image without a \
+             bytes against what is directly below it. Where the disks read more than was asked for, what the kernel charged to \
+             fathom counts, since others may read there too; where nothing is charged below a loop device with a cache, that is \
+             not checked. A loop device answers what was never written in its image without a \
              disk: where the holes of the image (FIEMAP) explain {EXPLAINS_FROM} of what is missing, they are named as the \
              cause and no cache is. A partition and its disk are one device. RAID levels that write more pass, since only less \
              than was asked for is a cache."
@@ -63,15 +66,16 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
     let stored = earlier.holds(CheckId::A04);
-    let whole = kept(case, (&tops, &leaves), &top, stored)?;
+    let whole = kept(case, (&tops, &leaves), &top, stored);
     let of_one = || {
         steps(case)
             .into_iter()
             .find_map(|(above, below)| kept(case, (&[above], &below), &top, stored).ok().flatten())
     };
-    if let Some(found) = whole.or_else(of_one) {
+    if let Some(found) = whole.clone().ok().flatten().or_else(of_one) {
         return Ok(Answer::Finding(found));
     }
+    whole?;
     let numbers =
         evidence([("top_bytes", top.total().bytes as f64), ("leaf_bytes", leaf.total().bytes as f64)]);
     Ok(Answer::Holds("What the top device did, the disks below did too.", numbers))
@@ -95,9 +99,13 @@ fn kept(
 ) -> Known<Option<Detail>> {
     let (top, leaf) = (case.counted(tops)?, case.counted(leaves)?);
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
-        let (above, below) = (flow(&top, kind), flow(&leaf, kind));
-        let part = share(below.bytes as f64, above.bytes as f64);
+        let (mut above, mut below) = (flow(&top, kind), flow(&leaf, kind));
         let matters = above.bytes as f64 > MATTERS_FROM.0 * flow(all, kind).bytes as f64;
+        let arrived = |above: BlockFlow, below: BlockFlow| share(below.bytes as f64, above.bytes as f64);
+        if matters && kind == Kind::Read && arrived(above, below) >= ARRIVES_FROM {
+            (above, below) = read_for_us(case, (tops, leaves), (above, below))?;
+        }
+        let part = arrived(above, below);
         if matters && part < ARRIVES_FROM {
             let why = Why::of(case, kind, 1.0 - part, stored);
             let sides = ((names(tops), above), (names(leaves), below));
@@ -105,6 +113,75 @@ fn kept(
         }
     }
     Ok(None)
+}
+
+/// What was read for us above and of that below: of each layer no more than the kernel charged to fathom, since others may read there too.
+/// All of it where both are the same, and where nothing is charged.
+///
+/// # Errors
+/// Where nothing is charged on a disk below a loop device: others may have read, and a cache of the image answered.
+fn read_for_us(
+    case: &Case,
+    (tops, leaves): (&[&Layer], &[&Layer]),
+    (above, below): (BlockFlow, BlockFlow),
+) -> Known<(BlockFlow, BlockFlow)> {
+    if (below.bytes as f64 - above.bytes as f64).abs() <= SAME_BYTES * above.bytes as f64 {
+        return Ok((above, below));
+    }
+    let of_all = |layers: &[&Layer], may_be_cached: bool| {
+        layers.iter().try_fold(BlockFlow::default(), |sum, layer| {
+            let done = case.counted(&[layer])?.read;
+            let charged = charged(case, layer, done.bytes.min(above.bytes));
+            let part = match charged {
+                Ok(bytes) => share(bytes as f64, done.bytes as f64).min(1.0),
+                Err(why) if may_be_cached && is_below_cached_image(case, layer) => {
+                    return Err(format!(
+                        "{} read {}, and others may have read that while the page cache answered for the image of a loop device: {why}",
+                        layer.name,
+                        show_bytes(done.bytes)
+                    ));
+                }
+                Err(_) => 1.0,
+            };
+            let ours = |of: u64| (of as f64 * part) as u64;
+            Ok(BlockFlow { bytes: sum.bytes + ours(done.bytes), ios: sum.ios + ours(done.ios), ..sum })
+        })
+    };
+    // Requests that are split are charged twice (cgroup v1): no more than was issued is ours.
+    let mut at_top = of_all(tops, false)?;
+    let issued = case.issued(Kind::Read).bytes;
+    if issued > 0 {
+        at_top.bytes = at_top.bytes.min(issued);
+    }
+    Ok((at_top, of_all(leaves, true)?))
+}
+
+/// Bytes of reads that the kernel charged to fathom on a layer, where `possible` may have been ours.
+///
+/// # Errors
+/// Why it charged nothing.
+fn charged(case: &Case, layer: &Layer, possible: u64) -> Known<u64> {
+    let own = case.charged_on(&[layer])?.bytes[0];
+    if (own as f64) < COUNTS_AT_ALL * possible as f64 {
+        return Err("nothing of that was charged to fathom's cgroup".into());
+    }
+    Ok(own)
+}
+
+/// Whether a loop device stands over this disk that reads its image through the page cache.
+fn is_below_cached_image(case: &Case, disk: &Layer) -> bool {
+    let in_place = |place: &Place| {
+        let mut over = BTreeSet::new();
+        // Layers stand before what is below them.
+        place.layers.iter().enumerate().rev().any(|(i, layer)| {
+            let is_over = layer.below.iter().any(|below| over.contains(below));
+            if is_over || layer.stat_file == disk.stat_file {
+                over.insert(i);
+            }
+            is_over && layer.kind == LayerKind::Loop && layer.backing_direct != Some(true)
+        })
+    };
+    case.places().any(in_place)
 }
 
 fn flow(stat: &BlockStat, kind: Kind) -> BlockFlow {
@@ -244,7 +321,7 @@ fn beside_a_disk(times: u64) -> model::record::Record {
     let mut record = Fixture { leaf_share: Some(0.5), ..Fixture::honest() }.record();
     let place = &mut record.header.hosts[0].places[0];
     let mut disk = place.layers[1].clone();
-    (disk.name, disk.stat_file) = ("vdb".into(), "/sys/block/vdb/stat".into());
+    (disk.name, disk.number, disk.stat_file) = ("vdb".into(), "254:16".into(), "/sys/block/vdb/stat".into());
     place.layers.push(disk);
     place.tops.push(2);
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
@@ -260,4 +337,35 @@ fn one_layer_that_kept_its_part_is_found_where_the_sum_of_the_chain_hides_it() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&beside_a_disk(12)) else { panic!("silent") };
     assert!(f.sentence.starts_with("loop0 did") && f.sentence.contains("vda below it"), "{}", f.sentence);
     assert!(matches!(CHECK.answer(&beside_a_disk(40)), Ok(Answer::Holds(..))), "no matter");
+}
+
+#[test]
+fn reads_of_others_on_the_disk_below_do_not_hide_a_cache() {
+    let beside = |fixture: &Fixture| crate::traffic::beside(fixture, 0, 100_000);
+    let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&beside(&cached)) else { panic!("silent") };
+    assert!(f.sentence.contains("(30 %): a cache"), "{}", f.sentence);
+    assert!(matches!(CHECK.answer(&beside(&Fixture::honest_loop())), Ok(Answer::Holds(..))));
+    // Whether nothing arrived, or nothing is charged there, nobody knows.
+    let all_cached = beside(&Fixture { leaf_share: Some(0.0), ..Fixture::honest() });
+    assert!(CHECK.answer(&all_cached).is_err_and(|why| why.contains("nothing of that was charged")));
+    let mut volume = all_cached;
+    volume.header.hosts[0].places[0].layers[0].kind = LayerKind::DeviceMapper;
+    assert!(matches!(CHECK.answer(&volume), Ok(Answer::Holds(..))), "requests are passed on as they are");
+    // What others read of the device itself is none of ours either, above and below.
+    let mut above = beside(&Fixture::honest_loop());
+    for snapshot in above.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let more = snapshot.files["/sys/block/vda/stat"].clone();
+        let Ok(more) =
+            more.map(|text| text.split_whitespace().map(|w| w.parse::<u64>().unwrap()).collect::<Vec<_>>())
+        else {
+            continue;
+        };
+        let text = more.iter().map(|n| (n / 2).to_string()).collect::<Vec<_>>().join(" ");
+        snapshot.files.insert("/sys/block/loop0/stat".into(), Ok(text));
+    }
+    assert!(matches!(CHECK.answer(&above), Ok(Answer::Holds(..))), "{:?}", CHECK.answer(&above));
+    // Where others read less than what is missing it is as it was.
+    let few = crate::traffic::beside(&cached, 0, 10);
+    assert!(matches!(CHECK.answer(&few), Ok(Answer::Finding(_))));
 }
