@@ -240,10 +240,11 @@ fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
     let image = below.file("image", 96);
     for how in [Image::Direct, Image::Buffered] {
         let Some(device) = Device::on(&below.inside(&image), how) else { return };
-        let measure = || {
-            let words = format!("run --rw randread --depth 2 --attempts 1 {SHORT}");
+        let work = |way: &str| {
+            let words = format!("run --rw {way} --depth 2 --attempts 1 {SHORT}");
             below.fathom(&stage, &words, &device.path).report()
         };
+        let measure = || work("randread");
         let read = || {
             below.sh("dd if=image iflag=nocache count=0 status=none");
             measure()
@@ -269,6 +270,17 @@ fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
             "{by:#}"
         );
         not_valid(&beside);
+        if how == Image::Buffered {
+            let _neighbour = below.sh_beside(
+                "while :; do dd if=/dev/zero of=data bs=64k count=64 oflag=direct conv=notrunc status=none; done",
+            );
+            let name = device.path.file_name().unwrap().to_str().unwrap();
+            let writes = work(&format!("randwrite --rate 2000 --destroy {name}"));
+            for id in ["A12", "D01"] {
+                writes.must_say(id, "not_checked");
+            }
+            not_valid(&writes);
+        }
     }
 }
 

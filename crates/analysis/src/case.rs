@@ -16,7 +16,7 @@ use charged_twice::charged_twice;
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo};
 use model::histogram::Histogram;
-use model::job::{Job, Kind, Stream};
+use model::job::{Job, Kind, Stream, SyncCall};
 use model::machine::{Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd};
@@ -353,6 +353,11 @@ impl<'a> Case<'a> {
     /// All reads and writes of the complete runs, warm-up and drain included: what moves bytes, and what a device counts as requests.
     pub fn issued_total(&self) -> Amount {
         Kind::MOVING.iter().map(|k| self.issued(*k)).fold(Amount::default(), Amount::plus)
+    }
+
+    /// Whether the stream itself makes its writes stable, within the time that is measured.
+    pub(crate) fn syncs_itself(&self) -> bool {
+        self.stream.cache.is_sync() || self.stream.flush.is_some_and(|f| f.call != SyncCall::SyncFileRange)
     }
 
     /// Bytes read by the devices for us: never more than the kernel charged to us, where it did.

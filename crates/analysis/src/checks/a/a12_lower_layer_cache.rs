@@ -32,12 +32,12 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: what a layer is asked for must arrive below, or \
              something between kept it. Asked of the whole chain, and of every layer that did more than {MATTERS_FROM} of the \
-             bytes against what is directly below it. Where the disks read more than was asked for, what the kernel charged to \
-             fathom counts, since others may read there too; where nothing is charged below a loop device with a cache, that is \
-             not checked. A loop device answers what was never written in its image without a \
-             disk: where the holes of the image (FIEMAP) explain {EXPLAINS_FROM} of what is missing, they are named as the \
-             cause and no cache is. A partition and its disk are one device. RAID levels that write more pass, since only less \
-             than was asked for is a cache."
+             bytes against what is directly below it. Where the disks did more than was asked for, what the kernel charged to \
+             fathom counts, since others may use them too; where nothing is charged below a loop device with a cache, or less than \
+             must arrive of writes that no sync makes stable, that is not checked. A loop device answers what was never written \
+             in its image without a disk: where the holes of the image (FIEMAP) explain {EXPLAINS_FROM} of what is missing, they \
+             are named as the cause and no cache is. A partition and its disk are one device. RAID levels that write more pass, \
+             since only less than was asked for is a cache."
         ),
         provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
         fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure the disk \
@@ -102,8 +102,8 @@ fn kept(
         let (mut above, mut below) = (flow(&top, kind), flow(&leaf, kind));
         let matters = above.bytes as f64 > MATTERS_FROM.0 * flow(all, kind).bytes as f64;
         let arrived = |above: BlockFlow, below: BlockFlow| share(below.bytes as f64, above.bytes as f64);
-        if matters && kind == Kind::Read && arrived(above, below) >= ARRIVES_FROM {
-            (above, below) = read_for_us(case, (tops, leaves), (above, below))?;
+        if matters && arrived(above, below) >= ARRIVES_FROM {
+            (above, below) = ours(case, kind, (tops, leaves), (above, below))?;
         }
         let part = arrived(above, below);
         if matters && part < ARRIVES_FROM {
@@ -115,30 +115,32 @@ fn kept(
     Ok(None)
 }
 
-/// What was read for us above and of that below: of each layer no more than the kernel charged to fathom, since others may read there too.
+/// What was done for us above and of that below: of each layer no more than the kernel charged to fathom, since others may use it too.
 /// All of it where both are the same, and where nothing is charged.
 ///
 /// # Errors
-/// Where nothing is charged on a disk below a loop device: others may have read, and a cache of the image answered.
-fn read_for_us(
+/// Where not all is charged on a disk below a loop device: it may be others', and a cache of the image kept ours.
+fn ours(
     case: &Case,
+    kind: Kind,
     (tops, leaves): (&[&Layer], &[&Layer]),
     (above, below): (BlockFlow, BlockFlow),
 ) -> Known<(BlockFlow, BlockFlow)> {
     if (below.bytes as f64 - above.bytes as f64).abs() <= SAME_BYTES * above.bytes as f64 {
         return Ok((above, below));
     }
-    let of_all = |layers: &[&Layer], may_be_cached: bool| {
+    let of_all = |layers: &[&Layer], are_leaves: bool| {
         layers.iter().try_fold(BlockFlow::default(), |sum, layer| {
-            let done = case.counted(&[layer])?.read;
-            let charged = charged(case, layer, done.bytes.min(above.bytes));
-            let part = match charged {
+            let done = flow(&case.counted(&[layer])?, kind);
+            let part = match charged(case, kind, layer, done.bytes.min(above.bytes)) {
                 Ok(bytes) => share(bytes as f64, done.bytes as f64).min(1.0),
-                Err(why) if may_be_cached && is_below_cached_image(case, layer) => {
+                Err(why) if are_leaves && may_be_kept(case, kind) && is_below_cached_image(case, layer) => {
                     return Err(format!(
-                        "{} read {}, and others may have read that while the page cache answered for the image of a loop device: {why}",
+                        "{} did {} of {}s, which others may have asked for while the page cache of a loop device's image served \
+                         fathom: {why}",
                         layer.name,
-                        show_bytes(done.bytes)
+                        show_bytes(done.bytes),
+                        kind.word()
                     ));
                 }
                 Err(_) => 1.0,
@@ -149,21 +151,28 @@ fn read_for_us(
     };
     // Requests that are split are charged twice (cgroup v1): no more than was issued is ours.
     let mut at_top = of_all(tops, false)?;
-    let issued = case.issued(Kind::Read).bytes;
+    let issued = case.issued(kind).bytes;
     if issued > 0 {
         at_top.bytes = at_top.bytes.min(issued);
     }
     Ok((at_top, of_all(leaves, true)?))
 }
 
-/// Bytes of reads that the kernel charged to fathom on a layer, where `possible` may have been ours.
+/// Whether a cache may answer without the disk: not for writes that are made stable, which C01 and C03 ask about.
+fn may_be_kept(case: &Case, kind: Kind) -> bool {
+    kind == Kind::Read || !case.syncs_itself()
+}
+
+/// Bytes that the kernel charged to fathom on a layer, where `possible` may have been ours.
 ///
 /// # Errors
-/// Why it charged nothing.
-fn charged(case: &Case, layer: &Layer, possible: u64) -> Known<u64> {
-    let own = case.charged_on(&[layer])?.bytes[0];
-    if (own as f64) < COUNTS_AT_ALL * possible as f64 {
-        return Err("nothing of that was charged to fathom's cgroup".into());
+/// Why that says nothing: nothing was charged, or of writes not all, some of which are written back later for nobody.
+fn charged(case: &Case, kind: Kind, layer: &Layer, possible: u64) -> Known<u64> {
+    let own = case.charged_on(&[layer])?.bytes[usize::from(kind == Kind::Write)];
+    let least = if kind == Kind::Write { ARRIVES_FROM.0 } else { COUNTS_AT_ALL };
+    if (own as f64) < least * possible as f64 {
+        let (own, possible) = (show_bytes(own), show_bytes(possible));
+        return Err(format!("{own} of {possible} were charged to fathom's cgroup"));
     }
     Ok(own)
 }
@@ -348,7 +357,7 @@ fn reads_of_others_on_the_disk_below_do_not_hide_a_cache() {
     assert!(matches!(CHECK.answer(&beside(&Fixture::honest_loop())), Ok(Answer::Holds(..))));
     // Whether nothing arrived, or nothing is charged there, nobody knows.
     let all_cached = beside(&Fixture { leaf_share: Some(0.0), ..Fixture::honest() });
-    assert!(CHECK.answer(&all_cached).is_err_and(|why| why.contains("nothing of that was charged")));
+    assert!(CHECK.answer(&all_cached).is_err_and(|why| why.contains("0 B of ")));
     let mut volume = all_cached;
     volume.header.hosts[0].places[0].layers[0].kind = LayerKind::DeviceMapper;
     assert!(matches!(CHECK.answer(&volume), Ok(Answer::Holds(..))), "requests are passed on as they are");
@@ -368,4 +377,17 @@ fn reads_of_others_on_the_disk_below_do_not_hide_a_cache() {
     // Where others read less than what is missing it is as it was.
     let few = crate::traffic::beside(&cached, 0, 10);
     assert!(matches!(CHECK.answer(&few), Ok(Answer::Finding(_))));
+}
+
+#[test]
+fn writes_of_others_below_a_loop_device_are_not_taken_for_what_was_asked_for() {
+    let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest_write() };
+    assert!(CHECK.answer(&crate::traffic::beside(&cached, 4, 100_000)).is_err());
+    assert!(matches!(CHECK.answer(&crate::traffic::beside(&cached, 4, 10)), Ok(Answer::Finding(_))));
+    let stable =
+        Fixture { cache: model::job::Cache::DirectDsync, leaf_share: Some(1.0), ..Fixture::honest_write() };
+    assert!(matches!(CHECK.answer(&crate::traffic::beside(&stable, 4, 3_000)), Ok(Answer::Holds(..))));
+    // What arrived was charged, and its journal was not.
+    let honest = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
+    assert!(matches!(CHECK.answer(&crate::traffic::beside(&honest, 4, 3_000)), Ok(Answer::Holds(..))));
 }

@@ -97,7 +97,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 fn found(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
-    let within = flushes::syncs_itself(case);
+    let within = case.syncs_itself();
     let (severity, renames) = if within {
         (Severity::Rename, Some(Rename::Condition("not durable".into())))
     } else {

@@ -2,6 +2,7 @@
 //!
 //! For: mount options and preloaded libraries that turn a sync into nothing. Not for: what a disk makes of a flush.
 
+#[cfg(test)]
 use super::flushes;
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
@@ -81,7 +82,7 @@ fn option(fs: &FileSystem) -> Option<&'static str> {
 }
 
 fn found(case: &Case, what: &str) -> Answer {
-    let (severity, renames) = if flushes::syncs_itself(case) {
+    let (severity, renames) = if case.syncs_itself() {
         (Severity::Rename, Some(Rename::Condition("not durable".into())))
     } else {
         (Severity::Note, None)

@@ -65,7 +65,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
             evidence([]),
         ));
     }
-    if !flushes::syncs_itself(case) || earlier.finds(CheckId::C02) || earlier.finds(CheckId::C01) {
+    if !case.syncs_itself() || earlier.finds(CheckId::C02) || earlier.finds(CheckId::C01) {
         return Ok(Answer::DoesNotApply);
     }
     let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();

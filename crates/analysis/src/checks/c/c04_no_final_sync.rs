@@ -41,7 +41,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::A09) {
         return Ok(Answer::DoesNotApply);
     }
-    if flushes::syncs_itself(case) {
+    if case.syncs_itself() {
         return Ok(Answer::Holds(
             "The job itself asks for stable writes, within the time that is measured.",
             evidence([]),

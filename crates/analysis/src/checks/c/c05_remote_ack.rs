@@ -62,7 +62,7 @@ fn look(case: &Case) -> Known<Answer> {
         )));
     }
     let [writes, commits] = calls(case)?;
-    if writes == 0 && commits == 0 && flushes::syncs_itself(case) && flushes::asked(case) > 0 {
+    if writes == 0 && commits == 0 && case.syncs_itself() && flushes::asked(case) > 0 {
         return Ok(Answer::Finding(Detail {
             severity: Severity::Rename,
             sentence: format!(

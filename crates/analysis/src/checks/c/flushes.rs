@@ -6,7 +6,7 @@
 use crate::case::{Case, CaseRun};
 use model::Known;
 use model::evidence::{BlockStat, Moment};
-use model::job::{Kind, SyncCall};
+use model::job::Kind;
 use model::machine::Layer;
 
 /// Numbers in a `stat` file from which it counts flushes (Linux 5.5).
@@ -39,15 +39,10 @@ pub(super) fn volatile<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
     Ok(out)
 }
 
-/// Whether the stream itself makes its writes stable, within the time that is measured.
-pub(super) fn syncs_itself(case: &Case) -> bool {
-    case.stream.cache.is_sync() || case.stream.flush.is_some_and(|f| f.call != SyncCall::SyncFileRange)
-}
-
 /// Syncs of the stream, each of which has to reach the disk: calls, and writes that are stable before they complete.
 pub(super) fn asked(case: &Case) -> u64 {
     let of = |ran: &CaseRun, kind| ran.stream.issued.get(&kind).map_or(0, |i| i.ops);
-    let calls = if syncs_itself(case) && case.stream.flush.is_some() { Some(Kind::Sync) } else { None };
+    let calls = if case.syncs_itself() && case.stream.flush.is_some() { Some(Kind::Sync) } else { None };
     let writes = case.stream.cache.is_sync().then_some(Kind::Write);
     let kinds = || calls.into_iter().chain(writes);
     case.runs.iter().flat_map(|r| kinds().map(move |k| of(r, k))).fold(0, u64::saturating_add)

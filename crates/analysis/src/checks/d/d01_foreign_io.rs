@@ -33,8 +33,9 @@ pub(super) const CHECK: Check = Check {
              may be multiplied by {AMPLIFICATION} for journal and inodes; synchronous writes and copy-on-write file systems \
              without bound, so there only reads are judged. Below a loop device only what is charged tells, and writes are \
              judged where nothing in the session writes, the making of a test file included: what is written back later is \
-             charged to nobody. Not checked where nothing is charged below a loop device, and below what reads and writes for \
-             itself (parity, thin and cached volumes, bcache).",
+             charged to nobody. Not checked where writes beyond ours that may be the file system's own are more than \
+             {BIASED_ABOVE}, where nothing is charged below a loop device, and below what reads and writes for itself (parity, \
+             thin and cached volumes, bcache).",
             floor = show_bytes(FLOOR_BYTES)
         ),
         provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
@@ -70,6 +71,9 @@ fn look(case: &Case) -> Known<Answer> {
     if let Some(why) = unseen {
         return Err(why);
     }
+    if let Some(why) = seen.iter().find_map(ForeignIo::untold) {
+        return Err(why);
+    }
     let top = seen.into_iter().next().ok_or_else(crate::case::no_run)?;
     let sentence = if top.traffic.inferred {
         "The disk did no more than fathom issued, so nobody else used it (inferred)."
@@ -85,6 +89,7 @@ struct ForeignIo {
     below: bool,
     of_bytes: f64,
     of_ios: f64,
+    of_untold: f64,
 }
 
 impl ForeignIo {
@@ -94,11 +99,11 @@ impl ForeignIo {
         // Where the page cache answered, the device did next to nothing and any neighbour is most of that; what counts is how
         // much there was beside what was measured.
         let issued = case.issued_total();
-        let of_bytes =
-            floored(foreign.bytes, FLOOR_BYTES.saturating_mul(runs), total.bytes.max(issued.bytes));
+        let of_all = |bytes| floored(bytes, FLOOR_BYTES.saturating_mul(runs), total.bytes.max(issued.bytes));
+        let (of_bytes, of_untold) = (of_all(foreign.bytes), of_all(traffic.untold_bytes));
         let of_ios = floored(foreign.ops, FLOOR_IOS.saturating_mul(runs), total.ios.max(issued.ops));
         let of_ios = if traffic::comparable(case) { of_ios } else { 0.0 };
-        Self { traffic, below, of_bytes, of_ios }
+        Self { traffic, below, of_bytes, of_ios, of_untold }
     }
 
     fn share(&self) -> f64 {
@@ -111,6 +116,18 @@ impl ForeignIo {
             s if s > BIASED_ABOVE => Some(Severity::Biased),
             _ => None,
         }
+    }
+
+    /// Why nobody can tell whether somebody else wrote.
+    fn untold(&self) -> Option<String> {
+        (self.of_untold > BIASED_ABOVE.0).then(|| {
+            format!(
+                "{} wrote {} more than was asked of it: for others, or for the file system and its journal, which the kernel does not \
+                 tell apart",
+                self.traffic.disks,
+                show_bytes(self.traffic.untold_bytes)
+            )
+        })
     }
 
     fn numbers(&self) -> Evidence {
@@ -199,4 +216,17 @@ fn others_on_a_disk_below_count_as_much_and_the_topmost_is_named() {
     assert!(severity == Severity::Void && both.contains("of the device's traffic"), "{both}");
     let (severity, below) = sentence(traffic::beside(&Fixture::honest_loop(), 0, 9_000));
     assert!(severity == Severity::Void && below.contains("of vda's traffic"), "{below}");
+}
+
+#[test]
+fn writes_that_may_be_the_file_systems_own_are_nobodys() {
+    let of = |fixture: Fixture| CHECK.answer(&fixture.record());
+    let journal = of(Fixture { foreign_ios: 4_000, ..Fixture::honest_write() });
+    assert!(journal.is_err_and(|why| why.contains("more than was asked of it")));
+    assert!(matches!(of(Fixture { foreign_ios: 400, ..Fixture::honest_write() }), Ok(Answer::Holds(..))));
+    let stable = Fixture { cache: model::job::Cache::DirectDsync, ..Fixture::honest_write() };
+    assert!(of(Fixture { foreign_ios: 30_000, ..stable }).is_err());
+    let below = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
+    assert!(CHECK.answer(&traffic::beside(&below, 4, 9_000)).is_err_and(|why| why.starts_with("vda wrote")));
+    assert!(matches!(of(below), Ok(Answer::Holds(..))));
 }
