@@ -23,7 +23,10 @@ pub(super) fn priorities(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Res
         return Err(job.fault(said, why));
     }
     let mut all = Vec::new();
-    for kind in Kind::MOVING.into_iter().filter(|kind| way.directions().contains(&(*kind as usize))) {
+    let mix = one.mix;
+    let does =
+        |kind: &Kind| way.directions().contains(&(*kind as usize)) && mix.is_none_or(|mix| mix.does(*kind));
+    for kind in Kind::MOVING.into_iter().filter(does) {
         let percent = number(job, "cmdprio_percentage", kind)?.unwrap_or(0);
         let split = of(job, "cmdprio_bssplit", kind)?;
         if percent > 0 && split.is_some() {

@@ -14,7 +14,7 @@ mod turns;
 
 use super::limits::{MAX_PHASES, MAX_STREAMS};
 use super::{JobSpec, Rw, StreamSpec};
-use crate::job::{Arrivals, Clones, Kind, Mix, Sharing};
+use crate::job::{Arrivals, Clones, Kind, Mix, OpPriority, Sharing};
 
 /// Keys that each say all of what is written.
 const WHOLE: [&str; 3] = ["zeros", "counting", "data"];
@@ -159,6 +159,7 @@ impl StreamSpec {
         self.check_files(&mut found);
         self.check_replay(&mut found);
         self.check_least(&mut found);
+        self.check_priorities(&mut found);
         if !self.target.is_empty() {
             found.extend(self.check_sharing(self.target.len()));
         }
@@ -177,6 +178,22 @@ impl StreamSpec {
                 );
                 found.push(Problem::new(&["min-rate"], message));
             }
+        }
+    }
+
+    /// Priorities of operations that are not done.
+    fn check_priorities(&self, found: &mut Vec<Problem>) {
+        let all = self.op_priorities.iter().flatten();
+        let kinds = |one: &OpPriority| one.kind.map_or(Kind::MOVING.to_vec(), |kind| vec![kind]);
+        let of_none = all.map(kinds).find(|kinds| !kinds.iter().any(|kind| self.does(*kind)));
+        if let Some(kinds) = of_none {
+            let words: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.word())).collect();
+            let message = format!(
+                "{{op-priority}} is of {}, and {{{}}} has none; name other directions",
+                words.join(" and "),
+                self.way_key()
+            );
+            found.push(Problem::new(&["op-priority"], message));
         }
     }
 

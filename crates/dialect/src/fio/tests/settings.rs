@@ -375,6 +375,10 @@ fn single_operations_have_priorities_of_their_own() {
         ]
     );
     assert_eq!(of("rw=randread cmdprio_percentage=0"), []);
+    assert_eq!(
+        of("rw=randrw rwmixread=100 cmdprio_percentage=20"),
+        [share(read, None, 20, IoPriority::Realtime(0))]
+    );
     for (options, words) in [
         ("ioengine=psync cmdprio_percentage=20", "ioengine=io_uring or libaio"),
         ("ioengine=libaio cmdprio_percentage=120", "0 to 100"),
