@@ -32,9 +32,9 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: what a layer is asked for must arrive below, or \
              something between kept it. Asked of the whole chain, and of every layer that did more than {MATTERS_FROM} of the \
-             bytes against what is directly below it. Where the disks did more than was asked for, what the kernel charged to \
-             fathom counts, since others may use them too; where nothing is charged below a loop device with a cache, or less than \
-             must arrive of writes that no sync makes stable, that is not checked. A loop device answers what was never written \
+             bytes against what is directly below it. Where a disk below a loop device with a cache did more than was asked for, what \
+             the kernel charged to fathom counts, since others may use it too; where nothing is charged there, or less than must \
+             arrive of writes that no sync makes stable, that is not checked. A loop device answers what was never written \
              in its image without a disk: where the holes of the image (FIEMAP) explain {EXPLAINS_FROM} of what is missing, they \
              are named as the cause and no cache is. A partition and its disk are one device. RAID levels that write more pass, \
              since only less than was asked for is a cache."
@@ -102,7 +102,7 @@ fn kept(
         let (mut above, mut below) = (flow(&top, kind), flow(&leaf, kind));
         let matters = above.bytes as f64 > MATTERS_FROM.0 * flow(all, kind).bytes as f64;
         let arrived = |above: BlockFlow, below: BlockFlow| share(below.bytes as f64, above.bytes as f64);
-        if matters && arrived(above, below) >= ARRIVES_FROM {
+        if matters && arrived(above, below) >= ARRIVES_FROM && may_be_kept(case, kind, leaves) {
             (above, below) = ours(case, kind, (tops, leaves), (above, below))?;
         }
         let part = arrived(above, below);
@@ -115,11 +115,18 @@ fn kept(
     Ok(None)
 }
 
-/// What was done for us above and of that below: of each layer no more than the kernel charged to fathom, since others may use it too.
-/// All of it where both are the same, and where nothing is charged.
+/// Whether the page cache of a loop device's image may answer for one of these disks: not for writes that are made stable, of which C01 and
+/// C03 ask.
+fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
+    let stays = kind == Kind::Read || !case.syncs_itself();
+    stays && leaves.iter().any(|leaf| is_below_cached_image(case, leaf))
+}
+
+/// What was done for us above, and of that below. Of a disk below a loop device, and of what stands on it, no more counts than the kernel
+/// charged to fathom: others may use both. All of it where both did the same.
 ///
 /// # Errors
-/// Where not all is charged on a disk below a loop device: it may be others', and a cache of the image kept ours.
+/// Where not all is charged on such a disk: it may be others', and the page cache kept ours.
 fn ours(
     case: &Case,
     kind: Kind,
@@ -132,9 +139,10 @@ fn ours(
     let of_all = |layers: &[&Layer], are_leaves: bool| {
         layers.iter().try_fold(BlockFlow::default(), |sum, layer| {
             let done = flow(&case.counted(&[layer])?, kind);
+            let is_below_cache = are_leaves && is_below_cached_image(case, layer);
             let part = match charged(case, kind, layer, done.bytes.min(above.bytes)) {
-                Ok(bytes) => share(bytes as f64, done.bytes as f64).min(1.0),
-                Err(why) if are_leaves && may_be_kept(case, kind) && is_below_cached_image(case, layer) => {
+                Ok(bytes) if is_below_cache || !are_leaves => share(bytes as f64, done.bytes as f64).min(1.0),
+                Err(why) if is_below_cache => {
                     return Err(format!(
                         "{} did {} of {}s, which others may have asked for while the page cache of a loop device's image served \
                          fathom: {why}",
@@ -143,7 +151,7 @@ fn ours(
                         kind.word()
                     ));
                 }
-                Err(_) => 1.0,
+                _ => 1.0,
             };
             let ours = |of: u64| (of as f64 * part) as u64;
             Ok(BlockFlow { bytes: sum.bytes + ours(done.bytes), ios: sum.ios + ours(done.ios), ..sum })
@@ -156,11 +164,6 @@ fn ours(
         at_top.bytes = at_top.bytes.min(issued);
     }
     Ok((at_top, of_all(leaves, true)?))
-}
-
-/// Whether a cache may answer without the disk: not for writes that are made stable, which C01 and C03 ask about.
-fn may_be_kept(case: &Case, kind: Kind) -> bool {
-    kind == Kind::Read || !case.syncs_itself()
 }
 
 /// Bytes that the kernel charged to fathom on a layer, where `possible` may have been ours.
