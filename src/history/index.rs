@@ -24,8 +24,9 @@ const BATCH: usize = 200;
 /// New sessions from which it takes long enough to be said.
 const MANY: usize = 200;
 
-/// Newest first; of two that began at once the larger id.
-const NEWEST_FIRST: &str = "ORDER BY started_ns DESC, id DESC";
+/// Newest first; of two that began in the same second, as is written, the one whose file has changed last: their ids end in numbers of
+/// processes, which say nothing of it.
+const NEWEST_FIRST: &str = "ORDER BY started_ns DESC, changed_ns DESC, id DESC";
 
 /// An open index.
 #[derive(Debug)]
@@ -337,6 +338,25 @@ mod tests {
         assert_eq!(index.newest(0)?.as_deref(), Some("00001"));
         assert_eq!(index.newest(3)?.as_deref(), Some("00002"));
         assert_eq!(index.newest(4)?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn of_two_that_began_in_one_second_the_later_is_newer_whatever_its_process() -> Tried {
+        let mut index = in_memory()?;
+        let mut files = Files::default();
+        for (pid, changed_ns) in [(9_998, 5), (10_003, 7), (12, 9)] {
+            let (mut found, _) = session(pid);
+            found.id = format!("20260101-000009-{pid}");
+            found.stamp.changed_ns = changed_ns;
+            files.by_id.insert(found.id.clone(), found);
+        }
+        index.refresh(&files, |found| Entry {
+            started: Some("2026-01-01T00:00:09+00:00".into()),
+            ..entry_of(found)
+        })?;
+        let pids = index.ids(&Filter::default())?;
+        assert_eq!(pids, ["12", "10003", "9998"].map(|pid| format!("20260101-000009-{pid}")));
         Ok(())
     }
 
