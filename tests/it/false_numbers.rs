@@ -214,7 +214,7 @@ fn a_program_that_a_freezer_stopped_says_that_it_stood_still() {
         told += 1;
         let words = "run --rw randread --depth 4 --time 2s --warmup 0 --runs 1 --attempts 1 --format json";
         let mut running = Running::start(&mut stage.command(&group.enter(), words, &file));
-        running.until_it_says("run 1 of");
+        running.until_it_loads();
         std::thread::sleep(Duration::from_millis(300));
         std::fs::write(group.dir().join(switch), frozen).unwrap();
         std::thread::sleep(Duration::from_secs(1));
@@ -353,7 +353,7 @@ fn reads_that_never_reach_the_kernel_have_no_number() {
 
 /// The program, in the midst of its run.
 fn started(mut running: Running) -> Running {
-    running.until_it_says("run 1 of");
+    running.until_it_loads();
     std::thread::sleep(Duration::from_secs(1));
     running
 }

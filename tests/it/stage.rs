@@ -287,6 +287,19 @@ impl Running {
         }
     }
 
+    /// Waits until its first run has a worker: what was said before still syncs what others wrote, which may take a while.
+    pub(crate) fn until_it_loads(&mut self) {
+        self.until_it_says("run 1 of");
+        let is_worker = |task: std::fs::DirEntry| {
+            std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == "fathom-0")
+        };
+        let tasks = format!("/proc/{}/task", self.id());
+        while !std::fs::read_dir(&tasks).into_iter().flatten().flatten().any(is_worker) {
+            assert!(self.since.elapsed() < LIMIT && Path::new(&tasks).exists(), "no worker: {}", self.said);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
