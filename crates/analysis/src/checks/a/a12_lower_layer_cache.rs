@@ -108,8 +108,10 @@ fn kept(
         let part = arrived(above, below);
         if matters && part < ARRIVES_FROM {
             let why = Why::of(case, kind, 1.0 - part, stored);
+            // Others did the rest of it.
+            let whose = if below == flow(&leaf, kind) { "" } else { " for fathom" };
             let sides = ((names(tops), above), (names(leaves), below));
-            return Ok(Some(found(kind, sides, part, why)));
+            return Ok(Some(found(kind, sides, (part, whose), why)));
         }
     }
     Ok(None)
@@ -136,34 +138,38 @@ fn ours(
     if (below.bytes as f64 - above.bytes as f64).abs() <= SAME_BYTES * above.bytes as f64 {
         return Ok((above, below));
     }
-    let of_all = |layers: &[&Layer], are_leaves: bool| {
-        layers.iter().try_fold(BlockFlow::default(), |sum, layer| {
-            let done = flow(&case.counted(&[layer])?, kind);
-            let is_below_cache = are_leaves && is_below_cached_image(case, layer);
-            let part = match charged(case, kind, layer, done.bytes.min(above.bytes)) {
-                Ok(bytes) if is_below_cache || !are_leaves => share(bytes as f64, done.bytes as f64).min(1.0),
-                Err(why) if is_below_cache => {
-                    return Err(format!(
-                        "{} did {} of {}s, which others may have asked for while the page cache of a loop device's image served \
-                         fathom: {why}",
-                        layer.name,
-                        show_bytes(done.bytes),
-                        kind.word()
-                    ));
-                }
-                _ => 1.0,
-            };
-            let ours = |of: u64| (of as f64 * part) as u64;
-            Ok(BlockFlow { bytes: sum.bytes + ours(done.bytes), ios: sum.ios + ours(done.ios), ..sum })
-        })
-    };
-    // Requests that are split are charged twice (cgroup v1): no more than was issued is ours.
-    let mut at_top = of_all(tops, false)?;
-    let issued = case.issued(kind).bytes;
-    if issued > 0 {
-        at_top.bytes = at_top.bytes.min(issued);
+    let (mut at_tops, mut at_leaves) = (BlockFlow::default(), BlockFlow::default());
+    for top in tops {
+        let done = flow(&case.counted(&[top])?, kind);
+        let own = charged(case, kind, top, done.bytes).unwrap_or(done.bytes);
+        at_tops = at_tops.plus(&at_most(done, own));
     }
-    Ok((at_top, of_all(leaves, true)?))
+    for leaf in leaves {
+        let done = flow(&case.counted(&[leaf])?, kind);
+        let own = if is_below_cached_image(case, leaf) {
+            charged(case, kind, leaf, done.bytes.min(above.bytes)).map_err(|why| {
+                format!(
+                    "{} did {} of {}s, which others may have asked for while the page cache of a loop device's image served \
+                     fathom: {why}",
+                    leaf.name,
+                    show_bytes(done.bytes),
+                    kind.word()
+                )
+            })?
+        } else {
+            done.bytes
+        };
+        at_leaves = at_leaves.plus(&at_most(done, own));
+    }
+    // Requests that are split are charged twice (cgroup v1): no more than was issued is ours.
+    let issued = Some(case.issued(kind).bytes).filter(|bytes| *bytes > 0);
+    Ok((at_most(at_tops, issued.unwrap_or(at_tops.bytes)), at_leaves))
+}
+
+/// So many bytes of this, with their part of the requests; all of it where there are no more.
+fn at_most(done: BlockFlow, bytes: u64) -> BlockFlow {
+    let part = share(bytes as f64, done.bytes as f64).min(1.0);
+    BlockFlow { bytes: done.bytes.min(bytes), ios: (done.ios as f64 * part) as u64, ..done }
 }
 
 /// Bytes that the kernel charged to fathom on a layer, where `possible` may have been ours.
@@ -241,7 +247,7 @@ fn never_written(case: &Case) -> Option<f64> {
 fn found(
     kind: Kind,
     ((top, above), (leaf, below)): ((String, BlockFlow), (String, BlockFlow)),
-    part: f64,
+    (part, whose): (f64, &str),
     why: Why,
 ) -> Detail {
     let word = kind.word();
@@ -268,7 +274,7 @@ fn found(
     Detail {
         severity: Severity::Rename,
         sentence: format!(
-            "{top} did {} of {word}s and {leaf} below it {} ({}): {meaning}.",
+            "{top} did {} of {word}s{whose} and {leaf} below it {} ({}): {meaning}.",
             show_bytes(above.bytes),
             show_bytes(below.bytes),
             show_share(part)
@@ -356,7 +362,11 @@ fn reads_of_others_on_the_disk_below_do_not_hide_a_cache() {
     let beside = |fixture: &Fixture| crate::traffic::beside(fixture, 0, 100_000);
     let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
     let Ok(Answer::Finding(f)) = CHECK.answer(&beside(&cached)) else { panic!("silent") };
-    assert!(f.sentence.contains("(30 %): a cache"), "{}", f.sentence);
+    assert!(
+        f.sentence.contains("reads for fathom") && f.sentence.contains("(30 %): a cache"),
+        "{}",
+        f.sentence
+    );
     assert!(matches!(CHECK.answer(&beside(&Fixture::honest_loop())), Ok(Answer::Holds(..))));
     // Whether nothing arrived, or nothing is charged there, nobody knows.
     let all_cached = beside(&Fixture { leaf_share: Some(0.0), ..Fixture::honest() });
