@@ -36,7 +36,7 @@ pub(crate) struct Traffic {
     pub(crate) write: Amount,
     /// Bytes written beyond ours of which nobody can tell whether others wrote them or the file system and its journal for us; `write`
     /// has none of them.
-    pub(crate) untold_bytes: u64,
+    pub(crate) unattributed_bytes: u64,
     /// What the disks did, whoever asked.
     pub(crate) total: BlockFlow,
     /// Whether what is ours was told by what fathom issued, since nothing was charged.
@@ -75,7 +75,7 @@ fn shared(case: &Case) -> Known<Traffic> {
         disks: names.join(" and "),
         read: beyond(device.read, ours.read),
         write,
-        untold_bytes: more.bytes.saturating_sub(write.bytes),
+        unattributed_bytes: more.bytes.saturating_sub(write.bytes),
         total: device.total(),
         inferred: ours.inferred,
     })
@@ -228,12 +228,12 @@ impl Lower<'_> {
         };
         let of = |flow: BlockFlow, i: usize| beyond(flow, Amount { ops: ours.ios[i], bytes: ours.bytes[i] });
         let made = case.record.header.plan.targets.iter().any(|t| t.role == Role::Made);
-        let (read, mut write, mut untold_bytes) = (of(done.read, 0), of(done.write, 1), 0);
+        let (read, mut write, mut unattributed_bytes) = (of(done.read, 0), of(done.write, 1), 0);
         if made || session_writes(case) {
-            untold_bytes = write.bytes.min(done.write.bytes.saturating_sub(carried.write.bytes));
+            unattributed_bytes = write.bytes.min(done.write.bytes.saturating_sub(carried.write.bytes));
             write = Amount::default();
         }
-        Ok(Traffic { disks: name.clone(), read, write, untold_bytes, total: done.total(), inferred })
+        Ok(Traffic { disks: name.clone(), read, write, unattributed_bytes, total: done.total(), inferred })
     }
 
     /// Charges of next to nothing, where the disk read and so did what stands on it, are no charges.

@@ -71,7 +71,7 @@ fn look(case: &Case) -> Known<Answer> {
     if let Some(why) = unseen {
         return Err(why);
     }
-    if let Some(why) = seen.iter().find_map(ForeignIo::untold) {
+    if let Some(why) = seen.iter().find_map(ForeignIo::unattributed) {
         return Err(why);
     }
     let top = seen.into_iter().next().ok_or_else(crate::case::no_run)?;
@@ -89,7 +89,7 @@ struct ForeignIo {
     below: bool,
     of_bytes: f64,
     of_ios: f64,
-    of_untold: f64,
+    of_unattributed: f64,
 }
 
 impl ForeignIo {
@@ -100,10 +100,10 @@ impl ForeignIo {
         // much there was beside what was measured.
         let issued = case.issued_total();
         let of_all = |bytes| floored(bytes, FLOOR_BYTES.saturating_mul(runs), total.bytes.max(issued.bytes));
-        let (of_bytes, of_untold) = (of_all(foreign.bytes), of_all(traffic.untold_bytes));
+        let (of_bytes, of_unattributed) = (of_all(foreign.bytes), of_all(traffic.unattributed_bytes));
         let of_ios = floored(foreign.ops, FLOOR_IOS.saturating_mul(runs), total.ios.max(issued.ops));
         let of_ios = if traffic::comparable(case) { of_ios } else { 0.0 };
-        Self { traffic, below, of_bytes, of_ios, of_untold }
+        Self { traffic, below, of_bytes, of_ios, of_unattributed }
     }
 
     fn share(&self) -> f64 {
@@ -119,13 +119,13 @@ impl ForeignIo {
     }
 
     /// Why nobody can tell whether somebody else wrote.
-    fn untold(&self) -> Option<String> {
-        (self.of_untold > BIASED_ABOVE.0).then(|| {
+    fn unattributed(&self) -> Option<String> {
+        (self.of_unattributed > BIASED_ABOVE.0).then(|| {
             format!(
                 "{} wrote {} more than was asked of it: for others, or for the file system and its journal, which the kernel does not \
                  tell apart",
                 self.traffic.disks,
-                show_bytes(self.traffic.untold_bytes)
+                show_bytes(self.traffic.unattributed_bytes)
             )
         })
     }
