@@ -287,7 +287,7 @@ impl Running {
         }
     }
 
-    /// Waits until its first run has a worker: what was said before still syncs what others wrote, which may take a while.
+    /// Waits until its first run has a worker. It is announced before the syncs that come before a run, and those may take a while.
     pub(crate) fn until_it_loads(&mut self) {
         self.until_it_says("run 1 of");
         let is_worker = |task: std::fs::DirEntry| {
