@@ -32,12 +32,12 @@ impl Measurement {
         (opened, total): (Instant, Duration),
     ) -> Result<(Option<String>, Option<Known<Still>>), Failure> {
         self.early_begins();
-        let mut watch = StillWatch::begin();
+        let watch = StillWatch::begin();
         let mut recent = self.live.recent(collector.interval_ns());
         let all = self.left();
         let shown = Cell::new(Instant::now());
         while !workers.is_done() {
-            watch.sleep(COLLECT_EVERY);
+            std::thread::sleep(COLLECT_EVERY);
             workers.collect(|who, block| {
                 collector.add(who, block);
                 ends.add(who, block);
