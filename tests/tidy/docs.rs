@@ -153,7 +153,7 @@ impl<'s> Visit<'s> for Docs {
 fn a_doc_comment_must_say_more_than_the_name() {
     let text = "/// A job of the plan.\npub struct PlanJob {\n    /// The targets.\n    pub target: u8,\n    /// The target, opened.\n    \
                 pub other: u8,\n}\n/// Runs.\nfn run() {}\n/// Runs it to the end.\nfn run_on() {}\n";
-    let source = Source { path: "src/x.rs".into(), lines: 11, syntax: syn::parse_file(text).unwrap() };
+    let source = Source { path: "src/x.rs".into(), syntax: syn::parse_file(text).unwrap() };
     let found = find(&source).unwrap();
     assert_eq!((found.key.as_str(), found.figure), ("docs src/x.rs", 3));
     assert_eq!(

@@ -10,7 +10,6 @@ use syn::{Attribute, Item};
 pub(crate) struct Source {
     /// From the root of the repository.
     pub(crate) path: PathBuf,
-    pub(crate) lines: usize,
     pub(crate) syntax: syn::File,
 }
 
@@ -29,7 +28,7 @@ impl Source {
     pub(crate) fn read(root: &Path, path: &Path) -> Self {
         let text = std::fs::read_to_string(path).unwrap();
         let syntax = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        Self { path: path.strip_prefix(root).unwrap().to_owned(), lines: text.lines().count(), syntax }
+        Self { path: path.strip_prefix(root).unwrap().to_owned(), syntax }
     }
 }
 

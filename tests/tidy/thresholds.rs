@@ -111,7 +111,7 @@ fn a_number_that_a_constant_has_is_typed_in_no_formula() {
     let text = "const A: f64 = 0.05;\nconst B: Share = Share(0.5);\nconst C: u64 = 1 << 20;\nconst D: u64 = 2_000_000;\n\
                 const E: [f64; 2] = [7.0, 200_000.0];\n#[cfg(test)]\nconst F: u64 = 9;\nconst CHECK: Check = Check { formula: formula!(\
                 \"above 5 %, from 50 % on, 1 MiB, (2 ms) or 200,000 and 7; not 9, 5, p99 or {A} of 95 %.\", b = Share(B)) };\n";
-    let source = Source { path: "src/x.rs".into(), lines: 9, syntax: syn::parse_file(text).unwrap() };
+    let source = Source { path: "src/x.rs".into(), syntax: syn::parse_file(text).unwrap() };
     let found = find(&source).unwrap();
     assert_eq!((found.key.as_str(), found.figure), ("threshold src/x.rs", 6), "{}", found.sentence);
     for said in ["5 %", "50 %", "1 MiB", "2 ms", "200000", "7"] {
