@@ -278,7 +278,7 @@ fn unknown_use(path: &Path, why: &str) -> MachineError {
 
 fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
     let bytes = sys::ioctl::device_bytes(file).map_err(|e| describe(&e));
-    let found = bytes.and_then(|bytes| signature::look(file, bytes)).map_err(|why| {
+    let found = bytes.and_then(|bytes| signature::signatures(file, bytes)).map_err(|why| {
         MachineError::Refused(format!(
             "what is stored on {} cannot be seen ({why}), so it is not written",
             name::shown(path)

@@ -1,199 +1,726 @@
-//! What is stored on a device: libblkid where it is, and a table of our own beside it.
+//! Finds out what a device or file holds: file systems, members of RAIDs and volumes, encryption, swap space, partition tables.
 //!
-//! For: names of file systems, RAID and volume members, encryption and partition tables. Not for: deciding what follows.
-//! Why both are asked: the library may be missing or older than a format, and the table knows fewer formats.
+//! The tables cover every type that libblkid of util-linux knows, under libblkid's names, without loading that library. Where
+//! libblkid tells variants of one number apart (squashfs 3 and 4, the two devices of scoutfs), one name stands for all.
+//! 1. `MAGICS` has the numbers of four bytes and more. A number at its place is enough.
+//! 2. `CHECKED` has the formats with shorter numbers. They must also hold plausible values, so that random data do not match.
+//! 3. Offsets below zero count from the end, where some RAIDs and the second copy of GPT lie.
+//! 4. A read that fails is an error, never "nothing found".
+//!
+//! `IDENTITIES` says which bytes tell one file system from another of its type. `in_use` compares a file with mounted devices by them.
 
+use crate::error::describe;
 use model::Known;
+use std::cell::RefCell;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Bytes read from the beginning: every fixed place of the table, and the ring of ZFS uberblocks.
-const HEAD_BYTES: usize = 256 << 10;
-/// Bytes read from the end: the old RAID superblock is up to 128 KiB away from it.
-const TAIL_BYTES: u64 = 128 << 10;
+const SECTOR: u64 = 512;
+const KIB: i64 = 1024;
+const MIB: i64 = 1024 * KIB;
 
-/// What the table knows of a file system whose superblock bears the same magic in all its versions.
-const ANY_EXT: &str = "ext2, ext3 or ext4";
+/// Bytes that can be read at any offset, with the first failure to read.
+pub(crate) struct Content<'r> {
+    bytes: u64,
+    read: Box<dyn Fn(&mut [u8], u64) -> io::Result<()> + 'r>,
+    failure: RefCell<Option<String>>,
+}
 
-/// Magic numbers at fixed offsets. Names are those of libblkid.
-const FIXED: [(&str, usize, &[u8]); 31] = [
-    ("xfs", 0, b"XFSB"),
-    ("btrfs", 0x1_0040, b"_BHRfS_M"),
-    ("f2fs", 0x400, &[0x10, 0x20, 0xf5, 0xf2]),
-    ("swap", 0xff6, b"SWAPSPACE2"),
-    ("swap", 0xff6, b"SWAP-SPACE"),
-    ("swap", 0x3ff6, b"SWAPSPACE2"),
-    ("swap", 0xfff6, b"SWAPSPACE2"),
-    ("swsuspend", 0xff6, b"S1SUSPEND"),
-    ("LVM2_member", 0x18, b"LVM2 001"),
-    ("LVM2_member", 0x218, b"LVM2 001"),
-    ("LVM2_member", 0x418, b"LVM2 001"),
-    ("LVM2_member", 0x618, b"LVM2 001"),
-    ("crypto_LUKS", 0, b"LUKS\xba\xbe"),
-    ("crypto_LUKS", 0x4000, b"SKUL\xba\xbe"),
-    ("BitLocker", 3, b"-FVE-FS-"),
-    ("linux_raid_member", 0, &[0xfc, 0x4e, 0x2b, 0xa9]),
-    ("linux_raid_member", 0x1000, &[0xfc, 0x4e, 0x2b, 0xa9]),
-    ("gpt", 0x200, b"EFI PART"),
-    ("gpt", 0x1000, b"EFI PART"),
-    ("ntfs", 3, b"NTFS    "),
-    ("exfat", 3, b"EXFAT   "),
-    ("vfat", 0x52, b"FAT32   "),
-    ("vfat", 0x36, b"FAT16   "),
-    ("vfat", 0x36, b"FAT12   "),
-    ("iso9660", 0x8001, b"CD001"),
-    ("udf", 0x8001, b"BEA01"),
-    ("squashfs", 0, b"hsqs"),
-    ("erofs", 0x400, &[0xe2, 0xe1, 0xf5, 0xe0]),
-    ("bcache", 0x1018, &[0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca, 0x82, 0x65, 0xf5, 0x7f]),
-    ("bcachefs", 0x1018, &[0xc6, 0x85, 0x73, 0xf6, 0x66, 0xce, 0x90, 0xa9, 0xd9, 0x6a, 0x60, 0xcf]),
-    ("ceph_bluestore", 0, b"bluestore block device"),
-];
+impl<'r> Content<'r> {
+    pub(crate) fn new(bytes: u64, read: impl Fn(&mut [u8], u64) -> io::Result<()> + 'r) -> Self {
+        Self { bytes, read: Box::new(read), failure: RefCell::new(None) }
+    }
 
-/// Names of what is stored on an open device of `bytes`; empty where both found nothing.
+    /// The part of a file or device that begins at `start`.
+    pub(crate) fn from(file: &'r File, start: u64, bytes: u64) -> Self {
+        Self::new(bytes, move |into, at| file.read_exact_at(into, start.saturating_add(at)))
+    }
+
+    /// The bytes from an offset on; `None` beyond the end. A failed read is kept for `Self::failure`.
+    fn slice(&self, at: u64, length: usize) -> Option<Vec<u8>> {
+        if at.checked_add(length as u64)? > self.bytes {
+            return None;
+        }
+        let mut into = vec![0; length];
+        if let Err(e) = (self.read)(&mut into, at) {
+            self.failure
+                .borrow_mut()
+                .get_or_insert_with(|| format!("reading at byte {at}: {}", describe(&e)));
+            return None;
+        }
+        Some(into)
+    }
+
+    fn array<const N: usize>(&self, at: u64) -> Option<[u8; N]> {
+        self.slice(at, N)?.try_into().ok()
+    }
+
+    fn le16(&self, at: u64) -> Option<u16> {
+        self.array(at).map(u16::from_le_bytes)
+    }
+
+    fn be16(&self, at: u64) -> Option<u16> {
+        self.array(at).map(u16::from_be_bytes)
+    }
+
+    fn le32(&self, at: u64) -> Option<u32> {
+        self.array(at).map(u32::from_le_bytes)
+    }
+
+    fn be32(&self, at: u64) -> Option<u32> {
+        self.array(at).map(u32::from_be_bytes)
+    }
+
+    fn starts(&self, at: u64, magic: &[u8]) -> bool {
+        self.slice(at, magic.len()).is_some_and(|found| found == magic)
+    }
+
+    /// An offset of the tables: below zero it counts from the end of the last whole sector.
+    fn offset(&self, at: i64) -> Option<u64> {
+        match u64::try_from(at) {
+            Ok(at) => Some(at),
+            Err(_) => (self.bytes / SECTOR * SECTOR).checked_sub(at.unsigned_abs()),
+        }
+    }
+
+    /// Offset of the last sector.
+    fn last_sector(&self) -> Option<u64> {
+        self.offset(-(SECTOR as i64))
+    }
+
+    /// Names of all signatures.
+    fn names(&self) -> Known<Vec<&'static str>> {
+        if self.bytes == 0 {
+            return Err("it has no bytes".into());
+        }
+        let mut found: Vec<&str> = MAGICS
+            .iter()
+            .filter(|(_, at, magic)| self.offset(*at).is_some_and(|at| self.starts(at, magic)))
+            .map(|(name, _, _)| *name)
+            .collect();
+        found.extend(swap(self));
+        found.extend(CHECKED.iter().filter_map(|check| check(self)));
+        if let Some(why) = self.failure.take() {
+            return Err(why);
+        }
+        Ok(without_doubles(found))
+    }
+
+    /// What tells the file system here from any other one: its name with its UUID, or with other bytes that never change. Empty if
+    /// there is no file system, or if its type has no such bytes.
+    pub(crate) fn identities(&self) -> Known<Vec<(&'static str, Vec<u8>)>> {
+        let names = self.names()?;
+        let rows = IDENTITIES.iter().filter(|(name, _, _)| names.contains(name));
+        let all = rows.filter_map(|(name, at, length)| Some((*name, self.slice(*at, *length)?)));
+        // Zeros mean that no UUID was given.
+        let all = all.filter(|(_, bytes)| bytes.iter().any(|b| *b != 0)).collect();
+        self.failure.take().map_or(Ok(all), Err)
+    }
+}
+
+/// Names each signature once. Boot sectors of file systems and protective tables look like DOS partition tables.
+fn without_doubles(mut found: Vec<&'static str>) -> Vec<&'static str> {
+    let has = |found: &[&str], names: &[&str]| names.iter().any(|name| found.contains(name));
+    if has(&found, &["vfat", "exfat", "ntfs", "BitLocker", "aix"]) {
+        found.retain(|name| *name != "dos");
+    }
+    if has(&found, &["xfs"]) {
+        found.retain(|name| *name != "xfs_external_log");
+    }
+    if has(&found, &["gpt"]) {
+        found.retain(|name| *name != "PMBR");
+    }
+    if has(&found, &["ext2", "ext3", "ext4", "jbd", "erofs"]) {
+        found.retain(|name| *name != "minix");
+    }
+    let mut once: Vec<&str> = Vec::new();
+    for name in found {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once
+}
+
+/// Names of what an open device or file of `bytes` holds; empty if it holds nothing that has a name.
 ///
 /// # Errors
-/// Why nobody could look: the device cannot be read.
-pub fn look(file: &File, bytes: u64) -> Known<Vec<String>> {
-    let mut found = by_table(file, bytes)?;
-    // A library that is missing or fails leaves the table, which has read the device.
-    if let Some(name) = sys::blkid::signature(file).ok().flatten() {
-        add(&mut found, name);
+/// Why its content is unknown: a part of it cannot be read, or it has no bytes.
+pub fn signatures(file: &File, bytes: u64) -> Known<Vec<String>> {
+    let names = Content::from(file, 0, bytes).names()?;
+    Ok(names.into_iter().map(str::to_owned).collect())
+}
+
+const MD: &[u8] = &[0xfc, 0x4e, 0x2b, 0xa9];
+const DDF: &[u8] = &[0xde, 0x11, 0xde, 0x11];
+const PROMISE: &[u8] = b"Promise Technology, Inc.";
+const BCACHE: &[u8] = b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81";
+const BCACHEFS: &[u8] = b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef";
+const STRATIS: &[u8] = b"!Stra0tis\x86\xff\x02^\x41rh";
+const LUKS_COPY: &[u8] = b"SKUL\xba\xbe";
+const BSD: &[u8] = &[0x57, 0x45, 0x56, 0x82];
+const GPT: &[u8] = b"EFI PART";
+
+/// Numbers that are long enough to mean something by themselves: name, offset, bytes.
+const MAGICS: &[(&str, i64, &[u8])] = &[
+    // Members of RAIDs.
+    ("linux_raid_member", 0, MD),
+    ("linux_raid_member", 4 * KIB, MD),
+    ("ddf_raid_member", -512, DDF),
+    ("ddf_raid_member", -257 * 512, DDF),
+    ("isw_raid_member", -2 * 512, b"Intel Raid ISM Cfg Sig. "),
+    ("isw_raid_member", -2 * 4096, b"Intel Raid ISM Cfg Sig. "),
+    ("lsi_mega_raid_member", -512, b"$XIDE$"),
+    ("nvidia_raid_member", -2 * 512, b"NVIDIA"),
+    ("promise_fasttrack_raid_member", -63 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -255 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -256 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -16 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -399 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -591 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -675 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -735 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -911 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -974 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -991 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -951 * 512, PROMISE),
+    ("promise_fasttrack_raid_member", -3087 * 512, PROMISE),
+    ("hpt45x_raid_member", -11 * 512, &[0xf3, 0x16, 0x78, 0x5a]),
+    ("hpt45x_raid_member", -11 * 512, &[0xfd, 0x16, 0x78, 0x5a]),
+    ("hpt37x_raid_member", 4 * KIB + 544, &[0xf0, 0x16, 0x78, 0x5a]),
+    ("hpt37x_raid_member", 4 * KIB + 544, &[0xfd, 0x16, 0x78, 0x5a]),
+    ("adaptec_raid_member", -512, &[0x37, 0xfc, 0x4d, 0x1e]),
+    ("drbd", -4 * KIB + 60, &[0x83, 0x74, 0x02, 0x6b]),
+    ("drbd", -4 * KIB + 60, &[0x83, 0x74, 0x02, 0x6c]),
+    ("drbd", -4 * KIB + 60, &[0x83, 0x74, 0x02, 0x6d]),
+    ("drbdmanage_control_volume", 0, b"$DRBDmgr=q"),
+    ("drbdproxy_datalog", 0, b"DRBDdlh*"),
+    // Members of volumes, caches and pools.
+    ("LVM2_member", 0x018, b"LVM2 001"),
+    ("LVM2_member", 0x218, b"LVM2 001"),
+    ("LVM2_member", KIB + 0x018, b"LVM2 001"),
+    ("LVM2_member", KIB + 0x218, b"LVM2 001"),
+    ("bcache", 4 * KIB + 0x18, BCACHE),
+    ("bcachefs", 4 * KIB + 0x18, BCACHEFS),
+    ("bcachefs", 2 * MIB + 0x18, BCACHEFS),
+    ("bcachefs", -MIB + 0x18, BCACHEFS),
+    ("ceph_bluestore", 0, b"bluestore block device"),
+    ("stratis", 512 + 4, STRATIS),
+    ("stratis", 9 * 512 + 4, STRATIS),
+    ("vdo", 0, b"dmvdo001"),
+    ("mpool", 0, b"mpoolDev"),
+    ("ubi", 0, b"UBI#"),
+    ("oracleasm", 32, b"ORCLDISK"),
+    ("VMFS_volume_member", MIB, &[0x0d, 0xd0, 0x01, 0xc0]),
+    ("DM_snapshot_cow", 0, b"SnAp"),
+    ("DM_verity_hash", 0, b"verity\0\0"),
+    ("DM_integrity", 0, b"integrt\0"),
+    // Encryption.
+    ("crypto_LUKS", 0, b"LUKS\xba\xbe"),
+    ("crypto_LUKS", 0x4000, LUKS_COPY),
+    ("crypto_LUKS", 0x8000, LUKS_COPY),
+    ("crypto_LUKS", 0x1_0000, LUKS_COPY),
+    ("crypto_LUKS", 0x2_0000, LUKS_COPY),
+    ("crypto_LUKS", 0x4_0000, LUKS_COPY),
+    ("crypto_LUKS", 0x8_0000, LUKS_COPY),
+    ("crypto_LUKS", 0x10_0000, LUKS_COPY),
+    ("crypto_LUKS", 0x20_0000, LUKS_COPY),
+    ("crypto_LUKS", 0x40_0000, LUKS_COPY),
+    ("BitLocker", 3, b"-FVE-FS-"),
+    // Suspended systems; swap space is in `swap`.
+    ("swsuspend", 0, b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"),
+    // File systems.
+    ("xfs", 0, b"XFSB"),
+    ("exfs", 0, b"EXFS"),
+    ("btrfs", 64 * KIB + 0x40, b"_BHRfS_M"),
+    ("f2fs", KIB, &[0x10, 0x20, 0xf5, 0xf2]),
+    ("erofs", KIB, &[0xe2, 0xe1, 0xf5, 0xe0]),
+    ("reiserfs", 8 * KIB + 0x34, b"ReIsErFs"),
+    ("reiserfs", 64 * KIB + 0x34, b"ReIsEr2Fs"),
+    ("reiserfs", 64 * KIB + 0x34, b"ReIsEr3Fs"),
+    ("reiserfs", 64 * KIB + 0x34, b"ReIsErFs"),
+    ("reiserfs", 8 * KIB + 20, b"ReIsErFs"),
+    ("reiser4", 64 * KIB, b"ReIsEr4"),
+    ("jfs", 32 * KIB, b"JFS1"),
+    ("vfat", 0x52, b"MSWIN"),
+    ("vfat", 0x52, b"FAT32   "),
+    ("vfat", 0x36, b"MSDOS"),
+    ("vfat", 0x36, b"FAT16   "),
+    ("vfat", 0x36, b"FAT12   "),
+    ("vfat", 0x36, b"FAT     "),
+    ("exfat", 3, b"EXFAT   "),
+    ("ntfs", 3, b"NTFS    "),
+    ("ReFS", 0, b"\0\0\0ReFS\0"),
+    ("hpfs", 8 * KIB, &[0x49, 0xe8, 0x95, 0xf9]),
+    ("iso9660", 32 * KIB + 1, b"CD001"),
+    ("iso9660", 32 * KIB + 9, b"CDROM"),
+    ("udf", 32 * KIB + 1, b"BEA01"),
+    ("udf", 32 * KIB + 1, b"BOOT2"),
+    ("udf", 32 * KIB + 1, b"CDW02"),
+    ("udf", 32 * KIB + 1, b"NSR02"),
+    ("udf", 32 * KIB + 1, b"NSR03"),
+    ("udf", 32 * KIB + 1, b"TEA01"),
+    ("apfs", 32, b"NXSB"),
+    ("ocfs", 8 * KIB, b"OracleCFS"),
+    ("ocfs2", KIB, b"OCFSV2"),
+    ("ocfs2", 2 * KIB, b"OCFSV2"),
+    ("ocfs2", 4 * KIB, b"OCFSV2"),
+    ("ocfs2", 8 * KIB, b"OCFSV2"),
+    ("vxfs", KIB, &[0xf5, 0xfc, 0x01, 0xa5]),
+    ("vxfs", 8 * KIB, &[0xa5, 0x01, 0xfc, 0xf5]),
+    ("squashfs", 0, b"hsqs"),
+    ("squashfs3", 0, b"sqsh"),
+    ("cramfs", 0, &[0x45, 0x3d, 0xcd, 0x28]),
+    ("cramfs", 0, &[0x28, 0xcd, 0x3d, 0x45]),
+    ("romfs", 0, b"-rom1fs-"),
+    ("scoutfs", 64 * KIB + 4, &[0x8b, 0x42, 0x3c, 0x10]),
+    ("nss", 4 * KIB, b"SPB5"),
+    ("ubifs", 0, &[0x31, 0x18, 0x10, 0x06]),
+    ("bfs", 0, &[0xce, 0xfa, 0xad, 0x1b]),
+    ("befs", 0x020, b"BFS1"),
+    ("befs", 0x020, b"1SFB"),
+    ("befs", 0x220, b"BFS1"),
+    ("befs", 0x220, b"1SFB"),
+    ("VMFS", 2 * MIB, &[0x5e, 0xf1, 0xab, 0x2f]),
+    ("zonefs", 0, b"SFOZ"),
+    // Where libblkid looks, and where the kernel has it.
+    ("xenix", 2 * KIB, &[0x44, 0x55, 0x2b, 0x00]),
+    ("xenix", 2 * KIB, &[0x00, 0x2b, 0x55, 0x44]),
+    ("xenix", 2 * KIB, &[0x2b, 0x55, 0x44, 0x00]),
+    ("xenix", KIB + 0x3f8, &[0x44, 0x55, 0x2b, 0x00]),
+    ("xenix", KIB + 0x3f8, &[0x00, 0x2b, 0x55, 0x44]),
+    // Partition tables.
+    ("gpt", 512, GPT),
+    ("gpt", 1024, GPT),
+    ("gpt", 2048, GPT),
+    ("gpt", 4096, GPT),
+    ("gpt", -512, GPT),
+    ("gpt", -4096, GPT),
+    ("bsd", 64, BSD),
+    ("bsd", 128, BSD),
+    ("bsd", 512, BSD),
+    ("sgi", 0, &[0x0b, 0xe5, 0xa9, 0x41]),
+    ("aix", 0, &[0xc9, 0xc2, 0xd4, 0xc1]),
+    ("ultrix", 16384 - 72, &[0x57, 0x29, 0x03, 0x00, 0x01, 0x00, 0x00, 0x00]),
+    ("solaris", 512 + 12, &[0xee, 0xde, 0x0d, 0x60]),
+    ("unixware", 29 * 512 + 4, &[0x0d, 0x60, 0xe5, 0xca]),
+];
+
+/// Formats whose number is short, or lies in one of several places.
+const CHECKED: &[fn(&Content<'_>) -> Option<&'static str>] = &[
+    ext, fat, minix, nilfs2, hfs, ufs, sysv, gfs, zfs, xfs_log, old_md, via, silicon, jmicron, lvm1, fvault,
+    dos, mac, sun, atari, dasd,
+];
+
+/// The bytes that tell a file system from all others of its type: name, offset, length. They never change while it is mounted.
+const IDENTITIES: &[(&str, u64, usize)] = &[
+    ("ext2", 0x468, 16),
+    ("ext3", 0x468, 16),
+    ("ext4", 0x468, 16),
+    ("jbd", 0x468, 16),
+    ("xfs", 32, 16),
+    ("btrfs", 0x1_0020, 16),
+    ("bcachefs", 0x1038, 16),
+    ("f2fs", 0x46c, 16),
+    ("erofs", 0x430, 16),
+    ("jfs", 0x8088, 16),
+    ("nilfs2", 0x498, 16),
+    ("reiserfs", 0x1_0054, 16),
+    ("reiser4", 0x1_0014, 16),
+    ("vfat", 0x27, 4),
+    ("vfat", 0x43, 4),
+    ("exfat", 0x64, 4),
+    ("ntfs", 0x48, 8),
+    ("swap", 0x40c, 16),
+    ("gfs2", 0x1_0118, 16),
+    ("squashfs", 0, 96),
+    ("cramfs", 0, 64),
+    ("romfs", 0, 32),
+    ("iso9660", 0x8000, 2048),
+    ("crypto_LUKS", 168, 40),
+    ("linux_raid_member", 16, 16),
+    ("linux_raid_member", 4112, 16),
+    ("LVM2_member", 0x220, 32),
+];
+
+/// Swap space and suspended systems: the number ends the first page, whose size depends on the machine.
+fn swap(content: &Content<'_>) -> Option<&'static str> {
+    let magics: [(&str, &[u8]); 6] = [
+        ("swap", b"SWAPSPACE2"),
+        ("swap", b"SWAP-SPACE"),
+        ("swsuspend", b"S1SUSPEND"),
+        ("swsuspend", b"S2SUSPEND"),
+        ("swsuspend", b"ULSUSPEND"),
+        ("swsuspend", b"LINHIB0001"),
+    ];
+    [0x1000_u64, 0x2000, 0x4000, 0x8000, 0x1_0000].iter().find_map(|page| {
+        let found = content.slice(page - 10, 10)?;
+        magics.iter().find(|(_, magic)| found.starts_with(magic)).map(|(name, _)| *name)
+    })
+}
+
+/// ext2 to ext4 and an external journal: two bytes, and a block size that exists.
+fn ext(content: &Content<'_>) -> Option<&'static str> {
+    if content.le16(0x438)? != 0xef53 || content.le32(0x418)? > 6 {
+        return None;
     }
-    Ok(found)
+    let (compatible, incompatible, read_only) =
+        (content.le32(0x45c)?, content.le32(0x460)?, content.le32(0x464)?);
+    // The bits are those of `fs/ext4/ext4.h`.
+    Some(if incompatible & 0x8 != 0 {
+        "jbd"
+    } else if incompatible & !0x16 != 0 || read_only & !0x7 != 0 {
+        "ext4"
+    } else if compatible & 0x4 != 0 {
+        "ext3"
+    } else {
+        "ext2"
+    })
 }
 
-/// Adds the library's name to those of the table.
-fn add(found: &mut Vec<String>, name: String) {
-    // The library tells which of the three it is.
-    found.retain(|known| known != ANY_EXT || !name.starts_with("ext"));
-    if !found.contains(&name) {
-        found.push(name);
-    }
+/// FAT without a name in its boot sector, as MS-DOS up to 3 made it: the sizes must fit one another.
+fn fat(content: &Content<'_>) -> Option<&'static str> {
+    let sector = content.array::<512>(0)?;
+    let le16 = |at: usize| u16::from_le_bytes([sector[at], sector[at + 1]]);
+    let fits = sector[510..] == [0x55, 0xaa]
+        && matches!(le16(11), 512 | 1024 | 2048 | 4096)
+        && sector[13].is_power_of_two()
+        && le16(14) != 0
+        && sector[16] != 0
+        && (sector[21] >= 0xf8 || sector[21] == 0xf0);
+    // JFS and HPFS of OS/2 have such a boot sector too.
+    let other = sector[0x36..].starts_with(b"JFS     ") || sector[0x36..].starts_with(b"HPFS    ");
+    (fits && !other).then_some("vfat")
 }
 
-fn by_table(file: &File, bytes: u64) -> Known<Vec<String>> {
-    let head = read(file, 0, (HEAD_BYTES as u64).min(bytes))?;
-    let start = bytes.saturating_sub(TAIL_BYTES) / 512 * 512;
-    let tail = read(file, start, bytes - start)?;
-    let mut found = in_head(&head);
-    found.extend(in_tail(&tail, start, bytes));
-    found.dedup();
-    Ok(found.into_iter().map(str::to_owned).collect())
-}
-
-fn read(file: &File, offset: u64, length: u64) -> Known<Vec<u8>> {
-    let mut bytes = vec![0; length as usize];
-    file.read_exact_at(&mut bytes, offset).map_err(|e| format!("reading at {offset}: {e}"))?;
-    Ok(bytes)
-}
-
-/// Names found in the first bytes of a device.
-pub fn in_head(head: &[u8]) -> Vec<&'static str> {
-    let fixed = FIXED.iter().filter(|(_, at, magic)| head.get(*at..*at + magic.len()) == Some(*magic));
-    let mut found: Vec<&str> = fixed.map(|(name, _, _)| *name).collect();
-    let more = [(ANY_EXT, is_ext(head)), ("dos", is_dos(head)), ("zfs_member", is_zfs(head))];
-    found.extend(more.into_iter().filter(|(_, is)| *is).map(|(name, _)| name));
-    found.dedup();
-    found
-}
-
-/// Two bytes of magic are too few, so the revision and the block size have to make sense as well.
-fn is_ext(head: &[u8]) -> bool {
-    let at = |offset: usize| number(head, 0x400 + offset);
-    head.get(0x438..0x43a) == Some(&[0x53, 0xef])
-        && at(0x18).is_some_and(|log_block| log_block <= 6)
-        && at(0x4c).is_some_and(|revision| revision <= 1)
-}
-
-/// Boot signature, and four entries that could be partitions, at least one of which is.
-fn is_dos(head: &[u8]) -> bool {
-    let entries = head.get(446..510).unwrap_or_default().as_chunks::<16>().0;
-    head.get(510..512) == Some(&[0x55, 0xaa])
-        && entries.iter().all(|e| matches!(e[0], 0 | 0x80))
-        && entries.iter().any(|e| e[4] != 0)
-}
-
-/// Any uberblock of the first label.
-fn is_zfs(head: &[u8]) -> bool {
-    let ring = head.get(128 << 10..256 << 10).unwrap_or_default();
-    let magic = 0x00ba_b10c_u64;
-    ring.as_chunks::<1024>()
-        .0
-        .iter()
-        .any(|block| block.starts_with(&magic.to_le_bytes()) || block.starts_with(&magic.to_be_bytes()))
-}
-
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-/// RAID superblocks of formats 0.90 and 1.0, and the second partition table of GPT. `tail` begins at byte `start`.
-fn in_tail(tail: &[u8], start: u64, bytes: u64) -> Vec<&'static str> {
-    let sectors = bytes / 512;
-    let old = (bytes & !0xffff).checked_sub(0x1_0000);
-    let new = (sectors.saturating_sub(16) & !7).checked_mul(512).filter(|_| sectors >= 24);
-    let at = |offset: Option<u64>, magic: &[u8]| {
-        let from = offset.and_then(|o| usize::try_from(o.checked_sub(start)?).ok());
-        from.and_then(|f| tail.get(f..f + magic.len())) == Some(magic)
+/// Minix of versions 1 to 3, in either byte order: two bytes, and maps that are as large as their contents need.
+fn minix(content: &Content<'_>) -> Option<&'static str> {
+    let block = content.array::<32>(1024)?;
+    let fits = |big: bool| {
+        let u16_at = |at: usize| {
+            let bytes = [block[at], block[at + 1]];
+            u64::from(if big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
+        };
+        let u32_at = |at: usize| {
+            if big { u16_at(at) << 16 | u16_at(at + 2) } else { u16_at(at + 2) << 16 | u16_at(at) }
+        };
+        let maps_fit = |inodes: u64, zones: u64, [inode_map, zone_map, first]: [u64; 3], block_bytes: u64| {
+            let bits = block_bytes * 8;
+            inodes != 0
+                && inodes != u64::from(u32::MAX)
+                && inode_map * bits > inodes
+                && first <= zones
+                && zone_map * bits > zones - first
+        };
+        match u16_at(16) {
+            magic @ (0x137f | 0x138f | 0x2468 | 0x2478) => {
+                let zones = if magic < 0x2000 { u16_at(2) } else { u32_at(20) };
+                u16_at(18) <= 3
+                    && u16_at(10) == 0
+                    && maps_fit(u16_at(0), zones, [u16_at(4), u16_at(6), u16_at(8)], 1024)
+            }
+            _ if u16_at(24) == 0x4d5a => {
+                let block_bytes = match u16_at(28) {
+                    bytes @ (1024 | 2048 | 4096 | 8192) => bytes,
+                    _ => 1024,
+                };
+                u16_at(12) == 0
+                    && maps_fit(u32_at(0), u32_at(20), [u16_at(6), u16_at(8), u16_at(10)], block_bytes)
+            }
+            _ => false,
+        }
     };
-    let raid = [0xfc, 0x4e, 0x2b, 0xa9];
-    let mut found = Vec::new();
-    if at(old, &raid) || at(new, &raid) {
-        found.push("linux_raid_member");
-    }
-    if at(bytes.checked_sub(512), b"EFI PART") || at(bytes.checked_sub(4096), b"EFI PART") {
-        found.push("gpt");
-    }
-    found
+    (fits(false) || fits(true)).then_some("minix")
 }
 
-#[test]
-fn every_entry_of_the_table_is_found_where_it_belongs() {
-    for (name, at, magic) in FIXED {
-        let mut head = vec![0; HEAD_BYTES];
-        head[at..at + magic.len()].copy_from_slice(magic);
-        assert_eq!(in_head(&head), [name]);
-        assert_eq!(in_head(&head[..at + magic.len() - 1]), [""; 0], "{name} cut off");
+/// NILFS2, either copy: two bytes, and the checksum.
+fn nilfs2(content: &Content<'_>) -> Option<&'static str> {
+    let is_at = |at: u64| -> Option<bool> {
+        let block = content.array::<1024>(at)?;
+        let le32 = |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
+        let bytes = usize::from(u16::from_le_bytes([block[8], block[9]]));
+        if block[6..8] != [0x34, 0x34] || !(20..=1024).contains(&bytes) {
+            return Some(false);
+        }
+        // Neither inverted before nor after, unlike the usual CRC-32. The sum itself counts as zeros.
+        let mut sum = crc32fast::Hasher::new_with_initial(!le32(12));
+        for part in [&block[..16], &[0; 4], &block[20..bytes]] {
+            sum.update(part);
+        }
+        Some(!sum.finalize() == le32(16))
+    };
+    let copies = [content.offset(1024), content.offset(-8 * 512)];
+    copies.into_iter().flatten().any(|at| is_at(at) == Some(true)).then_some("nilfs2")
+}
+
+/// HFS and HFS+, which may lie in a wrapper of HFS: two bytes, and a block size that exists.
+fn hfs(content: &Content<'_>) -> Option<&'static str> {
+    match &content.array::<2>(1024)? {
+        b"BD" => {
+            let block_bytes = content.be32(1024 + 20)?;
+            let inside = content.array::<2>(1024 + 124)?;
+            let is_plus = matches!(&inside, b"H+" | b"HX");
+            (block_bytes != 0 && block_bytes % 512 == 0).then_some(if is_plus { "hfsplus" } else { "hfs" })
+        }
+        b"H+" | b"HX" => {
+            content.be32(1024 + 40).filter(|b| *b >= 512 && b.is_power_of_two()).map(|_| "hfsplus")
+        }
+        _ => None,
     }
 }
 
-#[test]
-fn random_data_and_zeros_bear_no_signature() {
-    let mut head = vec![0; HEAD_BYTES];
-    assert_eq!(in_head(&head), [""; 0]);
-    for key in 0..50 {
-        model::payload::fill(&mut head, key);
-        assert_eq!(in_head(&head), [""; 0]);
-        assert_eq!(in_tail(&head[..TAIL_BYTES as usize], 0, TAIL_BYTES), [""; 0]);
+/// The UFS of BSD and Solaris, in either byte order, at one of four places.
+fn ufs(content: &Content<'_>) -> Option<&'static str> {
+    let magics = [0x1954_0119_u32, 0x0001_1954, 0x0019_5612, 0x0009_5014, 0x0061_2195, 0x0523_1994];
+    let is_at = |kib: u64| {
+        let found = content.le32(kib * 1024 + 0x55c);
+        found.is_some_and(|found| magics.contains(&found) || magics.contains(&found.swap_bytes()))
+    };
+    [0, 8, 64, 256].into_iter().any(is_at).then_some("ufs")
+}
+
+/// System V, in either byte order, at one of four places.
+fn sysv(content: &Content<'_>) -> Option<&'static str> {
+    let magic = 0xfd18_7e20_u32;
+    let is_at = |kib: u64| {
+        let found = content.le32(kib * 1024 + 512 + 504);
+        found.is_some_and(|found| found == magic || found.swap_bytes() == magic)
+    };
+    [0, 9, 15, 18].into_iter().any(is_at).then_some("sysv")
+}
+
+/// GFS and GFS2, which share their number and differ in the number of the format.
+fn gfs(content: &Content<'_>) -> Option<&'static str> {
+    let at = 64 * 1024;
+    if content.be32(at)? != 0x0116_1970 {
+        return None;
     }
-    assert_eq!(in_head(&[]), [""; 0]);
-    assert_eq!(in_tail(&[], 0, 0), [""; 0]);
+    Some(if (1800..1900).contains(&content.be32(at + 24)?) { "gfs2" } else { "gfs" })
 }
 
-#[test]
-fn tables_of_partitions_and_ext_need_more_than_their_two_bytes() {
-    let mut head = vec![0; HEAD_BYTES];
-    head[510..512].copy_from_slice(&[0x55, 0xaa]);
-    head[0x438..0x43a].copy_from_slice(&[0x53, 0xef]);
-    head[0x44c] = 9;
-    assert_eq!(in_head(&head), [""; 0]);
-    head[0x44c] = 1;
-    head[450] = 0x83;
-    assert_eq!(in_head(&head), [ANY_EXT, "dos"]);
-    let mut found: Vec<String> = in_head(&head).into_iter().map(str::to_owned).collect();
-    add(&mut found, "ext4".into());
-    assert_eq!(found, ["dos", "ext4"], "the library tells it more exactly");
+/// ZFS: any of the four labels has a list of named values, whose header and first name make sense.
+fn zfs(content: &Content<'_>) -> Option<&'static str> {
+    const LABEL: u64 = 256 * 1024;
+    let end = content.bytes / LABEL * LABEL;
+    let labels = [Some(0), Some(LABEL), end.checked_sub(2 * LABEL), end.checked_sub(LABEL)];
+    let is_at = |label: u64| -> Option<bool> {
+        let list = content.array::<32>(label + 16 * 1024)?;
+        // XDR encoding, byte order of the host, and the version of lists, which is 0.
+        if list[0] != 1 || list[1] > 1 || list[2..8] != [0; 6] {
+            return Some(false);
+        }
+        let name_bytes = u32::from_be_bytes([list[20], list[21], list[22], list[23]]);
+        let name = &list[24..24 + (name_bytes as usize).min(8)];
+        Some((1..=64).contains(&name_bytes) && name.iter().all(|b| b.is_ascii_lowercase() || *b == b'_'))
+    };
+    labels.into_iter().flatten().any(|label| is_at(label) == Some(true)).then_some("zfs_member")
 }
 
-#[test]
-fn raid_at_the_end_is_found() {
-    let bytes = 10 << 20;
-    let start = bytes - TAIL_BYTES;
-    for at in [bytes - 0x1_0000, bytes - 8192] {
-        let mut tail = vec![0; TAIL_BYTES as usize];
-        let from = (at - start) as usize;
-        tail[from..from + 4].copy_from_slice(&[0xfc, 0x4e, 0x2b, 0xa9]);
-        assert_eq!(in_tail(&tail, start, bytes), ["linux_raid_member"]);
+/// A log of XFS on a device of its own: a record's header begins one of the first 512 sectors.
+fn xfs_log(content: &Content<'_>) -> Option<&'static str> {
+    let is_at = |at: u64| {
+        content.be32(at) == Some(0xfeed_babe)
+            && matches!(content.be32(at + 8), Some(1..=3))
+            && matches!(content.be32(at + 300), Some(1..=3))
+    };
+    (0..512).any(|sector| is_at(sector * SECTOR)).then_some("xfs_external_log")
+}
+
+/// MD of formats 0.90, in either byte order, and 1.0: both lie at the end.
+fn old_md(content: &Content<'_>) -> Option<&'static str> {
+    let reversed: Vec<u8> = MD.iter().rev().copied().collect();
+    let old = (content.bytes & !0xffff).checked_sub(0x1_0000);
+    let new = (content.bytes & !0xfff).checked_sub(0x2000);
+    let is_old = old.is_some_and(|at| content.starts(at, MD) || content.starts(at, &reversed));
+    (is_old || new.is_some_and(|at| content.starts(at, MD))).then_some("linux_raid_member")
+}
+
+/// VIA: two bytes, a version and a checksum in the last sector.
+fn via(content: &Content<'_>) -> Option<&'static str> {
+    let sector = content.array::<51>(content.last_sector()?)?;
+    let sum = sector[..50].iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+    (sector[..2] == [0x55, 0xaa] && sector[2] <= 2 && sum == sector[50]).then_some("via_raid_member")
+}
+
+/// Silicon Image: four bytes that are mostly zeros, the number of the disk and a checksum in the last sector.
+fn silicon(content: &Content<'_>) -> Option<&'static str> {
+    let sector = content.array::<0x140>(content.last_sector()?)?;
+    let (words, _) = sector.as_chunks::<2>();
+    let sum = words.iter().fold(0_u16, |sum, word| sum.wrapping_add(u16::from_le_bytes(*word)));
+    // The checksum makes the sum zero.
+    (sector[0x60..0x64] == [0, 0, 0, 0x2f] && sector[0x116] < 8 && sum == 0)
+        .then_some("silicon_medley_raid_member")
+}
+
+/// `JMicron`: two bytes, a level and a checksum in the last sector.
+fn jmicron(content: &Content<'_>) -> Option<&'static str> {
+    let sector = content.array::<128>(content.last_sector()?)?;
+    let (words, _) = sector.as_chunks::<2>();
+    let sum = words.iter().fold(0_u16, |sum, word| sum.wrapping_add(u16::from_le_bytes(*word)));
+    (sector.starts_with(b"JM") && sector[0x30] <= 5 && sum <= 1).then_some("jmicron_raid_member")
+}
+
+/// LVM of version 1: two bytes and a version.
+fn lvm1(content: &Content<'_>) -> Option<&'static str> {
+    let head = content.array::<4>(0)?;
+    (head.starts_with(b"HM") && matches!(head[2..], [1 | 2, 0])).then_some("LVM1_member")
+}
+
+/// FileVault 2 of macOS: two bytes and the numbers of the only known version.
+fn fvault(content: &Content<'_>) -> Option<&'static str> {
+    let is_known = content.array::<2>(88)? == *b"CS"
+        && content.le16(8)? == 1
+        && content.le16(10)? == 0x10
+        && content.le32(90)? == 1;
+    is_known.then_some("cs_fvault2")
+}
+
+/// A partition table of DOS, with entries or without, and the one that protects GPT.
+fn dos(content: &Content<'_>) -> Option<&'static str> {
+    let sector = content.array::<512>(0)?;
+    let (entries, _) = sector[446..510].as_chunks::<16>();
+    let is_table = sector[510..] == [0x55, 0xaa] && entries.iter().all(|entry| matches!(entry[0], 0 | 0x80));
+    is_table.then_some(if entries.iter().any(|entry| entry[4] == 0xee) { "PMBR" } else { "dos" })
+}
+
+/// A partition map of Apple: two bytes, a block size, and two bytes of an entry one block further.
+fn mac(content: &Content<'_>) -> Option<&'static str> {
+    let block_bytes = (content.array::<2>(0)? == *b"ER").then(|| content.be16(2)).flatten()?;
+    let entry = content.array::<2>(block_bytes.into())?;
+    (block_bytes >= 136 && matches!(&entry, b"PM" | b"TS")).then_some("mac")
+}
+
+/// A label of SunOS: two bytes and a checksum.
+fn sun(content: &Content<'_>) -> Option<&'static str> {
+    let sector = content.array::<512>(0)?;
+    let (words, _) = sector.as_chunks::<2>();
+    let sum = words.iter().fold(0, |sum, word| sum ^ u16::from_be_bytes(*word));
+    (sector[508..510] == [0xda, 0xbe] && sum == 0).then_some("sun")
+}
+
+/// A root sector of Atari, which has no number at all: its partitions must lie on the disk.
+fn atari(content: &Content<'_>) -> Option<&'static str> {
+    let sector = content.array::<512>(0)?;
+    let be32 = |at: usize| u32::from_be_bytes([sector[at], sector[at + 1], sector[at + 2], sector[at + 3]]);
+    let disk = be32(0x1c2);
+    if disk < 2 || u64::from(disk) > content.bytes / SECTOR {
+        return None;
+    }
+    let lies_on_disk = |start: u32, sectors: u32| {
+        start > 0 && sectors > 0 && start.checked_add(sectors).is_some_and(|end| end <= disk)
+    };
+    let bad_sectors = (be32(0x1f6), be32(0x1fa));
+    let mut entries =
+        [0x1c6_usize, 0x1d2, 0x1de, 0x1ea].into_iter().filter(|at| sector[*at] & 1 != 0).peekable();
+    let is_table = entries.peek().is_some()
+        && (bad_sectors == (0, 0) || lies_on_disk(bad_sectors.0, bad_sectors.1))
+        && entries.all(|at| {
+            sector[at + 1..at + 4].iter().all(u8::is_ascii_alphanumeric)
+                && lies_on_disk(be32(at + 4), be32(at + 8))
+        });
+    is_table.then_some("atari")
+}
+
+/// A volume label of a DASD of IBM, in the third block: `VOL1` after a key, or `LNX1` or `CMS1`, in EBCDIC.
+fn dasd(content: &Content<'_>) -> Option<&'static str> {
+    let is_at = |at: u64| {
+        content.array::<8>(at).is_some_and(|label| {
+            label[4..] == [0xe5, 0xd6, 0xd3, 0xf1]
+                || matches!(label[..4], [0xd3, 0xd5, 0xe7, 0xf1] | [0xc3, 0xd4, 0xe2, 0xf1])
+        })
+    };
+    [512, 1024, 2048, 4096].into_iter().any(|block| is_at(2 * block)).then_some("dasd")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of what an image of so many bytes holds that is zero except for these pieces.
+    fn names(bytes: u64, pieces: &[(u64, &[u8])]) -> Vec<&'static str> {
+        content_of(bytes, pieces).names().unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn content_of<'p>(bytes: u64, pieces: &'p [(u64, &'p [u8])]) -> Content<'p> {
+        Content::new(bytes, move |into, from| {
+            for (at, piece) in pieces {
+                for (i, byte) in piece.iter().enumerate() {
+                    let here = (at + i as u64).checked_sub(from).and_then(|i| into.get_mut(i as usize));
+                    if let Some(here) = here {
+                        *here = *byte;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn every_number_of_the_table_is_found_in_its_place_and_not_if_a_byte_differs() {
+        let bytes = 64 << 20;
+        for (name, at, magic) in MAGICS {
+            let at = if *at < 0 { bytes - at.unsigned_abs() } else { at.unsigned_abs() };
+            let found = names(bytes, &[(at, magic)]);
+            assert!(found.contains(name), "{name} at {at}: {found:?}");
+            let mut other = magic.to_vec();
+            let last = other.len() - 1;
+            other[last] ^= 0x55;
+            assert!(!names(bytes, &[(at, &other)]).contains(name), "{name} at {at}");
+            // A device that ends within the number does not hold it.
+            if at < bytes / 2 {
+                assert!(!names(at + magic.len() as u64 - 1, &[(at, magic)]).contains(name), "{name} cut off");
+            }
+        }
+    }
+
+    /// The same bytes at every place, however they are read.
+    fn random(seed: u64) -> impl Fn(&mut [u8], u64) -> io::Result<()> {
+        move |into, from| {
+            let mut at = from;
+            let mut left = into;
+            while !left.is_empty() {
+                let mut word = (seed << 40 ^ at / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+                let bytes = (word ^ word >> 31).to_le_bytes();
+                let bytes = &bytes[at as usize % 8..];
+                let (now, later) = left.split_at_mut(bytes.len().min(left.len()));
+                now.copy_from_slice(&bytes[..now.len()]);
+                at += now.len() as u64;
+                left = later;
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn ten_thousand_devices_of_random_data_hold_nothing() {
+        // Sizes from 1 MiB to 8 TiB: what lies at the end, and what must lie on the disk, depends on them.
+        for seed in 0..10_000 {
+            let bytes = (1 << (20 + seed % 24)) + seed % 97 * 512;
+            let found = Content::new(bytes, random(seed)).names();
+            assert_eq!(found, Ok(Vec::new()), "seed {seed}, {bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn zeros_and_small_devices_hold_nothing_and_what_cannot_be_read_is_unknown() {
+        for bytes in [512, 1024, 4096, 65_536, 1 << 20, 1 << 30] {
+            assert_eq!(names(bytes, &[]), [""; 0]);
+            for broken in [0, 1080, bytes - 512] {
+                let content = Content::new(bytes, move |into, at| {
+                    let is_broken = (at..at + into.len() as u64).contains(&broken);
+                    if is_broken { Err(io::ErrorKind::Other.into()) } else { Ok(()) }
+                });
+                let is_there = broken < bytes;
+                assert_eq!(
+                    content.names().is_err_and(|why| why.contains("reading at")),
+                    is_there,
+                    "{bytes} {broken}"
+                );
+            }
+        }
+        assert!(Content::new(0, |_, _| Ok(())).names().is_err());
     }
 }

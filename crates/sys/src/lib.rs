@@ -8,7 +8,6 @@
 pub mod aio;
 pub mod allocator;
 pub mod arena;
-pub mod blkid;
 pub mod cachestat;
 pub mod calls;
 mod cause;
