@@ -248,7 +248,8 @@ impl Rules {
             )),
             Content::Foreign(_) => {
                 let named = path.to_str();
-                machine::safety::may_write_file(&Root::real(), path, path, named).map_err(Failure::from)
+                machine::safety::may_write_file(&Root::real(), path, path, named, false)
+                    .map_err(Failure::from)
             }
         }
     }

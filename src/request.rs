@@ -32,6 +32,8 @@ pub struct Request {
     pub targets: Vec<PathBuf>,
     /// Names or serials of what may be overwritten.
     pub destroy: Vec<String>,
+    /// Paths of what may be written though users of it may be hidden.
+    pub unseen_users: Vec<PathBuf>,
     /// A fault on purpose.
     pub hook: Option<Hook>,
     /// Word for the earlier session whose jobs are to be measured again beside these.

@@ -83,7 +83,7 @@ impl Ready {
         if let Some(file) = handle.as_ref().filter(|_| target.role != Role::Made) {
             safety::must_be_open(root, path, file, target.identity.as_ref())?;
             if target.writable {
-                notes.extend(safety::users_unseen(root, path, file)?);
+                notes.extend(safety::users_unseen(root, path, file, target.unseen_users)?);
             }
         }
         notes.extend(
@@ -176,7 +176,7 @@ impl Ready {
         let path = &name::path(&self.target.path);
         safety::must_be_at(root, path, self.target.identity.as_ref())?;
         if let Some(file) = self.handle.as_ref().filter(|_| write) {
-            safety::users_unseen(root, path, file)?;
+            safety::users_since(root, path, file, self.target.unseen_users)?;
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ pub(super) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
         flags: Vec::new(),
         targets: Vec::new(),
         destroy,
+        unseen_users: allowed::unseen_users(),
         hook: None,
         against: None,
         fail_if_slower: None,

@@ -124,12 +124,23 @@ pub(super) struct Measuring {
     /// Allow overwriting an existing file (its path) or a block device (its name or serial); may be repeated
     #[arg(long, value_name = "NAME", help_heading = SAFETY)]
     destroy: Vec<OsString>,
+    #[command(flatten)]
+    unseen: UnseenArgs,
     /// Withhold every number unless this block device (name, path or serial) is below each target
     #[arg(long, value_name = "NAME", help_heading = SAFETY)]
     expect_device: Option<String>,
     /// Fault on purpose, for fathom's own tests
     #[arg(long, hide = true, value_enum)]
     test_hook: Option<HookWord>,
+}
+
+/// What may be written though users of it may be hidden.
+#[derive(Args, Debug)]
+pub(super) struct UnseenArgs {
+    /// Write this file or device though users of it may be hidden, as in a container; may be repeated. What fathom sees in use is
+    /// never written
+    #[arg(long, value_name = "PATH", help_heading = SAFETY)]
+    pub(super) unseen_users: Vec<PathBuf>,
 }
 
 /// Files that a report is written to beside standard output.
@@ -230,6 +241,7 @@ impl Measuring {
         !self.said().is_empty()
             || self.no_history
             || !self.destroy.is_empty()
+            || !self.unseen.unseen_users.is_empty()
             || self.expect_device.is_some()
             || self.test_hook.is_some()
     }
@@ -254,6 +266,7 @@ impl Measuring {
             flags: self.keys.said.iter().map(|said| said.key.name).collect(),
             targets: targets.into_iter().collect(),
             destroy: self.destroy.iter().map(model::name::text).collect(),
+            unseen_users: self.unseen.unseen_users,
             hook: self.test_hook.map(Into::into),
             against: None,
             fail_if_slower: None,

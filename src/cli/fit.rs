@@ -1,6 +1,6 @@
 //! `fathom fit`: its flags.
 
-use super::common::formats_of;
+use super::common::{UnseenArgs, formats_of};
 use super::headings::{OUTPUT, SAFETY, WHAT};
 use crate::failure::Failure;
 use crate::fit::{Action, CheckRequest, Request};
@@ -50,6 +50,8 @@ pub struct Args {
     /// With --check: allow overwriting an existing file (its path) or a block device (its name or serial)
     #[arg(long, help_heading = SAFETY, value_name = "NAME", requires = "check")]
     destroy: Option<OsString>,
+    #[command(flatten)]
+    unseen: UnseenArgs,
 }
 
 impl Args {
@@ -70,6 +72,7 @@ impl Args {
             target,
             job: self.job,
             destroy: self.destroy,
+            unseen_users: self.unseen.unseen_users,
             format: self.format,
             outputs: self.output,
             replace,

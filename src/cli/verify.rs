@@ -1,6 +1,6 @@
 //! `fathom verify`: its flags.
 
-use super::common::{FleetArgs, OutputArgs, formats_of};
+use super::common::{FleetArgs, OutputArgs, UnseenArgs, formats_of};
 use super::headings::{HOW_DEEP, HOW_LONG, OUTPUT, SAFETY, WHAT, WHERE};
 use crate::failure::Failure;
 use crate::verify::{Options, Task, ToWrite};
@@ -85,12 +85,25 @@ pub struct Args {
     #[arg(long, help_heading = SAFETY, value_name = "NAME")]
     destroy: Option<OsString>,
     #[command(flatten)]
+    unseen: UnseenArgs,
+    #[command(flatten)]
     fleet: FleetArgs,
 }
 
 /// Flags that a state says already.
-const WRITING: [&str; 10] =
-    ["size", "offset", "bs", "shared", "passes", "time", "sync_every", "seed", "state", "destroy"];
+const WRITING: [&str; 11] = [
+    "size",
+    "offset",
+    "bs",
+    "shared",
+    "passes",
+    "time",
+    "sync_every",
+    "seed",
+    "state",
+    "destroy",
+    "unseen_users",
+];
 
 impl Args {
     /// What was said.
@@ -115,6 +128,7 @@ impl Args {
                 sync_every: self.sync_every,
                 seed: self.seed,
                 destroy: self.destroy.as_deref().map(model::name::text),
+                unseen_users: self.unseen.unseen_users,
                 state: self.state,
             }),
         };

@@ -79,7 +79,8 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
     };
     let again = between.path("again.capture");
     let capturing = Capturing::begin(&request.target, &again)?;
-    let pid = run(&file, &request.target, request.destroy.as_ref(), &between.path("report.json"))?;
+    let allowed = (request.destroy.as_ref(), request.unseen_users.as_slice());
+    let pid = run(&file, &request.target, allowed, &between.path("report.json"))?;
     if stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }

@@ -121,7 +121,7 @@ impl Drop for Capturing {
 pub(super) fn run(
     job: &Path,
     target: &Path,
-    destroy: Option<&OsString>,
+    (destroy, unseen_users): (Option<&OsString>, &[PathBuf]),
     report: &Path,
 ) -> Result<u32, Failure> {
     let refuse = |e: io::Error| not_started(&e);
@@ -129,6 +129,9 @@ pub(super) fn run(
     command.args(["run", "--format", "json", "--quiet", "--no-history", "--runs", "1", "--attempts", "1"]);
     if let Some(destroy) = destroy {
         command.arg("--destroy").arg(destroy);
+    }
+    for path in unseen_users {
+        command.arg("--unseen-users").arg(path);
     }
     command.arg("--").arg(job).arg(target);
     command.stdin(Stdio::null()).stdout(File::create(report).map_err(refuse)?).stderr(Stdio::piped());

@@ -48,6 +48,8 @@ pub struct CheckRequest {
     pub job: Option<PathBuf>,
     /// Leave to overwrite the target.
     pub destroy: Option<OsString>,
+    /// Paths of what may be written though users of it may be hidden.
+    pub unseen_users: Vec<PathBuf>,
     /// The form on standard output.
     pub format: &'static Format,
     /// Files to write too.

@@ -2,6 +2,7 @@
 //!
 //! For: plain tools, whose command lines name a device or a file with `--destroy=NAME` or `FATHOM_DESTROY`. Not for: the rules themselves.
 
+use crate::allowed;
 use machine::error::MachineError;
 use machine::kept_mark;
 use machine::root::Root;
@@ -24,12 +25,14 @@ impl Allowed {
     pub(super) fn file(&self, root: &Root, said: &Path, real: &Path, copies: bool) -> Result<(), String> {
         let is_own = kept_mark::is_ours(real) || (copies && kept_mark::is_copy(real));
         let own = is_own.then(|| name::text(real));
-        self.ask(own, |destroy| safety::may_write_file(root, said, real, destroy))
+        let unseen = is_unseen(real);
+        self.ask(own, |destroy| safety::may_write_file(root, said, real, destroy, unseen))
     }
 
     /// Whether a block device may be written: only where it is named, and nobody uses it.
     pub(super) fn device(&self, root: &Root, path: &Path) -> Result<(), String> {
-        self.ask(None, |destroy| safety::may_write_device(root, path, destroy))
+        let unseen = is_unseen(path);
+        self.ask(None, |destroy| safety::may_write_device(root, path, destroy, unseen))
     }
 
     /// Whether it is named so.
@@ -54,6 +57,11 @@ impl Allowed {
         let refusal = refusal.filter(|_| !self.here.is_empty());
         refusal.map_or_else(|| ask(None), Err).map_err(|e| in_words(&e))
     }
+}
+
+/// Whether `FATHOM_UNSEEN_USERS` names a path.
+fn is_unseen(path: &Path) -> bool {
+    allowed::unseen_users().iter().any(|named| safety::is_same(named, path))
 }
 
 /// A message of fathom's own, with the form that these command lines have.

@@ -59,6 +59,7 @@ impl Targets<'_> {
                 block_bytes: 1,
                 writable: false,
                 identity: None,
+                unseen_users: false,
                 other_names: Vec::new(),
                 create: None,
                 made_for: MadeFor::Host,

@@ -94,7 +94,8 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         .map(|word| rerun::again(word, strategy, &mut jobs, &mut targets, &mut origins));
     let against = against.transpose()?;
     let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
-    let (targets, places) = targets.finish(&mut jobs, apart)?;
+    let (mut targets, places) = targets.finish(&mut jobs, apart)?;
+    target::mark_unseen_users(request, &mut targets, &mut origins)?;
     let op_log = op_log::meant(&request.job, &mut jobs, &mut origins)?;
     let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, memory)?;

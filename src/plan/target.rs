@@ -158,7 +158,8 @@ impl<'a> Targets<'a> {
             kept::fits_beside(&path, target.bytes)?;
             origins.fixed("--size", &show_bytes(draft.size.unwrap_or(create.bytes)), "said");
             if writes {
-                machine::safety::may_write_file(self.root, said, &path, Some(&name::text(&path)))?;
+                let unseen = is_named(&self.request.unseen_users, &path);
+                machine::safety::may_write_file(self.root, said, &path, Some(&name::text(&path)), unseen)?;
             }
             target.identity = Some(identity(self.root, said, &path)?);
         } else {
@@ -291,6 +292,39 @@ impl<'a> Targets<'a> {
     }
 }
 
+/// Marks the targets that `--unseen-users` names.
+///
+/// # Errors
+/// [`Failure::Usage`] if it names a path that this job does not write.
+pub(super) fn mark_unseen_users(
+    request: &Request,
+    targets: &mut [Target],
+    origins: &mut Origins,
+) -> Result<(), Failure> {
+    let is_written = |t: &Target| t.writable && matches!(t.role, Role::File | Role::Device);
+    for target in targets.iter_mut().filter(|t| is_written(t)) {
+        target.unseen_users = is_named(&request.unseen_users, &name::path(&target.path));
+    }
+    let marked = || targets.iter().filter(|t| t.unseen_users).map(|t| name::path(&t.path));
+    // For another tool's commands it may be set once, for many calls.
+    let is_foreign = matches!(request.source, Some(JobSource::CommandOf(_)));
+    let needless = |path: &&PathBuf| !marked().any(|target| is_named(std::slice::from_ref(path), &target));
+    if let Some(path) = request.unseen_users.iter().find(needless).filter(|_| !is_foreign) {
+        return Err(Failure::Usage(format!(
+            "--unseen-users {} changes nothing here: this job does not write it; leave it out",
+            name::shown(path)
+        )));
+    }
+    let all: Vec<String> = marked().map(|path| name::shown(&path).to_string()).collect();
+    origins.note("--unseen-users", (!all.is_empty()).then_some(all), |all| all.join(", "));
+    Ok(())
+}
+
+/// Whether one of these paths is that of a file or device, under any of its names.
+fn is_named(all: &[PathBuf], path: &Path) -> bool {
+    all.iter().any(|named| named == path || machine::safety::is_same(named, path))
+}
+
 /// Refuses weights that are not one for each target.
 fn check_weights(stream: &Stream, named: usize) -> Result<(), Failure> {
     match &stream.sharing {
@@ -368,6 +402,7 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         block_bytes: 1,
         writable: role == Role::Made,
         identity: Some(machine::marks::marked(root, machine::identity::of_facts(&facts))),
+        unseen_users: false,
         other_names: Vec::new(),
         create: None,
         made_for: MadeFor::Host,
@@ -430,9 +465,10 @@ pub(super) fn guard_writing(
     path: &Path,
     role: Role,
 ) -> Result<(), Failure> {
+    let unseen = is_named(&request.unseen_users, path);
     let allowed = |destroy: Option<&str>| match role {
-        Role::File => machine::safety::may_write_file(root, said, path, destroy),
-        Role::Device => machine::safety::may_write_device(root, path, destroy),
+        Role::File => machine::safety::may_write_file(root, said, path, destroy, unseen),
+        Role::Device => machine::safety::may_write_device(root, path, destroy, unseen),
         Role::Made | Role::None => Ok(()),
     };
     let mut refusal = None;

@@ -87,6 +87,8 @@ pub struct ToWrite {
     pub seed: Option<u64>,
     /// Name of what may be overwritten.
     pub destroy: Option<String>,
+    /// Paths of what may be written though users of it may be hidden.
+    pub unseen_users: Vec<PathBuf>,
     /// Where to keep what a check has to know.
     pub state: Option<PathBuf>,
 }

@@ -83,6 +83,7 @@ pub(super) fn request(asked: &Options, meant: &HostTask) -> Request {
             Request {
                 job: JobSpec { seed: w.seed, ..request.job },
                 destroy: w.destroy.iter().cloned().collect(),
+                unseen_users: w.unseen_users.clone(),
                 ..request
             }
         }
@@ -113,6 +114,7 @@ fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
         flags: Vec::new(),
         targets: asked.target.iter().cloned().collect(),
         destroy: Vec::new(),
+        unseen_users: Vec::new(),
         hook: None,
         against: None,
         fail_if_slower: None,

@@ -94,7 +94,7 @@ fn used_by(root: &Root, name: &str) -> Known<Option<String>> {
     match in_use::device(root, name)? {
         Use::By(user) => Ok(Some(user)),
         Use::Nobody => Ok(None),
-        Use::Unseen(what) => Err(what),
+        Use::Unseen(what) | Use::Hidden(what) => Err(what),
     }
 }
 

@@ -8,13 +8,14 @@ use crate::loops::{self, Loop};
 use crate::mountinfo::{self, Mount, unescape};
 use crate::root::Root;
 use crate::usage::Use;
-use crate::{identity, others, overlays, stack, writers};
+use crate::{identity, others, overlays, same_content, stack, writers};
 use model::identity::Identity;
 use model::name;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What is said of swap files and devices.
 const SWAP: &str = "swap space in use";
@@ -32,12 +33,39 @@ pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
     if let Some(user) = device_except(root, name, None, MAX_HOLDERS)? {
         return Ok(Use::By(user));
     }
+    Ok(writers::of_devices(root, &below(root, name)))
+}
+
+/// Everything that a write to a device changes: its relatives, and those of the devices and files that they are built on.
+fn below(root: &Root, name: &str) -> Vec<Identity> {
+    let mut all = Vec::new();
+    let mut left = vec![name.to_owned()];
+    let mut seen = BTreeSet::new();
+    while let Some(name) = left.pop() {
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        let family = relatives(root, &name);
+        all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::of_device));
+        let disk = stack::parent(root, &name).unwrap_or(name);
+        left.extend(root.list(&format!("/sys/class/block/{disk}/slaves")).unwrap_or_default());
+        let Some(own) = loops::of(root, &disk) else { continue };
+        if let Ok(Identity::Device { number, .. }) = &own.backing {
+            left.extend(stack::name_of(root, number));
+        }
+        all.extend(own.backing.ok());
+        all.extend(own.beneath);
+    }
+    all
+}
+
+/// A device, the partitions that share bytes with it, and its disk, where it is a partition itself.
+fn relatives(root: &Root, name: &str) -> Vec<String> {
     let disk = stack::parent(root, name);
-    let disk = disk.as_deref().unwrap_or(name);
-    let numbers = std::iter::once(name.to_owned()).chain(partitions(root, name));
-    let numbers = numbers.filter_map(|n| stack::number_of(root, &n)).map(identity::of_device);
-    let behind = loops::of(root, disk).and_then(|l| l.backing.ok());
-    Ok(writers::of_devices(root, &numbers.chain(behind).collect::<Vec<_>>()))
+    let parts = partitions(root, disk.as_deref().unwrap_or(name));
+    let parts = parts.into_iter().filter(|p| p != name && overlap(root, name, p));
+    // A file system on the whole disk loses its data too when a partition is written.
+    std::iter::once(name.to_owned()).chain(parts).chain(disk.clone()).collect()
 }
 
 /// Who uses a device, a part of it, what is built on it or what it is built on, without programs, and without the loop device `above`, from
@@ -49,14 +77,9 @@ fn device_except(
     depth: usize,
 ) -> Result<Option<String>, String> {
     let disk = stack::parent(root, name);
-    let parts = partitions(root, disk.as_deref().unwrap_or(name));
-    let parts = parts.into_iter().filter(|p| p != name && overlap(root, name, p));
-    // A file system on the whole disk loses its data too when a partition is written.
-    let family = std::iter::once(name.to_owned()).chain(parts).chain(disk.clone());
-    for member in family {
+    for member in relatives(root, name) {
         let own = direct_user(root, &member, above)?;
-        let held = if Some(&member) == disk.as_ref() { None } else { holder(root, &member)? };
-        if let Some(user) = own.or(held) {
+        if let Some(user) = own.map_or_else(|| holder(root, &member), |own| Ok(Some(own)))? {
             return Ok(Some(format!("{member} is {user}")));
         }
     }
@@ -181,10 +204,20 @@ pub(crate) fn is_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> b
     mount.number == number || (mount.source.starts_with("/dev/") && source().as_deref() == Some(number))
 }
 
+/// Who uses a block device, without programs that have it open. A loop device is in use while it is bound.
+pub(crate) fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
+    let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
+    if loops::of(root, &disk).is_some() {
+        return Ok(Some(behind(root, name)));
+    }
+    device_except(root, name, None, 0)
+}
+
 /// Who uses an open file: swap, a mount, a loop device, or a program that has it open for writing; where an overlay shows it, also who
 /// uses the file that holds its bytes; where a program mirrors a directory, what is mounted of the file of that name there (the program
-/// itself has it open for writing as soon as anybody writes). `Err`: nobody can tell.
-pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
+/// itself has it open for writing as soon as anybody writes). `by_content` also compares what it holds with the devices in use, if its
+/// file system shows files of another one or of another host. `Err`: nobody can tell.
+pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, String> {
     let own = itself(root, file)?;
     if matches!(own, Use::By(_)) {
         return Ok(own);
@@ -195,23 +228,38 @@ pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
         Err(why) => return Ok(Use::Unseen(why)),
     };
     let mut unseen = own;
-    if let Some(mirrored) = overlays::mirrored(root, &path)
-        && let Ok(what) = identity::of_path(&mirrored)
+    let mirrored = overlays::mirrored(root, &path);
+    if let Some(mirrored) = &mirrored
+        && let Ok(what) = identity::of_path(mirrored)
         && let Some(user) = mounted_of(root, &what)?
     {
-        return Ok(Use::By(format!("{user} (as {})", name::shown(&mirrored))));
+        return Ok(Use::By(format!("{user} (as {})", name::shown(mirrored))));
     }
+    let mut is_shared = writers::is_shared(file);
     for path in beneath {
         let shown = name::shown(&path);
-        let opened = File::options().read(true).custom_flags(O_NONBLOCK).open(&path);
-        let below = opened.map_err(|e| format!("{shown}: {}", describe(&e)))?;
+        let below = open_to_read(&path)?;
+        is_shared |= writers::is_shared(&below);
         match itself(root, &below)? {
             Use::By(user) => return Ok(Use::By(format!("{user} (as {shown})"))),
             Use::Unseen(why) => unseen = Use::Unseen(why),
-            Use::Nobody => {}
+            Use::Hidden(_) | Use::Nobody => {}
         }
     }
-    Ok(unseen)
+    // What the mirrored file is used for was found out above, if it is the same file.
+    let mirrored = mirrored.and_then(|path| open_to_read(&path).ok()).filter(|m| !writers::is_shared(m));
+    if !by_content || !is_shared || mirrored.is_some_and(|mirrored| same_content::is_same(file, &mirrored)) {
+        return Ok(unseen);
+    }
+    match same_content::user(root, file)? {
+        Use::Nobody => Ok(unseen),
+        found => Ok(found),
+    }
+}
+
+fn open_to_read(path: &Path) -> Result<File, String> {
+    let opened = File::options().read(true).custom_flags(O_NONBLOCK).open(path);
+    opened.map_err(|e| format!("{}: {}", name::shown(path), describe(&e)))
 }
 
 /// Who uses an open file itself: swap, a mount, a loop device, or a program that has it open for writing. `Err`: nobody can tell.
@@ -335,7 +383,7 @@ mod tests {
         let dir = fixture(files);
         match device(&Root::at(dir.path().to_owned()), "sda").unwrap_or_else(|why| panic!("{why}")) {
             Use::By(user) => user,
-            Use::Nobody | Use::Unseen(_) => String::new(),
+            Use::Nobody | Use::Unseen(_) | Use::Hidden(_) => String::new(),
         }
     }
 

@@ -69,7 +69,7 @@ fn again(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(File, 
         safety::must_be_open(root, path, &file, planned).map(|()| file)
     };
     // Before it is opened for writing, since from then on fathom itself is a user.
-    safety::users_unseen(root, path, &open(false)?)?;
+    safety::users_unseen(root, path, &open(false)?, false)?;
     let file = open(true)?;
     if kept_mark::is_open(&file) {
         return Ok((file, false));

@@ -37,6 +37,7 @@ pub mod rest;
 pub mod rights;
 pub mod root;
 pub mod safety;
+mod same_content;
 pub mod signature;
 pub mod snapshot;
 mod stack;

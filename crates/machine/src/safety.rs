@@ -33,14 +33,19 @@ const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 /// kernel then lets nobody mount or swap on them, not even between two runs. Workers open theirs beside it.
 static CLAIMED: Mutex<BTreeMap<String, File>> = Mutex::new(BTreeMap::new());
 
-/// The first lock of a block device. `destroy` is the value of `--destroy`.
+/// The first lock of a block device. `destroy` is the value of `--destroy`; `unseen` says that `--unseen-users` names the device.
 ///
 /// # Errors
 /// Refuses whatever is used, bears a signature or is read-only; [`MachineError::Usage`] where it was not named, or `path` is
 /// no block device.
-pub fn may_write_device(root: &Root, path: &Path, destroy: Option<&str>) -> Result<(), MachineError> {
+pub fn may_write_device(
+    root: &Root,
+    path: &Path,
+    destroy: Option<&str>,
+    unseen: bool,
+) -> Result<(), MachineError> {
     let (name, number) = identify(root, path)?;
-    refuse_used(root, path, &name)?;
+    refuse_used(root, path, &name, unseen)?;
     if !claimed().contains_key(&number) {
         // Reading is enough to ask for exclusive use, and changes nothing.
         let probe = open(
@@ -146,14 +151,39 @@ fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>)
     })
 }
 
-/// Who uses an open file or device that is about to be written: refuses it, or says what could not be seen.
+/// Refuses an open file or device that is in use, before it is written for the first time; returns what could not be seen, to be
+/// reported. `unseen` says that `--unseen-users` names it.
 ///
 /// # Errors
-/// Where anybody uses it, or nobody can tell.
-pub fn users_unseen(root: &Root, path: &Path, file: &File) -> Result<Option<String>, MachineError> {
+/// If it is in use, or if its use is unknown.
+pub fn users_unseen(
+    root: &Root,
+    path: &Path,
+    file: &File,
+    unseen: bool,
+) -> Result<Option<String>, MachineError> {
+    users(root, path, file, true, unseen)
+}
+
+/// Refuses an open file or device that came into use since [`users_unseen`] allowed it. Its content says nothing now: fathom may have
+/// written it.
+///
+/// # Errors
+/// If it is in use, or if its use is unknown.
+pub fn users_since(root: &Root, path: &Path, file: &File, unseen: bool) -> Result<(), MachineError> {
+    users(root, path, file, false, unseen).map(|_| ())
+}
+
+fn users(
+    root: &Root,
+    path: &Path,
+    file: &File,
+    by_content: bool,
+    unseen: bool,
+) -> Result<Option<String>, MachineError> {
     let what = identity::of_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
     let found = match what {
-        Identity::File { .. } => in_use::file(root, file),
+        Identity::File { .. } => in_use::file(root, file, by_content),
         Identity::Device { number, .. } => stack::name_of(root, &number)
             .ok_or_else(|| format!("the kernel shows no device {number} in /sys"))
             .and_then(|name| in_use::device(root, &name)),
@@ -161,6 +191,11 @@ pub fn users_unseen(root: &Root, path: &Path, file: &File) -> Result<Option<Stri
     match found.map_err(|why| unknown_use(path, &why))? {
         Use::By(user) => Err(used(path, &user)),
         Use::Nobody => Ok(None),
+        Use::Hidden(why) if unseen => Ok(Some(format!(
+            "users of {} may be hidden ({why}); it was written because --unseen-users names it",
+            name::shown(path)
+        ))),
+        Use::Hidden(why) => Err(hidden_use(path, &why)),
         Use::Unseen(why) => Ok(Some(format!(
             "whether another program has {} open for writing could not be seen: {why}",
             name::shown(path)
@@ -168,7 +203,8 @@ pub fn users_unseen(root: &Root, path: &Path, file: &File) -> Result<Option<Stri
     }
 }
 
-/// The lock of a file of the user's: `said` is the path as typed, `path` the same made absolute and free of links.
+/// The lock of a file of the user's: `said` is the path as typed, `path` the same made absolute and free of links; `unseen` says that
+/// `--unseen-users` names the file.
 ///
 /// # Errors
 /// Refuses swap files, files behind loop devices and files that may not be written; [`MachineError::Usage`] for content that
@@ -178,6 +214,7 @@ pub fn may_write_file(
     said: &Path,
     path: &Path,
     destroy: Option<&str>,
+    unseen: bool,
 ) -> Result<(), MachineError> {
     let facts = look(path)?;
     if !facts.is_file() {
@@ -187,7 +224,7 @@ pub fn may_write_file(
         )));
     }
     let file = open(path, OpenOptions::new().read(true).custom_flags(O_NONBLOCK), "opened for reading")?;
-    users_unseen(root, said, &file)?;
+    users_unseen(root, said, &file, unseen)?;
     // Opening changes nothing and tells at once about permissions, read-only mounts and running programs.
     open(path, OpenOptions::new().write(true).custom_flags(O_NONBLOCK), "opened for writing")?;
     let absolute = std::path::absolute(said).unwrap_or_else(|_| path.to_owned());
@@ -209,7 +246,7 @@ pub fn may_write_file(
 }
 
 /// Whether two names are those of one file or device.
-fn is_same(a: &Path, b: &Path) -> bool {
+pub fn is_same(a: &Path, b: &Path) -> bool {
     identity::of_path(a).is_ok_and(|a| identity::of_path(b).is_ok_and(|b| a.is_same(&b)))
 }
 
@@ -222,7 +259,8 @@ fn claim(root: &Root, path: &Path, name: &str, number: &str) -> Result<(), Machi
     }
     let file =
         open(path, OpenOptions::new().read(true).write(true).custom_flags(O_EXCL), "opened for writing")?;
-    refuse_used(root, path, name)?;
+    // Users that may be hidden were a question for the plan, and are one for `users_unseen`.
+    refuse_used(root, path, name, true)?;
     refuse_signature(path, &file)?;
     claimed.insert(number.to_owned(), file);
     Ok(())
@@ -249,9 +287,11 @@ fn look(path: &Path) -> Result<Metadata, MachineError> {
     std::fs::metadata(path).map_err(|e| MachineError::at(path, "looked at", &e))
 }
 
-fn refuse_used(root: &Root, path: &Path, name: &str) -> Result<(), MachineError> {
-    if let Use::By(user) = in_use::device(root, name).map_err(|why| unknown_use(path, &why))? {
-        return Err(used(path, &user));
+fn refuse_used(root: &Root, path: &Path, name: &str, unseen: bool) -> Result<(), MachineError> {
+    match in_use::device(root, name).map_err(|why| unknown_use(path, &why))? {
+        Use::By(user) => return Err(used(path, &user)),
+        Use::Hidden(why) if !unseen => return Err(hidden_use(path, &why)),
+        Use::Hidden(_) | Use::Unseen(_) | Use::Nobody => {}
     }
     if root.word(&format!("/sys/class/block/{name}/ro")).as_deref() == Some("1") {
         return Err(MachineError::Refused(format!(
@@ -266,6 +306,15 @@ fn used(path: &Path, user: &str) -> MachineError {
     MachineError::Refused(format!(
         "{} is in use ({user}), so it is not written; name another target, or a directory, where fathom makes a file of its own",
         name::shown(path)
+    ))
+}
+
+fn hidden_use(path: &Path, why: &str) -> MachineError {
+    let shown = name::shown(path);
+    MachineError::Refused(format!(
+        "users of {shown} may be hidden ({why}), so it is not written; run fathom as root outside containers, where all users can be \
+         seen, or, if nothing else uses it, type --unseen-users {shown} (fio, diskspd and other tools' commands: set \
+         FATHOM_UNSEEN_USERS={shown})"
     ))
 }
 
@@ -288,7 +337,7 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
         return Ok(());
     }
     Err(MachineError::Refused(format!(
-        "{} holds {}, so it is never written; if nobody needs that, remove it first with `wipefs --all {}`",
+        "{} holds {}, so it is never written; if that is not needed, remove it first with `wipefs --all {}`, or overwrite it with zeros",
         name::shown(path),
         found.join(" and "),
         name::shown(path)
@@ -336,7 +385,7 @@ mod tests {
 
     fn judge(path: &Path, destroy: Option<&str>) -> Result<(), MachineError> {
         let canonical = path.canonicalize().unwrap_or_else(|e| panic!("{e}"));
-        may_write_file(&Root::real(), path, &canonical, destroy)
+        may_write_file(&Root::real(), path, &canonical, destroy, false)
     }
 
     #[test]
@@ -374,11 +423,11 @@ mod tests {
         std::os::unix::fs::symlink(&path, &inside)?;
         let root = Root::at(copy.clone());
         put("proc/swaps", format!("Filename\n{shown} file 1 0 -2\n"))?;
-        let swap = may_write_file(&root, &path, &path, Some(&shown));
+        let swap = may_write_file(&root, &path, &path, Some(&shown), false);
         assert!(swap.is_err_and(|e| e.to_string().contains("swap")));
         put("proc/swaps", "Filename\n".into())?;
         put("sys/class/block/loop7/loop/backing_file", format!("{shown}\n"))?;
-        let behind = may_write_file(&root, &path, &path, Some(&shown));
+        let behind = may_write_file(&root, &path, &path, Some(&shown), false);
         assert!(behind.is_err_and(|e| e.to_string().contains("loop7")));
         Ok(())
     }
@@ -387,10 +436,11 @@ mod tests {
     fn what_is_no_block_device_is_not_opened_as_one() -> io::Result<()> {
         let file = tempfile::NamedTempFile::new()?;
         let root = Root::real();
-        assert!(may_write_device(&root, file.path(), Some("x")).is_err());
+        assert!(may_write_device(&root, file.path(), Some("x"), false).is_err());
         assert!(open_device(&root, file.path(), None, true, Cache::Buffered).is_err());
         assert!(
-            may_write_device(&root, Path::new("/nowhere"), None).is_err_and(|e| e.class() == Class::Usage)
+            may_write_device(&root, Path::new("/nowhere"), None, false)
+                .is_err_and(|e| e.class() == Class::Usage)
         );
         Ok(())
     }

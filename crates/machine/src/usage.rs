@@ -11,4 +11,6 @@ pub(crate) enum Use {
     Nobody,
     /// Nobody was seen to use it; what could not be seen, in words.
     Unseen(String),
+    /// No user was seen, but one may well be hidden: only `--unseen-users` allows writing. The reason.
+    Hidden(String),
 }

@@ -13,8 +13,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 /// File systems of which this machine does not know all users (`statfs(2)`): NFS, CIFS, SMB2, SMB3, Ceph, 9P, FUSE, AFS, Coda,
-/// OCFS2, GFS2, Lustre.
-const SHARED: [u64; 11] = [
+/// OCFS2, GFS2, Lustre, eCryptfs.
+const SHARED: [u64; 12] = [
     0x6969,
     0xff53_4d42,
     0xfe53_4d42,
@@ -26,7 +26,11 @@ const SHARED: [u64; 11] = [
     0x7461_636f,
     0x0116_1970,
     0x0bd0_0bd0,
+    0xf15f,
 ];
+/// Inode of the initial PID namespace: `PROC_PID_INIT_INO` of the kernel's `include/linux/proc_ns.h`, the same since Linux 3.8. Every
+/// other namespace gets a number of its own.
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// Wait for files that the kernel is closing, before all processes are looked at. Those of a thread or a ring are closed a moment
 /// after it has ended, and who asks before every run has just had them.
 const SOON: Duration = Duration::from_millis(100);
@@ -82,18 +86,34 @@ fn stays(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
     false
 }
 
-/// Programs that have one of these devices, or of the files behind them, open for writing; ourselves aside, since we claim them.
+/// Programs that have one of these devices, or a file below them, open for writing. Leaves out this process, which claims them.
 pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
-    match processes(root, all) {
-        Ok(Holders { writer: Some(who), .. }) => Use::By(format!("open for writing by {who}")),
-        Ok(Holders { hidden: 0, .. }) => Use::Nobody,
-        Ok(Holders { hidden, .. }) => Use::Unseen(others_files(hidden)),
-        Err(why) => Use::Unseen(why),
+    match (processes(root, all), sees_all_processes(root)) {
+        (Ok(Holders { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
+        (Ok(Holders { hidden: 0, .. }), Ok(())) => Use::Nobody,
+        (Ok(Holders { hidden, .. }), Ok(())) => Use::Hidden(others_files(hidden)),
+        (Ok(_), Err(why)) | (Err(why), _) => Use::Hidden(why),
     }
+}
+
+/// Whether `/proc` can show the processes of the whole machine. Those outside a PID namespace are not listed inside.
+fn sees_all_processes(root: &Root) -> Result<(), String> {
+    let ours = root.link("/proc/self/ns/pid").map_err(|why| format!("/proc/self/ns/pid: {why}"))?;
+    if ours == INITIAL_PID_NAMESPACE {
+        return Ok(());
+    }
+    Err("the processes outside this PID namespace (a container) are not visible".into())
 }
 
 fn others_files(hidden: usize) -> String {
     format!("the open files of {hidden} or more processes are hidden from this user")
+}
+
+/// Whether the users of an open file may reach it by other ways than this kernel's own file systems: through a server, from another
+/// host, or through the program that shows it here.
+pub(crate) fn is_shared(file: &File) -> bool {
+    // An unknown file system may be one of them.
+    rustix::fs::fstatfs(file).map_or(true, |facts| SHARED.contains(&(facts.f_type as u64 & 0xffff_ffff)))
 }
 
 /// What the kernel knows of all who have it open. What others than this kernel may have open it cannot answer for.
@@ -202,6 +222,7 @@ mod tests {
             put(dir.path(), &format!("proc/{pid}/task/{pid}/fd/0"), "");
         }
         put(dir.path(), "proc/7/comm", "db\n");
+        link(dir.path(), INITIAL_PID_NAMESPACE, "proc/self/ns/pid");
         // A thread with files of its own.
         link(dir.path(), &file.to_string_lossy(), "proc/7/task/8/fd/3");
         put(dir.path(), "proc/7/task/8/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n"));
@@ -232,10 +253,30 @@ mod tests {
         let file = [Identity::File { device: "0:0".into(), inode: 0 }];
         assert_eq!(of_devices(&root, &file), Use::Nobody);
         put(dir.path(), "proc/9/comm", "x");
-        assert!(matches!(of_devices(&root, &file), Use::Unseen(why) if why.contains("files of 1")));
+        assert!(matches!(of_devices(&root, &file), Use::Hidden(why) if why.contains("files of 1")));
         std::fs::remove_dir_all(dir.path().join("proc/9")).unwrap_or_else(|e| panic!("{e}"));
         std::fs::remove_dir_all(dir.path().join("proc/1")).unwrap_or_else(|e| panic!("{e}"));
-        assert!(matches!(of_devices(&root, &file), Use::Unseen(_)));
-        assert!(matches!(of_devices(&Root::at("/nonexistent-prefix".into()), &file), Use::Unseen(_)));
+        assert!(matches!(of_devices(&root, &file), Use::Hidden(_)));
+        assert!(matches!(of_devices(&Root::at("/nonexistent-prefix".into()), &file), Use::Hidden(_)));
+    }
+
+    #[test]
+    fn a_pid_namespace_hides_users_and_so_does_a_proc_that_does_not_name_it() {
+        let file = [Identity::File { device: "0:0".into(), inode: 0 }];
+        for namespace in [Some("pid:[4026532177]"), None] {
+            let (dir, _) = user("0100000", "");
+            let ours = dir.path().join("proc/self/ns/pid");
+            std::fs::remove_file(&ours).unwrap_or_else(|e| panic!("{e}"));
+            if let Some(namespace) = namespace {
+                link(dir.path(), namespace, "proc/self/ns/pid");
+            }
+            let found = of_devices(&Root::at(dir.path().to_owned()), &file);
+            assert!(matches!(found, Use::Hidden(_)), "{namespace:?}: {found:?}");
+        }
+        // A user that is seen is named wherever this runs.
+        let (dir, by) = user("0100002", "");
+        std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));
+        let what = identity::of_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(of_devices(&Root::at(dir.path().to_owned()), &[what]), by);
     }
 }

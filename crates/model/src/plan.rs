@@ -258,6 +258,9 @@ pub struct Target {
     /// sessions of before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
+    /// Whether `--unseen-users` names it: it may be written though users of it may be hidden.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unseen_users: bool,
     /// Other names that were given for it, as they were typed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<String>,
