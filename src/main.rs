@@ -179,6 +179,15 @@ fn again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, Failure
         spared.add(file, "a session that is shown");
     }
     let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
+    for file in files {
+        if let Some(running) = session::running(file) {
+            let id = history::id(file);
+            if session::is_headless(file) {
+                return Err(Failure::Refused(format!("{id} is {running}, and has measured nothing so far")));
+            }
+            stderr::say(&format!("fathom: {id} is {running}; the report has what it measured so far"));
+        }
+    }
     if let [file] = files {
         let record = session::read(file)?;
         show::check_gated(record.header.plan.is_gated(), showing)?;

@@ -1,13 +1,14 @@
 //! The session file: where it lies, appending frames to it, reading it back.
 //!
-//! For: the truth on disk before anything is concluded from it. Not for: what a frame holds (crate `model`), nor judging.
+//! Frames go to a file in the user's data directory, or in the directory for temporary files, or to an unnamed file. If a write fails, the
+//! session continues in memory, so that the report still follows. What a frame holds is in crate `model`.
 
 use crate::failure::{Failure, cause};
 use crate::{input, stderr};
 use model::name;
 use model::record::frame::{self, MAGIC, MAX_FILE_BYTES, Unreadable};
 use model::record::{Frame, Record};
-use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create, statfs};
+use rustix::fs::{Access, AtFlags, CWD, accessat, statfs};
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
@@ -20,22 +21,30 @@ const LIMIT_BYTES: u64 = 64 << 20;
 
 /// What comes behind a directory for data.
 const BELOW: &str = "fathom/sessions";
+/// Most names that are tried for a session.
+const MAX_TRIES: u32 = 10_000;
 /// Bits of a mode by which others than the owner may write.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// An open session file.
 #[derive(Debug)]
 pub struct Session {
-    file: File,
+    store: Store,
     path: PathBuf,
     bytes: u64,
     left_out: u64,
     /// Whether it has a name and stays.
     kept: bool,
-    /// Whether it is in memory, where nothing can refuse it but memory.
-    in_memory: bool,
     /// Runs that are whole in it.
     runs: u32,
+}
+
+/// Where the bytes of a session are.
+#[derive(Debug)]
+enum Store {
+    File(File),
+    /// The program's own memory. A file in memory would not do: `ulimit -f` limits it too.
+    Memory(Vec<u8>),
 }
 
 impl Session {
@@ -78,22 +87,17 @@ impl Session {
     /// Creates the file of a session that nobody wants to keep: it has no name, and is gone when this is dropped or the
     /// process has ended, however it ends. It is in memory where no temporary file can be made.
     fn create_unkept() -> Result<Self, Failure> {
-        let (file, in_memory) = match tempfile::tempfile() {
-            Ok(file) => (file, false),
-            Err(_) => (memory().map_err(|e| no_memory(&e))?, true),
-        };
-        let unkept =
-            Self { file, path: PathBuf::new(), bytes: 0, left_out: 0, kept: false, in_memory, runs: 0 };
+        let store = tempfile::tempfile().map_or_else(|_| Store::Memory(Vec::new()), Store::File);
+        let unkept = Self { store, path: PathBuf::new(), bytes: 0, left_out: 0, kept: false, runs: 0 };
         unkept.begin().map_err(|e| no_memory(&e))
     }
 
     fn create_in(dir: &Path, started: &str) -> io::Result<Self> {
         create_directory(dir)?;
-        let path = dir.join(format!("{started}-{}.{EXTENSION}", std::process::id()));
-        let file = File::options().read(true).append(true).create_new(true).mode(0o600).open(&path)?;
+        let (path, file) = create_new(dir, started, std::process::id())?;
         // Only so that others see that it is still being written; not every file system has locks.
         let _ = file.lock();
-        Self { file, path, bytes: 0, left_out: 0, kept: true, in_memory: false, runs: 0 }.begin()
+        Self { store: Store::File(file), path, bytes: 0, left_out: 0, kept: true, runs: 0 }.begin()
     }
 
     fn begin(mut self) -> io::Result<Self> {
@@ -119,9 +123,14 @@ impl Session {
     /// # Errors
     /// Why they cannot be read.
     pub(crate) fn content(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; self.bytes as usize];
-        self.file.read_exact_at(&mut bytes, 0)?;
-        Ok(bytes)
+        match &self.store {
+            Store::Memory(bytes) => Ok(bytes.clone()),
+            Store::File(file) => {
+                let mut bytes = vec![0; self.bytes as usize];
+                file.read_exact_at(&mut bytes, 0)?;
+                Ok(bytes)
+            }
+        }
     }
 
     /// Where it lies; empty where it has no name.
@@ -167,19 +176,24 @@ impl Session {
     /// # Errors
     /// [`Failure::Refused`] where the disk refuses, and memory has no room.
     pub fn sync(&mut self) -> Result<(), Failure> {
-        match self.file.sync_data() {
-            Err(e) if !self.in_memory => self.go_on_in_memory(&e).map_err(|e| self.refuse(&e)),
-            _ => Ok(()),
+        match &self.store {
+            Store::File(file) => match file.sync_data() {
+                Err(e) => self.go_on_in_memory(&e).map_err(|e| self.refuse(&e)),
+                Ok(()) => Ok(()),
+            },
+            Store::Memory(_) => Ok(()),
         }
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let Err(e) = self.file.write_all(bytes) {
-            if self.in_memory {
-                return Err(e);
-            }
+        if let Store::File(file) = &mut self.store
+            && let Err(e) = file.write_all(bytes)
+        {
             self.go_on_in_memory(&e)?;
-            self.file.write_all(bytes)?;
+        }
+        if let Store::Memory(all) = &mut self.store {
+            all.try_reserve(bytes.len()).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+            all.extend_from_slice(bytes);
         }
         self.bytes += bytes.len() as u64;
         Ok(())
@@ -187,19 +201,26 @@ impl Session {
 
     /// What was measured must not be lost with the file: a full disk, mostly.
     fn go_on_in_memory(&mut self, why: &io::Error) -> io::Result<()> {
-        let mut memory = memory()?;
-        memory.write_all(&self.content()?)?;
+        let content = self.content()?;
         if self.kept {
-            // A torn frame at its end would be dropped by whoever reads it; without one nobody has to.
-            let _ = self.file.set_len(self.bytes);
+            // Without a header the file would be a session of nothing.
+            let what_remains = if self.bytes <= MAGIC.len() as u64 {
+                let _ = std::fs::remove_file(&self.path);
+                "this session is not kept, and the report that follows is all there is"
+            } else {
+                // A reader would drop a torn frame at its end; so there is none.
+                if let Store::File(file) = &self.store {
+                    let _ = file.set_len(self.bytes);
+                }
+                "the file keeps what was measured before, and only the report that follows has the rest"
+            };
             stderr::say(&format!(
-                "fathom: the session file {} cannot be written: {why}{}; what was measured before is kept \
-                 in it, and the rest is only in the report that follows",
+                "fathom: the session file {} cannot be written: {why}{}; {what_remains}",
                 name::shown(&self.path),
                 cause(why)
             ));
         }
-        (self.file, self.path, self.kept, self.in_memory) = (memory, PathBuf::new(), false, true);
+        (self.store, self.path, self.kept) = (Store::Memory(content), PathBuf::new(), false);
         Ok(())
     }
 
@@ -217,9 +238,23 @@ impl Drop for Session {
     }
 }
 
-/// A file in memory.
-fn memory() -> io::Result<File> {
-    Ok(File::from(memfd_create("fathom-session", MemfdFlags::CLOEXEC)?))
+/// Creates the file of a session that began at `started`. Its name ends in the number of this process, or in the next free number:
+/// in another PID namespace a process may have the same one.
+fn create_new(dir: &Path, started: &str, process: u32) -> io::Result<(PathBuf, File)> {
+    let mut number = process;
+    loop {
+        let id = format!("{started}-{number}");
+        let path = dir.join(format!("{id}.{EXTENSION}"));
+        match File::options().read(true).append(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(e)
+                if e.kind() == io::ErrorKind::AlreadyExists && number.wrapping_sub(process) < MAX_TRIES =>
+            {
+                number = number.wrapping_add(1);
+            }
+            Err(e) => return Err(e),
+        }
+    }
 }
 
 fn no_memory(error: &io::Error) -> Failure {
@@ -258,6 +293,35 @@ pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 pub(crate) fn is_running(path: &Path) -> bool {
     let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     input::open(path).is_ok_and(locked)
+}
+
+/// `still running (pid 4711)`, if a living fathom writes to a session file.
+pub fn running(path: &Path) -> Option<String> {
+    if !is_running(path) {
+        return None;
+    }
+    let inode = path.metadata().ok().map(|facts| facts.ino());
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    let writer = inode.and_then(|inode| flock_writer(&locks, inode));
+    Some(writer.map_or_else(|| "still running".into(), |pid| format!("still running (pid {pid})")))
+}
+
+/// Whether nothing was measured into a session file yet.
+pub fn is_headless(path: &Path) -> bool {
+    matches!(load(path), Err(Unreadable::Headless))
+}
+
+/// The process that has a file locked by `flock(2)`, from the text of `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF`.
+/// `None` if two file systems have a locked file of this number, or the process is in a PID namespace that this one cannot see.
+fn flock_writer(locks: &str, inode: u64) -> Option<u32> {
+    let mut found = locks.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [_, "FLOCK", _, "WRITE", pid, file, ..] = words.as_slice() else { return None };
+        let is_it = file.rsplit(':').next()?.parse() == Ok(inode);
+        pid.parse().ok().filter(|pid| is_it && *pid > 0)
+    });
+    let pid = found.next()?;
+    found.next().is_none().then_some(pid)
 }
 
 /// Where sessions may lie, best first. Our directory among the temporary files is one of them only where the user's own cannot be
@@ -306,4 +370,22 @@ fn shared() -> Option<PathBuf> {
 /// Whether a file of the history is the user's: root may read those of everybody, and has not asked for them.
 pub(crate) fn is_own(facts: &std::fs::Metadata) -> bool {
     facts.uid() == rustix::process::geteuid().as_raw()
+}
+
+#[test]
+fn a_session_takes_the_next_id_where_one_of_the_same_second_and_process_number_is_there() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let open = || create_new(dir.path(), "20260101-000009", 7).map(|(path, _)| path);
+    let names = [open()?, open()?, open()?].map(|path| path.file_name().map(std::ffi::OsStr::to_owned));
+    let id = |n: u32| Some(format!("20260101-000009-{n}.fathom").into());
+    assert_eq!(names, [id(7), id(8), id(9)]);
+    Ok(())
+}
+
+#[test]
+fn the_process_that_writes_a_session_is_read_from_the_locks_of_the_kernel() {
+    let locks = "1: POSIX  ADVISORY  WRITE 11 fe:01:77 0 EOF\n2: FLOCK  ADVISORY  WRITE 12 fe:01:77 0 EOF\n\
+                 2: -> FLOCK  ADVISORY  READ 13 fe:01:77 0 EOF\n3: FLOCK  ADVISORY  WRITE -1 fe:01:78 0 EOF\n\
+                 4: FLOCK  ADVISORY  WRITE 14 fe:01:79 0 EOF\n5: FLOCK  ADVISORY  WRITE 15 fe:02:79 0 EOF\n";
+    assert_eq!([77, 78, 79, 80].map(|inode| flock_writer(locks, inode)), [Some(12), None, None, None]);
 }

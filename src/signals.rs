@@ -1,12 +1,13 @@
-//! SIGINT, SIGTERM, SIGHUP, and SIGXCPU of a limit on CPU time: the first asks for an orderly end, the second leaves at once.
+//! Signals: the first one that would end the program asks for an orderly end, the second leaves at once.
 //!
-//! For: one thread that reads them, so that no I/O call is interrupted; and what is done around a stop (Ctrl-Z). Not for: what an
-//! orderly end is.
+//! One thread reads them, so that no I/O call is interrupted. `SIGUSR1` asks for a status, which only `fathom fio` prints; elsewhere it
+//! does nothing. `SIGXFSZ` does nothing, so that a write beyond the limit on file sizes fails with an error. What is done around a stop
+//! (Ctrl-Z) is here too.
 
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGXCPU, SIGXFSZ};
+use signal_hook::consts::{SIGCONT, SIGTSTP, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 /// Exit code after a signal: 128 + SIGINT, whichever it was.
@@ -15,12 +16,27 @@ pub const INTERRUPTED: u8 = 130;
 /// How long a second signal waits for what must be undone.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Lets a write beyond the limit on file sizes fail with an error, which can be told, instead of ending the program.
+/// Whether a status was asked for since it was last given.
+static STATUS_REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+/// Keeps `SIGXFSZ` and `SIGUSR1` from ending the program.
 ///
 /// # Errors
-/// Where the handler cannot be installed.
-pub fn survive_file_limit() -> std::io::Result<()> {
-    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map(|_| ())
+/// Where a handler cannot be installed.
+pub fn survive_harmless() -> std::io::Result<()> {
+    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+    signal_hook::flag::register(SIGUSR1, Arc::clone(&STATUS_REQUESTED))?;
+    Ok(())
+}
+
+/// Whether `SIGUSR1` has asked for a status that was not given yet.
+pub fn is_status_requested() -> bool {
+    STATUS_REQUESTED.load(Ordering::Relaxed)
+}
+
+/// The status that was asked for is given.
+pub fn status_given() {
+    STATUS_REQUESTED.store(false, Ordering::Relaxed);
 }
 
 /// Starts the thread. The flag becomes true at the first signal; at the second, `leave` runs and the process ends.
@@ -30,7 +46,7 @@ pub fn survive_file_limit() -> std::io::Result<()> {
 pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGXCPU])?;
+    let mut signals = Signals::new(sys::thread::ending_signals())?;
     std::thread::Builder::new().name("fathom-signals".into()).spawn(move || {
         for _ in signals.forever() {
             if asked.swap(true, Ordering::Relaxed) {
@@ -61,7 +77,7 @@ pub fn watch_until_gone(
     })
 }
 
-/// Has `before` run before this process stops at a signal of its terminal or ends with SIGQUIT, and `behind` when it goes on.
+/// Has `before` run before this process stops at a signal of its terminal, and `behind` when it continues.
 ///
 /// # Errors
 /// Where the handlers cannot be installed.
@@ -69,7 +85,7 @@ pub fn around_stops(
     before: impl Fn() + Send + 'static,
     behind: impl Fn() + Send + 'static,
 ) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGTSTP, SIGQUIT, SIGCONT])?;
+    let mut signals = Signals::new([SIGTSTP, SIGCONT])?;
     std::thread::Builder::new().name("fathom-stops".into()).spawn(move || {
         for signal in signals.forever() {
             if signal != SIGCONT {

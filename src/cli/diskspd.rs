@@ -139,6 +139,7 @@ fn manners(said: &CommandLine, job: &JobSpec) -> ToolOutput {
         output: None,
         bandwidth_log: false,
         status_interval: None,
+        status_on_signal: false,
         job_files: said.read.iter().map(|path| name::path(path)).collect(),
         remarks: job.remarks.clone(),
         measures: true,

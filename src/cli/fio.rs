@@ -75,6 +75,7 @@ fn manners(line: &CommandLine, job: &JobSpec) -> ToolOutput {
         output: line.output.as_deref().map(name::path),
         bandwidth_log: line.bandwidth_log,
         status_interval: line.status_interval_ns.map(Duration::from_nanos),
+        status_on_signal: true,
         job_files: files.collect(),
         remarks: line.remarks.iter().chain(&job.remarks).cloned().collect(),
         // fio shows progress where somebody watches, and nothing beside its JSON.

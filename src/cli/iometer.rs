@@ -75,6 +75,7 @@ impl Args {
             output: said.results.as_deref().map(name::path),
             bandwidth_log: false,
             status_interval: None,
+            status_on_signal: false,
             job_files: vec![name::path(file)],
             remarks: job.remarks.clone(),
             measures: true,

@@ -1,12 +1,13 @@
 //! Finding: from a word that a person can type to the session that it means.
 //!
-//! For: paths, ids and parts of them, `last`, tags. Not for: filters over many sessions (`fathom list`).
+//! A word is a path, an id, `last` or `last~N`, a tag, or a part of an id, in this order. `last` counts back from the newest session that
+//! has ended: a session that is still measured is left out, and named on standard error.
 
 use super::files::Files;
 use super::filter::Filter;
 use super::index;
 use crate::failure::Failure;
-use crate::session;
+use crate::{session, stderr};
 use model::record::Record;
 use std::path::{Path, PathBuf};
 
@@ -52,8 +53,8 @@ pub(super) fn find_in(files: &Files, word: &str) -> Result<String, Failure> {
         return Ok(word.to_owned());
     }
     if let Some(back) = back_from_last(word)? {
-        let newest = index::with(files, |index| index.newest(back))?;
-        return newest.ok_or_else(|| usage(word, &how_many(files.by_id.len())));
+        let newest_first = index::with(files, |index| index.ids(&Filter::default()))?;
+        return ended(files, newest_first, (word, back));
     }
     let tagged =
         index::with(files, |index| index.ids(&Filter { tag: Some(word.into()), ..Filter::default() }))?;
@@ -62,6 +63,35 @@ pub(super) fn find_in(files: &Files, word: &str) -> Result<String, Failure> {
     }
     let parts = files.by_id.keys().filter(|id| !word.is_empty() && id.contains(word)).cloned().collect();
     only(word, "that in their id", parts)
+}
+
+/// The session `back` before the newest one that has ended.
+fn ended(files: &Files, newest_first: Vec<String>, (word, back): (&str, u32)) -> Result<String, Failure> {
+    let mut running = Vec::new();
+    let mut left = back;
+    for id in newest_first {
+        let Some(found) = files.by_id.get(&id) else { continue };
+        if let Some(words) = session::running(&found.path) {
+            running.push(format!("{id} is {words}"));
+        } else if left > 0 {
+            left -= 1;
+        } else {
+            for words in &running {
+                stderr::say(&format!("fathom: {words}; {word} counts the sessions that have ended: {id}"));
+            }
+            return Ok(id);
+        }
+    }
+    match running.first() {
+        Some(words) if running.len() == files.by_id.len() => {
+            Err(Failure::Refused(format!("{word}: {words}, and no other session is there")))
+        }
+        Some(words) => {
+            let ended = how_many(files.by_id.len() - running.len());
+            Err(usage(word, &format!("{words}, and of those that have ended {ended}")))
+        }
+        None => Err(usage(word, &how_many(files.by_id.len()))),
+    }
 }
 
 /// How many sessions before the newest is meant; `None` where the word is no such one.

@@ -10,7 +10,7 @@ use super::schema::{STEPS, Trouble, migrate};
 use crate::failure::Failure;
 use crate::{session, stderr};
 use model::entry::Entry;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -212,12 +212,6 @@ impl Index {
         writing.commit()
     }
 
-    /// The id of the newest session, or of the one so many before it.
-    pub(super) fn newest(&self, back: u32) -> rusqlite::Result<Option<String>> {
-        let sql = format!("SELECT id FROM session {NEWEST_FIRST} LIMIT 1 OFFSET {back}");
-        self.db.query_row(&sql, [], |r| r.get(0)).optional()
-    }
-
     /// Ids of the entries that are wanted, newest first.
     pub(super) fn ids(&self, filter: &Filter) -> rusqlite::Result<Vec<String>> {
         self.select("id", filter, None, |r| r.get(0))
@@ -335,9 +329,6 @@ mod tests {
             _ => entry_of(found),
         })?;
         assert_eq!(index.ids(&Filter::default())?, ["00001", "00004", "00003", "00002"]);
-        assert_eq!(index.newest(0)?.as_deref(), Some("00001"));
-        assert_eq!(index.newest(3)?.as_deref(), Some("00002"));
-        assert_eq!(index.newest(4)?, None);
         Ok(())
     }
 

@@ -1,11 +1,12 @@
 //! What is told before it is over: the record as far as it has come.
 //!
-//! For: fio's `--status-interval`, whose readers get whole reports while it measures. Not for: the live view ([`crate::live`]), nor for
-//! judging and writing, which whoever is told does on a thread of its own.
+//! fio's `--status-interval`, and a `SIGUSR1` to `fathom fio`, ask for whole reports while it measures. The reader of the channel judges
+//! and writes them on a thread of its own.
 
 use super::Measurement;
 use super::ending::run_of;
 use crate::collector::Collector;
+use crate::signals;
 use model::record::{Record, RunEnd, RunEnding, RunStart, StreamEnd, frame};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -13,10 +14,10 @@ use std::time::Duration;
 /// Somebody who is told.
 #[derive(Debug)]
 pub struct Early {
-    every: Duration,
+    every: Option<Duration>,
     to: SyncSender<SoFar>,
-    /// Time of the run under way when somebody is told next.
-    due: Duration,
+    /// Time of the run under way when the next status is due; `None` if only a signal asks for one.
+    due: Option<Duration>,
 }
 
 /// How far a run is. It is read where it is wanted: the thread that makes it takes over what workers hand in.
@@ -29,8 +30,8 @@ pub struct SoFar {
 }
 
 impl Early {
-    /// Tells each time so much of a run has passed.
-    pub fn new(every: Duration, to: SyncSender<SoFar>) -> Self {
+    /// Tells each time so much of a run has passed, and whenever a signal asks for it.
+    pub fn new(every: Option<Duration>, to: SyncSender<SoFar>) -> Self {
         Self { every, to, due: every }
     }
 }
@@ -62,14 +63,25 @@ impl Measurement {
         }
     }
 
-    /// Tells how far it is, where it is time. Nobody waits for who is told: whoever has not finished with the last one misses this one.
+    /// Tells how far it is, where it is time or a signal asked for it. The run does not wait for the reader: while it is busy with one
+    /// status, those of the interval are left out, and that of a signal follows later.
     pub(super) fn tell_early(&mut self, collector: &Collector, at: Duration) {
-        let Some(early) = self.early.as_mut().filter(|early| at >= early.due) else { return };
-        while early.due <= at {
-            early.due += early.every;
+        let Some(early) = &mut self.early else { return };
+        let is_due = early.due.is_some_and(|due| at >= due);
+        let is_requested = signals::is_status_requested();
+        if !is_due && !is_requested {
+            return;
+        }
+        if let (Some(due), Some(every)) = (&mut early.due, early.every) {
+            while *due <= at {
+                *due += every;
+            }
         }
         let Ok(session) = self.session.content() else { return };
         let at_ns = self.epoch.elapsed().as_nanos() as u64;
-        let _ = early.to.try_send(SoFar { session, at_ns, streams: collector.so_far() });
+        let sent = early.to.try_send(SoFar { session, at_ns, streams: collector.so_far() });
+        if is_requested && sent.is_ok() {
+            signals::status_given();
+        }
     }
 }

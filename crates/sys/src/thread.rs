@@ -113,7 +113,28 @@ fn parse_schedstat(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread, so that another one reads them and no I/O call is interrupted.
+/// Signals that end a process unless it watches for them, and that another process may send: all but `SIGKILL`, faults of the program
+/// itself, and those with a meaning of their own here (`SIGUSR1`, `SIGXFSZ`, `SIGPIPE`).
+pub fn ending_signals() -> Vec<i32> {
+    let named = [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGABRT,
+        libc::SIGTERM,
+        libc::SIGUSR2,
+        libc::SIGALRM,
+        libc::SIGVTALRM,
+        libc::SIGPROF,
+        libc::SIGXCPU,
+        libc::SIGIO,
+        libc::SIGPWR,
+        libc::SIGSTKFLT,
+    ];
+    named.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()).collect()
+}
+
+/// Blocks all [`ending_signals`] and SIGUSR1 in the calling thread, so that another one reads them and no I/O call is interrupted.
 ///
 /// # Errors
 /// Whatever the kernel answers; none is known for a valid call.
@@ -122,7 +143,7 @@ pub fn block_signals() -> io::Result<()> {
     // SAFETY: sigemptyset initialises the set that the next calls read; all pointers are to this frame.
     let answer = unsafe {
         libc::sigemptyset(set.as_mut_ptr());
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        for signal in ending_signals().into_iter().chain([libc::SIGUSR1]) {
             libc::sigaddset(set.as_mut_ptr(), signal);
         }
         libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut())
