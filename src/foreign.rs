@@ -36,6 +36,8 @@ pub struct ToolOutput {
     pub bandwidth_log: bool,
     /// How often the answer so far is given; only at the end where it is not said.
     pub status_interval: Option<Duration>,
+    /// Whether `SIGUSR1` has the answer so far given too.
+    pub status_on_signal: bool,
     /// What was read of the user's, and so is never written over.
     pub job_files: Vec<PathBuf>,
     /// What is told before it begins, beside text alone.
@@ -88,7 +90,8 @@ fn measure(request: &Request, manners: &ToolOutput) -> Result<ExitCode, Failure>
     let to = outlet.as_ref().map(|outlet| (outlet, &rules));
     let mode = if manners.quiet { Progress::Quiet } else { Progress::Plain };
     let (seen, before) = thread::scope(|scope| {
-        let told = manners.status_interval.map(|every| {
+        let every = manners.status_interval;
+        let told = (every.is_some() || manners.status_on_signal).then(|| {
             let (early, told) = sync_channel(1);
             (Early::new(every, early), scope.spawn(move || answer_so_far(&told, manners, to)))
         });

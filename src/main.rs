@@ -26,7 +26,7 @@ const STACK_BYTES: usize = 8 << 20;
 const PANICKED: u8 = 101;
 
 fn main() -> ExitCode {
-    let started = signals::survive_file_limit().and_then(|()| {
+    let started = signals::survive_harmless().and_then(|()| {
         std::thread::Builder::new().name("fathom".into()).stack_size(STACK_BYTES).spawn(fathom)
     });
     match started {

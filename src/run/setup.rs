@@ -36,10 +36,11 @@ pub(super) fn begin(
     mode: Progress,
 ) -> Result<Measurement, Failure> {
     let root = Root::real();
+    // A signal from here on leaves no cgroup behind.
+    let stop = watch_signals()?;
     // Before any worker starts, so that every one is counted.
     let own_cgroup = enter_cgroup(&root, &plan, &machine);
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
-    let stop = watch_signals()?;
     fleet.stops(&stop);
     let cost = cost(&plan);
     let live = Live::of(mode, &cost, &stop)?;
