@@ -184,10 +184,10 @@ fn write(
     Ok(())
 }
 
-/// Whether operations failed of a stream that is not to go on all the same.
+/// Whether operations failed of a stream that is not to continue after them, or a sync that was typed.
 fn has_failed(report: &Report) -> bool {
     let mut seen = report.results.iter().filter_map(|result| result.seen.as_ref());
-    seen.any(|seen| seen.errors.values().sum::<u64>() > seen.ignored_errors)
+    seen.any(|seen| seen.errors.values().sum::<u64>() > seen.ignored_errors || seen.sync_error.is_some())
 }
 
 /// What fathom makes of it, in lines.

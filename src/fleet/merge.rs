@@ -168,6 +168,11 @@ impl Phase {
         self.end.streams.sort_by_key(|s| s.stream);
         other.end.workers.into_iter().for_each(|worker| add_worker(&mut self.end.workers, worker));
         self.end.sync_ns = self.end.sync_ns.max(other.end.sync_ns);
+        for failure in other.end.sync_failures {
+            if !self.end.sync_failures.contains(&failure) {
+                self.end.sync_failures.push(failure);
+            }
+        }
         self.notes.add(other.notes);
         parts::add_windows(&mut self.windows, other.windows);
         self.late.add(other.late);

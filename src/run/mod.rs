@@ -62,6 +62,7 @@ use std::time::{Duration, Instant};
 use supplies::Supplies;
 use sweep::Earlier;
 use sys::clock::Clock;
+use sys::open_file::CloseErrors;
 use totals::{add_totals, attempted, differences, found_depths, log_waits, worker_end};
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
@@ -162,6 +163,8 @@ struct Measurement {
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
+    /// Closes of workers' files that failed, until the sync after the run takes them.
+    close_errors: CloseErrors,
     op_log: OpLog,
     /// The requests of a replay under way.
     driver: Option<Driver>,
@@ -418,13 +421,23 @@ impl Measurement {
             workers.push(worker_end(who, outcome));
         }
         let is_stable = writes && failure.is_none();
-        let sync_ns = if is_stable { self.sync_targets((opened, &workers), &mut notes)? } else { None };
+        let (sync_ns, sync_failures) =
+            if is_stable { self.sync_targets((opened, &workers), &mut notes)? } else { (None, Vec::new()) };
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
         let ending =
             self.ending_of(failure.or_else(|| ends::took_too_long(&phase, &streams)), self.stopped());
-        let end =
-            RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, still, notes };
+        let end = RunEnd {
+            at_ns: self.now_ns(),
+            ending,
+            streams,
+            workers,
+            sync_ns,
+            sync_failures,
+            process_ns,
+            still,
+            notes,
+        };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
         Ok(ending::run_of(start, vec![first, last], end))
     }

@@ -10,6 +10,7 @@ use crate::collector::Collector;
 use crate::failure::Failure;
 use analysis::strategy::rate;
 use engine::workers::Workers;
+use model::errno;
 use model::job::{Cache, Kind, Phase, StopRule, Stream};
 use model::plan::Precondition;
 use model::record::{Frame, Preconditioned, Rounds, RunEnd, RunEnding, StreamEnd};
@@ -142,6 +143,7 @@ impl Measurement {
             outcome.last.iter().for_each(|block| collector.add(*who, block));
             add_totals(&mut collector.streams_mut()[who.stream], outcome);
         }
+        let failure = failure.or_else(|| failed_writes(collector.streams_mut()));
         match failure {
             Some(why) => Err(failed(&why)),
             None if self.stopped() => Err(Cut::Ended(RunEnding::Interrupted)),
@@ -194,6 +196,13 @@ impl Measurement {
                 return Err(failed(&format!("{} could not be synced: {e}", target.path)));
             }
         }
+        if let Some((target, errno)) = self.close_errors.take().first() {
+            return Err(failed(&format!(
+                "closing {} failed with {}",
+                self.path_of(*target),
+                errno::words(*errno)
+            )));
+        }
         Ok(())
     }
 }
@@ -205,6 +214,22 @@ fn failed(why: &str) -> Cut {
 /// Bytes that were written, warm-up and drain included.
 fn written(ends: &[StreamEnd]) -> u64 {
     ends.iter().filter_map(|e| e.issued.get(&Kind::Write)).map(|i| i.bytes).sum()
+}
+
+/// The first errors of writes, in a sentence: data that preconditioning did not write are not those that are measured.
+fn failed_writes(streams: &[StreamEnd]) -> Option<String> {
+    let mut errors = streams
+        .iter()
+        .flat_map(|s| &s.issued)
+        .flat_map(|(kind, issued)| issued.errors.iter().map(|(errno, count)| (*kind, *errno, *count)));
+    let (kind, errno, count) = errors.find(|(kind, ..)| *kind != Kind::Read)?;
+    let operations = match (kind, count) {
+        (Kind::Sync, 1) => "1 sync".to_owned(),
+        (Kind::Sync, n) => format!("{n} syncs"),
+        (_, 1) => "1 write".to_owned(),
+        (_, n) => format!("{n} writes"),
+    };
+    Some(format!("{operations} failed with {}", errno::words(errno)))
 }
 
 /// How much of a phase is done, from 0 to 1: by its time, or by the bytes after which it ends.

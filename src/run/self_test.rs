@@ -123,7 +123,7 @@ fn spec(
     let span = shape.access.span_bytes;
     let files = if engine.moves_bytes {
         let file = File::open("/dev/null").map_err(|e| e.to_string())?;
-        vec![OpenFile { file, writable: true }]
+        vec![OpenFile::new(file, true)]
     } else {
         Vec::new()
     };

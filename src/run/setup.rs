@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use sys::clock::Clock;
+use sys::open_file::CloseErrors;
 
 /// Begins a measurement: nothing is left to be done before its runs.
 pub(super) fn begin(
@@ -86,6 +87,7 @@ pub(super) fn begin(
         clock,
         epoch,
         supplies,
+        close_errors: CloseErrors::default(),
         op_log: OpLog::default(),
         driver: None,
         written: Vec::new(),

@@ -154,10 +154,10 @@ impl Measurement {
         let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
         let mut files = Vec::new();
         let changes = stream.changes_targets();
-        for ready in targets.iter().filter(|_| entry.touches_targets()) {
+        for (target, ready) in stream.targets.iter().zip(&targets).filter(|_| entry.touches_targets()) {
             let file = ready.open(&self.root, stream.cache, changes)?;
             advise(&file, stream.advice)?;
-            files.push(OpenFile { file, writable: changes });
+            files.push(OpenFile::reporting(file, changes, *target, &self.close_errors));
         }
         let replay = stream.replay.as_ref().map(|replay| (replay, Arc::<Counts>::default()));
         let sources = match &replay {
@@ -219,7 +219,9 @@ impl Measurement {
         let stable = stable(stream.cache).filter(|_| replay.stable_writes && !files.is_empty());
         if let (Some(cache), [ready]) = (stable, targets) {
             let changes = stream.changes_targets();
-            files.push(OpenFile { file: ready.open(&self.root, cache, changes)?, writable: changes });
+            let file = ready.open(&self.root, cache, changes)?;
+            let target = stream.targets.first().copied().unwrap_or_default();
+            files.push(OpenFile::reporting(file, changes, target, &self.close_errors));
         }
         Ok(Box::new(replay::source(replay, stream.depth, stable.is_some(), counts)?))
     }

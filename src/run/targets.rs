@@ -5,12 +5,12 @@
 
 use super::Measurement;
 use crate::failure::Failure;
-use crate::target::Ready;
 use machine::rest;
 use model::evidence::Moment;
 use model::job::{Phase, Stream};
 use model::plan::Role;
-use model::record::WorkerEnd;
+use model::record::{SyncFailure, SyncedBy, WorkerEnd};
+use std::io;
 use std::time::{Duration, Instant};
 
 /// Longest wait for dirty pages to be written back before a run.
@@ -62,26 +62,44 @@ impl Measurement {
     }
 
     /// Makes what was written stable, and says how long that took from the last completion on: what the workers leave dirty begins
-    /// to reach the device while they end and counters are read, so the call alone would be too short. Never hides that it failed.
+    /// to reach the device while they end and counters are read, so the call alone would be too short. Returns every sync, and every
+    /// close of a worker's file, that failed.
     pub(super) fn sync_targets(
         &mut self,
         (opened, workers): (Instant, &[WorkerEnd]),
         notes: &mut Vec<String>,
-    ) -> Result<Option<u64>, Failure> {
+    ) -> Result<(Option<u64>, Vec<SyncFailure>), Failure> {
         let start = last_completion(opened, workers);
         let mut synced = false;
-        let mut whole = true;
-        for handle in self.targets.iter().filter_map(Ready::handle) {
+        let mut failures = Vec::new();
+        for (target, ready) in self.targets.iter().enumerate() {
+            let Some(handle) = ready.handle() else { continue };
             synced = true;
             if let Err(e) = handle.sync_data() {
-                notes.push(format!("the final sync failed: {e}"));
-                whole = false;
+                notes.push(format!("the final sync of {} failed: {e}", self.path_of(target)));
+                let errno = e.raw_os_error().unwrap_or(0);
+                failures.push(SyncFailure { target, call: SyncedBy::FinalSync, errno });
+            }
+        }
+        for (target, errno) in self.close_errors.take() {
+            let failure = SyncFailure { target, call: SyncedBy::Close, errno };
+            if !failures.contains(&failure) {
+                let path = self.path_of(target);
+                notes.push(format!("closing {path} failed: {}", io::Error::from_raw_os_error(errno)));
+                failures.push(failure);
             }
         }
         // What has no files has a clock of its own, and nothing to make stable.
         let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
         self.keep(Moment::Synced, true)?;
-        Ok(whole.then_some(took))
+        Ok((failures.is_empty().then_some(took), failures))
+    }
+}
+
+impl Measurement {
+    /// The path of a target, as the plan has it.
+    pub(super) fn path_of(&self, target: usize) -> &str {
+        self.plan.targets.get(target).map_or("a target", |target| target.path.as_str())
     }
 }
 

@@ -16,7 +16,7 @@ use engine::source::own_blocks;
 use engine::verifier::{self, Through, Writing};
 use machine::rest;
 use machine::root::Root;
-use model::job::Stream;
+use model::job::{Kind, Stream};
 use model::machine::{Machine, Place};
 use model::name;
 use model::payload::split_mix;
@@ -215,7 +215,9 @@ impl VerifyRun {
         if let Some(refusal) = refusal(&outcome.target, &seen.failures).filter(|_| none_read) {
             return Err(refusal);
         }
-        if seen.must == 0 && seen.damaged == 0 && seen.failures == Failures::default() && !seen.interrupted {
+        let failed = outcome.failed_writes() > 0;
+        let sound = seen.damaged == 0 && seen.failures == Failures::default();
+        if seen.must == 0 && sound && !failed && !seen.interrupted {
             return Err(Failure::Refused(format!(
                 "{}: nothing to verify: no write was known to be stable when the writer stopped; let it write for longer, or \
                  use a smaller --sync-every",
@@ -300,10 +302,13 @@ fn refused(path: &str, why: &str) -> Failure {
 
 /// The refusal behind failed operations, where what failed says what a target cannot do and nothing about what it does with data.
 fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
-    let errors = failures.counts.iter().map(|c| io::Error::from_raw_os_error(c.errno));
-    errors.into_iter().find_map(|error| {
+    failures.counts.iter().find_map(|c| {
+        let error = io::Error::from_raw_os_error(c.errno);
         let cure = match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room, or use a smaller --size",
+            // A sync that finds no room has lost writes that were accepted.
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded if c.kind != Kind::Sync => {
+                "make room, or use a smaller --size"
+            }
             ErrorKind::FileTooLarge => "use a smaller --size, or raise `ulimit -f`",
             ErrorKind::InvalidInput | ErrorKind::Unsupported => {
                 "type --cache buffered, or another --engine or --bs"

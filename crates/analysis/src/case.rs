@@ -19,7 +19,7 @@ use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream, SyncCall};
 use model::machine::{Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
-use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd};
+use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, SyncFailure};
 use model::study::Study;
 use model::units::{show_count, show_share};
 use std::borrow::Cow;
@@ -175,6 +175,12 @@ impl<'a> Case<'a> {
         let same_load = |r: &&Run| r.start.offered_iops == self.offered;
         let last = self.record.runs_of(self.at, self.phase).filter(same_load).last()?;
         Some(Self { runs: vec![CaseRun::new(last, self.index, streams, plan.part)?], ..self.clone() })
+    }
+
+    /// Syncs and closes after a run that failed, of the targets that this stream writes.
+    pub(crate) fn sync_failures<'e>(&self, end: &'e RunEnd) -> impl Iterator<Item = &'e SyncFailure> {
+        let written = if self.stream.changes_targets() { self.stream.targets.clone() } else { Vec::new() };
+        end.sync_failures.iter().filter(move |failure| written.contains(&failure.target))
     }
 
     /// Whether the operations carry data to or from storage at all.

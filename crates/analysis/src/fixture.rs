@@ -81,6 +81,8 @@ pub(crate) struct Fixture {
     pub(crate) errors: u64,
     pub(crate) short: u64,
     pub(crate) sync_ns: Option<u64>,
+    /// Error number of the final sync of the first run; 0 if it succeeded.
+    pub(crate) sync_errno: i32,
     pub(crate) virtual_by: Known<Option<String>>,
     /// What fathom's own loop and its interface take per operation, where it measured itself.
     pub(crate) tool_ns: Option<[f64; 2]>,
@@ -130,6 +132,7 @@ impl Fixture {
             errors: 0,
             short: 0,
             sync_ns: None,
+            sync_errno: 0,
             virtual_by: Ok(None),
             tool_ns: Some([20.0, 250.0]),
             open_loop: None,
@@ -290,7 +293,11 @@ impl Fixture {
             ending: RunEnding::Complete,
             streams: vec![self.stream_end()],
             workers: (0..self.workers).map(worker).collect(),
-            sync_ns: self.sync_ns,
+            sync_ns: self.sync_ns.filter(|_| self.sync_errno == 0),
+            sync_failures: (self.sync_errno != 0)
+                .then_some(SyncFailure { target: 0, call: SyncedBy::FinalSync, errno: self.sync_errno })
+                .into_iter()
+                .collect(),
             process_ns: Some([(cpu / 2.0) as u64; 2]),
             still: Some(Ok(Still::default())),
             notes: Vec::new(),

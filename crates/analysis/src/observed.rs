@@ -42,6 +42,7 @@ fn of(case: &Case) -> Observed {
         kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, of_kind(case, kind)?))).collect(),
         errors: errors(case),
         ignored_errors: ignored_errors(case),
+        sync_error: sync_error(case),
         workers: workers(case),
         disks: disks(case),
         found_depth: found_depth(case),
@@ -167,6 +168,15 @@ fn errors(case: &Case) -> BTreeMap<i32, u64> {
         *sum = sum.saturating_add(*count);
     }
     out
+}
+
+/// The error of a final sync that was typed, as fio's `end_fsync`.
+fn sync_error(case: &Case) -> Option<i32> {
+    let typed = case.record.header.plan.typed.as_ref()?.phases.get(case.phase)?.get(case.index)?;
+    if !typed.final_sync {
+        return None;
+    }
+    case.ends.iter().find_map(|end| case.sync_failures(end).next()).map(|failure| failure.errno)
 }
 
 /// Errors that the stream goes on after, as it is to.

@@ -82,7 +82,7 @@ fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
     let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
     let files = if entry.moves_bytes {
         let file = File::open(file).map_err(|e| format!("{}: {e}", file.display()))?;
-        vec![OpenFile { file, writable: false }]
+        vec![OpenFile::new(file, false)]
     } else {
         Vec::new()
     };

@@ -60,8 +60,7 @@ fn io_uring(root: &Root) -> Known<()> {
     let ring = || -> io::Result<()> {
         let file = File::open(Path::new("/dev/null"))?;
         let page = rustix::param::page_size();
-        Ring::new(Arena::new(1, page)?, vec![OpenFile { file, writable: false }], &RingOptions::default())
-            .map(drop)
+        Ring::new(Arena::new(1, page)?, vec![OpenFile::new(file, false)], &RingOptions::default()).map(drop)
     };
     ring().map_err(|e| match root.word("/proc/sys/kernel/io_uring_disabled").as_deref() {
         Some(level @ ("1" | "2")) => format!("{} (sysctl kernel.io_uring_disabled is {level})", describe(&e)),

@@ -29,6 +29,8 @@ pub struct Observed {
     pub errors: BTreeMap<i32, u64>,
     /// How many of them its stream goes on after, as it is to.
     pub ignored_errors: u64,
+    /// Error number of the first sync or close after its writes that failed, where the user of another tool asked for that sync.
+    pub sync_error: Option<i32>,
     /// Costs of its workers, warm-up and drain included.
     pub workers: ObservedWorkers,
     /// What the disks below the phase did meanwhile, for all its streams; empty where they were not counted.

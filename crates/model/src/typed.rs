@@ -48,6 +48,9 @@ pub struct TypedStream {
     /// Whether its directions are told as one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
+    /// Whether a sync after its last write was asked for, so that its failure is the job's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub final_sync: bool,
     /// Files that its operations are logged to, of fio's kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs: Option<Logs>,

@@ -238,7 +238,7 @@ fn mapped(bytes: usize) -> Mapping {
     std::fs::remove_file(&path)
         .and_then(|()| file.write_all(&vec![7; bytes]))
         .unwrap_or_else(|e| panic!("{e}"));
-    Mapping::new(&OpenFile { file, writable: true }, false, false).unwrap_or_else(|e| panic!("{e}"))
+    Mapping::new(&OpenFile::new(file, true), false, false).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]

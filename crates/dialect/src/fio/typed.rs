@@ -27,7 +27,8 @@ fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
         }
     };
     let joins = job.on("group_reporting", false)?;
-    Ok(TypedStream { options: options(&job.own), group, joins, mixed, logs: logs(job)? })
+    let final_sync = job.on("end_fsync", false)? || job.on("fsync_on_close", false)?;
+    Ok(TypedStream { options: options(&job.own), group, joins, mixed, final_sync, logs: logs(job)? })
 }
 
 /// The group of each job: a new one where a job waits for all others, or says so.

@@ -186,7 +186,7 @@ fn an_empty_file_is_refused_in_words() {
 fn a_private_mapping_reads_the_file() {
     use sys::open_file::OpenFile;
     let file = std::fs::File::open("/proc/self/exe").unwrap_or_else(|e| panic!("{e}"));
-    let map = Mapping::new(&OpenFile { file, writable: false }, false, true);
+    let map = Mapping::new(&OpenFile::new(file, false), false, true);
     let mut data = [0; 4];
     assert_eq!(map.and_then(|mut m| m.load(0, &mut data)).ok(), Some(4));
     assert_eq!(&data, b"\x7fELF");

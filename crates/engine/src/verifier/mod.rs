@@ -19,7 +19,7 @@ use crate::spec::WorkerSpec;
 use model::job::{Cache, Options};
 use std::fs::File;
 use sys::clock::Clock;
-use sys::open_file::OpenFile;
+use sys::open_file::{CloseErrors, OpenFile};
 use work::Work;
 
 /// How the target is reached.
@@ -45,7 +45,8 @@ fn carry_out(
     block_bytes: u32,
     work: &mut dyn Work,
 ) -> Result<(), String> {
-    let files = vec![OpenFile { file, writable: writes }];
+    let errors = CloseErrors::default();
+    let files = vec![OpenFile::reporting(file, writes, 0, &errors)];
     let spec = WorkerSpec {
         depth: through.depth.clamp(1, through.engine.max_depth),
         slot_bytes: block_bytes,
@@ -54,7 +55,9 @@ fn carry_out(
         cache: through.cache,
         ..WorkerSpec::plain(through.engine, vec![Box::new(Nothing)], files, 0, through.clock)?
     };
-    drive::drive(through.engine, spec, work)
+    drive::drive(through.engine, spec, work)?;
+    errors.take().iter().for_each(|(_, errno)| work.closed(-errno));
+    Ok(())
 }
 
 /// Stands where the hot loop would have its operations from.

@@ -23,4 +23,6 @@ pub(super) trait Work {
     fn done(&mut self, op: &Op, result: i32, data: &[u8]);
     /// Everything before it is stable, or not: 0 or minus errno.
     fn synced(&mut self, result: i32);
+    /// Closing the target failed after everything else: minus errno.
+    fn closed(&mut self, _result: i32) {}
 }

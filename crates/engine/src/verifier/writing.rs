@@ -132,4 +132,8 @@ impl Work for Writer<'_> {
             self.ending = Some(Ending::Failed);
         }
     }
+
+    fn closed(&mut self, result: i32) {
+        self.fail(Kind::Sync, self.begun, result);
+    }
 }

@@ -21,6 +21,9 @@ pub struct RunEnd {
     pub workers: Vec<WorkerEnd>,
     /// ns from the last completion to the end of the final sync; `None` where nothing was written or it failed.
     pub sync_ns: Option<u64>,
+    /// Syncs and closes of targets after the last operation that failed. Sessions of older versions have a sentence in the notes instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sync_failures: Vec<SyncFailure>,
     /// CPU time of the whole process in user space and in the kernel while workers ran, in ns: threads of libraries and those
     /// that the kernel works on are in it. `None` where it was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,6 +33,37 @@ pub struct RunEnd {
     pub still: Option<Known<Still>>,
     /// What happened on the way, in sentences: pages that stayed, dirt that did not settle.
     pub notes: Vec<String>,
+}
+
+/// A sync or close of a target that failed: the kernel accepted writes and could not store them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncFailure {
+    /// Index of the target in the plan.
+    pub target: usize,
+    /// Which call failed.
+    pub call: SyncedBy,
+    /// The error number; 0 if the kernel gave none.
+    pub errno: i32,
+}
+
+/// A call that makes writes stable after the last operation, or reports that they were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncedBy {
+    /// `fdatasync(2)` on the target.
+    FinalSync,
+    /// `close(2)` of a worker's descriptor.
+    Close,
+}
+
+impl SyncedBy {
+    /// As a sentence names it: `final sync`, `close`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FinalSync => "final sync",
+            Self::Close => "close",
+        }
+    }
 }
 
 /// Times for which a thread that only sleeps came back too late and had not waited for a CPU: it was stopped, frozen, or the
@@ -53,6 +87,7 @@ impl RunEnd {
             streams: Vec::new(),
             workers: Vec::new(),
             sync_ns: None,
+            sync_failures: Vec::new(),
             process_ns: None,
             still: None,
             notes: Vec::new(),

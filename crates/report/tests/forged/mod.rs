@@ -41,6 +41,7 @@ fn seen(result: &Measured) -> Observed {
         is_cut: false,
         kinds: kinds.collect(),
         ignored_errors: 0,
+        sync_error: None,
         errors: BTreeMap::from_iter((runs == 0).then_some((5, 2))),
         workers: ObservedWorkers {
             wall_ns: runs * RUN_NS,

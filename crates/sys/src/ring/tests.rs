@@ -9,7 +9,7 @@ fn scratch(writable: bool) -> io::Result<OpenFile> {
     let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
     std::fs::remove_file(&path)?;
     file.write_all(&[7; 8192])?;
-    Ok(OpenFile { file, writable })
+    Ok(OpenFile::new(file, writable))
 }
 
 fn ring_of(writable: bool) -> Option<Ring> {
@@ -83,7 +83,7 @@ fn dropping_with_operations_in_flight_takes_their_answers_first() {
     let Some(mut ring) = ring_of(true) else { return };
     let (Ok((end, _keep)), started) = (std::io::pipe(), Instant::now()) else { return };
     let arena = Arena::new(1, 4096).unwrap_or_else(|e| panic!("{e}"));
-    let file = OpenFile { file: std::os::fd::OwnedFd::from(end).into(), writable: false };
+    let file = OpenFile::new(std::os::fd::OwnedFd::from(end).into(), false);
     // A read of an empty pipe ends only by being cancelled.
     let Ok((mut waiting, _)) = Ring::new(arena, vec![file], &RingOptions::default()) else { return };
     waiting.read(0, 0, 0, 4096);

@@ -1,6 +1,7 @@
-//! B12: operations that failed or moved fewer bytes than asked.
+//! B12: operations that failed or moved fewer bytes than asked, and syncs and closes after them that failed.
 //!
-//! For: every run of the job, those that errors ended included. Not for: why a device fails.
+//! Counts the errors of every run of the job, including runs that errors ended. A failed sync of a target that the stream wrote counts
+//! like a failed operation: the kernel had accepted the writes and could not store them.
 
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
@@ -8,7 +9,7 @@ use model::Known;
 use model::check_id::CheckId;
 use model::errno;
 use model::finding::Severity;
-use model::record::Issued;
+use model::record::{Issued, SyncFailure};
 use model::units::show_count;
 use std::collections::BTreeMap;
 
@@ -22,10 +23,11 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The result of every operation, as the kernel gives it: errors by number, and operations that moved fewer bytes \
                 than asked, of every run and also of those that errors ended; with --verify reads that found something else \
-                than should be there are errors too.",
+                than should be there are errors too. Also the result of the final sync of each target and of closing it.",
         formula: formula!(
-            "Void from the first failed or short operation. There is no harmless share: a failed operation is often the \
-             fastest, and a device that fails one in a million is what a test should show."
+            "Void from the first failed or short operation, and from the first failed sync or close of a target that the \
+             stream writes. There is no harmless share: a failed operation is often the fastest, and a device that fails \
+             one in a million is what a test should show. If a sync fails, writes that were counted as done are lost."
         ),
         provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, then \
                   `fathom run --rw randread /dev/loopN`: what lies beyond the end fails with EIO.",
@@ -53,9 +55,27 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let failed = errors.values().fold(0_u64, |a, b| a.saturating_add(*b));
     let short = all.iter().fold(0_u64, |sum, i| sum.saturating_add(i.short));
-    let numbers = evidence([("failed_ops", failed as f64), ("short_ops", short as f64)]);
-    if failed == 0 && short == 0 {
+    let lost: Vec<&SyncFailure> = case.ends.iter().flat_map(|end| case.sync_failures(end)).collect();
+    let mut numbers = evidence([("failed_ops", failed as f64), ("short_ops", short as f64)]);
+    if !lost.is_empty() {
+        numbers.insert("failed_syncs".into(), lost.len() as f64);
+    }
+    if failed == 0 && short == 0 && lost.is_empty() {
         return Ok(Answer::Holds("Every operation moved all its bytes.", numbers));
+    }
+    let mut sentences = Vec::new();
+    if let Some(first) = lost.first() {
+        let runs = case.ends.iter().filter(|end| case.sync_failures(end).next().is_some()).count();
+        sentences.push(format!(
+            "The {} failed with {} in {} of {}: the kernel accepted these writes and could not store them.",
+            first.call.name(),
+            errno::words(first.errno),
+            show_count(runs as f64),
+            match case.ends.len() {
+                1 => "1 run".to_owned(),
+                n => format!("{} runs", show_count(n as f64)),
+            }
+        ));
     }
     let named: Vec<String> = errors
         .iter()
@@ -63,15 +83,14 @@ fn look(case: &Case) -> Known<Answer> {
         .map(|(e, n)| format!("{} with {}", show_count(*n as f64), errno::words(*e)))
         .collect();
     let which = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
-    Ok(Answer::Finding(Detail::new(
-        Severity::Void,
-        format!(
+    if failed > 0 || short > 0 {
+        sentences.push(format!(
             "{} operations failed{which} and {} were short: failed I/O is often the fastest I/O.",
             show_count(failed as f64),
             show_count(short as f64)
-        ),
-        numbers,
-    )))
+        ));
+    }
+    Ok(Answer::Finding(Detail::new(Severity::Void, sentences.join(" "), numbers)))
 }
 
 fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {
@@ -89,4 +108,22 @@ fn short_operations_void_too_and_errors_are_named() {
     };
     assert!(f.sentence.contains("EIO"), "{}", f.sentence);
     assert_eq!(CHECK.severity(&Fixture { short: 1, ..Fixture::honest() }.record()), Some(Severity::Void));
+}
+
+#[test]
+fn a_failed_sync_invalidates_what_the_stream_wrote_and_nothing_that_it_did_not() {
+    let failed = Fixture { sync_errno: 28, ..Fixture::honest_write() };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&failed.record()) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Void);
+    assert!(
+        f.sentence.contains("final sync failed with ENOSPC") && !f.sentence.contains("operations"),
+        "{f:?}"
+    );
+    let reads = Fixture { sync_errno: 5, ..Fixture::honest() };
+    assert!(matches!(CHECK.answer(&reads.record()), Ok(Answer::Holds(..))));
+    let mut another = failed.record();
+    for end in another.runs.iter_mut().filter_map(|run| run.end.as_mut()) {
+        end.sync_failures.iter_mut().for_each(|failure| failure.target = 1);
+    }
+    assert!(matches!(CHECK.answer(&another), Ok(Answer::Holds(..))), "a target of another stream");
 }

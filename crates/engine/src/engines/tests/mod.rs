@@ -66,7 +66,7 @@ fn scratch(place: &str, cache: Cache, writable: bool) -> Option<OpenFile> {
     let opened = open_as(&path, cache, writable);
     std::fs::remove_file(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     match opened {
-        Ok(file) => Some(OpenFile { file, writable }),
+        Ok(file) => Some(OpenFile::new(file, writable)),
         Err(e) => {
             println!("SKIPPED: {place} has no --cache {}: {e}", cache.word());
             None
@@ -268,7 +268,7 @@ fn a_failure_of_an_operation_is_its_errno_and_the_next_one_works() {
         let Some(file) = scratch(place, cache, true) else { return };
         let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
         let only_writes = File::options().write(true).open(again).unwrap_or_else(|e| panic!("{e}"));
-        let files = vec![OpenFile { file: only_writes, writable: true }, file];
+        let files = vec![OpenFile::new(only_writes, true), file];
         if cache == Cache::Mmap {
             let refusal = open(spec(entry, files, cache)).err().map(|e| e.to_string());
             assert!(refusal.is_some_and(|r| r.contains("reading")), "{}", entry.name);
@@ -422,7 +422,7 @@ fn block_devices_are_written_read_trimmed_and_flushed_too() {
                 open_as(Path::new(&device.0), *cache, true).unwrap_or_else(|e| panic!("{}: {e}", device.0));
             let witness =
                 open_as(Path::new(&device.0), Cache::Buffered, true).unwrap_or_else(|e| panic!("{e}"));
-            let spec = spec(entry, vec![OpenFile { file, writable: true }], *cache);
+            let spec = spec(entry, vec![OpenFile::new(file, true)], *cache);
             if entry.name == "copy_file_range" {
                 let refusal = open(spec).err().map(|e| e.to_string());
                 assert!(refusal.is_some_and(|r| r.contains("goes between files")));

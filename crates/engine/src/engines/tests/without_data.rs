@@ -77,7 +77,7 @@ fn a_device_is_refused_in_words() {
         let entry = find(engine).unwrap_or_else(|| panic!("no engine {engine}"));
         let file = super::open_as(Path::new(&device.0), Cache::Buffered, true);
         let file = file.unwrap_or_else(|e| panic!("{}: {e}", device.0));
-        let refusal = open(spec(entry, vec![OpenFile { file, writable: true }], Cache::Buffered)).err();
+        let refusal = open(spec(entry, vec![OpenFile::new(file, true)], Cache::Buffered)).err();
         assert!(refusal.is_some_and(|e| e.to_string().contains("name a file or a directory")), "{engine}");
     }
 }

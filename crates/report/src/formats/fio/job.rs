@@ -155,7 +155,8 @@ impl<'r> Job<'r> {
     /// The first error by its number; 0 where there was none.
     pub(super) fn error(&self) -> i64 {
         let in_order = self.members.iter().all(|member| member.seen.in_order);
-        let first = self.errors().keys().next().copied();
+        let sync = self.members.iter().find_map(|member| member.seen.sync_error);
+        let first = self.errors().keys().next().copied().or(sync);
         first.map_or(if in_order { 0 } else { NO_NUMBER }, i64::from)
     }
 
