@@ -3,7 +3,7 @@
 //! For: the three counts side by side, with how far they agree in bytes. Not for: what a difference means for a number;
 //! that is asked by the checks. Trims are not in it: the kernel counts them apart, in requests of its own.
 
-use crate::case::charged_twice::charged_twice;
+use crate::case::charged_twice::{Refused, charged_twice, refused};
 use crate::case::{self, Case, CaseRun, no_run, share};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, Moment};
@@ -54,10 +54,12 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
     };
     let charged = charged(case, kind);
     let (difference, tolerance_bytes, word) = judge(charged.clone().map(|m| m.bytes), 0);
-    let word = if is_charged_twice(case, kind) {
-        format!("{word}: operations that had to be split were charged twice")
-    } else {
-        word
+    let word = match refused(case, kind).filter(|_| is_charged_twice(case, kind)) {
+        Some(Refused::Split) => format!("{word}: operations that had to be split were charged twice"),
+        Some(Refused::QueueFull(_)) => {
+            format!("{word}: operations that found the device's queue full were charged twice")
+        }
+        None => word,
     };
     let charged = Entry {
         name: "fathom's cgroup".into(),

@@ -1,10 +1,11 @@
 //! A22: counters that contradict one another where nothing explains it.
 //!
-//! For: what fathom issued, what the kernel charged to its cgroup and what the devices did, three ways. Not for: differences
-//! with a cause that another check names; those are asked first. Bytes that the device did beyond ours are others' (D01), and
-//! those charged to us beyond what we issued are the file system's (B03, B04).
+//! Compares three counts of the same work: what fathom issued, what the kernel charged to its cgroup, and what the devices did.
+//! Checks that explain a difference are asked first. Bytes that the device did beyond ours are others' (D01), and those charged to us
+//! beyond what we issued are the file system's (B03, B04). A charge that is too high, while issued and done agree, is only a note.
 
-use crate::case::{Amount, Case};
+use crate::case::charged_twice::{Refused, refused};
+use crate::case::{Amount, Case, asked_depth};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::read_ahead;
 use crate::threshold::Share;
@@ -43,14 +44,16 @@ pub(super) const CHECK: Check = Check {
         reads: "Bytes and operations that fathom issued, the stat files of the devices, and the io counters of fathom's own cgroup, \
                 each from start to stop of every run.",
         formula: formula!(
-            "Void where (1) the cgroup was charged more bytes than the disk did, through the page cache until the final sync, \
+            "Void where (1) through the page cache, the cgroup was charged more bytes than the disk did until the final sync, \
              (2) direct operations moved more bytes than the disk did, (3) direct operations moved more bytes than the cgroup \
              was charged while the disk did them, or (4) the disk counted fewer requests and merges than direct operations, \
              each by more than {WITHIN} and what was in flight. (4) is not asked where requests are more than {MERGED_FROM} \
              times as large as operations (B01). For (1), {floor} per run is allowed, and in sequential reads through the page \
              cache {windows} windows of read-ahead per worker and run, which are charged and on their way when the counters \
-             are read. What the kernel charges twice, since io_uring submits a request that must be split once as a whole, is \
-             taken off first (see B03). On a quiet disk these counts are equal to the byte. Not asked where A01, A02, A04, \
+             are read. What the kernel charges twice is taken off first: io_uring submits without waiting, and an attempt that the \
+             kernel refuses is charged too, because the request must be split (see B03) or because more operations are in flight \
+             than the device's queue takes (nr_requests). A note where direct operations were charged more than the device did, \
+             while the device did what was issued. On a quiet disk these counts are equal to the byte. Not asked where A01, A02, A04, \
              A06, A07, A09, A12 or A18 explains missing bytes; bytes beyond ours belong to D01, B03 and B04.",
             floor = show_bytes(FLOOR_BYTES),
             windows = read_ahead::WINDOWS
@@ -73,12 +76,13 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let ledger = Ledger::of(case)?;
-    let charged = ledger.charged_beyond_done();
+    let is_direct = case.stream.cache.is_direct();
     let explained = EXPLAIN_MISSING.iter().any(|id| earlier.finds(*id));
-    let contradiction = match charged {
-        None if case.stream.cache.is_direct() && !explained => ledger.missing(case),
-        known => known,
-    };
+    let missing = if is_direct && !explained { ledger.missing(case) } else { None };
+    let charged = ledger.charged_beyond_done();
+    // Direct operations that the device did as often as fathom issued them are measured, whatever was charged for them.
+    let only_charged = if is_direct && !explained && missing.is_none() { charged.clone() } else { None };
+    let contradiction = if only_charged.is_some() { None } else { charged.or(missing) };
     let mut numbers = evidence([
         ("issued_bytes", case.issued_total().bytes as f64),
         ("device_bytes", Kind::MOVING.iter().map(|k| flow(&ledger.device, *k).bytes as f64).sum()),
@@ -87,7 +91,18 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         numbers.insert("charged_bytes".into(), own.bytes.iter().map(|b| *b as f64).sum());
     }
     let Some(contradiction) = contradiction else {
-        let holds = match (case.stream.cache.is_direct(), ledger.own) {
+        if let Some(note) = full_queue(case) {
+            numbers.insert("charged_bytes".into(), note.charged_bytes);
+            return Ok(Answer::Finding(Detail::new(Severity::Note, note.sentence, numbers)));
+        }
+        if let Some(charged) = only_charged {
+            let sentence = format!(
+                "Only the charge is too high, and fathom does not know why: {charged}. What fathom issued and what the device did \
+                 agree, so the number holds."
+            );
+            return Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)));
+        }
+        let holds = match (is_direct, ledger.own) {
             (true, Some(_)) => {
                 "Three counters agree: what fathom issued, what was charged to it and what the device did."
             }
@@ -106,6 +121,34 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         format!("Counters disagree, and fathom does not know why: {contradiction}. Do not use this number."),
         numbers,
     )))
+}
+
+/// Charges beyond what was issued, where the queue of the device was full.
+struct FullQueue {
+    sentence: String,
+    charged_bytes: f64,
+}
+
+/// Returns a note if the kernel charged attempts that found the device's queue full.
+fn full_queue(case: &Case) -> Option<FullQueue> {
+    let charged = case.charged().ok()?;
+    let over = |kind: &Kind| {
+        let issued = case.issued(*kind).bytes;
+        charged.bytes[slot(*kind)] as f64 > issued as f64 * (1.0 + WITHIN.0) + (FLOOR_BYTES * case.runs.len() as u64) as f64
+    };
+    let kind = Kind::MOVING.into_iter().find(over)?;
+    let Some(Refused::QueueFull(requests)) = refused(case, kind) else { return None };
+    let sentence = format!(
+        "The kernel charged {} of {}s to fathom, and fathom issued {}: io_uring submits without waiting first, and the kernel \
+         charges such an attempt before it refuses it because the device's queue is full (nr_requests {}, {} in flight were \
+         asked for). The device did what fathom issued, so the number holds.",
+        show_bytes(charged.bytes[slot(kind)]),
+        kind.word(),
+        show_bytes(case.issued(kind).bytes),
+        show_count(requests as f64),
+        show_count(asked_depth(&case.stream)),
+    );
+    Some(FullQueue { sentence, charged_bytes: charged.bytes.iter().map(|b| *b as f64).sum() })
 }
 
 /// Three counts of the same work, all runs together.
@@ -251,7 +294,30 @@ fn charges_must_be_those_of_the_device() {
 fn what_was_charged_twice_is_no_contradiction_and_three_times_is() {
     let at = |times| CHECK.answer(&crate::case::charged_twice::split(4, times));
     assert!(matches!(at(2.0), Ok(Answer::Holds(..))), "{:?}", at(2.0));
-    assert!(matches!(at(3.0), Ok(Answer::Finding(_))), "{:?}", at(3.0));
+    let Ok(Answer::Finding(f)) = at(3.0) else { panic!("silent") };
+    assert!(f.severity == Severity::Note && f.sentence.contains("does not know why"), "{}", f.sentence);
+}
+
+#[test]
+fn charges_of_a_full_queue_are_a_note_and_do_not_hide_what_is_missing() {
+    use crate::case::charged_twice::deep;
+    for times in [1.3, 1.9] {
+        let Ok(Answer::Finding(f)) = CHECK.answer(&deep(256, "128", times)) else { panic!("silent") };
+        assert!(f.severity == Severity::Note && f.sentence.contains("nr_requests 128"), "{}", f.sentence);
+    }
+    assert!(matches!(CHECK.answer(&deep(256, "128", 1.0)), Ok(Answer::Holds(..))));
+    let mut lost = Fixture { delivered: 0.97, ..Fixture::honest() }.record();
+    lost.header.plan.jobs[0].phases[0].streams[0].depth = 256;
+    let queue = &mut lost.header.hosts[0].places[0].layers[0].queue;
+    queue.insert("nr_requests".into(), "128".into());
+    assert_eq!(CHECK.severity(&lost), Some(Severity::Void));
+}
+
+#[test]
+fn through_the_page_cache_a_charge_that_no_disk_did_invalidates() {
+    let cache = model::job::Cache::Buffered;
+    let record = charged(&Fixture { runs: 1, cache, ..Fixture::honest() }, 2 * 11_000 * 4096);
+    assert_eq!(CHECK.severity(&record), Some(Severity::Void));
 }
 
 #[test]
