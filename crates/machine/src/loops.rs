@@ -1,7 +1,8 @@
-//! Loop devices that are bound, each with what is behind it.
+//! Loop devices that are bound, each with its backing file or device.
 //!
-//! For: the device and inode of a backing file, which hold over hard links, removed names and mount namespaces. Not for: whether
-//! that matters to anybody (`in_use`, `marks`).
+//! The device itself is asked first (`LOOP_GET_STATUS64`, which needs no more than a descriptor for reading). Its answer holds over hard
+//! links, removed names, mount namespaces and a `/sys` in which the directory of the device is covered. The name in `/sys` counts only
+//! where the device cannot be opened.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
@@ -10,6 +11,7 @@ use model::Known;
 use model::identity::Identity;
 use std::fs::File;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use sys::ioctl::LoopStatus;
 
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
@@ -36,17 +38,25 @@ pub(crate) fn all(root: &Root) -> Known<Vec<Loop>> {
 
 /// One of them, by its kernel name; `None` where it is none, or not bound.
 pub(crate) fn of(root: &Root, name: &str) -> Option<Loop> {
-    let dir = format!("/sys/class/block/{name}");
-    // The directory is there as long as it is bound. That its name cannot be read is no reason to think that it is not.
-    if !name.starts_with("loop") || !root.has(&format!("{dir}/loop")) {
+    let number = name.strip_prefix("loop")?;
+    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let read_only = root.word(&format!("{dir}/ro")).is_some_and(|w| w == "1");
-    let backing = behind(root, name)
-        .map(|(what, _)| what)
+    let dir = format!("/sys/class/block/{name}");
+    let shown = root.has(&format!("{dir}/loop"));
+    let status = status(root, name);
+    // The directory is there as long as it is bound, unless something covers it. A device that is not bound has no bytes.
+    let has_bytes = || root.word(&format!("{dir}/size")).is_some_and(|bytes| bytes != "0");
+    if !shown && status.is_err() && !has_bytes() {
+        return None;
+    }
+    let read_only = root.word(&format!("{dir}/ro")).is_some_and(|w| w == "1")
+        || status.as_ref().is_ok_and(|status| status.read_only);
+    let backing = status
+        .map(|status| identity_behind(&status))
         .or_else(|why| by_name(root, name).map_err(|also| format!("{why}; {also}")));
-    // What somebody unbound while it was asked has nothing behind it any more.
-    if backing.is_err() && !root.has(&format!("{dir}/loop")) {
+    // Another process may have unbound it meanwhile.
+    if backing.is_err() && shown && !root.has(&format!("{dir}/loop")) {
         return None;
     }
     Some(Loop { name: name.to_owned(), backing, beneath: beneath(root, name), read_only })
@@ -76,9 +86,16 @@ pub fn backing(root: &Root, name: &str) -> Option<Identity> {
     of(root, name)?.backing.ok()
 }
 
-/// What the kernel says is behind a loop device, and the first byte of that which is used. A copy of another machine cannot be
-/// asked.
+/// The identity of what is behind a loop device, and the first byte of it that is used.
 pub(crate) fn behind(root: &Root, name: &str) -> Known<(Identity, u64)> {
+    status(root, name).map(|status| (identity_behind(&status), status.offset_bytes))
+}
+
+/// Asks a loop device what is behind it. A copy of another machine cannot be asked.
+///
+/// # Errors
+/// Why the device cannot be opened, or does not answer.
+pub(crate) fn status(root: &Root, name: &str) -> Known<LoopStatus> {
     let path = root.path(&format!("/dev/{name}"));
     let at = |why: String| format!("{}: {why}", model::name::shown(&path));
     let mut options = File::options();
@@ -86,13 +103,16 @@ pub(crate) fn behind(root: &Root, name: &str) -> Known<(Identity, u64)> {
     if !file.metadata().is_ok_and(|f| f.file_type().is_block_device()) {
         return Err(at("no block device".into()));
     }
-    let status = sys::ioctl::loop_status(&file).map_err(|e| at(describe(&e)))?;
-    let what = if status.backing_device == 0 {
+    sys::ioctl::loop_status(&file).map_err(|e| at(describe(&e)))
+}
+
+/// The file or block device that a loop device named.
+pub(crate) fn identity_behind(status: &LoopStatus) -> Identity {
+    if status.backing_device == 0 {
         identity::of_numbers(status.device, status.inode)
     } else {
         identity::of_device(number_of(status.backing_device))
-    };
-    Ok((what, status.offset_bytes))
+    }
 }
 
 /// What has the name that the file had when the device was bound, if anything here has.
@@ -111,9 +131,14 @@ fn a_name_counts_where_the_kernel_is_not_asked_and_a_removed_one_is_not_known() 
     put(dir.path(), "sys/class/block/loop1/loop/backing_file", "/images/b (deleted)\n");
     put(dir.path(), "sys/class/block/loop1/ro", "1\n");
     put(dir.path(), "sys/class/block/loop2/dev", "7:2\n");
+    put(dir.path(), "sys/class/block/loop2/size", "0\n");
+    // Its directory is covered: it has bytes, so it is bound, and to what is not known.
+    put(dir.path(), "sys/class/block/loop3/size", "2048\n");
+    put(dir.path(), "sys/class/block/loop3p1/size", "1024\n");
     let loops = all(&root).unwrap_or_else(|e| panic!("{e}"));
     let names: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
-    assert_eq!(names, ["loop0", "loop1"]);
+    assert_eq!(names, ["loop0", "loop1", "loop3"]);
+    assert!(loops[2].backing.is_err());
     assert_eq!(loops[0].backing.as_ref().ok(), identity::of_path(&root.path("/images/a")).ok().as_ref());
     assert!(loops[1].read_only && loops[1].backing.as_ref().is_err_and(|why| why.contains("(deleted)")));
     assert!(all(&Root::at("/nonexistent-prefix".into())).is_err());

@@ -4,7 +4,7 @@
 
 use crate::error::describe;
 use model::Known;
-use rustix::fs::statfs;
+use rustix::fs::{AtFlags, CWD, StatxFlags, statfs, statx};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -19,6 +19,8 @@ const PROCFS: i64 = 0x9fa0;
 const SYSFS: i64 = 0x6265_6572;
 /// Below it file systems of their own are mounted, which `mountinfo` names.
 const CGROUPS: &str = "/sys/fs/cgroup";
+/// Directories of `/sys` that show devices. Nothing of the kernel's is mounted below them.
+const DEVICES: [&str; 5] = ["block", "bus", "class", "dev", "devices"];
 
 /// A prefix of paths.
 #[derive(Clone, Debug)]
@@ -55,7 +57,16 @@ impl Root {
             _ => return Ok(self.path(path)),
         };
         match statfs(&place) {
-            Ok(found) if found.f_type == magic => Ok(self.path(path)),
+            Ok(found) if found.f_type == magic => {
+                let found = self.path(path);
+                if name == "sysfs"
+                    && DEVICES.iter().any(|dir| place.ends_with(&format!("/{dir}")))
+                    && is_covered(&found)
+                {
+                    return Err(format!("something is mounted over {path}"));
+                }
+                Ok(found)
+            }
             Ok(_) => Err(format!("{place} is not of the kernel's file system {name}")),
             Err(e) => Err(describe(&e.into())),
         }
@@ -172,6 +183,18 @@ impl Root {
     fn is_real(&self) -> bool {
         self.prefix == Path::new("/")
     }
+}
+
+/// Whether a path below `/sys` leads into a mount other than that of `/sys` itself or of one of its directories: a file system, or another
+/// part of sysfs, that covers what the kernel shows there. Kernels before 5.8 do not tell.
+fn is_covered(path: &Path) -> bool {
+    let mount = |path: &Path| {
+        let facts = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+        (facts.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(facts.stx_mnt_id)
+    };
+    let Some(there) = mount(path) else { return false };
+    let expected = DEVICES.iter().map(|dir| Path::new("/sys").join(dir)).chain([PathBuf::from("/sys")]);
+    expected.filter_map(|dir| mount(&dir)).all(|id| id != there)
 }
 
 /// `major:minor` of a raw device number.

@@ -36,8 +36,12 @@ pub fn device_bytes(file: &File) -> io::Result<u64> {
     if answer == 0 { Ok(bytes) } else { Err(io::Error::last_os_error()) }
 }
 
+/// `LO_FLAGS_READ_ONLY` and `LO_FLAGS_DIRECT_IO` of `linux/loop.h`.
+const LO_FLAGS_READ_ONLY: u32 = 1;
+const LO_FLAGS_DIRECT_IO: u32 = 16;
+
 /// What is behind a loop device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopStatus {
     /// Device number of the file system that the backing file is in, as `stat` shows it.
     pub device: u64,
@@ -47,6 +51,12 @@ pub struct LoopStatus {
     pub backing_device: u64,
     /// First byte that is used.
     pub offset_bytes: u64,
+    /// Whether it was bound for reading only.
+    pub read_only: bool,
+    /// Whether it reads its file past the page cache.
+    pub direct: bool,
+    /// The name under which it was bound, at most 63 bytes of it.
+    pub file_name: String,
 }
 
 /// `struct loop_info64` of `linux/loop.h`.
@@ -57,8 +67,12 @@ struct LoopInfo {
     rdevice: u64,
     offset: u64,
     size_limit: u64,
-    /// Number, encryption type, length of the key, flags; two names; the key; two words of initialisation.
-    rest: [u8; 16 + 64 + 64 + 32 + 16],
+    /// Number, encryption type and length of the key.
+    encryption: [u32; 3],
+    flags: u32,
+    file_name: [u8; 64],
+    /// Another name; the key; two words of initialisation.
+    rest: [u8; 64 + 32 + 16],
 }
 
 /// What is behind a loop device, in whichever mount namespace it was bound and whether the file still has a name.
@@ -66,14 +80,32 @@ struct LoopInfo {
 /// # Errors
 /// `ENXIO` where it is not bound, `ENOTTY` for anything else.
 pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
-    let mut info = LoopInfo { device: 0, inode: 0, rdevice: 0, offset: 0, size_limit: 0, rest: [0; 192] };
+    let mut info = LoopInfo {
+        device: 0,
+        inode: 0,
+        rdevice: 0,
+        offset: 0,
+        size_limit: 0,
+        encryption: [0; 3],
+        flags: 0,
+        file_name: [0; 64],
+        rest: [0; 112],
+    };
     // SAFETY: the kernel writes one `struct loop_info64`, whose layout and size this is; the descriptor is open.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
     if answer != 0 {
         return Err(io::Error::last_os_error());
     }
-    let LoopInfo { device, inode, rdevice, offset, .. } = info;
-    Ok(LoopStatus { device, inode, backing_device: rdevice, offset_bytes: offset })
+    let name = info.file_name.split(|byte| *byte == 0).next().unwrap_or_default();
+    Ok(LoopStatus {
+        device: info.device,
+        inode: info.inode,
+        backing_device: info.rdevice,
+        offset_bytes: info.offset,
+        read_only: info.flags & LO_FLAGS_READ_ONLY != 0,
+        direct: info.flags & LO_FLAGS_DIRECT_IO != 0,
+        file_name: String::from_utf8_lossy(name).into_owned(),
+    })
 }
 
 /// Attributes of a file, see [`attribute`].

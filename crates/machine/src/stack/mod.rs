@@ -1,6 +1,8 @@
-//! The block stack: from a device down through partitions, volumes, RAID and loop devices to what is below.
+//! The block stack: from a device down through partitions, volumes, RAID and loop devices to the lowest layer.
 //!
-//! For: layers as data, found through `/sys`. Not for: finding out which device a path is on (that is `resolve`).
+//! Layers are found through `/sys`; a loop device is asked itself. A layer that must stand on something which is not shown (a volume, an
+//! array or another virtual device without `slaves`) is named in `blind`: whether it ends in memory or on a disk is then unknown.
+//! Which device a path is on is found in `resolve`.
 
 pub(crate) mod file_system;
 
@@ -58,6 +60,9 @@ impl<'a> Stack<'a> {
         match self.layers[index].kind {
             LayerKind::Partition => {
                 let disk = parent(self.root, name).and_then(|p| number_of(self.root, &p));
+                if disk.is_none() {
+                    self.blind.push(format!("/sys does not show which disk {name} is a part of"));
+                }
                 disk.and_then(|n| self.add(&n)).into_iter().collect()
             }
             LayerKind::Loop => self.below_loop(index, name),
@@ -65,21 +70,54 @@ impl<'a> Stack<'a> {
                 self.layers[index].ram = Some(name.to_owned());
                 Vec::new()
             }
-            _ => {
-                let slaves = self.root.list(&format!("/sys/class/block/{name}/slaves")).unwrap_or_default();
-                let numbers: Vec<String> = slaves.iter().filter_map(|s| number_of(self.root, s)).collect();
-                let mut found: Vec<usize> = numbers.iter().filter_map(|n| self.add(n)).collect();
-                found.dedup();
-                found
-            }
+            kind => self.below_slaves(kind, name),
         }
     }
 
+    /// The devices that a volume, an array or another virtual device stands on. Hardware stands on none.
+    fn below_slaves(&mut self, kind: LayerKind, name: &str) -> Vec<usize> {
+        let dir = format!("/sys/class/block/{name}/slaves");
+        let slaves = self.root.list(&dir);
+        if kind != LayerKind::Disk {
+            match &slaves {
+                Ok(slaves) if !slaves.is_empty() => {}
+                Ok(_) => {
+                    self.blind.push(format!("what {name} stores its data on is not shown: {dir} is empty"))
+                }
+                Err(why) => {
+                    self.blind.push(format!("what {name} stores its data on is not shown: {dir}: {why}"))
+                }
+            }
+        }
+        let mut found = Vec::new();
+        for slave in slaves.unwrap_or_default() {
+            match number_of(self.root, &slave) {
+                Some(number) => found.extend(self.add(&number)),
+                None => self.blind.push(format!("{name} is on {slave}, which /sys does not show")),
+            }
+        }
+        found.dedup();
+        found
+    }
+
     fn below_loop(&mut self, index: usize, name: &str) -> Vec<usize> {
-        let Some(file) = self.layers[index].backing_file.clone() else { return Vec::new() };
-        // A name may be gone, or another file's by now; the kernel knows which file it is.
+        // A name may be gone, or another file's by now, and something may cover the device's directory in /sys. The device knows.
+        let status = loops::status(self.root, name);
+        if let Ok(status) = &status {
+            let layer = &mut self.layers[index];
+            layer.backing_direct = Some(status.direct);
+            layer.device.entry("loop/offset".to_owned()).or_insert_with(|| status.offset_bytes.to_string());
+            layer.backing_file.get_or_insert_with(|| status.file_name.clone());
+        }
+        let Some(file) = self.layers[index].backing_file.clone() else {
+            let why = status.err().unwrap_or_default();
+            self.blind.push(format!(
+                "the file behind {name} is not shown in /sys, and the device does not name it: {why}"
+            ));
+            return Vec::new();
+        };
         let by_name = || identity::of_name(self.root, &file);
-        let behind = loops::behind(self.root, name).map(|(what, _)| what).or_else(|_| by_name());
+        let behind = status.map(|status| loops::identity_behind(&status)).or_else(|_| by_name());
         if let Ok(what) = &behind {
             let from = self.layers[index].device.get("loop/offset").map_or("0", String::as_str);
             let words = format!("{} from byte {from}", what.words());
@@ -195,7 +233,7 @@ pub(crate) fn look(root: &Root, name: &str, number: &str) -> Layer {
     Layer {
         name: name.to_owned(),
         number: number.to_owned(),
-        kind: kind(root, name),
+        kind: kind(root, name, number),
         driver: driver(root, &disk),
         model: first_word(root, &disk, &["device/model", "device/name"]),
         serial: serial(root, name),
@@ -212,9 +250,12 @@ pub(crate) fn look(root: &Root, name: &str, number: &str) -> Layer {
     }
 }
 
-fn kind(root: &Root, name: &str) -> LayerKind {
+fn kind(root: &Root, name: &str, number: &str) -> LayerKind {
     let has = |file: &str| root.has(&format!("/sys/class/block/{name}/{file}"));
-    let is_virtual = || root.link(&format!("/sys/class/block/{name}")).is_ok_and(|l| l.contains("/virtual/"));
+    // Without either link nothing tells hardware from a virtual device.
+    let link = || root.link(&format!("/sys/class/block/{name}"));
+    let link = || link().or_else(|_| root.link(&format!("/sys/dev/block/{number}")));
+    let is_virtual = || link().map_or_else(|_| !has("dev"), |path| path.contains("/virtual/"));
     if has("partition") {
         LayerKind::Partition
     } else if name.starts_with("loop") {
@@ -223,9 +264,9 @@ fn kind(root: &Root, name: &str) -> LayerKind {
         LayerKind::Zram
     } else if name.strip_prefix("ram").is_some_and(|n| n.parse::<u32>().is_ok()) {
         LayerKind::Ram
-    } else if has("dm") {
+    } else if has("dm") || name.starts_with("dm-") {
         LayerKind::DeviceMapper
-    } else if has("md") {
+    } else if has("md") || name.starts_with("md") {
         LayerKind::Raid
     } else if is_virtual() && !name.starts_with("nvme") {
         // With native multipath the kernel files an NVMe disk under `virtual`.
@@ -272,6 +313,7 @@ mod tests {
     use super::*;
     use crate::fixture;
     use crate::resolve::place_of_device;
+    use std::fs;
     use std::path::Path;
 
     /// A disk with two partitions below a mirror below a volume, and an NVMe disk.
@@ -320,6 +362,42 @@ mod tests {
         assert_eq!(disk.serial.as_deref(), Some("S123"));
         assert_eq!(place.layers[2].queue.get("iostats").map(String::as_str), Some("1\n"));
         assert_eq!((place.blind, place.ram, disk.bytes), (None, None, 1 << 20));
+    }
+
+    #[test]
+    fn a_layer_whose_slaves_are_not_shown_is_no_end_of_the_chain() {
+        let place = |name: &str, slaves: Option<&[&str]>| {
+            let dir = fixture();
+            let real = format!("sys/devices/virtual/block/{name}");
+            fixture::put(dir.path(), &format!("{real}/dev"), "252:7");
+            fixture::link(
+                dir.path(),
+                &format!("../../devices/virtual/block/{name}"),
+                &format!("sys/class/block/{name}"),
+            );
+            if let Some(slaves) = slaves {
+                fs::create_dir_all(dir.path().join(format!("{real}/slaves")))
+                    .unwrap_or_else(|e| panic!("{e}"));
+                slaves.iter().for_each(|s| fixture::put(dir.path(), &format!("{real}/slaves/{s}"), ""));
+            }
+            place_of_device(&Root::at(dir.path().to_owned()), &[], Path::new("/dev/x"), "252:7")
+        };
+        for name in ["dm-3", "md126", "bcache0", "nbd0", "drbd1"] {
+            for slaves in [None, Some(&[][..])] {
+                let blind = place(name, slaves).blind.unwrap_or_default();
+                assert!(blind.contains(name) && blind.contains("/slaves"), "{name} {slaves:?}: {blind}");
+            }
+            assert_eq!(place(name, Some(&["sda"])).blind, None, "{name}");
+            let hidden = place(name, Some(&["sda", "sdz"]));
+            assert!(hidden.blind.is_some_and(|why| why.contains("sdz")), "{name}");
+        }
+        // Names alone tell volumes and arrays, where their own directories are covered.
+        assert_eq!(place("dm-3", None).layers[0].kind, LayerKind::DeviceMapper);
+        assert_eq!(place("md126", None).layers[0].kind, LayerKind::Raid);
+        for name in ["zram3", "ram3"] {
+            assert_eq!((place(name, None).ram.as_deref(), place(name, None).blind), (Some(name), None));
+        }
+        assert!(place("loop9", None).blind.is_some_and(|why| why.contains("behind loop9")));
     }
 
     #[test]

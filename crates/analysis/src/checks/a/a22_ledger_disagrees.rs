@@ -134,7 +134,8 @@ fn full_queue(case: &Case) -> Option<FullQueue> {
     let charged = case.charged().ok()?;
     let over = |kind: &Kind| {
         let issued = case.issued(*kind).bytes;
-        charged.bytes[slot(*kind)] as f64 > issued as f64 * (1.0 + WITHIN.0) + (FLOOR_BYTES * case.runs.len() as u64) as f64
+        charged.bytes[slot(*kind)] as f64
+            > issued as f64 * (1.0 + WITHIN.0) + (FLOOR_BYTES * case.runs.len() as u64) as f64
     };
     let kind = Kind::MOVING.into_iter().find(over)?;
     let Some(Refused::QueueFull(requests)) = refused(case, kind) else { return None };
