@@ -222,7 +222,7 @@ fn of_disturbances_the_largest_stay() {
     let foreign = |mb: u64| Disturbance::ForeignIo {
         device: "vda".into(),
         bytes_per_s: mb as f64 * 1e6,
-        ios_per_s: 1.0,
+        ios_per_s: Some(1.0),
     };
     let stolen = Disturbance::StolenCpu { share: 0.1 };
     let (mut up, mut down) = (Vec::new(), Vec::new());

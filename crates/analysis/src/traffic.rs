@@ -8,9 +8,9 @@
 //! What is written back later, and the journal below a loop device, are charged to nobody, so writes below are judged only where
 //! nothing in the session writes, the making of a test file included.
 
-use crate::case::{Amount, COUNTS_AT_ALL, Case};
+use crate::case::{Amount, COUNTS_AT_ALL, Case, share};
 use model::Known;
-use model::evidence::{BlockFlow, CgroupIo};
+use model::evidence::{BlockFlow, CgroupIo, Moment};
 use model::job::Kind;
 use model::machine::{Layer, LayerKind, Place};
 use model::plan::Role;
@@ -41,6 +41,8 @@ pub(crate) struct Traffic {
     pub(crate) total: BlockFlow,
     /// Whether what is ours was told by what fathom issued, since nothing was charged.
     pub(crate) inferred: bool,
+    /// Share of the runs' time in which a request was in flight, of the busiest disk.
+    pub(crate) busy_share: f64,
 }
 
 impl Traffic {
@@ -78,7 +80,19 @@ fn shared(case: &Case) -> Known<Traffic> {
         unattributed_bytes: more.bytes.saturating_sub(write.bytes),
         total: device.total(),
         inferred: ours.inferred,
+        busy_share: busy_share(case, &disks)?,
     })
+}
+
+/// Share of the runs' time in which a request was in flight, of the busiest of these disks.
+fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
+    let mut ms = 0.0;
+    for ran in &case.runs {
+        ms += ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns) as f64 / 1e6;
+    }
+    let busy = disks.iter().map(|disk| Ok(case.counted(&[disk])?.busy_ms as f64));
+    let busiest = busy.collect::<Known<Vec<f64>>>()?.into_iter().fold(0.0, f64::max);
+    Ok(share(busiest, ms))
 }
 
 /// Whether a request of ours is one of the device's, so that those of others can be counted.
@@ -233,7 +247,16 @@ impl Lower<'_> {
             unattributed_bytes = write.bytes.min(done.write.bytes.saturating_sub(carried.write.bytes));
             write = Amount::default();
         }
-        Ok(Traffic { disks: name.clone(), read, write, unattributed_bytes, total: done.total(), inferred })
+        let busy_share = busy_share(case, &[self.disk])?;
+        Ok(Traffic {
+            disks: name.clone(),
+            read,
+            write,
+            unattributed_bytes,
+            total: done.total(),
+            inferred,
+            busy_share,
+        })
     }
 
     /// Charges of next to nothing, where the disk read and so did what stands on it, are no charges.

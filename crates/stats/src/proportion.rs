@@ -40,8 +40,8 @@ pub fn is_within(parts: &[Part], allowed: f64) -> Option<bool> {
     }
 }
 
-/// The exact bounds of a proportion, each one-sided.
-fn exact(beyond: u64, all: u64) -> (f64, f64) {
+/// The exact bounds of the proportion `beyond / all` (Clopper and Pearson), each one-sided at 95 %.
+pub fn exact(beyond: u64, all: u64) -> (f64, f64) {
     let (k, n) = (beyond as f64, all as f64);
     let quantile = |a: f64, b: f64, q: f64| Beta::new(a, b).map(|beta| beta.inverse_cdf(q)).ok();
     let low = quantile(k, n - k + 1.0, 1.0 - CONFIDENCE).unwrap_or(0.0);

@@ -66,7 +66,7 @@ fn busy() -> State {
                 others: Ok(Some(Disturbance::ForeignIo {
                     device: "vda".into(),
                     bytes_per_s: 240e6,
-                    ios_per_s: 1_920.0,
+                    ios_per_s: Some(1_920.0),
                 })),
             },
             busiest: Ok(0.43),

@@ -57,7 +57,8 @@ pub(crate) struct Outside {
 pub(crate) struct Foreign {
     device: String,
     bytes: u64,
-    ios: u64,
+    /// `None` if others' requests cannot be told from parts of fathom's own operations.
+    ios: Option<u64>,
     seconds: f64,
 }
 
@@ -94,11 +95,11 @@ impl Foreign {
     /// What of it came since an earlier look at the same run.
     pub(crate) fn since(&self, earlier: &[Self]) -> Self {
         let before = earlier.iter().find(|e| e.device == self.device);
-        let (bytes, ios, seconds) = before.map_or((0, 0, 0.0), |b| (b.bytes, b.ios, b.seconds));
+        let (bytes, ios, seconds) = before.map_or((0, 0, 0.0), |b| (b.bytes, b.ios.unwrap_or(0), b.seconds));
         Self {
             device: self.device.clone(),
             bytes: self.bytes.saturating_sub(bytes),
-            ios: self.ios.saturating_sub(ios),
+            ios: self.ios.map(|now| now.saturating_sub(ios)),
             seconds: self.seconds - seconds,
         }
     }
@@ -107,11 +108,12 @@ impl Foreign {
     pub(crate) fn disturbs(&self) -> Option<Disturbance> {
         let above = |n: u64, floor: u64, rate: f64| n > floor && n as f64 > rate * self.seconds;
         let disturbs = self.seconds > 0.0
-            && (above(self.bytes, FLOOR_BYTES, BYTES_PER_S) || above(self.ios, FLOOR_IOS, IOS_PER_S));
+            && (above(self.bytes, FLOOR_BYTES, BYTES_PER_S)
+                || self.ios.is_some_and(|ios| above(ios, FLOOR_IOS, IOS_PER_S)));
         disturbs.then(|| Disturbance::ForeignIo {
             device: self.device.clone(),
             bytes_per_s: self.bytes as f64 / self.seconds,
-            ios_per_s: self.ios as f64 / self.seconds,
+            ios_per_s: self.ios.map(|ios| ios as f64 / self.seconds),
         })
     }
 }
@@ -129,7 +131,7 @@ pub(crate) fn foreign(case: &Case) -> Vec<Known<Foreign>> {
         for ran in &case.runs {
             ns = ns.saturating_add(ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns));
         }
-        let ios = if traffic::comparable(case) { all.ops } else { 0 };
+        let ios = traffic::comparable(case).then_some(all.ops);
         Ok(Foreign { device: others.disks, bytes: all.bytes, ios, seconds: ns as f64 / 1e9 })
     };
     traffic::of_others(case).into_iter().map(|others| others.and_then(one)).collect()

@@ -25,8 +25,9 @@ pub enum Disturbance {
         device: String,
         /// Bytes per second, read and written.
         bytes_per_s: f64,
-        /// Requests per second.
-        ios_per_s: f64,
+        /// Requests per second; `None` if large operations were split, so that others' requests cannot be counted.
+        #[serde(default)]
+        ios_per_s: Option<f64>,
     },
     /// The hypervisor took CPU time away.
     StolenCpu {
@@ -55,7 +56,10 @@ impl Disturbance {
         match self {
             Self::ForeignIo { device, bytes_per_s, ios_per_s } => {
                 let mb_per_s = show_rate(bytes_per_s / 1e6);
-                format!("{mb_per_s} MB/s of others on {device} ({} requests/s)", show_count(*ios_per_s))
+                // Older records have 0 where requests could not be counted.
+                let ios = ios_per_s.filter(|ios| *ios > 0.0);
+                let ios = ios.map_or(String::new(), |ios| format!(" ({} requests/s)", show_count(ios)));
+                format!("{mb_per_s} MB/s of others on {device}{ios}")
             }
             Self::StolenCpu { share } => {
                 format!("{} of the CPU time was taken by the hypervisor", show_share(*share))
@@ -82,13 +86,16 @@ fn changed(before: &str, after: &str) -> String {
 
 #[test]
 fn each_is_said_with_its_number() {
-    let foreign = Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 240e6, ios_per_s: 1_920.0 };
+    let foreign =
+        Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 240e6, ios_per_s: Some(1_920.0) };
     let stolen = Disturbance::StolenCpu { share: 0.042 };
     let words = Disturbed { attempt: 0, by: vec![foreign, stolen] }.words();
     assert_eq!(
         words,
         "240 MB/s of others on vda (1,920 requests/s); 4.2 % of the CPU time was taken by the hypervisor"
     );
+    let large = Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 297e6, ios_per_s: None };
+    assert_eq!(large.words(), "297 MB/s of others on vda");
     let limit = |before: &str, after: &str| {
         Disturbance::LimitChanged { before: before.into(), after: after.into() }.words()
     };

@@ -66,9 +66,9 @@ impl SyncedBy {
     }
 }
 
-/// Times for which a thread that only sleeps came back too late and had not waited for a CPU: it was stopped, frozen, or the
-/// machine was.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Times for which fathom was stopped or frozen, or the machine was: a thread that only sleeps came back too late and had not waited for a
+/// CPU, and samples of the workers' states.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Still {
     /// How often.
     pub times: u32,
@@ -76,6 +76,23 @@ pub struct Still {
     pub longest_ns: u64,
     /// All together, in ns.
     pub total_ns: u64,
+    /// The states of the workers, or why they could not be sampled; `None` in records of a time when nothing sampled them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<Known<WorkerStates>>,
+}
+
+/// Samples of the workers' states, all workers of a run together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerStates {
+    /// All samples.
+    pub samples: u64,
+    /// Samples that found a worker stopped: by a signal, by a tracer, or in a freezer.
+    pub stopped: u64,
+    /// Samples that found a tracer attached to a worker.
+    pub traced: u64,
+    /// The tracer that was seen first: `strace (pid 4711)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracer: Option<String>,
 }
 
 impl RunEnd {

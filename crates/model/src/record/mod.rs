@@ -19,7 +19,7 @@ use crate::evidence::Snapshot;
 use crate::fleet::Fleet;
 use attempts::Attempt;
 use disturbed::Disturbed;
-pub use end::{End, RunEnd, RunEnding, Still, SyncFailure, SyncedBy};
+pub use end::{End, RunEnd, RunEnding, Still, SyncFailure, SyncedBy, WorkerStates};
 pub use header::{Ceiling, Clock, Header, SelfTest, Trial};
 pub use interval::{Cell, Interval, Intervals};
 pub use preconditioned::{Preconditioned, Rounds};

@@ -48,7 +48,12 @@ fn look(case: &Case) -> Known<Answer> {
     let (hollow, at_start) = if before > VOID_ABOVE { (before, true) } else { (after, false) };
     let numbers = evidence([("never_written_share", hollow)]);
     if hollow <= VOID_ABOVE {
-        return Ok(Answer::Holds("Every byte that was read is stored on the disk.", numbers));
+        let sentence = if hollow > 0.0 {
+            "Nearly every byte that was read is stored on the disk."
+        } else {
+            "Every byte that was read is stored on the disk."
+        };
+        return Ok(Answer::Holds(sentence, numbers));
     }
     Ok(Answer::Finding(Detail::new(
         Severity::Void,

@@ -50,7 +50,12 @@ fn look(case: &Case) -> Known<Answer> {
     let issued = case.issued_total().bytes;
     let mut numbers = evidence([("encoded_share", part), ("issued_bytes", issued as f64)]);
     if part <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The file is stored as it is: neither compressed nor encrypted.", numbers));
+        let sentence = if part > 0.0 {
+            "Hardly anything of the file is stored compressed or encrypted."
+        } else {
+            "The file is stored as it is: neither compressed nor encrypted."
+        };
+        return Ok(Answer::Holds(sentence, numbers));
     }
     let mut sentence =
         format!("{} of the file is stored compressed or encrypted, which costs CPU time.", show_share(part));

@@ -59,7 +59,7 @@ fn look(case: &Case) -> Known<Answer> {
         ("request_bytes_mean", worst.request_bytes()),
     ]);
     if per_op <= BIASED_ABOVE {
-        return Ok(Answer::Holds("One operation was one request to the device.", numbers));
+        return Ok(Answer::Holds("The device got about one request for each operation.", numbers));
     }
     let more = worst.device.ios.saturating_sub(worst.issued.ops);
     if more <= ODD_REQUESTS.saturating_mul(case.runs.len() as u64) {

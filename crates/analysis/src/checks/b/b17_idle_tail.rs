@@ -81,7 +81,10 @@ fn look(case: &Case) -> Known<Answer> {
         );
         (severity, sentence)
     } else {
-        return Ok(Answer::Holds("All workers loaded the target all the time.", numbers));
+        return Ok(Answer::Holds(
+            "The workers shared the load evenly, and none ended early enough to count.",
+            numbers,
+        ));
     };
     Ok(Answer::Finding(Detail::new(severity, sentence, numbers)))
 }

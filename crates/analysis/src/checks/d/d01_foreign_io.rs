@@ -1,21 +1,25 @@
 //! D01: traffic of others on the disk during the runs.
 //!
-//! For: how much of what the disks did that was, and what it does to the number. Not for: telling what is theirs ([`crate::traffic`]),
-//! nor neighbours below a virtual disk (D18).
+//! Others' share is what they moved, divided by what they and fathom moved together. Bytes and requests each have a share, and the larger
+//! one counts. Fathom's side is what the disk did beyond others' traffic, or what fathom issued where the page cache answered and the disk did
+//! less. [`crate::traffic`] decides what is theirs. Neighbours below a virtual disk are D18.
 
-use crate::case::{Case, share};
+use super::d04_io_limit_configured as d04;
+use crate::case::{Amount, Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
 use crate::threshold::Share;
 use crate::traffic::{self, AMPLIFICATION, FLOOR_BYTES, Traffic};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
-use model::units::{show_bytes, show_share};
+use model::units::{show_bytes, show_count, show_share};
 
 /// Share of the traffic from which it moves the number visibly.
 const BIASED_ABOVE: Share = Share(0.05);
 /// Share from which the number is about the neighbours.
 const VOID_ABOVE: Share = Share(0.30);
+/// Share of the time with a request in flight below which a disk surely had headroom.
+const HEADROOM_BELOW: Share = Share(0.9);
 /// Requests per run that are never counted against anybody, as few bytes are not.
 const FLOOR_IOS: u64 = 48;
 pub(super) const CHECK: Check = Check {
@@ -27,9 +31,11 @@ pub(super) const CHECK: Check = Check {
                 volume or an array stands on); the charges to fathom's own cgroup on each (`blkio.throttle.io_service_bytes` \
                 and `io_serviced`, or `io.stat`); what fathom issued.",
         formula: formula!(
-            "Requests and bytes of a disk beyond those charged to fathom (or issued by it, where nothing was charged), as a \
-             share of the larger of what the disk did and what was issued: above {BIASED_ABOVE} biased, above {VOID_ABOVE} \
-             void; the worst disk counts. Per run {FLOOR_IOS} requests and {floor} never count: a commit, a log line. Writes \
+            "Requests and bytes of a disk beyond those charged to fathom (or issued by it, where nothing was charged) are others'. \
+             Their share is others / (others + fathom's), where fathom's is the rest of what the disk did, or what was issued if \
+             that is more. The larger share of the two counts: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void; the worst \
+             disk counts. If fathom's rate is the limit of a cgroup (D04), others did not reduce it: no more than biased, and a \
+             note if a disk was busy for less than {HEADROOM_BELOW} of the time. Per run {FLOOR_IOS} requests and {floor} never count: a commit, a log line. Writes \
              may be multiplied by {AMPLIFICATION} for journal and inodes; synchronous writes and copy-on-write file systems \
              without bound, so there only reads are judged. Below a loop device only what is charged tells, and writes are \
              judged where nothing in the session writes, the making of a test file included: what is written back later is \
@@ -75,47 +81,87 @@ fn look(case: &Case) -> Known<Answer> {
         return Err(why);
     }
     let top = seen.into_iter().next().ok_or_else(crate::case::no_run)?;
-    let sentence = if top.traffic.inferred {
-        "The disk did no more than fathom issued, so nobody else used it (inferred)."
-    } else {
-        "Nobody else used the disk."
+    let sentence = match (top.traffic.all() == Amount::default(), top.traffic.inferred) {
+        (true, false) => "No other process used the disk.",
+        (true, true) => "The disk did no more than fathom issued, so no other process used it (inferred).",
+        (false, false) => "Other processes did too little on the disk to count.",
+        (false, true) => {
+            "The disk did hardly more than fathom issued, so others did too little to count (inferred)."
+        }
     };
     Ok(Answer::Holds(sentence, top.numbers()))
 }
 
-/// What others did on a disk, beside what was measured.
+/// What others did on a disk, and what fathom did there.
 struct ForeignIo {
     traffic: Traffic,
     below: bool,
+    /// What fathom did, in requests and bytes.
+    own: Amount,
+    /// Others' part of both together. `None` if requests cannot be compared, because large operations are split.
+    of_ios: Option<f64>,
     of_bytes: f64,
-    of_ios: f64,
     of_unattributed: f64,
+    /// The share that counts: 0 where the traffic is a handful.
+    counting: f64,
+    limited: Option<Limited>,
+}
+
+/// Fathom's rate is the limit of a cgroup.
+#[derive(Clone, Copy)]
+struct Limited {
+    /// Whether the disk was surely able to do more.
+    headroom: bool,
 }
 
 impl ForeignIo {
     fn new(case: &Case, traffic: Traffic, below: bool) -> Self {
         let runs = case.runs.len() as u64;
-        let (foreign, total) = (traffic.all(), traffic.total);
-        // Where the page cache answered, the device did next to nothing and any neighbour is most of that; what counts is how
-        // much there was beside what was measured.
-        let issued = case.issued_total();
-        let of_all = |bytes| floored(bytes, FLOOR_BYTES.saturating_mul(runs), total.bytes.max(issued.bytes));
-        let (of_bytes, of_unattributed) = (of_all(foreign.bytes), of_all(traffic.unattributed_bytes));
-        let of_ios = floored(foreign.ops, FLOOR_IOS.saturating_mul(runs), total.ios.max(issued.ops));
-        let of_ios = if traffic::comparable(case) { of_ios } else { 0.0 };
-        Self { traffic, below, of_bytes, of_ios, of_unattributed }
+        let (foreign, total, issued) = (traffic.all(), traffic.total, case.issued_total());
+        // Where the page cache answered, the device did next to nothing and any neighbour is most of that.
+        let own = Amount {
+            ops: total.ios.saturating_sub(foreign.ops).max(issued.ops),
+            bytes: total.bytes.saturating_sub(foreign.bytes).max(issued.bytes),
+        };
+        let part = |others: u64, own: u64| share(others as f64, others as f64 + own as f64);
+        let of_ios = traffic::comparable(case).then(|| part(foreign.ops, own.ops));
+        let of_bytes = part(foreign.bytes, own.bytes);
+        let ios_count = foreign.ops > FLOOR_IOS.saturating_mul(runs);
+        let floor = FLOOR_BYTES.saturating_mul(runs);
+        let unattributed = traffic.unattributed_bytes;
+        Self {
+            below,
+            own,
+            of_ios,
+            of_bytes,
+            of_unattributed: if unattributed > floor { part(unattributed, own.bytes) } else { 0.0 },
+            counting: of_ios.filter(|_| ios_count).unwrap_or(0.0).max(if foreign.bytes > floor {
+                of_bytes
+            } else {
+                0.0
+            }),
+            limited: d04::reached(case).map(|_| Limited { headroom: traffic.busy_share < HEADROOM_BELOW.0 }),
+            traffic,
+        }
     }
 
-    fn share(&self) -> f64 {
-        self.of_bytes.max(self.of_ios)
+    /// The larger share, and whether it is of requests.
+    fn share(&self) -> (f64, bool) {
+        let of_ios = self.of_ios.unwrap_or(0.0);
+        if of_ios > self.of_bytes { (of_ios, true) } else { (self.of_bytes, false) }
     }
 
     fn severity(&self) -> Option<Severity> {
-        match self.share() {
-            s if s > VOID_ABOVE => Some(Severity::Void),
-            s if s > BIASED_ABOVE => Some(Severity::Biased),
-            _ => None,
-        }
+        let counting = match self.counting {
+            s if s > VOID_ABOVE => Severity::Void,
+            s if s > BIASED_ABOVE => Severity::Biased,
+            _ => return None,
+        };
+        Some(match self.limited {
+            Some(Limited { headroom: true }) => Severity::Note,
+            Some(Limited { headroom: false }) => Severity::Biased,
+            None => counting,
+        })
     }
 
     /// Why nobody can tell whether somebody else wrote.
@@ -132,35 +178,48 @@ impl ForeignIo {
 
     fn numbers(&self) -> Evidence {
         let foreign = self.traffic.all();
-        evidence([
+        let mut numbers = evidence([
             ("device_bytes", self.traffic.total.bytes as f64),
             ("device_ios", self.traffic.total.ios as f64),
             ("foreign_bytes", foreign.bytes as f64),
-            ("foreign_ios", foreign.ops as f64),
-            ("foreign_share", self.share()),
-        ])
+            ("own_bytes", self.own.bytes as f64),
+            ("foreign_bytes_share", self.of_bytes),
+            ("foreign_share", self.share().0),
+        ]);
+        if let Some(of_ios) = self.of_ios {
+            numbers.insert("foreign_ios".into(), foreign.ops as f64);
+            numbers.insert("own_ios".into(), self.own.ops as f64);
+            numbers.insert("foreign_ios_share".into(), of_ios);
+        }
+        numbers
     }
 
     fn found(&self) -> Detail {
         let disk = if self.below { &self.traffic.disks } else { "the device" };
-        let what = if self.of_ios > self.of_bytes { "requests" } else { "traffic" };
         let how = if self.traffic.inferred { " (inferred from what fathom issued)" } else { "" };
+        let (part, is_requests) = self.share();
+        let foreign = self.traffic.all();
+        let (others, own) = if is_requests {
+            (format!("{} requests", show_count(foreign.ops as f64)), show_count(self.own.ops as f64))
+        } else {
+            (show_bytes(foreign.bytes), show_bytes(self.own.bytes))
+        };
+        let limited = match self.limited {
+            Some(Limited { headroom: true }) => {
+                " A cgroup's limit explains fathom's rate (D04), and the device had headroom: others did not reduce the rate."
+            }
+            Some(Limited { headroom: false }) => " A cgroup's limit explains fathom's rate (D04).",
+            None => "",
+        };
         Detail::new(
             self.severity().unwrap_or(Severity::Note),
             format!(
-                "{} of {disk}'s {what} during the runs was not fathom's{how}: {} of {}.",
-                show_share(self.share()),
-                show_bytes(self.traffic.all().bytes),
-                show_bytes(self.traffic.total.bytes)
+                "Others used {disk} during the runs{how}: they did {others}, fathom {own}; theirs were {} of both together.{limited}",
+                show_share(part)
             ),
             self.numbers(),
         )
     }
-}
-
-/// A part of a whole, none where the part is a handful.
-fn floored(part: u64, floor: u64, whole: u64) -> f64 {
-    if part <= floor { 0.0 } else { share(part as f64, whole as f64) }
 }
 
 #[cfg(test)]
@@ -213,9 +272,9 @@ fn others_on_a_disk_below_count_as_much_and_the_topmost_is_named() {
         other => panic!("{other:?}"),
     };
     let (severity, both) = sentence(Fixture { foreign_ios: 9_000, ..Fixture::honest_loop() }.record());
-    assert!(severity == Severity::Void && both.contains("of the device's traffic"), "{both}");
+    assert!(severity == Severity::Void && both.contains("used the device during"), "{both}");
     let (severity, below) = sentence(traffic::beside(&Fixture::honest_loop(), 0, 9_000));
-    assert!(severity == Severity::Void && below.contains("of vda's traffic"), "{below}");
+    assert!(severity == Severity::Void && below.contains("used vda during"), "{below}");
 }
 
 #[test]
@@ -229,4 +288,62 @@ fn writes_that_may_be_the_file_systems_own_are_nobodys() {
     let below = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
     assert!(CHECK.answer(&traffic::beside(&below, 4, 9_000)).is_err_and(|why| why.starts_with("vda wrote")));
     assert!(matches!(of(below), Ok(Answer::Holds(..))));
+}
+
+/// The figures of a finding or of a pass.
+#[cfg(test)]
+fn figures(record: &model::record::Record) -> (String, Evidence) {
+    match CHECK.answer(record) {
+        Ok(Answer::Finding(f)) => (f.sentence, f.evidence),
+        Ok(Answer::Holds(sentence, evidence)) => (sentence.to_owned(), evidence),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_figures_divide_to_the_share() {
+    let large = || Fixture { block_bytes: 1 << 20, ..Fixture::honest() };
+    let cached = Fixture { delivered: 0.2, foreign_ios: 9_000, ..Fixture::honest() };
+    for record in [
+        Fixture { foreign_ios: 9_000, ..Fixture::honest() }.record(),
+        Fixture { foreign_ios: 40, ..Fixture::honest() }.record(),
+        Fixture { foreign_ios: 9_000, cgroup: false, ..Fixture::honest() }.record(),
+        Fixture { foreign_ios: 30_000, ..Fixture::honest_write() }.record(),
+        Fixture { foreign_ios: 900, ..large() }.record(),
+        traffic::beside(&Fixture::honest_loop(), 0, 9_000),
+        cached.record(),
+    ] {
+        let (sentence, e) = figures(&record);
+        for unit in ["bytes", "ios"] {
+            let Some(part) = e.get(&format!("foreign_{unit}_share")) else { continue };
+            let (others, own) = (e[&format!("foreign_{unit}")], e[&format!("own_{unit}")]);
+            assert!((part - others / (others + own)).abs() < 1e-9, "{sentence} {e:?}");
+            assert!(*part <= e["foreign_share"], "{e:?}");
+        }
+    }
+    let (sentence, e) = figures(&Fixture { foreign_ios: 9_000, ..large() }.record());
+    assert!(!e.contains_key("foreign_ios_share") && !sentence.contains("requests"), "{sentence} {e:?}");
+}
+
+#[test]
+fn beside_a_reached_limit_others_on_a_device_with_headroom_are_a_note() {
+    let limited = |riops: &str, busy: &str| {
+        let mut record = Fixture { foreign_ios: 9_000, ..Fixture::honest() }.record();
+        let text = format!("/c/io.max: 254:0 rbps=max wbps=max riops={riops} wiops=max");
+        record.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+            let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
+            fields[9] = if snapshot.moment == model::evidence::Moment::Stop { busy } else { "0" };
+            *text = fields.join(" ");
+        }
+        CHECK.severity(&record)
+    };
+    assert_eq!(limited("10000", "300"), Some(Severity::Note));
+    assert_eq!(
+        limited("10000", "1100"),
+        Some(Severity::Biased),
+        "the device may have been busy all the time"
+    );
+    assert_eq!(limited("50000", "300"), Some(Severity::Void), "the limit was not reached");
 }

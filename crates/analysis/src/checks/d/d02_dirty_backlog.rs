@@ -57,7 +57,7 @@ fn look(case: &Case) -> Known<Answer> {
     let bytes = worst.ok_or_else(no_run)?;
     let numbers = evidence([("backlog_bytes", bytes as f64)]);
     if bytes <= BACKLOG_ABOVE {
-        return Ok(Answer::Holds("Nothing from before was waiting to be written.", numbers));
+        return Ok(Answer::Holds("Too little from before was waiting to be written to count.", numbers));
     }
     Ok(Answer::Finding(Detail::new(
         Severity::Biased,

@@ -109,7 +109,12 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Err(NOT_ALONE.into());
     }
     if !split.is_above(most) {
-        return Ok(Answer::Holds("Operations spent their time in the device, not above it.", numbers));
+        let sentence = if most <= BIASED_ABOVE {
+            "At least two thirds of the latency are accounted for by the device and by CPUs."
+        } else {
+            "The time above the device is no more than the way through the kernel takes."
+        };
+        return Ok(Answer::Holds(sentence, numbers));
     }
     if !split.is_above(least) {
         return Err(
@@ -264,6 +269,22 @@ fn a_third_above_biases_most_of_it_renames_and_the_usual_way_down_is_silent() {
     assert_eq!(at(&with_device(0.1)), Some(Severity::Rename));
     // Neighbours merged into one request share its time.
     assert_eq!(at(&Fixture { merged: 4, ..with_device(0.93) }), None);
+}
+
+#[test]
+fn a_pass_claims_no_more_than_its_figures_show() {
+    let pass = |fixture: Fixture| match CHECK.answer(&fixture.record()) {
+        Ok(Answer::Holds(sentence, evidence)) => (sentence, evidence["above_share"]),
+        other => panic!("{other:?}"),
+    };
+    let (sentence, above) = pass(with_device(0.72));
+    assert!(
+        above > 0.2 && 1.0 - above >= 2.0 / 3.0 && sentence.contains("two thirds"),
+        "{above}: {sentence}"
+    );
+    let quick = Fixture { depth: 1, depth_seen: 0.9, latency_ns: Some(30_000), ..with_device(0.45) };
+    let (sentence, above) = pass(quick);
+    assert!(above > 0.4 && sentence.contains("way through the kernel"), "{above}: {sentence}");
 }
 
 #[test]

@@ -70,7 +70,8 @@ fn look(case: &Case) -> Known<Answer> {
     let severity = match surely {
         s if s > VOID_ABOVE => Severity::Void,
         s if s > BIASED_ABOVE => Severity::Biased,
-        _ => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
+        _ if stolen == 0 => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
+        _ => return Ok(Answer::Holds("The host took too little CPU time away to count.", numbers)),
     };
     Ok(Answer::Finding(Detail::new(
         severity,

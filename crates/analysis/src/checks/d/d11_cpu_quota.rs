@@ -18,6 +18,7 @@ const BIASED_ABOVE: Share = Share(0.005);
 /// Share from which the number is the quota's.
 const RENAMED_ABOVE: Share = Share(0.3);
 const NOT_PAUSED: &str = "No quota paused the workers.";
+const HARDLY_PAUSED: &str = "A quota paused the workers for too short a time to count.";
 
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D11,
@@ -58,7 +59,8 @@ fn look(case: &Case) -> Known<Answer> {
     let part = share(paused_ns, passed_ns);
     let numbers = evidence([("pauses", times as f64), ("paused_ns", paused_ns), ("paused_share", part)]);
     if part <= BIASED_ABOVE {
-        return Ok(Answer::Holds(NOT_PAUSED, numbers));
+        let sentence = if times == 0 { NOT_PAUSED } else { HARDLY_PAUSED };
+        return Ok(Answer::Holds(sentence, numbers));
     }
     let (severity, renames) = if part > RENAMED_ABOVE {
         (Severity::Rename, Some(Rename::Condition("limited by a CPU quota".into())))

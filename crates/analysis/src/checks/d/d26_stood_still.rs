@@ -1,7 +1,8 @@
-//! D26: fathom itself stood still.
+//! D26: fathom itself, or a worker of it, was stopped or traced.
 //!
-//! For: stop signals, freezers, debuggers and machines that were paused, which stop all workers and their clocks at once. Not for:
-//! waiting for a CPU (D08), a quota (D11), nor a machine that slept and knows it (D13).
+//! A stop signal, a freezer or a paused machine stops all threads; a debugger, `strace` or a freezer may stop single workers. The record has
+//! both: the lateness of a thread that only sleeps, and samples of the workers' states. Waiting for a CPU is D08, a quota D11, and a
+//! machine that slept and knows it D13.
 
 use crate::case::{Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
@@ -9,7 +10,9 @@ use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
-use model::units::{show_ns, show_share};
+use model::record::WorkerStates;
+use model::units::{show_count, show_ns, show_share};
+use stats::proportion;
 
 /// Share of the runs' time that changes a rate by less than runs vary.
 const BIASED_ABOVE: Share = Share(0.01);
@@ -19,17 +22,20 @@ const VOID_ABOVE: Share = Share(0.3);
 pub(super) const CHECK: Check = Check {
     id: CheckId::D26,
     name: "STOOD_STILL",
-    belief: "fathom itself ran all the time",
+    belief: "neither fathom nor a worker was stopped or traced",
     page: Page {
         reads: "The thread that watches the workers sleeps for 10 ms at a time. By how much each sleep took longer, and in \
-                `/proc/thread-self/schedstat` how long it waited for a CPU meanwhile.",
+                `/proc/thread-self/schedstat` how long it waited for a CPU meanwhile. After each sleep it reads the state, the \
+                tracer and the wait channel of up to four workers in turn (`/proc/self/task/TID/status` and `wchan`).",
         formula: formula!(
             "Sleeps that took 100 ms and more too long, less the waiting for a CPU: biased above {BIASED_ABOVE} of the runs' \
              time, void above {VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. Workers cannot tell: a stop halts all \
-             of them and their clocks, so it looks like a device that answered nothing."
+             of them and their clocks, so it looks like a device that answered nothing. Any sample that finds a worker stopped \
+             (state T or t, or in a freezer) or a tracer attached is biased; void where surely more than {VOID_ABOVE} of the \
+             samples found a worker stopped (exact bound at 95 %)."
         ),
         provoke: "`fathom run --rw randread --time 3s DIR`, and meanwhile in another terminal `kill -STOP PID; sleep 1; kill -CONT PID`; \
-                  or a freezer: `echo FROZEN > freezer.state`.",
+                  or a freezer: `echo FROZEN > freezer.state`; or a tracer: `strace -f fathom run --rw randread DIR`.",
         fix: "Measure again, and let nothing stop it: job control (Ctrl-Z), a debugger, a freezer, a snapshot of the virtual \
               machine.",
         accept: "Do not accept it: nothing makes up for the time.",
@@ -54,6 +60,7 @@ fn look(case: &Case) -> Known<Answer> {
         return Err(crate::case::no_run());
     }
     let (mut total, mut longest, mut times, mut time) = (0.0_f64, 0_u64, 0_u64, 0.0);
+    let mut workers = Ok(WorkerStates::default());
     for ran in &case.runs {
         let seen = ran
             .end
@@ -64,39 +71,88 @@ fn look(case: &Case) -> Known<Answer> {
         longest = longest.max(seen.longest_ns);
         times += u64::from(seen.times);
         time += ran.active_ns()? as f64;
+        workers = match (workers, seen.workers) {
+            (Ok(sum), Some(states)) => states.map(|states| sum_of_states(sum, states)),
+            (sum, _) => sum,
+        };
     }
     let part = share(total, time);
-    let numbers = evidence([
+    let mut numbers = evidence([
         ("still_ns", total),
         ("longest_ns", longest as f64),
         ("times", times as f64),
         ("share", part),
     ]);
-    if part <= BIASED_ABOVE {
-        return Ok(Answer::Holds("fathom itself ran all the time.", numbers));
+    if let Ok(states) = &workers {
+        numbers.insert("worker_samples".into(), states.samples as f64);
+        numbers.insert("worker_samples_stopped".into(), states.stopped as f64);
+        numbers.insert("worker_samples_traced".into(), states.traced as f64);
     }
-    let often = if times == 1 {
-        String::new()
-    } else {
-        format!(" ({times} times, at most {})", show_ns(longest as f64))
-    };
-    Ok(Answer::Finding(Detail::new(
-        if part > VOID_ABOVE { Severity::Void } else { Severity::Biased },
-        format!(
+    let of_all = (part > BIASED_ABOVE).then(|| {
+        let often = if times == 1 {
+            String::new()
+        } else {
+            format!(" ({times} times, at most {})", show_ns(longest as f64))
+        };
+        let sentence = format!(
             "fathom itself stood still for {}{often}, {} of the runs' time: it was stopped (a signal, a freezer, a debugger), or the \
              whole machine was. Stalls and gaps over time are that, and not the storage.",
             show_ns(total),
             show_share(part)
+        );
+        (if part > VOID_ABOVE { Severity::Void } else { Severity::Biased }, sentence)
+    });
+    let of_workers = workers.as_ref().ok().and_then(stopped_workers);
+    let worst = [of_all, of_workers].into_iter().flatten().min_by_key(|(severity, _)| *severity);
+    if let Some((severity, sentence)) = worst {
+        return Ok(Answer::Finding(Detail::new(severity, sentence, numbers)));
+    }
+    workers?;
+    Ok(Answer::Holds("No stop of fathom or of a worker was seen that counts, and no tracer.", numbers))
+}
+
+/// Adds the samples of one run to those of the runs before.
+fn sum_of_states(sum: WorkerStates, states: WorkerStates) -> WorkerStates {
+    WorkerStates {
+        samples: sum.samples.saturating_add(states.samples),
+        stopped: sum.stopped.saturating_add(states.stopped),
+        traced: sum.traced.saturating_add(states.traced),
+        tracer: sum.tracer.or(states.tracer),
+    }
+}
+
+/// Returns how bad it is that workers were stopped or traced, with a sentence, or `None` if no sample found that.
+fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
+    if states.stopped == 0 && states.traced == 0 {
+        return None;
+    }
+    let (least, _) = proportion::exact(states.stopped, states.samples);
+    let severity = if least > VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
+    let stopped = format!(
+        "{} of {} samples found a worker stopped ({})",
+        show_count(states.stopped as f64),
+        show_count(states.samples as f64),
+        show_share(share(states.stopped as f64, states.samples as f64))
+    );
+    let sentence = match &states.tracer {
+        Some(tracer) => {
+            format!(
+                "{tracer} traced fathom's workers, and {stopped}: the time of each stop is in the rate and in the latencies."
+            )
+        }
+        None => format!(
+            "A signal, a debugger or a freezer stopped fathom's workers: {stopped}. The time of each stop is in the rate and in the \
+             latencies."
         ),
-        numbers,
-    )))
+    };
+    Some((severity, sentence))
 }
 
 /// The honest record of a program that stood still for so long in one run.
 #[cfg(test)]
 fn still(ns: u64) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
-    let seen = model::record::Still { times: 1, longest_ns: ns, total_ns: ns };
+    let seen = model::record::Still { times: 1, longest_ns: ns, total_ns: ns, workers: None };
     record.runs[0].end.as_mut().unwrap().still = Some(Ok(seen));
     record
 }
@@ -108,4 +164,24 @@ fn a_hundredth_is_nothing_half_a_second_biases_and_most_of_the_time_voids() {
     assert_eq!(at(40_000_000), None);
     assert_eq!(at(500_000_000), Some(Severity::Biased));
     assert_eq!(at(3_000_000_000), Some(Severity::Void));
+}
+
+#[test]
+fn a_tracer_or_a_stopped_worker_biases_and_mostly_stopped_workers_void() {
+    let record = |states: Known<WorkerStates>| {
+        let mut record = crate::fixture::Fixture::honest().record();
+        let still = model::record::Still { workers: Some(states), ..Default::default() };
+        record.runs[2].end.as_mut().unwrap().still = Some(Ok(still));
+        record
+    };
+    let states = |stopped, traced| WorkerStates { samples: 100, stopped, traced, tracer: None };
+    let at = |states| CHECK.severity(&record(Ok(states)));
+    assert_eq!(at(states(0, 0)), None);
+    assert_eq!(at(states(1, 0)), Some(Severity::Biased));
+    assert_eq!(at(states(33, 0)), Some(Severity::Biased), "a third is not surely more than 30 %");
+    assert_eq!(at(states(60, 0)), Some(Severity::Void));
+    let gdb = WorkerStates { tracer: Some("gdb (pid 7)".into()), ..states(0, 3) };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record(Ok(gdb))) else { panic!("silent") };
+    assert!(f.severity == Severity::Biased && f.sentence.starts_with("gdb (pid 7) traced"), "{}", f.sentence);
+    assert!(CHECK.answer(&record(Err("no /proc".into()))).is_err_and(|why| why == "no /proc"));
 }
