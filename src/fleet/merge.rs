@@ -10,7 +10,7 @@ use model::histogram::Histogram;
 use model::job::Kind;
 use model::record::disturbed::{Disturbance, Disturbed};
 use model::record::{
-    Common, Interval, OpenLoop, PriorityEnd, Run, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd,
+    Common, Interval, OpenLoop, PriorityEnd, Run, RunEnd, RunEnding, RunStart, StreamEnd, ThreadIo, WorkerEnd,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -258,6 +258,7 @@ fn add_worker(all: &mut Vec<WorkerEnd>, other: WorkerEnd) {
     sum.faults = sum.faults.zip(other.faults).map(pair);
     sum.counted = known(&sum.counted, other.counted, |mine, its| pair((mine, its)));
     sum.ready_ns = known(&sum.ready_ns, other.ready_ns, u64::saturating_add);
+    sum.io = known(&sum.io, other.io, ThreadIo::plus);
     for (words, others) in [(&mut sum.used, other.used), (&mut sum.fallbacks, other.fallbacks)] {
         words.extend(others);
         words.sort_unstable();

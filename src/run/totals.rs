@@ -118,6 +118,7 @@ pub(super) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
         turns: outcome.turns,
         ops: outcome.totals.iter().map(|t| t.ops).sum(),
         ready_ns: outcome.ready_ns.unwrap_or_else(|| Err("the worker did not begin".into())),
+        io: outcome.io.unwrap_or_else(|| Err("the worker did not begin".into())),
         used: outcome.granted.used,
         fallbacks: outcome.granted.fallbacks,
         error: outcome.error,

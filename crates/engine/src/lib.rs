@@ -22,6 +22,7 @@ pub mod refusal;
 pub mod source;
 pub mod spec;
 pub mod tally;
+mod thread_io;
 pub mod verifier;
 mod worker;
 pub mod workers;

@@ -5,7 +5,7 @@
 use crate::interface::Granted;
 use crate::tally::{Block, Totals};
 use model::job::FoundDepth;
-use model::record::{LaneEnd, PriorityEnd, Replayed};
+use model::record::{LaneEnd, PriorityEnd, Replayed, ThreadIo};
 use sys::perf::Counted;
 use sys::thread::Usage;
 
@@ -30,6 +30,8 @@ pub struct Outcome {
     pub counted: Option<Result<Counted, String>>,
     /// ns of that time that it was ready to run and waited for a CPU, or why that is not known; `None` where it did not begin.
     pub ready_ns: Option<Result<u64, String>>,
+    /// Bytes and calls that the kernel counted for it in that time, or why that is not known; `None` where it did not begin.
+    pub io: Option<Result<ThreadIo, String>>,
     /// System calls in that time, or why they were not counted; `None` where that was not asked for.
     pub calls: Option<Result<u64, String>>,
     /// How many operations may be in flight, where that was searched for.

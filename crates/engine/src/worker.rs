@@ -9,7 +9,9 @@ use crate::outcome::Outcome;
 use crate::recorder::Recorder;
 use crate::refusal::CannotBegin;
 use crate::spec::WorkerSpec;
+use crate::thread_io::{Account, of_ring_helpers};
 use model::job::{IoPriority, MemoryNodes};
+use model::record::ThreadIo;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,6 +41,8 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     // Opened before the start: after it, every microsecond counts.
     let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
     let waited = || queue.as_ref().map_err(Clone::clone)?.waited_ns().map_err(|e| e.to_string());
+    let account = Account::open();
+    let has_helpers = task.spec.engine.name == "io_uring";
     if task.spec.fills_ahead() {
         granted.used.push(model::record::PREPARES_AHEAD.into());
     }
@@ -49,6 +53,7 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
         return Outcome::failed("was not started".into());
     }
     let (before, waited_before) = (sys::thread::usage().unwrap_or_default(), waited());
+    let io_before = account.read();
     let counters = Counters::start();
     let mut calls = count_calls.then(Calls::start);
     barrier.hold();
@@ -58,6 +63,8 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     let calls = calls.as_mut().map(|c| c.as_mut().map_err(|e| e.clone())?.end());
     let counted = Some(counters.and_then(|mut c| c.end()));
     let (after, waited_after) = (sys::thread::usage().unwrap_or_default(), waited());
+    let helpers = if has_helpers { of_ring_helpers() } else { ThreadIo::default() };
+    let io = io_before.and_then(|before| Ok(account.read()?.since(before).plus(helpers)));
     let ready_ns = waited_before.and_then(|before| Ok(waited_after?.saturating_sub(before)));
     let usage = Usage {
         user_ns: after.user_ns - before.user_ns,
@@ -71,7 +78,8 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     let outcome = turns.close();
     let name = |e| format!("worker {} ({}): {e}", task.spec.worker, task.spec.engine.name);
     let ready_ns = Some(ready_ns);
-    Outcome { error: error.map(name), granted, wall_ns, usage, counted, ready_ns, calls, ..outcome }
+    let io = Some(io);
+    Outcome { error: error.map(name), granted, wall_ns, usage, counted, ready_ns, io, calls, ..outcome }
 }
 
 /// Puts the thread where it belongs before it allocates anything, and has its timers ring when they are due.

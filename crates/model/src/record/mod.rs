@@ -29,7 +29,7 @@ pub use stream::{
     AtDriver, Bucket, Common, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop, PriorityEnd, Replayed, StreamEnd,
     Written,
 };
-pub use worker::{PREPARES_AHEAD, WorkerEnd};
+pub use worker::{PREPARES_AHEAD, ThreadIo, WorkerEnd};
 
 /// Version of the session file.
 pub const FORMAT: u32 = 1;
