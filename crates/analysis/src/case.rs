@@ -5,11 +5,13 @@
 
 pub(crate) mod charged_twice;
 mod run;
+mod sharing;
 mod stored;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use run::{Amount, CaseRun};
+pub(crate) use sharing::grown;
 
 use crate::runs;
 use charged_twice::charged_twice;
@@ -61,7 +63,9 @@ pub struct Case<'a> {
     pub unsteady: Option<usize>,
     /// Ends of all its runs, the failed ones included.
     pub ends: Vec<&'a RunEnd>,
-    /// What the streams of this phase touch. All of them, because devices do not know streams.
+    /// The streams whose operations count: its own, and with [`Case::with_sharers`] those that use its devices as well.
+    members: Vec<usize>,
+    /// The targets of these streams.
     targets: Vec<(usize, &'a Target)>,
 }
 
@@ -127,9 +131,6 @@ impl<'a> Case<'a> {
         let plan = &record.header.plan;
         let job = at_load(record, plan.jobs.get(at)?, offered);
         let streams = &plan.jobs.get(at)?.phases.get(phase)?.streams;
-        let mut touched: Vec<usize> = streams.iter().flat_map(|s| s.targets.iter().copied()).collect();
-        touched.sort_unstable();
-        touched.dedup();
         let rounds = runs::rounds(record, at);
         let first = rounds.as_ref().map_or(0, |r| r.first);
         let same_load = |r: &&Run| r.start.offered_iops == offered;
@@ -161,7 +162,8 @@ impl<'a> Case<'a> {
             aside,
             unsteady: rounds.and_then(|r| r.unsteady),
             ends: record.runs_of(at, phase).filter(same_load).filter_map(|r| r.end.as_ref()).collect(),
-            targets: touched.into_iter().filter_map(|t| Some((t, plan.targets.get(t)?))).collect(),
+            members: vec![index],
+            targets: targets_of(record, streams.get(index)),
         })
     }
 
@@ -201,7 +203,7 @@ impl<'a> Case<'a> {
 
     /// Whether any operation is of this kind.
     pub fn does(&self, kind: Kind) -> bool {
-        self.stream.kinds().any(|k| k == kind)
+        self.member_streams().iter().any(|s| s.kinds().any(|k| k == kind))
     }
 
     /// Whether syncs are part of the job, whose journal writes are requests of their own.
@@ -297,8 +299,17 @@ impl<'a> Case<'a> {
     /// What these layers completed in all runs together.
     ///
     /// # Errors
-    /// Why one of them was not counted.
+    /// Why one of them was not counted, or that another stream uses one of them at the same time.
     pub fn counted(&self, layers: &[&Layer]) -> Known<BlockStat> {
+        self.alone_on(layers)?;
+        self.counted_together(layers)
+    }
+
+    /// What these layers completed in all runs together, for whatever stream.
+    ///
+    /// # Errors
+    /// Why one of them was not counted.
+    pub(crate) fn counted_together(&self, layers: &[&Layer]) -> Known<BlockStat> {
         self.over_runs(BlockStat::default(), |ran| ran.counted(layers), |a, b| a.plus(&b))
     }
 
@@ -328,8 +339,17 @@ impl<'a> Case<'a> {
     /// What the kernel charged to us on these layers in all runs together, as it counts it.
     ///
     /// # Errors
-    /// Why it was not counted.
+    /// Why it was not counted, or that another stream uses one of them at the same time.
     pub(crate) fn charged_on(&self, layers: &[&Layer]) -> Known<CgroupIo> {
+        self.alone_on(layers)?;
+        self.charged_together(layers)
+    }
+
+    /// What the kernel charged to us on these layers in all runs together, for whatever stream.
+    ///
+    /// # Errors
+    /// Why it was not counted.
+    pub(crate) fn charged_together(&self, layers: &[&Layer]) -> Known<CgroupIo> {
         let cgroup = self.machine.ok_or("the record names no host")?.cgroup.as_ref().map_err(Clone::clone)?;
         self.over_runs(CgroupIo::default(), |ran| ran.charged(cgroup, layers), CgroupIo::plus)
     }
@@ -341,7 +361,7 @@ impl<'a> Case<'a> {
             [(Kind::Read, device.read, own.bytes[0]), (Kind::Write, device.write, own.bytes[1])]
         {
             // Written-back pages are charged to the root group in v1, so only direct writes prove anything.
-            let tells = kind == Kind::Read || self.stream.cache.is_direct();
+            let tells = kind == Kind::Read || self.is_direct();
             let issued = self.issued(kind).bytes as f64;
             let ours = issued.min(flow.bytes as f64);
             if tells && ours > 0.0 && ours >= 0.5 * issued && (charged as f64) < COUNTS_AT_ALL * ours {
@@ -353,7 +373,12 @@ impl<'a> Case<'a> {
 
     /// All operations of a kind that moved their bytes in the complete runs, warm-up and drain included.
     pub fn issued(&self, kind: Kind) -> Amount {
-        self.runs.iter().map(|r| r.issued(kind)).fold(Amount::default(), Amount::plus)
+        self.members.iter().map(|m| self.issued_by(*m, kind)).fold(Amount::default(), Amount::plus)
+    }
+
+    /// The same of one stream of the phase.
+    pub(crate) fn issued_by(&self, stream: usize, kind: Kind) -> Amount {
+        self.runs.iter().map(|r| r.issued_by(stream, kind)).fold(Amount::default(), Amount::plus)
     }
 
     /// All reads and writes of the complete runs, warm-up and drain included: what moves bytes, and what a device counts as requests.
@@ -364,20 +389,6 @@ impl<'a> Case<'a> {
     /// Whether the stream itself makes its writes stable, within the time that is measured.
     pub(crate) fn syncs_itself(&self) -> bool {
         self.stream.cache.is_sync() || self.stream.flush.is_some_and(|f| f.call != SyncCall::SyncFileRange)
-    }
-
-    /// Bytes read by the devices for us: never more than the kernel charged to us, where it did.
-    ///
-    /// # Errors
-    /// Why the devices were not counted.
-    pub fn delivered_reads(&self) -> Known<u64> {
-        let device = self.device()?.read.bytes;
-        let issued = self.issued(Kind::Read).bytes as f64;
-        // Device and ledger agree: nobody else's reads can be among them, whatever the cgroup says.
-        if (device as f64 - issued).abs() <= SAME_BYTES * issued {
-            return Ok(device);
-        }
-        Ok(self.own().map_or(device, |own| own.bytes[0].min(device)))
     }
 
     /// Operations and bytes within the windows of all runs.
@@ -459,6 +470,14 @@ impl<'a> Case<'a> {
 /// overflow.
 fn sum_of_counts(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
     counts.try_fold(0_u64, u64::checked_add).filter(|n| *n > 0)
+}
+
+/// The targets of a stream, each once.
+fn targets_of<'a>(record: &'a Record, stream: Option<&Stream>) -> Vec<(usize, &'a Target)> {
+    let mut touched: Vec<usize> = stream.iter().flat_map(|s| s.targets.iter().copied()).collect();
+    touched.sort_unstable();
+    touched.dedup();
+    touched.into_iter().filter_map(|t| Some((t, record.header.plan.targets.get(t)?))).collect()
 }
 
 /// The disk that a partition is part of; cgroups charge that, and neighbours on it disturb.

@@ -252,7 +252,8 @@ fn of_device(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
     let tops = case.has_storage().then(|| case.tops().ok())??;
     let delta = ran.counted(&tops).ok()?;
     let total = delta.total();
-    let issued = Kind::MOVING.map(|k| ran.issued(k));
+    // The device's counters are those of all streams that share it, and so is what was issued.
+    let issued = case.with_sharers().issued_in(ran);
     Some(DeviceFigures {
         issued_ops: issued.iter().fold(0, |sum, a| sum.saturating_add(a.ops)),
         issued_bytes: issued.iter().fold(0, |sum, a| sum.saturating_add(a.bytes)),

@@ -56,7 +56,7 @@ fn only_inferred(
     answers: &[(&'static Check, Known<Answer>)],
 ) -> Option<(&'static Check, Known<Answer>)> {
     let (foreign, _) = answers.iter().find(|(c, a)| c.id == CheckId::D01 && a.is_ok())?;
-    let why = case.own().err()?;
+    let why = case.with_sharers().own().err()?;
     Some((
         *foreign,
         Err(format!(

@@ -23,6 +23,8 @@ pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
     if !case.has_storage() || case.runs.is_empty() {
         return None;
     }
+    // The ledger shows counters as they are: of all streams that share the devices.
+    let case = &case.with_sharers();
     let layers = layers(case);
     Some(Ledger {
         runs: case.runs.len() as u32,
@@ -46,7 +48,7 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
     if issued.ops == 0 && !unasked(case, layers, kind) {
         return None;
     }
-    let size = u64::from(case.stream.access.largest_bytes());
+    let size = u64::from(case.largest_bytes());
     let judge = |counted: Known<u64>, in_flight: u64| {
         let tolerance_bytes = in_flight.saturating_mul(size);
         let (difference, word) = compare(issued.bytes, counted, tolerance_bytes);
@@ -126,7 +128,7 @@ fn cut(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, Known<u64
 /// What the kernel charged to us.
 fn charged(case: &Case, kind: Kind) -> Known<Moved> {
     let version = case.machine.and_then(|m| m.cgroup.as_ref().ok()).map(|c| c.version);
-    if version == Some(1) && kind == Kind::Write && !case.stream.cache.is_direct() {
+    if version == Some(1) && kind == Kind::Write && !case.is_direct() {
         return Err("version 1 of cgroups charges pages that are written back to nobody".into());
     }
     let own = case.charged()?;

@@ -160,8 +160,9 @@ fn from_machine(case: &Case) -> Option<Limiter> {
     Some(limiter_of("link", sentence, numbers))
 }
 
-/// A device whose link is full: its name, what it moved, and what the link can carry, bytes per second.
+/// A device whose link is full, whatever stream filled it: its name, what it moved, and what the link can carry, bytes per second.
 fn nearest_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
+    let case = &case.with_sharers();
     let ns: f64 = case.runs.iter().map(|r| r.active_ns().ok().map(|ns| ns as f64)).sum::<Option<f64>>()?;
     let of = |leaf: &&'a Layer| {
         let ceiling = link(leaf).ok()?.bytes_per_s;

@@ -22,9 +22,9 @@ fn largest(case: &Case, file: &str) -> u64 {
     layers.iter().filter_map(|l| l.queue_number(file).ok()).max().unwrap_or(0).saturating_mul(1024)
 }
 
-/// Bytes that may be read ahead and not used when a run ends, of all streams of the phase: devices do not know streams.
+/// Bytes that may be read ahead and not used when a run ends.
 pub(crate) fn unread_bytes(case: &Case) -> u64 {
-    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let streams = case.member_streams();
     let (setting, request) = (setting_bytes(case), largest(case, "max_sectors_kb"));
     let of_stream = |s: &Stream| {
         let lanes = u64::from(s.workers.max(1)).saturating_mul(s.lanes());
@@ -33,7 +33,7 @@ pub(crate) fn unread_bytes(case: &Case) -> u64 {
         let window = setting.saturating_mul(advised).max(request);
         WINDOWS.saturating_mul(lanes).saturating_mul(window)
     };
-    streams.iter().filter(|s| reads_ahead(s)).map(of_stream).fold(0, u64::saturating_add)
+    streams.into_iter().filter(|s| reads_ahead(s)).map(of_stream).fold(0, u64::saturating_add)
 }
 
 /// Whether its reads go through the page cache one behind the other.

@@ -64,6 +64,8 @@ struct Ours {
 /// # Errors
 /// Of each: why the disk was not counted, or what is ours cannot be told from what is theirs.
 pub(crate) fn of_others(case: &Case) -> Vec<Known<Traffic>> {
+    // A device does not tell our streams apart, so what all of them did there is ours.
+    let case = &case.with_sharers();
     std::iter::once(shared(case)).chain(lower(case).iter().map(|disk| disk.traffic(case))).collect()
 }
 
@@ -97,7 +99,7 @@ fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
 
 /// Whether a request of ours is one of the device's, so that those of others can be counted.
 pub(crate) fn comparable(case: &Case) -> bool {
-    case.stream.access.largest_bytes() <= COUNTED_TO_BYTES
+    case.largest_bytes() <= COUNTED_TO_BYTES
 }
 
 /// Whether the file systems write no more of their own than is stated here.
@@ -120,9 +122,7 @@ fn ours(case: &Case) -> Known<Ours> {
             write: Amount { ops: own.ios[1].max(issued.1.ops), bytes: own.bytes[1].max(issued.1.bytes) },
             inferred: false,
         }),
-        Err(_) if case.stream.cache.is_direct() => {
-            Ok(Ours { read: issued.0, write: issued.1, inferred: true })
-        }
+        Err(_) if case.is_direct() => Ok(Ours { read: issued.0, write: issued.1, inferred: true }),
         Err(why) => Err(format!("buffered I/O cannot be told from that of others: {why}")),
     }
 }
@@ -133,7 +133,7 @@ fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
     if !case.does(Kind::Write) {
         return beyond(device, ours);
     }
-    if case.stream.cache.is_sync() || !is_modest(case) {
+    if case.any_sync() || !is_modest(case) {
         return Amount::default();
     }
     let grown = |n: u64| (n as f64 * AMPLIFICATION) as u64;

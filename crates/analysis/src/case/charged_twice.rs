@@ -32,7 +32,7 @@ pub(crate) enum Refused {
 
 /// Returns why attempts of this kind may have been refused after they were charged, or `None` if none were.
 pub(crate) fn refused(case: &Case, kind: Kind) -> Option<Refused> {
-    if !case.stream.cache.is_direct() {
+    if !case.is_direct() {
         return None;
     }
     let device = case.device().ok()?;

@@ -122,14 +122,16 @@ impl<'a> CaseRun<'a> {
         Ok(sum)
     }
 
-    /// All operations of a kind of this run, over all streams: devices do not know streams. Reads and writes without data are none
-    /// of a device's.
+    /// All operations of a kind that the case's own stream had in this run. Reads and writes without data are none of a device's.
     pub fn issued(&self, kind: Kind) -> Amount {
-        let of = |s: &StreamEnd| {
-            s.issued.get(&kind).map_or(Amount::default(), |i| Amount { ops: i.ops, bytes: i.bytes })
-        };
-        let reaches = |s: &&StreamEnd| kind == Kind::Trim || self.moves_data(s);
-        self.end.streams.iter().filter(reaches).map(of).fold(Amount::default(), Amount::plus)
+        self.issued_by(self.stream.stream, kind)
+    }
+
+    /// The same of one stream of the phase.
+    pub(crate) fn issued_by(&self, stream: usize, kind: Kind) -> Amount {
+        let reaches = |s: &&StreamEnd| s.stream == stream && (kind == Kind::Trim || self.moves_data(s));
+        let issued = self.end.streams.iter().find(reaches).and_then(|s| s.issued.get(&kind));
+        issued.map_or(Amount::default(), |i| Amount { ops: i.ops, bytes: i.bytes })
     }
 
     /// Whether the case's own operations move data, so that their sizes can be told.

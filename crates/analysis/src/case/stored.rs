@@ -75,7 +75,7 @@ impl<'a> Case<'a> {
         self.states_of(&self.stream.targets, moment)
     }
 
-    fn states_of(&self, targets: &[usize], moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
+    pub(super) fn states_of(&self, targets: &[usize], moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
         let of = |ran: &CaseRun<'a>| {
             let snapshot = ran.at(moment)?;
             let states: Option<Vec<_>> = targets.iter().map(|t| snapshot.targets.get(*t)).collect();
@@ -109,6 +109,12 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why the kernel's count could not be read.
     pub fn cancelled_bytes(&self) -> Known<u64> {
+        if self.others_write() {
+            let own = self.counted_by_workers(self.index, |io| io.cancelled_write_bytes);
+            if own.is_exact() {
+                return Ok(own.least);
+            }
+        }
         self.over_runs(
             0,
             |ran| {

@@ -123,6 +123,7 @@ pub(crate) fn foreign(case: &Case) -> Vec<Known<Foreign>> {
     if !case.on_device() {
         return Vec::new();
     }
+    let case = &case.with_sharers();
     // What a copy-on-write file system still has to write for the writes of an earlier run is ours.
     let late = traffic::session_writes(case) && !traffic::is_modest(case);
     let one = |others: Traffic| {
@@ -184,8 +185,7 @@ fn of_our_devices(case: &Case, text: &str) -> String {
 pub fn disturbances(record: &Record) -> Vec<Disturbance> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let mut out: Vec<Disturbance> = Vec::new();
-    // Devices and CPUs do not know streams.
-    for case in case::of_job(record, job).iter().filter(|c| c.index == 0 && !c.runs.is_empty()) {
+    for case in case::of_job(record, job).iter().filter(|c| !c.runs.is_empty()) {
         for one in Outside::of(case).disturbances() {
             let kind = std::mem::discriminant(&one);
             if out.iter().all(|known| std::mem::discriminant(known) != kind) {

@@ -116,7 +116,7 @@ impl Going {
         let mut cases = case::of_job(&self.record, start.job);
         cases.retain(|c| c.phase == start.phase);
         let moves = cases.iter().position(|c| !c.stream.moves_no_data()).unwrap_or(0);
-        (moves < cases.len()).then(|| cases.swap_remove(moves))
+        (moves < cases.len()).then(|| cases.swap_remove(moves).of_phase())
     }
 
     /// What others do now: what they had done by this look and not by the one before.

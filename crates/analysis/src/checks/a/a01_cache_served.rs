@@ -24,12 +24,15 @@ pub(super) const CHECK: Check = Check {
     belief: "the reads measured the device, not memory",
     page: Page {
         reads: "The stat files of the devices that the file system talks to and the io counters of fathom's own cgroup, \
-                from start to stop of every run, against the bytes that fathom read.",
+                from start to stop of every run, against the bytes that fathom read; read_bytes in /proc/thread-self/io of each \
+                worker.",
         formula: formula!(
             "hit = 1 - bytes delivered / bytes read, where the smaller of the device's count and the cgroup's is what was \
              delivered, or the device's alone where it agrees with fathom's to {same}. Above {BIASED_ABOVE} the number is \
              biased: below, other readers may have left a few pages. From {RENAMED_FROM} on most of it is the page cache's, \
-             and it gets that name. A file of which more than {ENCODED_ABOVE} is stored compressed is not checked, since its \
+             and it gets that name. Where other streams of the phase use the same device, the kernel's count of the \
+             reads that this stream's own workers submitted (read_bytes in /proc/thread-self/io) and the others' counts give \
+             bounds; the check answers where both bounds lead to one answer. A file of which more than {ENCODED_ABOVE} is stored compressed is not checked, since its \
              bytes on the disk are others than in the file.",
             same = Share(SAME_BYTES)
         ),
@@ -50,16 +53,26 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let read = case.issued(Kind::Read).bytes;
-    let delivered = case.delivered_reads()?;
+    let delivered = case.at_device(Kind::Read)?;
     if read == 0 {
         return Err("no read completed".into());
     }
-    let hit = (1.0 - delivered as f64 / read as f64).max(0.0);
+    let hit_where = |delivered: u64| (1.0 - delivered as f64 / read as f64).max(0.0);
+    // Where other streams share the device, both bounds must lead to the same answer.
+    let at_most = hit_where(delivered.least);
+    let delivered = if at_most <= BIASED_ABOVE { delivered.least } else { delivered.most };
+    let hit = hit_where(delivered);
     let numbers = evidence([
         ("read_bytes", read as f64),
         ("device_read_bytes", delivered as f64),
         ("cached_share", hit),
     ]);
+    if hit <= BIASED_ABOVE && at_most > BIASED_ABOVE {
+        return Err(format!(
+            "how much of what this stream read came from memory is not known: {}",
+            case.why_shared()?
+        ));
+    }
     if hit <= BIASED_ABOVE {
         return Ok(Answer::Holds("The device delivered the bytes that were read.", numbers));
     }

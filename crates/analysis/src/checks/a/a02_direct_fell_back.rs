@@ -34,7 +34,8 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "Fires where new or dirty pages of the target are more than {PAGES_ABOVE} of the bytes that could have been \
              touched: readers of other parts bring in a few. Or where the device saw less than {SEEN_FROM} of the bytes of a \
-             direction: past the page cache it must see all of them. Or, for writes to a file of btrfs with checksums, where \
+             direction: past the page cache it must see all of them; where other streams use the same device, what it saw for \
+             this stream is known within bounds (see A01). Or, for writes to a file of btrfs with checksums, where \
              /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and written back meanwhile (nr_dirtied, \
              nr_written)."
         ),
@@ -57,8 +58,13 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
-    let pages = new_pages(case);
-    if let Ok(new) = pages
+    // Pages of a target that another stream uses through the page cache are not this stream's.
+    let pages = if case.shares_pages() {
+        Err("another stream uses the target through the page cache".to_owned())
+    } else {
+        new_pages(case)
+    };
+    if let Ok(new) = &pages
         && new.share() > PAGES_ABOVE
     {
         let sentence = format!(
@@ -77,10 +83,12 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
         return Ok(found(sentence, evidence([("dirtied_bytes", dirtied)])));
     }
-    let device = case.device()?;
-    for (kind, seen) in [(Kind::Read, case.delivered_reads()?), (Kind::Write, device.write.bytes)] {
-        let issued = case.issued(kind).bytes;
-        let part = if issued == 0 { 1.0 } else { seen as f64 / issued as f64 };
+    let mut undecided = false;
+    for kind in Kind::MOVING {
+        let (issued, seen) = (case.issued(kind).bytes, case.at_device(kind)?);
+        let part_of = |seen: u64| if issued == 0 { 1.0 } else { seen as f64 / issued as f64 };
+        undecided |= part_of(seen.least) < SEEN_FROM;
+        let (part, seen) = (part_of(seen.most), seen.most);
         if part < SEEN_FROM {
             let sentence = format!(
                 "Direct I/O was asked for, and the device saw only {} of the {} bytes: {} kept the rest in memory.",
@@ -93,6 +101,12 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
                 evidence([("issued_bytes", issued as f64), ("device_bytes", seen as f64)]),
             ));
         }
+    }
+    if undecided {
+        return Err(format!(
+            "whether the device saw all that this stream did is not known: {}",
+            case.why_shared()?
+        ));
     }
     let numbers = pages.map_or_else(|_| Evidence::new(), New::evidence);
     Ok(Answer::Holds("Direct I/O reached the device and left nothing in the page cache.", numbers))
@@ -115,7 +129,17 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
         let pages = case.runs.iter().map(|ran| grown(ran, "/proc/vmstat", |text| keyed(text, key)));
         Ok(pages.sum::<Known<u64>>()? as f64 * PAGE_BYTES)
     };
-    let through = bytes("nr_dirtied")?.min(bytes("nr_written")?);
+    let mut through = bytes("nr_dirtied")?.min(bytes("nr_written")?);
+    if case.others_write() {
+        // Pages that other streams made dirty are in the same counters.
+        let others = case.of_phase().issued(Kind::Write).bytes as f64 - written;
+        if through >= COPIED_FROM.0 * written && through - others < COPIED_FROM.0 * written {
+            return Err(
+                "other streams write too, and the kernel counts the pages of all of them together".into()
+            );
+        }
+        through -= others;
+    }
     Ok((through >= COPIED_FROM.0 * written).then_some(through))
 }
 

@@ -26,7 +26,9 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "In memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes written. Above \
              {RENAMED_ABOVE} the number is that of the page cache: below are requests in flight and the last pages of a flush. \
-             The rate with the final sync as part of the time is given beside it."
+             The rate with the final sync as part of the time is given next to it. Where other streams write to the same \
+             device, bounds tell what it wrote for this stream: direct writes that its own workers submitted, or pages that \
+             they made dirty and that are clean again (write_bytes in /proc/thread-self/io), and the sum less the others."
         ),
         provoke: "`fathom run --rw randwrite --cache buffered --time 1s DIR`.",
         fix: "Use --cache direct, sync or dsync, or measure for longer than memory can absorb.",
@@ -56,17 +58,26 @@ fn look(case: &Case) -> Known<Answer> {
     if written <= 0.0 {
         return Err("no write completed".into());
     }
-    let device = case.device().map(|d| d.write.bytes as f64);
-    let missing = device.as_ref().map_or(0.0, |d| 1.0 - d / written);
-    let dirty = dirty_bytes(case);
-    let in_memory = missing.max(dirty.unwrap_or(0.0) / written).clamp(0.0, 1.0);
+    let bounds = case.at_device(Kind::Write);
+    let device = bounds.as_ref().map(|d| d.most as f64);
+    let missing = |device: Option<f64>| device.map_or(0.0, |d| 1.0 - d / written);
+    let dirty = case.own_dirty_bytes(Moment::Stop).map(|bytes| bytes as f64);
+    let kept = |device: Option<f64>| missing(device).max(dirty.unwrap_or(0.0) / written).clamp(0.0, 1.0);
+    let device = device.ok();
+    let in_memory = kept(device);
     let mut numbers = evidence([("written_bytes", written), ("in_memory_share", in_memory)]);
-    numbers.extend(device.as_ref().ok().map(|d| ("device_write_bytes".to_owned(), *d)));
+    numbers.extend(device.map(|d| ("device_write_bytes".to_owned(), d)));
     numbers.extend(dirty.map(|d| ("dirty_bytes".to_owned(), d)));
     if in_memory > RENAMED_ABOVE {
         return Ok(Answer::Finding(found(case, in_memory, numbers)));
     }
-    device?;
+    // Where other streams share the device, both bounds must lead to the same answer.
+    if kept(Some(bounds?.least as f64)) > RENAMED_ABOVE {
+        return Err(format!(
+            "how much of what this stream wrote had left memory is not known: {}",
+            case.why_shared()?
+        ));
+    }
     Ok(Answer::Holds("What was written was at the device when the clock stopped.", numbers))
 }
 
@@ -86,18 +97,12 @@ fn found(case: &Case, in_memory: f64, mut numbers: Evidence) -> Detail {
     }
 }
 
-/// Dirty bytes of the targets at the end of all runs; `None` where they were not seen.
-fn dirty_bytes(case: &Case) -> Option<f64> {
-    let mut sum = 0.0;
-    for state in case.states(Moment::Stop).ok()?.into_iter().flatten() {
-        let pages = state.pages.as_ref().ok()?;
-        sum += pages.dirty? as f64 * pages.page_bytes as f64;
-    }
-    Some(sum)
-}
-
 /// MB/s of the windows' bytes when the sync that made them stable counts as time too.
 fn rate_with_sync(case: &Case) -> Option<f64> {
+    // The sync makes what all streams wrote stable.
+    if case.others_write() {
+        return None;
+    }
     let mut ns = case.window_ns();
     for ran in &case.runs {
         ns += ran.end.sync_ns? as f64;

@@ -4,7 +4,7 @@
 //! what was only late (A09), nor direct writes that did not arrive (A02, A22).
 
 use super::coverage;
-use crate::case::Case;
+use crate::case::{Case, grown};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
@@ -74,10 +74,20 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if case.stream.cache.is_direct() {
         return Ok(Answer::Holds("No write was dropped before it was stored.", numbers));
     }
-    let arrived = case.synced_write_bytes()?;
+    let tops = case.tops()?;
+    let others = case.submitted_by_sharers(Kind::Write, &tops);
+    let synced = case.synced_write_bytes()?;
+    let arrived = synced.saturating_sub(others.least);
     let different = different_bytes(case)?;
     numbers.insert("device_write_bytes_after_sync".into(), arrived as f64);
     numbers.insert("different_bytes".into(), different);
+    let surely = if others.most == 0 { arrived } else { synced.saturating_sub(grown(others.most)) };
+    if arrived as f64 >= ARRIVED_FROM.0 * different && (surely as f64) < ARRIVED_FROM.0 * different {
+        return Err(format!(
+            "whether all that this stream wrote was stored is not known: {}",
+            case.why_shared()?
+        ));
+    }
     if arrived as f64 >= ARRIVED_FROM.0 * different {
         return Ok(Answer::Holds("What was written was stored after the final sync.", numbers));
     }

@@ -36,7 +36,8 @@ pub(super) const CHECK: Check = Check {
              the kernel charged to fathom counts, since others may use it too; where nothing is charged there, or less than must \
              arrive of writes that no sync makes stable, that is not checked. A loop device answers what was never written \
              in its image without a disk: where the holes of the image (FIEMAP) explain {EXPLAINS_FROM} of what is missing, they \
-             are named as the cause and no cache is. A partition and its disk are one device. RAID levels that write more pass, \
+             are named as the cause and no cache is. A partition and its disk are one device. Where other streams use the disks below too, what they submitted to them is taken \
+             off, and the check answers where that decides. RAID levels that write more pass, \
              since only less than was asked for is a cache."
         ),
         provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
@@ -64,6 +65,9 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if tops.iter().all(|t| leaves.iter().any(|l| l.stat_file == t.stat_file)) {
         return Ok(Answer::DoesNotApply);
     }
+    if !case.sharers(&chain(case)).is_empty() {
+        return shared(case, (&tops, &leaves), earlier.holds(CheckId::A04));
+    }
     let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
     let stored = earlier.holds(CheckId::A04);
     let whole = kept(case, (&tops, &leaves), &top, stored);
@@ -79,6 +83,52 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let numbers =
         evidence([("top_bytes", top.total().bytes as f64), ("leaf_bytes", leaf.total().bytes as f64)]);
     Ok(Answer::Holds("What the top device did, the disks below did too.", numbers))
+}
+
+/// The answer for a stream whose chain other streams use too: what the disks did, less what the others submitted to them.
+fn shared(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), stored: bool) -> Known<Answer> {
+    let why_shared = || case.not_alone(&case.sharers(&chain(case)), leaves);
+    let (mut undecided, mut numbers) = (false, evidence([]));
+    for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
+        let above = case.at_device(kind)?;
+        let done = flow(&case.counted_together(leaves)?, kind).bytes;
+        let charged = if kind == Kind::Read { case.charged_reads_on(leaves) } else { None };
+        let done = charged.map_or(done, |charged| charged.min(done));
+        let others = case.submitted_by_sharers(kind, leaves);
+        let most = done.saturating_sub(others.least);
+        let can_tell = kind == Kind::Write || charged.is_some();
+        let mut least = if can_tell { case.surely_left(kind, done, others) } else { 0 };
+        // Where all streams come through the same top and nothing in between reads ahead, no more than all that is missing below
+        // can be missing for this stream.
+        let all = case.with_sharers();
+        let same_top =
+            all.shared().is_ok_and(|t| t.iter().all(|t| tops.iter().any(|own| own.stat_file == t.stat_file)));
+        if same_top && can_tell && !may_be_kept(case, kind, leaves) {
+            let missing = flow(&case.counted_together(tops)?, kind).bytes.saturating_sub(done);
+            least = least.max(above.least.saturating_sub(missing));
+        }
+        let part = share(most as f64, above.least as f64);
+        if above.least > 0 && part < ARRIVES_FROM {
+            let of = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
+            let sides = ((names(tops), of(above.least)), (names(leaves), of(most)));
+            let why = Why::of(case, kind, 1.0 - part, stored);
+            let mut found = found(kind, sides, (part, " for this stream"), why);
+            // Requests of streams that share a device were not counted apart.
+            found.evidence.retain(|key, _| !key.ends_with("_ios"));
+            return Ok(Answer::Finding(found));
+        }
+        undecided |= (least as f64) < ARRIVES_FROM.0 * above.most as f64;
+        numbers.extend(evidence([("top_bytes", above.least as f64), ("leaf_bytes_at_least", least as f64)]));
+    }
+    if undecided {
+        return Err(why_shared());
+    }
+    Ok(Answer::Holds("What the top device did, the disks below did too.", numbers))
+}
+
+/// All layers below the targets.
+fn chain<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
+    case.places().flat_map(|p| &p.layers).collect()
 }
 
 /// Each layer that stands on others, with these.

@@ -35,8 +35,8 @@ fn look(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let device =
-        case.device().map_err(|why| format!("this number could not be compared with the device: {why}"))?;
+    let device = case.tops().and_then(|tops| case.counted_together(&tops));
+    let device = device.map_err(|why| format!("this number could not be compared with the device: {why}"))?;
     let total = device.total();
     let numbers = evidence([("device_bytes", total.bytes as f64), ("device_ios", total.ios as f64)]);
     Ok(Answer::Holds("The kernel counted what the device did.", numbers))

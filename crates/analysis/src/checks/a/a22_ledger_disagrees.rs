@@ -54,7 +54,9 @@ pub(super) const CHECK: Check = Check {
              kernel refuses is charged too, because the request must be split (see B03) or because more operations are in flight \
              than the device's queue takes (nr_requests). A note where direct operations were charged more than the device did, \
              while the device did what was issued. On a quiet disk these counts are equal to the byte. Not asked where A01, A02, A04, \
-             A06, A07, A09, A12 or A18 explains missing bytes; bytes beyond ours belong to D01, B03 and B04.",
+             A06, A07, A09, A12 or A18 explains missing bytes; bytes beyond ours belong to D01, B03 and B04. Where several streams \
+             use one device, the sums do not tell whose count is wrong: then only what a stream issued and what the kernel counted \
+             for its own workers are compared.",
             floor = show_bytes(FLOOR_BYTES),
             windows = read_ahead::WINDOWS
         ),
@@ -74,6 +76,10 @@ pub(super) const CHECK: Check = Check {
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
+    }
+    let tops = case.tops()?;
+    if !case.sharers(&tops).is_empty() {
+        return shared(case);
     }
     let ledger = Ledger::of(case)?;
     let is_direct = case.stream.cache.is_direct();
@@ -150,6 +156,25 @@ fn full_queue(case: &Case) -> Option<FullQueue> {
         show_count(asked_depth(&case.stream)),
     );
     Some(FullQueue { sentence, charged_bytes: charged.bytes.iter().map(|b| *b as f64).sum() })
+}
+
+/// The answer for a stream that shares its devices. The sums of all streams do not tell whose count is wrong, and a cache that serves
+/// one of them explains what is missing, so only the stream's own submissions are compared.
+fn shared(case: &Case) -> Known<Answer> {
+    if !case.is_direct() {
+        return Err(case.why_shared()?);
+    }
+    for kind in Kind::MOVING {
+        let (issued, seen) = (case.issued(kind).bytes, case.at_device(kind)?);
+        if (seen.least as f64) * (1.0 + WITHIN.0) < issued as f64 {
+            return Err(case.why_shared()?);
+        }
+    }
+    let numbers = evidence([("issued_bytes", case.issued_total().bytes as f64)]);
+    Ok(Answer::Holds(
+        "What fathom issued and what the kernel counted for the stream's workers agree.",
+        numbers,
+    ))
 }
 
 /// Three counts of the same work, all runs together.

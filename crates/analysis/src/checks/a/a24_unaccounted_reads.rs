@@ -12,6 +12,7 @@ use model::check_id::CheckId;
 use model::evidence::{Moment, TargetState};
 use model::finding::Severity;
 use model::job::Kind;
+use model::record::ThreadIo;
 use model::units::show_bytes;
 
 const FILE: &str = "/proc/self/io";
@@ -39,7 +40,8 @@ pub(super) const CHECK: Check = Check {
     name: "UNACCOUNTED",
     belief: "the kernel carried out the operations that fathom counted",
     page: Page {
-        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run, for the engines sync, vsync, preadv, rw, posixaio, std, \
+        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run (of the stream's own workers, \
+                `/proc/thread-self/io`, where streams run at once), for the engines sync, vsync, preadv, rw, posixaio, std, \
                 stdio and fstream; for the others and where that is missing, the target's pages in the page cache and the device's \
                 counters.",
         formula: formula!(
@@ -99,16 +101,28 @@ fn counted_from(case: &Case) -> Option<Share> {
     (case.span_bytes() > MANY_BUFFERS.saturating_mul(bytes)).then_some(BUFFERED_FROM)
 }
 
-/// By the kernel's count of what system calls moved. Other streams and fathom itself only add to it.
+/// By the kernel's count of what system calls moved. fathom itself only adds to it.
 fn by_calls(case: &Case, from: Share) -> Known<Answer> {
     let streams = case.job.phases.get(case.phase).map_or(0, |p| p.streams.len());
-    if streams > 1 {
-        return Err("other streams ran beside it, and the kernel counts them together".into());
-    }
-    for (kind, key) in [(Kind::Read, "rchar:"), (Kind::Write, "wchar:")] {
+    let counts: [(Kind, &str, fn(&ThreadIo) -> u64); 2] =
+        [(Kind::Read, "rchar:", |io| io.rchar), (Kind::Write, "wchar:", |io| io.wchar)];
+    for (kind, key, count) in counts {
         let issued = case.issued(kind).bytes;
-        let moved = case.runs.iter().map(|ran| grown(ran, FILE, |text| keyed(text, key)));
-        let moved = moved.sum::<Known<u64>>()?;
+        let moved = if streams > 1 {
+            // The count of the process has all streams in it, so that of the stream's own workers tells.
+            let own = case.counted_by_workers(case.index, count);
+            let enough = |bytes: u64| bytes as f64 >= from.0 * issued as f64;
+            if enough(own.most) && !enough(own.least) {
+                return Err(
+                    "other streams ran at the same time, and the kernel counts their system calls together"
+                        .into(),
+                );
+            }
+            own.most
+        } else {
+            let moved = case.runs.iter().map(|ran| grown(ran, FILE, |text| keyed(text, key)));
+            moved.sum::<Known<u64>>()?
+        };
         if (moved as f64) < from.0 * issued as f64 {
             let sentence = format!(
                 "fathom counted {} of {}s, and system calls of this process moved {}: something between fathom and the kernel \
@@ -131,8 +145,16 @@ fn by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
-    let (read, delivered) = (case.issued(Kind::Read).bytes, case.delivered_reads()?);
-    let missing = read.saturating_sub(delivered);
+    let (read, delivered) = (case.issued(Kind::Read).bytes, case.at_device(Kind::Read)?);
+    let missing = read.saturating_sub(delivered.most);
+    let at_most = read.saturating_sub(delivered.least);
+    if share(missing as f64, read as f64) < MISSING_FROM && share(at_most as f64, read as f64) >= MISSING_FROM
+    {
+        return Err(format!(
+            "how much of what this stream read a device delivered is not known: {}",
+            case.why_shared()?
+        ));
+    }
     if share(missing as f64, read as f64) < MISSING_FROM {
         return Ok(Answer::Holds("The device or the page cache accounts for what was read.", evidence([])));
     }

@@ -3,7 +3,7 @@
 //! For: direct operations against the requests of the device. Not for: buffered ones, whose requests the page cache makes,
 //! nor for random orders whose neighbours should not meet (B14, where this one is silent).
 
-use super::shared::{Requests, SAME_BYTES, names, one_to_one, requests};
+use super::shared::{Requests, SAME_BYTES, at_most, names, one_to_one, requests};
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
@@ -51,6 +51,14 @@ pub(super) const CHECK: Check = Check {
 fn look(case: &Case) -> Known<Answer> {
     if !one_to_one(case) {
         return Ok(Answer::DoesNotApply);
+    }
+    if let Some(bound) = at_most(case)? {
+        // An engine that joins neighbours itself leaves no merge for the kernel to count.
+        if bound.ops_per_request > BIASED_ABOVE || case.stream.engine == JOINS {
+            return Err(case.why_shared()?);
+        }
+        let numbers = evidence([("ops_per_request_at_most", bound.ops_per_request)]);
+        return Ok(Answer::Holds("The device saw operations of the size that was asked for.", numbers));
     }
     let all = requests(case)?;
     let worst = all.iter().max_by(|a, b| a.ops_per_request().total_cmp(&b.ops_per_request()));

@@ -2,7 +2,7 @@
 //!
 //! For: direct operations against the requests of the device, and the limits that split them. Not for: merging (B01).
 
-use super::shared::{ODD_REQUESTS, Requests, SAME_BYTES, one_to_one, requests};
+use super::shared::{ODD_REQUESTS, Requests, SAME_BYTES, at_most, one_to_one, requests};
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
@@ -48,6 +48,13 @@ pub(super) const CHECK: Check = Check {
 fn look(case: &Case) -> Known<Answer> {
     if !one_to_one(case) {
         return Ok(Answer::DoesNotApply);
+    }
+    if let Some(bound) = at_most(case)? {
+        if bound.requests_per_op > BIASED_ABOVE {
+            return Err(case.why_shared()?);
+        }
+        let numbers = evidence([("requests_per_op_at_most", bound.requests_per_op)]);
+        return Ok(Answer::Holds("One operation was one request to the device.", numbers));
     }
     let all = requests(case)?;
     let worst = all.iter().max_by(|a, b| a.requests_per_op().total_cmp(&b.requests_per_op()));

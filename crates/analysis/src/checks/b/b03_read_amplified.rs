@@ -54,6 +54,10 @@ fn look(case: &Case) -> Known<Answer> {
     if asked == 0 {
         return Err("no read completed".into());
     }
+    let shared = !case.sharers(&case.shared()?).is_empty();
+    if shared {
+        return of_own_workers(case, asked);
+    }
     let read = match case.own() {
         Ok(own) => own.bytes[0],
         Err(why) => {
@@ -87,6 +91,38 @@ fn look(case: &Case) -> Known<Answer> {
             show_bytes(read),
             show_bytes(asked),
             show_bytes(ahead)
+        ),
+        cure: Some(CHECK.page.fix.replace("DISK", &disks)),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// The answer for a stream that shares its disks: by the reads that its own workers submitted.
+fn of_own_workers(case: &Case, asked: u64) -> Known<Answer> {
+    let read = case.counted_by_workers(case.index, |io| io.read_bytes);
+    let within = |bytes: u64| share(bytes as f64, asked as f64) <= BIASED_ABOVE;
+    let numbers = evidence([
+        ("read_bytes", asked as f64),
+        ("submitted_read_bytes", read.least as f64),
+        ("bytes_per_byte_read", share(read.least as f64, asked as f64)),
+    ]);
+    if within(read.most) {
+        return Ok(Answer::Holds("The device read what was asked for and no more.", numbers));
+    }
+    // A direct read that is submitted twice counts twice.
+    if within(read.least) || case.is_direct() || read.least.saturating_sub(asked) <= allowed(case) {
+        return Err(case.why_shared()?);
+    }
+    let disks = names(&case.shared().unwrap_or_default());
+    Ok(Answer::Finding(Detail {
+        severity: Severity::Biased,
+        sentence: format!(
+            "The workers of this stream had the device read {} bytes for each byte that was asked for ({} for {}; read-ahead is up to {}).",
+            show_rate(share(read.least as f64, asked as f64)),
+            show_bytes(read.least),
+            show_bytes(asked),
+            show_bytes(read_ahead::setting_bytes(case))
         ),
         cure: Some(CHECK.page.fix.replace("DISK", &disks)),
         evidence: numbers,

@@ -69,6 +69,16 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("bytes_per_byte_written", ratio),
     ]);
     let odd = ODD_BYTES.saturating_mul(case.runs.len() as u64) as f64;
+    let tops = case.tops()?;
+    if !case.sharers(&tops).is_empty() {
+        // Even if all that the others did not write themselves were this stream's.
+        let most = (device - case.submitted_by_sharers(Kind::Write, &tops).least as f64).max(0.0);
+        if share(most, asked as f64) > BIASED_ABOVE && most - asked as f64 > odd {
+            return Err(case.why_shared()?);
+        }
+        let numbers = evidence([("written_bytes", asked as f64), ("device_write_bytes_at_most", most)]);
+        return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
+    }
     if ratio <= BIASED_ABOVE || written - asked as f64 <= odd {
         return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
     }

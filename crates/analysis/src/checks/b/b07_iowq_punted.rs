@@ -62,11 +62,14 @@ fn look(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
+    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    if streams.iter().filter(|s| s.engine == case.stream.engine).count() > 1 {
+        return Err("several streams use io_uring, and which of them the threads of the kernel worked for cannot be seen".into());
+    }
     if case.does(Kind::Sync) || case.does(Kind::Trim) {
         return Err("io_uring always gives syncs and trims to threads of the kernel, so whether it gave them reads and writes too cannot be seen".into());
     }
-    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
-    let rings = streams.iter().map(|s| s.workers as usize).fold(0, usize::saturating_add);
+    let rings = case.stream.workers as usize;
     let (severity, sentence) = if most >= BIASED_FROM.saturating_mul(rings.max(1)) {
         let sentence = format!(
             "io_uring passed operations to {} threads of the kernel, since they would have blocked: their latency includes waking a thread.",

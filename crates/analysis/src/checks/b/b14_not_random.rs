@@ -3,7 +3,7 @@
 //! For: merges at the device beyond those that chance makes in a span, and seeds that are typed twice. Not for: where so much was
 //! merged that the size is another (B01), nor for orders that are near one another by design.
 
-use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
+use super::shared::{ODD_REQUESTS, Requests, at_most, one_to_one, requests};
 use crate::case::{Case, asked_depth, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
@@ -55,6 +55,14 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let is_divided = case.stream.access.strided.is_some() || !case.stream.turns.is_empty();
     if !uniform || is_divided || !one_to_one(case) || earlier.renames(CheckId::B01) {
         return Ok(Answer::DoesNotApply);
+    }
+    if let Some(bound) = at_most(case)? {
+        let odd = ODD_REQUESTS.saturating_mul(case.runs.len() as u64);
+        if bound.merged_share > BIASED_ABOVE + by_chance(case) && bound.merges > odd {
+            return Err(case.why_shared()?);
+        }
+        let numbers = evidence([("merged_share_at_most", bound.merged_share)]);
+        return Ok(Answer::Holds("Random offsets were random to the device too.", numbers));
     }
     let all = requests(case)?;
     let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);

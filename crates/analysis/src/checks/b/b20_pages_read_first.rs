@@ -51,27 +51,38 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
-    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
-    let reads = streams.iter().any(|s| s.kinds().any(|k| k == Kind::Read));
-    if !case.does(Kind::Write) || reads || !case.on_device() {
+    if !case.does(Kind::Write) || case.does(Kind::Read) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
     let written = case.issued(Kind::Write).bytes;
     if written == 0 {
         return Err("no write completed".into());
     }
-    let device = case.device()?.read.bytes;
-    let read = case.own().map_or(device, |own| own.bytes[0]);
+    let disks = case.shared()?;
+    let is_shared = !case.sharers(&disks).is_empty();
+    let odd = ODD_BYTES.saturating_mul(case.runs.len() as u64);
+    let read = if is_shared {
+        // The reads that the stream's own workers submitted.
+        let read = case.counted_by_workers(case.index, |io| io.read_bytes);
+        let few = |bytes: u64| share(bytes as f64, written as f64) <= BIASED_ABOVE || bytes <= odd;
+        if few(read.least) && !few(read.most) {
+            return Err(case.why_shared()?);
+        }
+        read.least
+    } else {
+        let device = case.device()?.read.bytes;
+        case.own().map_or(device, |own| own.bytes[0])
+    };
     let part = share(read as f64, written as f64);
     let numbers = evidence([
         ("written_bytes", written as f64),
         ("read_bytes", read as f64),
         ("read_per_written", part),
     ]);
-    if part <= BIASED_ABOVE || read <= ODD_BYTES.saturating_mul(case.runs.len() as u64) {
+    if part <= BIASED_ABOVE || read <= odd {
         return Ok(Answer::Holds("The writes caused no reads.", numbers));
     }
-    if case.own().is_err() {
+    if !is_shared && case.own().is_err() {
         return Err(format!(
             "the device read {} while nothing but writes were asked for, and for whom was not counted",
             show_bytes(read)

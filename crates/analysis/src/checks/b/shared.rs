@@ -82,6 +82,47 @@ pub(super) fn requests(case: &Case) -> Known<Vec<Requests>> {
     if out.is_empty() { Err("no operation completed".into()) } else { Ok(out) }
 }
 
+/// Requests of a stream that shares its devices with others, as far as bounds tell: even if every merge were its own, and
+/// even if the others had made as few requests as they can.
+pub(super) struct AtMost {
+    /// Operations in each request.
+    pub(super) ops_per_request: f64,
+    /// Requests for each operation.
+    pub(super) requests_per_op: f64,
+    /// Merges, and their share of the stream's operations.
+    pub(super) merges: u64,
+    pub(super) merged_share: f64,
+}
+
+/// The bounds of a stream that shares its devices; `None` where it has them alone.
+///
+/// # Errors
+/// Why they tell nothing: the device was not counted, or the stream's bytes are not known to have reached it.
+pub(super) fn at_most(case: &Case) -> Known<Option<AtMost>> {
+    let tops = case.tops()?;
+    let sharers = case.sharers(&tops);
+    if sharers.is_empty() {
+        return Ok(None);
+    }
+    let total = case.counted_together(&tops)?.total();
+    for kind in Kind::MOVING {
+        let (issued, seen) = (case.issued(kind).bytes as f64, case.at_device(kind)?);
+        if (seen.least as f64) < (1.0 - SAME_BYTES) * issued {
+            return Err(case.why_shared()?);
+        }
+    }
+    let ops = case.issued_total().ops;
+    let direct = sharers.iter().map(|s| case.direct_ops(*s)).sum::<u64>();
+    let own_least = ops.saturating_sub(total.merges);
+    let others_least = direct.saturating_sub(total.merges);
+    Ok(Some(AtMost {
+        ops_per_request: if own_least == 0 { f64::INFINITY } else { share(ops as f64, own_least as f64) },
+        requests_per_op: share(total.ios.saturating_sub(others_least) as f64, ops as f64),
+        merges: total.merges,
+        merged_share: share(total.merges as f64, ops as f64),
+    }))
+}
+
 /// Disks and loop devices below the targets, each once: the layers that have a queue of their own.
 ///
 /// # Errors

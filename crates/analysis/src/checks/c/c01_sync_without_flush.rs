@@ -16,6 +16,8 @@ use model::units::show_count;
 
 /// Share of the syncs that must have become flushes, where each comes alone: one operation at a time gives exactly one each.
 const FLUSHED_FROM: f64 = 0.5;
+/// Flushes that a sync of another stream may cause at most: one for the data and one for the journal.
+const FLUSHES_OF_A_SYNC: u64 = 2;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::C01,
@@ -82,7 +84,15 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("flushes", flushed as f64),
         ("flushes_per_sync", share(flushed as f64, asked as f64)),
     ]);
-    if flushed > 0 && flushed as f64 >= FLUSHED_FROM * asked as f64 / asked_depth(&case.stream).max(1.0) {
+    let needed = FLUSHED_FROM * asked as f64 / asked_depth(&case.stream).max(1.0);
+    let of_others = flushes::of_sharers(case, &disks).saturating_mul(FLUSHES_OF_A_SYNC);
+    if of_others > 0
+        && flushed as f64 >= needed
+        && (flushed.saturating_sub(of_others) as f64) < needed.max(1.0)
+    {
+        return Err(case.not_alone(&case.sharers(&disks), &disks));
+    }
+    if flushed > 0 && flushed as f64 >= needed {
         return Ok(Answer::Holds("Syncs reached the disk as flushes.", numbers));
     }
     if case.stream.cache.is_sync() && disks.iter().any(|d| d.queue_number("fua") == Ok(1)) {

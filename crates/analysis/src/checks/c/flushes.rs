@@ -48,6 +48,19 @@ pub(super) fn asked(case: &Case) -> u64 {
     case.runs.iter().flat_map(|r| kinds().map(move |k| of(r, k))).fold(0, u64::saturating_add)
 }
 
+/// Syncs of the other streams that use these disks at the same time.
+pub(super) fn of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
+    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let of_stream = |at: &usize| {
+        let stable = streams.get(*at).is_some_and(|s| s.cache.is_sync());
+        let writes = if stable { case.issued_by(*at, Kind::Write).ops } else { 0 };
+        let syncs = case.runs.iter().flat_map(|r| &r.end.streams).filter(|s| s.stream == *at);
+        let syncs = syncs.filter_map(|s| s.issued.get(&Kind::Sync)).map(|i| i.ops);
+        syncs.fold(writes, u64::saturating_add)
+    };
+    case.sharers(disks).iter().map(of_stream).fold(0, u64::saturating_add)
+}
+
 /// Flushes of one disk in all runs, from the start to a later moment: how many, and their ms.
 ///
 /// # Errors

@@ -61,6 +61,8 @@ fn look(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
+    // What our other streams did on the same disks is not another program's.
+    let case = &case.with_sharers();
     let mut seen = Vec::new();
     let mut unseen = None;
     for (at, traffic) in traffic::of_others(case).into_iter().enumerate() {

@@ -94,7 +94,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
         return Ok(found(Severity::Biased, sentence, numbers));
     }
-    let discarded = if case.does(Kind::Trim) { 0 } else { discarded(case)? };
+    let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { discarded(case)? };
     if discarded > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
         numbers.insert("discarded_bytes".into(), discarded as f64);
         let sentence = format!(

@@ -131,14 +131,16 @@ fn nearest<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
     rated.min_by(|a, b| off(a).total_cmp(&off(b)))
 }
 
-/// Mean rate of a kind over the runs, all streams together: a device does not know streams.
+/// Mean rate of a kind over the runs, of all streams that use the device: the limit is one for all of them.
 fn rate(case: &Case, kind: Kind, of: Of) -> f64 {
+    let all = case.with_sharers();
     let of_stream = |s: &StreamEnd| {
         let end = s.kinds.get(&kind)?;
         let amount = if of == Of::Bytes { end.bytes } else { end.latency.count() };
         (s.window_ns > 0).then(|| amount as f64 * 1e9 / s.window_ns as f64)
     };
-    let sum: f64 = case.runs.iter().flat_map(|r| &r.end.streams).filter_map(of_stream).sum();
+    let streams = case.runs.iter().flat_map(|r| &r.end.streams).filter(|s| all.counts(s.stream));
+    let sum: f64 = streams.filter_map(of_stream).sum();
     sum / case.runs.len().max(1) as f64
 }
 

@@ -186,13 +186,9 @@ fn own(case: &Case, is_shared: bool) -> Known<Amount> {
     Ok(Amount { ops: total.ios.saturating_sub(others.ops), bytes: total.bytes.saturating_sub(others.bytes) })
 }
 
-/// Where the time of the operations of all streams went: a device does not know streams.
+/// Where the time of the stream's operations went.
 fn split(case: &Case, is_shared: bool) -> Known<Split> {
-    let phase = case.job.phases.get(case.phase).ok_or("the phase is not in the plan")?;
-    if !phase.streams.iter().all(|s| s.cache.is_direct()) {
-        return Err("streams through the page cache ran beside this one".into());
-    }
-    let streams = || case.runs.iter().flat_map(|r| &r.end.streams);
+    let streams = || case.runs.iter().map(|r| r.stream);
     if case.stream.is_open_loop() && streams().flat_map(|s| s.kinds.values()).any(|k| k.open.is_none()) {
         return Err("the record does not tell lateness from the storage's own time".into());
     }
@@ -238,7 +234,7 @@ fn spent<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kind]) -> [f
 
 /// Shares of the workers' time on a CPU, and waiting for one (0 where the kernel does not count that: then it stays above).
 fn cpu(case: &Case) -> Known<(f64, f64)> {
-    let workers = || case.runs.iter().flat_map(|r| &r.end.workers);
+    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
     let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
     if wall <= 0.0 {
         return Err("the CPU time of the workers is not in the record".into());

@@ -151,6 +151,9 @@ fn is_program(kind: &str, names: &[&str]) -> bool {
 
 /// The share of the bytes read that the client's cache answered, over all runs.
 fn hits(case: &Case, fs: &FileSystem) -> Known<f64> {
+    if case.others_read_from(&fs.mount_point) {
+        return Err("other streams read from the same mount, and the client counts them together".into());
+    }
     let (mut asked, mut served) = (0_u64, 0_u64);
     for ran in &case.runs {
         let [a, s] = moved(ran, fs)?;

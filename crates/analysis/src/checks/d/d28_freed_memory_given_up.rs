@@ -84,7 +84,8 @@ fn look(case: &Case) -> Known<Answer> {
     if moved.bytes == 0 {
         return Err("no byte was read or written".into());
     }
-    let part = share(taken as f64, moved.bytes as f64).min(1.0);
+    // The kernel counts the pages of all streams together.
+    let part = share(taken as f64, case.of_phase().issued_total().bytes as f64).min(1.0);
     let mut numbers = evidence([("taken_bytes", taken as f64), ("moved_bytes", moved.bytes as f64)]);
     if part < TAKEN_FROM {
         return Ok(Answer::Holds("The page cache took hardly any memory that had been free.", numbers));

@@ -125,7 +125,9 @@ fn device(case: &Case, ran: &CaseRun, course: &Series, cliff: &Cliff) -> Known<[
     if !case.has_storage() {
         return Err("no storage takes part".into());
     }
-    let device = Course::of(ran, &case.tops()?)?;
+    let tops = case.tops()?;
+    case.alone_on(&tops)?;
+    let device = Course::of(ran, &tops)?;
     let place = |step: usize| course.from_ns + course.step_ns * step as f64;
     let largest = cliff.largest().at;
     let before = cliff.steps.iter().rev().find(|s| s.at < largest).map_or(0.0, |s| place(s.at));

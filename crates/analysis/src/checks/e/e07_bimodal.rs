@@ -77,8 +77,8 @@ fn look(case: &Case) -> Known<Answer> {
 
 /// Whether the page cache is known to have answered a part.
 fn hits(case: &Case) -> bool {
-    case.delivered_reads()
-        .is_ok_and(|bytes| (bytes as f64) < 0.95 * case.issued(model::job::Kind::Read).bytes as f64)
+    case.at_device(model::job::Kind::Read)
+        .is_ok_and(|bytes| (bytes.most as f64) < 0.95 * case.issued(model::job::Kind::Read).bytes as f64)
 }
 
 #[cfg(test)]

@@ -1,0 +1,453 @@
+//! Which streams of a phase use a device, and how much of the device's work belongs to one of them.
+//!
+//! A device counts its work, not the stream that asked for it. Three kinds of evidence tell one stream from the others:
+//! 1. A device that no other stream of the phase uses: its counters are the stream's own.
+//! 2. What the kernel counted for the stream's own workers (`/proc/thread-self/io`): reads that they submitted, direct writes that
+//!    they submitted, and pages that they made dirty. Threads that belong to no worker (a C library's, helpers that ended early) are
+//!    in the count of the process, and what is left of that may be any stream's.
+//! 3. The sum of all streams on the device, less what the others did at least or at most.
+//! The last two give bounds. A check answers only where both bounds lead to the same answer.
+
+use super::{Case, SAME_BYTES, targets_of};
+use model::Known;
+use model::evidence::{BlockFlow, BlockStat, Moment};
+use model::job::{Kind, Stream};
+use model::machine::{Layer, Place};
+use model::plan::Role;
+use model::record::ThreadIo;
+use std::collections::BTreeSet;
+
+/// Bytes per run that file systems write for themselves, which no stream asked for.
+const ODD_WRITES: u64 = 1 << 20;
+/// Bytes per run that they read.
+const ODD_READS: u64 = 128 << 10;
+/// Device writes per byte written that a file system may need for inodes and journal.
+const AMPLIFICATION: f64 = crate::traffic::AMPLIFICATION;
+
+/// A count of bytes that is known within bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// So many at least.
+    pub(crate) least: u64,
+    /// So many at most.
+    pub(crate) most: u64,
+}
+
+impl Bounds {
+    /// Nothing is known.
+    const UNKNOWN: Self = Self { least: 0, most: u64::MAX };
+
+    /// A count that is known to the byte.
+    pub(crate) fn exact(bytes: u64) -> Self {
+        Self { least: bytes, most: bytes }
+    }
+
+    /// Whether both bounds are the same.
+    pub(crate) fn is_exact(self) -> bool {
+        self.least == self.most
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { least: self.least.saturating_add(other.least), most: self.most.saturating_add(other.most) }
+    }
+
+    fn at_most(self, bytes: u64) -> Self {
+        Self { least: self.least.min(bytes), most: self.most.min(bytes) }
+    }
+}
+
+impl<'a> Case<'a> {
+    /// The streams whose operations count in this case.
+    pub(crate) fn member_streams(&self) -> Vec<&Stream> {
+        let Some(phase) = self.job.phases.get(self.phase).filter(|_| self.members.len() > 1) else {
+            return vec![&self.stream];
+        };
+        self.members.iter().filter_map(|m| phase.streams.get(*m)).collect()
+    }
+
+    /// Whether all operations that count go past the page cache.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.member_streams().iter().all(|s| s.cache.is_direct())
+    }
+
+    /// Whether any writes that count must be stable before they complete.
+    pub(crate) fn any_sync(&self) -> bool {
+        self.member_streams().iter().any(|s| s.cache.is_sync())
+    }
+
+    /// The largest operation that counts, in bytes.
+    pub(crate) fn largest_bytes(&self) -> u32 {
+        self.member_streams().iter().map(|s| s.access.largest_bytes()).max().unwrap_or(0)
+    }
+
+    /// This case with the operations of all streams that use its devices, directly or through streams in between. For questions
+    /// about devices and not about one stream, such as whether other programs used a disk.
+    pub(crate) fn with_sharers(&self) -> Self {
+        let mut members = self.members.clone();
+        let mut used: BTreeSet<&str> = members.iter().filter_map(|m| self.used_by(*m)).flatten().collect();
+        while let Some((stream, more)) = self.streams().find_map(|stream| {
+            let more = self.used_by(stream)?;
+            let joins = more.iter().any(|file| used.contains(file)) || more.is_empty();
+            (joins && !members.contains(&stream)).then_some((stream, more))
+        }) {
+            members.push(stream);
+            used.extend(more);
+        }
+        if members.len() == self.members.len() {
+            return self.clone();
+        }
+        self.with_members(members)
+    }
+
+    /// This case with the operations of all streams of the phase.
+    pub(crate) fn of_phase(&self) -> Self {
+        self.with_members(self.streams().collect())
+    }
+
+    fn with_members(&self, mut members: Vec<usize>) -> Self {
+        members.sort_unstable();
+        let streams = self.job.phases.get(self.phase).map_or(&[][..], |p| &p.streams);
+        let mut targets: Vec<_> =
+            members.iter().flat_map(|m| targets_of(self.record, streams.get(*m))).collect();
+        targets.sort_by_key(|(at, _)| *at);
+        targets.dedup_by_key(|(at, _)| *at);
+        Self { members, targets, ..self.clone() }
+    }
+
+    /// Reads and writes that were issued in a run.
+    pub(crate) fn issued_in(&self, ran: &super::CaseRun) -> Vec<super::Amount> {
+        let of_stream = |m: &usize| Kind::MOVING.map(|kind| ran.issued_by(*m, kind));
+        self.members.iter().flat_map(of_stream).collect()
+    }
+
+    /// Whether the operations of this stream of the phase count.
+    pub(crate) fn counts(&self, stream: usize) -> bool {
+        self.members.contains(&stream)
+    }
+
+    /// Indices of the streams of the phase.
+    fn streams(&self) -> std::ops::Range<usize> {
+        0..self.job.phases.get(self.phase).map_or(0, |p| p.streams.len())
+    }
+
+    fn stream_at(&self, stream: usize) -> Option<&Stream> {
+        self.job.phases.get(self.phase)?.streams.get(stream)
+    }
+
+    /// Places of the targets of a stream; of one that is not in the record, `None`.
+    fn places_of(&self, stream: usize) -> impl Iterator<Item = Option<&'a Place>> {
+        let machine = self.machine;
+        let targets = targets_of(self.record, self.stream_at(stream));
+        let on_storage = targets.into_iter().filter(|(_, t)| t.role != Role::None);
+        on_storage.map(move |(at, _)| machine?.places.get(at))
+    }
+
+    /// The counters of all layers that a stream uses, by their files. None of a stream that does not touch storage; an empty set
+    /// where a place is not known, which may be any device.
+    fn used_by(&self, stream: usize) -> Option<BTreeSet<&'a str>> {
+        if self.stream_at(stream)?.does_nothing() {
+            return None;
+        }
+        let mut out = BTreeSet::new();
+        let mut any = false;
+        for place in self.places_of(stream) {
+            any = true;
+            let Some(place) = place else { return Some(BTreeSet::new()) };
+            out.extend(place.layers.iter().map(|l| l.stat_file.as_str()));
+        }
+        // Memory and file systems without a known device have no counters that another stream shares.
+        (any && !out.is_empty()).then_some(out)
+    }
+
+    /// Other streams of the phase that use one of these layers while this one does.
+    pub(crate) fn sharers(&self, layers: &[&Layer]) -> Vec<usize> {
+        let uses = |stream: &usize| {
+            self.used_by(*stream).is_some_and(|files| {
+                files.is_empty() || layers.iter().any(|l| files.contains(l.stat_file.as_str()))
+            })
+        };
+        self.streams().filter(|s| !self.members.contains(s)).filter(uses).collect()
+    }
+
+    /// The sharers that may move data in this direction. A write through the page cache may read the rest of its page first.
+    fn sharers_moving(&self, layers: &[&Layer], kind: Kind) -> Vec<usize> {
+        let moves = |stream: &usize| {
+            self.stream_at(*stream).is_none_or(|s| {
+                let reads_pages = kind == Kind::Read && s.changes_targets() && !s.cache.is_direct();
+                s.kinds().any(|k| k == kind) || s.moves_no_data() || reads_pages
+            })
+        };
+        self.sharers(layers).into_iter().filter(moves).collect()
+    }
+
+    /// That no other stream uses these layers.
+    ///
+    /// # Errors
+    /// Which streams do.
+    pub(crate) fn alone_on(&self, layers: &[&Layer]) -> Known<()> {
+        let sharers = self.sharers(layers);
+        if sharers.is_empty() { Ok(()) } else { Err(self.not_alone(&sharers, layers)) }
+    }
+
+    /// Why the counters of these layers do not tell what this stream did.
+    pub(crate) fn not_alone(&self, sharers: &[usize], layers: &[&Layer]) -> String {
+        const NAMED: usize = 3;
+        let name = |stream: &usize| match self.stream_at(*stream).map(|s| s.name.as_str()) {
+            Some(name) if !name.is_empty() => format!("stream {name}"),
+            _ => format!("stream {}", stream.saturating_add(1)),
+        };
+        let mut names: Vec<String> = sharers.iter().take(NAMED).map(name).collect();
+        if sharers.len() > NAMED {
+            names.push(format!("{} more", sharers.len() - NAMED));
+        }
+        let (uses, counts) = if sharers.len() == 1 { ("uses", "both") } else { ("use", "all of them") };
+        let layers: Vec<&str> = layers.iter().map(|l| l.name.as_str()).collect();
+        format!(
+            "{} {uses} {} at the same time, and the kernel counts {counts} together",
+            names.join(" and "),
+            layers.join(" and ")
+        )
+    }
+
+    /// Why the topmost devices do not tell what this stream did: the streams that share them.
+    ///
+    /// # Errors
+    /// Why the devices are not known.
+    pub(crate) fn why_shared(&self) -> Known<String> {
+        let tops = self.tops()?;
+        Ok(self.not_alone(&self.sharers(&tops), &tops))
+    }
+
+    /// Direct operations of a stream of the phase, each of which is a request or merged into one, where all of them go to the topmost
+    /// devices of this one; else 0.
+    pub(crate) fn direct_ops(&self, stream: usize) -> u64 {
+        let is_direct = self.stream_at(stream).is_some_and(|s| s.cache.is_direct());
+        let Some(tops) = self.tops().ok().filter(|_| is_direct) else { return 0 };
+        let of_kind = |kind| {
+            let (issued, submitted) = (self.issued_by(stream, kind), self.submitted_to(stream, kind, &tops));
+            if submitted.least >= issued.bytes { issued.ops } else { 0 }
+        };
+        Kind::MOVING.into_iter().map(of_kind).fold(0, u64::saturating_add)
+    }
+
+    /// Whether another stream of the phase changes its targets. The final sync is that of all of them.
+    pub(crate) fn others_write(&self) -> bool {
+        let others = self.streams().filter(|s| !self.members.contains(s)).filter_map(|s| self.stream_at(s));
+        others.into_iter().any(|s| s.changes_targets() && !s.does_nothing())
+    }
+
+    /// Whether another stream of the phase reads from this mount.
+    pub(crate) fn others_read_from(&self, mount_point: &str) -> bool {
+        let on_it = |place: Option<&Place>| {
+            place.is_none_or(|p| p.file_system.as_ref().is_some_and(|fs| fs.mount_point == mount_point))
+        };
+        let reads = |stream: &usize| self.stream_at(*stream).is_some_and(|s| s.access.reads());
+        let others = self.streams().filter(|s| !self.members.contains(s)).filter(reads);
+        others.into_iter().any(|s| self.places_of(s).any(on_it))
+    }
+
+    /// What the streams that share these layers submitted to them, all together.
+    pub(crate) fn submitted_by_sharers(&self, kind: Kind, layers: &[&Layer]) -> Bounds {
+        let sharers = self.sharers_moving(layers, kind);
+        sharers.iter().map(|s| self.submitted_to(*s, kind, layers)).fold(Bounds::exact(0), Bounds::plus)
+    }
+
+    /// Bytes of a direction that the topmost devices moved for this stream, from start to stop of all runs.
+    ///
+    /// # Errors
+    /// Why the devices were not counted.
+    pub(crate) fn at_device(&self, kind: Kind) -> Known<Bounds> {
+        let tops = self.tops()?;
+        let done = of(&self.counted_together(&tops)?, kind).bytes;
+        let sharers = self.sharers_moving(&tops, kind);
+        if sharers.is_empty() {
+            return Ok(Bounds::exact(if kind == Kind::Read { self.delivered(done) } else { done }));
+        }
+        // No more than all streams were charged for was read for them.
+        let charged = if kind == Kind::Read { self.charged_reads() } else { None };
+        let done = charged.map_or(done, |charged| charged.min(done));
+        let others = self.submitted_by_sharers(kind, &tops);
+        let mut own = self.submitted(self.index, kind);
+        let own_dirty =
+            if kind == Kind::Write && !self.stream.cache.is_direct() { self.written_back() } else { None };
+        own = own_dirty.unwrap_or(own);
+        let spare = self.spare(kind);
+        // Submissions that the kernel refused and took again count twice: then they are not certain.
+        let most_in_all = (done as f64 * (1.0 + SAME_BYTES)) as u64;
+        let is_certain = own.least.saturating_add(others.least) <= most_in_all.saturating_add(spare);
+        let (own_least, others_least) = if is_certain { (own.least, others.least) } else { (0, 0) };
+        // Where nothing is charged, other programs may have read the rest.
+        let rest =
+            if kind == Kind::Read && charged.is_none() { 0 } else { self.surely_left(kind, done, others) };
+        let most = own.most.min(done.saturating_sub(others_least));
+        Ok(Bounds { least: own_least.max(rest).min(most), most })
+    }
+
+    /// What is left of a device's bytes for this stream even if the others moved as much as they can, file systems included.
+    pub(crate) fn surely_left(&self, kind: Kind, done: u64, others: Bounds) -> u64 {
+        let of_others = if kind == Kind::Write {
+            grown(others.most)
+        } else {
+            others.most.saturating_add((others.most as f64 * SAME_BYTES) as u64)
+        };
+        done.saturating_sub(of_others).saturating_sub(self.spare(kind))
+    }
+
+    /// Bytes that file systems may have moved for themselves in all runs.
+    fn spare(&self, kind: Kind) -> u64 {
+        let of_run = if kind == Kind::Write { ODD_WRITES } else { ODD_READS };
+        of_run.saturating_mul(self.runs.len() as u64)
+    }
+
+    /// Bytes read for us of those that a device read: never more than the kernel charged to us, where it did.
+    fn delivered(&self, done: u64) -> u64 {
+        let issued = self.issued(Kind::Read).bytes as f64;
+        // Device and ledger agree: nobody else's reads can be among them, whatever the cgroup says.
+        if (done as f64 - issued).abs() <= SAME_BYTES * issued {
+            return done;
+        }
+        let own = self.own().map(|own| own.bytes[0]).ok().or_else(|| self.charged_reads());
+        own.map_or(done, |own| own.min(done))
+    }
+
+    /// Bytes of reads that were charged to fathom on the disks of this stream, for all streams; `None` where the cgroup does not
+    /// count.
+    fn charged_reads(&self) -> Option<u64> {
+        self.charged_reads_on(&self.shared().ok()?)
+    }
+
+    /// The same on these layers.
+    pub(crate) fn charged_reads_on(&self, layers: &[&Layer]) -> Option<u64> {
+        self.with_sharers().own().ok()?;
+        Some(self.charged_together(layers).ok()?.bytes[0])
+    }
+
+    /// Bytes of a direction that the workers of a stream of the phase submitted to block devices.
+    pub(crate) fn submitted(&self, stream: usize, kind: Kind) -> Bounds {
+        let is_direct = self.stream_at(stream).is_some_and(|s| s.cache.is_direct());
+        let issued = if is_direct { self.issued_by(stream, kind).bytes } else { u64::MAX };
+        // The kernel counts a write through the page cache when it makes a page dirty, long before it is written.
+        let counted = match kind {
+            Kind::Read => self.counted_by_workers(stream, |io| io.read_bytes),
+            Kind::Write if is_direct => self.counted_by_workers(stream, |io| io.write_bytes),
+            _ => Bounds::UNKNOWN,
+        };
+        let counted = counted.at_most(issued);
+        if kind != Kind::Write || !is_direct {
+            return counted;
+        }
+        // A file system may send direct writes through the page cache; what is there was not submitted yet.
+        let targets = self.stream_at(stream).map_or(&[][..], |s| &s.targets);
+        let kept = self.new_pages(targets).unwrap_or(u64::MAX);
+        Bounds { least: counted.least.saturating_sub(kept), ..counted }
+    }
+
+    /// Bytes of pages of these targets that appeared or became dirty from start to stop of all runs; `None` where they were not seen.
+    fn new_pages(&self, targets: &[usize]) -> Option<u64> {
+        let of_targets = |moment| self.states_of(targets, moment).ok();
+        let (before, after) = (of_targets(Moment::Start)?, of_targets(Moment::Stop)?);
+        let mut sum = 0_u64;
+        for (a, b) in before.into_iter().flatten().zip(after.into_iter().flatten()) {
+            let (a, b) = (a.pages.as_ref().ok()?, b.pages.as_ref().ok()?);
+            let dirty = b.dirty.unwrap_or(0).saturating_sub(a.dirty.unwrap_or(0));
+            let new = b.cached.saturating_sub(a.cached).max(dirty);
+            sum = sum.saturating_add(new.saturating_mul(b.page_bytes));
+        }
+        Some(sum)
+    }
+
+    /// What a stream of the phase moved at these devices, where it may use others too, or reach these through others.
+    fn submitted_to(&self, stream: usize, kind: Kind, layers: &[&Layer]) -> Bounds {
+        let is_one = |l: &Layer| layers.iter().any(|one| one.stat_file == l.stat_file);
+        let (mut within, mut direct) = (true, true);
+        for place in self.places_of(stream) {
+            let Some(place) = place else { return Bounds::UNKNOWN };
+            let mut tops = place.tops.iter().filter_map(|i| place.layers.get(*i));
+            let at_top = tops.clone().any(is_one);
+            within &= tops.all(is_one);
+            // It comes to one of these devices only through what lies above it, which may keep or multiply it.
+            direct &= at_top || !place.layers.iter().any(is_one);
+        }
+        let all = self.submitted(stream, kind);
+        match (within, direct) {
+            (true, _) => all,
+            (false, true) => Bounds { least: 0, ..all },
+            (false, false) => Bounds::UNKNOWN,
+        }
+    }
+
+    /// What the kernel counted for the workers of a stream of the phase, over all runs: at least what it counted for them, at most
+    /// that and what it counted for threads that belong to no worker.
+    pub(crate) fn counted_by_workers(&self, stream: usize, count: fn(&ThreadIo) -> u64) -> Bounds {
+        let of_run = |ran: &super::CaseRun| -> Option<Bounds> {
+            let (mut own, mut all, mut known) = (0_u64, 0_u64, true);
+            for worker in &ran.end.workers {
+                let Ok(io) = &worker.io else {
+                    known &= worker.stream != stream;
+                    continue;
+                };
+                all = all.saturating_add(count(io));
+                if worker.stream == stream {
+                    own = own.saturating_add(count(io));
+                }
+            }
+            let none = ran.end.workers.iter().all(|w| w.stream != stream);
+            if none || !known {
+                return None;
+            }
+            let at = |moment| ThreadIo::parse(ran.at(moment).ok()?.text("/proc/self/io").ok()?).ok();
+            let process = at(Moment::Start).zip(at(Moment::Stop));
+            let rest = process.map(|(start, stop)| count(&stop.since(start)).saturating_sub(all));
+            Some(Bounds { least: own, most: rest.map_or(u64::MAX, |rest| own.saturating_add(rest)) })
+        };
+        let all = self.runs.iter().map(of_run).try_fold(Bounds::exact(0), |sum, one| Some(sum.plus(one?)));
+        all.filter(|_| !self.runs.is_empty()).unwrap_or(Bounds::UNKNOWN)
+    }
+
+    /// Bytes that this stream wrote into the page cache and that were written back from there before the runs stopped: what it
+    /// made dirty, less what is still dirty. `None` where that was not seen.
+    fn written_back(&self) -> Option<Bounds> {
+        let (start, stop) = (self.own_dirty_bytes(Moment::Start)?, self.own_dirty_bytes(Moment::Stop)?);
+        let dirtied = self.counted_by_workers(self.index, |io| io.write_bytes);
+        let left = stop.saturating_sub(start);
+        // A large folio counts as a whole where one of its pages is written, and then less was written back than it says.
+        let issued = self.issued_by(self.index, Kind::Write).bytes as f64;
+        let by_page = dirtied.least as f64 <= (1.0 + SAME_BYTES) * issued;
+        Some(Bounds {
+            least: if by_page { dirtied.least.saturating_sub(left) } else { 0 },
+            most: dirtied.most.saturating_sub(left),
+        })
+    }
+
+    /// Dirty bytes of the stream's own targets at a moment of all runs; `None` where they were not seen, or another stream writes
+    /// the same target through the page cache.
+    pub(crate) fn own_dirty_bytes(&self, moment: Moment) -> Option<u64> {
+        if self.shares_pages() {
+            return None;
+        }
+        let mut sum = 0_u64;
+        for state in self.states(moment).ok()?.into_iter().flatten() {
+            let pages = state.pages.as_ref().ok()?;
+            sum = sum.saturating_add(pages.dirty?.saturating_mul(pages.page_bytes));
+        }
+        Some(sum)
+    }
+
+    /// Whether another stream of the phase uses one of the same targets through the page cache, whose pages are then not this
+    /// stream's alone.
+    pub(crate) fn shares_pages(&self) -> bool {
+        let others = self.streams().filter(|s| !self.members.contains(s)).filter_map(|s| self.stream_at(s));
+        let through = others.filter(|s| !s.cache.is_direct() && !s.does_nothing());
+        through.flat_map(|s| &s.targets).any(|t| self.targets.iter().any(|(own, _)| own == t))
+    }
+}
+
+/// The bytes that writes of so many may become with a journal.
+pub(crate) fn grown(bytes: u64) -> u64 {
+    if bytes == u64::MAX { bytes } else { (bytes as f64 * AMPLIFICATION) as u64 }
+}
+
+/// One direction of what a device did.
+pub(crate) fn of(stat: &BlockStat, kind: Kind) -> BlockFlow {
+    if kind == Kind::Write { stat.write } else { stat.read }
+}
