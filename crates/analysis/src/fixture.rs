@@ -17,9 +17,11 @@ use std::collections::BTreeMap;
 
 mod kernel;
 mod session;
+mod two;
 
 use kernel::{FACTS, layer, system_files};
 pub(crate) use session::{curve, together};
+pub(crate) use two::{two_streams, two_streams_on_two_disks, without_worker_counts};
 
 const WINDOW_NS: u64 = 1_000_000_000;
 const PAGE: u64 = 4096;

@@ -174,6 +174,10 @@ fn nearest_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
 
 /// Where an operation spends its time: inside the device or above it.
 fn waiting(case: &Case) -> Known<Limiter> {
+    let tops = case.tops()?;
+    if !case.sharers(&tops).is_empty() {
+        return waiting_next_to_others(case, &tops);
+    }
     let device = case.device()?;
     let total = device.total();
     let latency_ns = mean_latency_ns(case).ok_or("no operation completed within a measured window")?;
@@ -223,6 +227,32 @@ fn waiting(case: &Case) -> Known<Limiter> {
     }
     let sentence = format!("{} of the latency was spent in the device ({times}).", show_share(inside));
     Ok(limiter_of("device", sentence, numbers))
+}
+
+/// The same for a stream that shares its devices: even if the other streams spent all of their latency there.
+fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
+    let device = case.counted_together(tops)?;
+    let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flush_ms) as f64 * 1e6);
+    let issued = case.issued_total().ops;
+    let latency_ns = mean_latency_ns(case).ok_or("no operation completed within a measured window")?;
+    let Some([others_ops, others_ns]) = case.ops_and_time_of_sharers(tops) else {
+        return Err(case.why_shared()?);
+    };
+    // Parts of an operation that is split are in the device at the same time.
+    let is_split = requests as f64 > ONE_TO_ONE * (issued as f64 + others_ops);
+    let inside = share(device_ns - others_ns, latency_ns * issued as f64).min(1.0);
+    if is_split || inside < DEVICE_FROM {
+        return Err(case.why_shared()?);
+    }
+    let sentence = format!(
+        "At least {} of the latency was spent in the device, which other streams shared.",
+        show_share(inside)
+    );
+    Ok(limiter_of(
+        "device",
+        sentence,
+        evidence([("device_share_at_least", inside), ("latency_ns", latency_ns)]),
+    ))
 }
 
 /// Where it is when most of it is not inside the device.

@@ -236,6 +236,33 @@ impl<'a> Case<'a> {
         others.into_iter().any(|s| s.changes_targets() && !s.does_nothing())
     }
 
+    /// Operations of the streams that share these layers, and ns that these spent on them at most. `None` where that has no bound:
+    /// the page cache reads and writes on its own time.
+    pub(crate) fn ops_and_time_of_sharers(&self, layers: &[&Layer]) -> Option<[f64; 2]> {
+        let mut sum = [0.0; 2];
+        for stream in self.sharers(layers) {
+            if !self.stream_at(stream)?.cache.is_direct() {
+                let moves = |kind| self.sharers_moving(layers, kind).contains(&stream);
+                let idle = |kind| !moves(kind) || self.submitted_to(stream, kind, layers).most == 0;
+                if Kind::MOVING.into_iter().all(idle) {
+                    continue;
+                }
+                return None;
+            }
+            for end in self.runs.iter().flat_map(|r| &r.end.streams).filter(|s| s.stream == stream) {
+                for (kind, issued) in &end.issued {
+                    let timed = end.kinds.get(kind);
+                    let mean =
+                        timed.and_then(|k| k.open.as_ref().map_or(&k.latency, |o| &o.service).mean_ns());
+                    sum[0] += issued.ops as f64;
+                    sum[1] += issued.ops as f64
+                        * mean.filter(|_| issued.ops > 0).or((issued.ops == 0).then_some(0.0))?;
+                }
+            }
+        }
+        Some(sum)
+    }
+
     /// Whether another stream of the phase reads from this mount.
     pub(crate) fn others_read_from(&self, mount_point: &str) -> bool {
         let on_it = |place: Option<&Place>| {
@@ -431,6 +458,11 @@ impl<'a> Case<'a> {
             sum = sum.saturating_add(pages.dirty?.saturating_mul(pages.page_bytes));
         }
         Some(sum)
+    }
+
+    /// The path of one of the targets, by its place among them; `None` where it is the only one.
+    pub(crate) fn path_among_several(&self, at: usize) -> Option<&'a str> {
+        self.targets.get(at).filter(|_| self.targets.len() > 1).map(|(_, target)| target.path.as_str())
     }
 
     /// Whether another stream of the phase uses one of the same targets through the page cache, whose pages are then not this

@@ -10,6 +10,8 @@ pub mod check;
 mod d;
 mod e;
 mod f;
+#[cfg(test)]
+mod several_streams;
 
 use check::Check;
 

@@ -16,6 +16,8 @@ use model::units::{show_bytes, show_share};
 
 /// Share of the bytes that may turn up as new or dirty pages: readers of other parts of the file bring in a few.
 const PAGES_ABOVE: Share = Share(0.02);
+/// Bytes of one of several targets that readers of other parts of it may bring in.
+const FEW_BYTES: f64 = (1 << 20) as f64;
 /// Share of the bytes that the device must have seen.
 const SEEN_FROM: Share = Share(0.95);
 /// Share of the bytes written to btrfs that must have been dirtied and written back meanwhile. The counters are those of the whole
@@ -33,11 +35,12 @@ pub(super) const CHECK: Check = Check {
                 stat files of the devices and the cgroup's counters against the bytes that fathom issued.",
         formula: formula!(
             "Fires where new or dirty pages of the target are more than {PAGES_ABOVE} of the bytes that could have been \
-             touched: readers of other parts bring in a few. Or where the device saw less than {SEEN_FROM} of the bytes of a \
+             touched: readers of other parts bring in a few. Of several targets each is asked for its part, from {few} on. Or where the device saw less than {SEEN_FROM} of the bytes of a \
              direction: past the page cache it must see all of them; where other streams use the same device, what it saw for \
              this stream is known within bounds (see A01). Or, for writes to a file of btrfs with checksums, where \
              /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and written back meanwhile (nr_dirtied, \
-             nr_written)."
+             nr_written).",
+            few = show_bytes(FEW_BYTES as u64)
         ),
         provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; or a directory \
                 of btrfs with compression.",
@@ -68,9 +71,10 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         && new.share() > PAGES_ABOVE
     {
         let sentence = format!(
-            "Direct I/O was asked for, and {} used the page cache anyway: {} of the target appeared in it during the runs.",
+            "Direct I/O was asked for, and {} used the page cache anyway: {} of {} appeared in it during the runs.",
             file_systems(case),
-            show_bytes(new.bytes as u64)
+            show_bytes(new.bytes as u64),
+            new.target.and_then(|at| case.path_among_several(at)).unwrap_or("the target")
         );
         return Ok(found(sentence, new.evidence()));
     }
@@ -158,6 +162,8 @@ fn found(sentence: String, numbers: Evidence) -> Answer {
 struct New {
     bytes: f64,
     of: f64,
+    /// Which of several targets; `None` where all of them are meant.
+    target: Option<usize>,
 }
 
 impl New {
@@ -173,18 +179,25 @@ impl New {
 /// The worst run's new and dirty pages. Bytes count once however often they were touched, hence the smaller of two.
 fn new_pages(case: &Case) -> Known<New> {
     let (before, after) = (case.states(Moment::Start)?, case.states(Moment::Stop)?);
-    let mut worst = New { bytes: 0.0, of: 1.0 };
+    let mut worst = New { bytes: 0.0, of: 1.0, target: None };
     for ((before, after), ran) in before.iter().zip(&after).zip(&case.runs) {
-        let mut bytes = 0.0;
+        let mut bytes = Vec::new();
         for (a, b) in before.iter().zip(after) {
             let (a, b) = (a.pages.as_ref().map_err(Clone::clone)?, b.pages.as_ref().map_err(Clone::clone)?);
             let new = b.cached.saturating_sub(a.cached).max(dirty(b).saturating_sub(dirty(a)));
-            bytes += new as f64 * b.page_bytes as f64;
+            bytes.push(new as f64 * b.page_bytes as f64);
         }
         let moved: u64 = Kind::MOVING.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add);
-        let new = New { bytes, of: (moved as f64).min(case.stream.access.span_bytes.max(1) as f64) };
-        if new.share() > worst.share() {
-            worst = new;
+        let span = case.stream.access.span_bytes.max(1) as f64;
+        let all = New { bytes: bytes.iter().sum(), of: (moved as f64).min(span), target: None };
+        // One of several targets that fell back is little of the whole.
+        let of_each = (moved as f64 / bytes.len().max(1) as f64).min(span);
+        let each = bytes.iter().enumerate().filter(|(_, bytes)| **bytes > FEW_BYTES);
+        let each = each.map(|(at, bytes)| New { bytes: *bytes, of: of_each, target: Some(at) });
+        for new in std::iter::once(all).chain(each) {
+            if new.share() > worst.share() {
+                worst = new;
+            }
         }
     }
     Ok(worst)

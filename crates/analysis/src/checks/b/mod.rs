@@ -23,6 +23,8 @@ mod b18_little_violated;
 mod b19_dio_mixed;
 mod b20_pages_read_first;
 mod shared;
+#[cfg(test)]
+pub(super) use shared::merge_some;
 
 use super::check::Check;
 

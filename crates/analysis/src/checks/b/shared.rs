@@ -146,7 +146,7 @@ pub(super) fn names(layers: &[&Layer]) -> String {
 
 /// The record with this share of the operations merged into their neighbours: fewer requests, merges counted, bytes the same.
 #[cfg(test)]
-pub(super) fn merge_some(mut record: model::record::Record, part: f64) -> model::record::Record {
+pub(in crate::checks) fn merge_some(mut record: model::record::Record, part: f64) -> model::record::Record {
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
         let mut fields: Vec<u64> = text.split_ascii_whitespace().filter_map(|w| w.parse().ok()).collect();

@@ -1,0 +1,374 @@
+//! Two streams at once: what each check answers about one of them, where they share a disk and where they do not.
+
+use super::check::Answer;
+use crate::case::cases;
+use crate::findings::ask_all;
+use crate::fixture::{Fixture, two_streams, two_streams_on_two_disks, without_worker_counts};
+use crate::{Judging, judge};
+use model::Known;
+use model::check_id::CheckId;
+use model::evidence::Moment;
+use model::finding::Severity;
+use model::job::{Cache, Kind};
+use model::record::{Record, ThreadIo};
+use model::report::Verdict;
+
+/// What a check answers about a stream.
+fn answer(record: &Record, stream: usize, id: CheckId) -> Known<Answer> {
+    let all = ask_all(&cases(record)[stream]);
+    all.into_iter().find(|(check, _)| check.id == id).unwrap().1
+}
+
+fn holds(record: &Record, stream: usize, id: CheckId) -> bool {
+    matches!(answer(record, stream, id), Ok(Answer::Holds(..)))
+}
+
+fn severity(record: &Record, stream: usize, id: CheckId) -> Option<Severity> {
+    match answer(record, stream, id) {
+        Ok(Answer::Finding(found)) => Some(found.severity),
+        _ => None,
+    }
+}
+
+fn not_checked(record: &Record, stream: usize, id: CheckId) -> bool {
+    answer(record, stream, id).is_err_and(|why| why.contains("at the same time"))
+}
+
+fn verdict(record: &Record, stream: usize) -> Verdict {
+    judge(record, &Judging::default()).results[stream].verdict
+}
+
+fn reads() -> Fixture {
+    Fixture::honest()
+}
+
+fn writes() -> Fixture {
+    Fixture::honest_write()
+}
+
+/// A hundredth of the other stream's operations.
+fn small(fixture: Fixture) -> Fixture {
+    Fixture { ops: 100, depth: 1, depth_seen: 0.1, ..fixture }
+}
+
+fn buffered(fixture: Fixture) -> Fixture {
+    Fixture { cache: Cache::Buffered, engine: "sync", ..fixture }
+}
+
+#[test]
+fn a01_finds_the_page_cache_below_a_small_stream_next_to_a_large_direct_one() {
+    let record = two_streams(&reads(), &small(buffered(Fixture { delivered: 0.0, ..reads() })));
+    assert!(holds(&record, 0, CheckId::A01), "{:?}", answer(&record, 0, CheckId::A01));
+    assert_eq!(severity(&record, 1, CheckId::A01), Some(Severity::Rename));
+    assert_eq!([verdict(&record, 0), verdict(&record, 1)], [Verdict::Valid, Verdict::Suspect]);
+    let cold = two_streams(&reads(), &small(buffered(reads())));
+    assert!(holds(&cold, 1, CheckId::A01), "{:?}", answer(&cold, 1, CheckId::A01));
+}
+
+#[test]
+fn a01_decides_by_bounds_where_the_workers_were_not_counted() {
+    let two = without_worker_counts(two_streams(&reads(), &reads()));
+    assert!(holds(&two, 0, CheckId::A01) && holds(&two, 1, CheckId::A01));
+    // The sum says nothing about a small stream, and nothing about one next to the page cache.
+    let uneven = without_worker_counts(two_streams(&reads(), &small(reads())));
+    assert!(holds(&uneven, 0, CheckId::A01) && not_checked(&uneven, 1, CheckId::A01));
+    assert_eq!([verdict(&uneven, 0), verdict(&uneven, 1)], [Verdict::Valid, Verdict::Suspect]);
+    let cached = small(buffered(Fixture { delivered: 0.0, ..reads() }));
+    let beside_a_cache = without_worker_counts(two_streams(&reads(), &cached));
+    assert!(not_checked(&beside_a_cache, 1, CheckId::A01));
+    // Much of a large stream is missing, even if the small one had all of its bytes from the device.
+    let large = without_worker_counts(two_streams(&Fixture { delivered: 0.4, ..reads() }, &small(reads())));
+    assert_eq!(severity(&large, 0, CheckId::A01), Some(Severity::Rename));
+}
+
+#[test]
+fn reads_of_threads_that_belong_to_no_worker_may_be_any_streams() {
+    let uncharged = Fixture { cgroup: false, ..reads() };
+    let mut record = two_streams(&uncharged, &small(buffered(Fixture { delivered: 0.0, ..reads() })));
+    let mut read = 0;
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        if snapshot.moment == Moment::Stop {
+            read += 110 * 4096;
+        }
+        let Ok(text) = &snapshot.files["/proc/self/io"] else { continue };
+        let io = ThreadIo::parse(text).unwrap();
+        let text = text.replace(
+            &format!("\nread_bytes: {}", io.read_bytes),
+            &format!("\nread_bytes: {}", io.read_bytes + read),
+        );
+        snapshot.files.insert("/proc/self/io".into(), Ok(text));
+        let stat = snapshot.files["/sys/block/vda/stat"].clone().unwrap();
+        let mut words: Vec<u64> = stat.split_whitespace().map(|w| w.parse().unwrap()).collect();
+        words[2] += read / 512;
+        let words: Vec<String> = words.iter().map(u64::to_string).collect();
+        snapshot.files.insert("/sys/block/vda/stat".into(), Ok(words.join(" ")));
+    }
+    let why = answer(&record, 1, CheckId::A01);
+    assert!(why.is_err(), "{why:?}");
+}
+
+#[test]
+fn a02_and_a09_do_not_blame_direct_writes_for_the_dirty_pages_of_another_stream() {
+    let dirty = small(buffered(Fixture { delivered: 0.0, dirty_share: 1.0, ..writes() }));
+    let record = two_streams(&writes(), &dirty);
+    for id in [CheckId::A02, CheckId::A09] {
+        assert!(holds(&record, 0, id), "{id}: {:?}", answer(&record, 0, id));
+    }
+    assert_eq!(severity(&record, 1, CheckId::A09), Some(Severity::Rename));
+    // Another stream's direct writes do not hide what fell back.
+    let fell_back = two_streams(&writes(), &Fixture { cached_share: 0.9, ..small(writes()) });
+    assert_eq!(severity(&fell_back, 1, CheckId::A02), Some(Severity::Rename));
+    assert!(holds(&fell_back, 0, CheckId::A02));
+    let missing = two_streams(&writes(), &Fixture { delivered: 0.5, ..small(writes()) });
+    assert_eq!(severity(&missing, 1, CheckId::A02), Some(Severity::Rename));
+}
+
+#[test]
+fn a09_counts_pages_that_were_made_dirty_and_are_clean_again() {
+    let flushed = two_streams(&writes(), &small(buffered(writes())));
+    assert!(holds(&flushed, 1, CheckId::A09), "{:?}", answer(&flushed, 1, CheckId::A09));
+    // Without that count, only the sum is known, which a small stream is no part of that could be told.
+    let old = without_worker_counts(flushed);
+    assert!(not_checked(&old, 1, CheckId::A09) && verdict(&old, 1) == Verdict::Suspect);
+    // A device that another stream only reads from is written by one stream.
+    let log = two_streams(&reads(), &small(buffered(writes())));
+    assert!(holds(&without_worker_counts(log), 1, CheckId::A09));
+}
+
+#[test]
+fn a10_finds_writes_that_a_small_stream_lost() {
+    let lost = buffered(Fixture { delivered: 0.0, sync_works: false, ..writes() });
+    let record = two_streams(&writes(), &lost);
+    assert_eq!(severity(&record, 1, CheckId::A10), Some(Severity::Void));
+    assert!(holds(&record, 0, CheckId::A10));
+}
+
+#[test]
+fn a11_names_memory_only_for_the_stream_that_uses_it() {
+    let memory = small(Fixture { ram: Some("tmpfs"), nothing_below: true, ..reads() });
+    let record = two_streams(&reads(), &memory);
+    assert!(holds(&record, 0, CheckId::A11) && verdict(&record, 0) == Verdict::Valid);
+    assert_eq!(severity(&record, 1, CheckId::A11), Some(Severity::Rename));
+}
+
+#[test]
+fn a12_finds_a_cache_below_a_loop_device_next_to_a_stream_on_its_disk() {
+    let cached = Fixture { leaf_share: Some(0.0), ..small(reads()) };
+    let record = two_streams(&cached, &reads());
+    assert_eq!(severity(&record, 0, CheckId::A12), Some(Severity::Rename));
+    assert_eq!(answer(&record, 1, CheckId::A12), Ok(Answer::DoesNotApply));
+    assert!(holds(&record, 0, CheckId::A01), "the loop device delivered it");
+    let honest = two_streams(&Fixture::honest_loop(), &reads());
+    assert!(holds(&honest, 0, CheckId::A12), "{:?}", answer(&honest, 0, CheckId::A12));
+    // A hundredth of the disk's bytes cannot be told from the sum.
+    let small = two_streams(&Fixture { leaf_share: Some(1.0), ..small(reads()) }, &reads());
+    assert!(not_checked(&small, 0, CheckId::A12) && verdict(&small, 0) == Verdict::Suspect);
+}
+
+#[test]
+fn a12_answers_for_two_streams_on_one_chain_where_nothing_is_missing_below() {
+    let mut record =
+        two_streams(&Fixture::honest_loop(), &Fixture { leaf_share: Some(1.0), ..small(reads()) });
+    record.header.hosts[0].places.iter_mut().for_each(|p| p.layers[0].backing_direct = Some(true));
+    for stream in [0, 1] {
+        assert!(holds(&record, stream, CheckId::A12), "{:?}", answer(&record, stream, CheckId::A12));
+    }
+    let cached = Fixture { leaf_share: Some(0.0), ..small(reads()) };
+    let mut record = two_streams(&Fixture::honest_loop(), &cached);
+    record.header.hosts[0].places.iter_mut().for_each(|p| p.layers[0].backing_direct = Some(true));
+    assert!(not_checked(&record, 1, CheckId::A12), "{:?}", answer(&record, 1, CheckId::A12));
+}
+
+#[test]
+fn a22_does_not_void_a_stream_for_what_a_cache_served_to_another() {
+    let half = Fixture { delivered: 0.0, ops: 1_000, ..buffered(reads()) };
+    let record = two_streams(&reads(), &half);
+    assert!(holds(&record, 0, CheckId::A22), "{:?}", answer(&record, 0, CheckId::A22));
+    assert!(not_checked(&record, 1, CheckId::A22));
+    let apart = two_streams_on_two_disks(&reads(), &Fixture { delivered: 0.97, ..reads() });
+    assert!(holds(&apart, 0, CheckId::A22));
+    assert_eq!(severity(&apart, 1, CheckId::A22), Some(Severity::Void));
+}
+
+#[test]
+fn a24_asks_the_workers_of_the_stream_for_their_system_calls() {
+    let mut record = two_streams(&buffered(reads()), &small(buffered(reads())));
+    assert!(holds(&record, 0, CheckId::A24) && holds(&record, 1, CheckId::A24));
+    for run in &mut record.runs {
+        let worker = &mut run.end.as_mut().unwrap().workers[1];
+        let io = worker.io.as_mut().unwrap();
+        let rchar = std::mem::take(&mut io.rchar);
+        // The process has as much less.
+        let repeat = u64::from(run.start.repeat);
+        for snapshot in &mut run.evidence {
+            let runs = if snapshot.moment == Moment::Start { repeat } else { repeat + 1 };
+            let Ok(text) = &snapshot.files["/proc/self/io"] else { continue };
+            let all = ThreadIo::parse(text).unwrap().rchar;
+            let text = text.replace(&format!("rchar: {all}"), &format!("rchar: {}", all - runs * rchar));
+            snapshot.files.insert("/proc/self/io".into(), Ok(text));
+        }
+    }
+    assert_eq!(severity(&record, 1, CheckId::A24), Some(Severity::Void));
+    assert!(holds(&record, 0, CheckId::A24));
+}
+
+#[test]
+fn b01_and_b02_charge_merges_and_splits_to_no_stream_that_may_not_have_them() {
+    let plain = two_streams(&reads(), &small(reads()));
+    for id in [CheckId::B01, CheckId::B02, CheckId::B14] {
+        for stream in [0, 1] {
+            assert!(holds(&plain, stream, id), "{id} of {stream}: {:?}", answer(&plain, stream, id));
+        }
+    }
+    // A twentieth of all merged is little for the large stream, and may be all of the small one.
+    let merged = super::b::merge_some(plain.clone(), 0.01);
+    assert!(holds(&merged, 0, CheckId::B01) && not_checked(&merged, 1, CheckId::B01));
+    let mut split = plain;
+    for snapshot in split.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = snapshot.files["/sys/block/vda/stat"].clone().unwrap();
+        let (ios, rest) = text.split_once(' ').unwrap();
+        let ios = ios.parse::<u64>().unwrap() * 102 / 100;
+        snapshot.files.insert("/sys/block/vda/stat".into(), Ok(format!("{ios} {rest}")));
+    }
+    assert!(holds(&split, 0, CheckId::B02) && not_checked(&split, 1, CheckId::B02));
+}
+
+#[test]
+fn b03_finds_the_stream_whose_workers_read_too_much() {
+    let ahead = buffered(Fixture { delivered: 4.0, ops: 1_000, ..reads() });
+    let record = two_streams(&reads(), &ahead);
+    assert!(holds(&record, 0, CheckId::B03), "{:?}", answer(&record, 0, CheckId::B03));
+    assert_eq!(severity(&record, 1, CheckId::B03), Some(Severity::Biased));
+}
+
+#[test]
+fn b04_takes_off_what_the_other_stream_submitted() {
+    let plain = two_streams(&writes(), &small(writes()));
+    assert!(holds(&plain, 0, CheckId::B04), "{:?}", answer(&plain, 0, CheckId::B04));
+    let journal = two_streams(&Fixture { foreign_ios: 4_000, ..writes() }, &small(writes()));
+    assert!(not_checked(&journal, 1, CheckId::B04), "{:?}", answer(&journal, 1, CheckId::B04));
+}
+
+#[test]
+fn b20_asks_for_the_reads_of_the_writing_workers_while_another_stream_reads() {
+    let mut record = two_streams(&writes(), &reads());
+    assert!(holds(&record, 0, CheckId::B20), "{:?}", answer(&record, 0, CheckId::B20));
+    for run in &mut record.runs {
+        let worker = &mut run.end.as_mut().unwrap().workers[0];
+        worker.io.as_mut().unwrap().read_bytes = 40 << 20;
+    }
+    assert_eq!(severity(&record, 0, CheckId::B20), Some(Severity::Biased));
+}
+
+#[test]
+fn c06_blames_no_stream_for_the_final_sync_of_all() {
+    let slow = || Fixture { sync_ns: Some(300_000_000), ..writes() };
+    let two = two_streams(&slow(), &small(slow()));
+    assert!(answer(&two, 1, CheckId::C06).is_err_and(|why| why.contains("all streams")));
+    let one = two_streams(&slow(), &reads());
+    assert_eq!(severity(&one, 0, CheckId::C06), Some(Severity::Biased));
+}
+
+#[test]
+fn d01_counts_no_stream_of_ours_as_another_program() {
+    let record = two_streams(&reads(), &reads());
+    assert!(holds(&record, 0, CheckId::D01) && holds(&record, 1, CheckId::D01));
+    let disturbed = two_streams(&Fixture { foreign_ios: 30_000, ..reads() }, &reads());
+    for stream in [0, 1] {
+        assert_eq!(severity(&disturbed, stream, CheckId::D01), Some(Severity::Void));
+    }
+    // A neighbour on one disk does not disturb a stream on another.
+    let apart = two_streams_on_two_disks(&Fixture { foreign_ios: 30_000, ..reads() }, &reads());
+    assert_eq!(severity(&apart, 0, CheckId::D01), Some(Severity::Void));
+    assert!(holds(&apart, 1, CheckId::D01) && verdict(&apart, 1) == Verdict::Valid);
+}
+
+#[test]
+fn d05_answers_for_a_stream_that_has_its_disk_alone() {
+    let above = Fixture { device_time_share: 0.1, cpu_share: 0.02, ..reads() };
+    let shared = two_streams(&reads(), &above);
+    assert!(not_checked(&shared, 0, CheckId::D05) && not_checked(&shared, 1, CheckId::D05));
+    let apart = two_streams_on_two_disks(&reads(), &above);
+    assert!(holds(&apart, 0, CheckId::D05));
+    assert_eq!(severity(&apart, 1, CheckId::D05), Some(Severity::Rename));
+}
+
+#[test]
+fn streams_on_two_disks_are_judged_as_if_each_were_alone() {
+    let cached = Fixture { delivered: 0.02, cache: Cache::Buffered, ..reads() };
+    let record = two_streams_on_two_disks(&reads(), &cached);
+    for (stream, fixture) in [(0, reads()), (1, cached)] {
+        let alone = fixture.record();
+        let both = ask_all(&cases(&record)[stream]);
+        for (check, answer) in ask_all(&cases(&alone)[0]) {
+            let at_once = &both.iter().find(|(c, _)| c.id == check.id).unwrap().1;
+            let kind = |answer: &Known<Answer>| match answer {
+                Ok(Answer::Finding(f)) => format!("{:?}", f.severity),
+                Ok(Answer::Holds(..)) => "holds".into(),
+                Ok(Answer::DoesNotApply) => "does not apply".into(),
+                Err(_) => "not checked".into(),
+            };
+            assert_eq!(kind(at_once), kind(&answer), "{} of stream {stream}: {at_once:?}", check.id);
+        }
+    }
+}
+
+#[test]
+fn a_stream_whose_place_is_not_known_may_be_on_any_device() {
+    let mut record = two_streams_on_two_disks(&reads(), &reads());
+    record.header.hosts[0].places.truncate(1);
+    assert!(not_checked(&record, 0, CheckId::D05));
+}
+
+#[test]
+fn two_streams_that_use_one_target_share_its_pages() {
+    let mut record =
+        two_streams(&writes(), &buffered(Fixture { dirty_share: 1.0, delivered: 0.0, ..writes() }));
+    record.header.plan.jobs[0].phases[0].streams[1].targets = vec![0];
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.targets[0] = snapshot.targets[1].clone();
+    }
+    // Dirty pages of the target are the other stream's perhaps, so they prove nothing against direct writes.
+    assert!(answer(&record, 0, CheckId::A02).is_err(), "{:?}", answer(&record, 0, CheckId::A02));
+    assert_eq!(severity(&record, 0, CheckId::B19), Some(Severity::Biased));
+    assert!(cases(&record)[0].issued(Kind::Write).bytes > 0);
+}
+
+#[test]
+fn one_of_several_targets_of_a_stream_that_fell_back_is_found_and_named() {
+    let share = |share: f64| {
+        let mut record = two_streams(&reads(), &Fixture { cached_share: share, ..reads() });
+        let phase = &mut record.header.plan.jobs[0].phases[0];
+        phase.streams.truncate(1);
+        // Eight targets, of which the last one is the other stream's.
+        phase.streams[0].targets = (0..8).collect();
+        let plan = &mut record.header.plan;
+        let (first, last) = (plan.targets[0].clone(), plan.targets[1].clone());
+        plan.targets = vec![first; 7];
+        plan.targets.push(last);
+        let places = &mut record.header.hosts[0].places;
+        *places = vec![places[0].clone(); 8];
+        for run in &mut record.runs {
+            run.end.as_mut().unwrap().streams.truncate(1);
+            run.end.as_mut().unwrap().workers.truncate(1);
+            for snapshot in &mut run.evidence {
+                let (first, last) = (snapshot.targets[0].clone(), snapshot.targets[1].clone());
+                snapshot.targets = vec![first; 7];
+                snapshot.targets.push(last);
+            }
+        }
+        answer(&record, 0, CheckId::A02)
+    };
+    // 43 MiB were read in each run, of which an eighth is 5.4 MiB.
+    let Ok(Answer::Finding(found)) = share(0.125) else { panic!("silent") };
+    assert!(found.sentence.contains("of /other appeared"), "{}", found.sentence);
+    assert!(matches!(share(0.0), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn the_limiter_of_a_large_stream_is_told_by_bounds_and_that_of_a_small_one_is_not() {
+    let record = two_streams(&reads(), &small(reads()));
+    let results = judge(&record, &Judging::default()).results;
+    assert_eq!(results[0].limiter.name, "device", "{}", results[0].limiter.sentence);
+    assert_eq!(results[1].limiter.name, "unknown", "{}", results[1].limiter.sentence);
+}
