@@ -24,7 +24,8 @@ const HELP: &str = "Usage: fathom iometer /c FILE [/r FILE] [/t SECONDS] [TARGET
   /r FILE        file that the results go to, as Iometer's CSV [default: standard output]
   /t SECONDS     run time of each test [default: that of the configuration file]
   --destroy=NAME allow overwriting a file that fathom did not make (its path) or a device (its name or serial);
-                 may be repeated; FATHOM_DESTROY has the same, as paths with : between several
+                 may be repeated; FATHOM_DESTROY has the same, as paths with : between several.
+                 FATHOM_UNSEEN_USERS names in the same way what may be written though users of it may be hidden
   TARGET         files, directories or devices in place of the targets that the file names, in the order of
                  their first naming; none where these are paths
 

@@ -5,7 +5,7 @@
 use crate::disk::{Beside, Device, Disk, Image, make};
 use crate::stage::{Outcome, Stage, is_root, skip, tool};
 use std::fs::{self, File};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -202,6 +202,110 @@ fn a_disk_is_refused_while_a_partition_of_it_is_in_use_and_the_one_beside_that_i
     let both = stage.fathom(&both, Path::new(""));
     assert_eq!(both.code, Some(2), "{both:?}");
     assert!(both.stderr.contains("is stored on"), "{both:?}");
+}
+
+/// A program that has a device or file open for writing until it is killed.
+fn writer_of(stage: &Stage, path: &Path) -> Beside {
+    let opened = stage.path("opened");
+    let _ = fs::remove_file(&opened);
+    let line =
+        format!("exec 5<> '{}' && echo open > '{}' && exec sleep 60", path.display(), opened.display());
+    let writer = Beside::start(Command::new("sh").args(["-c", &line]));
+    until("it is open", || opened.exists());
+    writer
+}
+
+#[test]
+fn a_partition_is_refused_while_a_program_writes_its_disk_or_what_that_is_built_on() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(lower) = Device::new(&stage, 64, Image::Direct) else { return };
+    let Some(upper) = Device::on(&lower.path, Image::Buffered) else { return };
+    let (one, two) = match (upper.partition(1, 2048, 40960), upper.partition(2, 45056, 40960)) {
+        (Ok(one), Ok(two)) => (one, two),
+        (Err(why), _) | (_, Err(why)) => return skip(&why),
+    };
+    for (writes, target) in
+        [(&upper.path, &one), (&one, &upper.path), (&lower.path, &one), (&lower.image, &one)]
+    {
+        let writer = writer_of(&stage, writes);
+        refused_and_whole(&stage, target, &["open for writing by s"]);
+        drop(writer);
+    }
+    // Another partition is of no concern, and neither is a reader.
+    let writer = writer_of(&stage, &two);
+    let before = sum(&one);
+    let out = destroy(&stage, &one);
+    assert!(matches!(out.code, Some(0 | 1)) && sum(&one) != before, "{out:?}");
+    drop(writer);
+    // The kernel knows who claimed the disk, even if nothing has it open for writing.
+    let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
+    let claim = File::options().read(true).custom_flags(exclusive).open(&upper.path).unwrap();
+    refused_and_whole(&stage, &one, &["the kernel says it is in use"]);
+    drop(claim);
+}
+
+#[test]
+fn a_device_whose_users_may_be_hidden_is_written_only_with_unseen_users() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    let node = node_of(&stage, "node", &device.path);
+    fs::set_permissions(&node, PermissionsExt::from_mode(0o666)).unwrap();
+    let contained = |words: &str, target: &Path| {
+        let prefix = ["unshare", "--pid", "--fork", "--mount-proc"].map(String::from);
+        crate::stage::wait(&mut stage.command(&prefix, words, target))
+    };
+    let named = format!("run {SHORT} --no-history --destroy {0}", node.display());
+    let before = sum(&node);
+    refused(&contained(&named, &node), &["outside its PID namespace", "--unseen-users"]);
+    refused(&stage.fathom_as_nobody(&named, &node), &["it is not written"]);
+    let read = contained("run --rw randread --size 16m --time 100ms --warmup 0 --runs 1 --quiet", &node);
+    assert!(matches!(read.code, Some(0 | 1)), "{read:?}");
+    // It has to name the device.
+    let other = contained(&format!("{named} --unseen-users /dev/null"), &node);
+    refused(&other, &["--unseen-users"]);
+    assert_eq!(sum(&node), before, "it was written");
+    // Any name of the device will do. The plan, the record and the report show it.
+    let allowed = format!("{named} --unseen-users {}", device.path.display());
+    let plan = contained(&format!("{allowed} --explain"), &node);
+    assert!(plan.stdout.contains("--unseen-users"), "{plan:?}");
+    let out = contained(&allowed, &node);
+    assert!(matches!(out.code, Some(0 | 1)) && sum(&node) != before, "{out:?}");
+    assert!(unwrapped(&out.stdout).contains("because --unseen-users names it"), "{}", out.stdout);
+    // A user that is seen stays one.
+    let writer = writer_of(&stage, &device.path);
+    refused(&stage.fathom(&allowed, &node), &["open for writing by s"]);
+    drop(writer);
+    let idle = stage.fathom(&format!("run {SHORT} --rw randread --unseen-users {}", node.display()), &node);
+    assert!(idle.code == Some(2) && idle.stderr.contains("does not write it"), "{idle:?}");
+}
+
+#[test]
+fn commands_of_other_tools_take_unseen_users_from_the_environment() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(device) = Device::new(&stage, 16, Image::Direct) else { return };
+    let before = device.checksum();
+    let prefix = ["unshare", "--pid", "--fork", "--mount-proc"].map(String::from);
+    let words = format!(
+        "fio --name=a --filename={0} --rw=write --bs=64k --size=1m --destroy={0}",
+        device.path.display()
+    );
+    let mut command = stage.command(&prefix, &words, Path::new(""));
+    let out = crate::stage::wait(&mut command);
+    assert!(out.code != Some(0) && out.stderr.contains("FATHOM_UNSEEN_USERS"), "{out:?}");
+    assert_eq!(device.checksum(), before, "it was written");
+    let mut command = stage.command(&prefix, &words, Path::new(""));
+    let list = format!("/other:{}", device.path.display());
+    let out = crate::stage::wait(command.env("FATHOM_UNSEEN_USERS", list));
+    assert!(out.code == Some(0) && device.checksum() != before, "{out:?}");
 }
 
 #[test]

@@ -71,6 +71,7 @@ mod scene;
 mod schema;
 mod second_names;
 mod shared;
+mod signatures;
 mod sim;
 mod stage;
 mod stored;

@@ -94,6 +94,47 @@ fn a_mounted_image_is_refused_by_the_name_that_a_program_gives_it_and_by_the_one
 }
 
 #[test]
+fn an_image_is_refused_through_a_program_that_does_not_say_what_it_mirrors() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh("mkdir real shown inside && bindfs -o fsname=elsewhere real shown && truncate -s 16m real/image && mkfs.ext4 -q -F real/image");
+    // A file system in the middle of an image, whose first bytes say nothing.
+    disk.sh("truncate -s 24m real/middle && mkfs.ext4 -q -F -E offset=8388608 real/middle 16m && cp real/image copy && head -c 8M /dev/urandom > real/data");
+    let shown = |name: &str| disk.dir.join("shown").join(name);
+    let run = |name: &str, more: &str| {
+        let path = shown(name);
+        disk.fathom(&stage, &format!("{WRITE} --cache buffered --destroy {} {more}", path.display()), &path)
+    };
+    for (image, options) in [("image", "loop,ro"), ("image", "loop"), ("middle", "loop,ro,offset=8388608")] {
+        disk.mount(options, &format!("real/{image}"), "inside");
+        let sum = || disk.sh(&format!("sha256sum < real/{image}"));
+        let before = sum();
+        // Nor does the word of the user that nothing else uses it help.
+        for more in [String::new(), format!("--unseen-users {}", shown(image).display())] {
+            let out = run(image, &more);
+            assert_eq!(sum(), before, "{image} {options}: {out:?}");
+            says(&out, 3, &["holds the same file system"]);
+        }
+        disk.sh("umount inside");
+    }
+    // Not mounted here. The program may show it to others.
+    says(&run("image", ""), 3, &["holds ext4", "--unseen-users"]);
+    disk.sh("cmp copy real/image");
+    let out = run("image", &format!("--unseen-users {}", shown("image").display()));
+    assert!(
+        matches!(out.code, Some(0 | 1)) && disk.sh("cmp -s copy real/image || echo written") == "written",
+        "{out:?}"
+    );
+    // Plain data are written as they are on any file system.
+    let out = run("data", "");
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    disk.sh("umount shown");
+}
+
+#[test]
 fn a_target_is_no_report_by_the_name_that_an_overlay_gives_it() {
     if !is_root() {
         return;

@@ -205,7 +205,7 @@ pub(crate) fn is_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> b
 }
 
 /// Who uses a block device, without programs that have it open. A loop device is in use while it is bound.
-pub(crate) fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
+fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
     let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
     if loops::of(root, &disk).is_some() {
         return Ok(Some(behind(root, name)));
@@ -251,7 +251,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
     if !by_content || !is_shared || mirrored.is_some_and(|mirrored| same_content::is_same(file, &mirrored)) {
         return Ok(unseen);
     }
-    match same_content::user(root, file)? {
+    match same_content::user(root, file, |name| user_of_device(root, name))? {
         Use::Nobody => Ok(unseen),
         found => Ok(found),
     }

@@ -7,7 +7,6 @@
 //! 4. A file that matches none but has a signature may be in use where this machine cannot see it.
 
 use crate::error::describe;
-use crate::in_use;
 use crate::root::Root;
 use crate::signature::{Content, signatures};
 use crate::stack;
@@ -21,18 +20,22 @@ const BLOCK: usize = 4096;
 const SECTOR: u64 = model::evidence::SECTOR_BYTES;
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
-/// The user of an open file, as far as its content tells.
+/// The user of an open file, as far as its content tells. `user_of` finds the user of a block device by its kernel name.
 ///
 /// # Errors
 /// Why the file cannot be read, or why the users of a device that holds the same are unknown.
-pub(crate) fn user(root: &Root, file: &File) -> Result<Use, String> {
+pub(crate) fn user(
+    root: &Root,
+    file: &File,
+    user_of: impl Fn(&str) -> Result<Option<String>, String>,
+) -> Result<Use, String> {
     let bytes = file.metadata().map_err(|e| describe(&e))?.len();
     if bytes == 0 {
         return Ok(Use::Nobody);
     }
     for name in root.list("/sys/class/block").unwrap_or_default() {
         if holds_the_same(root, &name, file, bytes)
-            && let Some(user) = in_use::user_of_device(root, &name)?
+            && let Some(user) = user_of(&name)?
         {
             return Ok(Use::By(format!("{user}, and {name} holds the same file system")));
         }

@@ -723,4 +723,132 @@ mod tests {
         }
         assert!(Content::new(0, |_, _| Ok(())).names().is_err());
     }
+
+    /// Superblocks that the tools of Debian 12 made: name, MiB of the image, and its bytes as `offset:bytes` in hexadecimal. Of most only
+    /// the line with the number. The FAT is without its name.
+    const MADE: &[(&str, u64, &str)] = &[
+        ("f2fs", 128, "400:1020f5f201000f000900000003000000"),
+        ("exfat", 16, "0:eb769045584641542020200000000000"),
+        ("ntfs", 16, "0:eb52904e544653202020200002080000"),
+        ("jfs", 32, "8000:4a4653310100000060f6000000000000"),
+        ("ocfs2", 300, "800:4f43465356320000b1dac1e5ffffffff"),
+        ("reiserfs", 64, "10030:02000100526549734572324673000000"),
+        ("reiser4", 64, "10000:52654973457234000000000000000000"),
+        ("udf", 16, "8000:00424541303101000000000000000000"),
+        ("iso9660", 1, "8000:01434430303101004c494e5558202020"),
+        ("squashfs", 1, "0:687371730200000052f1086b00000200"),
+        ("crypto_LUKS", 32, "0:4c554b53babe00020000000000004000"),
+        ("DM_verity_hash", 16, "0:76657269747900000100000001000000"),
+        ("bcache", 16, "1010:0100000000000000c68573f64e1a45ca8265f57f48ba6d81558f44c1dd864735"),
+        ("gfs2", 256, "10000:0116197000000001000000000000000000000064000000000000070a0000076c"),
+        (
+            "vfat",
+            4,
+            "0:eb3c906d6b66732e66617400020401000200020020f806002000020000000000 1f0:000000000000000000000000000055aa",
+        ),
+        ("minix", 16, "400:6015004001000200b0000000001c08108f130100000000000000000000000000"),
+        ("minix", 16, "400:60150000010002005b010000ffffff7f78240100004000000000000000000000"),
+        ("minix", 64, "400:60550000000003000800630500000000ffffff7f000001005a4d000000040000"),
+        ("cramfs", 1, "0:453dcd28001000000300000000000000"),
+        ("romfs", 1, "0:2d726f6d3166732d000000901a1a4a4c"),
+        ("bfs", 16, "0:cefaad1b00520000ffffff00ffffffff"),
+        (
+            "nilfs2",
+            256,
+            "400:02000000000034341801000059e8047c5933d941020000001f00000000000000000000100000000001000000000000000008000005\
+         00000001000000000000000100000000000000000000000000000000f000000000000051f1086b00000000000000000000000051f1086b\
+         00000000000032000100010051f1086b00000000004eed0000000000000000000b00000080002000c00010000072b877ca254ff8b24f8e\
+         32692c9ac70000000000000000",
+        ),
+        (
+            "sun",
+            64,
+            "0:4c696e75782063796c203820616c742030206864203235352073656320363300 80:00000001000000000000000000080000 b0:0000\
+         00000000000000000000600ddeee 1a0:000000001518000800000000000000010008000000ff003f0000000000000000 1f0:00000000\
+         0000000000000000dabe12e1",
+        ),
+        ("mac", 16, "0:45520200000080000000000000000000 200:504d000000000002000000010000003f"),
+        (
+            "atari",
+            16,
+            "1c0:0000000080000152415700000800000038000050415254454441544152490050415254454441544152490050415254454441544152\
+         490000000100000001be60",
+        ),
+        ("sgi", 64, "0:0be5a941000000012f756e6978000000"),
+    ];
+
+    fn from_hex(text: &str) -> Vec<u8> {
+        let digits: Vec<u8> =
+            text.bytes().filter_map(|c| char::from(c).to_digit(16)).map(|d| d as u8).collect();
+        digits.as_chunks::<2>().0.iter().map(|[high, low]| high << 4 | low).collect()
+    }
+
+    #[test]
+    fn superblocks_that_tools_made_are_found() {
+        for (name, mib, made) in MADE {
+            let pieces: Vec<(u64, Vec<u8>)> = made
+                .split_whitespace()
+                .filter_map(|piece| piece.split_once(':'))
+                .map(|(at, bytes)| (u64::from_str_radix(at, 16).unwrap_or(0), from_hex(bytes)))
+                .collect();
+            let pieces: Vec<(u64, &[u8])> =
+                pieces.iter().map(|(at, bytes)| (*at, bytes.as_slice())).collect();
+            assert_eq!(names(mib << 20, &pieces), [*name], "{made}");
+        }
+    }
+
+    #[test]
+    fn short_numbers_count_with_plausible_values_alone() {
+        let bytes: u64 = 64 << 20;
+        let end = bytes - 512;
+        let mut via = [0_u8; 51];
+        via[..3].copy_from_slice(&[0x55, 0xaa, 2]);
+        via[50] = 0x55_u8.wrapping_add(0xaa).wrapping_add(2);
+        let mut silicon = [0_u8; 0x140];
+        silicon[0x63] = 0x2f;
+        // The words of the sector add up to zero.
+        silicon[0x13e..].copy_from_slice(&0x2f00_u16.wrapping_neg().to_le_bytes());
+        let mut jmicron = *b"JM\0\0\0\0";
+        jmicron[4..].copy_from_slice(&u16::from_le_bytes(*b"JM").wrapping_neg().to_le_bytes());
+        let zfs = from_hex("010100000000000000000001000000240000002000000007") // version 0, flags 1, a name of 7 bytes
+            .into_iter()
+            .chain(*b"version\0")
+            .collect::<Vec<u8>>();
+        // One row a format: its name, pieces that hold it, and the byte that makes the last of them something else.
+        type Row<'p> = (&'static str, Vec<(u64, &'p [u8])>, usize);
+        let rows: Vec<Row<'_>> = vec![
+            ("via_raid_member", vec![(end, &via)], 50),
+            ("silicon_medley_raid_member", vec![(end, &silicon)], 0x13e),
+            ("jmicron_raid_member", vec![(end, &jmicron)], 4),
+            ("linux_raid_member", vec![((bytes & !0xffff) - 0x1_0000, &[0xa9, 0x2b, 0x4e, 0xfc])], 3),
+            ("linux_raid_member", vec![(bytes - 0x2000, MD)], 3),
+            ("LVM1_member", vec![(0, b"HM\x02\0")], 3),
+            ("cs_fvault2", vec![(8, &[1, 0, 0x10, 0]), (88, b"CS\x01\0\0\0")], 2),
+            ("hfs", vec![(1024, b"BD"), (1044, &[0, 0, 2, 0])], 3),
+            ("hfsplus", vec![(1024, b"BD"), (1044, &[0, 0, 2, 0]), (1148, b"H+")], 0),
+            ("hfsplus", vec![(1024, b"HX"), (1064, &[0, 0, 0x10, 0])], 3),
+            ("ufs", vec![(0x1_055c, &[0x19, 0x01, 0x54, 0x19])], 0),
+            ("ufs", vec![(0x255c, &[0x00, 0x01, 0x19, 0x54])], 1),
+            ("sysv", vec![(15 * 1024 + 1016, &[0x20, 0x7e, 0x18, 0xfd])], 3),
+            ("zfs_member", vec![(bytes - 256 * 1024 + 16 * 1024, &zfs)], 23),
+            (
+                "xfs_external_log",
+                vec![(512, b"\xfe\xed\xba\xbe"), (520, &[0, 0, 0, 2]), (812, &[0, 0, 0, 1])],
+                3,
+            ),
+            ("dasd", vec![(8196, &[0xe5, 0xd6, 0xd3, 0xf1])], 3),
+            ("jbd", vec![(0x438, &[0x53, 0xef]), (0x460, &[8])], 9),
+            ("PMBR", vec![(450, &[0xee]), (510, &[0x55, 0xaa])], 1),
+        ];
+        for (name, pieces, other) in rows {
+            assert_eq!(names(bytes, &pieces), [name]);
+            let Some(((at, last), before)) = pieces.split_last() else { continue };
+            let mut changed = last.to_vec();
+            let Some(byte) = changed.get_mut(other) else { continue };
+            *byte ^= 0x41;
+            let pieces: Vec<(u64, &[u8])> =
+                before.iter().copied().chain([(*at, changed.as_slice())]).collect();
+            assert!(!names(bytes, &pieces).contains(&name), "{name} with another byte {other}");
+        }
+    }
 }

@@ -13,8 +13,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 /// File systems of which this machine does not know all users (`statfs(2)`): NFS, CIFS, SMB2, SMB3, Ceph, 9P, FUSE, AFS, Coda,
-/// OCFS2, GFS2, Lustre, eCryptfs.
-const SHARED: [u64; 12] = [
+/// OCFS2, GFS2, Lustre, and of hypervisors and clusters: vboxsf, vmhgfs, prl_fs, GPFS, OrangeFS, BeeGFS, PanFS.
+const SHARED: [u64; 18] = [
     0x6969,
     0xff53_4d42,
     0xfe53_4d42,
@@ -26,8 +26,16 @@ const SHARED: [u64; 12] = [
     0x7461_636f,
     0x0116_1970,
     0x0bd0_0bd0,
-    0xf15f,
+    0x786f_4256,
+    0xbacb_acbc,
+    0x7c7c_6673,
+    0x4750_4653,
+    0x2003_0528,
+    0x1983_0326,
+    0xaad7_aaea,
 ];
+/// `ECRYPTFS_SUPER_MAGIC`: shows the files of another directory, under numbers of its own.
+const ECRYPTFS: u64 = 0xf15f;
 /// Inode of the initial PID namespace: `PROC_PID_INIT_INO` of the kernel's `include/linux/proc_ns.h`, the same since Linux 3.8. Every
 /// other namespace gets a number of its own.
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
@@ -102,7 +110,7 @@ fn sees_all_processes(root: &Root) -> Result<(), String> {
     if ours == INITIAL_PID_NAMESPACE {
         return Ok(());
     }
-    Err("the processes outside this PID namespace (a container) are not visible".into())
+    Err("this is a container: processes outside its PID namespace are not visible".into())
 }
 
 fn others_files(hidden: usize) -> String {
@@ -112,8 +120,11 @@ fn others_files(hidden: usize) -> String {
 /// Whether the users of an open file may reach it by other ways than this kernel's own file systems: through a server, from another
 /// host, or through the program that shows it here.
 pub(crate) fn is_shared(file: &File) -> bool {
-    // An unknown file system may be one of them.
-    rustix::fs::fstatfs(file).map_or(true, |facts| SHARED.contains(&(facts.f_type as u64 & 0xffff_ffff)))
+    // A file system that cannot be asked may be one of them.
+    rustix::fs::fstatfs(file).map_or(true, |facts| {
+        let magic = facts.f_type as u64 & 0xffff_ffff;
+        magic == ECRYPTFS || SHARED.contains(&magic)
+    })
 }
 
 /// What the kernel knows of all who have it open. What others than this kernel may have open it cannot answer for.
