@@ -100,7 +100,7 @@ fn an_image_is_refused_through_a_program_that_does_not_say_what_it_mirrors() {
     }
     let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    disk.sh("mkdir real shown inside && bindfs -o fsname=elsewhere real shown && truncate -s 16m real/image && mkfs.ext4 -q -F real/image");
+    disk.sh("mkdir real shown inside gone && mount --bind real gone && bindfs gone shown && umount -l gone && truncate -s 16m real/image && mkfs.ext4 -q -F real/image");
     // A file system in the middle of an image, whose first bytes say nothing.
     disk.sh("truncate -s 24m real/middle && mkfs.ext4 -q -F -E offset=8388608 real/middle 16m && cp real/image copy && head -c 8M /dev/urandom > real/data");
     let shown = |name: &str| disk.dir.join("shown").join(name);

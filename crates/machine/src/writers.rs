@@ -76,8 +76,10 @@ pub(crate) fn of_file(root: &Root, file: &File) -> Use {
         return Use::By(format!("open for writing by {who}"));
     }
     match (seen, asked) {
-        (_, Ok(_)) | (Ok(Holders { hidden: 0, .. }), Err(_)) => Use::Nobody,
-        (Ok(Holders { hidden, .. }), Err(why)) => Use::Unseen(format!("{why}, and {}", others_files(hidden))),
+        (_, Ok(_)) | (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Err(_)) => Use::Nobody,
+        (Ok(Holders { hidden, init_is_hidden, .. }), Err(why)) => {
+            Use::Unseen(format!("{why}, and {}", others_files(hidden + usize::from(init_is_hidden))))
+        }
         (Err(also), Err(why)) => Use::Unseen(format!("{why}, and {also}")),
     }
 }
@@ -98,7 +100,11 @@ fn stays(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
 pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
     match (processes(root, all), sees_all_processes(root)) {
         (Ok(Holders { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
-        (Ok(Holders { hidden: 0, .. }), Ok(())) => Use::Nobody,
+        (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Nobody,
+        // The first process of the machine uses disks by mounting them, which the kernel shows. Some machines hide it from root.
+        (Ok(Holders { hidden: 0, .. }), Ok(())) => {
+            Use::Unseen("the open files of process 1 are hidden".into())
+        }
         (Ok(Holders { hidden, .. }), Ok(())) => Use::Hidden(others_files(hidden)),
         (Ok(_), Err(why)) | (Err(why), _) => Use::Hidden(why),
     }
@@ -144,8 +150,10 @@ fn lease(file: &File) -> Result<bool, String> {
 struct Holders {
     /// The first that has it open for writing.
     writer: Option<String>,
-    /// How many do not show their files.
+    /// How many do not show their files, without process 1.
     hidden: usize,
+    /// Whether process 1 is listed and does not show its files.
+    init_is_hidden: bool,
 }
 
 /// Looks at the files of all processes but this one.
@@ -158,16 +166,20 @@ fn processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
     }
     // Where others' processes are hidden altogether (hidepid), the first one is.
     let mut hidden = usize::from(!all.contains(&1));
+    let mut init_is_hidden = false;
     for pid in all.into_iter().filter(|pid| *pid != own) {
         match writes(root, pid, what) {
-            Ok(true) => return Ok(Holders { writer: Some(others::name(root, pid)), hidden }),
+            Ok(true) => {
+                return Ok(Holders { writer: Some(others::name(root, pid)), hidden, init_is_hidden });
+            }
             Ok(false) => {}
             // One that ended meanwhile has nothing open.
             Err(_) if !root.has(&format!("/proc/{pid}")) => {}
+            Err(_) if pid == 1 => init_is_hidden = true,
             Err(_) => hidden += 1,
         }
     }
-    Ok(Holders { writer: None, hidden })
+    Ok(Holders { writer: None, hidden, init_is_hidden })
 }
 
 /// Whether a process has one of these open for writing, or mapped so that it can be written.
@@ -266,6 +278,9 @@ mod tests {
         put(dir.path(), "proc/9/comm", "x");
         assert!(matches!(of_devices(&root, &file), Use::Hidden(why) if why.contains("files of 1")));
         std::fs::remove_dir_all(dir.path().join("proc/9")).unwrap_or_else(|e| panic!("{e}"));
+        // Process 1 alone may keep its files to itself, but has to be there: else all others are hidden.
+        std::fs::remove_dir_all(dir.path().join("proc/1/task")).unwrap_or_else(|e| panic!("{e}"));
+        assert!(matches!(of_devices(&root, &file), Use::Unseen(why) if why.contains("process 1")));
         std::fs::remove_dir_all(dir.path().join("proc/1")).unwrap_or_else(|e| panic!("{e}"));
         assert!(matches!(of_devices(&root, &file), Use::Hidden(_)));
         assert!(matches!(of_devices(&Root::at("/nonexistent-prefix".into()), &file), Use::Hidden(_)));
