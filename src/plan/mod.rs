@@ -39,6 +39,7 @@ use crate::failure::Failure;
 use crate::request::{BenchSpec, JobSource, Request, Work};
 pub(crate) use engine::problems;
 use layers::LayerJobs;
+use machine::limits::MemoryLimit;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
@@ -62,6 +63,15 @@ const LIMIT_TIMES_NS: (u64, u64) = (2_000_000_000, 250_000_000);
 const API_TIMES_NS: (u64, u64) = (2_000_000_000, 0);
 /// Share of memory that buffers may take.
 const BUFFER_SHARE: u64 = 2;
+/// Memory of fathom itself while it measures, without workers and buffers: 9 MiB were measured in a cgroup.
+const OWN_BYTES: u64 = 12 << 20;
+/// Memory of a worker besides its buffers: 0.2 MiB were measured.
+const WORKER_BYTES: u64 = 256 << 10;
+/// Buffers take this part more: 64 MiB of buffers were killed at a limit of 80 MiB, and 32 buffers of 4 KiB ran in 16 MiB.
+const SPARE_SHARE: u64 = 16;
+/// Slots begin at pages, and the memory of a worker's slots is a multiple of huge pages.
+const PAGE_BYTES: u64 = 4096;
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
 /// Fills a plan.
 ///
@@ -99,6 +109,9 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let op_log = op_log::meant(&request.job, &mut jobs, &mut origins)?;
     let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, memory)?;
+    if let Some(limit) = machine::limits::memory(&root) {
+        check_memory_limit(&jobs, &limit)?;
+    }
     let (seed, seed_again) = seed::chosen(request.job.seed, &targets, &mut origins);
     let touched = targets.iter().any(|t| t.role != Role::None);
     let cold = is_cold(request, (&jobs, &targets), (&study, strategy), &mut origins);
@@ -369,7 +382,66 @@ fn check_memory(jobs: &[Job], memory: Option<u64>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses a job whose buffers do not fit into the memory limit of a cgroup: the kernel would kill fathom while it prepares.
+fn check_memory_limit(jobs: &[Job], limit: &MemoryLimit) -> Result<(), Failure> {
+    for (job, phase) in jobs.iter().flat_map(|job| job.phases.iter().map(move |phase| (job, phase))) {
+        let needed = phase.streams.iter().map(memory_of).fold(OWN_BYTES, u64::saturating_add);
+        if needed > limit.room_bytes() {
+            let others = match limit.used_bytes {
+                0 => String::new(),
+                used => format!(", of which other processes use {}", show_bytes(used)),
+            };
+            return Err(Failure::Refused(format!(
+                "{}: it needs {} of memory for its buffers and fathom itself, and {} allows {}{others}; use a smaller --bs, \
+                 --depth or --workers, or raise that limit",
+                job.name,
+                show_bytes(needed),
+                limit.file,
+                show_bytes(limit.bytes)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Memory of the workers of a stream: huge pages that hold the buffers of each, where an engine moves data, and what a worker needs itself.
+fn memory_of(stream: &Stream) -> u64 {
+    let workers = u64::from(stream.workers.max(1));
+    let moves = ::engine::engines::find(&stream.engine).is_some_and(|entry| entry.touches_targets());
+    let slots = if moves { stream.total_depth().div_ceil(workers) } else { 1 };
+    let slot = u64::from(stream.buffer_bytes()).next_multiple_of(PAGE_BYTES);
+    let buffers = slots.saturating_mul(slot);
+    let buffers =
+        if moves { buffers.checked_next_multiple_of(HUGE_PAGE_BYTES).unwrap_or(u64::MAX) } else { buffers };
+    let with_spare = buffers.saturating_add(buffers / SPARE_SHARE);
+    workers.saturating_mul(with_spare.saturating_add(WORKER_BYTES))
+}
+
 /// A path as text that leads to it again.
 fn shown(path: &std::path::Path) -> Cow<'_, str> {
     Cow::Owned(model::name::text(path))
+}
+
+#[test]
+fn buffers_are_refused_that_do_not_fit_into_the_memory_limit_of_a_cgroup() {
+    use model::job::{Access, Pattern};
+    let limit = |mib: u64| MemoryLimit { file: "/cg/memory.max".into(), bytes: mib << 20, used_bytes: 0 };
+    let jobs = |block: u32, workers: u32, depth: u32| {
+        let mut stream = Stream::plain(Access::plain(Pattern::Random, block, 0), depth, workers, "io_uring");
+        stream.workers = workers;
+        let phase = Phase { warmup_ns: 0, time_ns: 1, cooldown_ns: 0, streams: vec![stream] };
+        [Job { name: "reads".into(), phases: vec![phase] }]
+    };
+    // What was measured on a kernel that killed or did not kill.
+    for (block, workers, depth, killed, ran) in
+        [(1 << 20, 1, 64, 80, 96), (4096, 64, 1, 128, 180), (4096, 1, 32, 8, 16), (1 << 20, 1, 128, 128, 160)]
+    {
+        let jobs = jobs(block, workers, depth);
+        let refused = check_memory_limit(&jobs, &limit(killed));
+        assert!(
+            refused.is_err_and(|why| why.words().contains("/cg/memory.max")),
+            "{block} {workers} {depth}"
+        );
+        assert!(check_memory_limit(&jobs, &limit(ran)).is_ok(), "{block} {workers} {depth}");
+    }
 }

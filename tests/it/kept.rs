@@ -1,7 +1,7 @@
 //! Kept: what was measured stays or is printed, whatever refuses, and sessions belong to whoever made them.
 
 use crate::output::{RUN, shell};
-use crate::stage::{Outcome, Stage, is_root, wait};
+use crate::stage::{Outcome, Stage, is_root, skip, wait};
 use std::path::Path;
 
 #[test]
@@ -26,6 +26,49 @@ fn limits_of_the_process_are_errors_with_a_cause() {
             assert!(out.stderr.contains(word), "'{word}' is not in {out:?}");
         }
     }
+}
+
+#[test]
+fn a_session_that_outgrows_the_limit_on_file_sizes_is_still_reported() {
+    let stage = Stage::beside_others();
+    for (more, kept) in [("", "only the report that follows has the rest"), ("--no-history", "")] {
+        let run = "run --rw randread --engine sim --time 50ms --warmup 0 --runs 1 --quiet";
+        let out = shell(&stage, &format!("ulimit -f 4; \"$F\" {run} {more} 2>&1 | cat"));
+        assert!(out.stdout.contains("VALID  4K random read") && out.stdout.contains(kept), "{out:?}");
+    }
+}
+
+#[test]
+fn buffers_beyond_the_memory_limit_of_a_cgroup_are_refused_before_anything_is_made() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let name = format!("fathom-memory-test-{}", std::process::id());
+    let places = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+    let made = places.iter().find_map(|(above, limit)| {
+        let dir = Path::new(above).join(&name);
+        std::fs::create_dir(&dir).ok()?;
+        let is_set = std::fs::write(dir.join(limit), (64 << 20).to_string()).is_ok();
+        if !is_set {
+            let _ = std::fs::remove_dir(&dir);
+        }
+        is_set.then_some((dir, *limit))
+    });
+    let Some((dir, limit)) = made else {
+        skip("no memory limit can be set here");
+        return;
+    };
+    let enter = format!("echo $$ > {}/cgroup.procs; exec \"$F\"", dir.display());
+    let run = "run --rw randwrite --size 256m --bs 1m --depth 128 --time 50ms --runs 1 --quiet \"$D\"";
+    let out = shell(&stage, &format!("{enter} {run}"));
+    let _ = std::fs::remove_dir(&dir);
+    assert_eq!(out.code, Some(3), "{out:?}");
+    assert!(
+        out.stderr.contains(limit) && out.stderr.contains("--depth") && out.stderr.contains("64 MiB"),
+        "{out:?}"
+    );
+    assert_eq!(out.stdout, "");
 }
 
 #[test]

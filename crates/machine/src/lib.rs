@@ -21,7 +21,7 @@ mod in_use;
 pub mod kept_file;
 pub mod kept_mark;
 pub mod leftovers;
-mod limits;
+pub mod limits;
 pub mod loops;
 pub mod marks;
 pub mod mountinfo;

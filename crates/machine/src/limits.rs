@@ -1,7 +1,7 @@
 //! Limits of the cgroups that this process is in and of those above it, as far as they are set.
 //!
-//! For: the text of limits on I/O, CPU time and memory, and which file counts our throttled CPU time. Not for: our own cgroup
-//! (`cgroup`), nor for what a limit does to a result.
+//! Gives the text of limits on I/O, CPU time and memory, which file counts our throttled CPU time, and which memory limit leaves the least
+//! room. Our own cgroup is in `cgroup`.
 
 use crate::cgroup::{self, NO_LIMIT, V1_LIMITS};
 use crate::mountinfo::{self, Mount};
@@ -57,6 +57,55 @@ pub(crate) fn cpu_stat(root: &Root) -> Known<String> {
     let best = dirs.iter().find(|d| limited(d) && counts(d)).or_else(|| dirs.iter().find(counts));
     let best = best.or_else(|| dirs.iter().find(any));
     best.map(|dir| format!("{dir}/cpu.stat")).ok_or_else(|| "no cgroup above us has a cpu.stat".into())
+}
+
+/// A limit on the memory of a cgroup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// The file that sets it.
+    pub file: String,
+    /// Bytes that all processes of the cgroup may have together.
+    pub bytes: u64,
+    /// Bytes of them that other processes have, without what the kernel could give back (the page cache).
+    pub used_bytes: u64,
+}
+
+impl MemoryLimit {
+    /// Bytes that are left for this process.
+    pub fn room_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.used_bytes)
+    }
+}
+
+/// The memory limit that leaves this process the least room, of its cgroup and those above; `None` if none is set or can be read.
+pub fn memory(root: &Root) -> Option<MemoryLimit> {
+    let groups = Groups::read(root).ok()?;
+    let own = anonymous_bytes(root);
+    let versions = [
+        (groups.path("memory", 1), "memory.limit_in_bytes", "total_rss "),
+        (groups.path("", 2), "memory.max", "anon "),
+    ];
+    let limits = versions.into_iter().flat_map(|(dirs, file, counter)| {
+        let dirs = dirs.and_then(Result::ok).unwrap_or_default();
+        dirs.into_iter().filter_map(move |dir| {
+            let file = format!("{dir}/{file}");
+            let bytes = root.word(&file)?.parse().ok().filter(|bytes| *bytes < NO_MEMORY_LIMIT)?;
+            let stat = root.read(&format!("{dir}/memory.stat")).unwrap_or_default();
+            let of_all = stat.lines().find_map(|line| line.strip_prefix(counter)?.trim().parse().ok());
+            Some(MemoryLimit { file, bytes, used_bytes: of_all.unwrap_or(0_u64).saturating_sub(own) })
+        })
+    });
+    limits.min_by_key(MemoryLimit::room_bytes)
+}
+
+/// Memory of this process that is no file's.
+fn anonymous_bytes(root: &Root) -> u64 {
+    let status = root.read("/proc/self/status").unwrap_or_default();
+    let kib = status.lines().find_map(|line| {
+        let value = line.strip_prefix("RssAnon:")?.trim();
+        value.strip_suffix(" kB")?.parse::<u64>().ok()
+    });
+    kib.unwrap_or(0).saturating_mul(1024)
 }
 
 /// The cgroups of this process.
@@ -228,6 +277,34 @@ mod tests {
                 .to_owned())
         );
         assert_eq!(cpu_stat(&root), Ok("/c/x/cpu.stat".to_owned()));
+    }
+
+    #[test]
+    fn the_memory_limit_that_leaves_the_least_room_counts_whichever_cgroup_above_sets_it() {
+        let dir = machine(&[
+            V2,
+            ("/proc/self/cgroup", "0::/pod/me\n"),
+            ("/proc/self/status", "Name:\tfathom\nRssAnon:\t    4096 kB\n"),
+            ("/cg/pod/me/memory.max", "209715200\n"),
+            ("/cg/pod/me/memory.stat", "anon 4194304\nfile 99999999\n"),
+            ("/cg/pod/memory.max", "268435456\n"),
+            ("/cg/pod/memory.stat", "anon 138412032\nfile 1\n"),
+            ("/cg/memory.max", "max\n"),
+        ]);
+        let found = memory(&Root::at(dir.path().to_owned()));
+        let known =
+            MemoryLimit { file: "/cg/pod/memory.max".into(), bytes: 256 << 20, used_bytes: 128 << 20 };
+        assert_eq!(found, Some(known));
+        let dir = machine(&[
+            ("/proc/self/mountinfo", "33 1 0:29 / /m rw - cgroup cgroup rw,memory\n"),
+            ("/proc/self/cgroup", "1:memory:/a\n"),
+            ("/m/a/memory.limit_in_bytes", "67108864\n"),
+            ("/m/memory.limit_in_bytes", "9223372036854771712\n"),
+        ]);
+        let found =
+            memory(&Root::at(dir.path().to_owned())).map(|limit| (limit.file.clone(), limit.room_bytes()));
+        assert_eq!(found, Some(("/m/a/memory.limit_in_bytes".into(), 64 << 20)));
+        assert_eq!(memory(&Root::at("/nonexistent-prefix".into())), None);
     }
 
     #[test]
