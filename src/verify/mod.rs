@@ -21,7 +21,7 @@ use model::machine::Machine;
 use model::plan::Plan;
 use model::report::Producer;
 use model::spec::EngineSpec;
-use model::verified::{Verdict, Verifications};
+use model::verified::{OnHost, Verdict, Verifications};
 use report::{Format, Style};
 use request::HostTask;
 use std::path::PathBuf;
@@ -104,6 +104,17 @@ pub fn verify(asked: &Options) -> Result<ExitCode, Failure> {
 
 fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
     let meant = HostTask::of(asked, fleet)?;
+    if let (HostTask::Check(state), Fleet::Alone) = (&meant, fleet)
+        && let Some(outcome) = under_way::cut_off(asked, state)
+    {
+        let mut spared = Spared::default();
+        spared.add(&request::checked(asked, state), "the target of this call");
+        if let Task::Check(file) = &asked.task {
+            spared.add(file, "a state of this verification");
+        }
+        let outlets = show::outlets(&asked.outputs, asked.replace, spared)?;
+        return conclude(asked, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
+    }
     let (plan, machine) = fleet.settle(plan::plan(&request::request(asked, &meant)))?;
     // What is wrong on all of them one of them tells.
     let told = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
@@ -120,9 +131,19 @@ fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
         HostTask::Check(state) => run.check(state)?,
     };
     let Some(hosts) = fleet.verified(outcome)? else { return Ok(ExitCode::SUCCESS) };
+    conclude(asked, hosts, &outlets, fleet)
+}
+
+/// Prints what came of it, and gives the exit code.
+fn conclude(
+    asked: &Options,
+    hosts: Vec<OnHost>,
+    outlets: &Outlets,
+    fleet: &Fleet,
+) -> Result<ExitCode, Failure> {
     let outcome =
         Verifications { fathom: Producer { format: 1, version: env!("CARGO_PKG_VERSION").into() }, hosts };
-    show::put(&outcome, (asked.format, Style::default()), &outlets, None)?;
+    show::put(&outcome, (asked.format, Style::default()), outlets, None)?;
     Ok(match outcome.verdict() {
         Verdict::Verified => ExitCode::SUCCESS,
         Verdict::Damaged => ExitCode::from(1),

@@ -12,8 +12,11 @@ use model::job::{PerKind, Sizes};
 use model::name;
 use model::plan::{Plan, Role};
 use model::spec::{JobSpec, PhaseSpec, Rw, StreamSpec};
-use model::verification::State;
-use std::path::PathBuf;
+use model::verification::{State, Verification};
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 /// What is to be done, with all that is known of it.
 pub(super) enum HostTask<'a> {
@@ -93,14 +96,33 @@ pub(super) fn request(asked: &Options, meant: &HostTask) -> Request {
                 rw: Some(Rw::Randread),
                 bs: Some(PerKind::all(Sizes::Fixed(v.block_bytes))),
                 offset: Some(v.offset_bytes),
-                size: Some(v.span_bytes()),
+                // What a target that was cut off no longer has is told as lost, not refused.
+                size: Some(v.span_bytes().min(whole_blocks_of(&checked(asked, state), v))),
                 ..stream
             };
             let request = workload(asked, vec![read]);
-            let targets = asked.target.clone().unwrap_or_else(|| name::path(&state.target));
-            Request { targets: vec![targets], ..request }
+            Request { targets: vec![checked(asked, state)], ..request }
         }
     }
+}
+
+/// The target of a check.
+pub(super) fn checked(asked: &Options, state: &State) -> PathBuf {
+    asked.target.clone().unwrap_or_else(|| name::path(&state.target))
+}
+
+/// Bytes of the blocks of a verification that a target still has whole.
+fn whole_blocks_of(path: &Path, v: &Verification) -> u64 {
+    let there = end_of(path).saturating_sub(v.offset_bytes);
+    there - there.checked_rem(u64::from(v.block_bytes)).unwrap_or(0)
+}
+
+/// Where a file or block device ends; nowhere if it is something else, or cannot be opened.
+pub(super) fn end_of(path: &Path) -> u64 {
+    let has_an_end =
+        path.metadata().is_ok_and(|facts| facts.is_file() || facts.file_type().is_block_device());
+    let end = || File::open(path).ok()?.seek(SeekFrom::End(0)).ok();
+    if has_an_end { end().unwrap_or(u64::MAX) } else { u64::MAX }
 }
 
 /// Streams one after another.

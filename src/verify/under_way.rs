@@ -3,7 +3,7 @@
 //! For: the steps on the machine, and what came of each. Not for: what is asked for ([`super::request`]), nor showing it
 //! (crate `report`).
 
-use super::request::HostTask;
+use super::request::{self, HostTask};
 use super::state::Keeper;
 use super::{Options, ToWrite};
 use crate::failure::Failure;
@@ -253,6 +253,32 @@ impl VerifyRun {
             Err(why) => format!("the device or the page cache; which is not known: {why}"),
         }
     }
+}
+
+/// The outcome of a check of a file or device that ends before the first whole block: nothing can be planned there, and everything is
+/// lost. `None` where there is something to read.
+pub(super) fn cut_off(asked: &Options, state: &State) -> Option<Verified> {
+    let (v, path) = (state.verification, request::checked(asked, state));
+    let end = request::end_of(&path);
+    if v.check().is_err() || end >= v.offset_bytes.saturating_add(u64::from(v.block_bytes)) {
+        return None;
+    }
+    let read = verifier::all_lost(&v, state.mark, end);
+    if read.damaged == 0 {
+        return None;
+    }
+    Some(Verified {
+        verification: v,
+        mark: state.mark,
+        target: name::text(&path),
+        place: machine::resolve::resolve(&Root::real(), &path).unwrap_or_default(),
+        written: None,
+        read: Some((read, Duration::ZERO)),
+        source: "the length of the target, which ends before the first block".into(),
+        notes: Vec::new(),
+        state: None,
+        read_of: None,
+    })
 }
 
 /// The streams of a plan: what writes, and behind it what reads what another host has written.

@@ -211,6 +211,26 @@ fn what_a_killed_writer_promised_and_is_gone_is_damage() {
 }
 
 #[test]
+fn a_file_that_was_cut_off_after_it_was_written_is_damaged_with_the_range_that_is_lost() {
+    let stage = Stage::beside_others();
+    let written = Written::new(&stage);
+    verified(&written.start(&stage, "").end());
+    let cut = |bytes: u64| File::options().write(true).open(&written.file).unwrap().set_len(bytes).unwrap();
+    let words = |out: &Outcome| out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    // In the middle of a block, and to nothing.
+    for (bytes, lost) in [(400 * BLOCK + 100, 112), (0, BLOCKS)] {
+        cut(bytes);
+        let out = written.check(&stage, "");
+        assert_eq!(out.code, Some(1), "{out:?}");
+        let (damaged, range) =
+            (format!("DAMAGED {lost} of {BLOCKS} blocks"), format!("bytes {bytes} to {} ", BLOCKS * BLOCK));
+        assert!(words(&out).starts_with(&damaged) && words(&out).contains(&range), "{out:?}");
+        let json = written.check(&stage, "--format json").report();
+        assert_eq!(json.0["read"]["lost"]["blocks"], lost, "{json:?}");
+    }
+}
+
+#[test]
 fn a_write_in_flight_may_be_torn_and_a_stable_one_may_not() {
     let stage = Stage::beside_others();
     let written = Written::new(&stage);

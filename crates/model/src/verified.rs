@@ -182,14 +182,28 @@ pub struct ReadBack {
     pub partial: Vec<u64>,
     /// How many there are.
     pub partials: u64,
-    /// Blocks that are damaged.
+    /// Blocks that are damaged, lost ones included.
     pub damaged: u64,
+    /// What the target is too short for by now.
+    #[serde(default)]
+    pub lost: Option<Lost>,
     /// The first of them by their offsets.
     pub damage: Vec<(u64, Damage)>,
     /// Reads that failed.
     pub failures: Failures,
     /// The stop flag came up before all was read.
     pub interrupted: bool,
+}
+
+/// Bytes that were written and that the target no longer has: it was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// Where the target ends.
+    pub from_bytes: u64,
+    /// The end of what was written.
+    pub to_bytes: u64,
+    /// Blocks of which a part or all is lost.
+    pub blocks: u64,
 }
 
 /// Operations that failed or moved too little.

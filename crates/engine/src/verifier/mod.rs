@@ -10,7 +10,7 @@ mod reading;
 mod work;
 mod writing;
 
-pub use reading::read_back;
+pub use reading::{all_lost, read_back};
 pub use writing::{Writing, write};
 
 use crate::engines::Entry;

@@ -1,6 +1,7 @@
 //! The reading back of a verification.
 //!
-//! For: every block that was begun, once, in random order, every bit of it examined. Not for: emptying caches before it.
+//! Reads every block to which a write was begun, once, in random order, and examines every bit of it. Blocks beyond the end of a target that
+//! was cut off are not read: they are lost.
 
 use super::work::{Step, Work};
 use super::{Through, carry_out};
@@ -8,9 +9,10 @@ use crate::source::Op;
 use model::job::Kind;
 use model::stamp::{self, Expected, Sound};
 use model::verification::{Mark, Verification};
-use model::verified::{LISTED, ReadBack};
+use model::verified::{LISTED, Lost, ReadBack};
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Reads a verification back from an open file, as far as its mark says that there is anything.
@@ -28,6 +30,7 @@ pub fn read_back(
     let mut work = Reader {
         verification,
         mark,
+        end: end_of(&file),
         stop,
         progress,
         turn: 0,
@@ -35,15 +38,39 @@ pub fn read_back(
         seen: ReadBack::default(),
     };
     carry_out(through, file, false, verification.block_bytes, &mut work)?;
-    let mut seen = work.seen;
+    let Reader { mut seen, end, .. } = work;
+    seen.lost = seen.lost.map(|lost| Lost { from_bytes: end, to_bytes: end_of_writes(verification), ..lost });
     seen.damage.sort_unstable_by_key(|(offset, _)| *offset);
     seen.partial.sort_unstable();
     Ok(seen)
 }
 
+/// Where a file or device ends; nowhere if it does not tell.
+fn end_of(mut file: &File) -> u64 {
+    file.seek(SeekFrom::End(0)).unwrap_or(u64::MAX)
+}
+
+fn end_of_writes(verification: &Verification) -> u64 {
+    verification.offset_bytes.saturating_add(verification.span_bytes())
+}
+
+/// What is read back from a target that ends before the first block: nothing, and every block to which a write was begun is lost.
+pub fn all_lost(verification: &Verification, mark: Mark, end: u64) -> ReadBack {
+    let begun = mark.begun.min(verification.blocks);
+    let lost = Lost { from_bytes: end, to_bytes: end_of_writes(verification), blocks: begun };
+    ReadBack {
+        unwritten: verification.blocks - begun,
+        damaged: begun,
+        lost: (begun > 0).then_some(lost),
+        ..ReadBack::default()
+    }
+}
+
 struct Reader<'a> {
     verification: &'a Verification,
     mark: Mark,
+    /// Where the target ends.
+    end: u64,
     stop: &'a AtomicBool,
     progress: &'a mut dyn FnMut(u64),
     turn: u64,
@@ -86,8 +113,14 @@ impl Work for Reader<'_> {
                 self.seen.unwritten += 1;
                 continue;
             };
-            self.awaited.insert(expected.offset, expected);
             let length = self.verification.block_bytes;
+            if expected.offset.saturating_add(u64::from(length)) > self.end {
+                self.seen.damaged += 1;
+                let lost = self.seen.lost.get_or_insert(Lost { from_bytes: 0, to_bytes: 0, blocks: 0 });
+                lost.blocks += 1;
+                continue;
+            }
+            self.awaited.insert(expected.offset, expected);
             return Step::Op(Op { offset: expected.offset, length, kind: Kind::Read, ..Op::NONE });
         }
         Step::End

@@ -5,7 +5,7 @@ use crate::engines::{ENGINES, find};
 use model::job::Kind;
 use model::stamp::{self, Expected, SECTOR, Sound, Stamp, examine};
 use model::verification::{Mark, Verification};
-use model::verified::{Ending, Failed, FailureCount, Failures, LISTED, ReadBack, Written};
+use model::verified::{Ending, Failed, FailureCount, Failures, LISTED, Lost, ReadBack, Written};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
@@ -304,4 +304,18 @@ fn a_stop_a_time_limit_and_a_mark_that_cannot_be_kept_end_the_writing() {
     let timed = run(Some(Instant::now()), u64::MAX, false).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((timed.ending, timed.mark), (Ending::Time, Mark { synced: 1, begun: 1 }));
     assert_eq!(run(None, u64::MAX, true), Err("no room for it".into()));
+}
+
+#[test]
+fn blocks_beyond_the_end_of_a_file_that_was_cut_off_are_lost_and_the_others_are_sound() {
+    let scratch = whole();
+    let mark = Mark { synced: 600, begun: 600 };
+    let end = V.offset_bytes + 100 * 4096 + 512;
+    scratch.plain().set_len(end).unwrap_or_else(|e| panic!("{e}"));
+    let seen = found(&through("sync", Cache::Buffered), scratch.plain(), mark);
+    let lost = Lost { from_bytes: end, to_bytes: V.offset_bytes + 300 * 4096, blocks: 200 };
+    assert_eq!((seen.blocks, seen.damaged, seen.lost), (100, 200, Some(lost)));
+    assert_eq!(seen.failures, Failures::default());
+    let none = all_lost(&V, Mark { synced: 0, begun: 7 }, 0);
+    assert_eq!((none.damaged, none.unwritten, none.lost.map(|lost| lost.blocks)), (7, 293, Some(7)));
 }

@@ -76,6 +76,7 @@ fn json(of: &Verified) -> Value {
             "failures": r.failures.counts,
             "first_failures": first(&r.failures),
             "interrupted": r.interrupted,
+            "lost": r.lost,
         })),
         "damaged": of.damaged(),
         "damage": damage,

@@ -7,7 +7,7 @@ use crate::page::Page;
 use crate::verified::{failure, notes};
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
-use model::verified::{LISTED, Verdict, Verifications, Verified};
+use model::verified::{LISTED, Lost, Verdict, Verifications, Verified};
 use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
@@ -74,7 +74,9 @@ pub(in crate::formats) fn together(all: &Verifications) -> String {
 pub(in crate::formats) fn damage(of: &Verified) -> Vec<String> {
     let mut lines = troubles(of);
     lines.truncate(LISTED);
-    let more = (of.damaged() + of.failed_writes()).saturating_sub(lines.len() as u64);
+    // One line is about all blocks that are lost.
+    let lost = lost(of).map_or(0, |lost| lost.blocks.saturating_sub(1));
+    let more = (of.damaged() + of.failed_writes()).saturating_sub(lines.len() as u64 + lost);
     if more > 0 {
         lines.push(format!("and {} more", show_count(more as f64)));
     }
@@ -160,6 +162,10 @@ fn place_words(place: &Place) -> String {
     out
 }
 
+fn lost(of: &Verified) -> Option<Lost> {
+    of.read.as_ref().and_then(|(read, _)| read.lost)
+}
+
 /// A line for each damage and failure, as far as they were kept: writing first, then by offset.
 fn troubles(of: &Verified) -> Vec<String> {
     let mut lines: Vec<String> =
@@ -169,6 +175,15 @@ fn troubles(of: &Verified) -> Vec<String> {
         read.extend(r.damage.iter().map(|(offset, d)| (*offset, format!("offset {offset}: {d}"))));
         read.extend(r.failures.first.iter().map(|f| (f.at, failure(of, f))));
     }
+    lines.extend(lost(of).map(|lost| {
+        format!(
+            "bytes {} to {} ({}) are lost: {} ends at {0}",
+            lost.from_bytes,
+            lost.to_bytes,
+            show_bytes(lost.to_bytes.saturating_sub(lost.from_bytes)),
+            of.target
+        )
+    }));
     read.sort();
     lines.extend(read.into_iter().map(|(_, line)| line));
     lines
