@@ -77,7 +77,9 @@ fn ended(files: &Files, newest_first: Vec<String>, (word, back): (&str, u32)) ->
             left -= 1;
         } else {
             for words in &running {
-                stderr::say(&format!("fathom: {words}; {word} counts the sessions that have ended: {id}"));
+                stderr::say(&format!(
+                    "fathom: {words}; {word} is {id}, since only sessions that have ended count"
+                ));
             }
             return Ok(id);
         }

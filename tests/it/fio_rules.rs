@@ -328,6 +328,26 @@ fn the_output_so_far_is_written_at_each_interval() {
 }
 
 #[test]
+fn a_status_is_printed_on_sigusr1_and_the_run_continues() {
+    let stage = Stage::beside_others();
+    let words = "fio --name=a --filename=x --size=16m --rw=randread --ioengine=psync --time_based --runtime=2 --output-format=json";
+    let running = Running::start(stage.command(&[], words, Path::new("")).current_dir(stage.folder("here")));
+    let threads = format!("cat /proc/{}/task/*/comm", running.id());
+    while !tool(&[&"sh", &"-c", &threads]).unwrap().lines().any(|name| name == "fathom-0") {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    running.signal(Signal::USR1);
+    let out = running.end();
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let documents = serde_json::Deserializer::from_str(&out.stdout).into_iter::<Value>();
+    let documents: Vec<Value> = documents.map(|d| d.unwrap_or_else(|e| panic!("{e}: {out:?}"))).collect();
+    let reads: Vec<u64> =
+        documents.iter().map(|d| d["jobs"][0]["read"]["total_ios"].as_u64().unwrap()).collect();
+    assert!(reads.len() == 2 && reads[0] < reads[1], "{reads:?}");
+}
+
+#[test]
 fn after_a_signal_what_was_measured_until_then_is_told_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);

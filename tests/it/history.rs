@@ -315,6 +315,31 @@ fn a_session_under_way_is_listed_as_running_and_not_removed() {
 }
 
 #[test]
+fn the_last_session_is_the_last_that_has_ended_and_a_running_one_is_named() {
+    let stage = Stage::beside_others();
+    let folder = stage.folder("here");
+    let words = "run --rw randread --size 16m --time 200ms --warmup 0 --runs 200 --format json";
+    let mut first = stage.start(words, &folder);
+    first.until_it_says("run 2 of");
+    let running = format!("still running (pid {})", first.id());
+    stage.must_not(3, "show last", &[&running]);
+    first.signal(Signal::INT);
+    assert_eq!(first.end().code, Some(130));
+    let first = id(&stage.list("")[0]);
+
+    let mut second = stage.start(words, &folder);
+    second.until_it_says("run 2 of");
+    let running = format!("still running (pid {})", second.id());
+    let last = stage.say("show last --format json");
+    assert!(last.stderr.contains(&running), "{last:?}");
+    assert!(last.stdout.contains(&format!("{first}.fathom")), "{last:?}");
+    let named = stage.say(&format!("show {}", id(&stage.list("")[0])));
+    assert!(named.stderr.contains(&running) && named.stderr.contains("so far"), "{named:?}");
+    second.signal(Signal::INT);
+    assert_eq!(second.end().code, Some(130));
+}
+
+#[test]
 fn without_history_nothing_stays() {
     let stage = Stage::beside_others();
     let out = stage.say(&format!("{QUICK} --no-history"));

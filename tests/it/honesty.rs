@@ -2,7 +2,7 @@
 //!
 //! For: what a report says and leaves out where a [`crate::scene`] is played. Not for: whether each check fires.
 
-use crate::disk::{Disk, Image};
+use crate::disk::{Device, Disk, Image};
 use crate::scene::{self, Scene};
 use crate::stage::{Stage, is_root, undisturbed};
 
@@ -210,4 +210,28 @@ fn an_engine_that_does_one_at_a_time_cannot_claim_a_depth() {
     let name = report.name();
     assert!(name.contains("depth 1,") || name.contains("depth ~1,"), "{name}");
     assert_eq!(out.code, Some(1));
+}
+
+#[test]
+fn writes_that_a_full_file_system_below_a_device_lost_invalidate_the_result() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::new(&stage, "xfs", Image::Buffered) else { return };
+    // A device of 400 MiB with 8 MiB of room.
+    disk.sh("truncate -s 400M thin; fallocate -l $(($(df --output=avail -B1 . | tail -1) - 8388608)) full");
+    let Some(device) = Device::on(&disk.inside(&disk.dir.join("thin")), Image::Buffered) else { return };
+    let path = device.path.display();
+    let words = format!(
+        "run --rw write --passes 1 --bs 64k --size 32m --engine mmap --warmup 0 --runs 1 --attempts 1 --destroy {path} \
+         --quiet --format json"
+    );
+    let out = stage.fathom(&words, &device.path);
+    assert_eq!(out.code, Some(1), "{out:?}");
+    let report = out.report();
+    let finding = report.must_say("B12", "finding");
+    assert!(finding["sentence"].as_str().unwrap().contains("final sync failed with EIO"), "{finding}");
+    assert_eq!(finding["evidence"]["failed_syncs"].as_f64(), Some(1.0), "{finding}");
+    assert_eq!(report.verdict(), "invalid");
 }

@@ -108,6 +108,11 @@ fn a_termination_keeps_what_was_measured() {
     interrupted_by(Signal::TERM);
 }
 
+#[test]
+fn an_alarm_keeps_what_was_measured() {
+    interrupted_by(Signal::ALARM);
+}
+
 fn interrupted_by(signal: Signal) {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");

@@ -10,7 +10,7 @@ use model::machine::{Cgroup, DirectIo, FileSystem, LayerKind, Machine, Place};
 use model::plan::{LatencyTarget, Plan, Role, Strategy, Target};
 use model::record::{
     Ceiling, Cell, Clock, End, Header, Interval, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding,
-    RunStart, SelfTest, Still, StreamEnd, WorkerEnd, Written,
+    RunStart, SelfTest, Still, StreamEnd, SyncFailure, SyncedBy, WorkerEnd, Written,
 };
 use model::study::Study;
 use std::collections::BTreeMap;
