@@ -77,13 +77,13 @@ pub fn watch_until_gone(
     })
 }
 
-/// Has `before` run before this process stops at a signal of its terminal, and `behind` when it continues.
+/// Has `before` run before this process stops at a signal of its terminal, and `after` when it continues.
 ///
 /// # Errors
 /// Where the handlers cannot be installed.
 pub fn around_stops(
     before: impl Fn() + Send + 'static,
-    behind: impl Fn() + Send + 'static,
+    after: impl Fn() + Send + 'static,
 ) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGTSTP, SIGCONT])?;
     std::thread::Builder::new().name("fathom-stops".into()).spawn(move || {
@@ -93,7 +93,7 @@ pub fn around_stops(
                 // Where that is refused nothing happens, as if it had been ignored.
                 let _ = sys::default_action::take(signal);
             }
-            behind();
+            after();
         }
     })?;
     Ok(())

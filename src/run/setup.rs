@@ -37,7 +37,7 @@ pub(super) fn begin(
     mode: Progress,
 ) -> Result<Measurement, Failure> {
     let root = Root::real();
-    // A signal from here on leaves no cgroup behind.
+    // A signal from here on removes the cgroup too.
     let stop = watch_signals()?;
     // Before any worker starts, so that every one is counted.
     let own_cgroup = enter_cgroup(&root, &plan, &machine);

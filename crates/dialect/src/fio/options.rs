@@ -323,12 +323,16 @@ pub const OPTIONS: &[FioOption] = &[
     option(
         "end_fsync",
         &[],
-        Held("what was written is flushed at the end of every run, timed apart from the operations"),
+        Held(
+            "what was written is flushed at the end of every run, timed apart from the operations; its error is the error of the job",
+        ),
     ),
     option(
         "fsync_on_close",
         &[],
-        Held("what was written is flushed at the end of every run, timed apart from the operations"),
+        Held(
+            "what was written is flushed at the end of every run, timed apart from the operations; its error is the error of the job",
+        ),
     ),
     option("unlink", &[], Held("files that fathom made are removed at the end")),
     option(
