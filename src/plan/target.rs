@@ -161,7 +161,7 @@ impl<'a> Targets<'a> {
                 let unseen = is_named(&self.request.unseen_users, &path);
                 machine::safety::may_write_file(self.root, said, &path, Some(&name::text(&path)), unseen)?;
             }
-            target.identity = Some(identity(self.root, said, &path)?);
+            look_once_opened(self.root, said, &path, target, place)?;
         } else {
             check_size(said, target, draft.size, offset)?;
             let (bytes, from) = match draft.size {
@@ -180,8 +180,7 @@ impl<'a> Targets<'a> {
                 guard_writing(self.request, self.root, said, &path, target.role)
                     .map_err(|why| if writes { why } else { precondition::refused(why) })?;
                 self.overwritten = true;
-                // An overlay copies a file when it is first opened for writing.
-                target.identity = Some(identity(self.root, said, &path)?);
+                look_once_opened(self.root, said, &path, target, place)?;
             }
         }
         target.writable |= writes || conditioned;
@@ -253,14 +252,14 @@ impl<'a> Targets<'a> {
             self.found.len() - 1
         });
         let writes = stream.changes_targets();
-        let target = &mut self.found[index].0;
+        let (target, place) = &mut self.found[index];
         if target.role == Role::Made {
             target.bytes = target.bytes.max(was.bytes);
             machine::test_file::fits(path, target.bytes)?;
         } else if writes {
             guard_writing(self.request, self.root, path, path, target.role)?;
             self.overwritten = true;
-            target.identity = Some(identity(self.root, path, path)?);
+            look_once_opened(self.root, path, path, target, place)?;
         }
         target.writable |= writes;
         target.block_bytes = target.block_bytes.max(was.block_bytes);
@@ -411,10 +410,19 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
     Ok((target, place))
 }
 
-/// What is at a path.
-fn identity(root: &Root, said: &Path, path: &Path) -> Result<Identity, Failure> {
+/// Takes identity and place of a target again once it was opened for writing. An overlay then copies the file to its upper directory, which
+/// gives it another inode and may be on another device.
+fn look_once_opened(
+    root: &Root,
+    said: &Path,
+    path: &Path,
+    target: &mut Target,
+    place: &mut Place,
+) -> Result<(), Failure> {
     let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
-    Ok(machine::marks::marked(root, what))
+    target.identity = Some(machine::marks::marked(root, what));
+    *place = machine::resolve::resolve(root, path)?;
+    Ok(())
 }
 
 /// Refuses to write a device that another target is stored on: a partition of it, a volume or a file on it.

@@ -60,7 +60,7 @@ pub(super) fn begin(
     name_leftovers(&plan, &live);
     live.say(&cost.sentence());
     let targets = prepare_targets(&root, &plan, (&stop, &live, Some(time_left(&plan, &[]).into())), fleet)?;
-    look_again_at_made_files(&root, &plan, &targets, &mut machine);
+    look_again_at_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.look_at(&watch, &plan, &machine);
     let self_test = self_test::self_test(&plan, &supplies, clock);
@@ -180,11 +180,13 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     }
 }
 
-/// A file tells more than the directory it is in: how direct I/O works there.
-fn look_again_at_made_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
+/// Resolves the open files that fathom made or may write. A file tells more than the directory it is in: how direct I/O works there. And an
+/// overlay has copied a file that was opened for writing to its upper directory.
+fn look_again_at_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
     for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
-        let made = target.role == Role::Made || target.create.is_some();
-        let Some(handle) = ready.handle().filter(|_| made) else { continue };
+        let may_have_moved =
+            matches!(target.role, Role::Made | Role::File) && (target.writable || target.create.is_some());
+        let Some(handle) = ready.handle().filter(|_| may_have_moved) else { continue };
         if let Ok(found) = machine::resolve::resolve_open(root, handle, &model::name::path(&target.path)) {
             *place = found;
         }

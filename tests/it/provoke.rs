@@ -60,6 +60,72 @@ fn an_overlay_is_named_and_followed_to_its_disk() {
     }
 }
 
+/// Mounts an overlay of files on a disk whose upper directory is in memory.
+const UPPER_IN_MEMORY: &str = "mkdir -p lower/sub memory merged && head -c 4M /dev/urandom > lower/file && ln lower/file lower/link && \
+    sync && mount -t tmpfs none memory && mkdir memory/upper memory/work && \
+    mount -t overlay overlay -o lowerdir=$PWD/lower,upperdir=$PWD/memory/upper,workdir=$PWD/memory/work merged";
+
+#[test]
+fn what_is_written_in_an_overlay_is_where_its_upper_directory_is() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh(UPPER_IN_MEMORY);
+    let run = |words: &str, target: &str| {
+        let path = disk.dir.join(target);
+        let words = format!(
+            "run --time 200ms --warmup 0 --runs 2 --quiet --format json --expect-device {} {words}",
+            disk.name()
+        );
+        let out = disk.fathom(&stage, &words.replace("$TARGET", &path.display().to_string()), &path);
+        assert!(matches!(out.code, Some(0 | 1)), "{target}: {out:?}");
+        out.report()
+    };
+    // Only read, the file is on the disk.
+    let read = run("--rw randread --cache direct", "merged/file");
+    read.must_say("A14", "holds");
+    read.must_say("A11", "holds");
+    // Written, it is copied to memory; its other name still leads to the disk.
+    let write = "--rw randwrite --engine sync --cache direct-dsync --destroy $TARGET";
+    for (words, target) in [
+        (write, "merged/file"),
+        ("--rw randwrite --size 16m", "merged/sub"),
+        ("--rw randread --size 16m", "merged/sub"),
+    ] {
+        let report = run(words, target);
+        assert_eq!(report.must_say("A14", "finding")["severity"], "void", "{target}");
+        report.must_say("A11", "finding");
+        assert!(report.name().contains("memory (tmpfs)"), "{}", report.name());
+    }
+    run("--rw randread --cache direct", "merged/link").must_say("A14", "holds");
+    disk.sh("test -s memory/upper/file && test ! -e memory/upper/link && umount merged memory");
+}
+
+#[test]
+fn a_file_of_an_overlay_with_metacopy_is_not_said_to_be_on_either_device() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    // Another owner is all that the upper directory has of it.
+    disk.sh(&format!(
+        "{} && chown 1 merged/file",
+        UPPER_IN_MEMORY.replace("workdir=", "metacopy=on,workdir=")
+    ));
+    let path = disk.dir.join("merged/file");
+    let words = format!(
+        "run --rw randread --cache direct --time 200ms --warmup 0 --runs 2 --quiet --format json --expect-device {}",
+        disk.name()
+    );
+    let report = disk.fathom(&stage, &words, &path).report();
+    report.must_say("A11", "not_checked");
+    report.must_say("A14", "not_checked");
+    disk.sh("umount merged memory");
+}
+
 #[test]
 fn a_file_system_that_a_program_serves_is_no_local_disk() {
     if !is_root() {

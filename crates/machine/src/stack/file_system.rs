@@ -104,20 +104,20 @@ fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
     Below { tops: numbers.iter().filter_map(|n| stack.add(n)).collect(), ..Below::default() }
 }
 
-/// The layer of an overlay that holds the path: the upper one for directories and what was copied up, else a lower one.
+/// The layer of an overlay that holds the path: the upper one for directories and files that were copied up, else a lower one.
 fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usize) -> Below {
     let Some(more) = more.checked_sub(1) else {
         return Below::blind("overlays on overlays, too many to follow");
     };
     let point = Path::new(&mount.point);
-    // Without a path inside, a new file would be made in the first of them.
     let inside = path.filter(|p| std::path::absolute(p).is_ok_and(|p| p.starts_with(point)));
-    let there = overlays::behind(stack.root, mount, inside.unwrap_or(point));
-    let found = there.and_then(|there| {
-        let facts = rustix::fs::statx(CWD, &there, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
-        Some((there, facts))
-    });
-    let Some((there, facts)) = found else { return Below::blind(overlays::hidden(mount)) };
+    let there = match overlays::data_path(stack.root, mount, inside.unwrap_or(point)) {
+        Ok(there) => there,
+        Err(why) => return Below::blind(why),
+    };
+    let Ok(facts) = rustix::fs::statx(CWD, &there, AtFlags::empty(), StatxFlags::MNT_ID) else {
+        return Below::blind(overlays::hidden(mount));
+    };
     let number = format!("{}:{}", facts.stx_dev_major, facts.stx_dev_minor);
     let mounts = stack.mounts;
     let below = mount_of(mounts, Some(facts.stx_mnt_id), &number, &there.to_string_lossy());

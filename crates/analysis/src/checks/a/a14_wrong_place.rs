@@ -102,9 +102,16 @@ fn detour_of(place: &Place) -> Option<String> {
     let disks: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
     let on = if disks.is_empty() { String::new() } else { format!(" on {}", disks.join(", ")) };
     match fs.kind.as_str() {
-        "overlay" => Some(format!(
-            "{path} is in an overlay at {at}: files are copied to its upper directory{on} when they are first written."
-        )),
+        "overlay" => {
+            let data = match (&place.ram, &place.blind) {
+                (Some(ram), _) => format!("its data are in memory ({ram})"),
+                (None, Some(why)) => format!("where its data are is not known: {why}"),
+                (None, None) => format!("its data are{on}"),
+            };
+            Some(format!(
+                "{path} is in an overlay at {at}, whose directories may be on several devices; {data}."
+            ))
+        }
         "autofs" => Some(format!("{path} is below the automount point {at}, and nothing was mounted there.")),
         kind if fs.root.len() > 1 && !SUBVOLUMES.contains(&kind) => {
             Some(format!("{path} is below a bind mount: {at} shows the directory {} of {kind}{on}.", fs.root))
@@ -159,6 +166,15 @@ fn detours_are_worth_a_note_and_subvolumes_are_none() {
         CHECK.severity(&record)
     };
     assert_eq!(at("overlay", "/"), Some(Severity::Note));
+    let sentence = |change: &dyn Fn(&mut Place)| {
+        let mut record = Fixture { kind: "overlay", ..Fixture::honest() }.record();
+        change(&mut record.header.hosts[0].places[0]);
+        let Ok(Answer::Finding(found)) = CHECK.answer(&record) else { panic!("silent") };
+        found.sentence
+    };
+    assert!(sentence(&|_| ()).ends_with("its data are on vda."), "{}", sentence(&|_| ()));
+    let unseen = sentence(&|place| place.blind = Some("overlay: a container".into()));
+    assert!(unseen.ends_with("where its data are is not known: overlay: a container."), "{unseen}");
     assert_eq!(at("autofs", "/"), Some(Severity::Note));
     assert_eq!(at("ext4", "/srv/fast"), Some(Severity::Note));
     assert_eq!(at("btrfs", "/home"), None);

@@ -60,6 +60,13 @@ fn look(case: &Case) -> Known<Answer> {
         }
         return Ok(Answer::Holds("Nothing that fathom wanted to see of the machine was refused.", numbers));
     }
+    if let Some(place) = overlay.filter(|place| place.blind.is_none() && hidden.is_empty()) {
+        let sentence = format!(
+            "{} is in an overlay, as the file system of a container is; fathom followed it to the device that holds the data.",
+            place.path
+        );
+        return Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)));
+    }
     let mut sentence = String::from("fathom sees only part of the machine");
     if let Some(place) = overlay {
         sentence += &format!(": {} is on the layers of a container", place.path);
@@ -123,6 +130,16 @@ fn a_long_list_is_cut_and_an_overlay_is_said_with_what_it_hides() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("/data is on the layers of a container (overlay: its"), "{}", f.sentence);
     assert!(f.sentence.ends_with(" and 1 more."), "{}", f.sentence);
+    // An overlay that was followed to its device hides nothing.
+    let Ok(Answer::Finding(f)) = CHECK.answer(&Fixture { kind: "overlay", ..Fixture::honest() }.record())
+    else {
+        panic!("silent")
+    };
+    assert!(
+        f.sentence.contains("/data is in an overlay") && !f.sentence.contains("only part"),
+        "{}",
+        f.sentence
+    );
     let tmpfs = Fixture { kind: "tmpfs", ram: Some("tmpfs"), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&tmpfs.record()), None);
 }
