@@ -265,8 +265,23 @@ impl<'a> Case<'a> {
     fn counting(&self, of: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
         let layers = self.gather(of)?;
         let places: Vec<&Place> = self.places().collect();
-        let blind = layers.iter().find_map(|l| places.iter().find_map(|p| blind(p, l)));
+        let blind = layers.iter().find_map(|l| {
+            places.iter().find_map(|p| blind(p, l).or_else(|| self.switched_off(whole_disk(p, l))))
+        });
         blind.map_or(Ok(layers), Err)
+    }
+
+    /// Why a disk's counters say nothing about a run: they were switched off at one of its snapshots. zram ignores the switch.
+    fn switched_off(&self, disk: &Layer) -> Option<String> {
+        let file = disk.iostats_file().filter(|_| disk.kind != LayerKind::Zram)?;
+        let off =
+            |ran: &&CaseRun| ran.run.evidence.iter().any(|s| s.text(&file).is_ok_and(|t| t.trim() == "0"));
+        let ran = self.runs.iter().find(off)?;
+        Some(format!(
+            "{}/queue/iostats was 0 during run {}, so the kernel did not count its I/O",
+            disk.name,
+            ran.run.start.repeat.saturating_add(1)
+        ))
     }
 
     fn gather(&self, of: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {

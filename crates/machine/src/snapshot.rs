@@ -9,7 +9,7 @@ use crate::{extents, limits, mountinfo, pages};
 use model::Known;
 use model::evidence::{FileState, Moment, Room, SECTOR_BYTES, Snapshot, TargetState};
 use model::kernel_files as kept;
-use model::machine::Machine;
+use model::machine::{Layer, Machine};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -44,7 +44,7 @@ pub type Part<'f> = (&'f File, Range<u64>);
 #[derive(Clone, Debug)]
 pub struct Watch {
     root: Root,
-    /// `stat` files of all layers, tops first.
+    /// `stat` files of all layers, tops first, and the switches of these counters.
     devices: Vec<String>,
     cgroup: Vec<String>,
     /// Hardware monitors of the drives below the targets.
@@ -65,7 +65,10 @@ impl Watch {
         let with_books = systems.filter(|f| WITH_BOOKS.contains(&f.kind.as_str()));
         let cgroup = machine.cgroup.as_ref().map_or_else(|_| Vec::new(), |c| c.files.clone());
         Self {
-            devices: once(layers().map(|l| &l.stat_file)),
+            devices: {
+                let switches: Vec<String> = layers().filter_map(Layer::iostats_file).collect();
+                once(layers().map(|l| &l.stat_file).chain(&switches))
+            },
             cgroup,
             monitors: once(layers().filter_map(|l| l.device.get("hwmon"))),
             books: once(with_books.map(|f| &f.mount_point)),
@@ -259,7 +262,8 @@ mod tests {
         let gathered =
             [kept::HOUSEKEEPERS, kept::TEMPERATURES, kept::CPU_STAT, kept::SUSPENDED, kept::LIMITS];
         assert!(gathered.iter().all(|name| seen.files.contains_key(*name)));
-        assert_eq!(seen.files.len(), SYSTEM_FILES.len() + gathered.len() + 1);
+        // The counters of the device, and their switch.
+        assert_eq!(seen.files.len(), SYSTEM_FILES.len() + gathered.len() + 2);
         assert!(seen.text(kept::SUSPENDED).is_ok_and(|t| t.parse::<u64>().is_ok()));
         assert_eq!(seen.files["/sys/class/block/none/stat"], Err("no such file".to_owned()));
         assert!(seen.text("/proc/meminfo").is_ok());
@@ -270,7 +274,7 @@ mod tests {
         assert!(room.is_some_and(|r| r.is_ok_and(|r| r.free_bytes <= r.total_bytes && r.total_bytes > 0)));
         assert_eq!(watch.take(Moment::Stop, &[Some((&file, 0..u64::MAX))], false).targets[0].room, None);
         let glance = watch.glance();
-        assert!(glance.files.len() == 4 && glance.files.keys().all(|name| seen.files.contains_key(name)));
+        assert!(glance.files.len() == 5 && glance.files.keys().all(|name| seen.files.contains_key(name)));
     }
 
     #[test]

@@ -254,6 +254,12 @@ impl Layer {
         number(&self.name, "", &self.device, file)
     }
 
+    /// The switch of this disk's counters, which may be turned while a run lasts. `None` for a partition, which has that of its disk.
+    pub fn iostats_file(&self) -> Option<String> {
+        let dir = self.stat_file.strip_suffix("/stat").filter(|_| self.kind != LayerKind::Partition)?;
+        Some(format!("{dir}/queue/iostats"))
+    }
+
     /// Why this layer's counters say nothing, where that is so.
     pub fn blind(&self) -> Option<String> {
         // zram counts by itself and ignores the switch.

@@ -79,3 +79,31 @@ fn each_load_is_a_case_of_its_own_with_its_pace_and_its_name() {
     unmeasured.runs.truncate(3);
     assert_eq!(super::cases(&unmeasured).len(), 1, "no load was offered yet");
 }
+
+#[test]
+fn counters_that_were_switched_off_during_a_run_count_nothing() {
+    use model::evidence::Moment;
+    for (moment, text, counts) in
+        [(Moment::Stop, "0\n", false), (Moment::During, "0\n", false), (Moment::Start, "1\n", true)]
+    {
+        let mut record = Fixture::honest_loop().record();
+        let evidence = &mut record.runs[1].evidence;
+        let mut snapshot = evidence.iter().find(|s| s.moment == Moment::Start).unwrap().clone();
+        snapshot.moment = moment;
+        snapshot.files.insert("/sys/block/loop0/queue/iostats".into(), Ok(text.into()));
+        evidence.retain(|s| s.moment != moment);
+        evidence.push(snapshot);
+        let device = cases(&record)[0].device();
+        assert_eq!(device.is_ok(), counts, "{moment:?}: {device:?}");
+        assert!(counts || device.is_err_and(|why| why.contains("loop0/queue/iostats was 0 during run 2")));
+    }
+    // Writes through the page cache that were not counted are not called kept in memory.
+    let fixture = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest_write() };
+    let mut record = fixture.record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert("/sys/block/vda/queue/iostats".into(), Ok("0\n".into()));
+    }
+    let answered = crate::findings::ask(cases(&record).remove(0));
+    let found = answered.finding(model::check_id::CheckId::A09);
+    assert!(found.is_none(), "{found:?}");
+}
