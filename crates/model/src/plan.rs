@@ -47,8 +47,8 @@ pub struct Plan {
     pub fail_if_slower: Option<Slower>,
     /// Seed of offsets, data and the order of runs.
     pub seed: u64,
-    /// Id of the session before on one of the targets, where it had this very seed: offsets drawn at random are the same again.
-    /// Why nobody knows, where the history cannot be read. `None` where another seed or none was typed.
+    /// Id of the session before on one of the targets, if it drew the same offsets: the same seed, file and accesses. The reason if the
+    /// history cannot be read. `None` if anything differs, or no seed was typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_again: Option<Known<String>>,
     /// Whether the targets are evicted from the page cache and written back before each run.
