@@ -3,7 +3,7 @@
 //! For: what journal, metadata and copies add until the final sync has ended. Not for: writes of others (D01), nor what a
 //! drive does inside itself.
 
-use super::shared::ODD_BYTES;
+use super::shared::{ODD_BYTES, page_bytes, parts_of_pages};
 use crate::case::{Case, CaseRun, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
@@ -82,17 +82,39 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if ratio <= BIASED_ABOVE || written - asked as f64 <= odd {
         return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
     }
-    let kind = case.places().next().map_or("the file system", |p| p.kind());
     Ok(Answer::Finding(Detail::new(
         Severity::Biased,
         format!(
-            "The device wrote {} bytes for each byte that was asked for ({} for {}): journal, metadata or copies of {kind} are part of this result.",
+            "The device wrote {} bytes for each byte that was asked for ({} for {}): {}.",
             show_rate(ratio),
             show_bytes(written as u64),
-            show_bytes(asked)
+            show_bytes(asked),
+            cause(case)
         ),
         numbers,
     )))
+}
+
+/// What may have added the bytes. Only a file system has a journal, metadata and copies of its own.
+fn cause(case: &Case) -> String {
+    let mut causes = Vec::new();
+    let page = page_bytes(case);
+    if !case.stream.cache.is_direct() && parts_of_pages(case, page) {
+        causes.push(format!(
+            "the page cache writes whole pages of {} where parts of them changed",
+            show_bytes(page)
+        ));
+    }
+    let mut kinds: Vec<&str> = case.places().filter(|p| p.file_system.is_some()).map(|p| p.kind()).collect();
+    kinds.dedup();
+    if !kinds.is_empty() {
+        causes
+            .push(format!("journal, metadata or copies of {} are part of this result", kinds.join(" and ")));
+    }
+    if causes.is_empty() {
+        return "no file system of this job lies above the device, so another program or a layer below it wrote the rest".into();
+    }
+    causes.join("; ")
 }
 
 /// Bytes that the layers wrote from a run's start to the end of its final sync, less what they write in that time anyway.
@@ -132,6 +154,24 @@ fn a_quarter_more_biases_and_a_tenth_more_is_silent() {
     let at = |delivered| CHECK.severity(&Fixture { delivered, ..synchronous() }.record());
     assert_eq!(at(1.3), Some(Severity::Biased));
     assert_eq!(at(1.15), None);
+}
+
+#[test]
+fn only_a_file_system_has_a_journal_and_the_page_cache_writes_whole_pages() {
+    use model::job::Cache;
+    use model::plan::Role;
+    let sentence = |fixture: Fixture| match CHECK.answer(&Fixture { delivered: 1.8, ..fixture }.record()) {
+        Ok(Answer::Finding(found)) => found.sentence,
+        other => panic!("{other:?}"),
+    };
+    assert!(sentence(synchronous()).contains("copies of ext4"));
+    let raw = sentence(Fixture { role: Role::Device, ..synchronous() });
+    assert!(!raw.contains("copies") && raw.contains("no file system"), "{raw}");
+    let buffered = |role| Fixture { role, block_bytes: 512, cache: Cache::Dsync, ..synchronous() };
+    let pages = sentence(buffered(Role::Device));
+    assert!(pages.contains("whole pages of 4 KiB") && !pages.contains("copies"), "{pages}");
+    let both = sentence(buffered(Role::Made));
+    assert!(both.contains("whole pages of 4 KiB") && both.contains("copies of ext4"), "{both}");
 }
 
 #[test]

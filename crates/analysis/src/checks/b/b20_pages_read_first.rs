@@ -3,7 +3,7 @@
 //! For: reads of the device in runs that only write, through the page cache above all. Not for: bytes written beyond those asked for (B04), nor parts of a disk's physical
 //! block (B11).
 
-use super::shared::ODD_BYTES;
+use super::shared::{ODD_BYTES, page_bytes, parts_of_pages};
 use crate::case::{Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
@@ -112,21 +112,6 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: None,
     }))
-}
-
-/// Bytes of a page, as the record has it.
-fn page_bytes(case: &Case) -> u64 {
-    let states = case.states(model::evidence::Moment::Start).unwrap_or_default();
-    let pages = states.into_iter().flatten().filter_map(|s| s.pages.as_ref().ok());
-    pages.map(|p| p.page_bytes).max().filter(|b| *b > 0).unwrap_or(4096)
-}
-
-/// Whether operations begin or end within a page.
-fn parts_of_pages(case: &Case, page: u64) -> bool {
-    let access = &case.stream.access;
-    let odd = |bytes: u64| !bytes.is_multiple_of(page);
-    let smallest = u64::from(access.smallest_bytes());
-    odd(access.offset_bytes) || odd(smallest) || odd(u64::from(access.largest_bytes()))
 }
 
 #[cfg(test)]

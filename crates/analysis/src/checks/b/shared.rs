@@ -46,6 +46,21 @@ impl Requests {
     }
 }
 
+/// Bytes of a page, as the record has it.
+pub(super) fn page_bytes(case: &Case) -> u64 {
+    let states = case.states(model::evidence::Moment::Start).unwrap_or_default();
+    let pages = states.into_iter().flatten().filter_map(|s| s.pages.as_ref().ok());
+    pages.map(|p| p.page_bytes).max().filter(|b| *b > 0).unwrap_or(4096)
+}
+
+/// Whether operations begin or end within a page.
+pub(super) fn parts_of_pages(case: &Case, page: u64) -> bool {
+    let access = &case.stream.access;
+    let odd = |bytes: u64| !bytes.is_multiple_of(page);
+    let smallest = u64::from(access.smallest_bytes());
+    odd(access.offset_bytes) || odd(smallest) || odd(u64::from(access.largest_bytes()))
+}
+
 /// Whether requests can be compared with operations at all: through the page cache the kernel makes requests of its own.
 pub(super) fn one_to_one(case: &Case) -> bool {
     case.on_device() && case.stream.cache.is_direct() && Kind::MOVING.iter().any(|k| case.does(*k))
