@@ -25,7 +25,7 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "(Holes + unwritten bytes + bytes not allocated yet) / bytes of the file at the start of a run: renamed \
              `allocating` above {RENAMED_ABOVE} in the worst run. Writing there takes a block, marks it written and puts both \
-             into the journal."
+             into the journal. Where the job itself asks for a new file (`--engine sync:new`, `sync:fallocate`, `sync:grow`) that is a note."
         ),
         provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy FILE FILE`.",
         fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
@@ -45,6 +45,13 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     // Where holes are read too the number is void already, of the same cause.
     if !writes || (case.does(Kind::Read) && earlier.finds(CheckId::A04)) {
         return Ok(Answer::DoesNotApply);
+    }
+    if case.stream.renews_file() {
+        return Ok(Answer::Finding(Detail::new(
+            Severity::Note,
+            "The job asks for a new file in each run, so its writes also allocate blocks.".into(),
+            evidence([]),
+        )));
     }
     let extents = case.extents()?;
     let worst = extents.iter().filter(|e| e.span_bytes > 0).map(without_blocks).max_by(f64::total_cmp);
@@ -87,6 +94,16 @@ fn two_per_cent_of_holes_rename_and_half_a_per_cent_is_silent() {
     let at = |hole_share| CHECK.severity(&Fixture { hole_share, ..Fixture::honest_write() }.record());
     assert_eq!(at(0.02), Some(Severity::Rename));
     assert_eq!(at(0.005), None);
+}
+
+#[test]
+fn a_job_that_asks_for_a_new_file_is_not_relabelled_for_it() {
+    use model::job::{FALLOCATE, GROW, NEW};
+    for option in [NEW, FALLOCATE, GROW] {
+        let mut record = Fixture { hole_share: 1.0, ..Fixture::honest_write() }.record();
+        record.header.plan.jobs[0].phases[0].streams[0].options.insert(option.into(), None);
+        assert_eq!(CHECK.severity(&record), Some(Severity::Note), "{option}");
+    }
 }
 
 #[test]
