@@ -13,7 +13,7 @@ use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::histogram::Histogram;
-use model::job::{Kind, Pace, Stream};
+use model::job::{Kind, Pace};
 use model::machine::Layer;
 use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
@@ -28,6 +28,12 @@ const FULL_FROM: f64 = 0.9;
 pub(crate) const THROTTLE: &str = "throttle";
 /// Share of what a link can carry from which it is full: the rest goes to packets' headers, commands and pauses between them.
 const LINK_FROM: f64 = 0.83;
+/// The engine whose operations take the time that its options give.
+const SIMULATED: &str = "sim";
+/// Share of the workers' time from which it is called the limiter.
+const MOST_OF_TIME: f64 = 0.5;
+/// Share of a rate that was asked for from which that rate is what holds a result back.
+const RATE_REACHED_FROM: f64 = 0.9;
 /// Share of the time with tasks of the machine waiting for memory from which that holds all of them back.
 const PRESSED_FROM: f64 = 0.1;
 
@@ -40,6 +46,10 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
     if case.stream.moves_no_data() {
         let why = "No data is moved: this is what the file system takes to change what it knows of the file.";
         return limiter_of("file system", why.into(), evidence([]));
+    }
+    if case.stream.engine == SIMULATED {
+        let why = "No storage takes part: the rate is that of the simulated device, on a clock of its own.";
+        return limiter_of("simulation", why.into(), evidence([]));
     }
     if let Some(what) = moves_nothing(case) {
         return limiter_of(
@@ -68,6 +78,8 @@ fn from_pace(case: &Case) -> Option<Limiter> {
         Pace::Open { iops, .. } => {
             format!("Operations arrive {} times a second, whatever the storage does.", show_rate(iops))
         }
+        // Storage that is slower than the rate asked for is held back by something else.
+        Pace::Limited { iops, bytes_per_s } if !reaches(case, iops, bytes_per_s) => return None,
         // What is as fast as it can is held back by something else.
         Pace::Each { .. } if case.stream.access.kinds().any(|kind| !case.stream.pace.limits(kind)) => {
             return None;
@@ -78,11 +90,13 @@ fn from_pace(case: &Case) -> Option<Limiter> {
         Pace::Closed if case.stream.flow.is_some() => {
             "It waits for other streams wherever it is ahead of its share of the operations.".to_owned()
         }
-        Pace::Closed
-            if !(Stream { serialize_overlap: false, ..case.stream.as_ref().clone() }).is_unheld() =>
-        {
-            "Pauses or drains between operations hold it back.".to_owned()
+        Pace::Closed if case.stream.replay.is_some() => {
+            "It repeats recorded operations, which wait for those that they followed then.".to_owned()
         }
+        Pace::Closed if case.stream.latency_target.is_some() => {
+            "It has no more operations in flight than its latency target allows.".to_owned()
+        }
+        Pace::Closed if has_pauses(case) => return from_pauses(case),
         Pace::Closed if case.stream.serialize_overlap && !fills_its_queue(case) => {
             "Operations on the same bytes wait for each other, so that fewer are in flight than asked for."
                 .to_owned()
@@ -90,6 +104,60 @@ fn from_pace(case: &Case) -> Option<Limiter> {
         Pace::Closed => return None,
     };
     Some(limiter_of("the job itself", asked, evidence([])))
+}
+
+/// Whether a stream came near one of the rates that it is limited to; 0 is no limit.
+fn reaches(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
+    let done = Kind::MOVING.iter().chain([&Kind::Trim]).map(|k| case.in_windows(*k));
+    let (ops, bytes) = done.fold((0.0, 0.0), |(o, b), of| (o + of.ops as f64, b + of.bytes as f64));
+    let seconds = case.window_ns() / 1e9;
+    let near = |done: f64, asked: f64| asked > 0.0 && share(done, seconds) >= RATE_REACHED_FROM * asked;
+    near(ops, iops) || near(bytes, bytes_per_s)
+}
+
+fn has_pauses(case: &Case) -> bool {
+    case.stream.access.lines.iter().any(|line| line.delay_ns > 0)
+}
+
+/// The pauses between operations, where they took most of the time: operations and syncs took the rest.
+fn from_pauses(case: &Case) -> Option<Limiter> {
+    let asked = asked_depth(&case.stream);
+    let working = share(case.depth_mean().ok()?, asked).max(0.0) + sync_share(case);
+    let paused = 1.0 - working;
+    let sentence = format!("Pauses between operations took {} of the time.", show_share(paused));
+    (paused >= MOST_OF_TIME)
+        .then(|| limiter_of("the job itself", sentence, evidence([("pause_share", paused)])))
+}
+
+/// Share of the workers' time that they spent in calls that make writes stable.
+fn sync_share(case: &Case) -> f64 {
+    let spent = case.latency(Kind::Sync).map_or(0.0, |h| h.sum_ns() as f64);
+    share(spent, case.window_ns() * f64::from(case.stream.workers))
+}
+
+/// The calls between writes that make them stable, where most of the time went into them. What such a call waits for is the device's flush,
+/// its writes, and the file system's journal.
+fn from_syncs(case: &Case) -> Option<Limiter> {
+    let flush = case.stream.flush.filter(|_| case.stream.latency_target.is_none())?;
+    let (syncs, spent) = (case.latency(Kind::Sync)?, sync_share(case));
+    // Calls that overlap say nothing about the share of the time.
+    if !(MOST_OF_TIME..=1.0 + MOST_OF_TIME).contains(&spent) {
+        return None;
+    }
+    let mean = syncs.sum_ns() as f64 / syncs.count() as f64;
+    let mut numbers = evidence([("sync_share", spent.min(1.0)), ("sync_ns_mean", mean)]);
+    let device = case.device().ok().filter(|d| d.flushes > 0);
+    let flushed = device.map(|d| d.flush_ms as f64 * 1e6 / d.flushes as f64);
+    numbers.extend(flushed.map(|ns| ("device_flush_ns_mean".to_owned(), ns)));
+    let call = flush.call.word();
+    let inside =
+        flushed.map_or_else(String::new, |ns| format!("; a flush of the device took {}", show_ns(ns)));
+    let sentence = format!(
+        "{} of the time went into {call}, which took {} on average{inside}.",
+        show_share(spent.min(1.0)),
+        show_ns(mean)
+    );
+    Some(limiter_of(call, sentence, numbers))
 }
 
 /// Whether about as many operations are in flight as asked for, as far as that is known.
@@ -129,8 +197,8 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
             return Some(limiter_of(name, found.sentence.clone(), found.evidence.clone()));
         }
     }
-    if let Some(held) = from_pace(case) {
-        return Some(held);
+    if let Some(limiter) = from_syncs(case).or_else(|| from_pace(case)) {
+        return Some(limiter);
     }
     let reached = case.depth_mean().ok()?;
     one_at_a_time(case, reached).then(|| {
@@ -340,6 +408,7 @@ fn each_limiter_is_told_from_its_evidence() {
         ("CPU", Fixture { cpu_share: 0.97, ..honest() }),
         ("tool", Fixture { engine: "sync", depth_seen: 0.99, ..honest() }),
         ("tool", Fixture { role: model::plan::Role::None, engine: "null", ..honest() }),
+        ("simulation", Fixture { role: model::plan::Role::None, engine: "sim", ..honest() }),
         ("unknown", Fixture { stat_unreadable: true, ..honest() }),
         ("unknown", Fixture { runs: 0, ..honest() }),
         ("unknown", Fixture { ops: 0, ..honest() }),
@@ -348,6 +417,61 @@ fn each_limiter_is_told_from_its_evidence() {
         assert_eq!(limiter.name, name, "{}", limiter.sentence);
     }
     assert!(of(&honest()).sentence.contains("95 %"), "{}", of(&honest()).sentence);
+}
+
+/// Writes, each followed by a call of so many ns that makes it stable.
+#[cfg(test)]
+fn synced(call: model::job::SyncCall, sync_ns: u64, drain: bool) -> model::record::Record {
+    use model::job::{Cache, Flush};
+    let depth_seen = 0.1;
+    let fixture =
+        Fixture { depth: 1, depth_seen, ops: 1_000, cache: Cache::Buffered, ..Fixture::honest_write() };
+    let mut record = Fixture { cpu_share: 0.05, ..fixture }.record();
+    record.header.plan.jobs[0].phases[0].streams[0].flush = Some(Flush { call, every: 1, calls: 1, drain });
+    for stream in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
+        let mut kind = stream.kinds[&Kind::Write].clone();
+        kind.latency = Histogram::new();
+        (0..1_000).for_each(|_| kind.latency.record(sync_ns));
+        stream.kinds.insert(Kind::Sync, kind);
+    }
+    record
+}
+
+#[test]
+fn the_sync_that_takes_the_time_is_named_and_not_the_job() {
+    use model::job::SyncCall::{Fdatasync, Fsync};
+    // 1,000 calls in a window of 1 s.
+    for drain in [false, true] {
+        let log = of_record(&synced(Fdatasync, 850_000, drain));
+        assert_eq!(log.name, "fdatasync", "{}", log.sentence);
+        assert!(log.sentence.contains("85 %") && log.sentence.contains("850 us"), "{}", log.sentence);
+    }
+    assert_eq!(of_record(&synced(Fsync, 700_000, true)).name, "fsync");
+    let short = of_record(&synced(Fsync, 20_000, true));
+    assert!(short.name != "fsync" && short.name != "the job itself", "{}: {}", short.name, short.sentence);
+}
+
+#[test]
+fn pauses_and_rates_limit_only_where_they_take_the_time() {
+    let paused = |depth_seen| {
+        let mut record = Fixture { depth: 1, depth_seen, ..Fixture::honest() }.record();
+        record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].delay_ns = 1_000;
+        of_record(&record)
+    };
+    let (most, hardly) = (paused(0.2), paused(0.97));
+    assert_eq!(most.name, "the job itself");
+    assert!(most.sentence.contains("80 %"), "{}", most.sentence);
+    assert_eq!(hardly.name, "device", "{}", hardly.sentence);
+    // 10,000 operations of 4 KiB a second.
+    let limited = |iops, bytes_per_s| {
+        let mut record = Fixture::honest().record();
+        record.header.plan.jobs[0].phases[0].streams[0].pace = Pace::Limited { iops, bytes_per_s };
+        of_record(&record).name
+    };
+    assert_eq!(limited(10_000.0, 0.0), "the job itself");
+    assert_eq!(limited(0.0, 41e6), "the job itself");
+    assert_eq!(limited(20_000.0, 0.0), "device", "the storage is slower than the limit");
+    assert_eq!(limited(20_000.0, 100e6), "device");
 }
 
 #[test]
