@@ -12,6 +12,7 @@ use crate::thermometers::sensors;
 use model::evidence::{BlockStat, Moment};
 use model::job::Kind;
 use model::kernel_files::TEMPERATURES;
+use model::machine::{Layer, LayerKind};
 use model::record::Interval;
 use model::report::Deduction;
 use model::units::{show_bytes, show_rate};
@@ -128,9 +129,9 @@ fn context(case: &Case, burst: &Burst) -> (String, Evidence) {
         None => "No drive here shows its temperature".to_owned(),
     };
     let wear = match written_before(case, burst.ran) {
-        Some(bytes) => {
+        Some((bytes, names, since)) => {
             numbers.insert("device_written_before_bytes".into(), bytes as f64);
-            format!("{} had been written to the device since the machine started", show_bytes(bytes))
+            format!("{} had been written to {names} since {since}", show_bytes(bytes))
         }
         None => "what had been written to the device is not known".to_owned(),
     };
@@ -148,13 +149,16 @@ fn heat(ran: &CaseRun) -> Option<[f64; 2]> {
     both.max_by_key(|[_, stop]| *stop).map(|pair| pair.map(|t| t as f64 / 1e3))
 }
 
-/// Bytes that the lowest devices had been given since the machine started, when the run began.
-fn written_before(case: &Case, ran: &CaseRun) -> Option<u64> {
+/// Bytes that the target's own devices had been given when the run began, with their names and since when they are counted. Not those of a
+/// disk below a loop device, which holds much else.
+fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static str)> {
     let start = ran.at(Moment::Start).ok()?;
-    let of = |layer: &&model::machine::Layer| {
-        Some(BlockStat::parse(start.text(&layer.stat_file).ok()?).ok()?.write.bytes)
-    };
-    case.leaves().ok()?.iter().map(of).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
+    let of = |layer: &&Layer| Some(BlockStat::parse(start.text(&layer.stat_file).ok()?).ok()?.write.bytes);
+    let devices = case.shared().ok()?;
+    let bytes = devices.iter().map(of).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))?;
+    let names: Vec<&str> = devices.iter().map(|l| l.name.as_str()).collect();
+    let from_start = devices.iter().all(|l| l.kind == LayerKind::Disk);
+    Some((bytes, names.join(" and "), if from_start { "the machine started" } else { "it was set up" }))
 }
 
 #[cfg(test)]
@@ -195,7 +199,9 @@ fn a_cliff_of_writes_is_a_burst_of_so_many_bytes_and_two_rates() {
         burst.sentence
     );
     assert!(
-        burst.sentence.contains("No drive here shows its temperature; 48 GiB had been written"),
+        burst.sentence.contains(
+            "No drive here shows its temperature; 48 GiB had been written to vda since the machine started"
+        ),
         "{}",
         burst.sentence
     );
@@ -233,6 +239,23 @@ fn a_second_cliff_is_a_third_rate_and_a_recovery_is_no_burst() {
     assert!((twice[0].evidence["after_mb_per_s"] - 8.192).abs() < 0.1, "{twice:?}");
     let back = shape(|t| if (0.4..0.7).contains(&t) { 2_000.0 } else { 20_000.0 });
     assert_eq!(back, []);
+}
+
+#[test]
+fn on_a_loop_device_its_own_bytes_are_quoted_and_not_those_of_the_disk_below() {
+    let mut record =
+        shaped(&Fixture { runs: 1, leaf_share: Some(1.0), ..Fixture::honest_write() }, (100, 10), |_, t| {
+            if t < 0.6 { 20_000.0 } else { 5_000.0 }
+        });
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = snapshot.files["/sys/block/loop0/stat"].clone().unwrap();
+        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        // 1 GiB in sectors.
+        words[6] = (words[6].parse::<u64>().unwrap() % 1_000 + (1 << 21)).to_string();
+        snapshot.files.insert("/sys/block/loop0/stat".into(), Ok(words.join(" ")));
+    }
+    let all = told(&record);
+    assert!(all[0].sentence.contains("1.00 GiB had been written to loop0 since it was set up"), "{all:?}");
 }
 
 #[test]
