@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 const MOST: usize = 5;
 /// How much longer it rests than it worked.
 const RESTS: u32 = 100;
+/// Instead of a name, for what moved data below a process and has ended.
+const CHILDREN: &str = "ended children";
 /// What is said of all figures, once.
 pub(super) fn remark() -> String {
     let others =
@@ -103,7 +105,7 @@ impl Busiest {
         requests: Option<&Requests>,
         (seconds, devices): (f64, &[String]),
     ) -> Processes {
-        let asked = |m: &Moved| requests.and_then(|all| all.get(&m.id)).map(|of| bytes_of(of, seconds));
+        let asked = |m: &Moved| own_requests(requests?, m).map(|of| bytes_of(of, seconds));
         let mut moved: Vec<&Moved> = moved.iter().filter(|m| self.is_told(m) || asked(m).is_some()).collect();
         let bytes = |m: &Moved| asked(m).unwrap_or(0).max(m.counters.storage_bytes());
         moved.sort_by_key(|m| std::cmp::Reverse((bytes(m), m.counters.rchar)));
@@ -150,7 +152,8 @@ impl Busiest {
         WatchedProcess {
             pid,
             tid: matches!(self.whose, Whose::ThreadsOf(_)).then_some(moved.id),
-            name: moved.name.clone(),
+            name: if moved.by_children { CHILDREN.to_owned() } else { moved.name.clone() },
+            children_of: moved.by_children.then(|| moved.name.clone()),
             kernel: moved.kernel,
             read_mb_per_s: mb(counters.read_bytes),
             write_mb_per_s: mb(counters.write_bytes),
@@ -158,10 +161,14 @@ impl Busiest {
             wchar_mb_per_s: mb(counters.wchar),
             read_calls_per_s: per_s(counters.read_calls),
             write_calls_per_s: per_s(counters.write_calls),
-            open: self.open.get(&pid).cloned().unwrap_or_else(unseen),
+            open: if moved.by_children {
+                Err("they have ended".to_owned())
+            } else {
+                self.open.get(&pid).cloned().unwrap_or_else(unseen)
+            },
             calls: None,
             // Who has none asked for nothing, where all were seen.
-            requests: requests.map(|all| all.get(&moved.id).copied().unwrap_or_default()),
+            requests: requests.map(|all| own_requests(all, moved).copied().unwrap_or_default()),
         }
     }
 
@@ -179,12 +186,19 @@ impl Busiest {
     }
 }
 
+/// The requests of a process itself. Those of its ended children had their own ids.
+fn own_requests<'r>(all: &'r Requests, moved: &Moved) -> Option<&'r ProcessRequests> {
+    all.get(&moved.id).filter(|_| !moved.by_children)
+}
+
 /// Those that moved something by their own counters, and those that had requests; who is gone by now is not among them.
 fn moved_or_asked(look: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
     let mut moved = look.moved_since(before);
     let asked = requests.into_iter().flat_map(BTreeMap::keys);
-    let others: Vec<Moved> =
-        asked.filter(|id| moved.iter().all(|m| m.id != **id)).filter_map(|id| look.still(*id)).collect();
+    let others: Vec<Moved> = asked
+        .filter(|id| moved.iter().all(|m| m.by_children || m.id != **id))
+        .filter_map(|id| look.still(*id))
+        .collect();
     moved.extend(others);
     moved
 }

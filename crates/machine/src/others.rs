@@ -94,6 +94,10 @@ fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
 pub(crate) struct Stat {
     /// As `ps -o comm` shows it.
     pub(crate) name: String,
+    /// Process id of its parent.
+    pub(crate) parent: u32,
+    /// Page faults of its ended children, and of theirs; they are added when a parent takes note of the end of a child.
+    pub(crate) children_faults: u64,
     /// CPU time in ticks.
     pub(crate) cpu_ticks: u64,
     /// Tick of its beginning.
@@ -114,9 +118,11 @@ pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     let name = before.split_once('(')?.1.to_owned();
     let fields: Vec<&str> = after.split_ascii_whitespace().collect();
     let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
-    // Fields 3, 9, 14, 15 and 22 of the line; the first behind the name is field 3.
+    // Fields 3, 4, 9, 11, 13, 14, 15 and 22 of the line; the first after the name is field 3.
     Some(Stat {
         name,
+        parent: u32::try_from(number(1)?).ok()?,
+        children_faults: number(8)?.saturating_add(number(10)?),
         cpu_ticks: number(11)?.saturating_add(number(12)?),
         began: number(19)?,
         kernel: number(6)? & KERNEL_THREAD != 0,
@@ -137,7 +143,15 @@ mod tests {
 
     #[test]
     fn names_with_brackets_are_read_and_broken_lines_are_none() {
-        let stat = Stat { name: "a) b".to_owned(), cpu_ticks: 42, began: 991, kernel: false, ended: false };
+        let stat = Stat {
+            name: "a) b".to_owned(),
+            parent: 1,
+            children_faults: 6,
+            cpu_ticks: 42,
+            began: 991,
+            kernel: false,
+            ended: false,
+        };
         assert_eq!(parse_stat(STAT), Some(stat));
         assert!(parse_stat(&STAT.replace("4194560", "69238880")).is_some_and(|stat| stat.kernel));
         for junk in [

@@ -1,7 +1,13 @@
 //! What processes, or the threads of one, had read and written up to a moment, by `/proc/PID/io` (`proc_pid_io(5)`).
 //!
-//! For: naming those that moved data between two looks, cheaply: of a process that moved nothing only that one file is read. Not for: how
-//! they do it ([`crate::open_files`]), nor for CPU time ([`crate::others`]).
+//! Two snapshots are compared. For a process that moved nothing only that one file is read. How processes have files open is in
+//! [`crate::open_files`], their CPU time in [`crate::others`].
+//!
+//! When a child has ended and its parent takes note of that (`wait`), the kernel adds all that the child ever moved to the counters of the
+//! parent. So a shell seems to move what its commands moved. Three steps tell both apart:
+//! 1. the page faults of ended children in `/proc/PID/stat` grow exactly when that happens;
+//! 2. then only the counters of the process's own threads, `/proc/PID/task/*/io`, are its own part, since they hold nothing of children;
+//! 3. the rest was moved by ended children, less what the snapshot before had seen of them under their own ids.
 //!
 //! Bytes of writes count where they are made dirty, and count for whoever did that; what is written back later is charged to nobody
 //! here, or as I/O of its own to a thread of the kernel.
@@ -75,6 +81,8 @@ pub struct ProcessIo {
 struct Reading {
     stat: Stat,
     counters: IoCounters,
+    /// The sum over its threads that are alive; nothing of ended threads or children. Zero for a thread.
+    threads: IoCounters,
 }
 
 /// What one did between two looks.
@@ -86,6 +94,8 @@ pub struct Moved {
     pub name: String,
     /// Whether it is a thread of the kernel.
     pub kernel: bool,
+    /// Whether its ended children, or ended threads next to these, did it, and not the process itself.
+    pub by_children: bool,
     /// What it did.
     pub counters: IoCounters,
 }
@@ -119,9 +129,12 @@ impl ProcessIo {
                 continue;
             };
             let known = before.and_then(|b| b.all.get(&id)).filter(|seen| seen.counters == counters);
-            let stat = known.map(|seen| seen.stat.clone()).or_else(|| stat(root, &dir, id));
-            if let Some(stat) = stat {
-                look.all.insert(id, Reading { stat, counters });
+            if let Some(known) = known {
+                look.all.insert(id, known.clone());
+            } else if let Some(stat) = stat(root, &dir, id) {
+                let threads =
+                    if whose == Whose::Processes { of_threads(root, id) } else { IoCounters::default() };
+                look.all.insert(id, Reading { stat, counters, threads });
             }
         }
         Ok(look)
@@ -129,24 +142,46 @@ impl ProcessIo {
 
     /// Those that did something since `before`. One that began meanwhile has done all of it since.
     pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
-        let one = |(id, now): (&u32, &Reading)| {
+        let mut out = Vec::new();
+        for (id, now) in &self.all {
             let earlier = before.all.get(id).filter(|seen| seen.stat.began == now.stat.began);
-            let counters = now.counters.since(&earlier.map(|seen| seen.counters).unwrap_or_default())?;
-            (counters != IoCounters::default()).then(|| Moved {
-                id: *id,
-                name: now.stat.name.clone(),
-                kernel: now.stat.kernel,
-                counters,
-            })
+            let Some(all) = now.counters.since(&earlier.map(|seen| seen.counters).unwrap_or_default()) else {
+                continue;
+            };
+            let waited = now.stat.children_faults > earlier.map_or(0, |seen| seen.stat.children_faults);
+            let (own, of_children) = if waited {
+                let threads = now.threads.less(&earlier.map(|seen| seen.threads).unwrap_or_default());
+                let own = threads.at_most(&all);
+                (
+                    own,
+                    self.gone_since(before, *id).fold(all.less(&own), |rest, seen| rest.less(&seen.counters)),
+                )
+            } else {
+                (all, IoCounters::default())
+            };
+            for (counters, by_children) in [(own, false), (of_children, true)] {
+                if counters != IoCounters::default() {
+                    let (name, kernel) = (now.stat.name.clone(), now.stat.kernel);
+                    out.push(Moved { id: *id, name, kernel, by_children, counters });
+                }
+            }
+        }
+        out
+    }
+
+    /// Children of a process that `before` has and this snapshot has not.
+    fn gone_since<'b>(&self, before: &'b Self, parent: u32) -> impl Iterator<Item = &'b Reading> {
+        let is_gone = |(id, seen): &(&u32, &Reading)| {
+            seen.stat.parent == parent && self.all.get(id).is_none_or(|now| now.stat.began != seen.stat.began)
         };
-        self.all.iter().filter_map(one).collect()
+        before.all.iter().filter(is_gone).map(|(_, seen)| seen).collect::<Vec<_>>().into_iter()
     }
 
     /// One that is there, as one that moved nothing.
     pub fn still(&self, id: u32) -> Option<Moved> {
         let seen = self.all.get(&id)?;
         let (name, kernel) = (seen.stat.name.clone(), seen.stat.kernel);
-        Some(Moved { id, name, kernel, counters: IoCounters::default() })
+        Some(Moved { id, name, kernel, by_children: false, counters: IoCounters::default() })
     }
 
     /// How many may not be asked by this user, at least.
@@ -159,6 +194,26 @@ impl IoCounters {
     /// Bytes of storage, both directions.
     pub fn storage_bytes(&self) -> u64 {
         self.read_bytes.saturating_add(self.write_bytes)
+    }
+
+    /// Each counter of both, by `of`.
+    fn each(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            rchar: of(self.rchar, other.rchar),
+            wchar: of(self.wchar, other.wchar),
+            read_calls: of(self.read_calls, other.read_calls),
+            write_calls: of(self.write_calls, other.write_calls),
+            read_bytes: of(self.read_bytes, other.read_bytes),
+            write_bytes: of(self.write_bytes, other.write_bytes),
+        }
+    }
+
+    fn less(&self, other: &Self) -> Self {
+        self.each(other, u64::saturating_sub)
+    }
+
+    fn at_most(&self, other: &Self) -> Self {
+        self.each(other, u64::min)
     }
 
     /// `self - earlier`; `None` where a counter went backwards.
@@ -176,6 +231,14 @@ impl IoCounters {
 
 fn stat(root: &Root, dir: &str, id: u32) -> Option<Stat> {
     parse_stat(&root.read(&format!("{dir}/{id}/stat")).ok()?)
+}
+
+/// The sum over the threads of a process that are alive. One that ends meanwhile is left out.
+fn of_threads(root: &Root, pid: u32) -> IoCounters {
+    let dir = format!("/proc/{pid}/task");
+    let threads = root.list(&dir).unwrap_or_default();
+    let counters = threads.iter().filter_map(|tid| parse_io(&root.read(&format!("{dir}/{tid}/io")).ok()?));
+    counters.fold(IoCounters::default(), |sum, one| sum.each(&one, u64::saturating_add))
 }
 
 fn parse_io(text: &str) -> Option<IoCounters> {
@@ -246,6 +309,44 @@ mod tests {
             [(7, "dd", 8192, 0, false), (8, "new) one", 100, 0, false), (11, "kworker/0:1", 512, 0, true)]
         );
         assert_eq!(parse_io("rchar: 1\n"), None);
+    }
+
+    #[test]
+    fn what_ended_children_moved_is_not_their_parents_and_counts_once() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        let root = Root::at(dir.path().to_owned());
+        let look =
+            |before| ProcessIo::look(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
+        // A shell with children, of which field 11 has the page faults once they ended.
+        let shell =
+            |faults: u32| format!("7 (sh) S 1 7 7 0 -1 4194304 1 {faults} 0 0 30 12 0 0 20 0 1 0 5 1 2");
+        put("proc/1/stat", &stat("init", 0, 1));
+        put("proc/1/io", &io(0, 0));
+        put("proc/7/stat", &shell(0));
+        put("proc/7/io", &io(1_000, 0));
+        put("proc/7/task/7/io", &io(1_000, 0));
+        put("proc/8/stat", &stat("dd", 0, 6).replace(" S 1 ", " S 7 "));
+        put("proc/8/io", &io(0, 5_000));
+        put("proc/8/task/8/io", &io(0, 5_000));
+        let first = look(None);
+        // dd moved 2,000 more and ended; another command began and ended between the snapshots; the shell read 300 itself.
+        std::fs::remove_dir_all(dir.path().join("proc/8")).unwrap_or_else(|e| panic!("{e}"));
+        put("proc/7/stat", &shell(9));
+        put("proc/7/io", &io(1_300 + 40, 7_000));
+        put("proc/7/task/7/io", &io(1_300, 0));
+        let second = look(Some(&first));
+        let told = |moved: Vec<Moved>| -> Vec<(u32, bool, u64, u64)> {
+            moved
+                .iter()
+                .map(|m| (m.id, m.by_children, m.counters.read_bytes, m.counters.write_bytes))
+                .collect()
+        };
+        assert_eq!(told(second.moved_since(&first)), [(7, false, 300, 0), (7, true, 40, 2_000)]);
+        // No child ended since: all of it is its own, and a thread that ended takes nothing from it.
+        put("proc/7/io", &io(1_840, 7_000));
+        put("proc/7/task/7/io", &io(1_300, 0));
+        assert_eq!(told(look(Some(&second)).moved_since(&second)), [(7, false, 500, 0)]);
     }
 
     #[test]

@@ -253,6 +253,9 @@ pub struct WatchedProcess {
     pub name: String,
     /// Whether it is a thread of the kernel, which moves data for others.
     pub kernel: bool,
+    /// The name of the process whose ended children these are, together; `pid` is its id. `None` for a process or a thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub children_of: Option<String>,
     /// 10^6 bytes per second that it had fetched from storage, of all devices (`read_bytes`).
     pub read_mb_per_s: f64,
     /// 10^6 bytes per second that it made dirty or sent to storage, of all devices (`write_bytes`).

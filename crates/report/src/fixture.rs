@@ -97,6 +97,7 @@ fn process(name: &str, pid: u32, kernel: bool, open: Known<Open>) -> WatchedProc
         tid: None,
         name: name.into(),
         kernel,
+        children_of: None,
         read_mb_per_s: 2.05,
         write_mb_per_s: 0.0,
         rchar_mb_per_s: 2.05,

@@ -189,6 +189,9 @@ fn processes(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Pai
 
 /// What it asks the devices for, which calls it makes, and how it has files open.
 fn how(process: &WatchedProcess) -> String {
+    if let Some(parent) = &process.children_of {
+        return format!("of {parent}");
+    }
     let mut words = Vec::new();
     if let Some(asked) = process.requests.filter(|asked| asked.depth_mean > 0.0) {
         words.push(format!("depth {}", show_rate(asked.depth_mean)));

@@ -115,6 +115,7 @@ fn process(name: &str, pid: u32, kernel: bool) -> WatchedProcess {
         tid: None,
         name: name.into(),
         kernel,
+        children_of: None,
         read_mb_per_s: 29.0,
         write_mb_per_s: 0.0,
         rchar_mb_per_s: 0.0,

@@ -100,6 +100,9 @@ fn hanging(first: &str, indent: &str, words: &str, width: usize) -> String {
 }
 
 fn how(process: &WatchedProcess) -> String {
+    if let Some(parent) = &process.children_of {
+        return format!("of {parent}, which waited for them");
+    }
     let open = match &process.open {
         _ if process.kernel => "kernel worker, owner unknown".into(),
         Ok(open) => open.words(),
