@@ -126,14 +126,17 @@ fn io_limits(seen: &Observation) -> Look {
         devices.peek().is_none() || devices.any(|d| layers.iter().any(|l| l.number == d))
     };
     let io = |line: &&str| ["/io.", "/blkio."].iter().any(|f| line.contains(f));
-    match text.lines().find(|l| io(l) && about_us(l)) {
-        Some(line) => {
-            Look::finding(ABOUT, Severity::Biased, format!("A cgroup above limits this device: {line}."))
-                .cure("measure from outside of it, or know that the limit is what you measure")
-                .check(CheckId::D04)
-        }
-        None => Look::ok(ABOUT, "No cgroup above limits this device."),
+    let limits: Vec<&str> = text.lines().filter(|l| io(l) && about_us(l)).collect();
+    if limits.is_empty() {
+        return Look::ok(ABOUT, "No cgroup above limits this device.");
     }
+    Look::finding(
+        ABOUT,
+        Severity::Biased,
+        format!("A cgroup above limits this device: {}.", limits.join("; ")),
+    )
+    .cure("measure from outside of it, or know that the limit is what you measure")
+    .check(CheckId::D04)
 }
 
 /// Whether a word is `major:minor`.
@@ -148,25 +151,25 @@ fn cpu_limits(seen: &Observation) -> Look {
         Ok(text) => text,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D11),
     };
-    if let Some(line) = text.lines().find(|l| l.contains("/cpu.")) {
-        return Look::finding(
-            ABOUT,
-            Severity::Biased,
-            format!("A parent cgroup throttles fathom by a CPU quota: {line}."),
-        )
-        .cure("measure from outside of it, or with fewer --workers")
-        .check(CheckId::D11);
+    let named = |part: &str| -> Vec<&str> { text.lines().filter(|l| l.contains(part)).collect() };
+    let (cpu, memory) = (named("/cpu."), named("/memory."));
+    let cpu_words = || format!("A parent cgroup throttles fathom by a CPU quota: {}.", cpu.join("; "));
+    let memory_words =
+        || format!("A cgroup above limits memory, and with it the page cache: {}.", memory.join("; "));
+    match (cpu.is_empty(), memory.is_empty()) {
+        (true, true) => Look::ok(ABOUT, "No cgroup above sets one."),
+        (true, false) => Look::finding(ABOUT, Severity::Note, memory_words())
+            .cure("measure from outside of it, or with --cache direct")
+            .check(CheckId::D14),
+        (false, true) => Look::finding(ABOUT, Severity::Biased, cpu_words())
+            .cure("measure from outside of it, or with fewer --workers")
+            .check(CheckId::D11),
+        (false, false) => {
+            Look::finding(ABOUT, Severity::Biased, format!("{} {}", cpu_words(), memory_words()))
+                .cure("measure from outside of it, or with fewer --workers and --cache direct")
+                .check(CheckId::D11)
+        }
     }
-    if let Some(line) = text.lines().find(|l| l.contains("/memory.")) {
-        return Look::finding(
-            ABOUT,
-            Severity::Note,
-            format!("A cgroup above limits memory, and with it the page cache: {line}."),
-        )
-        .cure("measure from outside of it, or with --cache direct")
-        .check(CheckId::D14);
-    }
-    Look::ok(ABOUT, "No cgroup above sets one.")
 }
 
 fn libraries(seen: &Observation) -> Look {
@@ -240,6 +243,14 @@ mod tests {
         let other = |line: &str| with_fact(LIMITS, line, "CPU and memory limits").check;
         assert_eq!(other("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us: 5000"), Some(CheckId::D11));
         assert_eq!(other("/sys/fs/cgroup/a/memory.max: 5000"), Some(CheckId::D14));
+        let all = "/g/a/io.max: 8:0 rbps=1 wbps=max\n/g/io.max: 8:16 rbps=2 wbps=max\n/g/io.max: 8:0 riops=3\n\
+                   /g/cpu.max: 100 200\n/g/a/cpu.max: 300 400\n/g/memory.max: 5000\n/g/a/memory.high: 6000";
+        let io = with_fact(LIMITS, all, "I/O limits").sentence;
+        assert!(io.contains("rbps=1 wbps=max; /g/io.max: 8:0 riops=3.") && !io.contains("8:16"), "{io}");
+        let both = with_fact(LIMITS, all, "CPU and memory limits").sentence;
+        for part in ["100 200", "300 400", "memory.max: 5000", "memory.high: 6000"] {
+            assert!(both.contains(part), "{both}");
+        }
     }
 
     #[test]

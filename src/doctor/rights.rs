@@ -77,7 +77,7 @@ fn tracing(seen: &Observation) -> Look {
     match &seen.rights.tracing {
         Ok(()) => Look::ok(ABOUT, "Block requests can be traced with who issued them."),
         Err(why) => Look::finding(ABOUT, Severity::Note, format!("Block requests cannot be traced ({why}). fathom needs no trace; it would name who issued a foreign request."))
-            .cure("as root: mount -t tracefs tracefs /sys/kernel/tracing"),
+            .cure(advice(seen.machine.user_id)),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::cgroup;
 use crate::error::describe;
 use crate::root::Root;
 use model::Known;
-use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::fs::{Access, AtFlags, accessat};
 use rustix::process::{Resource, getrlimit};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,8 +16,8 @@ use sys::arena::Arena;
 use sys::open_file::OpenFile;
 use sys::ring::{Ring, RingOptions};
 
-/// A trace point of the block layer; where it can be switched on, all can.
-const TRACE_POINT: &str = "/sys/kernel/tracing/events/block/block_rq_issue/enable";
+/// A trace point of the block layer, below tracefs; where it can be switched on, all can.
+const TRACE_POINT: &str = "events/block/block_rq_issue/enable";
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
 /// What is allowed, or why it is not.
@@ -43,16 +43,18 @@ pub fn look<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
     Rights {
         io_uring: io_uring(root),
         cgroup: cgroup::allowed(root),
-        tracing: may(root, TRACE_POINT, Access::WRITE_OK).map_err(|why| format!("{TRACE_POINT}: {why}")),
+        tracing: tracing(),
         devices: devices.map(|name| (name.to_owned(), readable(root, name))).collect(),
         open_files: getrlimit(Resource::Nofile).current,
         locked_bytes: getrlimit(Resource::Memlock).current.filter(|_| !exempt),
     }
 }
 
-/// Whether access is allowed to the effective user, as the kernel would decide.
-pub(crate) fn may(root: &Root, path: impl AsRef<str>, access: Access) -> Known<()> {
-    accessat(CWD, root.path(path.as_ref()), access, AtFlags::EACCESS).map_err(|e| describe(&e.into()))
+/// As `capture` and `watch` find it: where tracefs is not mounted, root gets a mount of its own that no path shows.
+fn tracing() -> Known<()> {
+    let tracefs = sys::tracefs::directory()?;
+    accessat(&tracefs, TRACE_POINT, Access::WRITE_OK, AtFlags::EACCESS)
+        .map_err(|e| format!("{TRACE_POINT} of tracefs: {}", describe(&e.into())))
 }
 
 /// The smallest ring there is, set up and given back.
@@ -79,7 +81,8 @@ fn readable(root: &Root, name: &str) -> Known<()> {
 #[test]
 fn what_is_not_there_is_not_allowed_and_says_so() {
     let rights = look(&Root::at("/nonexistent-prefix".into()), ["none"].into_iter());
-    assert!(rights.cgroup.is_err() && rights.tracing.is_err());
+    assert!(rights.cgroup.is_err());
+    assert_eq!(rights.tracing.is_ok(), crate::tracer::Tracer::new(1 << 16).is_ok(), "{:?}", rights.tracing);
     assert!(rights.devices[0].1.as_ref().is_err_and(|why| why.contains("no such file")), "{rights:?}");
     assert!(rights.open_files.is_none_or(|n| n > 0));
     println!("{:?}", look(&Root::real(), ["loop0"].into_iter()));
