@@ -347,6 +347,7 @@ os.fsync(file)'"
         target: "hollow",
         ..PLAIN
     },
+    Scene { id: "B21", words: "--rw randtrim --bs 64k --engine sync --depth 1 --size 16m", ..PLAIN },
     Scene {
         id: "B17",
         words: "--rw randread --depth 1 --workers 3 --engine sync --cache buffered --cpus 0-1 --pin --size 32m",

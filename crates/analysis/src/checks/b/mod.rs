@@ -22,6 +22,7 @@ mod b17_idle_tail;
 mod b18_little_violated;
 mod b19_dio_mixed;
 mod b20_pages_read_first;
+mod b21_trims_met_holes;
 mod shared;
 #[cfg(test)]
 pub(super) use shared::merge_some;
@@ -50,4 +51,5 @@ pub(super) const CHECKS: &[Check] = &[
     b18_little_violated::CHECK,
     b19_dio_mixed::CHECK,
     b20_pages_read_first::CHECK,
+    b21_trims_met_holes::CHECK,
 ];
