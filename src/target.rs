@@ -28,8 +28,10 @@ pub struct Ready {
     notes: Vec<String>,
     /// The only parts of it that are read; `None` where all of it may be.
     pieces: Option<Pieces>,
-    /// Of a file that fathom made and kept: its mark is of what it is when all is over.
-    written: Option<kept_mark::Writing>,
+    /// Whether another program had created the file, empty, before fathom filled it.
+    found_empty: bool,
+    /// Of a file that fathom made and kept. The last field: dropping it completes the mark, once all else is closed.
+    _writing: Option<kept_mark::Writing>,
 }
 
 impl Ready {
@@ -46,7 +48,14 @@ impl Ready {
     ) -> Result<Self, Failure> {
         let mut target = plan.targets[index].clone();
         let path = &name::path(&target.path);
-        let written = keep(root, plan.drawn_by(), &mut target, stop, progress)?;
+        let (mut writing, found_empty) = keep(root, plan.drawn_by(), &mut target, stop, progress)?;
+        let streams = plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
+        let mut its = streams.filter(|stream| stream.targets.contains(&index));
+        if let Some(writing) = &mut writing
+            && !its.any(|stream| stream.renews_file() || stream.moves_no_data())
+        {
+            writing.at_most(target.bytes);
+        }
         let common = plan.common(index);
         let (made, handle) = match target.role {
             Role::None => (None, None),
@@ -93,7 +102,7 @@ impl Ready {
                 .map(|name| format!("{name} and {} are the same: it is one target, used once", target.path)),
         );
         let bytes = made.as_ref().map_or(target.bytes, TestFile::bytes);
-        Ok(Self { target, made, handle, bytes, notes, pieces: None, written })
+        Ok(Self { target, made, handle, bytes, notes, pieces: None, found_empty, _writing: writing })
     }
 
     /// Opens the file that another host has made by now, which is told by name where it is not there. `ended` says whether all is over
@@ -205,24 +214,25 @@ impl Ready {
     }
 }
 
-/// Makes a file that the plan asks for and keeps, and looks at what it is now; marks one of ours that is written.
+/// Makes a file that the plan asks for and keeps, and looks at what it is now; marks one of ours that is written. Also returns whether
+/// another program had created it, empty.
 fn keep(
     root: &Root,
     seed: u64,
     target: &mut Target,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Option<kept_mark::Writing>, Failure> {
+) -> Result<(Option<kept_mark::Writing>, bool), Failure> {
     let path = &name::path(&target.path);
     let Some(create) = target.create else {
         let may_be_ours = target.role == Role::File && target.writable;
-        return Ok(may_be_ours.then(|| kept_mark::Writing::begin(path)).flatten());
+        return Ok((may_be_ours.then(|| kept_mark::Writing::begin(path)).flatten(), false));
     };
     // What is there now is either nothing, or what the plan found.
-    let written = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
+    let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
     let made = machine::identity::of_path(path).map_err(|e| refuse(path, &e))?;
     target.identity = Some(machine::marks::marked(root, made));
-    Ok(written)
+    Ok((kept.writing, kept.found_empty))
 }
 
 impl Drop for Ready {
@@ -234,7 +244,7 @@ impl Drop for Ready {
         if self.target.create.is_some_and(|create| create.unlink) && is_it() {
             // What cannot be removed stays, as a file of ours that the next call may use. A name that somebody else gave stays as they
             // left it, with nothing in it.
-            let _ = if self.written.as_ref().is_some_and(|written| written.found_empty) {
+            let _ = if self.found_empty {
                 File::options().write(true).open(path).and_then(|file| file.set_len(0))
             } else {
                 std::fs::remove_file(path)

@@ -109,11 +109,8 @@ fn look_at(target: &Target) -> Result<(), Failure> {
         && there != bytes
         && !machine::kept_mark::is_ours(&path)
     {
-        let whose = if machine::kept_mark::was_ours(&path) {
-            "something else has written it since fathom made it"
-        } else {
-            "fathom did not make it"
-        };
+        let whose = machine::kept_mark::void_because(&path);
+        let whose = whose.as_deref().unwrap_or("fathom did not make it");
         return Err(Failure::Usage(format!(
             "-c{bytes}: {shown} is there with {}, and {whose}, so it is not made anew; remove it, or leave -c out",
             show_bytes(there)

@@ -20,11 +20,9 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// Whether a regular file may be written: empty, fathom's own, also as a copy where `copies`, or named. `real` is the path without
-    /// links.
-    pub(super) fn file(&self, root: &Root, said: &Path, real: &Path, copies: bool) -> Result<(), String> {
-        let is_own = kept_mark::is_ours(real) || (copies && kept_mark::is_copy(real));
-        let own = is_own.then(|| name::text(real));
+    /// Whether a regular file may be written: empty, fathom's own, or named. `real` is the path without links.
+    pub(super) fn file(&self, root: &Root, said: &Path, real: &Path) -> Result<(), String> {
+        let own = kept_mark::is_ours(real).then(|| name::text(real));
         let unseen = is_unseen(real);
         self.ask(own, |destroy| safety::may_write_file(root, said, real, destroy, unseen))
     }

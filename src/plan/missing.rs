@@ -47,6 +47,7 @@ impl Targets<'_> {
             Failure::Usage(format!("{} has no name for a file; type one", name::shown(said)))
         })?;
         let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
+        machine::file_systems::refuse_synthetic_at(said, &folder)?;
         let path = folder.join(name);
         let index = if let Some(known) = self.to_be_made(said) {
             known

@@ -375,8 +375,11 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
 
 fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
     let facts = std::fs::metadata(path).map_err(|e| unreachable_path(said, &e))?;
-    let place = machine::resolve::resolve(root, path)?;
     let kind = facts.file_type();
+    if kind.is_dir() || kind.is_file() {
+        machine::file_systems::refuse_synthetic_at(said, path)?;
+    }
+    let place = machine::resolve::resolve(root, path)?;
     let (role, bytes) = if kind.is_dir() {
         (Role::Made, 0)
     } else if kind.is_file() {

@@ -69,7 +69,7 @@ fn dd_leaves_what_dd_leaves_and_says_what_dd_says() {
     ] {
         let run = |by: &str| {
             let line = format!(
-                "mkdir -p {0}; cd {0}; head -c 20000 /dev/zero > src; printf data >> src; head -c 9000 /dev/zero >> src; \
+                "export FATHOM_DESTROY=out; mkdir -p {0}; cd {0}; head -c 20000 /dev/zero > src; printf data >> src; head -c 9000 /dev/zero >> src; \
                  {1} {words}; code=$?; sha256sum out new 2>/dev/null; stat -c %s out 2>/dev/null; exit $code",
                 by.replace(['"', '$', ' '], ""),
                 by
@@ -94,13 +94,17 @@ fn dd_writes_what_is_its_own_and_nothing_of_yours_unless_it_is_named() {
     let out = shell(
         &stage,
         "cd \"$D\"; printf precious > mine; \"$F\" dd if=/dev/zero of=mine bs=1 count=1; echo $?; cat mine; \
-         \"$F\" dd if=/dev/zero of=own bs=4k count=2 status=none && \"$F\" dd if=/dev/zero of=own bs=4k count=1 status=none; echo $?; \
-         stat -c %s own; \"$F\" dd of=mine conv=notrunc,fdatasync oflag=nocache count=0 status=none; echo $?; cat mine; \
+         \"$F\" dd of=mine conv=notrunc,fdatasync oflag=nocache count=0 status=none; echo $?; cat mine; \
          FATHOM_DESTROY=/other:mine \"$F\" dd if=/dev/zero of=mine bs=3 count=1 status=none; echo $?; stat -c %s mine; \
-         exec 9>>own; \"$F\" dd if=/dev/zero of=own bs=4k count=1 status=none; echo $?",
+         \"$F\" dd if=/dev/zero of=new bs=4k count=2 status=none; \"$F\" dd if=/dev/zero of=new bs=4k count=1; echo $?; stat -c %s new; \
+         : > own; exec 9>>own; \"$F\" dd if=/dev/zero of=own bs=4k count=1 status=none; echo $?; exec 9>&-; \
+         \"$F\" fio --name=a --filename=made --size=4k --rw=write > fio.out; \
+         \"$F\" dd if=mine of=made conv=notrunc --destroy=made status=none; \"$F\" fio --name=a --filename=made --size=4k --rw=write > fio.out; echo $?",
     );
-    assert_eq!(out.stdout, "1\nprecious0\n4096\n0\nprecious0\n3\n1\n", "{out:?}");
+    // What dd copies is never marked as fathom's, and voids the mark of a file that was.
+    assert_eq!(out.stdout, "1\nprecious0\nprecious0\n3\n1\n8192\n1\n1\n", "{out:?}");
     assert!(out.stderr.contains("type '--destroy=mine'") && out.stderr.contains("is in use"), "{out:?}");
+    assert!(out.stderr.contains("something else has written it since"), "{out:?}");
     if !is_root() {
         return;
     }

@@ -3,6 +3,7 @@
 use crate::disk::{Device, Disk, Image, make};
 use crate::output::shell;
 use crate::stage::{Outcome, Stage, is_root, skip, tool};
+use rustix::process::Signal;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -197,8 +198,6 @@ fn what_the_user_puts_into_a_file_that_fathom_made_is_theirs() {
         (format!("run --create 1m --rw randrw --engine mmap {measure} own"), "own"),
         ("fio --name=a --filename=own --size=1m --rw=write --bs=64k".into(), "own"),
         ("diskspd -c1M -w100 -d1 -W0 own".into(), "own"),
-        ("dd if=/dev/zero of=own bs=64k count=4".into(), "own"),
-        ("dd if=/proc/version of=own".into(), "own"),
         ("ioping -k -c 1 -WWW -i 0 .".into(), "ioping.tmp"),
     ];
     for (line, name) in makers {
@@ -209,9 +208,16 @@ fn what_the_user_puts_into_a_file_that_fathom_made_is_theirs() {
             assert!(matches!(out.code, Some(0 | 1)), "{line}: {out:?}");
             assert!(!out.stderr.contains("destroy") && own.metadata().unwrap().len() > 0, "{line}: {out:?}");
         }
-        // As an editor or a shell does that keeps the name and the inode; of the same length, too.
-        let theirs = vec![b'u'; own.metadata().unwrap().len() as usize];
+        // As an editor or a shell does that keeps the name and the inode; of the same length and with the same time, too.
+        let facts = own.metadata().unwrap();
+        let theirs = vec![b'u'; facts.len() as usize];
         std::fs::write(&own, &theirs).unwrap();
+        std::fs::File::options()
+            .write(true)
+            .open(&own)
+            .unwrap()
+            .set_modified(facts.modified().unwrap())
+            .unwrap();
         let out = call();
         assert!(
             out.code != Some(0) && out.stderr.contains("something else has written it since"),
@@ -220,6 +226,64 @@ fn what_the_user_puts_into_a_file_that_fathom_made_is_theirs() {
         assert_eq!(std::fs::read(&own).unwrap(), theirs, "{line}");
         std::fs::remove_file(&own).unwrap();
     }
+}
+
+#[test]
+fn a_file_whose_writer_was_killed_needs_the_name_and_one_whose_writer_was_stopped_does_not() {
+    let stage = Stage::beside_others();
+    let here = stage.folder("here");
+    let own = here.join("own");
+    let measure = "--warmup 0 --runs 1 --attempts 1 --quiet --no-history";
+    // Each with a time that a signal ends, and with a short one.
+    let run =
+        |time: &str| format!("run --create 1m --rw randwrite {measure} --time {time} {}", own.display());
+    let diskspd = |seconds: &str| format!("diskspd -c1M -w100 -W0 -d{seconds} {}", own.display());
+    for (long, short) in [(run("20s"), run("50ms")), (diskspd("20"), diskspd("1"))] {
+        for (signal, is_killed) in [(Signal::TERM, false), (Signal::KILL, true)] {
+            let running = stage.start(&long, Path::new(""));
+            let is_written = || std::fs::read(&own).is_ok_and(|data| data.iter().any(|byte| *byte != 0));
+            while !is_written() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            running.signal(signal);
+            running.end();
+            let out = stage.fathom(&short, Path::new(""));
+            let words =
+                out.stderr.contains("without completing the mark") && out.stderr.contains("--destroy");
+            assert_eq!(words, is_killed, "{signal:?}: {out:?}");
+            assert_eq!(out.stdout.is_empty(), is_killed, "{signal:?}: {out:?}");
+            std::fs::remove_file(&own).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_front_end_refuses_files_of_the_kernel() {
+    let stage = Stage::beside_others();
+    // Writing this one would give the program another name.
+    let target = "/proc/self/comm";
+    for line in [
+        format!("run --rw randwrite --destroy {target}"),
+        "run --rw randread".into(),
+        "bench --quick".into(),
+        "limit".into(),
+        "sweep".into(),
+        "layers".into(),
+        "api".into(),
+        "recipe etcd".into(),
+        format!("verify --destroy {target}"),
+        "fio --name=a --size=4k --rw=read --filename".into(),
+        format!("fio --name=a --size=4k --rw=write --destroy={target} --filename"),
+        "diskspd -d1".into(),
+        "ioping -c 1".into(),
+    ] {
+        let sep = if line.ends_with("--filename") { "=" } else { " " };
+        let out = shell(&stage, &format!("cd \"$D\"; \"$F\" {line}{sep}{target}"));
+        assert!(matches!(out.code, Some(1 | 2)), "{line}: {out:?}");
+        assert!(out.stderr.contains("is on proc"), "{line}: {out:?}");
+    }
+    let out = stage.fathom("bench --quick", Path::new("/sys/kernel"));
+    assert!(out.code == Some(2) && out.stderr.contains("is on sysfs"), "{out:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::error::MachineError;
 use crate::kept_mark::{self, Writing};
 use crate::root::Root;
 use crate::test_file::Writer;
-use crate::{extents, rest, safety};
+use crate::{extents, file_systems, rest, safety};
 use model::identity::Identity;
 use model::job::{Create, Filling};
 use model::units::MIB;
@@ -18,8 +18,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Makes a file; or makes one again that is ours, which is what the plan found. `progress` gets bytes done and bytes in all. `None`
-/// where the file system keeps no mark.
+/// A file that was made.
+#[derive(Debug)]
+pub struct Made {
+    /// Holds the mark while the file is written; `None` if the file gets no mark.
+    pub writing: Option<Writing>,
+    /// Whether another program had created the file, empty, so that its name is not for fathom to remove.
+    pub found_empty: bool,
+}
+
+/// Makes a file, or makes one of fathom's again, if that is what the plan found. `progress` gets bytes done and bytes in all.
 ///
 /// # Errors
 /// Where there is something that the plan did not find, no permission, no room; where the stop flag came up.
@@ -31,16 +39,27 @@ pub fn make(
     seed: u64,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Option<Writing>, MachineError> {
-    let failed = |e: io::Error| MachineError::at(path, "made", &e);
+) -> Result<Made, MachineError> {
     let (file, found_empty) = match planned {
-        None => (begin(path).map_err(failed)?, false),
+        None => (begin(path)?, false),
         Some(_) => again(root, path, planned)?,
     };
-    let mut writing = Writing::begin(path);
-    if let Some(writing) = &mut writing {
-        writing.found_empty = found_empty;
-    }
+    let made = Made { writing: Writing::begin_on(path, &file), found_empty };
+    // Closes the file in any case, since the mark of an open file would not be completed.
+    write(path, file, create, seed, stop, progress)?;
+    Ok(made)
+}
+
+/// Gives a file its content and closes it.
+fn write(
+    path: &Path,
+    file: File,
+    create: Create,
+    seed: u64,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), MachineError> {
+    let failed = |e: io::Error| MachineError::at(path, "made", &e);
     match create.filling {
         Filling::Data => fill(path, &file, create.bytes, seed, stop, progress)?,
         Filling::Blocks => allocate(&file, create.bytes).map_err(failed)?,
@@ -49,17 +68,18 @@ pub fn make(
     file.sync_all().map_err(failed)?;
     // Nobody is to read from memory what was written for later; where it stays, the checks tell.
     let _ = rest::evict(&file);
-    Ok(writing)
+    Ok(())
 }
 
-/// A new file with the mark.
-fn begin(path: &Path) -> io::Result<File> {
-    let file = File::options().read(true).write(true).create_new(true).open(path)?;
-    kept_mark::mark(&file)?;
-    Ok(file)
+/// Creates a new file, not on a synthetic file system.
+fn begin(path: &Path) -> Result<File, MachineError> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    file_systems::refuse_synthetic_at(path, dir)?;
+    let file = File::options().read(true).write(true).create_new(true).open(path);
+    file.map_err(|e| MachineError::at(path, "made", &e))
 }
 
-/// One that was made before; and whether somebody else made it, with nothing in it.
+/// Opens a file of fathom's, or an empty one, to make it again. Returns whether it was another program's empty file.
 fn again(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(File, bool), MachineError> {
     safety::must_be_at(root, path, planned)?;
     let nonblock = OFlags::NONBLOCK.bits() as i32;
@@ -74,9 +94,7 @@ fn again(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(File, 
     if kept_mark::is_open(&file) {
         return Ok((file, false));
     }
-    // One in which there is nothing is ours from now on.
-    if file.metadata().is_ok_and(|facts| facts.len() == 0) {
-        kept_mark::mark(&file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    if kept_mark::is_empty(&file).map_err(|e| MachineError::at(path, "read", &e))? {
         return Ok((file, true));
     }
     Err(MachineError::Refused(format!(
@@ -135,7 +153,7 @@ mod tests {
     use super::*;
     use crate::kept_mark::{is_ours, may_be_made};
 
-    fn made(path: &Path, bytes: u64, filling: Filling) -> Result<Option<Writing>, MachineError> {
+    fn made(path: &Path, bytes: u64, filling: Filling) -> Result<Made, MachineError> {
         let planned = crate::identity::of_path(path).ok();
         let stop = AtomicBool::new(false);
         make(

@@ -1,174 +1,412 @@
-//! The mark of files that fathom made and keeps: whose a file is that lies where fathom once made one.
+//! The mark of a file that fathom made and keeps. It lets the next call write the file again without `--destroy`.
 //!
-//! For: the extended attribute, read and written. Not for: making the files ([`crate::kept_file`], dd, ioping), nor what may be written
-//! besides ([`crate::safety`]).
+//! The mark is an extended attribute. A file is fathom's only while it holds exactly what fathom wrote:
 //!
-//! The mark is the number of the inode, so that a copy of the file has none that counts; and the length and the time of the last
-//! write as fathom left it, so that a file into which somebody else has put data since, under the same name and inode, is theirs.
-//! Where a file system keeps no such attributes the file is the user's from then on.
+//! 1. Before the first byte the mark says "being written", with the process id, its start time, its PID namespace and the boot id.
+//!    It counts only for that process.
+//! 2. At the end the mark is completed with the inode, the length and both times (mtime and ctime) of the file. They are later
+//!    compared exactly as the kernel gives them, so any other write voids the mark. A write through another name, a truncation and
+//!    a restored mtime move the ctime; a copy has another inode.
+//! 3. A killed process leaves "being written", which then counts for no process: the file needs `--destroy` like any other.
+//!
+//! Setting an attribute itself moves the ctime. The kernel takes the new ctime from its coarse clock, so the mark is completed with
+//! the present value of that clock, and again at the next tick if the ctime became another one.
+//!
+//! File systems that do not show every change in these times get no mark, see [`crate::file_systems`].
 
-use rustix::fs::{OFlags, XattrFlags, fgetxattr, fsetxattr, getxattr};
+use crate::file_systems;
+use crate::root::Root;
+use crate::usage::Use;
+use crate::writers;
+use rustix::fs::{OFlags, XattrFlags, fgetxattr, fremovexattr, fsetxattr};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-/// Name of the mark.
+/// Name of the attribute.
 const MARK: &str = "user.fathom.kept";
-/// More than a mark has bytes: the number of an inode, behind a word where it is of a copy, before a state where nothing is being written.
-const MARK_BYTES: usize = 128;
-/// What stands before the number where the file is a copy of somebody's data: dd may make it anew, and nobody else.
-const COPY: &str = "copy ";
-/// All words of marks.
-const WORDS: [&str; 2] = ["", COPY];
+/// Longer than any mark.
+const MARK_BYTES: usize = 256;
+/// How marks begin: the number of their form, then the state.
+const WRITING: &str = "2 writing";
+const COMPLETE: &str = "2 complete";
+/// How long completing a mark is tried. One tick of the kernel's clock is enough on a quiet machine.
+const COMPLETE_WITHIN: Duration = Duration::from_secs(1);
+/// Pause between two looks at the clock.
+const PAUSE: Duration = Duration::from_micros(200);
 
-/// Whether a path leads to a file that fathom made and kept.
+/// What the mark of a file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// Fathom made the file, and it holds exactly what fathom wrote.
+    Ours,
+    /// Fathom made the file, but it may hold other data now; with the reason.
+    Void(String),
+    /// No mark of this file.
+    Unmarked,
+}
+
+/// Whether a path leads to a file that fathom made and that holds exactly what fathom wrote.
 pub fn is_ours(path: &Path) -> bool {
-    at(path).is_some_and(|(mark, facts)| holds(&mark, "", &facts))
+    open(path).is_ok_and(|file| is_open(&file))
 }
 
-/// Whether a path leads to a copy of somebody's data that fathom made as dd does.
-pub fn is_copy(path: &Path) -> bool {
-    at(path).is_some_and(|(mark, facts)| holds(&mark, COPY, &facts))
-}
-
-/// Whether what a path leads to may be made, or made again: one that fathom made and kept, or one in which there is nothing.
-pub fn may_be_made(path: &Path) -> bool {
-    let is_empty = std::fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.len() == 0);
-    is_empty || is_ours(path)
-}
-
-/// Whether fathom made a file, and something else has written it since.
-pub fn was_ours(path: &Path) -> bool {
-    at(path).is_some_and(|(mark, facts)| {
-        let is_of_it = |word| mark.starts_with(format!("{} ", opened(word, &facts)).as_bytes());
-        WORDS.into_iter().any(|word| is_of_it(word) && !holds(&mark, word, &facts))
-    })
-}
-
-/// The mark of what is at a path itself, where that is a regular file and bears one.
-fn at(path: &Path) -> Option<(Vec<u8>, Metadata)> {
-    let facts = std::fs::symlink_metadata(path).ok().filter(Metadata::is_file)?;
-    let mut mark = [0; MARK_BYTES];
-    let bytes = getxattr(path, MARK, &mut mark).ok()?;
-    Some((mark.get(..bytes)?.to_vec(), facts))
-}
-
-/// The word of the mark of a file that is open: none of a file of ours, [`COPY`] of a copy; `None` where it bears no mark that holds.
-fn word_of(file: &File) -> Option<&'static str> {
-    let facts = file.metadata().ok()?;
-    let mut mark = [0; MARK_BYTES];
-    let bytes = fgetxattr(file, MARK, &mut mark).ok()?;
-    WORDS.into_iter().find(|word| holds(mark.get(..bytes).unwrap_or_default(), word, &facts))
-}
-
-/// Whether a file that is open is ours, and no copy.
+/// Whether an open file is fathom's.
 pub(crate) fn is_open(file: &File) -> bool {
-    word_of(file) == Some("")
+    state(file) == State::Ours
 }
 
-/// Whether a mark is of this file, and of what is in it now.
-fn holds(mark: &[u8], word: &str, facts: &Metadata) -> bool {
-    mark == opened(word, facts).as_bytes() || mark == closed(word, facts).as_bytes()
+/// Whether a path leads to a file that may be made, or made again: fathom's own, or an empty one.
+pub fn may_be_made(path: &Path) -> bool {
+    open(path).is_ok_and(|file| is_open(&file) || is_empty(&file).unwrap_or(false))
 }
 
-/// The mark of a file that is being written; and of one whose writer was killed.
-fn opened(word: &str, facts: &Metadata) -> String {
-    format!("{word}{}", facts.ino())
+/// Why a file that fathom made is no longer fathom's; `None` if it is, or if fathom did not make it.
+pub fn void_because(path: &Path) -> Option<String> {
+    match state(&open(path).ok()?) {
+        State::Void(why) => Some(why),
+        State::Ours | State::Unmarked => None,
+    }
 }
 
-/// The mark of a file that nobody writes: with the state in which it was left.
-fn closed(word: &str, facts: &Metadata) -> String {
-    format!("{} {} {}.{:09}", opened(word, facts), facts.len(), facts.mtime(), facts.mtime_nsec())
+/// Whether an open regular file has no content. Only reading decides: files of some file systems have the length 0 and content.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn is_empty(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.is_file() && file.read_at(&mut [0], 0)? == 0)
 }
 
-/// A file of ours while it is written. At the end its mark says in which state it was left. A file of ours whose writer is killed has a
-/// mark without a state, and stays ours.
+/// Opens a regular file for reading, and no link.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    if !path.symlink_metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+fn state(file: &File) -> State {
+    let mut bytes = [0; MARK_BYTES];
+    let Ok(length) = fgetxattr(file, MARK, &mut bytes) else { return State::Unmarked };
+    let mark = String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned();
+    let Ok(facts) = file.metadata() else { return State::Unmarked };
+    if !file_systems::shows_every_change(file) {
+        return State::Unmarked;
+    }
+    if mark == complete(&facts, facts.ctime(), facts.ctime_nsec()) {
+        return State::Ours;
+    }
+    let inode = facts.ino();
+    if let Some(writer) = mark.strip_prefix(&format!("{WRITING} {inode} ")) {
+        let root = Root::real();
+        if process(&root, std::process::id()).is_ok_and(|own| own == writer) {
+            return State::Ours;
+        }
+        let pid = writer.split(' ').next().unwrap_or_default();
+        let lives = pid.parse().is_ok_and(|pid| process(&root, pid).is_ok_and(|now| now == writer));
+        return State::Void(if lives {
+            format!("fathom (process {pid}) is writing this file")
+        } else {
+            format!(
+                "fathom made this file, but its process {pid} ended without completing the mark, so other data may be in it"
+            )
+        });
+    }
+    if mark.starts_with(&format!("{COMPLETE} {inode} ")) {
+        return State::Void("fathom made this file, and something else has written it since (or renamed it, or changed its attributes)".into());
+    }
+    // The first form of the mark had no ctime, so a write with a restored mtime does not show.
+    let inode = inode.to_string();
+    if mark.strip_prefix("copy ").unwrap_or(&mark).split(' ').next() == Some(inode.as_str()) {
+        return State::Void(
+            "an older fathom made this file, and its mark does not tell whether something else has written it since"
+                .into(),
+        );
+    }
+    State::Unmarked
+}
+
+/// The mark of a file that nothing writes any more and whose ctime is this.
+fn complete(facts: &Metadata, ctime: i64, ctime_nsec: i64) -> String {
+    format!(
+        "{COMPLETE} {} {} {}.{:09} {ctime}.{ctime_nsec:09}",
+        facts.ino(),
+        facts.len(),
+        facts.mtime(),
+        facts.mtime_nsec()
+    )
+}
+
+/// A process that no other one can be taken for: its id, start time, PID namespace and boot.
+fn process(root: &Root, pid: u32) -> Result<String, String> {
+    let stat = root.read(&format!("/proc/{pid}/stat"))?;
+    // The name of the program may contain spaces and parentheses. The start time is field 22, and 3 is the first after the name.
+    let fields = stat.rsplit_once(") ").map(|(_, rest)| rest).ok_or("no fields in /proc/PID/stat")?;
+    let start = fields.split(' ').nth(22 - 3).ok_or("no start time in /proc/PID/stat")?;
+    let space = std::fs::read_link(root.path(&format!("/proc/{pid}/ns/pid"))).map_err(|e| e.to_string())?;
+    let boot = root.word("/proc/sys/kernel/random/boot_id").ok_or("no boot id")?;
+    Ok(format!("{pid} {start} {} {boot}", space.display()))
+}
+
+/// A file of fathom's while it is written. Dropping it completes the mark.
 #[derive(Debug)]
 pub struct Writing {
-    /// Open for reading: a second descriptor for writing would be taken for another user.
+    /// Open for reading only: another descriptor for writing would count as another user.
     file: File,
-    word: &'static str,
-    /// Whether somebody else had made it, with nothing in it, so that its name is not for fathom to remove.
-    pub found_empty: bool,
+    /// The greatest length that fathom gives the file.
+    most_bytes: u64,
 }
 
 impl Writing {
-    /// From before the first byte is written; `None` where it is not ours, or cannot be opened for reading.
+    /// Marks a file of fathom's as being written, before the first byte is. `None` if the file is not fathom's, or gets no mark.
     pub fn begin(path: &Path) -> Option<Self> {
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
-        let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
-        let word = word_of(&file)?;
-        mark_as(&file, word).ok()?;
-        Some(Self { file, word, found_empty: false })
+        let file = open(path).ok()?;
+        if is_open(&file) { Self::mark(file) } else { None }
+    }
+
+    /// Marks the open file at a path as being written, if it is fathom's or empty. `None` if it is neither, or gets no mark.
+    pub fn begin_on(path: &Path, opened: &File) -> Option<Self> {
+        let file = open(path).ok()?;
+        let (facts, same) = (file.metadata().ok()?, opened.metadata().ok()?);
+        let is_it = (facts.dev(), facts.ino()) == (same.dev(), same.ino());
+        if is_it && (is_open(&file) || is_empty(&file).unwrap_or(false)) { Self::mark(file) } else { None }
+    }
+
+    fn mark(file: File) -> Option<Self> {
+        if !file_systems::shows_every_change(&file) {
+            return None;
+        }
+        let inode = file.metadata().ok()?.ino();
+        let own = process(&Root::real(), std::process::id()).ok()?;
+        set(&file, &format!("{WRITING} {inode} {own}")).then_some(Self { file, most_bytes: u64::MAX })
+    }
+
+    /// Says how long the file can become by what fathom writes. Bytes after that are another program's.
+    pub fn at_most(&mut self, planned_bytes: u64) {
+        self.most_bytes = self.file.metadata().map_or(u64::MAX, |facts| facts.len().max(planned_bytes));
+    }
+
+    /// Completes the mark. It stays "being written" if another process has the file open for writing, or changes it meanwhile.
+    fn complete(&self) -> Option<()> {
+        let before = self.file.metadata().ok()?;
+        // A removed file needs no mark. Only the holder of a mark completes it.
+        if before.nlink() == 0 || before.len() > self.most_bytes || !is_open(&self.file) {
+            return None;
+        }
+        if matches!(writers::of_file(&Root::real(), &self.file), Use::By(_)) {
+            return None;
+        }
+        let written = |facts: &Metadata| (facts.len(), facts.mtime(), facts.mtime_nsec());
+        let mut now = self.file.metadata().ok()?;
+        let begun = Instant::now();
+        while begun.elapsed() < COMPLETE_WITHIN && written(&now) == written(&before) {
+            let tick = clock_gettime(ClockId::RealtimeCoarse);
+            let tick = (tick.tv_sec, tick.tv_nsec);
+            // From the tick after the last change on, a later change gets a later time.
+            if tick > (now.ctime(), now.ctime_nsec()) && tick > (now.mtime(), now.mtime_nsec()) {
+                set(&self.file, &complete(&before, tick.0, tick.1));
+                now = self.file.metadata().ok()?;
+                if is_open(&self.file) {
+                    return Some(());
+                }
+            }
+            std::thread::sleep(PAUSE);
+        }
+        if written(&now) == written(&before) {
+            // The file system keeps no such precise times, so no mark can hold.
+            let _ = fremovexattr(&self.file, MARK);
+        }
+        None
     }
 }
 
 impl Drop for Writing {
     fn drop(&mut self) {
-        if let Ok(facts) = self.file.metadata() {
-            set(&self.file, &closed(self.word, &facts));
-        }
+        let _ = self.complete();
     }
 }
 
-/// Marks a file as ours, which was made a moment ago.
-///
-/// # Errors
-/// Where it cannot be looked at.
-pub fn mark(file: &File) -> io::Result<()> {
-    mark_as(file, "")
-}
-
-/// Marks a file, which was made a moment ago, as a copy of somebody's data.
-///
-/// # Errors
-/// As [`mark`].
-pub fn mark_copy(file: &File) -> io::Result<()> {
-    mark_as(file, COPY)
-}
-
-fn mark_as(file: &File, word: &str) -> io::Result<()> {
-    set(file, &opened(word, &file.metadata()?));
-    Ok(())
-}
-
-/// Without a mark the next call asks before it writes, which is all that is lost where it cannot be set.
-fn set(file: &File, mark: &str) {
-    let _ = fsetxattr(file, MARK, mark.as_bytes(), XattrFlags::empty());
+/// Sets the mark. If it cannot be set, the next call asks before it writes.
+fn set(file: &File, mark: &str) -> bool {
+    fsetxattr(file, MARK, mark.as_bytes(), XattrFlags::empty()).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    /// A file of fathom's with 8 KiB of data. `None` where the directory for temporary files gets no marks.
+    fn made(path: &Path) -> io::Result<Option<()>> {
+        let mut file = File::create_new(path)?;
+        let Some(writing) = Writing::begin_on(path, &file) else {
+            eprintln!("skipped: no marks in {}", path.display());
+            return Ok(None);
+        };
+        assert!(is_ours(path), "its writer is alive");
+        file.write_all(&[7; 8192])?;
+        drop(file);
+        drop(writing);
+        assert!(is_ours(path), "{:?}", void_because(path));
+        Ok(Some(()))
+    }
+
+    fn shell(line: &str, dir: &Path) {
+        let done = Command::new("sh").args(["-c", line]).current_dir(dir).status();
+        assert!(done.is_ok_and(|status| status.success()), "{line}");
+    }
 
     #[test]
-    fn what_another_has_written_since_is_theirs() -> io::Result<()> {
+    fn any_other_write_voids_the_mark_also_with_the_old_length_and_time() -> io::Result<()> {
+        for change in [
+            "printf x | dd of=a bs=1 seek=9 conv=notrunc status=none",
+            // The length and the mtime of before.
+            "touch -r a time; printf x | dd of=a bs=1 seek=9 conv=notrunc status=none; touch -r time a",
+            "touch -r a time; truncate -s 1 a; truncate -s 8192 a; touch -r time a",
+            "touch -r a time; fallocate -p -o 0 -l 4096 a; touch -r time a",
+            "touch -r a time; ln a b; printf x | dd of=b bs=1 conv=notrunc status=none; rm b; touch -r time a",
+            "touch -r a time; python3 -c \"import mmap; f = open('a', 'r+b'); m = mmap.mmap(f.fileno(), 0); m[0], m[5] = m[1], 1\"; \
+             touch -r time a",
+            "cp a b; cat b > a",
+        ] {
+            let dir = tempfile::tempdir()?;
+            let path = dir.path().join("a");
+            if made(&path)?.is_none() {
+                return Ok(());
+            }
+            shell(change, dir.path());
+            assert!(!is_ours(&path) && Writing::begin(&path).is_none(), "{change}");
+            let why = void_because(&path).unwrap_or_default();
+            assert!(why.contains("something else has written it since"), "{change}: {why}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_copy_with_all_attributes_and_a_restored_backup_are_not_fathoms() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("a");
-        std::fs::write(&path, "made")?;
-        assert!(!is_ours(&path) && !was_ours(&path));
-        mark(&File::open(&path)?)?;
-        assert!(is_ours(&path), "being written");
-        for word in ["", COPY] {
-            mark_as(&File::open(&path)?, word)?;
-            let is_it = || if word.is_empty() { is_ours(&path) } else { is_copy(&path) };
-            let writing = Writing::begin(&path).ok_or(io::ErrorKind::NotFound)?;
-            std::fs::write(&path, "made by fathom")?;
-            drop(writing);
-            assert!(is_it() && !was_ours(&path), "{word:?} as it was left");
-            // The same length, a later time.
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            std::fs::write(&path, "of the user's ")?;
-            assert!(!is_ours(&path) && !is_copy(&path) && was_ours(&path), "{word:?}");
-            assert!(Writing::begin(&path).is_none(), "what is theirs is not taken back");
-            // The same time, another length.
-            mark_as(&File::open(&path)?, word)?;
-            drop(Writing::begin(&path));
-            let before = std::fs::metadata(&path)?.modified()?;
-            std::fs::write(&path, "longer than it was before")?;
-            File::options().write(true).open(&path)?.set_modified(before)?;
-            assert!(!is_it() && was_ours(&path), "{word:?}");
+        if made(&path)?.is_none() {
+            return Ok(());
+        }
+        shell(
+            "cp -a --preserve=all a b; tar --xattrs --xattrs-include='*' -cf t a; mkdir c; tar --xattrs --xattrs-include='*' -xf t -C c",
+            dir.path(),
+        );
+        for copy in ["b", "c/a"].map(|name| dir.path().join(name)) {
+            assert!(!is_ours(&copy), "{}", copy.display());
+        }
+        assert!(is_ours(&path), "reading changes nothing");
+        // A backup that is unpacked over the file.
+        shell("tar --xattrs --xattrs-include='*' --overwrite -xf t", dir.path());
+        assert!(!is_ours(&path));
+        Ok(())
+    }
+
+    #[test]
+    fn a_mark_of_a_killed_or_foreign_writer_counts_for_no_process() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("a");
+        if made(&path)?.is_none() {
+            return Ok(());
+        }
+        let (root, file) = (Root::real(), File::open(&path)?);
+        let inode = file.metadata()?.ino();
+        let own = process(&root, std::process::id()).map_err(io::Error::other)?;
+        let mut parts: Vec<&str> = own.split(' ').collect();
+        let mut sleeper = Command::new("sleep").arg("60").stdout(Stdio::null()).spawn()?;
+        let other = process(&root, sleeper.id()).map_err(io::Error::other)?;
+        let check = |writer: &str, word: &str| {
+            assert!(set(&file, &format!("{WRITING} {inode} {writer}")));
+            let why = void_because(&path).unwrap_or_default();
+            assert!(!is_ours(&path) && why.contains(word), "{writer}: {why}");
+        };
+        check(&other, "is writing this file");
+        sleeper.kill()?;
+        sleeper.wait()?;
+        check(&other, "without completing the mark");
+        // The same process id: of another start, of another PID namespace, before the machine was started again.
+        for at in 1..parts.len() {
+            let right = std::mem::replace(&mut parts[at], "0");
+            check(&parts.join(" "), "without completing the mark");
+            parts[at] = right;
+        }
+        assert!(set(&file, &format!("{WRITING} {inode} {own}")) && is_ours(&path));
+        assert!(set(&file, &format!("{WRITING} {} {own}", inode + 1)) && !is_ours(&path), "another inode");
+        let facts = file.metadata()?;
+        for older in [
+            inode.to_string(),
+            format!("{inode} {} {}.{:09}", facts.len(), facts.mtime(), facts.mtime_nsec()),
+        ] {
+            assert!(set(&file, &older) && !is_ours(&path));
+            assert!(void_because(&path).is_some_and(|why| why.contains("an older fathom")), "{older}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_mark_is_not_completed_while_another_descriptor_can_write() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("a");
+        if made(&path)?.is_none() {
+            return Ok(());
+        }
+        let writing = Writing::begin(&path).ok_or(io::ErrorKind::NotFound)?;
+        let mut other = Command::new("sh")
+            .args(["-c", "exec 9>>a; echo; exec sleep 60"])
+            .current_dir(dir.path())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        if let Some(out) = &mut other.stdout {
+            io::Read::read_exact(out, &mut [0])?;
+        }
+        drop(writing);
+        assert!(is_ours(&path), "its writer, this process, is alive");
+        let root = Root::real();
+        let own = process(&root, std::process::id()).map_err(io::Error::other)?;
+        let mark = format!("{WRITING} {} {own}", path.metadata()?.ino());
+        let mut bytes = [0; MARK_BYTES];
+        let length = fgetxattr(File::open(&path)?, MARK, &mut bytes)?;
+        assert_eq!(String::from_utf8_lossy(&bytes[..length]), mark, "it stays as it was while written");
+        other.kill()?;
+        other.wait()?;
+        // Something that is longer than what fathom writes was appended meanwhile.
+        let mut writing = Writing::begin(&path).ok_or(io::ErrorKind::NotFound)?;
+        writing.at_most(4096);
+        File::options().append(true).open(&path)?.write_all(b"x")?;
+        drop(writing);
+        let length = fgetxattr(File::open(&path)?, MARK, &mut bytes)?;
+        assert_eq!(String::from_utf8_lossy(&bytes[..length]), mark);
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_is_empty_if_reading_it_gives_nothing() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("a");
+        std::fs::write(&path, "")?;
+        assert!(may_be_made(&path) && is_empty(&File::open(&path)?)?);
+        std::fs::write(&path, "x")?;
+        assert!(!may_be_made(&path));
+        // The kernel gives these the length 0.
+        let version = File::open("/proc/version")?;
+        assert!(version.metadata()?.len() == 0 && !is_empty(&version)?);
+        assert!(!may_be_made(Path::new("/proc/version")) && !may_be_made(dir.path()));
+        Ok(())
+    }
+
+    #[test]
+    fn file_systems_that_hide_changes_get_no_marks() -> io::Result<()> {
+        let dir = Path::new("/dev/shm");
+        let Ok(file) = tempfile::NamedTempFile::new_in(dir) else { return Ok(()) };
+        if !file_systems::shows_every_change(file.as_file()) {
+            assert!(Writing::begin_on(file.path(), file.as_file()).is_none());
         }
         Ok(())
     }

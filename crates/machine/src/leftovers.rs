@@ -3,7 +3,10 @@
 //! For: finding those that no live run holds. Not for: making test files, nor removing those of this process (`test_file`).
 
 use crate::error::MachineError;
+use crate::root::Root;
 use crate::test_file::{PREFIX, SUFFIX};
+use crate::usage::Use;
+use crate::{file_systems, in_use};
 use model::name;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use std::fs::File;
@@ -53,7 +56,7 @@ fn leftover(path: &Path) -> Option<Leftover> {
     Some(Leftover { path: path.to_owned(), bytes: facts.blocks().saturating_mul(512), age })
 }
 
-/// Locks a file with a name of ours whose process is gone; `None` for any other.
+/// Locks a file that is certainly a test file of fathom's, whose process is gone and that nothing uses; `None` for any other.
 fn lock_deserted(path: &Path) -> Option<File> {
     let middle = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let (pid, random) = middle.split_once('-')?;
@@ -69,13 +72,23 @@ fn lock_deserted(path: &Path) -> Option<File> {
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    let regular = file.metadata().is_ok_and(|m| m.is_file());
-    (regular && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()).then_some(file)
+    // As fathom made it: of this user, for this user alone, under one name. What has become something else since is not fathom's.
+    let user = rustix::process::geteuid().as_raw();
+    let is_as_made = file
+        .metadata()
+        .is_ok_and(|m| m.is_file() && m.uid() == user && m.mode() & 0o7777 == 0o600 && m.nlink() == 1);
+    // A lock of another machine, or in another container, may not be seen on a shared file system, and only there the name has the host.
+    let is_seen = host.is_some() || file_systems::is_shared(&file) == Ok(false);
+    let is_free = is_as_made && is_seen && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    (is_free && matches!(in_use::file(&Root::real(), &file), Ok(Use::Nobody))).then_some(file)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn only_unlocked_files_of_dead_runs_are_left_over() -> Result<(), Box<dyn std::error::Error>> {
@@ -95,12 +108,32 @@ mod tests {
             &dir.path().join(format!("{PREFIX}1-x{SUFFIX}")),
         ] {
             std::fs::write(path, "data")?;
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         }
         let found = leftovers(dir.path());
         let mut of_here = [&dead, &common];
         of_here.sort();
         assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), of_here);
         std::fs::remove_file(&common)?;
+        // Somebody keeps it under another name, or lets others read it.
+        let kept = dir.path().join("kept");
+        std::fs::hard_link(&dead, &kept)?;
+        assert!(leftovers(dir.path()).is_empty());
+        std::fs::remove_file(&kept)?;
+        std::fs::set_permissions(&dead, std::fs::Permissions::from_mode(0o644))?;
+        assert!(leftovers(dir.path()).is_empty());
+        std::fs::set_permissions(&dead, std::fs::Permissions::from_mode(0o600))?;
+        let mut writer = Command::new("sh")
+            .args(["-c", "exec 9>>\"$0\"; echo; exec sleep 60"])
+            .arg(&dead)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        if let Some(out) = &mut writer.stdout {
+            out.read_exact(&mut [0])?;
+        }
+        assert!(leftovers(dir.path()).is_empty(), "open for writing");
+        writer.kill()?;
+        writer.wait()?;
         let found = leftovers(dir.path());
         let holder = File::open(&dead)?;
         flock(&holder, FlockOperation::LockExclusive)?;

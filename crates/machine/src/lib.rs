@@ -13,6 +13,7 @@ pub mod error;
 mod extents;
 mod facts;
 pub mod file_extents;
+pub mod file_systems;
 #[cfg(test)]
 mod fixture;
 pub mod host;

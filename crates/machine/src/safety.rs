@@ -11,7 +11,7 @@ use crate::in_use;
 use crate::kept_mark;
 use crate::root::{Root, number_of};
 use crate::usage::Use;
-use crate::{identity, marks, signature, stack};
+use crate::{file_systems, identity, marks, signature, stack};
 use model::identity::Identity;
 use model::job::Cache;
 use model::name;
@@ -126,7 +126,7 @@ pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Resul
 /// Refuses an open file or device that is not what the plan was made for; nobody can exchange it any more.
 ///
 /// # Errors
-/// Where it cannot be looked at, or is something else.
+/// Where it cannot be looked at, is something else, or is on a synthetic file system.
 pub fn must_be_open(
     root: &Root,
     path: &Path,
@@ -134,6 +134,9 @@ pub fn must_be_open(
     planned: Option<&Identity>,
 ) -> Result<(), MachineError> {
     let now = identity::of_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    if matches!(now, Identity::File { .. }) {
+        file_systems::refuse_synthetic(path, file)?;
+    }
     must_be(root, path, &now, planned)
 }
 
@@ -223,19 +226,21 @@ pub fn may_write_file(
             name::shown(said)
         )));
     }
+    file_systems::refuse_synthetic_at(said, path)?;
     let file = open(path, OpenOptions::new().read(true).custom_flags(O_NONBLOCK), "opened for reading")?;
+    file_systems::refuse_synthetic(said, &file)?;
     users_unseen(root, said, &file, unseen)?;
     // Opening changes nothing and tells at once about permissions, read-only mounts and running programs.
     open(path, OpenOptions::new().write(true).custom_flags(O_NONBLOCK), "opened for writing")?;
     let absolute = std::path::absolute(said).unwrap_or_else(|_| path.to_owned());
     let named =
         destroy.map(name::path).is_some_and(|d| d == said || d == absolute || d == path || is_same(&d, path));
-    if facts.len() == 0 || named {
+    if named || kept_mark::is_empty(&file).map_err(|e| MachineError::at(path, "read", &e))? {
         return Ok(());
     }
     let mut what = destroy.map_or_else(String::new, |d| format!("--destroy '{d}' names another file; "));
-    if kept_mark::was_ours(path) {
-        what += "fathom made this file, and something else has written it since: ";
+    if let Some(why) = kept_mark::void_because(path) {
+        what += &format!("{why}: ");
     }
     Err(MachineError::Usage(format!(
         "{what}writing would overwrite the content of {}; if that is meant, type --destroy '{}', \

@@ -12,7 +12,7 @@ pub(crate) use writer::Writer;
 
 use crate::error::MachineError;
 use crate::root::Root;
-use crate::{extents, identity, pages, rest, safety};
+use crate::{extents, file_systems, identity, pages, rest, safety};
 use model::evidence::{Extents, meminfo_bytes};
 use model::job::Cache;
 use model::name;
@@ -272,6 +272,7 @@ enum Filled {
 
 /// Opens a file without a name, or else one with a name of ours.
 fn create(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
+    file_systems::refuse_synthetic_at(dir, dir)?;
     let mode = Mode::RUSR | Mode::WUSR;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(dir, flags | OFlags::TMPFILE | OFlags::EXCL, mode) {
@@ -300,6 +301,7 @@ fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
 }
 
 fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineError> {
+    file_systems::refuse_synthetic_at(dir, dir)?;
     // The working directory may change before the file is removed.
     let dir = std::path::absolute(dir).map_err(|e| MachineError::at(dir, "looked at", &e))?;
     let path = dir.join(name);

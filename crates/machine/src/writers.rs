@@ -6,36 +6,12 @@
 use crate::error::describe;
 use crate::root::Root;
 use crate::usage::Use;
-use crate::{identity, others};
+use crate::{file_systems, identity, others};
 use model::identity::Identity;
 use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// File systems of which this machine does not know all users (`statfs(2)`): NFS, CIFS, SMB2, SMB3, Ceph, 9P, FUSE, AFS, Coda,
-/// OCFS2, GFS2, Lustre, and of hypervisors and clusters: vboxsf, vmhgfs, prl_fs, GPFS, OrangeFS, BeeGFS, PanFS.
-const SHARED: [u64; 18] = [
-    0x6969,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x00c3_6400,
-    0x0102_1997,
-    0x6573_5546,
-    0x5346_414f,
-    0x7375_7245,
-    0x7461_636f,
-    0x0116_1970,
-    0x0bd0_0bd0,
-    0x786f_4256,
-    0xbacb_acbc,
-    0x7c7c_6673,
-    0x4750_4653,
-    0x2003_0528,
-    0x1983_0326,
-    0xaad7_aaea,
-];
-/// `ECRYPTFS_SUPER_MAGIC`: shows the files of another directory, under numbers of its own.
-const ECRYPTFS: u64 = 0xf15f;
 /// Inode of the initial PID namespace: `PROC_PID_INIT_INO` of the kernel's `include/linux/proc_ns.h`, the same since Linux 3.8. Every
 /// other namespace gets a number of its own.
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
@@ -127,16 +103,12 @@ fn others_files(hidden: usize) -> String {
 /// host, or through the program that shows it here.
 pub(crate) fn is_shared(file: &File) -> bool {
     // A file system that cannot be asked may be one of them.
-    rustix::fs::fstatfs(file).map_or(true, |facts| {
-        let magic = facts.f_type as u64 & 0xffff_ffff;
-        magic == ECRYPTFS || SHARED.contains(&magic)
-    })
+    file_systems::is_shared(file).unwrap_or(true)
 }
 
 /// What the kernel knows of all who have it open. What others than this kernel may have open it cannot answer for.
 fn lease(file: &File) -> Result<bool, String> {
-    let statfs = rustix::fs::fstatfs(file).map_err(|e| describe(&e.into()))?;
-    if SHARED.contains(&(statfs.f_type as u64 & 0xffff_ffff)) {
+    if file_systems::is_shared(file)? {
         return Err("its file system answers to others than this kernel too".into());
     }
     sys::lease::is_open_for_writing(file).map_err(|e| match e.kind() {

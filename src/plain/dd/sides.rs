@@ -9,7 +9,7 @@ use crate::plain::may_write::{Allowed, in_words};
 use crate::plain::words::reason;
 use dialect::dd::{Amount, Conversion, Copy, Flag};
 use machine::root::Root;
-use machine::{identity, kept_mark, safety};
+use machine::{identity, safety};
 use model::job::Cache;
 use model::name;
 use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl};
@@ -39,8 +39,6 @@ pub(super) struct Side {
     pub(super) bare: String,
     /// Where it is; `None` of a standard stream.
     pub(super) path: Option<PathBuf>,
-    /// Of a file that fathom made: its mark is of what dd left.
-    written: Option<kept_mark::Writing>,
 }
 
 impl Side {
@@ -62,7 +60,7 @@ fn quoted(name: &str) -> String {
 }
 
 fn side(file: File, shown: String, path: PathBuf) -> Side {
-    Side { file, shown, bare: bare(&name::text(&path)), path: Some(path), written: None }
+    Side { file, shown, bare: bare(&name::text(&path)), path: Some(path) }
 }
 
 fn failed(shown: &str, error: &io::Error) -> String {
@@ -116,7 +114,7 @@ fn stream(number: i32, flags: &BTreeSet<Flag>, operand: &str, instead: &str) -> 
             .and_then(|before| fcntl_setfl(&file, before | wanted))
             .map_err(|e| format!("dd: setting flags for {shown}: {}", reason(&e.into())))?;
     }
-    Ok(Side { file, bare: shown.clone(), shown, path: None, written: None })
+    Ok(Side { file, bare: shown.clone(), shown, path: None })
 }
 
 /// Opens what is written, where it may be, and cuts it off as dd does.
@@ -124,7 +122,7 @@ pub(super) fn output(root: &Root, said: &Copy, allowed: &Allowed) -> Result<Side
     let Some(text) = &said.output else { return standard_output(said) };
     let (path, shown) = (name::path(text), quoted(text));
     let what = std::fs::metadata(&path);
-    let mut side = match &what {
+    let side = match &what {
         Err(e) if e.kind() == io::ErrorKind::NotFound && !said.conversion.contains(&Conversion::NoCreat) => {
             new_file(said, path, shown)?
         }
@@ -141,8 +139,6 @@ pub(super) fn output(root: &Root, said: &Copy, allowed: &Allowed) -> Result<Side
             plain(said, path, shown)?
         }
     };
-    let real = side.path.as_deref().and_then(|path| path.canonicalize().ok());
-    side.written = real.as_deref().and_then(kept_mark::Writing::begin);
     cut_off(said, &side)?;
     Ok(side)
 }
@@ -159,8 +155,7 @@ fn standard_output(said: &Copy) -> Result<Side, String> {
     Ok(side)
 }
 
-/// One that is not there yet. It is fathom's from then on, to be written over by any call, where its data are nobody's: zeros or
-/// random bytes. A copy of anything else is somebody's data, and only dd makes it anew.
+/// Creates a file that is not there yet. It gets no mark: what dd copies is the user's data.
 fn new_file(said: &Copy, path: PathBuf, shown: String) -> Result<Side, String> {
     // A link that leads nowhere yet cannot be made anew.
     let excl = if std::fs::symlink_metadata(&path).is_ok() { OFlags::empty() } else { OFlags::EXCL };
@@ -168,15 +163,7 @@ fn new_file(said: &Copy, path: PathBuf, shown: String) -> Result<Side, String> {
     let file: File = rustix::fs::open(&path, flags, Mode::from_raw_mode(NEW_FILE))
         .map_err(|e| failed(&shown, &e.into()))?
         .into();
-    let marked = if is_nobodys(said) { kept_mark::mark(&file) } else { kept_mark::mark_copy(&file) };
-    marked.map_err(|e| failed(&shown, &e))?;
     Ok(side(file, shown, path))
-}
-
-/// Whether what is read is made by the kernel, such as /dev/zero and /dev/urandom.
-fn is_nobodys(said: &Copy) -> bool {
-    let Some(text) = &said.input else { return false };
-    std::fs::metadata(name::path(text)).is_ok_and(|facts| facts.file_type().is_char_device())
 }
 
 /// Whether anything of the output is changed: `count=0 conv=notrunc` only drops it from the page cache, or syncs it.
@@ -195,7 +182,7 @@ fn old_file(
     let real = path.canonicalize().map_err(|e| failed(&shown, &e))?;
     let planned = identity::of_path(&real).map_err(|e| failed(&shown, &e))?;
     if changes(said) {
-        allowed.file(root, &path, &real, true)?;
+        allowed.file(root, &path, &real)?;
     }
     let side = plain(said, path, shown)?;
     safety::must_be_open(root, &real, &side.file, Some(&planned)).map_err(|e| in_words(&e))?;

@@ -67,8 +67,6 @@ pub fn ioping(said: &Ping, allowed: &Allowed) -> ExitCode {
     let look = || ready.subject.as_ref().map(|s| s.look(&root));
     let (before, fetched_before) = (look(), fetched_bytes(&root));
     let seed = said.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond() as u64);
-    // ioping is one thread, for which the kernel looks descriptors up without counting who else uses them.
-    let _ = sys::thread::own_file_table();
     let pinging = Pinging { said, ready: &ready, buffer, began: Instant::now(), seed, stop };
     let total = match pinging.run() {
         Ok(total) => total,

@@ -116,7 +116,7 @@ fn there(
             safety::open_device(root, path, Some(&planned), true, model::job::Cache::Buffered)
                 .map_err(|e| in_words(&e))?;
         } else {
-            allowed.file(root, path, &real, false)?;
+            allowed.file(root, path, &real)?;
         }
     }
     let file = opened(&real, flags(said))?;
@@ -144,7 +144,7 @@ fn made(
     };
     let flags = (flags(said) - OFlags::RDONLY) | OFlags::RDWR;
     let file = if said.keep { kept(root, dir, flags)? } else { nameless(dir, flags).map_err(failed)? };
-    let written = said.keep.then(|| kept_mark::Writing::begin(&dir.join(KEPT))).flatten();
+    let written = said.keep.then(|| kept_mark::Writing::begin_on(&dir.join(KEPT), &file)).flatten();
     let facts = file.metadata().map_err(failed)?;
     if facts.len() < end || facts.blocks() < facts.len().div_ceil(model::evidence::SECTOR_BYTES) {
         fill(&file, said, end).map_err(|e| format!("ioping: preparation write failed: {}", reason(&e)))?;
@@ -169,12 +169,9 @@ fn nameless(dir: &Path, flags: OFlags) -> io::Result<File> {
 fn kept(root: &Root, dir: &Path, flags: OFlags) -> Result<File, String> {
     let path: PathBuf = dir.join(KEPT);
     if std::fs::symlink_metadata(&path).is_err() {
-        let file = opened(&path, flags | OFlags::CREATE | OFlags::EXCL)?;
-        kept_mark::mark(&file)
-            .map_err(|e| format!("ioping: failed to create temporary file: {}", reason(&e)))?;
-        return Ok(file);
+        return opened(&path, flags | OFlags::CREATE | OFlags::EXCL);
     }
-    Allowed::default().file(root, &path, &path, false)?;
+    Allowed::default().file(root, &path, &path)?;
     opened(&path, flags | OFlags::NOFOLLOW)
 }
 
