@@ -80,9 +80,9 @@ fn measure(request: &Request, manners: &ToolOutput) -> Result<ExitCode, Failure>
     for file in &manners.job_files {
         spared.add(file, "a job file of this call");
     }
-    let logs = Rules { flag: "the logs", spared: spared.clone(), replace: Replace::Text };
+    let logs = Rules { flag: "the logs", spared: spared.clone(), replace: Replace::TextAlone };
     let logs = op_log::Files::decide(&plan, logs, manners.output.as_slice())?;
-    let rules = Rules { flag: "--output", spared, replace: Replace::Text };
+    let rules = Rules { flag: "--output", spared, replace: Replace::TextAlone };
     let outlet = manners.output.as_deref().map(|path| rules.decide(path)).transpose()?;
     let aggregates = aggregate::FILES.iter().filter(|_| manners.bandwidth_log);
     let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();

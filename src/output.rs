@@ -13,7 +13,7 @@ use crate::spared::Spared;
 use crate::{input, session, stderr, stdout, stream, whole};
 use machine::root::Root;
 use model::name;
-use rustix::fs::{FallocateFlags, OFlags, fallocate, major, minor};
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, major, minor};
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
@@ -47,11 +47,14 @@ pub struct Rules {
     pub replace: Replace,
 }
 
-/// Which content may be replaced: text, or with `--force` anything.
-#[allow(missing_docs)]
+/// Which content may be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
+    /// Text. The command has no `--force`.
+    TextAlone,
+    /// Text, until the user types `--force`.
     Text,
+    /// Anything, because the user typed `--force`.
     Anything,
 }
 
@@ -132,6 +135,41 @@ impl Outlet {
         self.to == To::Descriptor(OUTPUT)
     }
 
+    /// Empties or creates a file that grows while it is written, after deciding once more. It has its name from the beginning, so that
+    /// it stays if fathom is killed.
+    ///
+    /// # Errors
+    /// Why it may not or cannot be written, and that it is no regular file.
+    pub fn begin(&self, rules: &Rules) -> Result<File, Failure> {
+        let path = self.file(rules)?;
+        let begun = put(&path, b"", rules).and_then(|()| {
+            let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+            let file = File::options().write(true).custom_flags(flags).open(&path)?;
+            let facts = file.metadata()?;
+            if facts.is_file() && facts.len() == 0 { Ok(file) } else { Err(changed()) }
+        });
+        begun.map_err(|e| rules.cannot(&self.said, &e))
+    }
+
+    /// The regular file that is written, after deciding once more.
+    fn file(&self, rules: &Rules) -> Result<PathBuf, Failure> {
+        match rules.decide(&self.said)?.to {
+            To::File(path) => Ok(path),
+            To::Descriptor(_) | To::Stream(_) => {
+                Err(rules.usage(&self.said, "is no file; type the name of one"))
+            }
+        }
+    }
+
+    /// Begins a file that is written piece by piece and takes its name when it is whole, after deciding once more.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn grow(&self, rules: &Rules) -> Result<Growing<'_>, Failure> {
+        let file = whole::Growing::begin(&self.file(rules)?).map_err(|e| rules.cannot(&self.said, &e))?;
+        Ok(Growing { outlet: self, file })
+    }
+
     /// Writes it, after deciding once more: what has the name now may be something else.
     ///
     /// # Errors
@@ -149,6 +187,34 @@ impl Outlet {
             Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(rules.cannot(&self.said, &e)),
             _ => Ok(()),
         }
+    }
+}
+
+/// A file on its way to an outlet, without a name yet.
+pub struct Growing<'o> {
+    outlet: &'o Outlet,
+    file: whole::Growing,
+}
+
+impl Growing<'_> {
+    /// What is written to.
+    ///
+    /// # Errors
+    /// Why there can be no other descriptor of it.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.file()
+    }
+
+    /// Gives it its name, after deciding once more.
+    ///
+    /// # Errors
+    /// Why it may not or cannot have it; then what had it is as it was.
+    pub fn finish(self, rules: &Rules) -> Result<(), Failure> {
+        let said = &self.outlet.said;
+        if rules.decide(said)?.to != self.outlet.to {
+            return Err(rules.cannot(said, &changed()));
+        }
+        self.file.finish().map_err(|e| rules.cannot(said, &e))
     }
 }
 
@@ -222,6 +288,7 @@ impl Rules {
                 &format!("is in no directory: there is no {}; make it, or type another name", shown(dir)),
             ));
         }
+        self.refuse_synthetic(said, dir)?;
         self.refuse_ours(said, path)?;
         tempfile::tempfile_in(dir).map(|_| ()).map_err(|e| self.cannot(said, &e))
     }
@@ -231,6 +298,7 @@ impl Rules {
         if let Some(what) = self.spared.what(path) {
             return Err(self.usage(said, &format!("is {what}, and never written over; type another name")));
         }
+        self.refuse_synthetic(said, path)?;
         self.refuse_ours(said, path)?;
         // Opening changes nothing, and tells at once about permissions, read-only mounts and running programs.
         open_for_writing(path).map_err(|e| self.cannot(said, &e))?;
@@ -240,17 +308,32 @@ impl Rules {
             Content::Kept(what) => {
                 Err(self.usage(said, &format!("is {what}, and never written over; type another name")))
             }
-            Content::Foreign(what) if self.replace == Replace::Text => Err(self.usage(
-                said,
-                &format!(
-                    "{what}, and may be of value to somebody; type another name, or --force to replace it"
-                ),
-            )),
+            Content::Foreign(what) if self.replace != Replace::Anything => {
+                let force = if self.replace == Replace::Text { ", or --force to replace it" } else { "" };
+                Err(self.usage(
+                    said,
+                    &format!("{what}, and may be of value to somebody; type another name{force}"),
+                ))
+            }
             Content::Foreign(_) => {
                 let named = path.to_str();
                 machine::safety::may_write_file(&Root::real(), path, path, named, false)
                     .map_err(Failure::from)
             }
+        }
+    }
+
+    /// Refuses files of the kernel, which look like text or empty.
+    fn refuse_synthetic(&self, said: &Path, path: &Path) -> Result<(), Failure> {
+        let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let file = File::from(opened.map_err(|e| self.cannot(said, &e.into()))?);
+        match machine::file_systems::synthetic(&file) {
+            Ok(None) => Ok(()),
+            Ok(Some(system)) => {
+                let why = format!("it is on {system}, where files are the kernel itself; type another name");
+                Err(self.cannot(said, &io::Error::other(why)))
+            }
+            Err(why) => Err(self.cannot(said, &io::Error::other(why))),
         }
     }
 
@@ -453,6 +536,54 @@ mod tests {
         std::fs::write(&file, [0; 10])?;
         assert!(outlet.write(b"three", &rules).is_err());
         assert_eq!(std::fs::read(&file)?, [0; 10]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_growing_file_replaces_what_a_report_may_and_what_came_meanwhile_stays()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let [path, binary, link] = ["a", "binary", "link"].map(|name| dir.path().join(name));
+        std::fs::write(&path, "text")?;
+        std::fs::write(&binary, [0; 9])?;
+        symlink("a", &link)?;
+        let rules = rules(&[], false);
+        let words = |f: Failure| f.words().to_owned();
+        let outlet = rules.decide(&link).map_err(words)?;
+        let file = outlet.begin(&rules).map_err(words)?;
+        assert_eq!(path.metadata()?.len(), 0);
+        file.write_all_at(b"grown", 0)?;
+        assert_eq!(std::fs::read(&path)?, b"grown");
+        let growing = outlet.grow(&rules).map_err(words)?;
+        growing.file()?.write_all_at(b"whole", 0)?;
+        assert_eq!(std::fs::read(&path)?, b"grown");
+        growing.finish(&rules).map_err(words)?;
+        assert_eq!(std::fs::read(&path)?, b"whole");
+        // The name is given to something else, before it is begun and before it is finished.
+        for other in [binary.as_path(), Path::new("/dev/null"), dir.path()] {
+            let outlet = rules.decide(&link).map_err(words)?;
+            let growing = outlet.grow(&rules).map_err(words)?;
+            std::fs::remove_file(&link)?;
+            symlink(other, &link)?;
+            assert!(growing.finish(&rules).is_err() && outlet.begin(&rules).is_err(), "{}", other.display());
+            assert!(outlet.grow(&rules).is_err(), "{}", other.display());
+            std::fs::remove_file(&link)?;
+            symlink("a", &link)?;
+        }
+        assert_eq!((std::fs::read(&path)?, std::fs::read(&binary)?), (b"whole".to_vec(), vec![0; 9]));
+        Ok(())
+    }
+
+    #[test]
+    fn files_of_the_kernel_are_no_reports_whatever_they_are_called() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let link = dir.path().join("r.txt");
+        symlink("/proc/self/comm", &link)?;
+        for force in [false, true] {
+            for path in [&link, Path::new("/proc/self/comm"), Path::new("/proc/self/new.txt")] {
+                assert!(why(&rules(&[], force), path).contains("is on proc"), "{}", path.display());
+            }
+        }
         Ok(())
     }
 

@@ -5,16 +5,15 @@
 //!
 //! Where a file lies is known for sure only when all is over, so the capture is of the whole device until then, and a killed one stays so.
 
-use super::{Outcome, Request, cannot_write};
+use super::{Outcome, Place, Request, cannot_write};
 use crate::failure::Failure;
+use crate::output::{Replace, Rules};
 use crate::{capture_file, stderr};
 use capture::file::Writer;
 use capture::within::Within;
 use machine::file_extents::{self, FileExtents};
 use model::captured::OfFiles;
 use model::name;
-use std::fs::File;
-use std::path::{Path, PathBuf};
 
 /// Where the files lie.
 ///
@@ -37,7 +36,12 @@ pub(super) fn look(request: &Request) -> Result<FileExtents, Failure> {
 }
 
 /// Leaves in the file what is of those that lay so when it began.
-pub(super) fn keep(begin: &FileExtents, request: &Request, mut outcome: Outcome) -> Result<Outcome, Failure> {
+pub(super) fn keep(
+    begin: &FileExtents,
+    request: &Request,
+    place: &Place,
+    mut outcome: Outcome,
+) -> Result<Outcome, Failure> {
     let end = look(request)?;
     let bytes = end.stretches.iter().map(|(begin, end)| end - begin).sum();
     let of = OfFiles {
@@ -48,25 +52,24 @@ pub(super) fn keep(begin: &FileExtents, request: &Request, mut outcome: Outcome)
         ..OfFiles::default()
     };
     let mut within = Within::new(&begin.stretches, &end.stretches, of);
-    let beside = beside(&request.output);
-    let written = rewrite(request, &beside, &mut within, &mut outcome);
-    if written.is_err() {
-        // Whatever it holds is nothing to be read; the whole capture is still there.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written.map(|()| outcome)
+    // If it fails, the whole capture is still there.
+    rewrite(request, place, &mut within, &mut outcome)?;
+    Ok(outcome)
 }
 
 fn rewrite(
     request: &Request,
-    beside: &Path,
+    place: &Place,
     within: &mut Within,
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
     let mut reader = capture_file::open(&request.output)?;
-    let cannot = |e: &std::io::Error| cannot_write(beside, e);
+    let cannot = |e: &std::io::Error| cannot_write(&request.output, e);
+    // What is replaced is the capture that this call has just written.
+    let rules = Rules { replace: Replace::Anything, ..place.rules.clone() };
+    let growing = place.outlet.grow(&rules)?;
     let mut writer =
-        File::create(beside).and_then(|to| Writer::new(to, &outcome.origin)).map_err(|e| cannot(&e))?;
+        growing.file().and_then(|to| Writer::new(to, &outcome.origin)).map_err(|e| cannot(&e))?;
     while reader.block().is_some() {
         let (rows, names) = reader.last();
         for row in rows {
@@ -85,13 +88,6 @@ fn rewrite(
     }
     outcome.ending.of_files = Some(within.seen);
     outcome.ending.rows = writer.rows();
-    let written = writer.finish(&reader.names, &outcome.ending).and_then(|file| file.sync_all());
-    written.and_then(|()| std::fs::rename(beside, &request.output)).map_err(|e| cannot(&e))
-}
-
-/// A file beside another one.
-fn beside(file: &Path) -> PathBuf {
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    file.with_file_name(name)
+    writer.finish(&reader.names, &outcome.ending).map_err(|e| cannot(&e))?;
+    growing.finish(&rules)
 }

@@ -2,10 +2,9 @@
 //!
 //! For: writing the capture. Not for: finding the files of a trace (`trace`), nor what stands in them (crate `capture`).
 
-use super::{Request, cannot_write};
+use super::{Place, Request, cannot_write};
 use crate::failure::{Failure, cause};
 use crate::trace::{self, Trace};
-use crate::whole::Growing;
 use capture::file::Writer;
 use capture::foreign::Trouble;
 use capture::names::Names;
@@ -16,11 +15,11 @@ use std::io::BufWriter;
 use std::path::Path;
 
 /// Converts it; gives the language, header and trailer.
-pub(super) fn convert(from: &Path, request: &Request) -> Result<(Origin, Ending), Failure> {
+pub(super) fn convert(from: &Path, request: &Request, place: &Place) -> Result<(Origin, Ending), Failure> {
     let Trace { language, files, origin } = trace::open(from)?;
     let refuse = |e: &std::io::Error| cannot_write(&request.output, e);
     // What is half converted is nothing, and takes the place of nothing.
-    let growing = Growing::begin(&request.output).map_err(|e| refuse(&e))?;
+    let growing = place.outlet.grow(&place.rules)?;
     let to = growing.file().map_err(|e| refuse(&e))?;
     let writer = RefCell::new(Writer::new(BufWriter::new(to), &origin).map_err(|e| refuse(&e))?);
     let files = Trace::readers(files);
@@ -37,6 +36,6 @@ pub(super) fn convert(from: &Path, request: &Request) -> Result<(Origin, Ending)
         }
     };
     writer.into_inner().finish(&names, &ending).map_err(|e| refuse(&e))?;
-    growing.finish().map_err(|e| refuse(&e))?;
+    growing.finish(&place.rules)?;
     Ok((origin, ending))
 }

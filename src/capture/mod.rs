@@ -9,7 +9,7 @@ mod record;
 pub(crate) mod subject;
 
 use crate::failure::{Failure, cause};
-use crate::output::{self, Replace, Rules};
+use crate::output::{self, Outlet, Replace, Rules};
 use crate::signals::INTERRUPTED;
 use crate::spared::Spared;
 use crate::{stderr, stdout};
@@ -76,7 +76,7 @@ pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
         stderr::say(&format!("removed the tracer's instance {name}, which a killed fathom left behind"));
     }
     let tracer = tracer::Tracer::new(request.buffer_bytes).map_err(|e| refused(&e.to_string()))?;
-    check_place(request)?;
+    let place = place(request)?;
     if subject.holds(&Root::real(), &request.output) {
         stderr::say(&format!(
             "{} lies on {} itself, so writing it is among what is captured; name a file elsewhere, such as in /dev/shm",
@@ -85,9 +85,9 @@ pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
         ));
     }
     let begin = request.extents.then(|| files::look(request)).transpose()?;
-    let outcome = record::record(tracer, &subject, request)?;
+    let outcome = record::record(tracer, &subject, request, &place)?;
     let outcome = match begin {
-        Some(begin) => files::keep(&begin, request, outcome)?,
+        Some(begin) => files::keep(&begin, request, &place, outcome)?,
         None => outcome,
     };
     tell(&request.output, &outcome)?;
@@ -98,8 +98,14 @@ pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
     })
 }
 
+/// Where the capture goes.
+struct Place {
+    outlet: Outlet,
+    rules: Rules,
+}
+
 /// Refuses a file that may not be written. It is made once there is something to write.
-fn check_place(request: &Request) -> Result<(), Failure> {
+fn place(request: &Request) -> Result<Place, Failure> {
     let path = &request.output;
     if output::is_stream(path) {
         return Err(Failure::Usage(format!(
@@ -112,7 +118,8 @@ fn check_place(request: &Request) -> Result<(), Failure> {
     if let Some(from) = &request.import {
         spared.add(from, "the trace that is converted");
     }
-    Rules { flag: "-o", spared, replace: request.replace }.decide(path).map(|_| ())
+    let rules = Rules { flag: "-o", spared, replace: request.replace };
+    Ok(Place { outlet: rules.decide(path)?, rules })
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
@@ -157,8 +164,7 @@ fn tell(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
 
 /// Converts a trace of another tool.
 fn import(from: &Path, request: &Request) -> Result<ExitCode, Failure> {
-    check_place(request)?;
-    let (origin, ending) = import::convert(from, request)?;
+    let (origin, ending) = import::convert(from, request, &place(request)?)?;
     let out = name::shown(&request.output);
     stdout::text(&format!(
         "{out}: {} rows of {} ({}), {} long\n`fathom show {out}` prints the profile of the load.\n",

@@ -3,7 +3,7 @@
 //! For: reading often enough that nothing is lost, and seldom enough that it costs little. Not for: judging what came of it.
 
 use super::subject::Subject;
-use super::{Outcome, Request, cannot_write, refused};
+use super::{Outcome, Place, Request, cannot_write, refused};
 use crate::block_events::{BlockEvents, now_ns};
 use crate::failure::Failure;
 use crate::{signals, stderr};
@@ -43,11 +43,16 @@ struct Sink<'r> {
 }
 
 /// Records until the time is over or a signal comes.
-pub(super) fn record(tracer: Tracer, subject: &Subject, request: &Request) -> Result<Outcome, Failure> {
+pub(super) fn record(
+    tracer: Tracer,
+    subject: &Subject,
+    request: &Request,
+    place: &Place,
+) -> Result<Outcome, Failure> {
     let gone = Arc::new(AtomicBool::new(false));
     let stop = signals::watch_until_gone(&gone, || {})
         .map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
-    let (mut recording, origin) = begin(tracer, subject, request)?;
+    let (mut recording, origin) = begin(tracer, subject, request, place)?;
     let until =
         request.time_ns.map_or_else(|| "until Ctrl-C".into(), |ns| format!("for {}", show_ns(ns as f64)));
     stderr::say(&format!("capturing {} {until}{}", subject.words(), subject.words_of_others()));
@@ -62,6 +67,7 @@ fn begin<'r>(
     tracer: Tracer,
     subject: &Subject,
     request: &'r Request,
+    place: &Place,
 ) -> Result<(Recording<'r>, Origin), Failure> {
     let begun = BlockEvents::with(tracer, std::slice::from_ref(&subject.traced));
     let mut events = begun.map_err(|why| refused(&why))?;
@@ -70,7 +76,7 @@ fn begin<'r>(
         pairing.counters_read_first(before, after);
     }
     let origin = Origin { stat: Some(stat), ..origin(subject, request) };
-    let writer = File::create(&request.output).and_then(|to| Writer::new(to, &origin));
+    let writer = Writer::new(place.outlet.begin(&place.rules)?, &origin);
     let writer = writer.map_err(|e| cannot_write(&request.output, &e))?;
     let sink = Sink { writer, request, failed: None, of_others: 0, of_unknown: 0 };
     Ok((Recording { events, sink }, origin))

@@ -6,7 +6,6 @@ use crate::capture_file::open;
 use crate::failure::{Failure, cause};
 use crate::output::{self, Replace, Rules};
 use crate::spared::Spared;
-use crate::whole::Growing;
 use crate::{stderr, stdout};
 use capture::foreign::iolog;
 use model::captured::{Origin, Unit};
@@ -70,17 +69,18 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
     };
     let mut spared = Spared::default();
     spared.add(&request.file, "the capture itself");
-    let outlet = Rules { flag: "-o", spared, replace: request.replace }.decide(&to)?;
+    let rules = Rules { flag: "-o", spared, replace: request.replace };
+    let outlet = rules.decide(&to)?;
     if outlet.is_stdout() {
         write(request, BufWriter::with_capacity(AT_ONCE, Box::new(Standard)), &to)
     } else if output::is_stream(&to) {
         Err(Failure::Usage(format!("-o {}: type a file, or - for standard output", name::shown(&to))))
     } else {
         let cannot = |e: io::Error| cannot_write(&to, &e);
-        let growing = Growing::begin(&to).map_err(cannot)?;
+        let growing = outlet.grow(&rules)?;
         let file = growing.file().map_err(cannot)?;
         let code = write(request, BufWriter::with_capacity(AT_ONCE, Box::new(file)), &to)?;
-        growing.finish().map_err(cannot)?;
+        growing.finish(&rules)?;
         stdout::text(&format!("{}\n", name::shown(&to)))?;
         Ok(code)
     }

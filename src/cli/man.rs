@@ -4,7 +4,9 @@
 
 use super::Cli;
 use crate::failure::Failure;
-use crate::{stdout, whole};
+use crate::output::{self, Replace, Rules};
+use crate::spared::Spared;
+use crate::stdout;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use std::path::PathBuf;
@@ -13,7 +15,8 @@ use std::process::ExitCode;
 /// Write the manual pages of all commands into a directory.
 ///
 /// Without a DIR the page of fathom itself is printed: `fathom man | man -l -`. With one there is a page for each command in it:
-/// `fathom man /usr/local/share/man/man1`, then `man fathom-bench`.
+/// `fathom man /usr/local/share/man/man1`, then `man fathom-bench`. Older pages are replaced; a file that is no text is not, and
+/// neither is a link to a device followed.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Existing directory [default: print the page of fathom]
@@ -24,7 +27,7 @@ impl Args {
     /// Prints the first page, or writes all of them.
     ///
     /// # Errors
-    /// Where one cannot be written.
+    /// Where one may not or cannot be written. If one may not, none is.
     pub fn write(self) -> Result<ExitCode, Failure> {
         let pages = pages().map_err(|e| Failure::Refused(format!("a manual page cannot be made: {e}")))?;
         let Some(dir) = self.dir else {
@@ -38,11 +41,12 @@ impl Args {
                 "{shown} is no directory; type one that is there, or `mkdir -p {shown}`"
             )));
         }
-        for (name, page) in pages {
-            let path = dir.join(name);
-            whole::replace_as(&path, &page, std::fs::metadata(&path).ok().as_ref()).map_err(|e| {
-                Failure::Refused(format!("{} cannot be written: {e}", model::name::shown(&path)))
-            })?;
+        let rules = Rules { flag: "man", spared: Spared::default(), replace: Replace::TextAlone };
+        let places: Vec<PathBuf> = pages.iter().map(|(name, _)| dir.join(name)).collect();
+        // All of them may be written, or none is.
+        let outlets = output::decide_all(&places, &rules)?;
+        for (outlet, (_, page)) in outlets.iter().zip(&pages) {
+            outlet.write(page, &rules)?;
         }
         Ok(ExitCode::SUCCESS)
     }

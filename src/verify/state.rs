@@ -52,7 +52,7 @@ impl Keeper {
 /// Where something has that name, or no file can be made there.
 pub(super) fn decide(path: &Path) -> Result<(), Failure> {
     refuse_existing(path)?;
-    Rules { flag: "--state", spared: Spared::default(), replace: Replace::Text }.decide(path).map(|_| ())
+    Rules { flag: "--state", spared: Spared::default(), replace: Replace::TextAlone }.decide(path).map(|_| ())
 }
 
 /// Refuses a name that is taken: it may be the only thing that can still judge an earlier crash.

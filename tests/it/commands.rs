@@ -101,6 +101,41 @@ fn bash_completes_commands_flags_and_values() {
 }
 
 #[test]
+fn manual_pages_replace_older_ones_all_or_none_and_nothing_else() {
+    let stage = Stage::beside_others();
+    let (dir, elsewhere) = (stage.folder("man1"), stage.path("elsewhere"));
+    let write = || stage.fathom("man", &dir);
+    std::fs::write(dir.join("fathom.1"), ".TH old").unwrap();
+    std::fs::write(&elsewhere, "").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, dir.join("fathom-list.1")).unwrap();
+    let last = dir.join("fathom-watch.1");
+    let kept = |what: &str| {
+        let out = write();
+        assert!(
+            matches!(out.code, Some(2 | 3)) && out.stderr.contains(what) && !out.stderr.contains("--force"),
+            "{out:?}"
+        );
+        assert_eq!(std::fs::read(dir.join("fathom.1")).unwrap(), b".TH old", "{what}: all or none");
+    };
+    std::fs::write(&last, [0xff, 0, 1]).unwrap();
+    kept("is no text");
+    assert_eq!(std::fs::read(&last).unwrap(), [0xff, 0, 1]);
+    std::fs::remove_file(&last).unwrap();
+    // A file of the kernel behind a link.
+    std::os::unix::fs::symlink("/proc/self/comm", &last).unwrap();
+    kept("is on proc");
+    std::fs::remove_file(&last).unwrap();
+    std::fs::create_dir(&last).unwrap();
+    kept("is a directory");
+    std::fs::remove_dir(&last).unwrap();
+    assert_eq!(write().code, Some(0));
+    assert!(dir.join("fathom-list.1").symlink_metadata().unwrap().is_symlink());
+    for page in [dir.join("fathom.1"), elsewhere, last] {
+        assert!(std::fs::read_to_string(&page).unwrap().contains(".TH fathom"), "{}", page.display());
+    }
+}
+
+#[test]
 fn every_command_has_a_manual_page_that_man_reads() {
     let stage = Stage::beside_others();
     let dir = stage.folder("man1");

@@ -196,7 +196,7 @@ fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
         let out = stage.fathom(&format!("{RUN} {more} -o {}/", here.display()), &here);
         assert_eq!(out.code, Some(2), "{out:?}");
         let proc = stage.fathom(&format!("{RUN} {more} -o /proc/r.json"), &here);
-        says(&proc, 3, &["/proc/r.json cannot be written"]);
+        says(&proc, 3, &["/proc/r.json cannot be written", "is on proc"]);
     }
     assert_eq!((names(&here), stage.sessions()), (Vec::new(), Vec::new()));
     let state = stage.fathom("verify --quiet --state /nonexistent/s --destroy f", &stage.file("f", 1));
@@ -279,7 +279,7 @@ fn every_command_ends_in_words_where_a_stream_takes_nothing() {
         "watch 100ms 1",
         "fio --cmdhelp",
         "fio --name=a --ioengine=null --size=1m --rw=read --output-format=json",
-        "dd if=/dev/zero of=copied bs=64k count=1",
+        "dd if=/dev/zero of=copied bs=64k count=1 --destroy=copied",
         "diskspd -c1M -d1 -b64k -Rp spd",
         "ioping -c 1 -q \"$D\"",
     ];
