@@ -36,13 +36,21 @@ use sight::Sight;
 use state::Named;
 pub use state::{HostRow, HostState};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 use view::View;
 pub(crate) use watching::{KeyAction, Watching};
 
 /// Somebody who watches, or nobody.
-pub struct Live(Display);
+pub struct Live {
+    display: Display,
+    begun: Instant,
+    /// Part of the measurement that is done, in 1/[`WHOLE`]. It never falls, also where runs are added.
+    furthest: AtomicU64,
+}
+
+/// Steps of the progress of a measurement as a whole.
+const WHOLE: u64 = 1000;
 
 enum Display {
     /// A terminal: a view, and the line that is shown instead where that is asked for.
@@ -63,11 +71,21 @@ pub fn give_back_now() {
 impl Live {
     /// Progress without a view, by where standard error goes.
     pub fn plain(quiet: bool) -> Self {
-        Self(match mode::plain(quiet) {
+        Self::on(match mode::plain(quiet) {
             Manner::Quiet => Display::Quiet,
             Manner::Lines => Display::Lines,
             Manner::Bar | Manner::View(_) => Display::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))),
         })
+    }
+
+    fn on(display: Display) -> Self {
+        Self { display, begun: Instant::now(), furthest: AtomicU64::new(0) }
+    }
+
+    /// How far the measurement is, in 1/[`WHOLE`], if so much is left to wait.
+    fn progress(&self, left: Left) -> u64 {
+        let now = progress(self.begun.elapsed(), left.time);
+        self.furthest.fetch_max(now, Ordering::Relaxed).max(now)
     }
 
     /// Of a measurement that takes so much, as it was wished for. `stop` is what a signal sets.
@@ -77,15 +95,15 @@ impl Live {
     pub fn of(mode: Progress, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
         let look = match mode::choose(mode, cost)? {
             Manner::View(look) => look,
-            Manner::Quiet => return Ok(Self(Display::Quiet)),
-            Manner::Lines => return Ok(Self(Display::Lines)),
-            Manner::Bar => return Ok(Self(Display::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))))),
+            Manner::Quiet => return Ok(Self::on(Display::Quiet)),
+            Manner::Lines => return Ok(Self::on(Display::Lines)),
+            Manner::Bar => return Ok(Self::on(Display::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))))),
         };
         let bar = bar(ProgressDrawTarget::hidden());
         let view = View::start(look, bar.clone(), Arc::clone(stop));
         let view =
             view.map_err(|e| Failure::Refused(format!("the view cannot begin: {e}{}", sys::cause(&e))))?;
-        Ok(Self(Display::View(view, bar)))
+        Ok(Self::on(Display::View(view, bar)))
     }
 
     /// Begins a step, with how much there is of it in all and what is left to wait.
@@ -100,13 +118,18 @@ impl Live {
 
     /// Begins a step, with what is left to wait where that is known.
     pub fn step_of(&self, words: &str, left: Option<Left>) {
-        if let Display::View(view, _) = &self.0 {
-            view.tell(|state| state.step(words, left));
+        // A step that does not know how long the whole takes leaves the progress as it is.
+        let done = left.map_or_else(|| self.furthest.load(Ordering::Relaxed), |left| self.progress(left));
+        if let Display::View(view, _) = &self.display {
+            view.tell(|state| {
+                state.step(words, left);
+                state.done = (done, WHOLE);
+            });
         }
-        match &self.0 {
+        match &self.display {
             Display::View(_, bar) | Display::Bar(bar) => {
-                bar.set_length(1);
-                bar.set_position(0);
+                bar.set_length(WHOLE);
+                bar.set_position(done);
                 bar.set_message(visible(words).into_owned());
                 bar.set_prefix(left.map_or_else(String::new, Left::words));
             }
@@ -117,22 +140,34 @@ impl Live {
         }
     }
 
-    /// Moves on: `done` of `total`, and what is left to wait.
-    pub fn tick(&self, done: u64, total: u64, left: impl Into<Left>) {
+    /// Shows what is left to wait of the whole measurement.
+    pub fn tick(&self, left: impl Into<Left>) {
         let left = left.into();
-        if let Display::View(view, _) = &self.0 {
+        self.show((self.progress(left), WHOLE), left);
+    }
+
+    /// Shows how far a step is that does not know how long the whole takes: `done` of `total`, and what is left of the step. Where the
+    /// whole is known, the progress of the whole stays.
+    pub fn tick_step(&self, done: u64, total: u64, left: impl Into<Left>) {
+        let furthest = self.furthest.load(Ordering::Relaxed);
+        let shown = if furthest > 0 { (furthest, WHOLE) } else { (done.min(total), total) };
+        self.show(shown, left.into());
+    }
+
+    fn show(&self, (done, total): (u64, u64), left: Left) {
+        if let Display::View(view, _) = &self.display {
             view.tell(|state| state.tick((done, total), left));
         }
-        if let Display::View(_, bar) | Display::Bar(bar) = &self.0 {
+        if let Display::View(_, bar) | Display::Bar(bar) = &self.display {
             bar.set_length(total);
-            bar.set_position(done.min(total));
+            bar.set_position(done);
             bar.set_prefix(left.words());
         }
     }
 
     /// Says something that stays.
     pub fn say(&self, words: &str) {
-        match &self.0 {
+        match &self.display {
             Display::View(view, _) => view.say(words),
             Display::Bar(bar) => bar.println(visible(words)),
             Display::Lines => stderr::say(words),
@@ -142,12 +177,12 @@ impl Live {
 
     /// Says what is no progress, which nothing keeps away.
     pub fn tell(&self, words: &str) {
-        if matches!(self.0, Display::Quiet) { stderr::say(words) } else { self.say(words) }
+        if matches!(self.display, Display::Quiet) { stderr::say(words) } else { self.say(words) }
     }
 
     /// The view, where one is shown.
     fn view(&self) -> Option<&View> {
-        match &self.0 {
+        match &self.display {
             Display::View(view, _) => Some(view).filter(|v| !v.is_over()),
             _ => None,
         }
@@ -208,21 +243,38 @@ impl Live {
 
     /// CPU time of a view in user space and in the kernel, in ns; none where there is no view.
     pub(crate) fn cpu_ns(&self) -> [u64; 2] {
-        if let Display::View(view, _) = &self.0 { view.cpu_ns() } else { [0; 2] }
+        if let Display::View(view, _) = &self.display { view.cpu_ns() } else { [0; 2] }
     }
 
     /// Whether somebody asked to end after the run.
     pub fn is_enough(&self) -> bool {
-        matches!(&self.0, Display::View(view, _) if view.is_enough())
+        matches!(&self.display, Display::View(view, _) if view.is_enough())
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        if let Display::Bar(bar) = &self.0 {
+        if let Display::Bar(bar) = &self.display {
             bar.finish_and_clear();
         }
     }
+}
+
+/// The part of a measurement that is done, in 1/[`WHOLE`], after this time and with so much left to wait.
+fn progress(passed: Duration, left: Duration) -> u64 {
+    let whole = passed.as_secs_f64() + left.as_secs_f64();
+    if whole > 0.0 { (WHOLE as f64 * passed.as_secs_f64() / whole) as u64 } else { 0 }
+}
+
+#[test]
+fn progress_never_falls_where_runs_are_added() {
+    let live = Live::on(Display::Quiet);
+    let seconds = Duration::from_secs;
+    assert_eq!((progress(seconds(30), seconds(30)), progress(seconds(0), seconds(0))), (500, 0));
+    std::thread::sleep(Duration::from_millis(2));
+    let before = live.progress(Duration::from_millis(1).into());
+    // Runs are added that are measured again.
+    assert!(before > 500 && live.progress(seconds(60).into()) == before);
 }
 
 fn bar(target: ProgressDrawTarget) -> ProgressBar {

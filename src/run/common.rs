@@ -41,8 +41,9 @@ pub(super) fn open_others(
         let total = parts.iter().map(Parts::bytes).sum();
         live.step_of(&format!("writing this host's part of {}", plan.targets[*at].path), left);
         let since = Instant::now();
-        let mut progress = |done: u64, total: u64| {
-            live.tick(done, total, left.unwrap_or_else(|| Left::by(since, done, total)));
+        let mut progress = |done: u64, total: u64| match left {
+            Some(left) => live.tick(left),
+            None => live.tick_step(done, total, Left::by(since, done, total)),
         };
         let places = parts.into_iter().flat_map(Parts::places);
         targets[*at]

@@ -27,7 +27,7 @@ impl Measurement {
     }
 
     /// What is open of the targets, with the region that streams touch: what lies between two of them belongs to it too.
-    fn parts(&self) -> Vec<Option<Part<'_>>> {
+    pub(super) fn parts(&self) -> Vec<Option<Part<'_>>> {
         let streams = || self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
         let region = |index: usize| {
             let mine = streams().filter(|s| s.targets.contains(&index));

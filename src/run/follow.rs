@@ -67,7 +67,7 @@ impl Measurement {
             }
             self.show_hosts(&shown);
             self.tell_early(collector, at);
-            self.live.tick(at.as_millis() as u64, total.as_millis() as u64, all.after(at));
+            self.live.tick(all.after(at));
             if let Some(recent) = &mut recent {
                 self.live.pulse(recent);
             }

@@ -42,11 +42,13 @@ use ends::Ends;
 use engine::outcome::Outcome;
 use engine::workers::{Who, Workers};
 use machine::cgroup::OwnCgroup;
+use machine::others::{Busy, Processes};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
 use model::evidence::Moment;
 use model::job::{Kind, Phase, Stream};
+use model::kernel_files::NEIGHBOURS;
 use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::attempts::Attempt;
@@ -182,6 +184,18 @@ struct Measurement {
     refused: Vec<usize>,
     /// Left when all else is over.
     _own_cgroup: Known<OwnCgroup>,
+}
+
+/// Processes that are named.
+const MOST_NEIGHBOURS: usize = 3;
+
+/// The processes that moved most, a line for each: `dd (4711): 251658240`.
+fn moved_most(busy: &[Busy]) -> String {
+    let mut moved: Vec<(u64, &Busy)> =
+        busy.iter().filter_map(|b| Some((b.io_bytes.filter(|n| *n > 0)?, b))).collect();
+    moved.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let line = |(bytes, busy): &(u64, &Busy)| format!("{} ({}): {bytes}\n", busy.name, busy.pid);
+    moved.iter().take(MOST_NEIGHBOURS).map(line).collect()
 }
 
 impl Measurement {
@@ -479,7 +493,8 @@ impl Measurement {
         log_waits(outcomes).into_iter().chain(differences).chain(found_depths(phase, outcomes)).collect()
     }
 
-    /// A look at the machine while fathom does nothing: what others do to the devices.
+    /// Watches the machine while fathom does nothing. If other processes use the disks already, it names them, and runs that they disturb are
+    /// not repeated, since the repeats would be disturbed too; `--attempts` repeats them anyway.
     fn watch_idle(&mut self) -> Result<(), Failure> {
         let limit = Duration::from_nanos(self.plan.baseline_ns);
         if limit.is_zero() || self.stopped() {
@@ -487,12 +502,27 @@ impl Measurement {
         }
         self.rest(None);
         self.live.step("watching the idle machine", self.left());
-        self.keep(Moment::IdleStart, false)?;
+        let before = Processes::look(&self.root);
+        let start_of_watch = self.keep(Moment::IdleStart, false)?;
         let start = Instant::now();
         while start.elapsed() < limit && !self.stopped() {
             std::thread::sleep(Duration::from_millis(50).min(limit));
         }
-        self.keep(Moment::IdleEnd, false)?;
+        let mut end_of_watch = self.watch.take(Moment::IdleEnd, &self.parts(), false);
+        let moved =
+            before.and_then(|before| Ok(moved_most(&Processes::look(&self.root)?.busy_since(&before))));
+        end_of_watch.files.insert(NEIGHBOURS.into(), moved);
+        self.session.append(&Frame::Evidence(Box::new(end_of_watch.clone())))?;
+        self.last.evidence.extend([start_of_watch, end_of_watch]);
+        let Some(neighbour) = strategy::disturbed::before_runs(&self.last) else { return Ok(()) };
+        let is_chosen = self.plan.origins.iter().any(|origin| origin.setting == "--attempts");
+        // Hosts that measure together must agree on what is repeated.
+        let repeats = is_chosen || self.plan.attempts < 2 || !matches!(self.fleet, Fleet::Alone);
+        if !repeats {
+            self.plan.attempts = 1;
+        }
+        let so = if repeats { "" } else { "; disturbed runs are not repeated (--attempts 3 repeats them)" };
+        self.live.say(&format!("{}{so}", neighbour.sentence()));
         Ok(())
     }
 

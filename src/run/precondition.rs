@@ -181,7 +181,7 @@ impl Measurement {
             let share = share_done(phase, collector.streams_mut(), began.elapsed());
             let mut left = self.left();
             left.time += began.elapsed().mul_f64(1.0 / share.max(1e-6) - 1.0);
-            self.live.tick((share * 1e3) as u64, 1_000, left);
+            self.live.tick(left);
             if let Some(recent) = &mut recent {
                 self.live.pulse(recent);
             }

@@ -153,8 +153,9 @@ pub(crate) fn prepare_targets(
         let making = if target.role == Role::Made && is_made_here { ": making a test file" } else { "" };
         live.step_of(&format!("preparing {}{making}", target.path), left);
         let since = Instant::now();
-        let mut progress = |done: u64, total: u64| {
-            live.tick(done, total, left.unwrap_or_else(|| Left::by(since, done, total)));
+        let mut progress = |done: u64, total: u64| match left {
+            Some(left) => live.tick(left),
+            None => live.tick_step(done, total, Left::by(since, done, total)),
         };
         let ready = Ready::prepare(root, plan, index, stop, &mut progress);
         if stop.load(Ordering::Relaxed) {

@@ -57,10 +57,9 @@ impl Measurement {
     fn trials(&self) -> Vec<Trial> {
         let Study::Interfaces(comparison) = &self.plan.study else { return Vec::new() };
         self.live.step("trying every interface", self.left());
-        let all = comparison.candidates.iter().enumerate().take_while(|_| !self.stopped());
-        let total = comparison.candidates.len() as u64;
-        let tried = all.map(|(at, candidate)| {
-            self.live.tick(at as u64, total, self.left());
+        let all = comparison.candidates.iter().take_while(|_| !self.stopped());
+        let tried = all.map(|candidate| {
+            self.live.tick(self.left());
             let tried = self.trial(candidate.job);
             match tried {
                 Ok((moved, calls)) => {

@@ -16,8 +16,10 @@ use engine::source::own_blocks;
 use engine::verifier::{self, Through, Writing};
 use machine::rest;
 use machine::root::Root;
+use model::Known;
+use model::evidence::BlockStat;
 use model::job::{Kind, Stream};
-use model::machine::{Machine, Place};
+use model::machine::{LayerKind, Machine, Place};
 use model::name;
 use model::payload::split_mix;
 use model::plan::{Plan, Role};
@@ -203,7 +205,8 @@ impl VerifyRun {
     fn read(&self, what: &State, outcome: &mut Verified) -> Result<(), Failure> {
         let last = streams(&self.plan).last().and_then(|stream| self.targets.get(*stream.targets.first()?));
         let Some(target) = last else { return Err(Failure::Usage("there is nothing to read back".into())) };
-        outcome.source = self.evict(target);
+        let evicted = self.evict(target);
+        let before = read_by_last_devices(&self.root, &self.place);
         let v = &what.verification;
         let file = target.open(&self.root, self.through.cache, false)?;
         self.live.begin("reading back");
@@ -224,34 +227,43 @@ impl VerifyRun {
                 outcome.target
             )));
         }
+        outcome.source = match evicted {
+            Evicted::All => {
+                let after = read_by_last_devices(&self.root, &self.place);
+                let read = before.and_then(|before| Ok(after?.saturating_sub(before)));
+                source_of_reads(&self.place, outcome.bytes_of(seen.blocks), read)
+            }
+            Evicted::NotAll(words) => words,
+        };
         outcome.read = Some((seen, since.elapsed()));
         Ok(())
     }
 
     /// How far it is; and a look at whether another host has fallen silent.
     fn show(&self, since: Instant, done: u64, total: u64) {
-        self.live.tick(done, total, Left::by(since, done, total));
+        self.live.tick_step(done, total, Left::by(since, done, total));
         for words in self.fleet.progress(done, || None) {
             self.live.tell(&words);
         }
     }
 
-    /// Where the reads will come from, in words.
-    fn evict(&self, target: &Ready) -> String {
+    /// Evicts the target from the page cache.
+    fn evict(&self, target: &Ready) -> Evicted {
         if self.cached {
-            return "the page cache as it was: this says what the kernel holds, not what the device does"
-                .into();
+            return Evicted::NotAll(
+                "the page cache as it was: this says what the kernel holds, not what the device does".into(),
+            );
         }
-        let Some(handle) = target.handle() else { return "the target as it was".into() };
-        match rest::evict(handle) {
-            Ok(pages) if pages.cached == 0 => "the device: no page was left in the page cache".into(),
+        let Some(handle) = target.handle() else { return Evicted::NotAll("the target as it was".into()) };
+        Evicted::NotAll(match rest::evict(handle) {
+            Ok(pages) if pages.cached == 0 => return Evicted::All,
             Ok(pages) => format!(
                 "the device, but for {} pages ({}) that stayed in the page cache and may have been read instead",
                 show_count(pages.cached as f64),
                 show_bytes(pages.cached.saturating_mul(pages.page_bytes))
             ),
             Err(why) => format!("the device or the page cache; which is not known: {why}"),
-        }
+        })
     }
 }
 
@@ -279,6 +291,96 @@ pub(super) fn cut_off(asked: &Options, state: &State) -> Option<Verified> {
         state: None,
         read_of: None,
     })
+}
+
+/// What became of the target's pages before it was read back.
+enum Evicted {
+    /// No page of it is in the page cache.
+    All,
+    /// Some may be; where the reads will come from, in words.
+    NotAll(String),
+}
+
+/// Part of what was read back that the last devices must have read, to be called the source.
+const ARRIVES_FROM: f64 = 0.95;
+
+/// Bytes that the last devices of a chain have read so far.
+///
+/// # Errors
+/// Why the chain is not known to its end, or a device does not count.
+fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
+    if let Some(why) = &place.blind {
+        return Err(why.clone());
+    }
+    let mut sum = None;
+    for device in place.leaves() {
+        if let Some(why) = device.blind() {
+            return Err(why);
+        }
+        let read = BlockStat::parse(&root.read(&device.stat_file)?)?.read.bytes;
+        sum = Some(sum.unwrap_or(0_u64).saturating_add(read));
+    }
+    sum.ok_or_else(|| format!("no block device is known below {}", place.kind()))
+}
+
+/// Where the reads came from, in words: no page of the target was left in the page cache, `asked` bytes were read back, and the last devices
+/// read so many bytes meanwhile.
+fn source_of_reads(place: &Place, asked: u64, read: Known<u64>) -> String {
+    let evicted = "no page of the target was left in the page cache";
+    if let Some(ram) = &place.ram {
+        return format!("memory ({ram})");
+    }
+    let read = match read {
+        Ok(read) => read,
+        Err(why) => return format!("{evicted}, but whether a device was read is not known: {why}"),
+    };
+    let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
+    let names = names.join(", ");
+    let (done, wanted) = (show_bytes(read), show_bytes(asked));
+    if (read as f64) < ARRIVES_FROM * asked as f64 {
+        return format!(
+            "a cache or memory above {names}, at least in part: {evicted}, but {names} read {done} of {wanted}; nothing is known \
+             about what is stored there"
+        );
+    }
+    // More than was asked for may hide that an image's page cache answered.
+    let cached = place.layers.iter().find(|l| l.kind == LayerKind::Loop && l.backing_direct != Some(true));
+    match cached {
+        Some(device) if read as f64 * ARRIVES_FROM > asked as f64 => format!(
+            "{names} or the page cache of the image of {}; which is not known: {names} read {done} for {wanted}, and others may \
+             have caused that",
+            device.name
+        ),
+        _ => format!("the device: {evicted}, and {names} read {done}"),
+    }
+}
+
+#[test]
+fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
+    let layer = |name: &str, kind, below: &[usize]| model::machine::Layer {
+        name: name.into(),
+        kind,
+        below: below.to_vec(),
+        ..Default::default()
+    };
+    let mut place = Place {
+        layers: vec![layer("loop0", LayerKind::Loop, &[1]), layer("vda", LayerKind::Disk, &[])],
+        tops: vec![0],
+        ..Place::default()
+    };
+    let mib = |n: u64| n << 20;
+    let source = |place: &Place, read| source_of_reads(place, mib(64), read);
+    assert!(source(&place, Ok(8192)).starts_with("a cache or memory above vda"));
+    assert!(source(&place, Ok(mib(500))).contains("which is not known"), "a neighbour read vda too");
+    assert!(source(&place, Ok(mib(64))).starts_with("the device: "));
+    place.layers[0].backing_direct = Some(true);
+    assert!(source(&place, Ok(mib(500))).starts_with("the device: "));
+    // The same below a volume that caches.
+    place.layers[0].kind = LayerKind::DeviceMapper;
+    assert!(source(&place, Ok(mib(10))).contains("vda read 10 MiB of 64 MiB"));
+    assert!(source(&place, Err("no stat".into())).contains("is not known: no stat"));
+    place.ram = Some("zram0".into());
+    assert_eq!(source(&place, Ok(mib(64))), "memory (zram0)");
 }
 
 /// The streams of a plan: what writes, and behind it what reads what another host has written.

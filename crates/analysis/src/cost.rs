@@ -31,15 +31,17 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     if let Some(grid) = plan.study.grid() {
         return search_left(&Going::after(grid, plan, &[]), plan);
     }
-    let strategy::Left { runs, at_most } = strategy::left(done, &Budget::of(plan));
-    let ns = plan
+    let budget = Budget::of(plan);
+    let strategy::Left { runs, at_most } = strategy::left(done, &budget);
+    let repeats = strategy::disturbed::expected_repeats(done, &budget);
+    let ns: u64 = plan
         .jobs
         .iter()
         .map(run_ns)
         .zip(runs)
         .map(|(ns, runs)| ns.saturating_mul(runs.into()))
         .fold(0, u64::saturating_add);
-    TimeLeft { ns, at_most }
+    TimeLeft { ns: ns.saturating_add((ns as f64 * repeats) as u64), at_most }
 }
 
 /// What is left of a search. An adaptive one may be over before its time is.

@@ -153,6 +153,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         fleet: None,
         findings,
+        busy_machine: notes::busy_machine(record),
         notes: accepted
             .into_iter()
             .chain(strategy::notes(record))

@@ -2,7 +2,7 @@
 //!
 //! For: sentences of the plan, the runs and the end. Not for: findings, which act on numbers.
 
-use crate::strategy::disturbed::is_the_rule;
+use crate::strategy::disturbed::{before_runs, is_the_rule};
 use model::record::attempts::Attempt;
 use model::record::{Preconditioned, Record, Rounds, Run, RunEnding};
 use model::report::Ending;
@@ -95,18 +95,29 @@ fn disturbed(record: &Record) -> Vec<String> {
         return Vec::new();
     }
     let again = runs(&|a| a.attempt > 0);
-    let mut out = vec![match again {
+    vec![match again {
         0 => format!("other load disturbed {hit} of {all} runs; none was repeated"),
         _ => format!(
             "other load disturbed {hit} of {all} runs; {again} {} repeated, and the results use one \
              attempt of each (--explain lists the others)",
             if again == 1 { "was" } else { "were" }
         ),
-    }];
+    }]
+}
+
+/// Why runs that others disturbed were not repeated, for the beginning of the report; nothing if the machine was idle enough.
+pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
+    let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
+    let mut out = Vec::new();
+    if let Some(neighbour) = before_runs(record) {
+        let repeats =
+            if tried.iter().any(|a| a.attempt > 0) { "" } else { "; disturbed runs were not repeated" };
+        out.push(format!("{}{repeats}.", neighbour.sentence()));
+    }
     if is_the_rule(&tried, 0) {
         out.push(
-            "this machine is not idle: other load disturbs a third of all runs or more, so from there on \
-             none is repeated. Stop the other load (see iotop -o, top), or measure at another time"
+            "this machine is not idle: other load disturbed a third of all attempts or more, so repeating stopped. \
+             Stop the other load (see iotop -o, top), or measure at another time."
                 .into(),
         );
     }

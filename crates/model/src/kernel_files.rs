@@ -22,6 +22,8 @@ pub const PRODUCT: &str = "/sys/class/dmi/id/product_name";
 pub const PAGE_REPORTING: &str = "/sys/module/*/parameters/page_reporting_order";
 /// A fact: libraries mapped into fathom, a path a line, and a first line `LD_PRELOAD: ...` where that is set.
 pub const LIBRARIES: &str = "libraries of /proc/self/maps";
+/// At the end of the idle watch: processes that moved data meanwhile, most first, a line for each, `name (pid): bytes`.
+pub const NEIGHBOURS: &str = "/proc/*/io of other processes";
 /// In snapshots: the names of the kernel's own threads that do housekeeping, a line for each, `pid: name`.
 pub const HOUSEKEEPERS: &str = "/proc/*/comm of kernel threads";
 /// In snapshots while workers run: the names of all our threads, a line for each, `tid: name`. Of some hundred threads it is

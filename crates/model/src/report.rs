@@ -60,6 +60,10 @@ pub struct Report {
     /// How many of the results that are quoted have which verdict.
     #[serde(default)]
     pub counts: Counts,
+    /// Sentences about other load on this machine that was busy before the first run, or disturbed a third of all attempts: runs were then
+    /// not repeated. Empty if there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub busy_machine: Vec<String>,
     /// The number that would be quoted, under its true name.
     pub headline: Headline,
     /// What kept the headline from being higher.

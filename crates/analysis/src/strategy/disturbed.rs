@@ -9,17 +9,19 @@
 //! (D08): kernel threads that work for fathom are in no count of its own, and its threads stand in one another's way, so nobody
 //! could say which part came from outside; time that a hypervisor took is told apart by the kernel.
 //!
-//! A run is measured twice more at most unless something else is said, at the end of its round, by when a burst may be over; of a load curve at once, since the
-//! next load depends on it. Where runs of a round are compared with one another, the round is measured again as a whole. When a
-//! third of all runs were disturbed, that is how this machine is: then nothing is measured again.
+//! A run is measured at most twice more unless `--attempts` is given: at the end of its round, when a burst may be over, or of a load curve
+//! at once, since the next load depends on it. Where runs of a round are compared with one another, the round is measured again as a
+//! whole. Nothing is measured again on a machine that is always busy: if a neighbour was busy while fathom only watched
+//! ([`before_runs`]), or if a third of all attempts were disturbed ([`is_the_rule`]).
 
 use super::{Budget, Next, Summary};
 use crate::case::{self, Case};
 use crate::kernel_text::stolen_ticks;
 use crate::traffic::{self, Traffic};
 use model::Known;
-use model::evidence::{Moment, Snapshot};
-use model::kernel_files::LIMITS;
+use model::evidence::{BlockStat, Moment, Snapshot};
+use model::kernel_files::{LIMITS, NEIGHBOURS};
+use model::machine::LayerKind;
 use model::plan::Strategy;
 use model::record::Record;
 use model::record::attempts::{self, Attempt, Unit};
@@ -27,7 +29,7 @@ use model::record::disturbed::Disturbance;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of all runs, as a divisor, from which disturbance is the rule here.
+/// Part of all attempts, as a divisor, from which disturbance is the rule here.
 const THIRD: usize = 3;
 /// Runs of which that can be said at all.
 const FEWEST: usize = 2;
@@ -196,6 +198,44 @@ pub fn disturbances(record: &Record) -> Vec<Disturbance> {
     out
 }
 
+/// A neighbour that was busy while fathom only watched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbour {
+    /// What it did, at most one disk of the targets named.
+    pub by: Disturbance,
+    /// The processes that moved most, as far as they can be seen: `dd (4711)`.
+    pub processes: Vec<String>,
+}
+
+impl Neighbour {
+    /// `other processes use the disks before the first run: 240 MB/s of others on vda (480 requests/s), most by dd (4711)`.
+    pub fn sentence(&self) -> String {
+        let most = match self.processes.as_slice() {
+            [] => "which process is not visible from here".to_owned(),
+            names => format!("most by {}", names.join(", ")),
+        };
+        format!("the machine was busy before the first run: {}, {most}", self.by.words())
+    }
+}
+
+/// Returns the neighbour that used a disk of the targets during the idle watch, or `None` if none did enough to disturb a run.
+pub fn before_runs(record: &Record) -> Option<Neighbour> {
+    let at = |moment| record.evidence.iter().rev().find(|s| s.moment == moment);
+    let (start, end) = (at(Moment::IdleStart)?, at(Moment::IdleEnd)?);
+    let seconds = end.at_ns.checked_sub(start.at_ns)? as f64 / 1e9;
+    let layers = record.header.hosts.first()?.places.iter().flat_map(|place| &place.layers);
+    let disks = layers.filter(|l| l.kind != LayerKind::Partition && l.blind().is_none());
+    let by = disks
+        .filter_map(|disk| {
+            let done = BlockStat::between(start, end, &disk.stat_file).ok()?.total();
+            Foreign { device: disk.name.clone(), bytes: done.bytes, ios: Some(done.ios), seconds }.disturbs()
+        })
+        .next()?;
+    let moved = end.text(NEIGHBOURS).unwrap_or_default();
+    let processes = moved.lines().filter_map(|line| Some(line.rsplit_once(": ")?.0.to_owned())).collect();
+    Some(Neighbour { by, processes })
+}
+
 /// A run that is to be measured again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Again {
@@ -295,11 +335,29 @@ fn of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Again)> {
     if goes_on { first().map(again(last + 1, false)).collect() } else { Vec::new() }
 }
 
-/// Whether so many runs were disturbed that this is how the machine is.
+/// Whether disturbance is the rule on this machine: two runs at least were disturbed, and a third of all attempts, those included that
+/// are still to come. Attempts that were disturbed again count too, so that a machine that stays busy is soon left alone.
 pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
-    let runs: BTreeSet<Unit> = tried.iter().filter(|a| a.complete).map(|a| a.unit(false)).collect();
-    let disturbed: BTreeSet<Unit> = tried.iter().filter(|a| a.disturbed).map(|a| a.unit(false)).collect();
-    disturbed.len() >= FEWEST && disturbed.len() * THIRD >= runs.len() + left
+    let complete = || tried.iter().filter(|a| a.complete);
+    let attempts: BTreeSet<(Unit, u32)> = complete().map(|a| (a.unit(false), a.attempt)).collect();
+    let disturbed: BTreeSet<(Unit, u32)> =
+        complete().filter(|a| a.disturbed).map(|a| (a.unit(false), a.attempt)).collect();
+    let runs: BTreeSet<Unit> = disturbed.iter().map(|(unit, _)| *unit).collect();
+    runs.len() >= FEWEST && disturbed.len() * THIRD >= attempts.len() + left
+}
+
+/// Part of the runs to come that is expected to be measured again, by what happened so far.
+pub(crate) fn expected_repeats(done: &[Summary], budget: &Budget) -> f64 {
+    let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
+    let left: u32 = super::left_undisturbed(&counting(done, budget), budget).runs.iter().sum();
+    if budget.attempts < 2
+        || matches!(budget.strategy, Strategy::Steady { .. })
+        || is_the_rule(&tried, left as usize)
+    {
+        return 0.0;
+    }
+    let disturbed = tried.iter().filter(|a| a.disturbed).count();
+    disturbed as f64 / tried.len().max(1) as f64
 }
 
 #[cfg(test)]

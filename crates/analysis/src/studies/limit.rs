@@ -4,6 +4,7 @@
 //! served (E10, E11).
 
 use crate::case::CaseRun;
+use crate::checks::most_iops;
 use crate::figures::{PERCENTILES, is_late};
 use crate::findings::CaseAnswers;
 use crate::name;
@@ -49,7 +50,9 @@ pub(super) fn limit(
     let capacity_result = answered.iter().position(|a| a.case.offered.is_none() && !a.case.runs.is_empty());
     let closed = capacity_result.and_then(|i| results.get(i)).filter(|r| !r.void);
     let total = closed.and_then(|r| r.total.as_ref());
-    let capacity_iops = total.map(|t| t.iops);
+    let most = answered.iter().find(|a| a.case.offered.is_none()).and_then(|a| most_iops(&a.case));
+    let capacity_iops =
+        total.map(|t| most.filter(|_| record.fleet.is_none()).map_or(t.iops, |most| t.iops.min(most)));
     let mut points: Vec<LoadPoint> = Vec::new();
     for (result, (answered, figures)) in answered.iter().zip(results).enumerate() {
         let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered) else {
@@ -100,9 +103,15 @@ fn row(
 ) -> LoadPoint {
     let late = lateness(answered);
     let voided_otherwise = answered.void_by().any(|id| id != CheckId::E10 && id != CheckId::E11);
+    // A limit lets a burst pass that a short run mistakes for its rate. More than the limit is never served for long.
+    let most = most_iops(&answered.case).filter(|_| answered.case.record.fleet.is_none());
+    let is_above_limit =
+        most.is_some_and(|most| answered.case.record.header.plan.offered_here(point.offered) > most);
     let mut state = match () {
         () if voided_otherwise => LoadState::Void,
-        () if answered.is_void() || point.is_overloaded(latency_target) => LoadState::Overload,
+        () if is_above_limit || answered.is_void() || point.is_overloaded(latency_target) => {
+            LoadState::Overload
+        }
         () => LoadState::Served,
     };
     let served = state == LoadState::Served;
@@ -392,6 +401,21 @@ fn the_highest_load_that_meets_the_target_is_the_headline() {
     // Power is greatest at 5,000, the next of its kind far below.
     assert!((load.knee.unwrap().iops - 5_000.0).abs() < 1.0 && load.knee.unwrap().reached);
     assert_eq!((report.verdict, exit_code(&report)), (Verdict::Valid, 0), "{}", report.verdict_reason);
+}
+
+#[test]
+fn a_load_above_the_limit_of_a_cgroup_is_no_answer() {
+    let answer = |riops: &str| {
+        let mut record = curve(&Fixture::honest(), &loads(&MEASURED));
+        let text = format!("/c/io.max: 254:0 rbps=max wbps=max riops={riops} wiops=max");
+        record.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+        let report = judge(&record, &Judging::default());
+        let load = curve_of(&report);
+        let met = load.latency_target.as_ref().and_then(|met| met.met_iops);
+        (met, load.points[2].state, load.capacity_iops.unwrap() as u64)
+    };
+    assert_eq!(answer("7000"), (Some(7_000), LoadState::Served, 7_000));
+    assert_eq!(answer("6900"), (Some(5_000), LoadState::Overload, 6_900));
 }
 
 #[test]

@@ -118,6 +118,17 @@ pub(super) fn reached(case: &Case) -> Option<(String, Evidence)> {
     }
 }
 
+/// Operations per second of the whole case that its hard limits let pass, by the mix that it did; `None` without a limit.
+pub(crate) fn most_iops(case: &Case) -> Option<f64> {
+    let all: u64 = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| case.in_windows(kind).ops).iter().sum();
+    let of_limit = |limit: &Limit| {
+        let done = case.in_windows(limit.kind);
+        let part = if limit.of == Of::Bytes { done.bytes } else { done.ops };
+        (part > 0).then(|| limit.per_s * all as f64 / part as f64)
+    };
+    limits(case).ok()?.hard.iter().filter_map(of_limit).min_by(f64::total_cmp)
+}
+
 /// The limit that a rate came nearest to, where one came near.
 fn nearest<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
     let runs = case.runs.len().max(1) as f64;
@@ -208,6 +219,19 @@ fn limited(text: &str) -> model::record::Record {
 #[cfg(test)]
 fn at(text: &str) -> Option<Severity> {
     CHECK.severity(&limited(text))
+}
+
+#[test]
+fn the_most_that_limits_let_pass_follows_the_mix_and_the_size() {
+    let most = |line: &str, read_percent| {
+        let mut record =
+            crate::fixture::Fixture { read_percent, ..crate::fixture::Fixture::honest() }.record();
+        record.header.hosts[0].facts.insert(LIMITS.into(), Ok(format!("/c/io.max: 254:0 {line}")));
+        most_iops(&crate::case::cases(&record)[0])
+    };
+    assert_eq!(most("rbps=max wbps=max riops=2000 wiops=max", 100), Some(2_000.0));
+    assert_eq!(most("rbps=4096000 wbps=max riops=2000 wiops=max", 100), Some(1_000.0));
+    assert_eq!(most("rbps=max wbps=max riops=max wiops=2000", 100), None, "nothing is written");
 }
 
 #[test]

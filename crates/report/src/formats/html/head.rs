@@ -58,8 +58,10 @@ pub(super) fn hero(report: &Report, shown: &[Finding]) -> String {
     let beyond = whole.strip_prefix(&format!("{number} {}", report.headline.unit)).unwrap_or("").trim();
     let beyond = beyond.trim_start_matches(['(', ',']).trim_end_matches(')').trim();
     let reason = worst::reason(report, shown).map(str::to_owned);
-    let sentences = [Some(capital(beyond)), reason, ending(report), Some(worst::limited(report, shown))];
-    let sentences = sentences.into_iter().flatten().filter(|s| !s.is_empty()).map(|s| micro(&s));
+    let busy = report.busy_machine.iter().map(|sentence| capital(sentence));
+    let sentences = [Some(capital(beyond)), reason].into_iter().flatten().chain(busy);
+    let sentences = sentences.chain(ending(report)).chain([worst::limited(report, shown)]);
+    let sentences = sentences.filter(|s| !s.is_empty()).map(|s| micro(&s));
     let runs = quoted(report).filter(|_| !matches!(report.study, Studied::Limit(_) | Studied::Sweep(_)));
     let drawn = runs.and_then(|result| interval(report, result));
     let hero = Hero {

@@ -134,6 +134,9 @@ fn head(out: &mut Page, report: &Report, shown: &[Finding]) {
     if let Some(reason) = worst::reason(report, shown) {
         out.prose("  ", "  ", reason);
     }
+    for sentence in &report.busy_machine {
+        out.prose("  ", "  ", sentence);
+    }
     if let Some(words) = ending(report) {
         out.prose("  ", "  ", &words);
     }
