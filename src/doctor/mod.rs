@@ -51,7 +51,7 @@ pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
 
 fn diagnose(seen: Observation) -> Diagnosis {
     let group = |heading: &str, looks: Vec<Look>| Group { heading: heading.into(), looks };
-    let groups = vec![
+    let mut groups = vec![
         group("Where it is", chain::looks(&seen)),
         group("What is stored there", data::looks(&seen)),
         group("The device below", [device::looks(&seen), health::looks(&seen)].concat()),
@@ -59,6 +59,12 @@ fn diagnose(seen: Observation) -> Diagnosis {
         group("Who else is here", neighbours::looks(&seen)),
         group("What fathom may do here", rights::looks(&seen)),
     ];
+    if seen.rights.sys_is_read_only {
+        let looks = groups.iter_mut().flat_map(|g| &mut g.looks);
+        for look in looks.filter(|look| look.cure.contains("/sys/")) {
+            look.cure = format!("outside of this container (/sys is read-only here), {}", look.cure);
+        }
+    }
     Diagnosis {
         format: FORMAT,
         target: seen.path.to_string_lossy().into_owned(),
@@ -105,6 +111,24 @@ mod tests {
         assert!(
             text.ends_with("Before you measure: nothing was found that would change what a number means.\n"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn a_setting_in_sys_is_advised_for_outside_where_sys_is_read_only() {
+        let cures = |sys_is_read_only: bool| -> Vec<String> {
+            let mut seen = in_order();
+            seen.rights.sys_is_read_only = sys_is_read_only;
+            seen.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
+            let looks = diagnose(seen).groups.into_iter().flat_map(|g| g.looks);
+            looks.map(|look| look.cure).filter(|cure| cure.contains("/sys/")).collect()
+        };
+        assert!(cures(false).iter().all(|cure| cure.starts_with("as root: ")), "{:?}", cures(false));
+        assert!(!cures(true).is_empty());
+        assert!(
+            cures(true).iter().all(|cure| cure.starts_with("outside of this container")),
+            "{:?}",
+            cures(true)
         );
     }
 

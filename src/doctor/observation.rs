@@ -304,6 +304,9 @@ pub(super) mod tests {
             Snapshot { moment: Moment::IdleEnd, at_ns: 3_000_000_000, files: files(), targets: vec![target] };
         let rights = Rights {
             io_uring: Ok(()),
+            io_uring_advice: None,
+            libaio: Ok(()),
+            sys_is_read_only: false,
             cgroup: Ok(2),
             tracing: Ok(()),
             devices: vec![("sda".into(), Ok(()))],

@@ -26,10 +26,25 @@ pub(super) fn looks(seen: &Observation) -> Vec<Look> {
 
 fn io_uring(seen: &Observation) -> Look {
     const ABOUT: &str = "io_uring";
-    match &seen.rights.io_uring {
-        Ok(()) => Look::ok(ABOUT, "Allowed."),
-        Err(why) => Look::finding(ABOUT, Severity::Void, format!("The kernel refuses it: {why}."))
-            .cure("as root: sysctl kernel.io_uring_disabled=0 (in a container: allow it in the seccomp profile), or measure with --engine libaio"),
+    let Err(denied) = &seen.rights.io_uring else { return Look::ok(ABOUT, "Allowed.") };
+    let allow =
+        seen.rights.io_uring_advice.map_or_else(String::new, |advice| format!("to have it: {advice}; "));
+    match &seen.rights.libaio {
+        Ok(()) => Look::finding(
+            ABOUT,
+            Severity::Note,
+            format!(
+                "It cannot be used: {denied}. fathom uses libaio instead, at the same queue depth. libaio has no trims, \
+                 and no queue depth through the page cache."
+            ),
+        )
+        .cure(format!("{allow}to measure the same everywhere: --engine libaio")),
+        Err(why) => Look::finding(
+            ABOUT,
+            Severity::Void,
+            format!("It cannot be used: {denied}. libaio, which could replace it, cannot be used either: {why}."),
+        )
+        .cure(format!("{allow}without it: --engine sync --depth 1, with more --workers")),
     }
 }
 
@@ -98,7 +113,7 @@ fn open_files(seen: &Observation) -> Look {
 fn locked_memory(seen: &Observation) -> Look {
     const ABOUT: &str = "locked memory";
     match seen.rights.locked_bytes {
-        Some(most) if most < LOCKED_FROM => Look::finding(
+        Some(most) if most < LOCKED_FROM && seen.rights.io_uring.is_ok() => Look::finding(
             ABOUT,
             Severity::Note,
             format!(
@@ -117,6 +132,7 @@ fn locked_memory(seen: &Observation) -> Look {
 mod tests {
     use super::*;
     use crate::doctor::observation::tests::in_order;
+    use machine::async_io::IoUringDenied;
     use model::finding::Outcome;
 
     #[test]
@@ -124,15 +140,38 @@ mod tests {
         let mut seen = in_order();
         assert!(looks(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", looks(&seen));
         let rights = &mut seen.rights;
-        (rights.io_uring, rights.cgroup) = (Err("reason 1".into()), Err("reason 2".into()));
+        rights.io_uring = Err(IoUringDenied::Other("reason 1".into()));
+        (rights.libaio, rights.cgroup) = (Err("no libaio".into()), Err("reason 2".into()));
         (rights.tracing, rights.devices[0].1) = (Err("reason 3".into()), Err("reason 4".into()));
         (rights.open_files, rights.locked_bytes) = (Some(FILES_FROM - 1), Some(LOCKED_FROM - 1));
         let looks = looks(&seen);
+        // Only io_uring would lock the memory.
+        let (locked, looks): (Vec<Look>, Vec<Look>) =
+            looks.into_iter().partition(|l| l.about == "locked memory");
+        assert!(locked.iter().all(|l| l.outcome == Outcome::Holds), "{locked:#?}");
         assert!(looks.iter().all(|l| l.outcome == Outcome::Finding && !l.cure.is_empty()), "{looks:#?}");
         for reason in ["reason 1", "reason 2", "reason 3", "reason 4"] {
             assert!(looks.iter().any(|l| l.sentence.contains(reason)), "{reason}");
         }
         let worst = looks.iter().map(|l| l.severity).min().flatten();
         assert_eq!(worst, Some(Severity::Void));
+    }
+
+    #[test]
+    fn advice_about_io_uring_names_only_what_helps_here() {
+        let of = |denied: IoUringDenied, advice: Option<&'static str>| {
+            let mut seen = in_order();
+            (seen.rights.io_uring, seen.rights.io_uring_advice) = (Err(denied), advice);
+            io_uring(&seen)
+        };
+        let old = of(IoUringDenied::OldKernel("4.19.0".into()), None);
+        assert_eq!(old.severity, Some(Severity::Note));
+        assert!(!old.cure.contains("sysctl") && old.cure.contains("--engine libaio"), "{old:?}");
+        let sysctl = of(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
+        assert!(sysctl.cure.contains("sysctl kernel.io_uring_disabled=0"), "{sysctl:?}");
+        // With io_uring, little memory that may be locked is worth a note.
+        let mut seen = in_order();
+        seen.rights.locked_bytes = Some(LOCKED_FROM - 1);
+        assert_eq!(locked_memory(&seen).outcome, Outcome::Finding);
     }
 }

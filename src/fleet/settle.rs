@@ -150,14 +150,18 @@ fn narrow(
             ));
         }
         if mine.engine != its.engine {
+            // An engine that replaces a denied one works on all hosts, and the denied one does not.
+            let is_mine = mine.engine_fallback.is_some();
+            let on_all = if is_mine { &mine.engine } else { &its.engine };
             tell(
                 differences,
-                format!(
-                    "{a} would use the engine {}, and {b} {}, which is used on all",
-                    mine.engine, its.engine
-                ),
+                format!("{a} would use the engine {}, and {b} {}; all use {on_all}", mine.engine, its.engine),
             );
-            (mine.engine, mine.options, mine.batch) = (its.engine.clone(), its.options.clone(), its.batch);
+            if !is_mine {
+                (mine.engine, mine.options, mine.batch) =
+                    (its.engine.clone(), its.options.clone(), its.batch);
+                mine.engine_fallback.clone_from(&its.engine_fallback);
+            }
         }
         narrow_span(mine, its, (a, b), differences);
     }
@@ -297,9 +301,31 @@ fn all_get_one_plan_narrowed_to_what_each_can_do() {
     assert_eq!(from(&plans[0], "--engine").as_deref(), Some("default"));
     let told = |words: &str| differences.iter().any(|d| d.contains(words));
     assert!(
-        told("the engine io_uring") && told("all use 1 GiB") && told("the kernel differs"),
+        told("the engine io_uring, and b sync; all use sync")
+            && told("all use 1 GiB")
+            && told("the kernel differs"),
         "{differences:?}"
     );
+}
+
+#[test]
+fn an_engine_that_is_denied_on_one_host_is_used_on_none() {
+    let names = ["a".to_owned(), "b".to_owned()];
+    let denied = || {
+        let mut own = planned("libaio", 1 << 30, "6.1");
+        own.plan.jobs[0].phases[0].streams[0].engine_fallback =
+            Some(model::job::EngineFallback { wanted: "io_uring".into(), cause: "a filter".into() });
+        own
+    };
+    for all in
+        [[planned("io_uring", 1 << 30, "6.1"), denied()], [denied(), planned("io_uring", 1 << 30, "6.1")]]
+    {
+        let Settled { plans, .. } = settle(&names, &[0, 0], &all).unwrap_or_else(|why| panic!("{why}"));
+        for plan in plans {
+            let stream = &plan.jobs[0].phases[0].streams[0];
+            assert!(stream.engine == "libaio" && stream.engine_fallback.is_some(), "{stream:?}");
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use super::Jobs;
 use super::layers::{reads, writes};
 use super::origins::Origins;
-use super::{span, target};
+use super::{fallback, span, target};
 use crate::failure::Failure;
 use crate::interfaces::{Directions, INTERFACES, Interface, Many};
 use crate::request::Request;
@@ -53,6 +53,8 @@ struct Setup<'a> {
     found: Target,
     span: u64,
     depth: u32,
+    /// What denies io_uring.
+    denial: Option<String>,
     may_write: Result<(), String>,
 }
 
@@ -79,7 +81,7 @@ fn of_other_directions(named: &[&'static Interface], works: &[Work]) -> Vec<NotM
 pub(super) fn compare(
     request: &Request,
     (sizes, interfaces): (&[u32], &[&'static Interface]),
-    root: &Root,
+    (root, denial): (&Root, Option<&str>),
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
@@ -108,7 +110,8 @@ pub(super) fn compare(
             show_bytes(span)
         )));
     }
-    let setup = Setup { request, said, place, found, span, depth, may_write };
+    let denial = denial.map(str::to_owned);
+    let setup = Setup { request, said, place, found, span, depth, denial, may_write };
     let mut asked = Jobs::default();
     let mut comparison = InterfaceComparison::default();
     comparison.missing.extend(of_other_directions(interfaces, &works));
@@ -139,6 +142,9 @@ pub(super) fn compare(
         } else {
             reasons(&comparison.missing)
         };
+        let is_denied =
+            setup.denial.is_some() && interfaces.iter().any(|i| i.engine.starts_with(fallback::WANTED));
+        let why = if is_denied { format!("{why}; type --interface 'libaio O_DIRECT'") } else { why };
         return Err(Failure::Usage(format!("nothing can be compared: {why}")));
     }
     asked.study = Study::Interfaces(comparison);
@@ -236,6 +242,9 @@ impl Setup<'_> {
         let engine = interface.engine.split(':').next().unwrap_or_default();
         if engine::engines::find(engine).is_none() {
             return Err(format!("this fathom was built without it; build it with --features {CXX}"));
+        }
+        if let Some(cause) = self.denial.as_ref().filter(|_| engine == fallback::WANTED) {
+            return Err(format!("io_uring cannot be used here: {cause}"));
         }
         if writes(work.rw) {
             self.may_write.clone()?;

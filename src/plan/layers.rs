@@ -44,12 +44,18 @@ struct Setup<'a> {
     place: Place,
     role: Role,
     engine: &'static Entry,
+    /// Why layers through the page cache cannot be measured with the engine that replaces the default one.
+    no_buffered: Option<String>,
     bs: PerKind<Sizes>,
     span: u64,
 }
 
 /// Finds every layer.
-pub(super) fn of_each(request: &Request, root: &Root, origins: &mut Origins) -> Result<LayerJobs, Failure> {
+pub(super) fn of_each(
+    request: &Request,
+    (root, denial): (&Root, Option<&str>),
+    origins: &mut Origins,
+) -> Result<LayerJobs, Failure> {
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
     let (found, place) = target::look(root, &said, &path)?;
@@ -68,7 +74,13 @@ pub(super) fn of_each(request: &Request, root: &Root, origins: &mut Origins) -> 
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let span = origins.choose("--size", spec.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
     origins.fixed("--cache", "each in turn", "fathom layers");
-    let setup = Setup { request, root, said, path, place, role: found.role, engine, bs, span };
+    // The default depth is above 1 for any order.
+    let no_buffered = denial.filter(|_| spec.engine.is_none() && spec.depth != Some(1)).map(|cause| {
+        format!(
+            "io_uring cannot be used ({cause}), and libaio does buffered operations one at a time; type --depth 1 for this row"
+        )
+    });
+    let setup = Setup { request, root, said, path, place, role: found.role, engine, no_buffered, bs, span };
     let mut jobs = LayerJobs::default();
     for rw in works {
         setup.work(rw, &mut jobs)?;
@@ -178,6 +190,10 @@ impl Setup<'_> {
         let refuses = |d: &model::machine::DirectIo| d.offset_align == 0;
         if cache.is_direct() && self.place.direct.as_ref().is_some_and(refuses) {
             miss(jobs, &name, rw, "its file system has no direct I/O");
+            return None;
+        }
+        if let Some(why) = self.no_buffered.as_ref().filter(|_| !cache.is_direct()) {
+            miss(jobs, &name, rw, why);
             return None;
         }
         let warm = cache == Cache::Buffered && reads(rw);

@@ -38,7 +38,7 @@ pub(super) fn open(
         places(&mut draft.stream, draft.engine.max_depth);
         if matches!(arrivals, Arrivals::OnOff { .. }) && draft.stream.workers > 1 {
             return Err(Failure::Usage(format!(
-                "--arrivals on-off is on for one worker at a time, and the engine {} needs {} of them for an open loop; type --engine io_uring, or other --arrivals",
+                "--arrivals on-off is on for one worker at a time, and the engine {} needs {} of them for an open loop; type --engine io_uring or libaio, or other --arrivals",
                 draft.engine.name, draft.stream.workers
             )));
         }

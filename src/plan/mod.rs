@@ -7,6 +7,7 @@ mod api;
 mod cycle;
 mod ends;
 mod engine;
+mod fallback;
 mod files;
 mod fleet;
 mod gate;
@@ -81,7 +82,9 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
     let mut machine = machine::host::look(&root);
     let memory = machine.memory_bytes.as_ref().ok().copied();
-    let (mut origins, asked) = asked(request, &root, memory)?;
+    let denial = fallback::denial(&machine).map(str::to_owned);
+    let denial = denial.as_deref();
+    let (mut origins, asked) = asked(request, &root, (memory, denial))?;
     let mut drafts = drafts(request, &asked, &mut origins)?;
     let (mut study, mut headline) = (asked.study, asked.headline);
     if let Some(steps) = fleet::steps(request, &mut drafts, &mut origins)? {
@@ -91,6 +94,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     if let Some(latency_target) = latency_target(request, &mut drafts, &mut origins)? {
         study = Study::Limit(latency_target);
     }
+    fallback::replace_denied(request, &mut drafts, denial, &mut origins)?;
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
@@ -101,13 +105,13 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let against = request
         .against
         .as_deref()
-        .map(|word| rerun::again(word, strategy, &mut jobs, &mut targets, &mut origins));
+        .map(|word| rerun::again(word, (strategy, denial), &mut jobs, &mut targets, &mut origins));
     let against = against.transpose()?;
     let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
     let (mut targets, places) = targets.finish(&mut jobs, apart)?;
     target::mark_unseen_users(request, &mut targets, &mut origins)?;
     let op_log = op_log::meant(&request.job, &mut jobs, &mut origins)?;
-    let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
+    let precondition = precondition::meant(request, (&jobs, &targets), denial, &mut origins)?;
     check_memory(&jobs, memory)?;
     if let Some(limit) = machine::limits::memory(&root) {
         check_memory_limit(&jobs, &limit)?;
@@ -230,24 +234,29 @@ struct Jobs {
 }
 
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
-fn asked<'a>(request: &'a Request, root: &Root, memory: Option<u64>) -> Result<(Origins<'a>, Jobs), Failure> {
+fn asked<'a>(
+    request: &'a Request,
+    root: &Root,
+    (memory, denial): (Option<u64>, Option<&str>),
+) -> Result<(Origins<'a>, Jobs), Failure> {
     let mut origins = Origins::new(request, &[]);
     let asked = match &request.work {
         Work::Profile(said) if said.compare => sides::tests(request, said, root, &mut origins)?,
         Work::Profile(said) => profile::tests(request, said, root, &mut origins)?,
         Work::Job | Work::Limit(_) => Jobs { specs: vec![request.job.clone()], ..Jobs::default() },
         Work::Layers => {
-            let LayerJobs { specs, comparison, headline } = layers::of_each(request, root, &mut origins)?;
+            let LayerJobs { specs, comparison, headline } =
+                layers::of_each(request, (root, denial), &mut origins)?;
             origins.leave_out(layers::OF_LAYERS);
             Jobs { specs, headline, study: Study::Layers(comparison) }
         }
         Work::Sweep(said) => {
-            let jobs = sweep::grid(request, said, (root, memory), &mut origins)?;
+            let jobs = sweep::grid(request, said, (root, memory, denial), &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
             Jobs { specs: jobs.specs, study: Study::Sweep(jobs.grid), ..Jobs::default() }
         }
         Work::Api { sizes, interfaces } => {
-            let asked = api::compare(request, (sizes, interfaces), root, &mut origins)?;
+            let asked = api::compare(request, (sizes, interfaces), (root, denial), &mut origins)?;
             origins.leave_out(api::OF_INTERFACES);
             asked
         }

@@ -5,6 +5,9 @@
 use crate::request::Request;
 use model::plan::Origin;
 
+/// The origin of a setting that the user left to fathom.
+const DEFAULT: &str = "default";
+
 /// Every setting chosen so far.
 pub(super) struct Origins<'a> {
     all: Vec<Origin>,
@@ -51,7 +54,7 @@ impl<'a> Origins<'a> {
         default: T,
         words: impl Fn(&T) -> String,
     ) -> T {
-        self.choose_from(setting, said, default, "default", words)
+        self.choose_from(setting, said, default, DEFAULT, words)
     }
 
     /// What was said, or the default, with a word for where the default comes from.
@@ -83,6 +86,18 @@ impl<'a> Origins<'a> {
         if let Some(value) = said {
             let from = self.said(setting);
             self.fixed(setting, &words(&value), &from);
+        }
+    }
+
+    /// Notes that another engine replaces the default one, which something denies.
+    pub(super) fn replace_engine(&mut self, denied: &str, instead: &str, cause: &str) {
+        for origin in &mut self.all {
+            if origin.setting.ends_with("--engine") && origin.value == denied && origin.from == DEFAULT {
+                origin.value = instead.into();
+                origin.from = format!("the default {denied} cannot be used: {cause}");
+            } else if origin.from == format!("engine {denied}") {
+                origin.from = format!("engine {instead}");
+            }
         }
     }
 

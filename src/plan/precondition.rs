@@ -10,7 +10,6 @@ use crate::request::{Request, Work};
 use engine::engines::{self, Entry};
 use model::job::{Access, Cache, Job, Kind, Pattern, Stream};
 use model::plan::{Precondition, Role, Target};
-use model::spec::StreamSpec;
 use model::spec::presets::Preset;
 use model::units::{show_block, show_bytes, show_ns};
 
@@ -26,8 +25,8 @@ const ROUNDS_AT_MOST: u32 = 25;
 /// What preconditioning means for these jobs; `None` where nobody asked for it.
 pub(super) fn meant(
     request: &Request,
-    jobs: &[Job],
-    targets: &[Target],
+    (jobs, targets): (&[Job], &[Target]),
+    denial: Option<&str>,
     origins: &mut Origins,
 ) -> Result<Option<Precondition>, Failure> {
     // What a preset asks for is written once, and its rounds are what is measured.
@@ -46,7 +45,7 @@ pub(super) fn meant(
                     target.path
                 ))));
             }
-            let fill = fill(stream, *index, target)?;
+            let fill = fill(stream, (*index, target), denial)?;
             if !fills.contains(&fill) {
                 fills.push(fill);
             }
@@ -83,7 +82,7 @@ pub(super) fn refused(why: Failure) -> Failure {
 }
 
 /// What writes the part of a target that a stream touches. Never more: the rest is somebody's.
-fn fill(stream: &Stream, index: usize, target: &Target) -> Result<Stream, Failure> {
+fn fill(stream: &Stream, (index, target): (usize, &Target), denial: Option<&str>) -> Result<Stream, Failure> {
     if !stream.turns.is_empty() {
         return Err(Failure::Usage(
             "--precondition writes one region, and turns have several; write the target before, or leave --precondition out".into(),
@@ -99,7 +98,7 @@ fn fill(stream: &Stream, index: usize, target: &Target) -> Result<Stream, Failur
             target.path
         )));
     }
-    let engine = writer(stream);
+    let engine = writer(stream, denial);
     let access = Access {
         offset_bytes: access.offset_bytes,
         span_bytes: access.span_bytes,
@@ -110,11 +109,11 @@ fn fill(stream: &Stream, index: usize, target: &Target) -> Result<Stream, Failur
 }
 
 /// The stream's own engine, which works here if any does; another where that cannot write past the page cache.
-fn writer(stream: &Stream) -> &'static Entry {
+fn writer(stream: &Stream, denial: Option<&str>) -> &'static Entry {
     let able =
         |e: &&Entry| e.moves_bytes && e.caches.contains(&Cache::Direct) && e.kinds.contains(&Kind::Write);
     let own = engines::find(&stream.engine).filter(able);
-    let usual = || engines::find(super::engine::default_of(&StreamSpec::default()));
+    let usual = || super::fallback::default_engine(denial);
     own.or_else(usual).unwrap_or(&engines::ENGINES[0])
 }
 

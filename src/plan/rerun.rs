@@ -6,6 +6,7 @@
 //! A number of last month differs from one of today by more than what was changed: the machine aged, filled, was updated. What
 //! was measured in turns within the same minutes differs by the change alone.
 
+use super::fallback;
 use super::origins::Origins;
 use super::target::Targets;
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ use model::study::Study;
 /// [`Failure::Usage`] where it has none that match, or their targets are gone or others.
 pub(super) fn again(
     word: &str,
-    strategy: Strategy,
+    (strategy, denial): (Strategy, Option<&str>),
     jobs: &mut Vec<Job>,
     targets: &mut Targets,
     origins: &mut Origins,
@@ -55,7 +56,7 @@ pub(super) fn again(
     }
     let from = jobs.len();
     for index in &matching {
-        jobs.push(once_more(&record, &old.jobs[*index], targets).map_err(|why| match why {
+        jobs.push(once_more(&record, &old.jobs[*index], denial, targets).map_err(|why| match why {
             Failure::Usage(why) => fail(&why),
             other => other,
         })?);
@@ -78,12 +79,22 @@ fn matching(now: &[Job], then: &[Job]) -> Vec<usize> {
 }
 
 /// A job as it was, on targets as they are counted now.
-fn once_more(record: &Record, job: &Job, targets: &mut Targets) -> Result<Job, Failure> {
+fn once_more(
+    record: &Record,
+    job: &Job,
+    denial: Option<&str>,
+    targets: &mut Targets,
+) -> Result<Job, Failure> {
     let Plan { targets: were, .. } = &record.header.plan;
     let mut job = job.clone();
     for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
         if engine::engines::find(&stream.engine).is_none() {
             return Err(Failure::Usage(format!("this fathom has no engine {}", stream.engine)));
+        }
+        if let Some(cause) = denial.filter(|_| stream.engine == fallback::WANTED) {
+            return Err(Failure::Usage(format!(
+                "it used io_uring, which cannot be used now ({cause}), and another engine would be other work; name a session with --engine libaio"
+            )));
         }
         let mut found = Vec::new();
         for index in &stream.targets {

@@ -25,6 +25,8 @@ const OPEN_DEPTH: u32 = 128;
 pub(super) struct Draft {
     pub(super) stream: Stream,
     pub(super) engine: &'static Entry,
+    /// Whether the user named the engine.
+    pub(super) engine_said: bool,
     /// Whether an open mode was asked for.
     pub(super) cache_said: bool,
     /// What was said of the span.
@@ -66,6 +68,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         clones: spec.clones,
         depth,
         engine: engine.name.into(),
+        engine_fallback: None,
         options: spec.engine.as_ref().map(|e| e.options.clone()).unwrap_or_default(),
         cache,
         advice: spec.advice,
@@ -102,6 +105,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     Ok(Draft {
         stream,
         engine,
+        engine_said: spec.engine.is_some(),
         cache_said: spec.cache.is_some(),
         size: size(spec),
         passes: spec.passes,
@@ -392,7 +396,7 @@ fn placed(place: &Placement) -> Result<Placement, Failure> {
 fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -> Result<Batch, Failure> {
     if let Some(said) = spec.batch.filter(|b| b.submit > engine.max_depth) {
         return Err(Failure::Usage(format!(
-            "--batch {}: the engine {} takes {} operation at a time; leave --batch out, or type --engine io_uring",
+            "--batch {}: the engine {} takes {} operation at a time; leave --batch out, or type --engine io_uring or libaio",
             said.submit, engine.name, engine.max_depth
         )));
     }

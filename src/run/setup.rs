@@ -59,6 +59,9 @@ pub(super) fn begin(
     let session = Session::open(&name, keep)?;
     name_leftovers(&plan, &live);
     live.say(&cost.sentence());
+    for sentence in analysis::engine_fallbacks(&plan) {
+        live.say(&sentence);
+    }
     let targets = prepare_targets(&root, &plan, (&stop, &live, Some(time_left(&plan, &[]).into())), fleet)?;
     look_again_at_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);

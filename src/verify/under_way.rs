@@ -71,6 +71,7 @@ impl VerifyRun {
             place = found;
         }
         let mut notes: Vec<String> = targets.iter().flat_map(Ready::notes).cloned().collect();
+        notes.extend(analysis::engine_fallbacks(&plan));
         let engine = engines::find(&stream.engine)
             .ok_or_else(|| Failure::Usage(format!("--engine {}: there is no such engine", stream.engine)))?;
         if engine.max_depth < stream.depth {

@@ -185,6 +185,12 @@ impl<'a> Case<'a> {
         end.sync_failures.iter().filter(move |failure| written.contains(&failure.target))
     }
 
+    /// What denies io_uring on this machine; `None` if it can be used, and in sessions that do not say.
+    pub fn io_uring_denial(&self) -> Option<&'a str> {
+        let cause = self.machine?.fact(model::kernel_files::IO_URING).ok()?;
+        (!cause.is_empty()).then_some(cause)
+    }
+
     /// Whether the operations carry data to or from storage at all.
     pub fn has_storage(&self) -> bool {
         let moves = !self.stream.does_nothing() && !self.stream.moves_no_data();

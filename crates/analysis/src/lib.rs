@@ -55,6 +55,7 @@ mod verdict;
 pub mod watch;
 mod windows;
 
+pub use notes::engine_fallbacks;
 pub use verdict::{exit_code, exit_code_of};
 
 use findings::CaseAnswers;

@@ -3,6 +3,7 @@
 //! For: sentences of the plan, the runs and the end. Not for: findings, which act on numbers.
 
 use crate::strategy::disturbed::{before_runs, is_the_rule};
+use model::plan::Plan;
 use model::record::attempts::Attempt;
 use model::record::{Preconditioned, Record, Rounds, Run, RunEnding};
 use model::report::Ending;
@@ -26,6 +27,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     if let Some(why) = &record.header.clock.reason {
         tell(format!("latencies are stamped with {}: {why}", record.header.clock.name));
     }
+    engine_fallbacks(&record.header.plan).into_iter().for_each(&mut tell);
     if let Some(done) = &record.preconditioned {
         tell(preconditioned(record, done));
         done.notes.iter().cloned().for_each(&mut tell);
@@ -46,6 +48,12 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         }
     }
     remarks.into_iter().map(Remark::words).collect()
+}
+
+/// Which engine replaced a default one that was denied, each once.
+pub fn engine_fallbacks(plan: &Plan) -> BTreeSet<String> {
+    let streams = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
+    streams.filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
 }
 
 /// A note with the jobs that it is about, none where it is about all, and how often it was made.

@@ -3,6 +3,7 @@
 //! For: limits, CPU frequencies and sleep, firmware names, libraries. Not for: what changes (that is `snapshot`), nor for
 //! understanding it. Read before fathom enters a cgroup of its own, so that the limits are the user's.
 
+use crate::async_io;
 use crate::limits;
 use crate::root::Root;
 use model::Known;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 pub(crate) fn look(root: &Root) -> BTreeMap<String, Known<String>> {
     let facts = [
         (kept::LIMITS, limits::look(root)),
+        (kept::IO_URING, Ok(async_io::io_uring(root).err().map_or_else(String::new, |why| why.to_string()))),
         (kept::GOVERNORS, root.matches(kept::GOVERNORS).and_then(|paths| root.first_lines(&paths))),
         (kept::SLEEPS, sleeps(root)),
         (kept::VENDOR, root.read(kept::VENDOR)),
@@ -94,7 +96,7 @@ mod tests {
     fn every_fact_of_this_machine_is_a_text_or_a_reason() {
         let facts = look(&Root::real());
         println!("{facts:#?}");
-        assert_eq!(facts.len(), 10);
+        assert_eq!(facts.len(), 11);
         assert!(facts[kept::LIBRARIES].is_ok());
     }
 }

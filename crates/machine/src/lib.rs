@@ -5,6 +5,7 @@
 //! recorded elsewhere can be read as if they were here.
 #![forbid(unsafe_code)]
 
+pub mod async_io;
 pub mod cgroup;
 mod device;
 pub mod devices;

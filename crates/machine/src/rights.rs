@@ -2,19 +2,15 @@
 //!
 //! For: interfaces and counters that a measurement or a check would use. Not for: targets (that is `safety`).
 
+use crate::async_io::{self, IoUringDenied};
 use crate::cgroup;
 use crate::error::describe;
 use crate::root::Root;
 use model::Known;
-use rustix::fs::{Access, AtFlags, accessat};
+use rustix::fs::{Access, AtFlags, StatVfsMountFlags, accessat, statvfs};
 use rustix::process::{Resource, getrlimit};
-use std::fs::{File, OpenOptions};
-use std::io;
+use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use sys::arena::Arena;
-use sys::open_file::OpenFile;
-use sys::ring::{Ring, RingOptions};
 
 /// A trace point of the block layer, below tracefs; where it can be switched on, all can.
 const TRACE_POINT: &str = "events/block/block_rq_issue/enable";
@@ -24,7 +20,13 @@ const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 #[derive(Clone, Debug)]
 pub struct Rights {
     /// A ring of io_uring can be set up.
-    pub io_uring: Known<()>,
+    pub io_uring: Result<(), IoUringDenied>,
+    /// What would allow io_uring; `None` where it is allowed, and where nothing here would help.
+    pub io_uring_advice: Option<&'static str>,
+    /// A context of libaio can be set up.
+    pub libaio: Known<()>,
+    /// `/sys` is mounted read-only, as in a container, so that its settings can only be changed outside.
+    pub sys_is_read_only: bool,
     /// A cgroup of our own can be made: the version of its hierarchy.
     pub cgroup: Known<u8>,
     /// Trace points of the block layer can be switched on.
@@ -40,8 +42,13 @@ pub struct Rights {
 /// Finds out, for these devices too.
 pub fn look<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
     let exempt = rustix::process::geteuid().is_root();
+    let io_uring = async_io::io_uring(root);
     Rights {
-        io_uring: io_uring(root),
+        io_uring_advice: io_uring.as_ref().err().and_then(|denied| denied.advice(root)),
+        io_uring,
+        libaio: async_io::libaio(),
+        sys_is_read_only: statvfs(root.path("/sys"))
+            .is_ok_and(|fs| fs.f_flag.contains(StatVfsMountFlags::RDONLY)),
         cgroup: cgroup::allowed(root),
         tracing: tracing(),
         devices: devices.map(|name| (name.to_owned(), readable(root, name))).collect(),
@@ -55,19 +62,6 @@ fn tracing() -> Known<()> {
     let tracefs = sys::tracefs::directory()?;
     accessat(&tracefs, TRACE_POINT, Access::WRITE_OK, AtFlags::EACCESS)
         .map_err(|e| format!("{TRACE_POINT} of tracefs: {}", describe(&e.into())))
-}
-
-/// The smallest ring there is, set up and given back.
-fn io_uring(root: &Root) -> Known<()> {
-    let ring = || -> io::Result<()> {
-        let file = File::open(Path::new("/dev/null"))?;
-        let page = rustix::param::page_size();
-        Ring::new(Arena::new(1, page)?, vec![OpenFile::new(file, false)], &RingOptions::default()).map(drop)
-    };
-    ring().map_err(|e| match root.word("/proc/sys/kernel/io_uring_disabled").as_deref() {
-        Some(level @ ("1" | "2")) => format!("{} (sysctl kernel.io_uring_disabled is {level})", describe(&e)),
-        _ => describe(&e),
-    })
 }
 
 /// Opening does no I/O to a disk; whether it is allowed is more than its permission bits say.

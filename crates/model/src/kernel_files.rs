@@ -20,6 +20,8 @@ pub const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 pub const PRODUCT: &str = "/sys/class/dmi/id/product_name";
 /// A fact: from which order on free pages are told to the host, so that it takes them; no file where the kernel cannot.
 pub const PAGE_REPORTING: &str = "/sys/module/*/parameters/page_reporting_order";
+/// A fact: what denies io_uring here; empty text if io_uring can be used.
+pub const IO_URING: &str = "what denies io_uring";
 /// A fact: libraries mapped into fathom, a path a line, and a first line `LD_PRELOAD: ...` where that is set.
 pub const LIBRARIES: &str = "libraries of /proc/self/maps";
 /// At the end of the idle watch: processes that moved data meanwhile, most first, a line for each, `name (pid): bytes`.

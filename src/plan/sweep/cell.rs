@@ -46,6 +46,8 @@ pub(super) struct Growing<'a> {
     /// One per named target; none where nothing is touched.
     pub(super) targets: Vec<TargetFacts>,
     pub(super) loads: Loads,
+    /// What denies io_uring, if the engine is the one that replaces it.
+    pub(super) denial: Option<String>,
     pub(super) cache_said: bool,
     pub(super) specs: Vec<JobSpec>,
     pub(super) cells: Vec<Cell>,
@@ -215,6 +217,11 @@ impl Growing<'_> {
         if let Some(kind) = point.doing.kinds().into_iter().find(|k| !entry.kinds.contains(k)) {
             return Some(format!("the engine {} cannot {}", entry.name, kind.word()));
         }
+        if let Some(cause) = self.denial.as_ref().filter(|_| point.depth > 1 && !cache.is_direct()) {
+            return Some(format!(
+                "io_uring cannot be used ({cause}), and libaio does buffered operations one at a time; type --cache direct, or --engine sync --depth 1"
+            ));
+        }
         if let Some(batch) = point.batch.filter(|b| *b > point.depth) {
             return Some(format!("a batch of {batch} is never gathered from {} in flight", point.depth));
         }
@@ -247,6 +254,10 @@ impl Growing<'_> {
         let mine: Vec<String> = mine.filter(|_| targets < point.named).map(|t| name::text(&t.path)).collect();
         for PhaseSpec { streams, .. } in &mut job.phases {
             for stream in &mut *streams {
+                // Planned like any stream with the default engine, so that it records why libaio replaces that.
+                if self.denial.is_some() && point.entry.max_depth > 1 {
+                    stream.engine = None;
+                }
                 stream.target.clone_from(&mine);
                 self.begin(stream, point);
             }

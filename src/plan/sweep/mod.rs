@@ -9,6 +9,7 @@ mod schedule;
 mod target_facts;
 
 use super::cycle;
+use super::fallback;
 use super::origins::Origins;
 use super::repeats::CELL_RUNS;
 use crate::failure::Failure;
@@ -59,11 +60,15 @@ pub(in crate::plan) struct GridJobs {
 pub(in crate::plan) fn grid(
     request: &Request,
     said: &SweepSpec,
-    (root, memory): (&Root, Option<u64>),
+    (root, memory, denial): (&Root, Option<u64>, Option<&str>),
     origins: &mut Origins,
 ) -> Result<GridJobs, Failure> {
     let axes = &said.axes;
-    let engines = if axes.engine.is_empty() { vec![default_engine(axes)] } else { axes.engine.clone() };
+    if let Some(cause) = denial.filter(|_| axes.engine.iter().any(|engine| engine.name == fallback::WANTED)) {
+        return Err(fallback::refuse_axis(cause));
+    }
+    let engines =
+        if axes.engine.is_empty() { vec![default_engine(axes, denial)] } else { axes.engine.clone() };
     let entries: Vec<&'static Entry> = engines.iter().map(|e| entry(e)).collect::<Result<_, _>>()?;
     let targets = if entries.iter().any(|e| e.moves_bytes) { look(request, root)? } else { Vec::new() };
     let loads = cycle::loads(said, (targets.len() as u32).max(1), origins)?;
@@ -76,6 +81,7 @@ pub(in crate::plan) fn grid(
         memory_bytes,
         targets,
         loads,
+        denial: denial.filter(|_| axes.engine.is_empty()).map(str::to_owned),
         cache_said: said.flags.contains(&"cache"),
         specs: Vec::new(),
         cells: Vec::new(),
@@ -123,9 +129,10 @@ fn memory_cap(said: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u
     origins.choose_from("--memory", said.memory, default, from, |b| show_bytes(*b))
 }
 
-fn default_engine(axes: &Axes) -> EngineSpec {
+fn default_engine(axes: &Axes, denial: Option<&str>) -> EngineSpec {
     let mapped = !axes.cache.is_empty() && axes.cache.iter().all(|c| *c == Cache::Mmap);
-    let name = if mapped { "mmap" } else { "io_uring" };
+    let usual = fallback::default_engine(denial).map_or(fallback::WANTED, |entry| entry.name);
+    let name = if mapped { "mmap" } else { usual };
     EngineSpec { name: name.into(), options: model::job::Options::new() }
 }
 

@@ -30,6 +30,8 @@ const QUEUE: [&str; 8] = [
 pub(super) struct Aspect {
     name: String,
     value: Known<String>,
+    /// Added to the value in messages. It makes no difference between two aspects.
+    remark: String,
     /// Whether another value makes it other work.
     refuses: bool,
 }
@@ -41,6 +43,7 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
     if let Some((phase, stream)) = phase.and_then(|p| Some((p, p.streams.get(result.stream as usize)?))) {
         all.extend(work(stream).map(|(name, value)| aspect(name, value, true)));
         all.push(aspect("beside it", beside(phase, result.stream as usize), true));
+        all.push(engine(stream));
         all.extend(carried_out(phase, stream).map(|(name, value)| aspect(name, value, false)));
         let places = stream.targets.iter().enumerate();
         all.extend(places.flat_map(|(i, at)| of_place(i, report.machine.places.get(*at))));
@@ -52,7 +55,7 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
 /// What differs between two fingerprints, and what could not be compared because it is not known of both.
 pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<String>) {
     let (mut different, mut unknown) = (Vec::new(), Vec::new());
-    let missing = |of: &Aspect| Aspect { value: Ok("-".into()), ..of.clone() };
+    let missing = |of: &Aspect| Aspect { value: Ok("-".into()), remark: String::new(), ..of.clone() };
     let find = |all: &[Aspect], of: &Aspect| all.iter().find(|x| x.name == of.name).cloned();
     let mut both: Vec<(Aspect, Aspect)> =
         a.iter().map(|x| (x.clone(), find(b, x).unwrap_or_else(|| missing(x)))).collect();
@@ -60,7 +63,12 @@ pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<S
     for (x, y) in both {
         match (x.value, y.value) {
             (Ok(a), Ok(b)) if a == b => {}
-            (Ok(a), Ok(b)) => different.push(Difference { aspect: x.name, a, b, refuses: x.refuses }),
+            (Ok(a), Ok(b)) => different.push(Difference {
+                aspect: x.name,
+                a: a + &x.remark,
+                b: b + &y.remark,
+                refuses: x.refuses || y.refuses,
+            }),
             (Err(why), _) | (_, Err(why)) => unknown.push(format!("{}: {why}", x.name)),
         }
     }
@@ -68,7 +76,7 @@ pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<S
 }
 
 fn aspect(name: &str, value: String, refuses: bool) -> Aspect {
-    Aspect { name: name.into(), value: Ok(value), refuses }
+    Aspect { name: name.into(), value: Ok(value), remark: String::new(), refuses }
 }
 
 /// What was asked of the target: with other values it is other work.
@@ -221,11 +229,24 @@ fn beside(phase: &Phase, own: usize) -> String {
     if words.is_empty() { "nothing".into() } else { words.join("; ") }
 }
 
-/// How it was carried out: perhaps the very thing that is compared.
-fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
+/// The engine with its options: perhaps the very thing that is compared. If fathom chose it because the default engine was
+/// denied, the user did not mean to compare it, so another engine on the other side makes it other work.
+fn engine(stream: &Stream) -> Aspect {
     let options = parsers::options(&stream.options);
     let colon = if options.is_empty() { "" } else { ":" };
-    let engine = format!("{}{colon}{options}", stream.engine);
+    let fallback = stream.engine_fallback.as_ref();
+    Aspect {
+        name: "engine".into(),
+        value: Ok(format!("{}{colon}{options}", stream.engine)),
+        remark: fallback.map_or_else(String::new, |f| {
+            format!(" in place of {}, which was denied ({})", f.wanted, f.cause)
+        }),
+        refuses: fallback.is_some(),
+    }
+}
+
+/// How it was carried out: perhaps the very thing that is compared.
+fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let place = &stream.place;
     let cpus = if place.cpus.is_empty() { "all".into() } else { place::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
@@ -247,7 +268,6 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
     let time = show_ns(phase.time_ns as f64) + &limit + ended;
     let seconds = |ns: u64| show_ns(ns as f64);
     [
-        ("engine", engine),
         ("batch", format!("{},{}", stream.batch.submit, stream.batch.complete)),
         ("CPUs of the workers", cpus + &node + &memory + split),
         ("priority", first),
@@ -267,7 +287,12 @@ fn of_machine(report: &Report) -> Vec<Aspect> {
     });
     // `Linux 6.18.5 #1 SMP ...`: a release may be built again, with other settings.
     let kernel = machine.kernel.split_once(" #").unwrap_or((&machine.kernel, ""));
-    let known = |name: &str, value: Known<String>| Aspect { name: name.into(), value, refuses: false };
+    let known = |name: &str, value: Known<String>| Aspect {
+        name: name.into(),
+        value,
+        remark: String::new(),
+        refuses: false,
+    };
     vec![
         aspect(
             "host",

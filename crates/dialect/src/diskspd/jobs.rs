@@ -79,7 +79,7 @@ fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
         depth: Some(depth),
         workers: Some(workers),
         sharing: (targets > 1).then_some(if shares { Sharing::Weighted(weights) } else { Sharing::Each }),
-        engine: Some(engine(target, depth)),
+        engine: engine(target, depth),
         cache: Some(cache(target)),
         advice: advice(target),
         create: target.create.map(|bytes| Create { bytes, filling: Filling::Data, unlink: false }),
@@ -184,13 +184,14 @@ fn pace(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     }
 }
 
-fn engine(target: &Target, depth: u32) -> EngineSpec {
+/// The engine; `None` where several requests are in flight, which the default engine takes.
+fn engine(target: &Target, depth: u32) -> Option<EngineSpec> {
     let name = match depth {
         _ if target.mapped => "mmap",
         1 => "sync",
-        _ => "io_uring",
+        _ => return None,
     };
-    EngineSpec { name: name.into(), options: Options::new() }
+    Some(EngineSpec { name: name.into(), options: Options::new() })
 }
 
 fn cache(target: &Target) -> Cache {

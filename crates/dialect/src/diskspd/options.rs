@@ -138,7 +138,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
         "o",
         "N",
         Held(
-            "operations in flight of each thread on each target (`--depth`): 1 is `pread` and `pwrite` (engine sync), more are io_uring; a mapping has 1 [default: 2]",
+            "operations in flight of each thread on each target (`--depth`): 1 is `pread` and `pwrite` (engine sync), more are io_uring, or libaio where io_uring is denied; a mapping has 1 [default: 2]",
         ),
     ),
     option(

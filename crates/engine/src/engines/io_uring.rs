@@ -259,9 +259,9 @@ fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
         _ if error.raw_os_error().is_none() => return io::Error::new(error.kind(), error.to_string()),
         (io::ErrorKind::PermissionDenied, ..) => (
             "io_uring is switched off here, by a container's seccomp filter or by sysctl kernel.io_uring_disabled",
-            "type --engine sync, or set the sysctl to 0",
+            "type --engine libaio",
         ),
-        (io::ErrorKind::Unsupported, ..) => ("this kernel has no io_uring", SYNC),
+        (io::ErrorKind::Unsupported, ..) => ("this kernel has no io_uring", "type --engine libaio"),
         (io::ErrorKind::OutOfMemory, ..) => (
             "no memory for a ring of this depth, or more than may be locked",
             "use a smaller --depth, or raise ulimit -l",

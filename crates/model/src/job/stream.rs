@@ -5,6 +5,7 @@
 use super::access::{Access, Line};
 use super::cache::Cache;
 use super::data::Data;
+use super::engine_fallback::EngineFallback;
 use super::flow::Flow;
 use super::flush::Flush;
 use super::ignored::IgnoredError;
@@ -53,6 +54,9 @@ pub struct Stream {
     pub depth: u32,
     /// Name of the engine, from the engine table.
     pub engine: String,
+    /// Why `engine` is not the default one; `None` if the user chose the engine or the default one works here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_fallback: Option<EngineFallback>,
     /// Options of the engine by name, with their number where they take one.
     #[serde(default)]
     pub options: Options,
@@ -272,6 +276,7 @@ impl Stream {
             clones: None,
             depth,
             engine: engine.into(),
+            engine_fallback: None,
             options: Options::new(),
             cache: Cache::Direct,
             advice: None,

@@ -101,10 +101,20 @@ fn at_the_device(case: &Case, asked: f64, reached: f64, mut numbers: Evidence) -
     Ok(Answer::Holds("The queue was as deep as was asked.", numbers))
 }
 
-/// Advice where that of the page is followed already.
+/// Advice where the page's advice is followed already, or where this machine does not allow it.
 fn cure(case: &Case) -> Option<String> {
-    (case.stream.engine == "io_uring" && case.stream.cache.is_direct()).then(|| {
-        "One worker cannot keep this queue full here: use more --workers, and see what limits the row.".into()
+    let denial = case.io_uring_denial();
+    let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
+    if case.stream.engine == deepest && case.stream.cache.is_direct() {
+        return Some(
+            "One worker cannot keep this queue full here: use more --workers, and see what limits the row."
+                .into(),
+        );
+    }
+    denial.map(|cause| {
+        format!(
+            "Use --engine libaio with --cache direct, or more --workers instead of --depth. io_uring cannot be used here: {cause}."
+        )
     })
 }
 
@@ -140,4 +150,19 @@ fn operations_that_wait_above_the_device_are_found() {
     // Four neighbours merged into each request: a quarter of the queue is all of it.
     let merged = Fixture { device_time_share: 0.9, merged: 4, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&merged.record()), None);
+}
+
+#[test]
+fn where_io_uring_is_denied_it_is_not_advised() {
+    let denied = |engine: &'static str| {
+        let mut record = Fixture { depth_seen: 0.98, engine, ..Fixture::honest() }.record();
+        let fact = "a seccomp filter denies it (EPERM)".to_owned();
+        record.header.hosts[0].facts.insert(model::kernel_files::IO_URING.into(), Ok(fact));
+        let Ok(Answer::Finding(found)) = CHECK.answer(&record) else { panic!("silent") };
+        found.cure.unwrap_or_default()
+    };
+    let sync = denied("sync");
+    assert!(sync.contains("--engine libaio") && !sync.contains("--engine io_uring"), "{sync}");
+    assert!(denied("libaio").contains("more --workers"), "{}", denied("libaio"));
+    assert!(!denied("libaio").contains("--engine"), "{}", denied("libaio"));
 }

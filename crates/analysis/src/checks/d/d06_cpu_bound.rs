@@ -73,7 +73,7 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence: format!("{why}: this is the limit of the CPU, not of the storage."),
-        cure: None,
+        cure: case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()),
         evidence: numbers,
         renames: Some(Rename::Condition("limited by CPU".into())),
     }))
@@ -134,4 +134,13 @@ fn a_rate_at_our_own_ceiling_is_ours() {
 fn the_null_engine_may_use_it_all() {
     let null = Fixture { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&null.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn where_io_uring_is_denied_it_is_not_advised() {
+    let mut record = Fixture { cpu_share: 0.99, ..Fixture::honest() }.record();
+    let fact = "kernel 4.19.0 is too old (ENOSYS)".to_owned();
+    record.header.hosts[0].facts.insert(model::kernel_files::IO_URING.into(), Ok(fact));
+    let Ok(Answer::Finding(found)) = CHECK.answer(&record) else { panic!("silent") };
+    assert!(found.cure.is_some_and(|cure| !cure.contains("io_uring")));
 }

@@ -18,7 +18,8 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
                 the findings that invalidate or relabel a result.",
         formula: formula!(
             "Refused, because it is other work: another order, direction, block size, span, first byte, number of targets, \
-             depth, workers, cache mode, pace, syncs or data, or other streams beside it. Refused too: a side that a finding \
+             depth, workers, cache mode, pace, syncs or data, or other streams beside it; another engine, if one side uses it \
+             because the default engine was denied there. Refused too: a side that a finding \
              invalidates; a side that a finding relabels and the other not, such as the page cache (A01) against the device; sessions \
              of one side that differ in anything. Named, because it may be the very thing that is compared: host, kernel, CPU, \
              hypervisor, limits of cgroups, file system, mount options, device, its queue, engine, batch, CPUs of the workers, \

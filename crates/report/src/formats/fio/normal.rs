@@ -335,6 +335,12 @@ pub fn verdict(report: &Report) -> String {
     for result in report.results.iter().filter(|r| r.renamed && !r.void && !by_a_finding(r)) {
         lines.push(format!("  {} is {}", result.name, result.true_name));
     }
+    let fallbacks = report.results.iter().flat_map(|r| r.job.phases.iter().flat_map(|p| &p.streams));
+    let mut fallbacks: Vec<String> =
+        fallbacks.filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect();
+    fallbacks.sort_unstable();
+    fallbacks.dedup();
+    lines.extend(fallbacks.iter().map(|sentence| format!("  {sentence}")));
     for finding in first(report) {
         let severity = finding.severity.map_or("", Severity::word);
         let about = finding.about.join(", ");
