@@ -261,7 +261,8 @@ fn refuse(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Refused(format!("{} cannot be opened: {error}{cure}", name::shown(path)))
 }
 
-fn refuse_flags(path: &Path, cache: Cache, error: &std::io::Error) -> Failure {
+/// Why a target cannot be opened with the flags of a cache mode.
+pub(crate) fn refuse_flags(path: &Path, cache: Cache, error: &std::io::Error) -> Failure {
     if cache.is_direct() && error.kind() == std::io::ErrorKind::InvalidInput {
         return Failure::Refused(format!(
             "{}: its file system refuses direct I/O ({error}); type --cache buffered, which measures the \

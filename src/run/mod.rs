@@ -11,6 +11,7 @@ mod ends;
 mod evidence;
 mod follow;
 mod precondition;
+mod probe;
 mod rows;
 mod self_test;
 mod setup;

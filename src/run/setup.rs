@@ -150,6 +150,7 @@ pub(crate) fn prepare_targets(
     (stop, live, left): (&Arc<AtomicBool>, &Live, Option<Left>),
     fleet: &Fleet,
 ) -> Result<Vec<Ready>, Failure> {
+    super::probe::probe(root, plan)?;
     let mut targets = Vec::new();
     for (index, target) in plan.targets.iter().enumerate() {
         let is_made_here = plan.common(index).is_none_or(|common| plan.is_rank(common.maker));

@@ -17,6 +17,7 @@ mod lane;
 mod link;
 pub mod outcome;
 mod priorities;
+pub mod probe;
 mod recorder;
 pub mod refusal;
 pub mod source;

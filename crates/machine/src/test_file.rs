@@ -72,6 +72,16 @@ impl TestFile {
         Self::begun(create(dir)?).filled(dir, asked_bytes, (seed, limit), stop, progress)
     }
 
+    /// Makes an empty file of this length in `dir`, to find out what its file system can do.
+    ///
+    /// # Errors
+    /// As [`Self::make`], where there is no permission or no room for a file at all.
+    pub fn lend(dir: &Path, bytes: u64) -> Result<Self, MachineError> {
+        let lent = Self::begun(create(dir)?);
+        lent.file.set_len(bytes).map_err(|e| MachineError::at(dir, "written to", &e))?;
+        Ok(lent)
+    }
+
     /// One that is open, with its name.
     fn begun((file, name): (File, Option<PathBuf>)) -> Self {
         let mut made = Self { file, name, bytes: 0, notes: Vec::new(), others: None };
