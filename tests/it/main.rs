@@ -14,6 +14,7 @@ mod checked;
 mod ci;
 mod commands;
 mod compare;
+mod containers;
 mod contradictions;
 mod crystal;
 mod disk;
