@@ -8,7 +8,8 @@ use crate::show::{self, SAME_COMMAND};
 use crate::spared::Spared;
 use crate::{history, input, session};
 use analysis::Judging;
-use analysis::compare::{Options, compare_each, compare_sides};
+use analysis::compare::{Options, accept_findings, compare_each, compare_sides};
+use model::check_id::CheckId;
 use model::comparison::{Answer, Comparisons, Gate, Passing};
 use model::name;
 use model::report::{CountsAs, FORMAT, Report};
@@ -55,7 +56,9 @@ pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
         spared.add(file, "a side of this comparison");
     }
     let outlets = show::outlets(&request.outputs, request.replace, spared)?;
-    let read = |files: &Vec<PathBuf>| files.iter().map(|f| report(f)).collect::<Result<Vec<Report>, _>>();
+    let read = |files: &Vec<PathBuf>| {
+        files.iter().map(|f| report(f, &request.options.accept)).collect::<Result<Vec<Report>, _>>()
+    };
     let sides = sides.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     refuse_one_session(sides.iter().flatten())?;
     let style = Style { detail: request.detail, ..Style::default() };
@@ -72,13 +75,14 @@ pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
     Ok(exit_code(&answers, all.gate.as_ref()))
 }
 
-/// 1 where a side is surely slower by more than is allowed; 2 where one is of other work, which nobody could compare; 4 where a gate
-/// could not tell, as where a side has no number, and the user does not say what that counts as; else 0.
+/// The exit code, by the word of the gate or else of the answers: 1 for FAIL and INVALID, 2 for INCOMPARABLE, 4 for INCONCLUSIVE
+/// unless the user says what that counts as, else 0.
 fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
-    let no_number = gate.is_some_and(|gate| gate.no_number);
-    match gate.map(|gate| (gate.outcome, gate.counts_as)) {
-        Some((Passing::Failed, _)) => ExitCode::from(1),
-        _ if answers.contains(&Answer::Incomparable) && !no_number => ExitCode::from(2),
+    let outcome = gate.map(|gate| (gate.outcome, gate.counts_as));
+    match outcome {
+        Some((Passing::Failed | Passing::Invalid, _)) => ExitCode::from(1),
+        _ if answers.contains(&Answer::Invalid) => ExitCode::from(1),
+        _ if answers.contains(&Answer::Incomparable) => ExitCode::from(2),
         Some((Passing::Undecided, Some(CountsAs::Fail))) => ExitCode::from(1),
         Some((Passing::Undecided, None)) => ExitCode::from(4),
         Some((Passing::Undecided, Some(CountsAs::Pass)) | (Passing::Passed, _)) | None => ExitCode::SUCCESS,
@@ -164,10 +168,11 @@ fn same(what: &str) -> Failure {
     ))
 }
 
-/// A JSON report as it was judged, or a session judged now.
-fn report(file: &Path) -> Result<Report, Failure> {
+/// A JSON report as it was judged, or a session judged now; in both, these findings are accepted.
+fn report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     if !is_json(file)? {
         let judging = Judging {
+            accept: accept.to_vec(),
             session: Some(name::text(file)),
             version: env!("CARGO_PKG_VERSION").into(),
             ..Judging::default()
@@ -184,13 +189,14 @@ fn report(file: &Path) -> Result<Report, Failure> {
     let not =
         |why: String| fail(format!("no report of fathom ({why}); make one with -o {}", name::shown(file)));
     let text = std::str::from_utf8(&bytes).map_err(|e| not(e.to_string()))?;
-    let report = Report::from_json(text).map_err(not)?;
+    let mut report = Report::from_json(text).map_err(not)?;
     if report.fathom.format > FORMAT {
         let (its, ours) = (report.fathom.format, FORMAT);
         return Err(fail(format!(
             "a report of format {its}, and this fathom reads {ours}; take a newer fathom"
         )));
     }
+    accept_findings(&mut report, accept);
     Ok(report)
 }
 

@@ -166,7 +166,8 @@ pub(super) struct ShowingArgs {
     format: &'static Format,
     #[command(flatten)]
     files: OutputArgs,
-    /// Accept a finding by its id, such as A01, for the exit code; may be repeated
+    /// Accept a finding by its id, such as A01: its number is shown, marked as accepted, the exit code ignores it, and conditions
+    /// are decided on the number; may be repeated
     #[arg(long, value_name = "ID", value_parser = acceptable)]
     accept: Vec<CheckId>,
     /// Show the ledger of each result as text too: issued, charged to fathom, completed by each layer below
@@ -398,7 +399,7 @@ pub(super) fn brief_is_known(
 }
 
 /// The check of a result with this id.
-fn acceptable(text: &str) -> Result<CheckId, String> {
+pub(super) fn acceptable(text: &str) -> Result<CheckId, String> {
     let id: CheckId = text.parse()?;
     if analysis::checks::all().any(|c| c.id == id) {
         return Ok(id);

@@ -1,12 +1,12 @@
 //! `fathom compare`: its flags.
 
-use super::common::{OutputArgs, brief_is_known, detail, formats_of};
+use super::common::{self, OutputArgs, brief_is_known, detail, formats_of};
 use super::gates::{InconclusiveArgs, SlowerArgs, share};
 use super::headings::{OUTPUT, WHAT};
 use crate::compare::Request;
 use crate::failure::Failure;
 use analysis::compare::Options;
-use clap::builder::PossibleValuesParser;
+use model::check_id::CheckId;
 use model::comparison::{Comparison, Comparisons};
 use report::Format;
 
@@ -19,10 +19,10 @@ use report::Format;
 ///
 /// FASTER and SLOWER: the 95 % interval of the ratio B/A lies beyond the margin, and the ranks of the runs agree; that takes at
 /// least 4 runs on each side. SAME: the whole interval lies within the margin. All else is CANNOT TELL, with the runs that would
-/// settle it. INCOMPARABLE: the workloads differ, with what differs.
+/// settle it. INCOMPARABLE: the workloads differ, with what differs. INVALID: a side has no number.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 compared; 1 slower by more than --fail-if-slower allows; 2 usage, or the two cannot be compared; 4 --fail-if-slower cannot be told, unless --inconclusive says what that counts as. Of several the worst decides."
+    after_help = "Exit codes, by the first word: 0 compared, or PASS; 1 FAIL (slower by more than --fail-if-slower allows) or INVALID (a side has no number); 2 usage, or INCOMPARABLE; 4 INCONCLUSIVE (--fail-if-slower cannot be told), unless --inconclusive says what that counts as. Of several the worst decides."
 )]
 pub struct Args {
     /// Baseline
@@ -38,9 +38,11 @@ pub struct Args {
     slower: SlowerArgs,
     #[command(flatten)]
     inconclusive: InconclusiveArgs,
-    /// Compare numbers of different work all the same: E14 is the only id that can be accepted here
-    #[arg(long, value_name = "ID", help_heading = OUTPUT, value_parser = PossibleValuesParser::new(["E14"]), ignore_case = true)]
-    accept: Option<String>,
+    /// Accept a finding by its id; may be repeated. E14 compares numbers of different work all the same. A finding of a result, such as
+    /// D01, shows the number that it invalidates; both sides must rest on the same ones, and --fail-if-slower decides only if they
+    /// are typed here
+    #[arg(long, value_name = "ID", help_heading = OUTPUT, value_parser = acceptable)]
+    accept: Vec<CheckId>,
     /// Format of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Comparison>())]
     format: &'static Format,
@@ -52,6 +54,14 @@ pub struct Args {
     /// Show the table alone
     #[arg(long, help_heading = OUTPUT)]
     brief: bool,
+}
+
+/// The check of a result, or E14, with this id.
+fn acceptable(text: &str) -> Result<CheckId, String> {
+    match text.parse()? {
+        CheckId::E14 => Ok(CheckId::E14),
+        _ => common::acceptable(text),
+    }
 }
 
 impl Args {
@@ -74,7 +84,8 @@ impl Args {
         }
         let options = Options {
             margin: self.margin,
-            accept_differences: self.accept.is_some(),
+            accept_differences: self.accept.contains(&CheckId::E14),
+            accept: self.accept.into_iter().filter(|id| *id != CheckId::E14).collect(),
             fail_if_slower,
             inconclusive,
             version: env!("CARGO_PKG_VERSION").into(),

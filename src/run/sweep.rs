@@ -115,7 +115,7 @@ impl Measurement {
         match ending {
             RunEnding::Interrupted => return Ok(None),
             RunEnding::Failed(_) if !began || is_alone => return Ok(Some((refused, end))),
-            RunEnding::Failed(_) | RunEnding::Complete => {}
+            RunEnding::Failed(_) | RunEnding::NotMeasured(_) | RunEnding::Complete => {}
         }
         let (summary, all) = self.of_all(at)?;
         let end = all.unwrap_or(end);

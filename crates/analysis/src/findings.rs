@@ -15,6 +15,8 @@ use model::units::show_count;
 pub(crate) struct CaseAnswers<'a> {
     pub(crate) case: Case<'a>,
     pub(crate) answers: Vec<(&'static Check, Known<Answer>)>,
+    /// Ids of the findings that the user accepts: these withhold no number.
+    pub(crate) accept: Vec<CheckId>,
 }
 
 /// Asks all checks that apply.
@@ -29,7 +31,7 @@ pub(crate) fn ask(case: Case<'_>) -> CaseAnswers<'_> {
     let mut answers: Vec<_> = ask_all(&case).into_iter().filter(worth).collect();
     answers.extend(only_inferred(&case, &answers));
     let answers = fleet::answers(&case, answers);
-    CaseAnswers { case, answers }
+    CaseAnswers { case, answers, accept: Vec::new() }
 }
 
 /// Asks every check once, each after those whose answers it is given; in the order of the catalogue.
@@ -72,14 +74,15 @@ impl CaseAnswers<'_> {
             .filter_map(|(c, a)| if let Ok(Answer::Finding(f)) = a { Some((*c, f)) } else { None })
     }
 
-    /// Whether a finding takes the number away.
+    /// Whether a finding that the user does not accept takes the number away.
     pub(crate) fn is_void(&self) -> bool {
         self.void_by().next().is_some()
     }
 
-    /// Ids of the checks that take the number away.
+    /// Ids of the checks that take the number away; those that the user accepts do not.
     pub(crate) fn void_by(&self) -> impl Iterator<Item = CheckId> {
-        self.found().filter(|(_, f)| f.severity == Severity::Void).map(|(c, _)| c.id)
+        let voids = self.found().filter(|(_, f)| f.severity == Severity::Void).map(|(c, _)| c.id);
+        voids.filter(|id| !self.accept.contains(id))
     }
 
     /// Whether the number is what its plain name says.
@@ -112,7 +115,7 @@ pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding
     }
     let mut findings: Vec<Finding> = out.into_iter().map(Merged::close).collect();
     for finding in &mut findings {
-        finding.accepted = accept.contains(&finding.id);
+        finding.accepted = finding.outcome == Outcome::Finding && accept.contains(&finding.id);
     }
     // Stable: answers of one check stay in the order of the jobs.
     findings.sort_by_key(|f| (f.outcome, f.severity, f.id));

@@ -14,7 +14,7 @@ use crate::figures::PERCENTILES;
 use crate::findings::CaseAnswers;
 use crate::strategy::sample::Sample;
 use crate::studies::{self, GatedResult, Subject};
-use model::check_id::CheckId;
+use crate::verdict::type_accept;
 use model::comparison;
 use model::finding::{Finding, Outcome, Severity};
 use model::gate::{Condition, Gate, Limit};
@@ -39,23 +39,10 @@ const BEYOND: f64 = 10.0;
 /// Most runs that are advised.
 const MOST_RUNS: u32 = 1_000;
 /// Which word decides where there are several.
-const WORST_FIRST: [AnswerWord; 3] = [AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Pass];
+const WORST_FIRST: [AnswerWord; 4] =
+    [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
 /// Gates that a sentence names; of more it says how many.
 const NAMED: usize = 3;
-/// What says that a number is of memory, or that what was made stable is not. Whatever it is within, it is no pass of the storage.
-const NOT_OF_STORAGE: [CheckId; 10] = [
-    CheckId::A01,
-    CheckId::A02,
-    CheckId::A03,
-    CheckId::A06,
-    CheckId::A09,
-    CheckId::A11,
-    CheckId::A12,
-    CheckId::C01,
-    CheckId::C02,
-    CheckId::C05,
-];
-
 /// What each condition of the plan comes to, at every number that it is about. One that names no result is about what the study
 /// answers ([`studies::subject`]).
 pub(crate) fn gates(
@@ -167,13 +154,10 @@ type Word = (AnswerWord, String);
 impl Gated<'_> {
     fn gate(self) -> Gate {
         let seen = self.estimate();
-        let (word, sentence) = match (&seen, self.result.void) {
-            (_, true) => (
-                AnswerWord::Inconclusive,
-                format!("{} has no number: a finding invalidates it.", self.result.name),
-            ),
-            (Ok(seen), false) => of_storage(&self.result.name, self.acting, self.decide(seen)),
-            (Err(why), false) => self.by_counting().unwrap_or_else(|| {
+        let (word, sentence) = match &seen {
+            _ if self.result.void => (AnswerWord::Invalid, self.withheld()),
+            Ok(seen) => under_its_name(&self.result.name, self.acting, self.decide(seen)),
+            Err(why) => self.by_counting().unwrap_or_else(|| {
                 (AnswerWord::Inconclusive, format!("{} cannot be told: {why}.", self.number()))
             }),
         };
@@ -192,6 +176,20 @@ impl Gated<'_> {
             sentence,
         };
         Gate { runs_needed: gate.runs_needed.filter(|_| gate.is_near()), ..gate }
+    }
+
+    /// Why the number is withheld, and what to type.
+    fn withheld(&self) -> String {
+        match not_accepted(&self.result.name, self.acting, &[Severity::Void]) {
+            Some(f) => format!(
+                "{} has no number: {} {} invalidates it. {}",
+                self.result.name,
+                f.id,
+                f.name,
+                type_accept(f.id)
+            ),
+            None => format!("{} has no number: a finding invalidates it.", self.result.name),
+        }
     }
 
     /// How sure each bound has to be.
@@ -361,23 +359,24 @@ impl Gated<'_> {
     }
 }
 
-/// A pass only of what the storage did.
-fn of_storage(result: &str, acting: &[Finding], (word, sentence): Word) -> Word {
-    let says_so = |f: &&Finding| {
-        let acts = matches!(f.severity, Some(Severity::Void | Severity::Rename));
-        let mine = f.outcome == Outcome::Finding && f.about.iter().any(|name| name == result);
-        mine && acts && !f.accepted && NOT_OF_STORAGE.contains(&f.id)
-    };
-    match acting.iter().find(says_so).filter(|_| word == AnswerWord::Pass) {
-        Some(f) => (
-            AnswerWord::Inconclusive,
-            format!(
-                "{} It does not count as PASS, because {} {} was found; type --accept {} to count it.",
-                sentence, f.id, f.name, f.id
-            ),
+/// The word, or `INVALID` in place of a pass if a finding that the user did not accept invalidates or relabels the number: the
+/// condition is about the work that was asked for, not about the page cache, a limit of a cgroup or a smaller depth.
+fn under_its_name(result: &str, acting: &[Finding], (word, sentence): Word) -> Word {
+    match not_accepted(result, acting, &[Severity::Void, Severity::Rename]) {
+        Some(f) if word == AnswerWord::Pass => (
+            AnswerWord::Invalid,
+            format!("{sentence} That is no PASS: {} {} relabels it. {}", f.id, f.name, type_accept(f.id)),
         ),
-        None => (word, sentence),
+        _ => (word, sentence),
     }
+}
+
+/// The first finding about a result of one of these severities that the user did not accept.
+fn not_accepted<'f>(result: &str, acting: &'f [Finding], severities: &[Severity]) -> Option<&'f Finding> {
+    acting.iter().find(|f| {
+        let acts = f.outcome == Outcome::Finding && f.severity.is_some_and(|s| severities.contains(&s));
+        acts && !f.accepted && f.about.iter().any(|name| name == result)
+    })
 }
 
 fn figures(result: &Measured, kind: Kind) -> Option<&Figures> {

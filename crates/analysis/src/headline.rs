@@ -84,9 +84,10 @@ impl Judged<'_> {
 
     /// The words about a result, in the company of those that are quoted too.
     fn concluded(&self, headline: Headline, first: Option<&Measured>, quoted: &[&Measured]) -> First {
+        let accepted = first.map_or_else(Vec::new, |result| result.accepted.clone());
         First {
             answer: None,
-            headline,
+            headline: Headline { accepted, ..headline },
             verdict: verdict::verdict(first, quoted, self.acting),
             counts: verdict::counts(quoted),
             limiter: limited(first),

@@ -45,6 +45,7 @@ mod rerun;
 mod run_series;
 mod runs;
 mod steadiness;
+mod stored_before;
 pub mod strategy;
 mod studies;
 mod thermometers;
@@ -56,6 +57,7 @@ pub mod watch;
 mod windows;
 
 pub use notes::engine_fallbacks;
+pub use stored_before::{KnownBefore, known_before};
 pub use verdict::{exit_code, exit_code_of};
 
 use findings::CaseAnswers;
@@ -71,7 +73,7 @@ use model::study::{Studied, Study};
 /// What the judge must be told beside the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judging {
-    /// Findings that the user accepts.
+    /// Findings that the user accepts: their numbers are shown, marked as accepted, and gates decide on them.
     pub accept: Vec<CheckId>,
     /// What a condition that cannot be told counts as.
     pub inconclusive: Option<CountsAs>,
@@ -90,13 +92,15 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     let mut report = match sides {
         Some((earlier, (own, again))) => {
             let mut report = conclude(&own, options);
-            let against = rerun::against(earlier, &record.header.plan, &report, conclude(&again, options));
+            let again = conclude(&again, options);
+            let against = rerun::against(earlier, &record.header.plan, &report, (again, &options.accept));
             report.answer = gate::with_slower(report.answer, against.beside.gate.as_ref());
             report.against = Some(against);
             report
         }
         None => conclude(record, options),
     };
+    report.answer = verdict::decided(&report);
     let is_open = report.answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     report.counts_as = options.inconclusive.filter(|_| is_open);
     report
@@ -108,7 +112,8 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let measured_here =
         |case: &case::Case| !studies::is_refused(record, case) && !quick::is_left_out(record, case.at);
     let cases = case::cases(record).into_iter().filter(measured_here);
-    let answered: Vec<CaseAnswers> = cases.map(findings::ask).collect();
+    let accepting = |case| CaseAnswers { accept: options.accept.clone(), ..findings::ask(case) };
+    let answered: Vec<CaseAnswers> = cases.map(accepting).collect();
     let mut results = fleet::complete(record, answered.iter().map(measured).collect());
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = studies::accept(record, &answered, &mut findings);
@@ -116,6 +121,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
     let is_of_many = matches!(header.plan.study, Study::Sweep(_) | Study::Interfaces(_) | Study::Limit(_));
     for (result, answers) in results.iter_mut().zip(&answered) {
+        result.accepted = verdict::accepted(result, &acting);
         result.verdict = verdict::of(result, &acting).verdict;
         // Of hundreds of results that would be most of the report.
         if !is_of_many {
@@ -137,12 +143,13 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     };
     deductions.extend(studies::deduce(&study, &results));
     let jobs: Vec<usize> = answered.iter().map(|a| a.case.at).collect();
+    let verdict = verdict::not_measured(record).unwrap_or(first.verdict);
     let report = Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         quick: quick::quick(record),
-        verdict: first.verdict.verdict,
-        verdict_reason: first.verdict.reason,
-        verdict_by: first.verdict.by,
+        verdict: verdict.verdict,
+        verdict_reason: verdict.reason,
+        verdict_by: verdict.by,
         counts: first.counts,
         answer: gate::answer(&gates).or(first.answer),
         counts_as: None,
@@ -186,6 +193,7 @@ fn measured(answered: &CaseAnswers) -> Measured {
         stream: case.index as u32,
         job: case.job.clone().into_owned(),
         void: answered.is_void(),
+        accepted: Vec::new(),
         // Given once the findings are known.
         verdict: Verdict::Suspect,
         read: figures.read,

@@ -17,6 +17,7 @@ pub(crate) fn ending(record: &Record) -> Ending {
         Some(RunEnding::Complete) => Ending::Complete,
         Some(RunEnding::Interrupted) => Ending::Interrupted,
         Some(RunEnding::Failed(why)) => Ending::Failed(why.clone()),
+        Some(RunEnding::NotMeasured(why)) => Ending::NotMeasured(why.clone()),
     }
 }
 
@@ -176,7 +177,7 @@ fn of_run(record: &Record, run: &Run) -> Vec<String> {
     };
     let mut out = Vec::new();
     match &end.ending {
-        RunEnding::Complete => {}
+        RunEnding::Complete | RunEnding::NotMeasured(_) => {}
         RunEnding::Interrupted => out.push(format!("{who} was interrupted; it is left out")),
         RunEnding::Failed(why) => out.push(format!("{who} failed and is left out: {why}")),
     }

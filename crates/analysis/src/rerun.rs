@@ -5,6 +5,7 @@
 
 use crate::compare::margin::MARGIN;
 use crate::compare::{Options, Runs, compare};
+use model::check_id::CheckId;
 use model::plan::{self, Plan, Strategy};
 use model::record::{Record, Run};
 use model::report::{Report, Rerun};
@@ -14,9 +15,15 @@ use model::study::Study;
 
 /// What the sides come to against each other. Whoever names the earlier session knows what he changed since, so other work is
 /// no reason not to compare; that of then and now is the same. What comes and goes meets both sides of what was measured in turns.
-pub(crate) fn against(earlier: &plan::Rerun, plan: &Plan, own: &Report, again: Report) -> Rerun {
+pub(crate) fn against(
+    earlier: &plan::Rerun,
+    plan: &Plan,
+    own: &Report,
+    (again, accept): (Report, &[CheckId]),
+) -> Rerun {
     let asked = |accept_differences, margin| Options {
         accept_differences,
+        accept: accept.to_vec(),
         margin,
         version: own.fathom.version.clone(),
         ..Options::default()

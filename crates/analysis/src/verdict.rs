@@ -7,8 +7,8 @@ use crate::findings::{CaseAnswers, about};
 use crate::studies;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
-use model::record::Record;
-use model::report::{AnswerWord, Counts, CountsAs, Headline, Measured, QuotedRate, Report, Verdict};
+use model::record::{Record, RunEnding};
+use model::report::{Answer, AnswerWord, Counts, CountsAs, Headline, Measured, QuotedRate, Report, Verdict};
 use model::study::Studied;
 use model::units::show_count;
 
@@ -36,10 +36,16 @@ const MUST_BE_ASKED: [CheckId; 6] =
 /// The number that would be quoted, under its true name. Withheld where a finding invalidates it.
 pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Measured]) -> Headline {
     let Some(result) = headline_result(record, answered, results) else {
-        return Headline { name: "nothing".into(), value: None, unit: "IOPS".into(), interval: None };
+        return Headline {
+            name: "nothing".into(),
+            value: None,
+            unit: "IOPS".into(),
+            interval: None,
+            accepted: Vec::new(),
+        };
     };
     let QuotedRate { unit, value, interval } = result.quoted_rate();
-    Headline { name: result.true_name.clone(), value, unit: unit.into(), interval }
+    Headline { name: result.true_name.clone(), value, unit: unit.into(), interval, accepted: Vec::new() }
 }
 
 /// A verdict and why.
@@ -69,23 +75,31 @@ pub(crate) fn verdict(first: Option<&Measured>, quoted: &[&Measured], findings: 
     told.map_or_else(nothing, |result| of(result, findings))
 }
 
-/// The verdict on one result, with the one sentence that says why.
+/// The verdict on one result, with the one sentence that says why. A finding that the user accepts withholds no number, and the
+/// result is suspect.
 pub(crate) fn of(result: &Measured, findings: &[Finding]) -> Reasoned {
     let about_it: Vec<&Finding> = findings.iter().filter(|f| f.about.contains(&result.name)).collect();
-    let worst = |severity| {
-        about_it.iter().find(|f| f.outcome == Outcome::Finding && f.severity == Some(severity)).copied()
+    let found_all = |severity| {
+        about_it
+            .iter()
+            .copied()
+            .filter(move |f| f.outcome == Outcome::Finding && f.severity == Some(severity))
     };
-    if let Some(f) = worst(Severity::Void) {
+    if let Some(f) = found_all(Severity::Void).find(|f| !f.accepted) {
         return found(Verdict::Invalid, f, "invalidates");
     }
     if result.total.is_none() {
         let why = if result.runs.is_empty() { no_run() } else { no_operation() };
         return Reasoned::new(Verdict::Invalid, format!("{} has no number: {why}.", result.name));
     }
-    if let Some(f) = worst(Severity::Rename) {
+    if let Some(f) = found_all(Severity::Void).next() {
+        let reason = format!("{} {} is accepted for {}: {}", f.id, f.name, about(&f.about), f.sentence);
+        return Reasoned { verdict: Verdict::Suspect, reason, by: Some(f.id) };
+    }
+    if let Some(f) = found_all(Severity::Rename).next() {
         return found(Verdict::Suspect, f, "relabels");
     }
-    if let Some(f) = worst(Severity::Biased) {
+    if let Some(f) = found_all(Severity::Biased).next() {
         return found(Verdict::Suspect, f, "biases");
     }
     let unasked = |f: &&&Finding| MUST_BE_ASKED.contains(&f.id) && f.outcome == Outcome::NotChecked;
@@ -94,6 +108,22 @@ pub(crate) fn of(result: &Measured, findings: &[Finding]) -> Reasoned {
         return Reasoned { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
     Reasoned::new(Verdict::Valid, "No check found anything that changes what the number means.".into())
+}
+
+/// The verdict on a session that ended before its first run because of what was known of its targets; `None` for any other.
+pub(crate) fn not_measured(record: &Record) -> Option<Reasoned> {
+    let Some(RunEnding::NotMeasured(why)) = record.end.as_ref().map(|end| &end.ending) else { return None };
+    Some(Reasoned::new(Verdict::Invalid, why.clone()))
+}
+
+/// Ids of the findings that act on a result and that the user accepted. A note acts on no number, so accepting it changes nothing.
+pub(crate) fn accepted(result: &Measured, findings: &[Finding]) -> Vec<CheckId> {
+    let acts =
+        |f: &&Finding| f.severity.is_some_and(|s| s < Severity::Note) && f.about.contains(&result.name);
+    let mut ids: Vec<CheckId> = findings.iter().filter(|f| f.accepted).filter(acts).map(|f| f.id).collect();
+    ids.sort();
+    ids.dedup();
+    ids
 }
 
 /// How many of the quoted results hold.
@@ -152,15 +182,37 @@ fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
     Reasoned { verdict, reason, by: Some(*id) }
 }
 
-/// The exit code that a report asks for: 1 where a finding invalidates a result that is quoted or relabels the main one, unless the
-/// user accepted every finding that does, where there is no number to quote, and where a condition is broken; 4 where it cannot be told
-/// whether one is, unless the user says what that counts as; else 0.
+/// The answer of a report as it is printed: `INVALID` in place of `PASS` and `INCONCLUSIVE` if findings alone make the exit code 1,
+/// so that the first word and the exit code agree.
+pub(crate) fn decided(report: &Report) -> Option<Answer> {
+    let answer = report.answer.clone()?;
+    if !matches!(answer.word, AnswerWord::Pass | AnswerWord::Inconclusive) || of_findings(report) == 0 {
+        return Some(answer);
+    }
+    let accept = report.verdict_by.map_or_else(String::new, |id| format!(" {}", type_accept(id)));
+    let sentence = format!("The conditions are not decided. {}{accept}", report.verdict_reason);
+    Some(Answer { word: AnswerWord::Invalid, sentence })
+}
+
+/// What to type so that a condition is decided on a number that a finding invalidates or relabels.
+pub(crate) fn type_accept(id: CheckId) -> String {
+    format!("Type --accept {id} to decide on this number all the same.")
+}
+
+/// The exit code of a report. It follows from the first word:
+///
+/// - `FAIL` and `INVALID`: 1.
+/// - `INCONCLUSIVE`: 4, unless the user says what it counts as.
+/// - `PASS`: 0.
+/// - Any other word: 1 if a finding that the user did not accept invalidates a quoted result or relabels the main one, or if there
+///   is no number to quote; else 0.
 pub fn exit_code(report: &Report) -> u8 {
-    let found = of_findings(report);
     match (report.answer.as_ref().map(|a| a.word), report.counts_as) {
-        (Some(AnswerWord::Fail), _) | (Some(AnswerWord::Inconclusive), Some(CountsAs::Fail)) => 1,
-        (Some(AnswerWord::Inconclusive), None) if found == 0 => 4,
-        _ => found,
+        (Some(AnswerWord::Fail | AnswerWord::Invalid), _)
+        | (Some(AnswerWord::Inconclusive), Some(CountsAs::Fail)) => 1,
+        (Some(AnswerWord::Inconclusive), None) => 4,
+        (Some(AnswerWord::Pass), _) | (Some(AnswerWord::Inconclusive), Some(CountsAs::Pass)) => 0,
+        _ => of_findings(report),
     }
 }
 
@@ -170,28 +222,22 @@ pub fn exit_code_of(reports: &[Report]) -> u8 {
     [1, 4].into_iter().find(|code| codes.contains(code)).unwrap_or(0)
 }
 
-/// What it asks for whatever the conditions come to.
+/// The exit code without any condition.
 fn of_findings(report: &Report) -> u8 {
-    let rests_on = |(at, result): &(usize, &Measured)| match &report.study {
+    let quoted: Vec<&str> =
+        studies::quoted(&report.study, &report.results).iter().map(|r| r.name.as_str()).collect();
+    let is_main = |(at, result): &(usize, &Measured)| match &report.study {
         Studied::Limit(curve) => curve.rests_on.contains(at),
-        _ => result.true_name == report.headline.name,
+        _ => result.true_name == report.headline.name && quoted.contains(&result.name.as_str()),
     };
-    let name = |(_, result): (usize, &'_ Measured)| result.name.clone();
-    let headline: Vec<String> = report.results.iter().enumerate().filter(rests_on).map(name).collect();
-    let quoted: Vec<String> =
-        studies::quoted(&report.study, &report.results).iter().map(|r| r.name.clone()).collect();
-    let acts = |f: &&Finding| {
-        let about = |names: &[String]| f.about.iter().any(|a| names.contains(a));
-        match f.severity.filter(|_| f.outcome == Outcome::Finding) {
-            Some(Severity::Void) => about(&quoted) || about(&headline),
-            Some(Severity::Rename) => about(&headline),
-            _ => false,
-        }
+    let main: Vec<&str> =
+        report.results.iter().enumerate().filter(is_main).map(|(_, r)| r.name.as_str()).collect();
+    let relabels = |f: &Finding| {
+        let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename) && !f.accepted;
+        acts && f.about.iter().any(|name| main.contains(&name.as_str()))
     };
-    let mut acting = report.findings.iter().filter(acts).peekable();
-    let explained = acting.peek().is_some();
-    let refused = acting.any(|f| !f.accepted);
-    u8::from(refused || (report.headline.value.is_none() && !explained))
+    let invalid = report.verdict == Verdict::Invalid || report.headline.value.is_none();
+    u8::from(invalid || report.findings.iter().any(relabels))
 }
 
 #[cfg(test)]
@@ -202,6 +248,15 @@ use model::job::Pattern;
 #[cfg(test)]
 fn judged(fixture: &Fixture, accept: &[CheckId]) -> Report {
     judge(&fixture.record(), &Judging { accept: accept.to_vec(), ..Judging::default() })
+}
+
+/// A record in which ten of the 64 blocks that were read before the runs hold only zeros (A05), which biases the number.
+#[cfg(test)]
+fn biased(fixture: &Fixture) -> Record {
+    let mut record = fixture.record();
+    let targets = record.evidence.iter_mut().flat_map(|snapshot| &mut snapshot.targets);
+    targets.filter_map(|t| t.probe.as_mut()?.as_mut().ok()).for_each(|probe| probe.zero_blocks = 10);
+    record
 }
 
 #[test]
@@ -236,7 +291,116 @@ fn a_void_finding_takes_value_and_interval_away() {
     assert!(report.results[0].void && report.verdict_reason.contains("A04"));
     assert_eq!(report.verdict_by, Some(CheckId::A04));
     assert_eq!(exit_code(&report), 1);
-    assert_eq!(exit_code(&judged(&holes, &[CheckId::A04])), 0);
+}
+
+#[test]
+fn an_accepted_finding_shows_the_number_marks_it_and_makes_it_suspect() {
+    let holes = Fixture { hole_share: 1.0, ..Fixture::honest() };
+    let report = judged(&holes, &[CheckId::A04]);
+    assert_eq!((report.verdict, exit_code(&report)), (Verdict::Suspect, 0), "{}", report.verdict_reason);
+    assert!(report.headline.value.is_some() && !report.results[0].void);
+    assert_eq!(
+        (&report.headline.accepted, &report.results[0].accepted),
+        (&vec![CheckId::A04], &vec![CheckId::A04])
+    );
+    assert!(report.verdict_reason.contains("A04") && report.verdict_reason.contains("accepted"));
+    // One of two, or another one, shows nothing.
+    let two = Fixture { errors: 1, ..holes.clone() };
+    for (fixture, accept) in [(&two, CheckId::A04), (&two, CheckId::B12), (&holes, CheckId::B12)] {
+        let report = judged(fixture, &[accept]);
+        assert_eq!((report.verdict, report.headline.value, exit_code(&report)), (Verdict::Invalid, None, 1));
+    }
+    let both = judged(&two, &[CheckId::B12, CheckId::A04]);
+    assert_eq!((both.verdict, both.results[0].accepted.len()), (Verdict::Suspect, 2));
+    // An accepted bias; a note, which acts on no number; and no number that could be shown.
+    let record = biased(&Fixture::honest());
+    let accepting =
+        |accept: &[CheckId]| judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() });
+    assert!(accepting(&[]).results[0].accepted.is_empty());
+    let report = accepting(&[CheckId::A05]);
+    assert_eq!((report.verdict, &report.results[0].accepted), (Verdict::Suspect, &vec![CheckId::A05]));
+    let honest = judged(&Fixture::honest(), &CheckId::ALL);
+    assert_eq!((honest.verdict, honest.results[0].accepted.len()), (Verdict::Valid, 0));
+    let nothing = judged(&Fixture { runs: 0, ..holes }, &[CheckId::A04]);
+    assert_eq!((nothing.verdict, nothing.headline.value), (Verdict::Invalid, None));
+}
+
+/// The first word of a report.
+#[cfg(test)]
+fn first_word(report: &Report) -> &'static str {
+    report.answer.as_ref().map_or(report.verdict.word(), |a| a.word.word())
+}
+
+#[test]
+fn the_first_word_and_the_exit_code_agree_whatever_is_found_accepted_and_asked() {
+    let five = Fixture::honest;
+    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..five() };
+    let holes = Fixture { hole_share: 1.0, ..five() };
+    let records = [
+        five().record(),
+        biased(&five()),
+        Fixture { iostats_off: true, ..five() }.record(),
+        cached.record(),
+        holes.record(),
+        Fixture { errors: 1, ..holes }.record(),
+        Fixture { hole_share: 1.0, ..cached }.record(),
+        Fixture { runs: 1, ..five() }.record(),
+        Fixture { runs: 0, ..five() }.record(),
+        Fixture { ops: 0, ..five() }.record(),
+    ];
+    let accepts: [&[CheckId]; 3] = [&[], &[CheckId::A04], CheckId::ALL];
+    let outcomes = [AnswerWord::Pass, AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Invalid];
+    let outcomes = || outcomes.into_iter().map(Some).chain([None]);
+    let counts = [None, Some(CountsAs::Pass), Some(CountsAs::Fail)];
+    let mut words = std::collections::BTreeSet::new();
+    for mut record in records {
+        record.header.plan.fail_if = model::spec::gate::conditions("iops<1").unwrap();
+        for accept in accepts {
+            let judging = Judging { accept: accept.to_vec(), ..Judging::default() };
+            let judged = judge(&record, &judging);
+            // The condition as it is judged, and then every other outcome.
+            let gated = std::iter::once(judged.clone()).chain(outcomes().map(|word| {
+                let answer = word.map(|word| Answer { word, sentence: String::new() });
+                let report = Report { answer, ..judged.clone() };
+                Report { answer: decided(&report), ..report }
+            }));
+            for (report, counts_as) in gated.flat_map(|r| counts.map(|c| (r.clone(), c))) {
+                let report = Report { counts_as, ..report };
+                let word = first_word(&report);
+                words.insert(word);
+                let codes: &[u8] = match (word, counts_as) {
+                    ("VALID" | "PASS", _) | ("INCONCLUSIVE", Some(CountsAs::Pass)) => &[0],
+                    ("INVALID" | "FAIL", _) | ("INCONCLUSIVE", Some(CountsAs::Fail)) => &[1],
+                    ("INCONCLUSIVE", None) => &[4],
+                    // A bias leaves the number its name, a relabelled number is another one.
+                    ("SUSPECT", _) => &[0, 1],
+                    other => panic!("{other:?}"),
+                };
+                let case = format!("{accept:?} {counts_as:?}: {word}, {}", report.verdict_reason);
+                assert!(codes.contains(&exit_code(&report)), "{case}: {}", exit_code(&report));
+                let withheld = report.headline.value.is_none();
+                assert_eq!(report.verdict == Verdict::Invalid, withheld, "{case}");
+                assert!(!withheld || ["INVALID", "FAIL"].contains(&word), "{case}");
+                let accepted = !report.results[0].accepted.is_empty();
+                assert!(!accepted || report.verdict != Verdict::Valid, "{case}");
+            }
+        }
+    }
+    let all = ["FAIL", "INCONCLUSIVE", "INVALID", "PASS", "SUSPECT", "VALID"];
+    assert!(words.into_iter().eq(all), "a word was never reached");
+}
+
+#[test]
+fn a_condition_on_another_result_is_no_pass_next_to_a_relabelled_headline() {
+    let cached = Fixture { delivered: 0.0, runs: 8, cache: model::job::Cache::Buffered, ..Fixture::honest() };
+    let other = Fixture { name: "other".into(), runs: 8, ..Fixture::honest() };
+    let mut record = crate::fixture::together(&[cached, other]);
+    record.header.plan.fail_if = model::spec::gate::conditions("other: iops<1").unwrap();
+    let report = judge(&record, &Judging::default());
+    assert_eq!(report.gates[0].word, AnswerWord::Pass);
+    let answer = report.answer.clone().unwrap();
+    assert_eq!((answer.word, exit_code(&report)), (AnswerWord::Invalid, 1));
+    assert!(answer.sentence.contains("--accept A01"), "{}", answer.sentence);
 }
 
 #[test]

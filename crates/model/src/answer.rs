@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
-    /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `CANNOT TELL`; of conditions `PASS`, `FAIL` or `INCONCLUSIVE`.
+    /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `CANNOT TELL`; of conditions `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
     pub word: AnswerWord,
     /// The answer with its numbers, or what would settle it.
     pub sentence: String,
@@ -68,9 +68,12 @@ pub enum AnswerWord {
     /// A condition is surely broken.
     #[serde(rename = "FAIL")]
     Fail,
-    /// Neither could be shown.
+    /// Neither could be shown: there are too few runs, or they differ too much.
     #[serde(rename = "INCONCLUSIVE")]
     Inconclusive,
+    /// A finding that the user did not accept invalidates or relabels the number that a condition is about.
+    #[serde(rename = "INVALID")]
+    Invalid,
 }
 
 impl AnswerWord {
@@ -87,6 +90,7 @@ impl AnswerWord {
             Self::Pass => "PASS",
             Self::Fail => "FAIL",
             Self::Inconclusive => "INCONCLUSIVE",
+            Self::Invalid => "INVALID",
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Ratios and intervals are B by A: 0.9 is a tenth less. `null` means not known; zero means zero.
 
 use crate::answer::{AnswerWord, CountsAs};
+use crate::check_id::CheckId;
 use crate::finding::Finding;
 use crate::producer::Producer;
 use crate::verdict::Verdict;
@@ -74,9 +75,12 @@ pub enum Answer {
     /// None of these could be shown with these runs.
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
-    /// The two are numbers of different things, or one of them is no number.
+    /// The two are numbers of different things.
     #[serde(rename = "INCOMPARABLE")]
     Incomparable,
+    /// A side has no number, because a finding invalidates it or nothing was measured.
+    #[serde(rename = "INVALID")]
+    Invalid,
 }
 
 /// What was put on one side.
@@ -124,6 +128,12 @@ pub struct Pair {
     /// Whether that is because a side has no number, so that measuring again may give one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_number: bool,
+    /// Whether that is because the conditions of the two differ in a way that may change the number, so the answer is `CANNOT TELL`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cannot_tell: bool,
+    /// Ids of the accepted findings that the number rests on, of either side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<CheckId>,
     /// What differs between the two, beside the numbers.
     pub differences: Vec<Difference>,
     /// Numbers that both have. In the pair of the headline its own number is the first.
@@ -211,7 +221,7 @@ pub struct Gate {
     /// What a gate that cannot be told counts as for the exit code, where `--inconclusive` says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
-    /// Whether it cannot be told because a side has no number, and for nothing else.
+    /// Whether the outcome is `invalid`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_number: bool,
 }
@@ -225,6 +235,8 @@ pub enum Passing {
     Passed,
     /// Neither could be shown.
     Undecided,
+    /// A side has no number, or its number rests on a finding that this command line does not accept.
+    Invalid,
     /// Surely slower by more than the limit.
     Failed,
 }
@@ -235,6 +247,7 @@ impl Passing {
         match self {
             Self::Passed => AnswerWord::Pass,
             Self::Undecided => AnswerWord::Inconclusive,
+            Self::Invalid => AnswerWord::Invalid,
             Self::Failed => AnswerWord::Fail,
         }
     }
@@ -258,6 +271,20 @@ impl Answer {
             Self::Same => "SAME",
             Self::CannotTell => "CANNOT TELL",
             Self::Incomparable => "INCOMPARABLE",
+            Self::Invalid => "INVALID",
+        }
+    }
+}
+
+impl Pair {
+    /// The word for a pair that is not compared.
+    pub fn refusal(&self) -> Answer {
+        if self.no_number {
+            Answer::Invalid
+        } else if self.cannot_tell {
+            Answer::CannotTell
+        } else {
+            Answer::Incomparable
         }
     }
 }

@@ -134,6 +134,7 @@ impl Entry {
             Some(Ending::Interrupted) => Some("interrupted"),
             Some(Ending::Failed(_)) => Some("failed"),
             Some(Ending::Cut) => Some("cut"),
+            Some(Ending::NotMeasured(_)) => Some("not measured"),
             None => Some("unreadable"),
         }
     }

@@ -151,7 +151,7 @@ pub struct Gate {
     pub runs: u32,
     /// Runs in all that would settle it four times of five, where it is too near to the limit to tell and a thousand would.
     pub runs_needed: Option<u32>,
-    /// `PASS`, `FAIL` or `INCONCLUSIVE`.
+    /// `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
     pub word: AnswerWord,
     /// Why, in a sentence.
     pub sentence: String,

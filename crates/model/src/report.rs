@@ -160,6 +160,8 @@ pub enum Ending {
     Interrupted,
     /// By an error, in a sentence.
     Failed(String),
+    /// Before the first run: what was known of the target would have invalidated every number, in a sentence.
+    NotMeasured(String),
     /// The file ends without an ending: the program was killed.
     Cut,
 }
@@ -176,6 +178,9 @@ pub struct Headline {
     pub unit: String,
     /// 95 % interval over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,
+    /// Ids of the accepted findings that it rests on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<CheckId>,
 }
 
 /// Figures of one job over its runs.
@@ -195,8 +200,11 @@ pub struct Measured {
     pub stream: u32,
     /// The job as it was carried out.
     pub job: Job,
-    /// Whether a finding invalidates these figures.
+    /// Whether a finding that the user did not accept invalidates these figures.
     pub void: bool,
+    /// Ids of the findings that act on these figures and that the user accepted; with any of them the verdict is `SUSPECT` at best.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<CheckId>,
     /// What the findings about it come to.
     #[serde(default = "Verdict::unknown")]
     pub verdict: Verdict,

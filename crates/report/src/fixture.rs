@@ -24,6 +24,7 @@ pub(crate) fn entry(id: &str) -> Entry {
             value: Some(2000.0),
             unit: "IOPS".into(),
             interval: Some([1900.0, 2100.0]),
+            accepted: Vec::new(),
         }),
         ending: Some(Ending::Complete),
         targets: vec!["/a".into(), "/b".into()],

@@ -5,6 +5,7 @@
 use crate::format::Style;
 use crate::prose::{columns, prose};
 use crate::table::Table;
+use model::check_id::CheckId;
 use model::report::{Latency, Measured, Verdict};
 use model::units::{MIB, show_count, show_ns, show_rate, show_share};
 use std::io::{self, Write};
@@ -99,14 +100,21 @@ pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
     if places > 0 { format!("~{rounded:.places$}") } else { format!("~{}", show_count(rounded)) }
 }
 
-/// The verdict on a row. What is void is invalid, also where an older version judged it.
-pub(crate) fn mark(result: &Measured) -> &'static str {
-    match result.verdict {
+/// The verdict on a row, with the accepted findings that its number rests on. A void result is invalid, also where an older
+/// version judged it.
+pub(crate) fn mark(result: &Measured) -> String {
+    let word = match result.verdict {
         _ if result.void => "invalid",
         Verdict::Valid => "valid",
         Verdict::Suspect => "suspect",
         Verdict::Invalid => "invalid",
-    }
+    };
+    word.to_owned() + &accepted(&result.accepted)
+}
+
+/// `, accepted: A04, D01`: the accepted findings that a number rests on; empty without any.
+pub(crate) fn accepted(ids: &[CheckId]) -> String {
+    if ids.is_empty() { String::new() } else { format!(", accepted: {}", CheckId::list(ids, ", ")) }
 }
 
 /// Stands behind a figure whose result is suspect, in tables where a row has several figures.
@@ -115,8 +123,8 @@ pub(crate) const STAR: &str = "*";
 pub(crate) const STAR_MEANS: &str = "* = suspect; void = withheld, a finding invalidates it";
 
 /// The verdict on a row of several results: that of the worst.
-pub(crate) fn mark_of_worst<'m>(results: impl Iterator<Item = &'m Measured>) -> &'static str {
-    results.max_by_key(|r| (r.void, r.verdict)).map_or("", mark)
+pub(crate) fn mark_of_worst<'m>(results: impl Iterator<Item = &'m Measured>) -> String {
+    results.max_by_key(|r| (r.void, r.verdict)).map_or_else(String::new, mark)
 }
 
 /// A figure with the mark of its verdict, in tables where a row has several figures.

@@ -14,11 +14,11 @@ pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percen
                                  typical run; visible: the smallest difference usually detected; runs: \
                                  about how many on each side would settle it.";
 
-/// The gate as it is answered first; `None` where a side is of other work and none failed, so that there is nothing to pass or fail.
+/// The gate as it is answered first; `None` if a side is of other work, so that there is nothing to pass or fail, and no number
+/// failed or is missing.
 pub(crate) fn asked(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
-    let told = gate.outcome == Passing::Failed
-        || gate.no_number
+    let told = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
         || answers.all(|answer| answer != Answer::Incomparable);
     told.then_some(gate)
 }
@@ -64,7 +64,7 @@ pub(crate) fn number_name(pair: &Pair, metric: &Metric) -> String {
 
 fn told(pair: &Pair) -> Vec<Row> {
     if pair.metrics.is_empty() {
-        return vec![incomparable(pair.name.clone())];
+        return vec![not_compared(pair, pair.name.clone())];
     }
     let some = pair.metrics.iter().enumerate().filter(|(at, metric)| is_told(*at, metric));
     some.map(|(_, metric)| row(number_name(pair, metric), metric)).collect()
@@ -75,16 +75,16 @@ fn whole(pair: &Pair) -> Vec<Row> {
     let mut name: Row = std::array::from_fn(|_| String::new());
     name[0] = format!("{}:", pair.name);
     if pair.metrics.is_empty() {
-        name = incomparable(format!("{}:", pair.name));
+        name = not_compared(pair, format!("{}:", pair.name));
     }
     let numbers = pair.metrics.iter().map(|metric| row(format!("  {}", metric.name), metric));
     std::iter::once(name).chain(numbers).collect()
 }
 
-fn incomparable(name: String) -> Row {
+fn not_compared(pair: &Pair, name: String) -> Row {
     let mut row: Row = std::array::from_fn(|_| String::new());
     row[0] = name;
-    Answer::Incomparable.word().clone_into(&mut row[HEADINGS.len() - 1]);
+    pair.refusal().word().clone_into(&mut row[HEADINGS.len() - 1]);
     row
 }
 

@@ -26,7 +26,7 @@ struct Number<'c> {
 enum Side<'c> {
     Compared(&'c Metric),
     /// Its result is not compared.
-    Refused,
+    Refused(Answer),
     /// It has none.
     Missing,
 }
@@ -77,7 +77,7 @@ impl<'c> Side<'c> {
                     interval(metric).filter(|_| joined).map(|i| format!(" ({i})")).unwrap_or_default();
                 format!("{}{between} {}", show_change(metric.ratio), metric.answer.word())
             }
-            Self::Refused => Answer::Incomparable.word().into(),
+            Self::Refused(word) => word.word().into(),
             Self::Missing => "-".into(),
         }
     }
@@ -151,7 +151,7 @@ fn side<'c>(pair: Option<&'c Pair>, metric: &str) -> Side<'c> {
     let found = pair.metrics.iter().find(|m| m.name == metric);
     match found {
         Some(metric) => Side::Compared(metric),
-        None if pair.refused.is_some() => Side::Refused,
+        None if pair.refused.is_some() => Side::Refused(pair.refusal()),
         None => Side::Missing,
     }
 }

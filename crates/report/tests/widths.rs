@@ -152,6 +152,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
             value: Some(1_234_567.0),
             unit: "IOPS".into(),
             interval: Some([1_200_000.0, 1_260_000.0]),
+            accepted: Vec::new(),
         }),
         ending: Some(Ending::Interrupted),
         targets: vec!["/a/long/path/to/some/place".into(), "/b".into()],

@@ -27,6 +27,20 @@ impl<'a> Case<'a> {
         self.stream.targets.iter().map(of).collect()
     }
 
+    /// How the bytes of the stream's targets were stored after preparation, before the first run.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub fn extents_before_runs(&self) -> Known<Vec<Extents>> {
+        let prepared = self.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
+        let prepared = prepared.ok_or("the record has no snapshot from before the runs")?;
+        let stored = |target: &usize| match prepared.targets.get(*target).and_then(|t| t.extents.as_ref()) {
+            Some(known) => known.clone(),
+            None => Err("the extents of the file were not read before the runs".to_owned()),
+        };
+        self.stream.targets.iter().map(stored).collect()
+    }
+
     /// What the disks did for others while those single reads were made; `None` where that was not counted.
     pub fn beside_probes(&self) -> Option<Amount> {
         let evidence = &self.record.evidence;

@@ -8,6 +8,7 @@
 //! both ends of a 95 % interval, so that both together err no more often.
 
 use super::{Options, Runs};
+use model::check_id::CheckId;
 use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
 use model::gate::Slower;
 use model::units::{show_change, show_share};
@@ -30,14 +31,19 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
     let mut held: Vec<Held> = Vec::new();
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
         let some = if limit.all { pair.metrics.len() } else { 1 };
-        held.extend(pair.metrics.iter().take(some).map(|m| holds(pair, m, limit.by, options.runs)));
-        if let Some(why) = &pair.refused {
-            let told = if pair.no_number { why.clone() } else { format!("{} is not compared", pair.name) };
-            held.push(Held { outcome: Passing::Undecided, told, runs_needed: None });
+        match (&pair.refused, missing(pair, &options.accept)) {
+            (Some(why), _) => {
+                let outcome = if pair.no_number { Passing::Invalid } else { Passing::Undecided };
+                let is_named = pair.no_number || pair.cannot_tell;
+                let told = if is_named { why.clone() } else { format!("{} is not compared", pair.name) };
+                held.push(Held { outcome, told, runs_needed: None });
+            }
+            (None, Some(told)) => held.push(Held { outcome: Passing::Invalid, told, runs_needed: None }),
+            (None, None) => {
+                held.extend(pair.metrics.iter().take(some).map(|m| holds(pair, m, limit.by, options.runs)));
+            }
         }
     }
-    let mut refused = pairs.iter().filter(|p| (p.headline || limit.all) && p.refused.is_some()).peekable();
-    let no_number = refused.peek().is_some() && refused.all(|p| p.no_number);
     let outcome = held.iter().map(|h| h.outcome).max().unwrap_or(Passing::Undecided);
     held.retain(|h| h.outcome == outcome);
     let needed: Option<Vec<u32>> = held.iter().map(|h| h.runs_needed).collect();
@@ -53,10 +59,24 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
             let told = format!("Whether it is slower by more than {by} cannot be told: {}.", listed(&names));
             told + &settled(runs_needed, options.runs)
         }
+        Passing::Invalid => {
+            format!("Whether it is slower by more than {by} is not decided: {}.", listed(&names))
+        }
         Passing::Passed => format!("Not slower by more than {by}: {}.", listed(&names)),
     };
     let counts_as = options.inconclusive.filter(|_| outcome == Passing::Undecided);
+    let no_number = outcome == Passing::Invalid;
     Gate { limit: limit.by, outcome, sentence, runs_needed, counts_as, no_number }
+}
+
+/// Returns which accepted findings a pair rests on that this command line does not accept, with what to type.
+fn missing(pair: &Pair, accept: &[CheckId]) -> Option<String> {
+    let ids: Vec<CheckId> = pair.accepted.iter().filter(|id| !accept.contains(id)).copied().collect();
+    let flags: Vec<String> = ids.iter().map(|id| format!("--accept {id}")).collect();
+    (!ids.is_empty()).then(|| {
+        let list = CheckId::list(&ids, ", ");
+        format!("{} rests on accepted findings ({list}); type {} to decide on it", pair.name, flags.join(" "))
+    })
 }
 
 /// The gates of several sides as one: the worst decides, and each is named. `None` where there is none.
@@ -66,9 +86,7 @@ pub(super) fn of_all(others: &[Other]) -> Option<Gate> {
     let (_, worst) = all.iter().max_by_key(|(_, gate)| gate.outcome)?;
     let sentences = all.iter().map(|(name, gate)| format!("{name}: {}", gate.sentence));
     let sentence = sentences.collect::<Vec<_>>().join(" ");
-    // One of other work is none that could be told by measuring again.
-    let no_number = all.iter().all(|(_, gate)| gate.no_number || gate.outcome != Passing::Undecided);
-    Some(Gate { sentence, no_number, ..(*worst).clone() })
+    Some(Gate { sentence, ..(*worst).clone() })
 }
 
 /// What would settle it, and what to type.
@@ -184,6 +202,8 @@ pub(super) fn pair(headline: bool, metrics: Vec<Metric>) -> Pair {
         headline,
         refused: None,
         no_number: false,
+        cannot_tell: false,
+        accepted: Vec::new(),
         differences: Vec::new(),
         metrics,
         left_out: Vec::new(),

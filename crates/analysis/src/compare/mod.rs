@@ -20,12 +20,15 @@ mod sides;
 mod simulation;
 mod weighing;
 
+use crate::verdict;
 use checks::Context;
 use fingerprint::{differences, fingerprint};
 use model::answer::CountsAs;
+use model::check_id::CheckId;
 use model::comparison::{Comparison, Comparisons, Difference, Other, Pair, side_name};
+use model::finding::{Finding, Outcome, Severity};
 use model::gate::Slower;
-use model::report::{FORMAT, Producer, Report};
+use model::report::{FORMAT, Producer, Report, Verdict};
 use sides::{One, Paired, Pooled};
 use stats::holm;
 use weighing::Weighed;
@@ -39,6 +42,9 @@ pub struct Options {
     pub margin: Option<f64>,
     /// Whether numbers of different work are compared all the same (E14 is accepted).
     pub accept_differences: bool,
+    /// Findings of results that the user accepts. A gate decides on a number that rests on an accepted finding only if it is among
+    /// these.
+    pub accept: Vec<CheckId>,
     /// How much slower B may be, if that is asked.
     pub fail_if_slower: Option<Slower>,
     /// What a gate that cannot be told counts as.
@@ -178,7 +184,12 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     };
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
     let void = |side: &Pooled| side.iter().any(|one| renames::no_number(*one).is_some());
-    let no_number = other_work.is_none() && (void(a) || void(b));
+    let no_number = void(a) || void(b);
+    let cannot_tell = !no_number && other_work.is_some() && is_undecidable(&differences);
+    let mut accepted: Vec<CheckId> =
+        a.iter().chain(b).flat_map(|one| one.result.accepted.iter().copied()).collect();
+    accepted.sort();
+    accepted.dedup();
     let refused = none_to_compare(a, b, sessions, name).or(other_work);
     let (measures, left_out) =
         if refused.is_none() { measures::measures(a, b) } else { (Vec::new(), Vec::new()) };
@@ -192,6 +203,8 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
         headline: false,
         refused,
         no_number,
+        cannot_tell,
+        accepted,
         differences,
         metrics: Vec::new(),
         left_out,
@@ -205,6 +218,7 @@ fn between(a: One, b: One) -> (Vec<Difference>, Vec<String>) {
     let prints = [a, b].map(|one| fingerprint(one.report, one.result));
     let (mut different, unknown) = differences(&prints[0], &prints[1]);
     different.extend(renames::differences(a, b));
+    different.extend(renames::accepted(a, b));
     (different, unknown)
 }
 
@@ -235,10 +249,55 @@ fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> 
     None
 }
 
-/// Why the two are numbers of different work, where they are.
+/// Returns why the two are not compared: they are numbers of different work, or their conditions differ.
 fn other_work(differences: &[Difference], name: &str) -> Option<String> {
     let words: Vec<String> = differences.iter().filter(|d| d.refuses).map(sentence::difference).collect();
-    (!words.is_empty()).then(|| format!("A and {name} are numbers of different work: {}", words.join("; ")))
+    let which = if is_undecidable(differences) {
+        "were measured under different conditions"
+    } else {
+        "are numbers of different work"
+    };
+    (!words.is_empty()).then(|| format!("A and {name} {which}: {}", words.join("; ")))
+}
+
+/// Aspects that leave the work the same, but may change the number: the answer is `CANNOT TELL`, not `INCOMPARABLE`.
+const CONDITIONS: &[&str] = &[renames::ACCEPTED];
+
+/// Whether the refusing differences are conditions. With another set of accepted findings the results may also be relabelled.
+fn is_undecidable(differences: &[Difference]) -> bool {
+    let mut refusing = differences.iter().filter(|d| d.refuses).map(|d| d.aspect.as_str()).peekable();
+    let has_condition = differences.iter().any(|d| CONDITIONS.contains(&d.aspect.as_str()));
+    refusing.peek().is_some()
+        && has_condition
+        && refusing.all(|aspect| CONDITIONS.contains(&aspect) || aspect == renames::MEASURED)
+}
+
+/// Accepts findings of a report that was judged before, such as a JSON report: a number that only accepted findings invalidate is
+/// shown.
+pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
+    for finding in &mut report.findings {
+        finding.accepted |= finding.outcome == Outcome::Finding && accept.contains(&finding.id);
+    }
+    let findings = &report.findings;
+    for result in &mut report.results {
+        let voids = |f: &&Finding| {
+            let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Void);
+            acts && f.about.contains(&result.name)
+        };
+        let shown = findings.iter().any(|f| voids(&f)) && findings.iter().filter(voids).all(|f| f.accepted);
+        if result.void && shown {
+            result.void = false;
+            result.verdict = Verdict::Suspect;
+        }
+        // A study accepts findings too, those that it is there to show.
+        let by_user = |id: &CheckId| accept.contains(id) || result.accepted.contains(id);
+        let accepted: Vec<CheckId> =
+            verdict::accepted(result, findings).into_iter().filter(by_user).collect();
+        result.accepted = accepted;
+        if !result.accepted.is_empty() {
+            result.verdict = result.verdict.max(Verdict::Suspect);
+        }
+    }
 }
 
 /// Gives every number of every side its word. Those that answer were named before anything was measured, so they are judged by

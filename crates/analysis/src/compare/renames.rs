@@ -16,6 +16,22 @@ const SAME_WORK: &[CheckId] = &[CheckId::B05, CheckId::D05, CheckId::D06, CheckI
 /// The aspect under which these stand.
 pub(super) const LIMITED_BY: &str = "what limited it";
 
+/// The aspect of renaming findings that make it another measurement.
+pub(super) const MEASURED: &str = "what was measured";
+
+/// The aspect of findings that the user accepted.
+pub(super) const ACCEPTED: &str = "accepted findings";
+
+/// The difference between two results that rest on different accepted findings.
+pub(super) fn accepted(a: One, b: One) -> Option<Difference> {
+    let ids = |one: One| match one.result.accepted.as_slice() {
+        [] => "none".to_owned(),
+        ids => CheckId::list(ids, ", "),
+    };
+    let (a, b) = (ids(a), ids(b));
+    (a != b).then(|| Difference { aspect: ACCEPTED.into(), a, b, refuses: true })
+}
+
 /// The differences that renaming findings make.
 pub(super) fn differences(a: One, b: One) -> Vec<Difference> {
     let (of_a, of_b) = (renaming(a), renaming(b));
@@ -23,7 +39,7 @@ pub(super) fn differences(a: One, b: One) -> Vec<Difference> {
         x.difference(y).filter(|(id, _)| SAME_WORK.contains(id) == work).cloned().collect()
     };
     let mut out = Vec::new();
-    for (aspect, same_work) in [("what was measured", false), (LIMITED_BY, true)] {
+    for (aspect, same_work) in [(MEASURED, false), (LIMITED_BY, true)] {
         let (left, right) = (only(&of_a, &of_b, same_work), only(&of_b, &of_a, same_work));
         if left.is_empty() && right.is_empty() {
             continue;
@@ -55,8 +71,12 @@ fn told(one: One, findings: &[Named]) -> String {
 /// Why a result is no number, where it is none.
 pub(super) fn no_number(one: One) -> Option<String> {
     let of = format!("{} ({})", one.result.name, one.report.started);
-    if let Some(f) = acting(one, Severity::Void).next() {
-        return Some(format!("{} {} invalidates {of}: {}", f.id, f.name, f.sentence));
+    if let Some(f) = acting(one, Severity::Void).find(|f| !f.accepted) {
+        let (id, sentence) = (f.id, f.sentence.trim_end_matches('.'));
+        return Some(format!(
+            "{id} {} invalidates {of}: {sentence}; type --accept {id} to compare it all the same",
+            f.name
+        ));
     }
     if one.result.void {
         return Some(format!("{of} is void"));

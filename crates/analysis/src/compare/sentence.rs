@@ -3,6 +3,7 @@
 //! For: what stands behind the first word. Not for: deciding it.
 
 use super::sides::Paired;
+use model::check_id::CheckId;
 use model::comparison::{Answer, Metric, Pair};
 use model::report::Report;
 use model::units::{show_change, show_share};
@@ -13,7 +14,8 @@ pub(super) fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> 
         return (Answer::Incomparable, nothing(paired, a, b));
     };
     if let Some(why) = &pair.refused {
-        return (Answer::Incomparable, format!("{why}."));
+        let anyway = if pair.cannot_tell { " Type --accept E14 to compare them all the same." } else { "" };
+        return (pair.refusal(), format!("{why}.{anyway}"));
     }
     let Some(metric) = pair.metrics.first() else {
         return (Answer::Incomparable, format!("{} has no number that every run of both has.", pair.name));
@@ -37,7 +39,7 @@ pub(super) fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> 
             let within = show_share(metric.margin);
             format!("{b} is the same as A within {within}: {what} {change}{interval}; {numbers}.")
         }
-        Answer::CannotTell | Answer::Incomparable => {
+        Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
             format!(
                 "Whether {b} is faster or slower than A cannot be told: {what} {change}{interval}; {numbers}. The reason: {}.{}",
                 metric.why,
@@ -45,7 +47,7 @@ pub(super) fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> 
             )
         }
     };
-    (metric.answer, sentence + &between(pair))
+    (metric.answer, sentence + &accepted(pair) + &between(pair))
 }
 
 fn nothing(paired: &Paired, a: &[Report], b: &str) -> String {
@@ -76,6 +78,14 @@ fn settled(metric: &Metric) -> String {
         None => " It would take more than a thousand runs to settle it.".into(),
     };
     seen + &runs
+}
+
+/// The accepted findings that the numbers rest on.
+fn accepted(pair: &Pair) -> String {
+    match pair.accepted.as_slice() {
+        [] => String::new(),
+        ids => format!(" The numbers rest on accepted findings: {}.", CheckId::list(ids, ", ")),
+    }
 }
 
 /// What differs beside the numbers.

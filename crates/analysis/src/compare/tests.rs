@@ -6,9 +6,7 @@
 use super::*;
 use crate::fixture::Fixture;
 use crate::{Judging, judge};
-use model::check_id::CheckId;
 use model::comparison::{Answer, Passing};
-use model::finding::{Finding, Outcome, Severity};
 use model::job::Cache;
 use model::report::Measured;
 
@@ -239,20 +237,65 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
     for accept_differences in [false, true] {
         let comparison =
             compare(&judged(&Fixture::honest()), &void, &Options { accept_differences, ..options() });
-        assert_eq!(comparison.answer, Answer::Incomparable);
+        assert_eq!(comparison.answer, Answer::Invalid);
         assert!(comparison.sentence.starts_with("B has no number") && comparison.sentence.contains("A04"));
     }
     let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
-    assert_eq!(compare(&nothing, &nothing, &options()).answer, Answer::Incomparable);
-    // A gate cannot be told for that, and is not about other work.
+    assert_eq!(compare(&nothing, &nothing, &options()).answer, Answer::Invalid);
+    // A gate is not decided by that, whatever else differs.
     let gated = Options { fail_if_slower: Some(Slower { by: 0.05, all: false }), ..options() };
     let gate = |b: &Report| {
         compare(&judged(&Fixture::honest()), b, &gated).gate.unwrap_or_else(|| panic!("no gate"))
     };
     let missing = gate(&void);
-    assert!(missing.no_number && missing.outcome == Passing::Undecided && missing.sentence.contains("A04"));
+    assert!(
+        missing.no_number && missing.outcome == Passing::Invalid && missing.sentence.contains("--accept A04")
+    );
     let other = judged(&Fixture { hole_share: 1.0, block_bytes: 8192, ..Fixture::honest() });
-    assert!(!gate(&other).no_number, "other work");
+    assert_eq!(gate(&other).outcome, Passing::Invalid);
+    let other = judged(&Fixture { block_bytes: 8192, ..Fixture::honest() });
+    assert_eq!(gate(&other).outcome, Passing::Undecided, "other work");
+}
+
+#[test]
+fn accepted_findings_must_be_the_same_on_both_sides_and_a_gate_wants_them_typed() {
+    let accepting = |fixture: &Fixture, accept: &[CheckId]| {
+        judge(&fixture.record(), &Judging { accept: accept.to_vec(), ..Judging::default() })
+    };
+    let holes = Fixture { hole_share: 1.0, ..Fixture::honest() };
+    let (honest, accepted) = (judged(&Fixture::honest()), accepting(&holes, &[CheckId::A04]));
+    let slower = Some(Slower { by: 0.05, all: false });
+    let gated = Options { fail_if_slower: slower, ..options() };
+    let typed = Options { accept: vec![CheckId::A04], ..gated.clone() };
+    for options in [&gated, &typed] {
+        let comparison = compare(&honest, &accepted, options);
+        assert_eq!(comparison.answer, Answer::CannotTell, "{}", comparison.sentence);
+        for words in ["accepted findings none -> A04", "--accept E14"] {
+            assert!(comparison.sentence.contains(words), "{}", comparison.sentence);
+        }
+        assert_eq!(comparison.gate.map(|g| g.outcome), Some(Passing::Undecided));
+    }
+    let anyway = compare(&honest, &accepted, &Options { accept_differences: true, ..typed.clone() });
+    assert_ne!(anyway.answer, Answer::CannotTell);
+    assert!(anyway.sentence.contains("accepted findings: A04"), "{}", anyway.sentence);
+    // Both rest on it: compared, and a gate decides only if it is typed.
+    let same = compare(&accepted, &accepted, &gated);
+    assert_eq!(same.answer, Answer::Same, "{}", same.sentence);
+    let gate = same.gate.unwrap_or_else(|| panic!("no gate"));
+    assert!(gate.outcome == Passing::Invalid && gate.sentence.contains("type --accept A04"), "{gate:?}");
+    assert_eq!(compare(&accepted, &accepted, &typed).gate.map(|g| g.outcome), Some(Passing::Passed));
+    // Other work stays other work.
+    let larger = accepting(&Fixture { block_bytes: 8192, ..holes.clone() }, &[CheckId::A04]);
+    assert_eq!(compare(&honest, &larger, &typed).answer, Answer::Incomparable);
+    // A report that was judged without accepting is judged again with it; one of two ids is not enough.
+    let two = Fixture { errors: 1, ..holes.clone() };
+    let mut withheld = judged(&two);
+    let voids = |r: &Report| r.results[0].void;
+    accept_findings(&mut withheld, &[CheckId::A04]);
+    assert!(voids(&withheld), "B12 is not accepted");
+    accept_findings(&mut withheld, &[CheckId::B12]);
+    assert!(!voids(&withheld) && withheld.results[0].accepted == [CheckId::A04, CheckId::B12]);
+    assert_eq!(withheld.results[0].verdict, Verdict::Suspect);
 }
 
 #[test]

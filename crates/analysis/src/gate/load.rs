@@ -3,7 +3,7 @@
 //! For: `limit --p99 5ms --fail-if 'iops<8000'`. Not for: which loads meet the target (the study of that name), nor a capacity
 //! without one, which is a rate as that of any result.
 
-use super::{Word, of_storage, unit};
+use super::{Word, under_its_name, unit};
 use model::finding::Finding;
 use model::gate::{Condition, Gate, Limit};
 use model::load::{LoadCurve, MetLoad};
@@ -26,7 +26,7 @@ pub(super) fn gate(
     let [met, missed] = [target.met_iops, target.missed_iops].map(at);
     let word = decide(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
-    let (word, sentence) = of_storage(name, acting, word);
+    let (word, sentence) = under_its_name(name, acting, word);
     Gate {
         condition: condition.words(),
         result: name.to_owned(),

@@ -310,6 +310,7 @@ pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswe
             value: met.met_iops.map(|iops| iops as f64),
             unit: "IOPS".into(),
             interval: None,
+            accepted: Vec::new(),
         };
     }
     let (rank, point) = (rank(quantile(record)), quoted_load(curve));
@@ -319,6 +320,7 @@ pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswe
         value: point.and_then(|p| p.percentiles_ns.get(&rank).copied().flatten()).map(|ns| ns as f64 / 1e3),
         unit: "us".into(),
         interval: None,
+        accepted: Vec::new(),
     }
 }
 

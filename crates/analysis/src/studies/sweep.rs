@@ -336,7 +336,13 @@ pub(crate) fn undecided(sweep: &Sweep) -> (Verdict, String) {
 
 /// The number that would be quoted: the first work's winner.
 pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
-    let nothing = Headline { name: "nothing".into(), value: None, unit: "MB/s".into(), interval: None };
+    let nothing = Headline {
+        name: "nothing".into(),
+        value: None,
+        unit: "MB/s".into(),
+        interval: None,
+        accepted: Vec::new(),
+    };
     let Some((cell, result)) = best(sweep, results).zip(first(sweep, results)) else {
         return nothing;
     };
@@ -352,6 +358,7 @@ pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
         value: cell.value(by).filter(|_| !result.void).map(|v| v * scale),
         unit: unit.into(),
         interval: cell.interval_of(by).filter(|_| !result.void).map(|i| i.map(|v| v * scale)),
+        accepted: Vec::new(),
     }
 }
 

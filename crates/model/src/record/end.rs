@@ -122,6 +122,8 @@ pub enum RunEnding {
     Interrupted,
     /// An error ended it, in a sentence.
     Failed(String),
+    /// It ended before the first run: what was known of the target would have invalidated the number, in a sentence.
+    NotMeasured(String),
 }
 
 /// The end of a session.

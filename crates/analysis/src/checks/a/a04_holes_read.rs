@@ -20,8 +20,9 @@ pub(super) const CHECK: Check = Check {
     name: "HOLES_READ",
     belief: "the bytes that were read are on the disk",
     page: Page {
-        reads: "The extents of the measured region of the file at the start and the end of every run (FIEMAP): holes, and extents that \
-                were allocated and never written.",
+        reads: "The extents of the measured region of the file before the first run and at the start and the end of every run \
+                (FIEMAP): holes, and extents that were allocated and never written. If they are known before the first run, \
+                nothing is measured.",
         formula: formula!(
             "Bytes never written / bytes of the region > {VOID_ABOVE}: that is one block at the end of a file of a few \
              mebibytes. The kernel answers such reads with zeros without asking the disk, with O_DIRECT as well. Block devices \
@@ -30,7 +31,7 @@ pub(super) const CHECK: Check = Check {
         provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
         fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw write --bs \
               1m --destroy FILE FILE`.",
-        accept: "There is nothing to accept: no disk took part.",
+        accept: "Accept it only to measure how fast the kernel answers for holes: no disk takes part.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -43,7 +44,8 @@ fn look(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() || case.on_block_devices() {
         return Ok(Answer::DoesNotApply);
     }
-    let before = hollow_share(&case.extents()?)?;
+    let measured = !case.runs.is_empty();
+    let before = hollow_share(&if measured { case.extents()? } else { case.extents_before_runs()? })?;
     let after = hollow_share(&case.extents_at_ends()).unwrap_or(before);
     let (hollow, at_start) = if before > VOID_ABOVE { (before, true) } else { (after, false) };
     let numbers = evidence([("never_written_share", hollow)]);
@@ -55,15 +57,21 @@ fn look(case: &Case) -> Known<Answer> {
         };
         return Ok(Answer::Holds(sentence, numbers));
     }
-    Ok(Answer::Finding(Detail::new(
-        Severity::Void,
-        format!(
-            "{} of what was to be read of this file {}: the kernel returned zeros without reading the disk.",
-            show_share(hollow),
-            if at_start { "was never written" } else { "became a hole while it was read" }
+    let share = show_share(hollow);
+    let sentence = match (measured, at_start) {
+        (false, _) => format!(
+            "{share} of what is to be read of this file was never written: the kernel returns zeros without reading the disk."
         ),
-        numbers,
-    )))
+        (true, true) => format!(
+            "{share} of what was to be read of this file was never written: the kernel returned zeros without reading the \
+             disk."
+        ),
+        (true, false) => format!(
+            "{share} of what was to be read of this file became a hole while it was read: the kernel returned zeros without \
+             reading the disk."
+        ),
+    };
+    Ok(Answer::Finding(Detail::new(Severity::Void, sentence, numbers)))
 }
 
 /// The largest share of never written bytes in any of these maps.

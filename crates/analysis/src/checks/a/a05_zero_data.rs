@@ -36,7 +36,8 @@ pub(super) const CHECK: Check = Check {
                   `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
         fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy NAME TARGET` over \
               all of it), or name a directory and let fathom make its own test file.",
-        accept: "Accept it where the share of zeros is that of your real data.",
+        accept: "Accept it where the share of zeros is that of your real data. Until then nothing is measured if it invalidates the \
+                 number.",
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]

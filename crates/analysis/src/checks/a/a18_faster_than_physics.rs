@@ -21,8 +21,8 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The latencies of direct reads as fathom stamped them; no kernel file.",
         formula: formula!(
-            "Void where half of the reads took less than {floor} on a target that is not memory and that A01 and A02 have not \
-             renamed. The fastest media answer in 8 us, the time in the kernel included (Optane); flash takes 25 us and more.",
+            "Void where half of the reads took less than {floor} on a target that is not memory, that A01 and A02 have not \
+             renamed, and of which A04 found less than half to be holes. The fastest media answer in 8 us, the time in the kernel included (Optane); flash takes 25 us and more.",
             floor = Ns(FLOOR_NS as f64)
         ),
         provoke: "`truncate -s 1g FILE` and `fathom run --rw randread --depth 1 FILE`: holes are answered by the kernel.",
@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
               itself.",
         accept: "Accept it only where you know of a medium that fast.",
     },
-    ask: Ask::After(&[CheckId::A01, CheckId::A02], look),
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04], look),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture {
@@ -47,7 +47,7 @@ pub(super) const CHECK: Check = Check {
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let asked = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    if !asked || earlier.renames(CheckId::A01) || earlier.finds(CheckId::A02) {
+    if !asked || earlier.renames(CheckId::A01) || earlier.finds(CheckId::A02) || holes_explain(earlier) {
         return Ok(Answer::DoesNotApply);
     }
     let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
@@ -63,6 +63,12 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     )))
 }
 
+/// Whether half of the reads or more were answered from holes (A04): the kernel does that without a device.
+fn holes_explain(earlier: &Earlier) -> bool {
+    let Some(Ok(Answer::Finding(holes))) = earlier.answer(CheckId::A04) else { return false };
+    holes.evidence.get("never_written_share").is_some_and(|share| *share >= 0.5)
+}
+
 #[cfg(test)]
 use crate::fixture::Fixture;
 
@@ -76,7 +82,9 @@ fn what_is_renamed_already_is_not_voided_and_memory_is_not_asked() {
 }
 
 #[test]
-fn holes_are_faster_than_physics_too() {
-    let holes = Fixture { latency_ns: Some(900), delivered: 0.0, hole_share: 1.0, ..Fixture::honest() };
-    assert_eq!(CHECK.severity(&holes.record()), Some(Severity::Void));
+fn holes_explain_a_median_only_if_half_of_the_reads_meet_them() {
+    let holes =
+        |share| Fixture { latency_ns: Some(900), delivered: 0.0, hole_share: share, ..Fixture::honest() };
+    assert_eq!(CHECK.answer(&holes(1.0).record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.severity(&holes(0.3).record()), Some(Severity::Void));
 }

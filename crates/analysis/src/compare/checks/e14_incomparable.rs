@@ -21,7 +21,8 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
              depth, workers, cache mode, pace, syncs or data, or other streams beside it; another engine, if one side uses it \
              because the default engine was denied there. Refused too: a side that a finding \
              invalidates; a side that a finding relabels and the other not, such as the page cache (A01) against the device; sessions \
-             of one side that differ in anything. Named, because it may be the very thing that is compared: host, kernel, CPU, \
+             of one side that differ in anything. If the two rest on different accepted findings (`--accept`) and differ in nothing else \
+             that refuses, the answer is CANNOT TELL. Named, because it may be the very thing that is compared: host, kernel, CPU, \
              hypervisor, limits of cgroups, file system, mount options, device, its queue, engine, batch, CPUs of the workers, \
              times, and what limited the result (B05, D05, D06, D08, D11). A circumstance that is not known of both is not \
              checked."

@@ -4,7 +4,7 @@
 
 use crate::format::Style;
 use csv::{Terminator, Writer, WriterBuilder};
-use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair};
+use model::comparison::{Comparison, Comparisons, Metric, Pair};
 use std::io;
 
 const HEADINGS: [&str; 16] = [
@@ -76,7 +76,7 @@ fn refused(side: &str, pair: &Pair) -> [String; HEADINGS.len()] {
     let mut row: [String; HEADINGS.len()] = std::array::from_fn(|_| String::new());
     side.clone_into(&mut row[0]);
     row[1].clone_from(&pair.name);
-    Answer::Incomparable.word().clone_into(&mut row[10]);
+    pair.refusal().word().clone_into(&mut row[10]);
     row[HEADINGS.len() - 1] = pair.refused.clone().unwrap_or_default();
     row
 }

@@ -13,7 +13,7 @@ use model::study::Studied;
 use model::sweep::{CellFigures, Setting, Skipped};
 use std::io::{self, Write};
 
-const RESULTS: [&str; 19] = [
+const RESULTS: [&str; 20] = [
     "name",
     "true_name",
     "direction",
@@ -33,8 +33,9 @@ const RESULTS: [&str; 19] = [
     "p99.9_ns",
     "verdict",
     "limited_by",
+    "accepted",
 ];
-const INTERFACES: [&str; 36] = [
+const INTERFACES: [&str; 37] = [
     "interface",
     "work",
     "block_bytes",
@@ -71,9 +72,10 @@ const INTERFACES: [&str; 36] = [
     "run_bytes",
     "largest_piece_share_before",
     "largest_piece_share_after",
+    "accepted",
 ];
 
-const CELLS: [&str; 31] = [
+const CELLS: [&str; 32] = [
     "work",
     "block_bytes",
     "depth",
@@ -105,6 +107,7 @@ const CELLS: [&str; 31] = [
     "write_p99_ns",
     "write_p99.9_ns",
     "verdict",
+    "accepted",
 ];
 /// Columns of a cell that say what it is.
 const SETTING: usize = 6;
@@ -169,7 +172,13 @@ fn of_direction(result: &Measured, word: &str, figures: &Figures) -> [String; RE
         percentile("99.9"),
         result.verdict.word().into(),
         result.limiter.name.clone(),
+        accepted(Some(result)),
     ]
+}
+
+/// Ids of the accepted findings that the numbers rest on.
+fn accepted(result: Option<&Measured>) -> String {
+    result.map_or_else(String::new, |r| CheckId::list(&r.accepted, " "))
 }
 
 /// A percentile of latency in ns; `None` where nothing tells it.
@@ -217,6 +226,7 @@ fn of_cell(report: &Report, cell: &CellFigures) -> [String; CELLS.len()] {
         of_writes("99"),
         of_writes("99.9"),
         result.map_or("", |r| r.verdict.word()).into(),
+        accepted(result),
     ];
     joined(setting, rest)
 }
@@ -292,5 +302,6 @@ fn of_interface(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACES.
         number(row.run_bytes),
         number(row.stored_before.as_ref().ok().and_then(Extents::largest_share)),
         number(after.and_then(Extents::largest_share)),
+        accepted(result),
     ]
 }

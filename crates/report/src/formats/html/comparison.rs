@@ -71,7 +71,14 @@ pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> i
         .collect();
     let each: Vec<String> =
         of.others.iter().map(|o| format!("{} {}", o.name, o.comparison.answer.word())).collect();
-    let order = [Answer::Slower, Answer::Incomparable, Answer::CannotTell, Answer::Faster, Answer::Same];
+    let order = [
+        Answer::Invalid,
+        Answer::Slower,
+        Answer::Incomparable,
+        Answer::CannotTell,
+        Answer::Faster,
+        Answer::Same,
+    ];
     let worst = order.into_iter().find(|word| of.others.iter().any(|o| o.comparison.answer == *word));
     let like = worst.unwrap_or(Answer::CannotTell).word();
     let mut sections = vec![head(&each.join(", "), like, "Several sessions against A", &words)];

@@ -9,6 +9,7 @@ use super::plot::axis::{Axis, SIDE};
 use super::plot::{Label, Plot, band, dots, line};
 use super::words::{micro, time};
 use crate::formats::text::report::{ending, headline};
+use crate::page::accepted;
 use crate::worst;
 use askama::Template;
 use model::finding::Finding;
@@ -58,8 +59,9 @@ pub(super) fn hero(report: &Report, shown: &[Finding]) -> String {
     let beyond = whole.strip_prefix(&format!("{number} {}", report.headline.unit)).unwrap_or("").trim();
     let beyond = beyond.trim_start_matches(['(', ',']).trim_end_matches(')').trim();
     let reason = worst::reason(report, shown).map(str::to_owned);
+    let accepted = capital(accepted(&report.headline.accepted).trim_start_matches(", "));
     let busy = report.busy_machine.iter().map(|sentence| capital(sentence));
-    let sentences = [Some(capital(beyond)), reason].into_iter().flatten().chain(busy);
+    let sentences = [Some(capital(beyond)), Some(accepted), reason].into_iter().flatten().chain(busy);
     let sentences = sentences.chain(ending(report)).chain([worst::limited(report, shown)]);
     let sentences = sentences.filter(|s| !s.is_empty()).map(|s| micro(&s));
     let runs = quoted(report).filter(|_| !matches!(report.study, Studied::Limit(_) | Studied::Sweep(_)));

@@ -8,8 +8,8 @@ use super::latency::latency;
 use super::ledger::ledger;
 use super::page::{card, folded};
 use super::words::micro;
-use crate::page::{mark, supported};
-use model::report::{Measured, Report};
+use crate::page::{accepted, supported};
+use model::report::{Measured, Report, Verdict};
 
 /// Results that have pictures of their own: beyond these the page would be too large, and nobody reads them all.
 const MOST_PICTURES: usize = 16;
@@ -82,7 +82,8 @@ fn one_of_several(report: &Report, result: &Measured, at: usize) -> String {
     let link = format!("r{at}");
     let rate = result.quoted_rate();
     let number = rate.value.map(|v| format!("{} {}", supported(v, rate.interval), rate.unit));
-    let word = mark(result).to_uppercase();
+    let verdict = if result.void { Verdict::Invalid } else { result.verdict };
+    let word = format!("{}{}", verdict.word(), accepted(&result.accepted));
     let name = if result.renamed {
         format!("{word}, as measured: {}", result.true_name)
     } else {

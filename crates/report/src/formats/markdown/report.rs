@@ -8,14 +8,14 @@ use crate::command::{self, how_to_see_all};
 use crate::format::{Detail, Style};
 use crate::formats::text::replay;
 use crate::formats::text::report::{ending, headline, table};
-use crate::page::{mark, supported};
+use crate::page::{accepted, mark, supported};
 use crate::prose::prose;
 use crate::table::{Table, escaped};
 use crate::worst;
 use model::comparison::Comparison;
 use model::finding::{Finding, Outcome, Severity};
 use model::quick::Quick;
-use model::report::{Counts, CountsAs, Figures, Measured, Report, Rerun, Verdict};
+use model::report::{Counts, CountsAs, Figures, Headline, Measured, Report, Rerun, Verdict};
 use model::study::Studied;
 use std::io::{self, Write};
 
@@ -103,7 +103,8 @@ fn page(report: &Report, all: bool) -> String {
 fn first_line(report: &Report) -> String {
     let out = answer(report);
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!("{s}. "));
-    let number = format!("{}: {}", report.headline.name, headline(&report.headline, report));
+    let Headline { name, accepted: ids, .. } = &report.headline;
+    let number = format!("{name}: {}{}", headline(&report.headline, report), accepted(ids));
     out + &format!("**{}** {}{}\n", report.verdict.word(), escaped(&counted), escaped(&number))
 }
 
@@ -196,7 +197,7 @@ fn grid(results: &[Measured]) -> Table {
     for test in &tests {
         let none = || ["-".to_owned(), "-".to_owned()];
         let rates = test.rates.iter().flat_map(|pair| pair.clone().unwrap_or_else(none));
-        table.add(std::iter::once(test.name.to_owned()).chain(rates).chain([mark(test.worst).to_owned()]));
+        table.add(std::iter::once(test.name.to_owned()).chain(rates).chain([mark(test.worst)]));
     }
     table
 }

@@ -87,7 +87,7 @@ fn gated(out: &mut Page, gate: Option<&Gate>) {
     let code = match gate.outcome {
         Passing::Passed => "1;32",
         Passing::Undecided => "1;33",
-        Passing::Failed => "1;31",
+        Passing::Invalid | Passing::Failed => "1;31",
     };
     let word = out.paint(gate.outcome.word().word(), code);
     let remark = gate.counts_as.map_or("", CountsAs::remark);
@@ -98,7 +98,7 @@ fn answer(out: &mut Page, comparison: &Comparison) {
     let code = match comparison.answer {
         Answer::Faster | Answer::Same => "1;32",
         Answer::CannotTell => "1;33",
-        Answer::Slower | Answer::Incomparable => "1;31",
+        Answer::Slower | Answer::Incomparable | Answer::Invalid => "1;31",
     };
     let word = out.paint(comparison.answer.word(), code);
     out.prose(&format!("{word}  "), "  ", &comparison.sentence);

@@ -41,7 +41,7 @@ fn cells(scaling: &Scaling, row: &ScalingRow, result: Option<&Measured>) -> [Str
     let is_knee = scaling.knee.is_some_and(|knee| knee.reached && knee.hosts == row.hosts);
     cells[0] = format!("{}{}", row.hosts, if is_knee { " knee" } else { "" });
     let Some(result) = result else { return cells };
-    mark(result).clone_into(&mut cells[1]);
+    cells[1] = mark(result);
     let Some(total) = result.total.as_ref().filter(|_| !result.void) else {
         "no number".clone_into(&mut cells[3]);
         return cells;

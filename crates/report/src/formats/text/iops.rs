@@ -144,7 +144,7 @@ fn detail(cell: &CellFigures, result: &Measured, several: bool) -> [String; HEAD
     [
         show_block(u64::from(cell.setting.block_bytes)),
         if several { cell.setting.workers.to_string() } else { String::new() },
-        mark(result).into(),
+        mark(result),
         cell.iops.map_or_else(|| "-".into(), show_rate),
         cell.mb_per_s.map_or_else(|| "-".into(), show_rate),
         at("50"),

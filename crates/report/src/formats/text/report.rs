@@ -9,7 +9,7 @@ use super::{
 };
 use crate::command::{how_to_see_all, id};
 use crate::format::{Detail, Style};
-use crate::page::Page;
+use crate::page::{Page, accepted};
 use crate::table::Table;
 use crate::worst;
 use model::finding::Finding;
@@ -121,7 +121,7 @@ fn head(out: &mut Page, report: &Report, shown: &[Finding]) {
         Verdict::Invalid => "1;31",
     };
     let verdict = out.paint(report.verdict.word(), code);
-    let number = out.paint(&headline(&report.headline, report), "1");
+    let number = out.paint(&headline(&report.headline, report), "1") + &accepted(&report.headline.accepted);
     answer(out, report);
     // The first word is about all that stands below it, so how many hold comes before the one that is quoted.
     match &report.counts.sentence {
@@ -149,6 +149,8 @@ pub(in crate::formats) fn ending(report: &Report) -> Option<String> {
     match &report.ending {
         Ending::Complete => None,
         Ending::Interrupted => Some("Interrupted: these are the results up to that point.".into()),
+        // The reason of the verdict says why.
+        Ending::NotMeasured(_) => Some("Nothing was measured.".into()),
         Ending::Failed(why) => Some(format!("Ended by an error: {why}.")),
         Ending::Cut => Some(
             "The session is incomplete because fathom was killed: these are the results up to that \

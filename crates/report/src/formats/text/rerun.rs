@@ -39,7 +39,7 @@ fn since(since: &Comparison) -> String {
     let numbers = format!("A then: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
     let word = match metric.answer {
         Answer::Same => "the machine has not changed".to_owned(),
-        Answer::CannotTell | Answer::Incomparable => {
+        Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
             format!("whether the machine has changed cannot be told: {}", metric.why)
         }
         other => format!("{}: the machine has changed", other.word()),

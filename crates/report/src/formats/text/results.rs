@@ -127,7 +127,7 @@ fn rows(result: &Measured) -> Vec<Row> {
     let syncs = result.sync.as_ref().map(sync_row);
     let mut first: Row = std::array::from_fn(|_| String::new());
     first[0].clone_from(&result.name);
-    mark(result).clone_into(&mut first[1]);
+    first[1] = mark(result);
     // Without its article the longest of these fits the width.
     first[11] = result.limiter.name.replace("the ", "");
     if result.void || parts.is_empty() {

@@ -236,7 +236,7 @@ fn row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Repo
     let mut row: Row = std::array::from_fn(|_| String::new());
     name.clone_into(&mut row[0]);
     row[1] = format!("{} {}", cell.setting.shape(), cell.setting.way());
-    result.map_or("", |r| mark(r)).clone_into(&mut row[2]);
+    row[2] = result.map_or_else(String::new, mark);
     if by != Measure::Bandwidth {
         row[3] = told(Measure::Iops);
     }

@@ -62,7 +62,7 @@ fn cells(targets: &Targets, row: &TargetRow, result: Option<&Measured>) -> [Stri
     let mut cells = blank();
     cells[0] = format!("  {}", name(targets, row.target));
     let Some(result) = result else { return cells };
-    mark(result).clone_into(&mut cells[1]);
+    cells[1] = mark(result);
     match result.total.as_ref().filter(|_| !result.void) {
         None => "no number".clone_into(&mut cells[3]),
         Some(total) => {
@@ -103,7 +103,7 @@ fn faster(targets: &Targets, own: usize, pair: &Pair) -> String {
         Answer::Faster => name(targets, own).into(),
         Answer::Slower => name(targets, 0).into(),
         Answer::Same => "neither".into(),
-        word @ (Answer::CannotTell | Answer::Incomparable) => word.word().into(),
+        word @ (Answer::CannotTell | Answer::Incomparable | Answer::Invalid) => word.word().into(),
     }
 }
 
