@@ -96,7 +96,7 @@ fn measure(request: &Request, manners: &ToolOutput) -> Result<ExitCode, Failure>
             (Early::new(every, early), scope.spawn(move || answer_so_far(&told, manners, to)))
         });
         let (early, writer) = told.unzip();
-        let seen = run::measure((plan, machine), request.keep, mode, early, &Fleet::Alone);
+        let seen = run::measure((plan, machine), request.keep, mode, early, &Fleet::Alone, None);
         let before = writer.map(|writer| writer.join().unwrap_or_default());
         seen.map(|seen| (seen, before.unwrap_or_default()))
     })?;

@@ -122,7 +122,8 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     let rules = Rules { flag: "--op-log", spared: spared.clone(), replace: showing.replace };
     let logs = op_log::Files::decide(&meant.0, rules, &showing.outputs)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
-    let seen = run::measure(meant, request.keep, showing.watched, None, fleet)?.of_all(fleet)?;
+    let seen = run::measure(meant, request.keep, showing.watched, None, fleet, Some(&showing.accept))?
+        .of_all(fleet)?;
     if !fleet.tells() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -144,7 +145,7 @@ fn sweep(said: SweepAction) -> Result<ExitCode, Failure> {
                 plan::resume::again(&word, sweep_again(&word, &before.header.plan)?, &before)?;
             show::check_gated(meant.0.is_gated(), &showing)?;
             let outlets = show::outlets(&showing.outputs, showing.replace, spared(&meant, None))?;
-            conclude(&run::resume(meant, before, keep, showing.watched)?, &showing, &outlets)
+            conclude(&run::resume(meant, before, keep, showing.watched, &showing.accept)?, &showing, &outlets)
         }
     }
 }

@@ -32,9 +32,9 @@ use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
 use crate::target::Ready;
-use analysis::Judging;
 use analysis::cost::{run_ns, time_left};
 use analysis::strategy::{self, Budget, Next, Summary};
+use analysis::{Judging, KnownBefore};
 use course::interval_ns;
 use driver::Driver;
 pub(crate) use driver::is_worker_of;
@@ -47,6 +47,7 @@ use machine::others::{Busy, Processes};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::job::{Kind, Phase, Stream};
 use model::kernel_files::NEIGHBOURS;
@@ -102,6 +103,8 @@ impl Finished {
 }
 
 /// Measures a plan into a session file, which stays where `keep` says so, with whoever else takes part. `early` is told on the way.
+/// Nothing is measured if findings outside of `accept` are known to invalidate every result before the first run. With `None`
+/// everything is measured, as the tool does whose command line was typed.
 ///
 /// # Errors
 /// Only where nothing could be measured at all; what goes wrong later is in the session.
@@ -111,30 +114,38 @@ pub fn measure(
     mode: Progress,
     early: Option<Early>,
     fleet: &Fleet,
+    accept: Option<&[CheckId]>,
 ) -> Result<Finished, Failure> {
-    carry_out(meant, None, keep, (mode, early), fleet)
+    carry_out(meant, None, (keep, accept), (mode, early), fleet)
 }
 
 /// Goes on with a sweep: what was measured of it stands at the beginning of a session file of its own.
 ///
 /// # Errors
 /// As [`measure`]; and where nothing of it is left to measure.
-pub fn resume(meant: (Plan, Machine), done: Record, keep: bool, mode: Progress) -> Result<Finished, Failure> {
+pub fn resume(
+    meant: (Plan, Machine),
+    done: Record,
+    keep: bool,
+    mode: Progress,
+    accept: &[CheckId],
+) -> Result<Finished, Failure> {
     if done.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    carry_out(meant, Some(&Earlier::of(done)), keep, (mode, None), &Fleet::Alone)
+    carry_out(meant, Some(&Earlier::of(done)), (keep, Some(accept)), (mode, None), &Fleet::Alone)
 }
 
 fn carry_out(
     meant: (Plan, Machine),
     earlier: Option<&Earlier>,
-    keep: bool,
+    (keep, accept): (bool, Option<&[CheckId]>),
     (mode, early): (Progress, Option<Early>),
     fleet: &Fleet,
 ) -> Result<Finished, Failure> {
     let mut measurement = setup::begin(meant, earlier, (keep, fleet), mode)?;
     measurement.early = early;
+    measurement.accept = accept.map(<[CheckId]>::to_vec);
     let ending = match measurement.all(earlier) {
         // What was measured before is not lost with what came after it.
         Err(Failure::Refused(why) | Failure::Usage(why)) if measurement.session.runs() > 0 => {
@@ -163,6 +174,8 @@ struct Measurement {
     fleet: Fleet,
     /// Who is told on the way how far a run is.
     early: Option<Early>,
+    /// Findings that the user accepts; `None` measures whatever the targets hold.
+    accept: Option<Vec<CheckId>>,
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
@@ -210,6 +223,11 @@ impl Measurement {
             return Ok(ended);
         }
         self.keep_prepared()?;
+        match self.known_before() {
+            Some(KnownBefore::All(why)) => return Ok(RunEnding::NotMeasured(why)),
+            Some(KnownBefore::Some(why)) => self.live.say(&format!("fathom: {why}")),
+            None => {}
+        }
         self.watch_idle()?;
         if let Study::Sweep(_) = self.plan.study {
             return self.sweep(earlier);
@@ -226,12 +244,20 @@ impl Measurement {
         }
     }
 
+    /// The results that are known to be invalid before the first run. Several hosts measure all the same: one of them alone cannot
+    /// end what the others wait for.
+    fn known_before(&self) -> Option<KnownBefore> {
+        let accept = self.accept.as_deref().filter(|_| matches!(self.fleet, Fleet::Alone))?;
+        analysis::known_before(&self.last, accept)
+    }
+
     /// Runs in all of each job that should tell what those so far could not, where that is asked.
     fn runs_that_settle(&self) -> Option<u32> {
         let Strategy::Settle { .. } = self.plan.strategy else { return None };
         // What cannot be read back now is told when all is read.
         let record = self.session.record().ok()?;
-        strategy::settle::runs(&analysis::judge(&record, &Judging::default()), &self.plan)
+        let judging = Judging { accept: self.accept.clone().unwrap_or_default(), ..Judging::default() };
+        strategy::settle::runs(&analysis::judge(&record, &judging), &self.plan)
     }
 
     /// All runs that the plan still has, those before this one being done.

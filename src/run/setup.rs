@@ -87,6 +87,7 @@ pub(super) fn begin(
         live,
         fleet: fleet.clone(),
         early: None,
+        accept: None,
         clock,
         epoch,
         supplies,
