@@ -447,3 +447,81 @@ fn writes_of_parts_of_pages_say_that_pages_were_read_first() {
     assert!(!whole.says("B20", "finding"), "{:#?}", whole.answers("B20"));
     assert!(whole.0["results"][0]["ledger"]["read"].is_null());
 }
+
+/// The answer of a check about one result of a job of two streams.
+#[track_caller]
+fn about<'r>(report: &'r Report, id: &str, stream: &str) -> &'r serde_json::Value {
+    let name = format!("two, {stream}");
+    let all = report.answers(id);
+    let of_stream = |f: &&serde_json::Value| f["about"].as_array().unwrap().iter().any(|a| *a == *name);
+    all.into_iter().find(of_stream).unwrap_or_else(|| panic!("{id} says nothing about {name}: {report:#?}"))
+}
+
+#[test]
+fn a_slow_stream_in_the_page_cache_is_found_next_to_a_fast_direct_one_and_not_mistaken_for_it() {
+    let stage = Stage::beside_few();
+    let (direct, cached, job) = (stage.file("direct", 16), stage.file("cached", 4), stage.path("two.toml"));
+    let fill_cache = || assert_eq!(std::fs::read(&cached).unwrap().len(), 4 << 20);
+    for (rw, check, writes) in [("randread", "A01", false), ("randwrite", "A09", true)] {
+        let stream = |name: &str, more: &str, target: &std::path::Path| {
+            let target = target.display();
+            format!(
+                "[[stream]]\nname = \"{name}\"\nrw = \"{rw}\"\nbs = \"4k\"\n{more}\ntarget = \"{target}\"\n"
+            )
+        };
+        let text = [
+            "name = \"two\"\ntime = \"200ms\"\nwarmup = \"0s\"\nruns = 1\n".to_owned(),
+            stream("direct", "depth = 4", &direct),
+            stream("cached", "cache = \"buffered\"\nengine = \"sync\"\nlimit-iops = 300", &cached),
+        ];
+        std::fs::write(&job, text.concat()).unwrap();
+        fill_cache();
+        let (first, second) = (direct.display(), cached.display());
+        let destroy = if writes { format!("--destroy {first} --destroy {second}") } else { String::new() };
+        let report = stage.fathom(&format!("run --quiet --format json {destroy}"), &job).report();
+        let found = about(&report, check, "cached");
+        assert_eq!(
+            (&found["outcome"], &found["severity"]),
+            (&"finding".into(), &"rename".into()),
+            "{found:#}"
+        );
+        for id in [check, "A02"] {
+            let answer = about(&report, id, "direct");
+            assert_eq!(answer["outcome"], "holds", "{answer:#}");
+        }
+        let void = about(&report, "A22", "direct");
+        assert_ne!(void["outcome"], "finding", "{void:#}");
+        let results = report.0["results"].as_array().unwrap();
+        assert!(
+            results[1]["true_name"].as_str().unwrap().contains("page cache"),
+            "{:#}",
+            results[1]["true_name"]
+        );
+        assert!(
+            !results[0]["true_name"].as_str().unwrap().contains("page cache"),
+            "{:#}",
+            results[0]["true_name"]
+        );
+    }
+}
+
+#[test]
+fn a_fast_stream_on_a_disk_is_not_called_memory_for_another_stream() {
+    let stage = Stage::beside_few();
+    let memory = std::path::PathBuf::from(format!("/dev/shm/fathom-two-streams-{}", std::process::id()));
+    let (disk, job) = (stage.file("disk", 16), stage.path("two.toml"));
+    fill(&memory, 4);
+    let text = format!(
+        "name = \"two\"\ntime = \"100ms\"\nwarmup = \"0s\"\nruns = 1\n\
+         [[stream]]\nname = \"disk\"\nrw = \"randread\"\ndepth = 4\ntarget = \"{}\"\n\
+         [[stream]]\nname = \"memory\"\nrw = \"randread\"\ncache = \"buffered\"\nengine = \"sync\"\nlimit-iops = 50\ntarget = \"{}\"\n",
+        disk.display(),
+        memory.display()
+    );
+    std::fs::write(&job, text).unwrap();
+    let out = stage.fathom("run --quiet --format json", &job);
+    std::fs::remove_file(&memory).unwrap();
+    let report = out.report();
+    assert_eq!(about(&report, "A11", "disk")["outcome"], "holds", "{report:#?}");
+    assert_eq!(about(&report, "A11", "memory")["outcome"], "finding", "{report:#?}");
+}

@@ -25,6 +25,7 @@ use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, SyncFailure};
 use model::study::Study;
 use model::units::{show_count, show_share};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// How near the device's bytes must be to the issued ones to count as the same.
 pub(crate) const SAME_BYTES: f64 = 0.01;
@@ -65,6 +66,8 @@ pub struct Case<'a> {
     pub ends: Vec<&'a RunEnd>,
     /// The streams whose operations count: its own, and with [`Case::with_sharers`] those that use its devices as well.
     members: Vec<usize>,
+    /// The counters that each stream of the phase uses, by its index; see [`sharing`].
+    used: Arc<[sharing::Used<'a>]>,
     /// The targets of these streams.
     targets: Vec<(usize, &'a Target)>,
 }
@@ -143,13 +146,14 @@ impl<'a> Case<'a> {
         let aside =
             aside.filter(same_load).filter_map(|r| CaseRun::new(r, index, streams, plan.part)).collect();
         let host = runs.first().map_or(0, |r| r.run.start.host);
+        let machine = record.header.hosts.get(host);
         let stream = match &job {
             Cow::Borrowed(_) => Cow::Borrowed(streams.get(index)?),
             Cow::Owned(job) => Cow::Owned(job.phases.get(phase)?.streams.get(index)?.clone()),
         };
         Some(Self {
             record,
-            machine: record.header.hosts.get(host),
+            machine,
             at,
             offered,
             phase,
@@ -163,6 +167,7 @@ impl<'a> Case<'a> {
             unsteady: rounds.and_then(|r| r.unsteady),
             ends: record.runs_of(at, phase).filter(same_load).filter_map(|r| r.end.as_ref()).collect(),
             members: vec![index],
+            used: streams.iter().map(|s| sharing::used_by(record, machine, s)).collect(),
             targets: targets_of(record, streams.get(index)),
         })
     }

@@ -27,11 +27,9 @@ pub(crate) fn headline_result<'m>(
 }
 
 /// Checks without whose answer nobody knows what was measured: whether it is memory that lies below (A11), whether the work
-/// arrived at the device (A01, A02, A09) and at the ends of the chain (A12), and whether it was counted at all (A13). Where one of
-/// them could not look, because a part of the chain or the ledger could not be seen, or the kernel counts several streams together,
-/// a result is suspect.
-const MUST_BE_ASKED: [CheckId; 6] =
-    [CheckId::A13, CheckId::A11, CheckId::A12, CheckId::A01, CheckId::A02, CheckId::A09];
+/// arrived at the ends of the chain (A12), and whether it was counted at all (A13). Where one of them could not look, because a part of
+/// the chain or the ledger could not be seen, a result is suspect.
+const MUST_BE_ASKED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
 /// The number that would be quoted, under its true name. Withheld where a finding invalidates it.
 pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Measured]) -> Headline {

@@ -20,7 +20,7 @@ pub fn probe(
     (depth, bytes): (u32, u32),
 ) -> Result<(), CannotBegin> {
     let (clock, _) = Clock::calibrate(false);
-    let files = vec![OpenFile { file, writable: false }];
+    let files = vec![OpenFile::new(file, false)];
     let mut spec = WorkerSpec {
         depth: depth.clamp(1, engine.max_depth),
         slot_bytes: bytes,

@@ -98,7 +98,7 @@ pub fn libaio() -> Known<()> {
 
 fn on_one_file(set_up: impl FnOnce(Arena, Vec<OpenFile>) -> io::Result<()>) -> io::Result<()> {
     let file = File::open("/dev/null")?;
-    set_up(Arena::new(1, rustix::param::page_size())?, vec![OpenFile { file, writable: false }])
+    set_up(Arena::new(1, rustix::param::page_size())?, vec![OpenFile::new(file, false)])
 }
 
 fn cause(root: &Root, error: &io::Error) -> IoUringDenied {

@@ -45,15 +45,16 @@ pub fn make(
         Some(_) => again(root, path, planned)?,
     };
     let made = Made { writing: Writing::begin_on(path, &file), found_empty };
-    // Closes the file in any case, since the mark of an open file would not be completed.
-    write(path, file, create, seed, stop, progress)?;
-    Ok(made)
+    let written = write(path, &file, create, seed, stop, progress);
+    // Closed in any case, since the mark of a file that is open for writing is not completed.
+    drop(file);
+    written.map(|()| made)
 }
 
-/// Gives a file its content and closes it.
+/// Gives a file its content.
 fn write(
     path: &Path,
-    file: File,
+    file: &File,
     create: Create,
     seed: u64,
     stop: &AtomicBool,
@@ -61,13 +62,13 @@ fn write(
 ) -> Result<(), MachineError> {
     let failed = |e: io::Error| MachineError::at(path, "made", &e);
     match create.filling {
-        Filling::Data => fill(path, &file, create.bytes, seed, stop, progress)?,
-        Filling::Blocks => allocate(&file, create.bytes).map_err(failed)?,
+        Filling::Data => fill(path, file, create.bytes, seed, stop, progress)?,
+        Filling::Blocks => allocate(file, create.bytes).map_err(failed)?,
         Filling::Nothing => file.set_len(0).map_err(failed)?,
     }
     file.sync_all().map_err(failed)?;
     // Nobody is to read from memory what was written for later; where it stays, the checks tell.
-    let _ = rest::evict(&file);
+    let _ = rest::evict(file);
     Ok(())
 }
 

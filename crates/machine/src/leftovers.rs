@@ -80,7 +80,7 @@ fn lock_deserted(path: &Path) -> Option<File> {
     // A lock of another machine, or in another container, may not be seen on a shared file system, and only there the name has the host.
     let is_seen = host.is_some() || file_systems::is_shared(&file) == Ok(false);
     let is_free = is_as_made && is_seen && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    (is_free && matches!(in_use::file(&Root::real(), &file), Ok(Use::Nobody))).then_some(file)
+    (is_free && matches!(in_use::file(&Root::real(), &file, true), Ok(Use::Nobody))).then_some(file)
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ use super::{Case, SAME_BYTES, targets_of};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, Moment};
 use model::job::{Kind, Stream};
-use model::machine::{Layer, Place};
+use model::machine::{Layer, Machine, Place};
 use model::plan::Role;
-use model::record::ThreadIo;
+use model::record::{Record, ThreadIo};
 use std::collections::BTreeSet;
 
 /// Bytes per run that file systems write for themselves, which no stream asked for.
@@ -56,6 +56,33 @@ impl Bounds {
     }
 }
 
+/// The counters of all layers that a stream uses, by their files. `None` of a stream that touches no device; an empty set where a
+/// place is not known, which may be any device.
+pub(super) type Used<'a> = Option<BTreeSet<&'a str>>;
+
+pub(super) fn used_by<'a>(record: &'a Record, machine: Option<&'a Machine>, stream: &Stream) -> Used<'a> {
+    if stream.does_nothing() {
+        return None;
+    }
+    let mut out = BTreeSet::new();
+    for place in places_of(record, machine, Some(stream)) {
+        let Some(place) = place else { return Some(BTreeSet::new()) };
+        out.extend(place.layers.iter().map(|l| l.stat_file.as_str()));
+    }
+    // Memory and file systems without a known device have no counters that another stream shares.
+    if out.is_empty() { None } else { Some(out) }
+}
+
+/// Places of the targets of a stream; of one that is not in the record, `None`.
+fn places_of<'a>(
+    record: &'a Record,
+    machine: Option<&'a Machine>,
+    stream: Option<&Stream>,
+) -> impl Iterator<Item = Option<&'a Place>> {
+    let on_storage = targets_of(record, stream).into_iter().filter(|(_, t)| t.role != Role::None);
+    on_storage.map(move |(at, _)| machine?.places.get(at))
+}
+
 impl<'a> Case<'a> {
     /// The streams whose operations count in this case.
     pub(crate) fn member_streams(&self) -> Vec<&Stream> {
@@ -84,14 +111,19 @@ impl<'a> Case<'a> {
     /// about devices and not about one stream, such as whether other programs used a disk.
     pub(crate) fn with_sharers(&self) -> Self {
         let mut members = self.members.clone();
-        let mut used: BTreeSet<&str> = members.iter().filter_map(|m| self.used_by(*m)).flatten().collect();
-        while let Some((stream, more)) = self.streams().find_map(|stream| {
-            let more = self.used_by(stream)?;
-            let joins = more.iter().any(|file| used.contains(file)) || more.is_empty();
-            (joins && !members.contains(&stream)).then_some((stream, more))
-        }) {
-            members.push(stream);
-            used.extend(more);
+        let files_of = |stream: &usize| self.used.get(*stream).and_then(Option::as_ref);
+        let mut used: BTreeSet<&str> = members.iter().filter_map(files_of).flatten().copied().collect();
+        loop {
+            let joins = |stream: &usize| {
+                let files = files_of(stream).filter(|_| !members.contains(stream));
+                files.is_some_and(|files| files.is_empty() || files.iter().any(|file| used.contains(file)))
+            };
+            let more: Vec<usize> = self.streams().filter(joins).collect();
+            if more.is_empty() {
+                break;
+            }
+            used.extend(more.iter().filter_map(files_of).flatten());
+            members.extend(more);
         }
         if members.len() == self.members.len() {
             return self.clone();
@@ -136,33 +168,13 @@ impl<'a> Case<'a> {
 
     /// Places of the targets of a stream; of one that is not in the record, `None`.
     fn places_of(&self, stream: usize) -> impl Iterator<Item = Option<&'a Place>> {
-        let machine = self.machine;
-        let targets = targets_of(self.record, self.stream_at(stream));
-        let on_storage = targets.into_iter().filter(|(_, t)| t.role != Role::None);
-        on_storage.map(move |(at, _)| machine?.places.get(at))
-    }
-
-    /// The counters of all layers that a stream uses, by their files. None of a stream that does not touch storage; an empty set
-    /// where a place is not known, which may be any device.
-    fn used_by(&self, stream: usize) -> Option<BTreeSet<&'a str>> {
-        if self.stream_at(stream)?.does_nothing() {
-            return None;
-        }
-        let mut out = BTreeSet::new();
-        let mut any = false;
-        for place in self.places_of(stream) {
-            any = true;
-            let Some(place) = place else { return Some(BTreeSet::new()) };
-            out.extend(place.layers.iter().map(|l| l.stat_file.as_str()));
-        }
-        // Memory and file systems without a known device have no counters that another stream shares.
-        (any && !out.is_empty()).then_some(out)
+        places_of(self.record, self.machine, self.stream_at(stream))
     }
 
     /// Other streams of the phase that use one of these layers while this one does.
     pub(crate) fn sharers(&self, layers: &[&Layer]) -> Vec<usize> {
         let uses = |stream: &usize| {
-            self.used_by(*stream).is_some_and(|files| {
+            self.used.get(*stream).and_then(Option::as_ref).is_some_and(|files| {
                 files.is_empty() || layers.iter().any(|l| files.contains(l.stat_file.as_str()))
             })
         };
@@ -218,14 +230,18 @@ impl<'a> Case<'a> {
         Ok(self.not_alone(&self.sharers(&tops), &tops))
     }
 
-    /// Direct operations of a stream of the phase, each of which is a request or merged into one, where all of them go to the topmost
-    /// devices of this one; else 0.
-    pub(crate) fn direct_ops(&self, stream: usize) -> u64 {
-        let is_direct = self.stream_at(stream).is_some_and(|s| s.cache.is_direct());
-        let Some(tops) = self.tops().ok().filter(|_| is_direct) else { return 0 };
+    /// Direct operations of the streams that share these layers, each of which is a request there or merged into one.
+    pub(crate) fn direct_ops_of_sharers(&self, layers: &[&Layer]) -> u64 {
         let of_kind = |kind| {
-            let (issued, submitted) = (self.issued_by(stream, kind), self.submitted_to(stream, kind, &tops));
-            if submitted.least >= issued.bytes { issued.ops } else { 0 }
+            let submitted = self.submitted(kind);
+            let of_stream = |stream: &usize| {
+                let issued = self.issued_by(*stream, kind);
+                let arrived = self.submitted_to(*stream, &submitted, layers).least >= issued.bytes;
+                if arrived { issued.ops } else { 0 }
+            };
+            let is_direct = |s: &usize| self.stream_at(*s).is_some_and(|s| s.cache.is_direct());
+            let all = self.sharers(layers).into_iter().filter(is_direct);
+            all.map(|s| of_stream(&s)).fold(0, u64::saturating_add)
         };
         Kind::MOVING.into_iter().map(of_kind).fold(0, u64::saturating_add)
     }
@@ -240,11 +256,14 @@ impl<'a> Case<'a> {
     /// the page cache reads and writes on its own time.
     pub(crate) fn ops_and_time_of_sharers(&self, layers: &[&Layer]) -> Option<[f64; 2]> {
         let mut sum = [0.0; 2];
+        let submitted = Kind::MOVING.map(|kind| (kind, self.submitted(kind)));
         for stream in self.sharers(layers) {
             if !self.stream_at(stream)?.cache.is_direct() {
                 let moves = |kind| self.sharers_moving(layers, kind).contains(&stream);
-                let idle = |kind| !moves(kind) || self.submitted_to(stream, kind, layers).most == 0;
-                if Kind::MOVING.into_iter().all(idle) {
+                let idle = |(kind, all): &(Kind, Vec<Bounds>)| {
+                    !moves(*kind) || self.submitted_to(stream, all, layers).most == 0
+                };
+                if submitted.iter().all(idle) {
                     continue;
                 }
                 return None;
@@ -275,8 +294,8 @@ impl<'a> Case<'a> {
 
     /// What the streams that share these layers submitted to them, all together.
     pub(crate) fn submitted_by_sharers(&self, kind: Kind, layers: &[&Layer]) -> Bounds {
-        let sharers = self.sharers_moving(layers, kind);
-        sharers.iter().map(|s| self.submitted_to(*s, kind, layers)).fold(Bounds::exact(0), Bounds::plus)
+        let (sharers, submitted) = (self.sharers_moving(layers, kind), self.submitted(kind));
+        sharers.iter().map(|s| self.submitted_to(*s, &submitted, layers)).fold(Bounds::exact(0), Bounds::plus)
     }
 
     /// Bytes of a direction that the topmost devices moved for this stream, from start to stop of all runs.
@@ -294,10 +313,12 @@ impl<'a> Case<'a> {
         let charged = if kind == Kind::Read { self.charged_reads() } else { None };
         let done = charged.map_or(done, |charged| charged.min(done));
         let others = self.submitted_by_sharers(kind, &tops);
-        let mut own = self.submitted(self.index, kind);
-        let own_dirty =
-            if kind == Kind::Write && !self.stream.cache.is_direct() { self.written_back() } else { None };
-        own = own_dirty.unwrap_or(own);
+        let own = if kind == Kind::Write && !self.stream.cache.is_direct() {
+            self.written_back()
+        } else {
+            self.submitted(kind).get(self.index).copied()
+        };
+        let own = own.unwrap_or(Bounds::UNKNOWN);
         let spare = self.spare(kind);
         // Submissions that the kernel refused and took again count twice: then they are not certain.
         let most_in_all = (done as f64 * (1.0 + SAME_BYTES)) as u64;
@@ -349,24 +370,28 @@ impl<'a> Case<'a> {
         Some(self.charged_together(layers).ok()?.bytes[0])
     }
 
-    /// Bytes of a direction that the workers of a stream of the phase submitted to block devices.
-    pub(crate) fn submitted(&self, stream: usize, kind: Kind) -> Bounds {
-        let is_direct = self.stream_at(stream).is_some_and(|s| s.cache.is_direct());
-        let issued = if is_direct { self.issued_by(stream, kind).bytes } else { u64::MAX };
-        // The kernel counts a write through the page cache when it makes a page dirty, long before it is written.
-        let counted = match kind {
-            Kind::Read => self.counted_by_workers(stream, |io| io.read_bytes),
-            Kind::Write if is_direct => self.counted_by_workers(stream, |io| io.write_bytes),
-            _ => Bounds::UNKNOWN,
+    /// Bytes of a direction that the workers of each stream of the phase submitted to block devices.
+    fn submitted(&self, kind: Kind) -> Vec<Bounds> {
+        let count: fn(&ThreadIo) -> u64 =
+            if kind == Kind::Read { |io| io.read_bytes } else { |io| io.write_bytes };
+        let counted = self.counted_by_all_workers(count);
+        let of_stream = |(stream, counted): (usize, Bounds)| {
+            let planned = self.stream_at(stream);
+            let is_direct = planned.is_some_and(|s| s.cache.is_direct());
+            match kind {
+                Kind::Read if !is_direct => counted,
+                Kind::Read => counted.at_most(self.issued_by(stream, kind).bytes),
+                // The kernel counts a write through the page cache when it makes a page dirty, long before it is written.
+                _ if !is_direct => Bounds::UNKNOWN,
+                // A file system may send direct writes through the page cache; what is there was not submitted yet.
+                _ => {
+                    let kept = self.new_pages(planned.map_or(&[][..], |s| &s.targets)).unwrap_or(u64::MAX);
+                    let counted = counted.at_most(self.issued_by(stream, kind).bytes);
+                    Bounds { least: counted.least.saturating_sub(kept), ..counted }
+                }
+            }
         };
-        let counted = counted.at_most(issued);
-        if kind != Kind::Write || !is_direct {
-            return counted;
-        }
-        // A file system may send direct writes through the page cache; what is there was not submitted yet.
-        let targets = self.stream_at(stream).map_or(&[][..], |s| &s.targets);
-        let kept = self.new_pages(targets).unwrap_or(u64::MAX);
-        Bounds { least: counted.least.saturating_sub(kept), ..counted }
+        counted.into_iter().enumerate().map(of_stream).collect()
     }
 
     /// Bytes of pages of these targets that appeared or became dirty from start to stop of all runs; `None` where they were not seen.
@@ -384,7 +409,7 @@ impl<'a> Case<'a> {
     }
 
     /// What a stream of the phase moved at these devices, where it may use others too, or reach these through others.
-    fn submitted_to(&self, stream: usize, kind: Kind, layers: &[&Layer]) -> Bounds {
+    fn submitted_to(&self, stream: usize, submitted: &[Bounds], layers: &[&Layer]) -> Bounds {
         let is_one = |l: &Layer| layers.iter().any(|one| one.stat_file == l.stat_file);
         let (mut within, mut direct) = (true, true);
         for place in self.places_of(stream) {
@@ -395,7 +420,7 @@ impl<'a> Case<'a> {
             // It comes to one of these devices only through what lies above it, which may keep or multiply it.
             direct &= at_top || !place.layers.iter().any(is_one);
         }
-        let all = self.submitted(stream, kind);
+        let all = submitted.get(stream).copied().unwrap_or(Bounds::UNKNOWN);
         match (within, direct) {
             (true, _) => all,
             (false, true) => Bounds { least: 0, ..all },
@@ -406,29 +431,39 @@ impl<'a> Case<'a> {
     /// What the kernel counted for the workers of a stream of the phase, over all runs: at least what it counted for them, at most
     /// that and what it counted for threads that belong to no worker.
     pub(crate) fn counted_by_workers(&self, stream: usize, count: fn(&ThreadIo) -> u64) -> Bounds {
-        let of_run = |ran: &super::CaseRun| -> Option<Bounds> {
-            let (mut own, mut all, mut known) = (0_u64, 0_u64, true);
+        self.counted_by_all_workers(count).get(stream).copied().unwrap_or(Bounds::UNKNOWN)
+    }
+
+    /// The same of each stream of the phase.
+    fn counted_by_all_workers(&self, count: fn(&ThreadIo) -> u64) -> Vec<Bounds> {
+        let none = if self.runs.is_empty() { None } else { Some(Bounds::exact(0)) };
+        let mut sums = vec![none; self.streams().len()];
+        for ran in &self.runs {
+            let mut of_run: Vec<Option<u64>> = vec![None; sums.len()];
+            let mut unknown = vec![false; sums.len()];
             for worker in &ran.end.workers {
-                let Ok(io) = &worker.io else {
-                    known &= worker.stream != stream;
+                let (Some(own), Some(unknown)) =
+                    (of_run.get_mut(worker.stream), unknown.get_mut(worker.stream))
+                else {
                     continue;
                 };
-                all = all.saturating_add(count(io));
-                if worker.stream == stream {
-                    own = own.saturating_add(count(io));
+                match &worker.io {
+                    Ok(io) => *own = Some(own.unwrap_or(0).saturating_add(count(io))),
+                    Err(_) => *unknown = true,
                 }
             }
-            let none = ran.end.workers.iter().all(|w| w.stream != stream);
-            if none || !known {
-                return None;
-            }
+            let all = of_run.iter().flatten().fold(0, |sum: u64, own| sum.saturating_add(*own));
             let at = |moment| ThreadIo::parse(ran.at(moment).ok()?.text("/proc/self/io").ok()?).ok();
             let process = at(Moment::Start).zip(at(Moment::Stop));
-            let rest = process.map(|(start, stop)| count(&stop.since(start)).saturating_sub(all));
-            Some(Bounds { least: own, most: rest.map_or(u64::MAX, |rest| own.saturating_add(rest)) })
-        };
-        let all = self.runs.iter().map(of_run).try_fold(Bounds::exact(0), |sum, one| Some(sum.plus(one?)));
-        all.filter(|_| !self.runs.is_empty()).unwrap_or(Bounds::UNKNOWN)
+            let rest =
+                process.map_or(u64::MAX, |(start, stop)| count(&stop.since(start)).saturating_sub(all));
+            for ((sum, own), unknown) in sums.iter_mut().zip(of_run).zip(unknown) {
+                let own = own.filter(|_| !unknown);
+                let bounds = own.map(|own| Bounds { least: own, most: own.saturating_add(rest) });
+                *sum = sum.zip(bounds).map(|(sum, bounds)| sum.plus(bounds));
+            }
+        }
+        sums.into_iter().map(|sum| sum.unwrap_or(Bounds::UNKNOWN)).collect()
     }
 
     /// Bytes that this stream wrote into the page cache and that were written back from there before the runs stopped: what it

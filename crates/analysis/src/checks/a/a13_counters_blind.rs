@@ -4,9 +4,12 @@
 //! which keeps a result from being called valid. Not for: what is in the ledger.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
+
+/// Checks that say whether a stream's bytes arrived at the device. Where streams share it, they may not be able to tell.
+const ARRIVED: [CheckId; 3] = [CheckId::A01, CheckId::A02, CheckId::A09];
 
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::A13,
@@ -16,7 +19,8 @@ pub(in crate::checks) const CHECK: Check = Check {
         reads: "The stat file and queue/iostats of every device that the file system talks to.",
         formula: formula!(
             "Not checked where one of them is missing, unreadable or switched off (queue/iostats is 0), or where no block \
-             device is known: FUSE, network file systems, zfs. There is no other finding: a number that could not be compared \
+             device is known: FUSE, network file systems, zfs. Nor where several streams use one device at the same time and \
+             A01, A02 or A09 cannot tell what it did for this one. There is no other finding: a number that could not be compared \
              with any device is never called valid."
         ),
         provoke: "`echo 0 > /sys/block/X/queue/iostats` and `fathom run --rw randread DIR` on that disk.",
@@ -24,19 +28,25 @@ pub(in crate::checks) const CHECK: Check = Check {
               machine that has the disks as well.",
         accept: "",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::After(&ARRIVED, look),
     #[cfg(test)]
     fires: None,
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
     let device = case.tops().and_then(|tops| case.counted_together(&tops));
     let device = device.map_err(|why| format!("this number could not be compared with the device: {why}"))?;
+    if !case.sharers(&case.tops()?).is_empty() {
+        let unknown = ARRIVED.iter().find_map(|id| earlier.answer(*id)?.as_ref().err());
+        if let Some(why) = unknown {
+            return Err(format!("this number could not be compared with the device: {why}"));
+        }
+    }
     let total = device.total();
     let numbers = evidence([("device_bytes", total.bytes as f64), ("device_ios", total.ios as f64)]);
     Ok(Answer::Holds("The kernel counted what the device did.", numbers))

@@ -31,7 +31,8 @@ pub(super) const CHECK: Check = Check {
             "Operations / device requests, per direction: biased above {BIASED_ABOVE}, renamed from {RENAMED_FROM}, where \
              most operations were never requests of their own. Up to {BIASED_ABOVE} a scheduler merges a few neighbours of any \
              sequential queue. Asked only where device and operations agree in bytes within {same}, else the requests are not \
-             ours.",
+             ours. Where other streams use the device at the same time, the check holds if even all merges together could not \
+             exceed the bound for this stream; otherwise it is not checked.",
             same = Share(SAME_BYTES)
         ),
         provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted in one call, and \

@@ -29,7 +29,9 @@ pub(super) const CHECK: Check = Check {
             "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth of the operations \
              may cross a border of the file's extents. Where neither the limits of the queue nor the file's pieces explain it, \
              above {UNEXPLAINED_ABOVE}, since small requests of others look alike. {ODD_REQUESTS} requests per run are a \
-             journal's and never count. Asked only where device and operations agree in bytes within {same}.",
+             journal's and never count. Asked only where device and operations agree in bytes within {same}. Where other streams use the \
+             device at the same time, the check holds if the requests stay within the bound even if the others made as few \
+             as they can; otherwise it is not checked.",
             same = Share(SAME_BYTES)
         ),
         provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: each operation \

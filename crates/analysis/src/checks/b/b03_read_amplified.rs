@@ -29,7 +29,9 @@ pub(super) const CHECK: Check = Check {
              large where --advice sequential was said), which lie unread when the clock stops. Operations that io_uring \
              submits, that are larger than the disk takes and have \
              to be split, are charged twice by the kernel (once as a whole, refused, and once in parts): up to once what was \
-             issued is taken off where the disk did more requests than there were direct operations.",
+             issued is taken off where the disk did more requests than there were direct operations. Where other streams use the \
+             disk at the same time, the reads that the stream's own workers submitted (read_bytes in /proc/thread-self/io) \
+             count instead.",
             odd = show_bytes(ODD_BYTES),
             windows = read_ahead::WINDOWS
         ),

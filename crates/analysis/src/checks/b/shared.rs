@@ -127,7 +127,7 @@ pub(super) fn at_most(case: &Case) -> Known<Option<AtMost>> {
         }
     }
     let ops = case.issued_total().ops;
-    let direct = sharers.iter().map(|s| case.direct_ops(*s)).sum::<u64>();
+    let direct = case.direct_ops_of_sharers(&tops);
     let own_least = ops.saturating_sub(total.merges);
     let others_least = direct.saturating_sub(total.merges);
     Ok(Some(AtMost {

@@ -37,7 +37,7 @@ pub(super) const CHECK: Check = Check {
     name: "TIME_ABOVE_DEVICE",
     belief: "the latency is the latency of the device",
     page: Page {
-        reads: "ms of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of all streams; CPU time and \
+        reads: "ms of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of the stream; CPU time and \
                 waiting for a CPU of the workers; `/proc/pressure/io` beside them.",
         formula: formula!(
             "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one; all per \
@@ -47,7 +47,8 @@ pub(super) const CHECK: Check = Check {
              ours: what is above is so at least, and nothing is said to be in the device. Operations merged into one \
              request share its time; parts of a split one (more than {ONE_TO_ONE} requests for each) run side by side, so \
              their sum is an upper bound. The kernel shows whole ms; where that or a split decides, it is not checked. Where \
-             syncs are part of the job and no limit was reached, waiting for the journal is part of the number: a note.",
+             syncs are part of the job and no limit was reached, waiting for the journal is part of the number: a note. Where \
+             other streams use the device at the same time, its time is not known for each of them, and it is not checked.",
             floor = Ns(FLOOR_NS)
         ),
         provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 1000' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
