@@ -281,7 +281,8 @@ fn a_device_whose_users_may_be_hidden_is_written_only_with_unseen_users() {
     let writer = writer_of(&stage, &device.path);
     refused(&stage.fathom(&allowed, &node), &["open for writing by s"]);
     drop(writer);
-    let idle = stage.fathom(&format!("run {SHORT} --rw randread --unseen-users {}", node.display()), &node);
+    let words = format!("run --rw randread --size 16m --time 100ms --unseen-users {}", node.display());
+    let idle = stage.fathom(&words, &node);
     assert!(idle.code == Some(2) && idle.stderr.contains("does not write it"), "{idle:?}");
 }
 
