@@ -94,7 +94,12 @@ fn agrees_with_blkid(rows: &[Row]) {
             continue;
         }
         let probed = sh(&stage, "image", "blkid -p -s TYPE -s PTTYPE -o value $F").unwrap();
-        assert_eq!(names(&stage, "image"), probed.lines().collect::<Vec<_>>(), "{what}");
+        let mut probed: Vec<&str> = probed.lines().collect();
+        // To older versions of blkid the boot sector of exfat is a partition table too.
+        if probed.len() > 1 {
+            probed.retain(|name| *name != "dos");
+        }
+        assert_eq!(names(&stage, "image"), probed, "{what}");
         sh(&stage, "image", "wipefs --all --quiet --force $F").unwrap();
         assert_eq!(names(&stage, "image"), [""; 0], "{what}, wiped");
     }

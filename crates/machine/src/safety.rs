@@ -185,6 +185,7 @@ fn users(
     unseen: bool,
 ) -> Result<Option<String>, MachineError> {
     let what = identity::of_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let is_file = matches!(what, Identity::File { .. });
     let found = match what {
         Identity::File { .. } => in_use::file(root, file, by_content),
         Identity::Device { number, .. } => stack::name_of(root, &number)
@@ -198,7 +199,7 @@ fn users(
             "users of {} may be hidden ({why}); it was written because --unseen-users names it",
             name::shown(path)
         ))),
-        Use::Hidden(why) => Err(hidden_use(path, &why)),
+        Use::Hidden(why) => Err(hidden_use(path, &why, is_file)),
         Use::Unseen(why) => Ok(Some(format!(
             "whether another program has {} open for writing could not be seen: {why}",
             name::shown(path)
@@ -295,7 +296,7 @@ fn look(path: &Path) -> Result<Metadata, MachineError> {
 fn refuse_used(root: &Root, path: &Path, name: &str, unseen: bool) -> Result<(), MachineError> {
     match in_use::device(root, name).map_err(|why| unknown_use(path, &why))? {
         Use::By(user) => return Err(used(path, &user)),
-        Use::Hidden(why) if !unseen => return Err(hidden_use(path, &why)),
+        Use::Hidden(why) if !unseen => return Err(hidden_use(path, &why, false)),
         Use::Hidden(_) | Use::Unseen(_) | Use::Nobody => {}
     }
     if root.word(&format!("/sys/class/block/{name}/ro")).as_deref() == Some("1") {
@@ -314,12 +315,16 @@ fn used(path: &Path, user: &str) -> MachineError {
     ))
 }
 
-fn hidden_use(path: &Path, why: &str) -> MachineError {
+fn hidden_use(path: &Path, why: &str, is_file: bool) -> MachineError {
     let shown = name::shown(path);
+    let instead = if is_file {
+        "name the file where it is stored"
+    } else {
+        "run fathom as root outside containers, where all users can be seen"
+    };
     MachineError::Refused(format!(
-        "users of {shown} may be hidden ({why}), so it is not written; run fathom as root outside containers, where all users can be \
-         seen, or, if nothing else uses it, type --unseen-users {shown} (fio, diskspd and other tools' commands: set \
-         FATHOM_UNSEEN_USERS={shown})"
+        "users of {shown} may be hidden ({why}), so it is not written; {instead}, or, if nothing else uses it, type \
+         --unseen-users {shown} (fio, diskspd and other tools' commands: set FATHOM_UNSEEN_USERS={shown})"
     ))
 }
 

@@ -20,10 +20,13 @@ const SECTOR: u64 = 512;
 const KIB: i64 = 1024;
 const MIB: i64 = 1024 * KIB;
 
+/// Fills the slice with the bytes from an offset on.
+type ReadAt<'r> = Box<dyn Fn(&mut [u8], u64) -> io::Result<()> + 'r>;
+
 /// Bytes that can be read at any offset, with the first failure to read.
 pub(crate) struct Content<'r> {
     bytes: u64,
-    read: Box<dyn Fn(&mut [u8], u64) -> io::Result<()> + 'r>,
+    read: ReadAt<'r>,
     failure: RefCell<Option<String>>,
 }
 
@@ -680,10 +683,10 @@ mod tests {
             let mut at = from;
             let mut left = into;
             while !left.is_empty() {
-                let mut word = (seed << 40 ^ at / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-                let bytes = (word ^ word >> 31).to_le_bytes();
+                let mut word = ((seed << 40) ^ (at / 8)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                let bytes = (word ^ (word >> 31)).to_le_bytes();
                 let bytes = &bytes[at as usize % 8..];
                 let (now, later) = left.split_at_mut(bytes.len().min(left.len()));
                 now.copy_from_slice(&bytes[..now.len()]);
@@ -797,6 +800,9 @@ mod tests {
         }
     }
 
+    /// A name, pieces that hold its format, and the byte of the last of them that makes it something else.
+    type Row<'p> = (&'static str, Vec<(u64, &'p [u8])>, usize);
+
     #[test]
     fn short_numbers_count_with_plausible_values_alone() {
         let bytes: u64 = 64 << 20;
@@ -814,8 +820,7 @@ mod tests {
             .into_iter()
             .chain(*b"version\0")
             .collect::<Vec<u8>>();
-        // One row a format: its name, pieces that hold it, and the byte that makes the last of them something else.
-        type Row<'p> = (&'static str, Vec<(u64, &'p [u8])>, usize);
+        // One row a format.
         let rows: Vec<Row<'_>> = vec![
             ("via_raid_member", vec![(end, &via)], 50),
             ("silicon_medley_raid_member", vec![(end, &silicon)], 0x13e),
