@@ -13,6 +13,7 @@ use model::verified::{LISTED, Lost, ReadBack};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Reads a verification back from an open file, as far as its mark says that there is anything.
@@ -45,9 +46,11 @@ pub fn read_back(
     Ok(seen)
 }
 
-/// Where a file or device ends; nowhere if it does not tell.
+/// Where a file or block device ends; nowhere if it is something else.
 fn end_of(mut file: &File) -> u64 {
-    file.seek(SeekFrom::End(0)).unwrap_or(u64::MAX)
+    let kind = file.metadata().map(|facts| facts.file_type());
+    let has_an_end = kind.is_ok_and(|kind| kind.is_file() || kind.is_block_device());
+    if has_an_end { file.seek(SeekFrom::End(0)).unwrap_or(u64::MAX) } else { u64::MAX }
 }
 
 fn end_of_writes(verification: &Verification) -> u64 {

@@ -275,16 +275,6 @@ fn a_sync_that_fails_earns_no_mark() {
 }
 
 #[test]
-fn a_file_that_was_cut_is_read_short() {
-    let scratch = whole();
-    scratch.plain().set_len(V.offset_bytes + 100 * 4096 + 512).unwrap_or_else(|e| panic!("{e}"));
-    let seen = found(&through("sync", Cache::Buffered), scratch.plain(), Mark { synced: 600, begun: 600 });
-    assert_eq!((seen.blocks, seen.damaged), (100, 0));
-    assert_eq!(seen.failures.counts, [FailureCount { kind: Kind::Read, errno: 0, count: 200 }]);
-    assert_eq!(seen.failures.first.len(), LISTED);
-}
-
-#[test]
 fn a_stop_a_time_limit_and_a_mark_that_cannot_be_kept_end_the_writing() {
     let scratch = Scratch::new();
     let stop = AtomicBool::new(false);
