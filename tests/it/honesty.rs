@@ -233,5 +233,5 @@ fn writes_that_a_full_file_system_below_a_device_lost_invalidate_the_result() {
     let finding = report.must_say("B12", "finding");
     assert!(finding["sentence"].as_str().unwrap().contains("final sync failed with EIO"), "{finding}");
     assert_eq!(finding["evidence"]["failed_syncs"].as_f64(), Some(1.0), "{finding}");
-    assert_eq!(report.verdict(), "invalid");
+    assert_eq!(report.verdict(), "INVALID");
 }
