@@ -27,6 +27,7 @@ const INTERRUPTED: u8 = 128;
 
 /// How the answer is given.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct ToolOutput {
     /// What is written, in this order.
     pub formats: Vec<&'static Format>,
