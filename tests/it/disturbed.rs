@@ -77,17 +77,24 @@ fn a_burst_in_one_run_of_five_is_told_and_the_run_measured_again() {
 }
 
 #[test]
-fn beside_a_neighbour_that_stays_nothing_is_measured_again_after_a_third() {
+fn a_neighbour_that_is_there_before_the_first_run_is_named_and_nothing_is_measured_again() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     let _neighbour = disk.sh_beside(NEIGHBOUR);
-    let report = disk.fathom(&stage, &format!("{WORDS} --quiet"), &disk.dir).report();
+    let out = disk.fathom(&stage, WORDS, &disk.dir);
+    assert!(out.stderr.contains("the machine was busy before the first run: "), "{out:?}");
+    let report = out.report();
     let result = &report.0["results"][0];
-    assert_eq!((runs(result), disturbed(result).len()), (5, 7), "{:#}", result["disturbed"]);
-    assert_eq!(by(&report, 0, "foreign_io"), [(0, true), (1, false), (2, false)]);
-    assert_eq!(by(&report, 4, "foreign_io"), [(0, true)]);
+    assert_eq!((runs(result), disturbed(result).len()), (5, 5), "{:#}", result["disturbed"]);
+    assert_eq!(by(&report, 0, "foreign_io"), [(0, true)]);
     assert_eq!(report.must_say("D27", "finding")["severity"], "biased");
-    assert!(note(&report, "this machine is not idle") && report.verdict() != "VALID");
+    let busy: Vec<&str> =
+        report.0["busy_machine"].as_array().unwrap().iter().map(|s| s.as_str().unwrap()).collect();
+    assert!(matches!(busy[..], [first, second] if first.contains("loop") && second.contains("not idle")), "{busy:?}");
+    assert_ne!(report.verdict(), "VALID");
+    let shown = stage.fathom(&format!("show {}", stage.sessions()[0].display()), "".as_ref()).stdout;
+    let head = shown.lines().take(8).collect::<Vec<_>>().join(" ");
+    assert!(head.contains("the machine was busy"), "{shown}");
 }
 
 #[test]

@@ -197,6 +197,74 @@ fn a_program_that_was_stopped_says_that_it_stood_still() {
     stage.fathom(&words, &file).report().must_say("D26", "holds");
 }
 
+#[test]
+fn a_single_worker_in_a_freezer_is_named_although_the_rest_of_the_program_ran() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_few();
+    let Some(group) = Group::of("freezer") else { return };
+    let file = stage.file("data", 64);
+    let words = "run --rw randread --depth 4 --time 1s --warmup 0 --runs 1 --attempts 1 --format json";
+    let mut running = stage.start(words, &file);
+    running.until_it_loads();
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).unwrap().flatten();
+    let is_worker = |task: &std::fs::DirEntry| {
+        std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == "fathom-0")
+    };
+    let worker = tasks.filter(is_worker).next().unwrap().file_name();
+    std::fs::write(group.dir().join("tasks"), worker.to_str().unwrap()).unwrap();
+    std::fs::write(group.dir().join("freezer.state"), "FROZEN").unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    std::fs::write(group.dir().join("freezer.state"), "THAWED").unwrap();
+    let report = running.end().report();
+    let found = report.must_say("D26", "finding");
+    assert!(found["evidence"]["worker_samples_stopped"].as_f64() > Some(5.0), "{found:#}");
+    not_valid(&report);
+}
+
+#[test]
+fn a_loop_device_in_memory_is_named_although_another_devices_directory_covers_its_own() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(on_disk) = Device::new(&stage, 32, Image::Direct) else { return };
+    let Some(disk) = Disk::bare(&stage, None) else { return };
+    let memory = in_memory(&disk, 32);
+    // Another part of sysfs, which is of the kernel as well, says that the image is on the disk.
+    disk.sh(&format!(
+        "mount --bind /sys/devices/virtual/block/{}/loop /sys/devices/virtual/block/{}/loop",
+        on_disk.name(),
+        memory.name()
+    ));
+    let report = disk.fathom(&stage, &format!("run --rw randread {SHORT}"), &memory.path).report();
+    let found = report.must_say("A11", "finding");
+    assert!(found["sentence"].as_str().unwrap().contains("on tmpfs"), "{found:#}");
+    // With all of the device covered, nothing tells what it is, and nothing counts it.
+    disk.sh(&format!("mount -t tmpfs none /sys/devices/virtual/block/{}", memory.name()));
+    let report = disk.fathom(&stage, &format!("run --rw randread {SHORT}"), &memory.path).report();
+    assert!(!report.says("A11", "holds") && !report.says("A12", "holds"), "{:#?}", report.answers("A11"));
+    not_valid(&report);
+}
+
+#[test]
+fn writes_deeper_than_the_devices_queue_are_measured_whatever_the_kernel_charged() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    fill(&device.image, 64);
+    let Some(disk) = Disk::bare(&stage, Some(device)) else { return };
+    let _queue = disk.switch("nr_requests", "8");
+    let words = format!("run --rw randwrite --depth 32 --destroy {} {SHORT}", disk.device.display());
+    let report = disk.fathom(&stage, &words, &disk.device).report();
+    for answer in report.answers("A22") {
+        assert_ne!(answer["severity"], "void", "{answer:#}");
+    }
+}
+
 /// How a group is frozen and let go: controller, file, and what is written to it.
 const FREEZERS: [(&str, &str, [&str; 2]); 2] =
     [("freezer", "freezer.state", ["FROZEN", "THAWED"]), ("unified", "cgroup.freeze", ["1", "0"])];

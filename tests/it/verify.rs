@@ -325,6 +325,18 @@ fn where_the_reads_came_from_is_said() {
 }
 
 #[test]
+fn a_file_above_an_image_in_the_page_cache_was_not_read_back_from_the_device() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::new(&stage, "xfs", Image::Buffered) else { return };
+    let out = disk.fathom(&stage, "verify --size 16m --quiet", &disk.dir);
+    verified(&out);
+    assert!(!out.stdout.contains("read back from the device:"), "{}", out.stdout);
+}
+
+#[test]
 fn a_device_is_verified_and_checked_only_when_it_is_named() {
     if !is_root() {
         return;
