@@ -81,7 +81,7 @@ pub struct ProcessIo {
 struct Reading {
     stat: Stat,
     counters: IoCounters,
-    /// The sum over its threads that are alive; nothing of ended threads or children. Zero for a thread.
+    /// The sum over its threads that are alive, without ended threads and children; all of it where no child ended.
     threads: IoCounters,
 }
 
@@ -132,8 +132,9 @@ impl ProcessIo {
             if let Some(known) = known {
                 look.all.insert(id, known.clone());
             } else if let Some(stat) = stat(root, &dir, id) {
-                let threads =
-                    if whose == Whose::Processes { of_threads(root, id) } else { IoCounters::default() };
+                // Without ended children all of it is its own, and there is no need to ask each thread.
+                let has_children = whose == Whose::Processes && stat.children_faults > 0;
+                let threads = if has_children { of_threads(root, id) } else { counters };
                 look.all.insert(id, Reading { stat, counters, threads });
             }
         }
