@@ -116,9 +116,10 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     if let Some(limit) = machine::limits::memory(&root) {
         check_memory_limit(&jobs, &limit)?;
     }
-    let (seed, seed_again) = seed::chosen(request.job.seed, (&jobs, &targets), &mut origins);
     let touched = targets.iter().any(|t| t.role != Role::None);
     let cold = is_cold(request, (&jobs, &targets), (&study, strategy), &mut origins);
+    let foreign = request.job.typed.is_some() || matches!(request.source, Some(JobSource::CommandOf(_)));
+    let (seed, seed_again) = seed::chosen(request.job.seed, (&jobs, &targets), (foreign, cold), &mut origins);
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);

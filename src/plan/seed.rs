@@ -17,12 +17,18 @@ use std::os::unix::fs::MetadataExt;
 pub(super) fn chosen(
     typed: Option<u64>,
     (jobs, targets): (&[Job], &[Target]),
+    (foreign, cold): (bool, bool),
     origins: &mut Origins,
 ) -> (u64, Option<Known<String>>) {
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
     let seed = origins.choose_from("--seed", typed, from_clock, "the clock", u64::to_string);
     // A file of our own is another one each time, and the clock never gives the same seed twice.
     let stays = |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
+    // diskspd and fio repeat one seed in each call. Their users asked for no repetition, and the page cache holds none of the blocks.
+    let streams = jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
+    if foreign && (cold || streams.into_iter().all(|s| s.cache.is_direct())) {
+        return (seed, None);
+    }
     let again = targets.iter().enumerate().filter(stays).find_map(|(index, target)| {
         match history::last_on(&target.path) {
             Ok(Some((id, before))) => draws_again(seed, (jobs, index, target), &before).then_some(Ok(id)),

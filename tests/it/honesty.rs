@@ -24,6 +24,9 @@ fn a_seed_typed_twice_draws_the_same_offsets_twice() {
     assert!(!drawn(8).says("B14", "finding"));
     // What lies between makes it another one's turn.
     assert!(!drawn(7).says("B14", "finding"));
+    // Blocks of another size are at other offsets.
+    let other = "run --rw randread --bs 8k --seed 7 --time 100ms --warmup 0 --runs 1 --quiet --format json";
+    assert!(!stage.fathom(other, &file).report().says("B14", "finding"));
 }
 
 #[test]

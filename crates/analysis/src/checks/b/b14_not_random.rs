@@ -21,16 +21,16 @@ pub(super) const CHECK: Check = Check {
     belief: "random offsets were random to the device too",
     page: Page {
         reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last completion; span, \
-                sizes and depth of the plan. Orders `uniform` and `once` with direct I/O. For reads through a page cache that is \
-                not emptied: the seed, the file and the accesses of the newest session kept of that path.",
+                sizes and depth of the plan. Orders `uniform` and `once` with direct I/O. Where a seed was typed: seed, file and accesses of the \
+                newest session kept of that path.",
         formula: formula!(
             "Merges / (merges + requests) less what chance makes: an operation meets a neighbour among the others in flight \
              with odds of 2 x depth / blocks of the span. Biased above {BIASED_ABOVE}; {ODD_REQUESTS} merges per run are a \
              journal's and never count. Not asked where B01 found the size to be another, nor in zones one at a time. Biased too where the session before \
-             drew the same offsets: the same seed, file, span, sizes and order. Not where the page cache was bypassed (direct) or emptied \
-             before each run, since it then holds none of those blocks."
+             drew the same offsets: the same seed, file, span, sizes and order. Not where the seed is the fixed one of \
+             another tool and the page cache was bypassed or emptied, since these tools repeat it in each call."
         ),
-        provoke: "`fathom run --rw randread --cache buffered --seed 7 FILE`, twice. Of merges: uniform offsets of fathom make none; a device \
+        provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Of merges: uniform offsets of fathom make none; a device \
                   that shows them gets neighbours from elsewhere, such as a layer that sorts and merges writes. `--random \
                   mixed:50` looks like it, and is not checked.",
         fix: "Leave --seed out, so that every session draws other offsets; or measure a larger --size, or without the layer \
@@ -91,15 +91,14 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     )))
 }
 
-/// Random offsets that the session before drew from the same seed. Only blocks that the page cache may have kept since matter.
+/// Random offsets that the session before drew from the same seed.
 fn drawn_before(case: &Case) -> Option<Known<Detail>> {
     let plan = &case.record.header.plan;
     let draws = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
     let draws = draws && case.stream.replay.is_none();
-    let is_kept = !case.stream.cache.is_direct() && !plan.cold;
-    let session = plan.seed_again.as_ref().filter(|_| draws && is_kept && case.has_storage())?;
+    let session = plan.seed_again.as_ref().filter(|_| draws && case.has_storage())?;
     Some(session.clone().map(|session| Detail::new(Severity::Biased, format!(
-            "Seed {} drew the offsets of session {session} too: if the page cache still held its blocks, it answered for the device.",
+            "Seed {} drew the offsets of session {session} too: if a cache still held its blocks, it answered for the device.",
             plan.seed
         ), evidence([]))))
 }
@@ -147,8 +146,7 @@ fn a_few_merges_beside_few_operations_are_a_journals() {
 #[test]
 fn a_seed_of_the_session_before_biases_what_is_drawn_and_an_unread_history_is_not_checked() {
     let again = |said: Result<&str, &str>| {
-        let mut record = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() }.record();
-        record.header.plan.cold = false;
+        let mut record = Fixture::honest().record();
         record.header.plan.seed_again = Some(said.map(Into::into).map_err(Into::into));
         record
     };
@@ -158,13 +156,4 @@ fn a_seed_of_the_session_before_biases_what_is_drawn_and_an_unread_history_is_no
     in_order.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
         Order::Sequential(model::job::Steps::default());
     assert_eq!(CHECK.severity(&in_order), None);
-    // The page cache holds nothing of the session before.
-    let mut evicted = again(Ok("20261121-1"));
-    evicted.header.plan.cold = true;
-    assert_eq!(CHECK.severity(&evicted), None);
-    for cache in [model::job::Cache::Direct, model::job::Cache::DirectDsync] {
-        let mut bypassed = again(Ok("20261121-1"));
-        bypassed.header.plan.jobs[0].phases[0].streams[0].cache = cache;
-        assert_eq!(CHECK.severity(&bypassed), None);
-    }
 }
