@@ -11,7 +11,8 @@ use model::spec::number;
 /// How much slower B may be.
 #[derive(clap::Args, Debug)]
 pub(super) struct SlowerArgs {
-    /// PASS, FAIL or INCONCLUSIVE, exit code 0, 1 or 4: whether B is slower than A by more than this, in percent
+    /// PASS, FAIL or INCONCLUSIVE, exit code 0, 1 or 4: whether B is slower than A by more than this, in percent. INVALID, exit code 1:
+    /// a side has no number
     #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = share)]
     fail_if_slower: Option<f64>,
     /// Which numbers count for --fail-if-slower
@@ -38,7 +39,7 @@ enum Which {
 /// What INCONCLUSIVE counts as.
 #[derive(clap::Args, Debug)]
 pub(super) struct InconclusiveArgs {
-    /// What INCONCLUSIVE counts as for the exit code, 0 or 1 in place of 4
+    /// What INCONCLUSIVE counts as for the exit code, 0 or 1 in place of 4; INVALID remains 1
     #[arg(long, value_name = "WORD", help_heading = OUTPUT, value_enum)]
     inconclusive: Option<CountsAsWord>,
 }

@@ -56,7 +56,7 @@ pub use sweep::{Action as SweepAction, again as sweep_again};
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, max_term_width = 110, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 measured, and nothing invalidated or relabelled; 1 measured, but a finding invalidates or relabels the main result, or a --fail-if condition failed; 2 usage; 3 the machine refused; 4 a --fail-if condition cannot be decided, unless --inconclusive says what that counts as; 130 interrupted, what was measured is kept."
+    after_help = "Exit codes: 0 measured, and nothing invalidated or relabelled, or PASS; 1 INVALID (a finding that was not accepted invalidates a number), FAIL (a --fail-if condition failed), or a finding relabels the main result; 2 usage; 3 the machine refused; 4 INCONCLUSIVE (too few or too noisy runs decide a --fail-if condition), unless --inconclusive says what that counts as; 130 interrupted, what was measured is kept."
 )]
 pub struct Cli {
     /// What to do.

@@ -66,7 +66,8 @@ fn a_device_is_measured_there_or_said_not_to_be_shown() {
     let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     for (machine, mounts) in MACHINES {
-        let out = on(&stage, mounts, RUN, &device.path);
+        // The image is a hole, whose zeros would end it before the first run.
+        let out = on(&stage, mounts, &format!("{RUN} --accept A05"), &device.path);
         if out.code == Some(3) {
             assert!(out.stderr.contains("the kernel shows no device"), "{machine}: {out:?}");
             continue;

@@ -287,28 +287,55 @@ fn what_cannot_be_compared_is_a_usage_error_with_words_to_type() {
     refused(a, b, "--fail-on all", "--fail-if-slower");
     refused(a, b, "--inconclusive pass", "--fail-if-slower");
     refused(a, b, "--fail-if-slower 5% --inconclusive perhaps", "fail");
-    refused(a, b, "--accept A01", "E14");
+    refused(a, b, "--accept A99", "A99");
+    refused(a, b, "--accept E15", "comparisons");
     refused(a, b, "--format fio-json", "markdown");
     refused(a, "", "", "<B>");
 }
 
 #[test]
-fn a_gate_of_which_a_side_has_no_number_cannot_be_told() {
+fn a_side_without_a_number_is_invalid_whatever_inconclusive_counts_as() {
     let stage = Stage::beside_others();
     let (data, sparse) = (stage.file("data", 16), stage.path("sparse"));
     std::fs::File::create(&sparse).unwrap().set_len(16 << 20).unwrap();
-    let measured = |name: &str, target: &Path| {
+    let measured = |name: &str, target: &Path, more: &str| {
         let to = stage.path(name);
-        let words = "run --rw randread --depth 1 --time 200ms --warmup 0 --runs 3 --quiet --no-history -o";
-        let out = crate::stage::wait(stage.command(&[], words, Path::new("")).arg(&to).arg(target));
+        let words = format!(
+            "run --rw randread --depth 1 --time 100ms --warmup 0 --runs 3 --quiet --no-history {more} -o"
+        );
+        let out = crate::stage::wait(stage.command(&[], &words, Path::new("")).arg(&to).arg(target));
         assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
         to.display().to_string()
     };
-    let (number, hole) = (measured("number.json", &data), measured("hole.json", &sparse));
-    let out = compare(&stage, &number, &hole, "--fail-if-slower 5%");
-    let said = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(out.code, Some(4), "{out:?}");
-    assert!(said.starts_with("INCONCLUSIVE ") && said.contains(" has no number to compare: "), "{said}");
-    assert_eq!(compare(&stage, &number, &hole, "--fail-if-slower 5% --inconclusive pass").code, Some(0));
-    assert_eq!(compare(&stage, &number, &hole, "").code, Some(2), "without a gate there is no answer");
+    let first_word = |out: &crate::stage::Outcome| out.stdout.split_whitespace().next().map(str::to_owned);
+    let (number, hole) = (measured("number.json", &data, ""), measured("hole.json", &sparse, ""));
+    for words in ["--fail-if-slower 5%", "--fail-if-slower 5% --inconclusive pass", ""] {
+        let out = compare(&stage, &number, &hole, words);
+        assert_eq!((first_word(&out).as_deref(), out.code), (Some("INVALID"), Some(1)), "{words}: {out:?}");
+        assert!(out.stdout.contains("has no"), "{words}: {out:?}");
+    }
+    // Accepted on one side only, and then on both. A busy machine may withhold a number for another reason.
+    let accepted = measured("accepted.json", &sparse, "--accept A04");
+    let ids = |file: &str| {
+        let report: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        let withheld = report["results"][0]["void"] == true;
+        (report["results"][0]["accepted"].clone(), report["verdict"].clone(), withheld)
+    };
+    let (accepted_ids, verdict, withheld) = ids(&accepted);
+    assert_eq!(accepted_ids, serde_json::json!(["A04"]));
+    assert_ne!(verdict, "VALID");
+    if withheld || ids(&number).2 {
+        return;
+    }
+    let out = compare(&stage, &number, &accepted, "--fail-if-slower 5%");
+    assert_eq!((first_word(&out).as_deref(), out.code), (Some("INCONCLUSIVE"), Some(4)), "{out:?}");
+    assert!(out.stdout.contains("CANNOT TELL") && out.stdout.contains("--accept E14"), "{out:?}");
+    let again = measured("again.json", &sparse, "--accept A04");
+    if ids(&again).2 {
+        return;
+    }
+    let out = compare(&stage, &accepted, &again, "--fail-if-slower 90%");
+    assert_eq!((first_word(&out).as_deref(), out.code), (Some("INVALID"), Some(1)), "{out:?}");
+    let out = compare(&stage, &accepted, &again, "--fail-if-slower 90% --accept A04");
+    assert_ne!(first_word(&out).as_deref(), Some("INVALID"), "{out:?}");
 }

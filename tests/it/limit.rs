@@ -229,3 +229,77 @@ fn the_plan_says_how_many_places_the_open_loop_has() {
     }
     assert_eq!(stage.sessions().len(), 0);
 }
+
+#[test]
+fn holes_and_zeros_end_a_measurement_before_its_first_run_unless_they_are_accepted() {
+    let stage = Stage::beside_others();
+    let make = |name: &str, bytes: u64| {
+        let path = stage.path(name);
+        std::fs::File::create(&path).unwrap().set_len(bytes).unwrap();
+        path
+    };
+    let sparse = make("sparse", 16 << 20);
+    // Half of it holds data, and the rest was never written.
+    let half = stage.file("half", 8);
+    std::fs::File::options().write(true).open(&half).unwrap().set_len(16 << 20).unwrap();
+    let zeros = make("zeros", 0);
+    std::fs::write(&zeros, vec![0; 16 << 20]).unwrap();
+    std::fs::File::open(&zeros).unwrap().sync_all().unwrap();
+    let long = "--time 100s --quiet --format json";
+    let runs = |report: &Value| -> usize {
+        report["results"].as_array().unwrap().iter().map(|r| r["runs"].as_array().unwrap().len()).sum()
+    };
+    for (command, target, id) in [
+        ("limit", &sparse, "A04"),
+        ("run --rw randread", &half, "A04"),
+        ("bench", &sparse, "A04"),
+        ("api --rw read", &sparse, "A04"),
+        ("run --rw randread --fail-if iops<1 --inconclusive pass", &sparse, "A04"),
+        ("run --rw randread", &zeros, "A05"),
+    ] {
+        let since = std::time::Instant::now();
+        let out = stage.fathom(&format!("{command} {long}"), target);
+        let report = out.report().0;
+        // A file system that tells no extents, or none of direct reads, cannot know it before.
+        if report["ending"]["how"] != "not_measured"
+            && report["findings"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|f| f["id"] == id && f["outcome"] == "not_checked")
+        {
+            continue;
+        }
+        assert_eq!(
+            (&report["ending"]["how"], out.code),
+            (&"not_measured".into(), Some(1)),
+            "{command}: {out:?}"
+        );
+        assert_eq!((&report["verdict"], runs(&report)), (&"INVALID".into(), 0), "{command}");
+        let first = report["answer"]["word"].as_str().unwrap_or("INVALID");
+        assert_eq!(first, "INVALID", "{command}");
+        let reason = report["verdict_reason"].as_str().unwrap();
+        assert!(reason.contains(id) && reason.contains(&format!("--accept {id}")), "{reason}");
+        assert!(since.elapsed().as_secs() < 50, "{command} was measured");
+    }
+    let short = "run --rw randread --time 100ms --warmup 0 --runs 3 --quiet --format json";
+    for (target, id) in [(&sparse, "A04"), (&zeros, "A05")] {
+        let report = stage.fathom(&format!("{short} --accept {id}"), target).report().0;
+        assert_eq!(runs(&report), 3, "{report:#}");
+        assert_ne!(report["verdict"], "VALID");
+    }
+    // A file that the job itself writes first, and another tool's command line.
+    let job = stage.path("job.toml");
+    let phases = "[[phase]]\nrw = \"write\"\nbs = \"1m\"\n[[phase]]\nrw = \"randread\"\n";
+    std::fs::write(&job, format!("time = \"100ms\"\nwarmup = 0\nruns = 1\n{phases}")).unwrap();
+    let words = format!("run {} --quiet --format json --destroy {1} {1}", job.display(), sparse.display());
+    let report = stage.fathom(&words, Path::new("")).report().0;
+    assert_eq!((&report["ending"]["how"], runs(&report)), (&"complete".into(), 2), "{:#}", report["ending"]);
+    let other = make("other", 16 << 20);
+    let fio = format!(
+        "fio --name=j --filename={} --rw=randread --runtime=1 --time_based --size=16m --output-format=json",
+        other.display()
+    );
+    let out = stage.fathom(&fio, Path::new(""));
+    assert!(out.code == Some(0) && out.stdout.contains("\"total_ios\""), "{out:?}");
+}

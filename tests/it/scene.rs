@@ -230,13 +230,13 @@ pub(crate) const UNTOLD: &[Scene] = &[
     Scene { id: "A14", words: "--rw randread --depth 4 --size 32m --expect-device nosuchdisk", ..PLAIN },
     Scene { id: "A15", words: "--rw randread --depth 4 --size 32m", ..PLAIN },
     Scene { id: "A16", words: "--rw randread --depth 4 --size 16m", ..PLAIN },
-    Scene { id: "A18", words: "--rw randread --depth 1", ..TRUNCATED },
+    Scene { id: "A18", words: "--rw randread --depth 1 --accept a04", ..TRUNCATED },
     Scene {
         id: "A20",
         storage: Storage::Raw(2048),
         switches: &[("rotational", "1")],
         // Holes of the image are read at once; so much takes longer than memory to answer a block (A18), and no time of a turn.
-        words: "--rw randread --bs 256k --depth 1",
+        words: "--rw randread --bs 256k --depth 1 --accept a05",
         ..PLAIN
     },
     Scene {
@@ -308,7 +308,7 @@ pub(crate) const UNTOLD: &[Scene] = &[
     Scene {
         id: "B10",
         storage: Storage::Raw(512),
-        words: "--rw randread --depth 32 --batch 32 --workers 4",
+        words: "--rw randread --depth 32 --batch 32 --workers 4 --accept a05",
         is_alone: true,
         ..PLAIN
     },
@@ -322,7 +322,7 @@ pub(crate) const UNTOLD: &[Scene] = &[
         id: "B12",
         storage: Storage::Raw(64),
         before: "truncate -s 32m $IMAGE",
-        words: "--rw randread --depth 4",
+        words: "--rw randread --depth 4 --accept a05",
         ..PLAIN
     },
     Scene {

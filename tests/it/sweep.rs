@@ -394,21 +394,18 @@ fn what_makes_no_grid_is_refused_with_words_to_type() {
 }
 
 #[test]
-fn cells_without_a_number_have_no_winner_among_them() {
+fn a_sweep_of_a_sparse_file_measures_no_cell_and_says_why() {
     let stage = Stage::beside_others();
     let file = stage.path("sparse");
     std::fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
     let out = stage.fathom(
-        "sweep --rw randread --bs 4k,8k --depth 4 --exhaustive --runs 3 --time 60ms --warmup 0 --quiet --format json",
+        "sweep --rw randread --bs 4k,8k --depth 4 --exhaustive --runs 3 --time 60s --quiet --format json",
         &file,
     );
     let report = out.report().0;
-    assert_eq!(report["answer"]["word"], "CANNOT TELL", "{:#}", report["answer"]);
-    assert!(
-        report["answer"]["sentence"].as_str().unwrap().contains("has no number (A04"),
-        "{:#}",
-        report["answer"]
-    );
+    assert_eq!((&report["answer"]["word"], out.code), (&"INVALID".into(), Some(1)), "{:#}", report["answer"]);
+    let sentence = report["answer"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("A04") && sentence.contains("nothing was measured"), "{sentence}");
     assert_eq!(report["sweep"]["winner"], serde_json::json!({}));
 }
 

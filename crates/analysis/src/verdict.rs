@@ -8,7 +8,9 @@ use crate::studies;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::record::{Record, RunEnding};
-use model::report::{Answer, AnswerWord, Counts, CountsAs, Headline, Measured, QuotedRate, Report, Verdict};
+use model::report::{
+    Answer, AnswerWord, Counts, CountsAs, Ending, Headline, Measured, QuotedRate, Report, Verdict,
+};
 use model::study::Studied;
 use model::units::show_count;
 
@@ -180,10 +182,13 @@ fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
     Reasoned { verdict, reason, by: Some(*id) }
 }
 
-/// The answer of a report as it is printed: `INVALID` in place of `PASS` and `INCONCLUSIVE` if findings alone make the exit code 1,
-/// so that the first word and the exit code agree.
+/// The answer of a report as it is printed: `INVALID` if nothing was measured, and in place of `PASS` and `INCONCLUSIVE` if findings
+/// alone make the exit code 1, so that the first word and the exit code agree.
 pub(crate) fn decided(report: &Report) -> Option<Answer> {
     let answer = report.answer.clone()?;
+    if let Ending::NotMeasured(why) = &report.ending {
+        return Some(Answer { word: AnswerWord::Invalid, sentence: why.clone() });
+    }
     if !matches!(answer.word, AnswerWord::Pass | AnswerWord::Inconclusive) || of_findings(report) == 0 {
         return Some(answer);
     }

@@ -184,13 +184,18 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     };
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
     let void = |side: &Pooled| side.iter().any(|one| renames::no_number(*one).is_some());
-    let no_number = void(a) || void(b);
+    // Other work stays other work, whatever is found. What a result turned out to be says nothing if it has no number.
+    let asked =
+        |d: &Difference| d.refuses && ![renames::MEASURED, renames::ACCEPTED].contains(&d.aspect.as_str());
+    let asked_other_work = other_work.is_some() && differences.iter().any(asked);
+    let no_number = !asked_other_work && (void(a) || void(b));
     let cannot_tell = !no_number && other_work.is_some() && is_undecidable(&differences);
     let mut accepted: Vec<CheckId> =
         a.iter().chain(b).flat_map(|one| one.result.accepted.iter().copied()).collect();
     accepted.sort();
     accepted.dedup();
-    let refused = none_to_compare(a, b, sessions, name).or(other_work);
+    let refused =
+        if asked_other_work { other_work } else { none_to_compare(a, b, sessions, name).or(other_work) };
     let (measures, left_out) =
         if refused.is_none() { measures::measures(a, b) } else { (Vec::new(), Vec::new()) };
     let true_name = |one: Option<One>| one.map_or_else(String::new, |o| o.result.true_name.clone());

@@ -251,10 +251,11 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
     assert!(
         missing.no_number && missing.outcome == Passing::Invalid && missing.sentence.contains("--accept A04")
     );
-    let other = judged(&Fixture { hole_share: 1.0, block_bytes: 8192, ..Fixture::honest() });
-    assert_eq!(gate(&other).outcome, Passing::Invalid);
-    let other = judged(&Fixture { block_bytes: 8192, ..Fixture::honest() });
-    assert_eq!(gate(&other).outcome, Passing::Undecided, "other work");
+    for hole_share in [0.0, 1.0] {
+        let other = judged(&Fixture { hole_share, block_bytes: 8192, ..Fixture::honest() });
+        assert_eq!(gate(&other).outcome, Passing::Undecided, "other work");
+        assert_eq!(compare(&judged(&Fixture::honest()), &other, &gated).answer, Answer::Incomparable);
+    }
 }
 
 #[test]

@@ -911,7 +911,7 @@ pub const KEYS: &[Key] = &[
         "fail-if",
         Group::Output,
         "CONDITION",
-        "Fail where p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90, also of one result as in 'NAME: p99>1ms', several with commas; the report begins with PASS, FAIL or INCONCLUSIVE, and a percentile takes 8 runs",
+        "Fail where p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90, also of one result as in 'NAME: p99>1ms', several with commas; the report begins with PASS, FAIL, INVALID or INCONCLUSIVE, and a percentile takes 8 runs",
         &[Run, RunCapture, RunFile, Bench, Limit, Sweep, Layers, Api],
         Set::Job(|j, t| put(&mut j.fail_if, gate::conditions(t))),
     ),

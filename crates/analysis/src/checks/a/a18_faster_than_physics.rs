@@ -21,11 +21,13 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The latencies of direct reads as fathom stamped them; no kernel file.",
         formula: formula!(
-            "Void where half of the reads took less than {floor} on a target that is not memory, that A01 and A02 have not \
-             renamed, and of which A04 found less than half to be holes. The fastest media answer in 8 us, the time in the kernel included (Optane); flash takes 25 us and more.",
+            "Void where half of the reads took less than {floor} on a target that is not memory and that A01 and A02 have not \
+             renamed; biased where A04 found half of the target or more to be holes, which explains it. The fastest media answer in \
+             8 us, the time in the kernel included (Optane); flash takes 25 us and more.",
             floor = Ns(FLOOR_NS as f64)
         ),
-        provoke: "`truncate -s 1g FILE` and `fathom run --rw randread --depth 1 FILE`: holes are answered by the kernel.",
+        provoke: "`truncate -s 1g FILE` and `fathom run --rw randread --depth 1 --accept A04 FILE`: holes are answered by the \
+                  kernel.",
         fix: "Find out what answers from memory: holes (A04), a cache below (A12), a program behind FUSE. Name the disk \
               itself.",
         accept: "Accept it only where you know of a medium that fast.",
@@ -47,7 +49,7 @@ pub(super) const CHECK: Check = Check {
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let asked = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    if !asked || earlier.renames(CheckId::A01) || earlier.finds(CheckId::A02) || holes_explain(earlier) {
+    if !asked || earlier.renames(CheckId::A01) || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
     let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
@@ -56,11 +58,16 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if median >= FLOOR_NS {
         return Ok(Answer::Holds("The reads took as long as a storage device needs.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
-        Severity::Void,
-        format!("Half of the reads took {} or less: no storage device is that fast.", show_ns(median as f64)),
-        numbers,
-    )))
+    let took = format!("Half of the reads took {} or less", show_ns(median as f64));
+    let (severity, sentence) = if holes_explain(earlier) {
+        (
+            Severity::Biased,
+            format!("{took}: the kernel answered them from holes (A04), without a storage device."),
+        )
+    } else {
+        (Severity::Void, format!("{took}: no storage device is that fast."))
+    };
+    Ok(Answer::Finding(Detail::new(severity, sentence, numbers)))
 }
 
 /// Whether half of the reads or more were answered from holes (A04): the kernel does that without a device.
@@ -85,6 +92,6 @@ fn what_is_renamed_already_is_not_voided_and_memory_is_not_asked() {
 fn holes_explain_a_median_only_if_half_of_the_reads_meet_them() {
     let holes =
         |share| Fixture { latency_ns: Some(900), delivered: 0.0, hole_share: share, ..Fixture::honest() };
-    assert_eq!(CHECK.answer(&holes(1.0).record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.severity(&holes(1.0).record()), Some(Severity::Biased));
     assert_eq!(CHECK.severity(&holes(0.3).record()), Some(Severity::Void));
 }
