@@ -4,10 +4,9 @@
 //! `kernel.io_uring_disabled`, from the seccomp mode in `/proc/self/status` and from the kernel's release.
 
 use crate::error::describe;
-use crate::rights::may;
 use crate::root::Root;
 use model::Known;
-use rustix::fs::Access;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 use std::fmt;
 use std::fs::File;
@@ -67,7 +66,7 @@ impl IoUringDenied {
     /// What the user can change to allow io_uring; `None` if nothing on this machine would help.
     pub fn advice(&self, root: &Root) -> Option<&'static str> {
         match self {
-            Self::Sysctl(_) if may(root, SYSCTL, Access::WRITE_OK).is_ok() => {
+            Self::Sysctl(_) if may_set(root) => {
                 Some("sysctl kernel.io_uring_disabled=0")
             }
             Self::Sysctl(_) => Some("as root, outside of any container: sysctl kernel.io_uring_disabled=0"),
@@ -94,6 +93,11 @@ pub fn io_uring(root: &Root) -> Result<(), IoUringDenied> {
 /// The kernel's reason, in words.
 pub fn libaio() -> Known<()> {
     on_one_file(|arena, files| Aio::new(arena, files, false).map(drop)).map_err(|error| describe(&error))
+}
+
+/// Whether this process may change the sysctl.
+fn may_set(root: &Root) -> bool {
+    accessat(CWD, root.path(SYSCTL), Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
 fn on_one_file(set_up: impl FnOnce(Arena, Vec<OpenFile>) -> io::Result<()>) -> io::Result<()> {

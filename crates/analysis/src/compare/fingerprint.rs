@@ -25,12 +25,17 @@ const QUEUE: [&str; 8] = [
     "wbt_lat_usec",
 ];
 
+/// The aspect of two engines that differ because one replaced an engine that was denied.
+pub(super) const AVAILABLE_ENGINE: &str = "available engine";
+
 /// A circumstance.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Aspect {
     name: String,
     value: Known<String>,
-    /// Added to the value in messages. It makes no difference between two aspects.
+    /// Whether it is an engine that replaced a denied one.
+    is_fallback: bool,
+    /// Added to the value in messages about a fallback. It makes no difference between two aspects.
     remark: String,
     /// Whether another value makes it other work.
     refuses: bool,
@@ -55,7 +60,7 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
 /// What differs between two fingerprints, and what could not be compared because it is not known of both.
 pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<String>) {
     let (mut different, mut unknown) = (Vec::new(), Vec::new());
-    let missing = |of: &Aspect| Aspect { value: Ok("-".into()), remark: String::new(), ..of.clone() };
+    let missing = |of: &Aspect| Aspect { value: Ok("-".into()), ..of.clone() };
     let find = |all: &[Aspect], of: &Aspect| all.iter().find(|x| x.name == of.name).cloned();
     let mut both: Vec<(Aspect, Aspect)> =
         a.iter().map(|x| (x.clone(), find(b, x).unwrap_or_else(|| missing(x)))).collect();
@@ -63,12 +68,13 @@ pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<S
     for (x, y) in both {
         match (x.value, y.value) {
             (Ok(a), Ok(b)) if a == b => {}
-            (Ok(a), Ok(b)) => different.push(Difference {
-                aspect: x.name,
+            (Ok(a), Ok(b)) if x.is_fallback || y.is_fallback => different.push(Difference {
+                aspect: AVAILABLE_ENGINE.into(),
                 a: a + &x.remark,
                 b: b + &y.remark,
-                refuses: x.refuses || y.refuses,
+                refuses: true,
             }),
+            (Ok(a), Ok(b)) => different.push(Difference { aspect: x.name, a, b, refuses: x.refuses }),
             (Err(why), _) | (_, Err(why)) => unknown.push(format!("{}: {why}", x.name)),
         }
     }
@@ -76,7 +82,7 @@ pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<S
 }
 
 fn aspect(name: &str, value: String, refuses: bool) -> Aspect {
-    Aspect { name: name.into(), value: Ok(value), remark: String::new(), refuses }
+    Aspect { name: name.into(), value: Ok(value), is_fallback: false, remark: String::new(), refuses }
 }
 
 /// What was asked of the target: with other values it is other work.
@@ -230,7 +236,7 @@ fn beside(phase: &Phase, own: usize) -> String {
 }
 
 /// The engine with its options: perhaps the very thing that is compared. If fathom chose it because the default engine was
-/// denied, the user did not mean to compare it, so another engine on the other side makes it other work.
+/// denied, the user did not mean to compare it, so another engine on the other side is a difference of [`AVAILABLE_ENGINE`].
 fn engine(stream: &Stream) -> Aspect {
     let options = parsers::options(&stream.options);
     let colon = if options.is_empty() { "" } else { ":" };
@@ -241,7 +247,8 @@ fn engine(stream: &Stream) -> Aspect {
         remark: fallback.map_or_else(String::new, |f| {
             format!(" in place of {}, which was denied ({})", f.wanted, f.cause)
         }),
-        refuses: fallback.is_some(),
+        is_fallback: fallback.is_some(),
+        refuses: false,
     }
 }
 
@@ -290,6 +297,7 @@ fn of_machine(report: &Report) -> Vec<Aspect> {
     let known = |name: &str, value: Known<String>| Aspect {
         name: name.into(),
         value,
+        is_fallback: false,
         remark: String::new(),
         refuses: false,
     };

@@ -266,7 +266,7 @@ fn other_work(differences: &[Difference], name: &str) -> Option<String> {
 }
 
 /// Aspects that leave the work the same, but may change the number: the answer is `CANNOT TELL`, not `INCOMPARABLE`.
-const CONDITIONS: &[&str] = &[renames::ACCEPTED];
+const CONDITIONS: &[&str] = &[renames::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
 
 /// Whether the refusing differences are conditions. With another set of accepted findings the results may also be relabelled.
 fn is_undecidable(differences: &[Difference]) -> bool {

@@ -154,7 +154,7 @@ fn what_may_be_the_thing_compared_is_named_and_not_refused() {
 }
 
 #[test]
-fn an_engine_that_replaced_a_denied_one_is_other_work_unless_the_other_side_has_it_too() {
+fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
     let fallback = |cause: &str| {
         let mut report = rated(&Fixture::honest(), 0.9);
         stream(&mut report).engine = "libaio".into();
@@ -165,21 +165,30 @@ fn an_engine_that_replaced_a_denied_one_is_other_work_unless_the_other_side_has_
     let usual = rated(&Fixture::honest(), 1.0);
     for (a, b) in [(&usual, &fallback("a filter")), (&fallback("a filter"), &usual)] {
         let comparison = compare(a, b, &options());
-        assert_eq!(comparison.answer, Answer::Incomparable, "{}", comparison.sentence);
-        for words in ["engine", "io_uring", "libaio in place of io_uring, which was denied (a filter)"] {
+        assert_eq!(comparison.answer, Answer::CannotTell, "{}", comparison.sentence);
+        for words in
+            ["engine", "io_uring", "libaio in place of io_uring, which was denied (a filter)", "--accept E14"]
+        {
             assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
         }
         assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
+        let slower = model::gate::Slower { by: 0.05, all: false };
+        let gated = compare(a, b, &Options { fail_if_slower: Some(slower), ..options() });
+        assert_eq!(gated.gate.map(|gate| gate.outcome), Some(model::comparison::Passing::Undecided));
         let accepted = compare(a, b, &Options { accept_differences: true, ..options() });
-        assert_ne!(accepted.answer, Answer::Incomparable, "{}", accepted.sentence);
+        assert!(matches!(accepted.answer, Answer::Slower | Answer::Faster), "{}", accepted.sentence);
     }
     // The same engine on both sides is the same work, whatever denied the other engine, and whether the user named it.
     let mut named = fallback("");
     stream(&mut named).engine_fallback = None;
     for b in [fallback("another filter"), named.clone()] {
         let comparison = compare(&fallback("a filter"), &b, &options());
-        assert_ne!(comparison.answer, Answer::Incomparable, "{}", comparison.sentence);
+        assert_eq!(comparison.answer, Answer::Same, "{}", comparison.sentence);
     }
+    // Other work remains other work.
+    let mut deeper = fallback("a filter");
+    stream(&mut deeper).depth = 64;
+    assert_eq!(compare(&usual, &deeper, &options()).answer, Answer::Incomparable);
     // An engine that the user named is what is compared.
     assert_eq!(compare(&usual, &named, &options()).answer, Answer::Slower);
 }

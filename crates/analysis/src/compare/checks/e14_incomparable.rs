@@ -18,11 +18,11 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
                 the findings that invalidate or relabel a result.",
         formula: formula!(
             "Refused, because it is other work: another order, direction, block size, span, first byte, number of targets, \
-             depth, workers, cache mode, pace, syncs or data, or other streams beside it; another engine, if one side uses it \
-             because the default engine was denied there. Refused too: a side that a finding \
+             depth, workers, cache mode, pace, syncs or data, or other streams beside it. Refused too: a side that a finding \
              invalidates; a side that a finding relabels and the other not, such as the page cache (A01) against the device; sessions \
-             of one side that differ in anything. If the two rest on different accepted findings (`--accept`) and differ in nothing else \
-             that refuses, the answer is CANNOT TELL. Named, because it may be the very thing that is compared: host, kernel, CPU, \
+             of one side that differ in anything. If the two rest on different accepted findings (`--accept`), or one side uses another \
+             engine because the default engine was denied there, and nothing else refuses, the answer is CANNOT TELL. Named, because \
+             it may be the very thing that is compared: host, kernel, CPU, \
              hypervisor, limits of cgroups, file system, mount options, device, its queue, engine, batch, CPUs of the workers, \
              times, and what limited the result (B05, D05, D06, D08, D11). A circumstance that is not known of both is not \
              checked."
