@@ -90,7 +90,10 @@ fn a_neighbour_that_is_there_before_the_first_run_is_named_and_nothing_is_measur
     assert_eq!(report.must_say("D27", "finding")["severity"], "biased");
     let busy: Vec<&str> =
         report.0["busy_machine"].as_array().unwrap().iter().map(|s| s.as_str().unwrap()).collect();
-    assert!(matches!(busy[..], [first, second] if first.contains("loop") && second.contains("not idle")), "{busy:?}");
+    assert!(
+        matches!(busy[..], [first, second] if first.contains("loop") && second.contains("not idle")),
+        "{busy:?}"
+    );
     assert_ne!(report.verdict(), "VALID");
     let shown = stage.fathom(&format!("show {}", stage.sessions()[0].display()), "".as_ref()).stdout;
     let head = shown.lines().take(8).collect::<Vec<_>>().join(" ");

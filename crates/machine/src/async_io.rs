@@ -66,9 +66,7 @@ impl IoUringDenied {
     /// What the user can change to allow io_uring; `None` if nothing on this machine would help.
     pub fn advice(&self, root: &Root) -> Option<&'static str> {
         match self {
-            Self::Sysctl(_) if may_set(root) => {
-                Some("sysctl kernel.io_uring_disabled=0")
-            }
+            Self::Sysctl(_) if may_set(root) => Some("sysctl kernel.io_uring_disabled=0"),
             Self::Sysctl(_) => Some("as root, outside of any container: sysctl kernel.io_uring_disabled=0"),
             Self::SeccompDenies | Self::SeccompHides => Some(
                 "start the container with a seccomp profile that allows io_uring (docker run --security-opt seccomp=FILE)",

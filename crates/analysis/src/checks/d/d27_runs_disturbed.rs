@@ -26,8 +26,8 @@ pub(super) const CHECK: Check = Check {
             "A run is disturbed by {rate} MB/s or {IOS_PER_S} requests a second of others on its disks (and more than {floor} \
              or {FLOOR_IOS} requests), by more than {stolen} of all CPU time stolen, or by a limit that is not the one from \
              before the first run. It is measured again, at most twice, at the end of its round; the last attempt counts. \
-             Where all attempts were disturbed, or a third of all runs were and nothing was measured again any more, the first \
-             one counts: biased. Rates and not shares, since the same traffic is a smaller share of a faster run. Runs until \
+             Where all attempts were disturbed, or nothing was measured again because a third of all attempts were or because the \
+             disk was as busy before the first run, the first one counts: biased. Rates and not shares, since the same traffic is a smaller share of a faster run. Runs until \
              steady and cells in order are never measured again.",
             rate = BYTES_PER_S / 1e6,
             floor = show_bytes(FLOOR_BYTES),
