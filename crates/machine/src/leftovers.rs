@@ -72,22 +72,21 @@ fn lock_deserted(path: &Path) -> Option<File> {
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    // As fathom made it: of this user, for this user alone, under one name. What has become something else since is not fathom's.
+    // As fathom made it: of this user, under one name. What has become something else since is not fathom's.
     let user = rustix::process::geteuid().as_raw();
-    let is_as_made = file
-        .metadata()
-        .is_ok_and(|m| m.is_file() && m.uid() == user && m.mode() & 0o7777 == 0o600 && m.nlink() == 1);
+    let is_as_made = file.metadata().is_ok_and(|m| m.is_file() && m.uid() == user && m.nlink() == 1);
     // A lock of another machine, or in another container, may not be seen on a shared file system, and only there the name has the host.
     let is_seen = host.is_some() || file_systems::is_shared(&file) == Ok(false);
     let is_free = is_as_made && is_seen && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    (is_free && matches!(in_use::file(&Root::real(), &file, true), Ok(Use::Nobody))).then_some(file)
+    // Where users cannot be seen, as on FUSE or in a container, its lock and the end of its process decide.
+    let users = in_use::file(&Root::real(), &file, false);
+    (is_free && matches!(users, Ok(Use::Nobody | Use::Unseen(_) | Use::Hidden(_)))).then_some(file)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Read;
-    use std::os::unix::fs::PermissionsExt;
     use std::process::{Command, Stdio};
 
     #[test]
@@ -108,21 +107,17 @@ mod tests {
             &dir.path().join(format!("{PREFIX}1-x{SUFFIX}")),
         ] {
             std::fs::write(path, "data")?;
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         }
         let found = leftovers(dir.path());
         let mut of_here = [&dead, &common];
         of_here.sort();
         assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), of_here);
         std::fs::remove_file(&common)?;
-        // Somebody keeps it under another name, or lets others read it.
+        // The user keeps it under another name.
         let kept = dir.path().join("kept");
         std::fs::hard_link(&dead, &kept)?;
         assert!(leftovers(dir.path()).is_empty());
         std::fs::remove_file(&kept)?;
-        std::fs::set_permissions(&dead, std::fs::Permissions::from_mode(0o644))?;
-        assert!(leftovers(dir.path()).is_empty());
-        std::fs::set_permissions(&dead, std::fs::Permissions::from_mode(0o600))?;
         let mut writer = Command::new("sh")
             .args(["-c", "exec 9>>\"$0\"; echo; exec sleep 60"])
             .arg(&dead)

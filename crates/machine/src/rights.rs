@@ -7,7 +7,7 @@ use crate::cgroup;
 use crate::error::describe;
 use crate::root::Root;
 use model::Known;
-use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, accessat, statvfs};
+use rustix::fs::{Access, AtFlags, StatVfsMountFlags, accessat, statvfs};
 use rustix::process::{Resource, getrlimit};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -62,11 +62,6 @@ fn tracing() -> Known<()> {
     let tracefs = sys::tracefs::directory()?;
     accessat(&tracefs, TRACE_POINT, Access::WRITE_OK, AtFlags::EACCESS)
         .map_err(|e| format!("{TRACE_POINT} of tracefs: {}", describe(&e.into())))
-}
-
-/// Whether access is allowed to the effective user, as the kernel would decide.
-pub(crate) fn may(root: &Root, path: impl AsRef<str>, access: Access) -> Known<()> {
-    accessat(CWD, root.path(path.as_ref()), access, AtFlags::EACCESS).map_err(|e| describe(&e.into()))
 }
 
 /// Opening does no I/O to a disk; whether it is allowed is more than its permission bits say.

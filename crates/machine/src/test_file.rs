@@ -307,7 +307,7 @@ fn leads_to(path: &Path, file: &File) -> bool {
 }
 
 fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
-    create_as(dir, &format!("{PREFIX}{}-{:016x}{SUFFIX}", std::process::id(), random()))
+    create_as(dir, &common_name())
 }
 
 fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineError> {

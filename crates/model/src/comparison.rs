@@ -289,13 +289,6 @@ impl Pair {
     }
 }
 
-impl Pair {
-    /// The word for a pair that is not compared.
-    pub fn refusal(&self) -> Answer {
-        if self.cannot_tell { Answer::CannotTell } else { Answer::Incomparable }
-    }
-}
-
 impl Comparison {
     /// The pair whose number is the answer; `None` where the two have none in common.
     pub fn headline(&self) -> Option<&Pair> {
