@@ -82,7 +82,7 @@ impl Live {
         Self { display, begun: Instant::now(), furthest: AtomicU64::new(0) }
     }
 
-    /// How far the measurement is, in 1/[`WHOLE`], if so much is left to wait.
+    /// How far the measurement is, in 1/[`WHOLE`], with `left` to wait.
     fn progress(&self, left: Left) -> u64 {
         let now = progress(self.begun.elapsed(), left.time);
         self.furthest.fetch_max(now, Ordering::Relaxed).max(now)
@@ -260,7 +260,7 @@ impl Drop for Live {
     }
 }
 
-/// The part of a measurement that is done, in 1/[`WHOLE`], after this time and with so much left to wait.
+/// The part of a measurement that is done, in 1/[`WHOLE`], after `passed` and with `left` to wait.
 fn progress(passed: Duration, left: Duration) -> u64 {
     let whole = passed.as_secs_f64() + left.as_secs_f64();
     if whole > 0.0 { (WHOLE as f64 * passed.as_secs_f64() / whole) as u64 } else { 0 }

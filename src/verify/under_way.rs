@@ -324,8 +324,8 @@ fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
     sum.ok_or_else(|| format!("no block device is known below {}", place.kind()))
 }
 
-/// Where the reads came from, in words: no page of the target was left in the page cache, `asked` bytes were read back, and the last devices
-/// read so many bytes meanwhile.
+/// Describes where the reads came from, after no page of the target was left in the page cache: `asked` bytes were read back, and the last
+/// devices read `read` bytes meanwhile.
 fn source_of_reads(place: &Place, asked: u64, read: Known<u64>) -> String {
     let evicted = "no page of the target was left in the page cache";
     if let Some(ram) = &place.ram {

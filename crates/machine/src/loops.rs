@@ -86,12 +86,12 @@ pub fn backing(root: &Root, name: &str) -> Option<Identity> {
     of(root, name)?.backing.ok()
 }
 
-/// The identity of what is behind a loop device, and the first byte of it that is used.
+/// Returns the identity of a loop device's backing file or device, and the first byte of it that is used.
 pub(crate) fn behind(root: &Root, name: &str) -> Known<(Identity, u64)> {
     status(root, name).map(|status| (identity_behind(&status), status.offset_bytes))
 }
 
-/// Asks a loop device what is behind it. A copy of another machine cannot be asked.
+/// Asks a loop device for its backing file or device. A copy of another machine cannot be asked.
 ///
 /// # Errors
 /// Why the device cannot be opened, or does not answer.

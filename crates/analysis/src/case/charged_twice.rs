@@ -26,7 +26,7 @@ const TRIES_AGAIN: &str = "io_uring";
 pub(crate) enum Refused {
     /// The operation had to be split.
     Split,
-    /// The device's queue of so many requests was full.
+    /// The device's queue was full. It takes this number of requests (`nr_requests`).
     QueueFull(u64),
 }
 
@@ -103,7 +103,7 @@ fn what_was_split_and_charged_twice_counts_once_and_nothing_else_is_taken_away()
     assert_eq!(case.charged().unwrap().bytes[0], 2 * issued, "as the kernel counts it");
 }
 
-/// An honest record at this depth on a device with so many requests, whose operations were charged so many times.
+/// An honest record at this depth on a device with this `nr_requests`, whose operations were charged `times_charged` times.
 #[cfg(test)]
 pub(crate) fn deep(depth: u32, nr_requests: &str, times_charged: f64) -> model::record::Record {
     let mut record = split(1, times_charged);

@@ -112,7 +112,7 @@ impl<'a> Stack<'a> {
         let Some(file) = self.layers[index].backing_file.clone() else {
             let why = status.err().unwrap_or_default();
             self.blind.push(format!(
-                "the file behind {name} is not shown in /sys, and the device does not name it: {why}"
+                "/sys does not show the backing file of {name}, and the device does not name it: {why}"
             ));
             return Vec::new();
         };
@@ -397,7 +397,7 @@ mod tests {
         for name in ["zram3", "ram3"] {
             assert_eq!((place(name, None).ram.as_deref(), place(name, None).blind), (Some(name), None));
         }
-        assert!(place("loop9", None).blind.is_some_and(|why| why.contains("behind loop9")));
+        assert!(place("loop9", None).blind.is_some_and(|why| why.contains("backing file of loop9")));
     }
 
     #[test]

@@ -328,7 +328,7 @@ fn the_figures_divide_to_the_share() {
 }
 
 #[test]
-fn beside_a_reached_limit_others_on_a_device_with_headroom_are_a_note() {
+fn under_a_reached_limit_others_on_a_device_with_headroom_are_a_note() {
     let limited = |riops: &str, busy: &str| {
         let mut record = Fixture { foreign_ios: 9_000, ..Fixture::honest() }.record();
         let text = format!("/c/io.max: 254:0 rbps=max wbps=max riops={riops} wiops=max");
