@@ -79,7 +79,7 @@ pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
         (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Nobody,
         // The first process of the machine uses disks by mounting them, which the kernel shows. Some machines hide it from root.
         (Ok(Holders { hidden: 0, .. }), Ok(())) => {
-            Use::Unseen("the open files of process 1 are hidden".into())
+            Use::Unseen("the open files of process 1 are hidden from this user".into())
         }
         (Ok(Holders { hidden, .. }), Ok(())) => Use::Hidden(others_files(hidden)),
         (Ok(_), Err(why)) | (Err(why), _) => Use::Hidden(why),
