@@ -22,6 +22,10 @@ const SOON: Duration = Duration::from_millis(100);
 const CLOSING: Duration = Duration::from_secs(5);
 /// How often it is asked meanwhile.
 const ASK_EVERY: Duration = Duration::from_millis(5);
+/// How often processes that hide their files are asked again, and the time between. A program that is being started can have other rights
+/// for a moment.
+const REPEATS: usize = 10;
+const BETWEEN: Duration = Duration::from_millis(20);
 /// Access mode of a descriptor that is open for reading only.
 const READ_ONLY: u32 = 0;
 /// Bits of the access mode.
@@ -74,7 +78,15 @@ fn stays(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
 
 /// Programs that have one of these devices, or a file below them, open for writing. Leaves out this process, which claims them.
 pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
-    match (processes(root, all), sees_all_processes(root)) {
+    let mut seen = processes(root, all);
+    for _ in 0..REPEATS {
+        if !matches!(seen, Ok(Holders { writer: None, hidden: 1.., .. })) {
+            break;
+        }
+        std::thread::sleep(BETWEEN);
+        seen = processes(root, all);
+    }
+    match (seen, sees_all_processes(root)) {
         (Ok(Holders { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
         (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Nobody,
         // The first process of the machine uses disks by mounting them, which the kernel shows. Some machines hide it from root.
