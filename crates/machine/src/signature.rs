@@ -40,23 +40,28 @@ impl<'r> Content<'r> {
         Self::new(bytes, move |into, at| file.read_exact_at(into, start.saturating_add(at)))
     }
 
-    /// The bytes from an offset on; `None` beyond the end. A failed read is kept for `Self::failure`.
-    fn slice(&self, at: u64, length: usize) -> Option<Vec<u8>> {
-        if at.checked_add(length as u64)? > self.bytes {
+    /// Reads the bytes from an offset on; `None` beyond the end. Keeps a failed read in `failure`.
+    fn fill(&self, at: u64, into: &mut [u8]) -> Option<()> {
+        if at.checked_add(into.len() as u64)? > self.bytes {
             return None;
         }
-        let mut into = vec![0; length];
-        if let Err(e) = (self.read)(&mut into, at) {
+        if let Err(e) = (self.read)(into, at) {
             self.failure
                 .borrow_mut()
                 .get_or_insert_with(|| format!("reading at byte {at}: {}", describe(&e)));
             return None;
         }
-        Some(into)
+        Some(())
+    }
+
+    fn slice(&self, at: u64, length: usize) -> Option<Vec<u8>> {
+        let mut into = vec![0; length];
+        self.fill(at, &mut into).map(|()| into)
     }
 
     fn array<const N: usize>(&self, at: u64) -> Option<[u8; N]> {
-        self.slice(at, N)?.try_into().ok()
+        let mut into = [0; N];
+        self.fill(at, &mut into).map(|()| into)
     }
 
     fn le16(&self, at: u64) -> Option<u16> {
