@@ -185,8 +185,8 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
     let void = |side: &Pooled| side.iter().any(|one| renames::no_number(*one).is_some());
     // Other work stays other work, whatever is found. What a result turned out to be says nothing if it has no number.
-    let asked =
-        |d: &Difference| d.refuses && ![renames::MEASURED, renames::ACCEPTED].contains(&d.aspect.as_str());
+    let not_asked = [renames::MEASURED, renames::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
+    let asked = |d: &Difference| d.refuses && !not_asked.contains(&d.aspect.as_str());
     let asked_other_work = other_work.is_some() && differences.iter().any(asked);
     let no_number = !asked_other_work && (void(a) || void(b));
     let cannot_tell = !no_number && other_work.is_some() && is_undecidable(&differences);
