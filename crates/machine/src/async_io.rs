@@ -140,7 +140,9 @@ mod tests {
 
     fn cause_with(errno: Errno, files: &[(&str, &str)]) -> IoUringDenied {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
-        files.iter().for_each(|(path, text)| put(dir.path(), path, text));
+        for (path, text) in files {
+            put(dir.path(), path, text);
+        }
         cause(&Root::at(dir.path().to_owned()), &io::Error::from(errno))
     }
 
