@@ -11,7 +11,7 @@ mod stored;
 mod tests;
 
 pub(crate) use run::{Amount, CaseRun};
-pub(crate) use sharing::grown;
+pub(crate) use sharing::{AMPLIFICATION, grown};
 
 use crate::runs;
 use charged_twice::charged_twice;
@@ -331,7 +331,7 @@ impl<'a> Case<'a> {
         self.counted_together(layers)
     }
 
-    /// What these layers completed in all runs together, for whatever stream.
+    /// What these layers completed in all runs together, for all streams.
     ///
     /// # Errors
     /// Why one of them was not counted.
@@ -371,7 +371,7 @@ impl<'a> Case<'a> {
         self.charged_together(layers)
     }
 
-    /// What the kernel charged to us on these layers in all runs together, for whatever stream.
+    /// What the kernel charged to us on these layers in all runs together, for all streams.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -402,7 +402,7 @@ impl<'a> Case<'a> {
         self.members.iter().map(|m| self.issued_by(*m, kind)).fold(Amount::default(), Amount::plus)
     }
 
-    /// The same of one stream of the phase.
+    /// All operations of a kind that one stream of the phase completed in these runs, warm-up and drain included.
     pub(crate) fn issued_by(&self, stream: usize, kind: Kind) -> Amount {
         self.runs.iter().map(|r| r.issued_by(stream, kind)).fold(Amount::default(), Amount::plus)
     }

@@ -297,7 +297,8 @@ fn waiting(case: &Case) -> Known<Limiter> {
     Ok(limiter_of("device", sentence, numbers))
 }
 
-/// The same for a stream that shares its devices: even if the other streams spent all of their latency there.
+/// Where an operation spends its time if its stream shares its devices. The answer holds even if the other streams spent all of
+/// their latency there.
 fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let device = case.counted_together(tops)?;
     let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flush_ms) as f64 * 1e6);

@@ -8,7 +8,8 @@
 //! What is written back later, and the journal below a loop device, are charged to nobody, so writes below are judged only where
 //! nothing in the session writes, the making of a test file included.
 
-use crate::case::{Amount, COUNTS_AT_ALL, Case, share};
+pub(crate) use crate::case::AMPLIFICATION;
+use crate::case::{Amount, COUNTS_AT_ALL, Case, grown, share};
 use model::Known;
 use model::evidence::{BlockFlow, CgroupIo, Moment};
 use model::job::Kind;
@@ -21,8 +22,6 @@ use std::collections::BTreeSet;
 pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 /// Largest operation whose requests are comparable one to one; larger ones are split by the device's limits.
 const COUNTED_TO_BYTES: u32 = 64 << 10;
-/// Device writes per byte written that ext4 and xfs may need for inodes and journal.
-pub(crate) const AMPLIFICATION: f64 = 1.5;
 /// File systems whose own writes stay within that.
 const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
 /// Arrays that read nothing by themselves for what they are asked.
@@ -136,7 +135,6 @@ fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
     if case.any_sync() || !is_modest(case) {
         return Amount::default();
     }
-    let grown = |n: u64| (n as f64 * AMPLIFICATION) as u64;
     beyond(device, Amount { ops: grown(ours.ops), bytes: grown(ours.bytes) })
 }
 

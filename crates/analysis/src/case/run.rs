@@ -127,7 +127,7 @@ impl<'a> CaseRun<'a> {
         self.issued_by(self.stream.stream, kind)
     }
 
-    /// The same of one stream of the phase.
+    /// All operations of a kind that one stream of the phase had in this run.
     pub(crate) fn issued_by(&self, stream: usize, kind: Kind) -> Amount {
         let reaches = |s: &&StreamEnd| s.stream == stream && (kind == Kind::Trim || self.moves_data(s));
         let issued = self.end.streams.iter().find(reaches).and_then(|s| s.issued.get(&kind));

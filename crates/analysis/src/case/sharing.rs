@@ -6,9 +6,10 @@
 //!    they submitted, and pages that they made dirty. Threads that belong to no worker (a C library's, helpers that ended early) are
 //!    in the count of the process, and what is left of that may be any stream's.
 //! 3. The sum of all streams on the device, less what the others did at least or at most.
+//!
 //! The last two give bounds. A check answers only where both bounds lead to the same answer.
 
-use super::{Case, SAME_BYTES, targets_of};
+use super::{Case, SAME_BYTES, targets_of, whole_disk};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, Moment};
 use model::job::{Kind, Stream};
@@ -21,15 +22,15 @@ use std::collections::BTreeSet;
 const ODD_WRITES: u64 = 1 << 20;
 /// Bytes per run that they read.
 const ODD_READS: u64 = 128 << 10;
-/// Device writes per byte written that a file system may need for inodes and journal.
-const AMPLIFICATION: f64 = crate::traffic::AMPLIFICATION;
+/// Device writes per byte written that ext4 and xfs may need for inodes and journal.
+pub(crate) const AMPLIFICATION: f64 = 1.5;
 
 /// A count of bytes that is known within bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// So many at least.
+    /// The count is not below this.
     pub(crate) least: u64,
-    /// So many at most.
+    /// The count is not above this.
     pub(crate) most: u64,
 }
 
@@ -182,7 +183,7 @@ impl<'a> Case<'a> {
     }
 
     /// The sharers that may move data in this direction. A write through the page cache may read the rest of its page first.
-    fn sharers_moving(&self, layers: &[&Layer], kind: Kind) -> Vec<usize> {
+    pub(crate) fn sharers_moving(&self, layers: &[&Layer], kind: Kind) -> Vec<usize> {
         let moves = |stream: &usize| {
             self.stream_at(*stream).is_none_or(|s| {
                 let reads_pages = kind == Kind::Read && s.changes_targets() && !s.cache.is_direct();
@@ -347,10 +348,10 @@ impl<'a> Case<'a> {
         of_run.saturating_mul(self.runs.len() as u64)
     }
 
-    /// Bytes read for us of those that a device read: never more than the kernel charged to us, where it did.
+    /// Bytes that a device read for fathom, of those that it read in all: never more than the kernel charged to us, where it did.
     fn delivered(&self, done: u64) -> u64 {
         let issued = self.issued(Kind::Read).bytes as f64;
-        // Device and ledger agree: nobody else's reads can be among them, whatever the cgroup says.
+        // Device and ledger agree, so no other program read anything, even if the cgroup counts less.
         if (done as f64 - issued).abs() <= SAME_BYTES * issued {
             return done;
         }
@@ -364,7 +365,7 @@ impl<'a> Case<'a> {
         self.charged_reads_on(&self.shared().ok()?)
     }
 
-    /// The same on these layers.
+    /// Bytes of reads that were charged to fathom on these layers, for all streams; `None` where the cgroup does not count.
     pub(crate) fn charged_reads_on(&self, layers: &[&Layer]) -> Option<u64> {
         self.with_sharers().own().ok()?;
         Some(self.charged_together(layers).ok()?.bytes[0])
@@ -415,8 +416,10 @@ impl<'a> Case<'a> {
         for place in self.places_of(stream) {
             let Some(place) = place else { return Bounds::UNKNOWN };
             let mut tops = place.tops.iter().filter_map(|i| place.layers.get(*i));
-            let at_top = tops.clone().any(is_one);
-            within &= tops.all(is_one);
+            // What goes to a partition goes to its disk.
+            let is_top = |top: &Layer| is_one(top) || is_one(whole_disk(place, top));
+            let at_top = tops.clone().any(is_top);
+            within &= tops.all(is_top);
             // It comes to one of these devices only through what lies above it, which may keep or multiply it.
             direct &= at_top || !place.layers.iter().any(is_one);
         }
@@ -434,7 +437,7 @@ impl<'a> Case<'a> {
         self.counted_by_all_workers(count).get(stream).copied().unwrap_or(Bounds::UNKNOWN)
     }
 
-    /// The same of each stream of the phase.
+    /// What the kernel counted for the workers of each stream of the phase.
     fn counted_by_all_workers(&self, count: fn(&ThreadIo) -> u64) -> Vec<Bounds> {
         let none = if self.runs.is_empty() { None } else { Some(Bounds::exact(0)) };
         let mut sums = vec![none; self.streams().len()];
@@ -509,7 +512,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The bytes that writes of so many may become with a journal.
+/// The most bytes or requests that a file system with a journal makes of this many.
 pub(crate) fn grown(bytes: u64) -> u64 {
     if bytes == u64::MAX { bytes } else { (bytes as f64 * AMPLIFICATION) as u64 }
 }

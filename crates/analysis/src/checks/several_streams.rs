@@ -10,6 +10,7 @@ use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::job::{Cache, Kind};
+use model::machine::{Layer, LayerKind};
 use model::record::{Record, ThreadIo};
 use model::report::Verdict;
 
@@ -74,8 +75,8 @@ fn a01_decides_by_bounds_where_the_workers_were_not_counted() {
     assert!(holds(&uneven, 0, CheckId::A01) && not_checked(&uneven, 1, CheckId::A01));
     assert_eq!([verdict(&uneven, 0), verdict(&uneven, 1)], [Verdict::Valid, Verdict::Suspect]);
     let cached = small(buffered(Fixture { delivered: 0.0, ..reads() }));
-    let beside_a_cache = without_worker_counts(two_streams(&reads(), &cached));
-    assert!(not_checked(&beside_a_cache, 1, CheckId::A01));
+    let next_to_a_cache = without_worker_counts(two_streams(&reads(), &cached));
+    assert!(not_checked(&next_to_a_cache, 1, CheckId::A01));
     // Much of a large stream is missing, even if the small one had all of its bytes from the device.
     let large = without_worker_counts(two_streams(&Fixture { delivered: 0.4, ..reads() }, &small(reads())));
     assert_eq!(severity(&large, 0, CheckId::A01), Some(Severity::Rename));
@@ -163,6 +164,27 @@ fn a12_finds_a_cache_below_a_loop_device_next_to_a_stream_on_its_disk() {
     // A hundredth of the disk's bytes cannot be told from the sum.
     let small = two_streams(&Fixture { leaf_share: Some(1.0), ..small(reads()) }, &reads());
     assert!(not_checked(&small, 0, CheckId::A12) && verdict(&small, 0) == Verdict::Suspect);
+}
+
+#[test]
+fn a12_takes_off_what_a_stream_on_a_partition_of_the_disk_did() {
+    let on_partition = |first: &Fixture| {
+        let mut record = two_streams(first, &reads());
+        let place = &mut record.header.hosts[0].places[1];
+        let disk = place.layers[0].clone();
+        let (name, stat_file) = ("vda1".into(), "/sys/block/vda/vda1/stat".into());
+        let part = Layer { name, stat_file, kind: LayerKind::Partition, below: vec![1], ..disk.clone() };
+        place.layers = vec![part, disk];
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            let text = snapshot.files["/sys/block/vda/stat"].clone();
+            snapshot.files.insert("/sys/block/vda/vda1/stat".into(), text);
+        }
+        record
+    };
+    let honest = on_partition(&Fixture::honest_loop());
+    assert!(holds(&honest, 0, CheckId::A12), "{:?}", answer(&honest, 0, CheckId::A12));
+    let cached = on_partition(&Fixture { leaf_share: Some(0.0), ..small(reads()) });
+    assert_eq!(severity(&cached, 0, CheckId::A12), Some(Severity::Rename));
 }
 
 #[test]

@@ -104,12 +104,11 @@ fn counted_from(case: &Case) -> Option<Share> {
 /// By the kernel's count of what system calls moved. fathom itself only adds to it.
 fn by_calls(case: &Case, from: Share) -> Known<Answer> {
     let streams = case.job.phases.get(case.phase).map_or(0, |p| p.streams.len());
-    let counts: [(Kind, &str, fn(&ThreadIo) -> u64); 2] =
-        [(Kind::Read, "rchar:", |io| io.rchar), (Kind::Write, "wchar:", |io| io.wchar)];
-    for (kind, key, count) in counts {
+    for (kind, key) in [(Kind::Read, "rchar:"), (Kind::Write, "wchar:")] {
         let issued = case.issued(kind).bytes;
         let moved = if streams > 1 {
             // The count of the process has all streams in it, so that of the stream's own workers tells.
+            let count: fn(&ThreadIo) -> u64 = if kind == Kind::Read { |io| io.rchar } else { |io| io.wchar };
             let own = case.counted_by_workers(case.index, count);
             let enough = |bytes: u64| bytes as f64 >= from.0 * issued as f64;
             if enough(own.most) && !enough(own.least) {

@@ -70,7 +70,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     ]);
     let odd = ODD_BYTES.saturating_mul(case.runs.len() as u64) as f64;
     let tops = case.tops()?;
-    if !case.sharers(&tops).is_empty() {
+    if !case.sharers_moving(&tops, Kind::Write).is_empty() {
         // Even if all that the others did not write themselves were this stream's.
         let most = (device - case.submitted_by_sharers(Kind::Write, &tops).least as f64).max(0.0);
         if share(most, asked as f64) > BIASED_ABOVE && most - asked as f64 > odd {
