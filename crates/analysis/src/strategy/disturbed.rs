@@ -224,13 +224,11 @@ pub fn before_runs(record: &Record) -> Option<Neighbour> {
     let (start, end) = (at(Moment::IdleStart)?, at(Moment::IdleEnd)?);
     let seconds = end.at_ns.checked_sub(start.at_ns)? as f64 / 1e9;
     let layers = record.header.hosts.first()?.places.iter().flat_map(|place| &place.layers);
-    let disks = layers.filter(|l| l.kind != LayerKind::Partition && l.blind().is_none());
-    let by = disks
-        .filter_map(|disk| {
-            let done = BlockStat::between(start, end, &disk.stat_file).ok()?.total();
-            Foreign { device: disk.name.clone(), bytes: done.bytes, ios: Some(done.ios), seconds }.disturbs()
-        })
-        .next()?;
+    let mut disks = layers.filter(|l| l.kind != LayerKind::Partition && l.blind().is_none());
+    let by = disks.find_map(|disk| {
+        let done = BlockStat::between(start, end, &disk.stat_file).ok()?.total();
+        Foreign { device: disk.name.clone(), bytes: done.bytes, ios: Some(done.ios), seconds }.disturbs()
+    })?;
     let moved = end.text(NEIGHBOURS).unwrap_or_default();
     let processes = moved.lines().filter_map(|line| Some(line.rsplit_once(": ")?.0.to_owned())).collect();
     Some(Neighbour { by, processes })

@@ -82,10 +82,10 @@ impl<'a> Stack<'a> {
             match &slaves {
                 Ok(slaves) if !slaves.is_empty() => {}
                 Ok(_) => {
-                    self.blind.push(format!("what {name} stores its data on is not shown: {dir} is empty"))
+                    self.blind.push(format!("what {name} stores its data on is not shown: {dir} is empty"));
                 }
                 Err(why) => {
-                    self.blind.push(format!("what {name} stores its data on is not shown: {dir}: {why}"))
+                    self.blind.push(format!("what {name} stores its data on is not shown: {dir}: {why}"));
                 }
             }
         }
