@@ -9,6 +9,7 @@ use crate::fleet;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
+use model::report::Measured;
 use model::units::show_count;
 
 /// A case with what every check said about it.
@@ -152,6 +153,16 @@ pub(crate) fn finding(
         evidence,
         accepted: false,
     })
+}
+
+/// Ids of the findings that act on a result and that the user accepted. A note acts on no number, so accepting it changes nothing.
+pub(crate) fn accepted(result: &Measured, findings: &[Finding]) -> Vec<CheckId> {
+    let acts =
+        |f: &&Finding| f.severity.is_some_and(|s| s < Severity::Note) && f.about.contains(&result.name);
+    let mut ids: Vec<CheckId> = findings.iter().filter(|f| f.accepted).filter(acts).map(|f| f.id).collect();
+    ids.sort();
+    ids.dedup();
+    ids
 }
 
 /// A finding whose evidence still knows which result it belongs to.

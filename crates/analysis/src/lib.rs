@@ -121,7 +121,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
     let is_of_many = matches!(header.plan.study, Study::Sweep(_) | Study::Interfaces(_) | Study::Limit(_));
     for (result, answers) in results.iter_mut().zip(&answered) {
-        result.accepted = verdict::accepted(result, &acting);
+        result.accepted = findings::accepted(result, &acting);
         result.verdict = verdict::of(result, &acting).verdict;
         // Of hundreds of results that would be most of the report.
         if !is_of_many {

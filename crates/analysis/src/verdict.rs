@@ -116,16 +116,6 @@ pub(crate) fn not_measured(record: &Record) -> Option<Reasoned> {
     Some(Reasoned::new(Verdict::Invalid, why.clone()))
 }
 
-/// Ids of the findings that act on a result and that the user accepted. A note acts on no number, so accepting it changes nothing.
-pub(crate) fn accepted(result: &Measured, findings: &[Finding]) -> Vec<CheckId> {
-    let acts =
-        |f: &&Finding| f.severity.is_some_and(|s| s < Severity::Note) && f.about.contains(&result.name);
-    let mut ids: Vec<CheckId> = findings.iter().filter(|f| f.accepted).filter(acts).map(|f| f.id).collect();
-    ids.sort();
-    ids.dedup();
-    ids
-}
-
 /// How many of the quoted results hold.
 pub(crate) fn counts(quoted: &[&Measured]) -> Counts {
     let count = |verdict| quoted.iter().filter(|r| r.verdict == verdict).count();

@@ -20,7 +20,7 @@ mod sides;
 mod simulation;
 mod weighing;
 
-use crate::verdict;
+use crate::findings;
 use checks::Context;
 use fingerprint::{differences, fingerprint};
 use model::answer::CountsAs;
@@ -297,7 +297,7 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
         // A study accepts findings too, those that it is there to show.
         let by_user = |id: &CheckId| accept.contains(id) || result.accepted.contains(id);
         let accepted: Vec<CheckId> =
-            verdict::accepted(result, findings).into_iter().filter(by_user).collect();
+            findings::accepted(result, findings).into_iter().filter(by_user).collect();
         result.accepted = accepted;
         if !result.accepted.is_empty() {
             result.verdict = result.verdict.max(Verdict::Suspect);
