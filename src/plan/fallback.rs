@@ -153,16 +153,16 @@ fn command_that_works(request: &Request, (stream, in_flight): (&Stream, u64)) ->
             let subcommand = request.command.get(1).map_or("", String::as_str);
             let flags = match (&request.work, subcommand) {
                 (Work::Profile(_), _) | (_, "recipe") => vec!["--engine".to_owned(), "sync".to_owned()],
-                (_, "verify") => words("--engine sync --depth 1"),
-                _ if stream.replay.is_some() => words("--engine sync --depth 1"),
-                _ => words(&format!("--engine sync --depth 1 --workers {in_flight}")),
+                (_, "verify") => split_words("--engine sync --depth 1"),
+                _ if stream.replay.is_some() => split_words("--engine sync --depth 1"),
+                _ => split_words(&format!("--engine sync --depth 1 --workers {in_flight}")),
             };
             format!("type: {}", shell::line(&with_flags(&request.command, flags)))
         }
     }
 }
 
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
@@ -235,18 +235,22 @@ mod tests {
 
     #[test]
     fn a_command_keeps_everything_but_engine_depth_and_workers() {
-        let command = words("fathom run --depth=8 --rw randread --engine io_uring --cache buffered -- dir");
-        let flags = words("--engine sync --depth 1 --workers 8");
+        let command =
+            split_words("fathom run --depth=8 --rw randread --engine io_uring --cache buffered -- dir");
+        let flags = split_words("--engine sync --depth 1 --workers 8");
         assert_eq!(
             with_flags(&command, flags).join(" "),
             "fathom run --rw randread --cache buffered --engine sync --depth 1 --workers 8 -- dir"
         );
-        let diskspd = words("fathom diskspd -b4K -o8 -t2 -r file");
+        let diskspd = split_words("fathom diskspd -b4K -o8 -t2 -r file");
         assert_eq!(with_single_requests(&diskspd, 8), "fathom diskspd -o1 -b4K -t16 -r file");
         assert_eq!(
-            with_single_requests(&words("fathom diskspd -d1 file"), 2),
+            with_single_requests(&split_words("fathom diskspd -d1 file"), 2),
             "fathom diskspd -o1 -t2 -d1 file"
         );
-        assert_eq!(with_single_requests(&words("fathom diskspd file"), 2), "fathom diskspd file -o1 -t2");
+        assert_eq!(
+            with_single_requests(&split_words("fathom diskspd file"), 2),
+            "fathom diskspd file -o1 -t2"
+        );
     }
 }

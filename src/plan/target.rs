@@ -314,7 +314,7 @@ pub(super) fn mark_unseen_users(
             name::shown(path)
         )));
     }
-    let all: Vec<String> = marked().map(|path| name::shown(&path).to_string()).collect();
+    let all: Vec<String> = marked().map(|path| name::shown(&path).clone()).collect();
     origins.note("--unseen-users", (!all.is_empty()).then_some(all), |all| all.join(", "));
     Ok(())
 }

@@ -21,6 +21,7 @@ use model::study::Study;
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::path::Path;
+use sys::open_file::OpenFile;
 
 /// Bytes of an operation that sets an engine up; more where direct I/O needs that.
 const BYTES: u32 = 4096;
@@ -80,6 +81,7 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
         if !is_set_up(entry, stream, lent.is_some()) {
             continue;
         }
+        let file = OpenFile::new(file, lent.is_some());
         engine::probe::probe(entry, &stream.options, (file, stream.cache), (stream.depth, bytes))
             .map_err(|why| Failure::Refused(why.sentence))?;
     }
@@ -91,7 +93,7 @@ fn is_set_up(entry: &Entry, stream: &Stream, is_lent: bool) -> bool {
     !entry.library_threads && (!entry.in_the_call || (is_lent && !stream.options.is_empty()))
 }
 
-/// Opens a target for reading, as a worker would.
+/// Opens a target as a worker would: the user's for reading, and a lent file also for writing, which options such as `new` need.
 fn open(
     root: &Root,
     (target, path): (&Target, &Path),
@@ -99,7 +101,7 @@ fn open(
     cache: Cache,
 ) -> Result<File, Failure> {
     let opened = match (lent, target.role) {
-        (Some(lent), _) => lent.reopen(cache, false),
+        (Some(lent), _) => lent.reopen(cache, true),
         (None, Role::Device) => {
             return Ok(safety::open_device(root, path, target.identity.as_ref(), false, cache)?);
         }

@@ -210,11 +210,11 @@ fn a_single_worker_in_a_freezer_is_named_although_the_rest_of_the_program_ran() 
     running.until_it_loads();
     // A worker that is frozen before the run begins only delays its beginning.
     std::thread::sleep(Duration::from_millis(300));
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).unwrap().flatten();
+    let mut tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).unwrap().flatten();
     let is_worker = |task: &std::fs::DirEntry| {
         std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == "fathom-0")
     };
-    let worker = tasks.filter(is_worker).next().unwrap().file_name();
+    let worker = tasks.find(is_worker).unwrap().file_name();
     std::fs::write(group.dir().join("tasks"), worker.to_str().unwrap()).unwrap();
     std::fs::write(group.dir().join("freezer.state"), "FROZEN").unwrap();
     std::thread::sleep(Duration::from_millis(400));
@@ -318,7 +318,7 @@ fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
             below.sh("dd if=image iflag=nocache count=0 status=none");
             measure()
         };
-        let name = format!("of {}'s", below.name());
+        let name = format!("used {} during", below.name());
         let says = |report: &Report| {
             report.answers("D01").iter().any(|d| d["sentence"].as_str().unwrap().contains(&name))
         };

@@ -121,7 +121,7 @@ fn a_log_goes_to_another_file_with_what_is_changed_of_it() {
 fn a_replay_is_a_stream_like_others_in_a_job_file_of_ours() {
     let stage = Stage::beside_others();
     let data = stage.path("data");
-    std::fs::write(&data, vec![0; 1 << 20]).unwrap();
+    std::fs::write(&data, vec![7; 1 << 20]).unwrap();
     let (log, file) = (self::log(&stage, &data), stage.path("mine.toml"));
     let text = format!(
         "[[stream]]\nname = \"again\"\nreplay = \"{}\"\npace = \"fast\"\nreplay-skip = \"write\"\ncache = \"buffered\"\n\

@@ -132,7 +132,7 @@ fn dd_writes_what_is_its_own_and_nothing_of_yours_unless_it_is_named() {
 fn under_dds_lines_stands_where_the_bytes_came_from_and_went() {
     let stage = Stage::beside_others();
     let said = |line: &str| {
-        let out = shell(&stage, &format!("cd \"$D\"; {line}"));
+        let out = shell(&stage, &format!("cd \"$D\"; export FATHOM_DESTROY=\"$PWD/a\"; {line}"));
         assert_eq!(out.code, Some(0), "{out:?}");
         out.stderr
     };
@@ -159,11 +159,11 @@ fn called_dd_it_is_dd_and_sigusr1_has_it_tell() {
     let by_name = ["bash", "-c", "exec -a /bin/dd \"$0\" \"$@\""].map(str::to_owned);
     let mut command = stage.command(&by_name, "if=/dev/zero of=/dev/null", Path::new(""));
     let mut running = crate::stage::Running::start(&mut command);
-    // Until its handlers are there the signal would end it.
+    // Before it has its own handlers, SIGUSR1 does nothing.
     let status = format!("/proc/{}/status", running.id());
     let catches = |text: &str| {
         let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-        u64::from_str_radix(mask.trim(), 16).unwrap() & 1 << (Signal::USR1.as_raw() - 1) != 0
+        u64::from_str_radix(mask.trim(), 16).unwrap() & 1 << (Signal::INT.as_raw() - 1) != 0
     };
     while !std::fs::read_to_string(&status).is_ok_and(|text| catches(&text)) {
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -264,7 +264,7 @@ fn each_command_of_the_article_is_answered_and_its_trap_named() {
             ["had reached the disk when dd ended", "every byte was zero"],
         ),
         (
-            "dd of=file if=/dev/zero bs=512 count=1000 oflag=direct".into(),
+            "dd --destroy=file of=file if=/dev/zero bs=512 count=1000 oflag=direct".into(),
             ["one at a time", "every byte was zero"],
         ),
         ("dd if=file of=/dev/null".into(), ["resident before", "the disk ("]),

@@ -312,7 +312,7 @@ fn an_accepted_finding_shows_the_number_marks_it_and_makes_it_suspect() {
     assert!(accepting(&[]).results[0].accepted.is_empty());
     let report = accepting(&[CheckId::A05]);
     assert_eq!((report.verdict, &report.results[0].accepted), (Verdict::Suspect, &vec![CheckId::A05]));
-    let honest = judged(&Fixture::honest(), &CheckId::ALL);
+    let honest = judged(&Fixture::honest(), CheckId::ALL);
     assert_eq!((honest.verdict, honest.results[0].accepted.len()), (Verdict::Valid, 0));
     let nothing = judged(&Fixture { runs: 0, ..holes }, &[CheckId::A04]);
     assert_eq!((nothing.verdict, nothing.headline.value), (Verdict::Invalid, None));

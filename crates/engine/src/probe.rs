@@ -5,28 +5,26 @@ use crate::refusal::CannotBegin;
 use crate::source::{Op, Source};
 use crate::spec::WorkerSpec;
 use model::job::{Cache, Options};
-use std::fs::File;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
-/// Sets an engine up for `depth` operations of `bytes` on a file that was opened for reading.
+/// Sets an engine up for `depth` operations of `bytes` on an open file.
 ///
 /// # Errors
 /// Why a worker with this engine could not begin.
 pub fn probe(
     engine: &'static Entry,
     options: &Options,
-    (file, cache): (File, Cache),
+    (file, cache): (OpenFile, Cache),
     (depth, bytes): (u32, u32),
 ) -> Result<(), CannotBegin> {
     let (clock, _) = Clock::calibrate(false);
-    let files = vec![OpenFile::new(file, false)];
     let mut spec = WorkerSpec {
         depth: depth.clamp(1, engine.max_depth),
         slot_bytes: bytes,
         options: options.clone(),
         cache,
-        ..WorkerSpec::plain(engine, vec![Box::new(NoOperations)], files, 0, clock)?
+        ..WorkerSpec::plain(engine, vec![Box::new(NoOperations)], vec![file], 0, clock)?
     };
     let opened = (engine.open)(&mut spec);
     opened.map(drop).map_err(|error| CannotBegin::of_engine(0, engine.name, &error))
@@ -49,7 +47,7 @@ fn an_engine_is_set_up_or_refused_as_for_a_worker() -> std::io::Result<()> {
     let with = |name: &str, option: &str| {
         let options =
             if option.is_empty() { Options::new() } else { Options::from([(option.to_owned(), None)]) };
-        probe(find(name), &options, (file.try_clone()?, Cache::Buffered), (4, 4096))
+        probe(find(name), &options, (OpenFile::new(file.try_clone()?, false), Cache::Buffered), (4, 4096))
             .map_err(|why| std::io::Error::other(why.sentence))
     };
     assert!(with("libaio", "").is_ok());

@@ -175,7 +175,12 @@ fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
     // Threads may have files of their own.
     for task in root.list(&format!("/proc/{pid}/task"))? {
         let dir = format!("/proc/{pid}/task/{task}");
-        let fds = root.list(&format!("{dir}/fd"))?;
+        let fds = match root.list(&format!("{dir}/fd")) {
+            Ok(fds) => fds,
+            // A thread that ended after it was listed has nothing open.
+            Err(_) if !root.has(&dir) => continue,
+            Err(why) => return Err(why),
+        };
         if fds.iter().any(|fd| can_write(root, &dir, fd) && is_it(&format!("{dir}/fd/{fd}"))) {
             return Ok(true);
         }

@@ -3,8 +3,8 @@
 //! For: depth and shares told by the device's own queue. Not for: which blocks.
 
 use super::{
-    BLOCK, COUNTED, MIB, Request, Storage, TARGET_MIB, TIMED, is_of_a_worker, on_both, share, undisturbed,
-    went_well,
+    BLOCK, COUNTED, MIB, NEVER_WRITTEN, Request, Storage, TARGET_MIB, TIMED, is_of_a_worker, on_both, share,
+    undisturbed, went_well,
 };
 use crate::disk::{Device, Image};
 use crate::stage::{Stage, is_root};
@@ -76,7 +76,8 @@ fn on_two(words: &str, story: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
     std::fs::File::create(&image).unwrap().set_len(TARGET_MIB as u64 * MIB).unwrap();
     let Some(two) = Device::on(&image, Image::Direct) else { return };
     let Some(trace) = Trace::of(&stage, &[one.name(), two.name()]) else { return };
-    went_well(&stage.fathom(&format!("run {words} {}", one.path.display()), &two.path));
+    let words = format!("run {words} {NEVER_WRITTEN} {}", one.path.display());
+    went_well(&stage.fathom(&words, &two.path));
     let (events, numbers) = (trace.take(), [number(one.name()), number(two.name())]);
     let of = events.iter().filter(|e| is_of_a_worker(e)).map(|e| usize::from(e.device == numbers[1]));
     story(&of.collect::<Vec<_>>(), &events, numbers);

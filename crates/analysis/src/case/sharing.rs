@@ -305,7 +305,7 @@ impl<'a> Case<'a> {
     /// Why the devices were not counted.
     pub(crate) fn at_device(&self, kind: Kind) -> Known<Bounds> {
         let tops = self.tops()?;
-        let done = of(&self.counted_together(&tops)?, kind).bytes;
+        let done = flow_of(&self.counted_together(&tops)?, kind).bytes;
         let sharers = self.sharers_moving(&tops, kind);
         if sharers.is_empty() {
             return Ok(Bounds::exact(if kind == Kind::Read { self.delivered(done) } else { done }));
@@ -518,6 +518,6 @@ pub(crate) fn grown(bytes: u64) -> u64 {
 }
 
 /// One direction of what a device did.
-pub(crate) fn of(stat: &BlockStat, kind: Kind) -> BlockFlow {
+pub(crate) fn flow_of(stat: &BlockStat, kind: Kind) -> BlockFlow {
     if kind == Kind::Write { stat.write } else { stat.read }
 }

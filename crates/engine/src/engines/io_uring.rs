@@ -273,6 +273,9 @@ fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
         (io::ErrorKind::InvalidInput, _, TaskWork::Deferred) => {
             ("option deferred: this kernel is older than 6.1", LEAVE_OUT)
         }
+        _ if rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::MFILE) => {
+            ("this process may not open more files", "raise the limit that `ulimit -n` shows")
+        }
         _ => ("the kernel refuses an io_uring", SYNC),
     };
     refusal(error.kind(), format!("{why} ({error})"), instead)

@@ -105,7 +105,8 @@ fn cause(case: &Case) -> String {
             show_bytes(page)
         ));
     }
-    let mut kinds: Vec<&str> = case.places().filter(|p| p.file_system.is_some()).map(|p| p.kind()).collect();
+    let mut kinds: Vec<&str> =
+        case.places().filter(|p| p.file_system.is_some()).map(model::machine::Place::kind).collect();
     kinds.dedup();
     if !kinds.is_empty() {
         causes

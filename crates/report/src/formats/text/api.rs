@@ -148,7 +148,7 @@ fn cells(row: &ApiRow, result: Option<&Measured>) -> [String; HEADINGS.len()] {
     };
     [
         format!("  {}", row.interface),
-        result.map_or_else(String::new, |r| mark(r)),
+        result.map_or_else(String::new, mark),
         row.mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.mb_per_s_interval)),
         row.mb_per_s.map_or_else(|| "-".into(), |v| half_width(v, row.mb_per_s_interval)),
         if row.stored_after.is_some() {

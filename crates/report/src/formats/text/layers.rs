@@ -59,7 +59,7 @@ fn blank() -> [String; HEADINGS.len()] {
 fn cells(row: &LayerRow, result: Option<&Measured>) -> [String; HEADINGS.len()] {
     let mut cells = blank();
     cells[0] = format!("  {}", row.name);
-    cells[1] = result.map_or_else(String::new, |r| mark(r));
+    cells[1] = result.map_or_else(String::new, mark);
     cells[10] = CheckId::list(&row.findings, " ");
     let Some(tool) = &row.tool else {
         "no number".clone_into(&mut cells[2]);

@@ -140,7 +140,7 @@ fn cells(point: &LoadPoint, curve: &LoadCurve, result: Option<&Measured>) -> [St
     };
     [
         point.share.map_or_else(none, show_share),
-        result.map_or_else(String::new, |r| mark(r)),
+        result.map_or_else(String::new, mark),
         show_rate(point.offered_iops as f64),
         point.achieved_iops.map_or_else(none, show_rate),
         point.mean_ns.map_or_else(none, show_ns),

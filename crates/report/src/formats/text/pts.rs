@@ -77,8 +77,7 @@ fn table(report: &Report, sweep: &Sweep, value: Value) -> Table {
     let result = |cell: &CellFigures| report.results.get(cell.result?);
     for size in sizes {
         let cells = sweep.cells.iter().filter(|c| c.setting.block_bytes == size);
-        let mut row =
-            vec![show_block(u64::from(size)), mark_of_worst(cells.clone().filter_map(result)).into()];
+        let mut row = vec![show_block(u64::from(size)), mark_of_worst(cells.clone().filter_map(result))];
         for work in &works {
             let cell = cells.clone().find(|c| c.setting.work() == work.work());
             row.push(cell.map_or_else(|| "-".into(), |c| figure(c, result(c), value)));
