@@ -378,7 +378,9 @@ mod tests {
             if let Some(slaves) = slaves {
                 fs::create_dir_all(dir.path().join(format!("{real}/slaves")))
                     .unwrap_or_else(|e| panic!("{e}"));
-                slaves.iter().for_each(|s| fixture::put(dir.path(), &format!("{real}/slaves/{s}"), ""));
+                for slave in slaves {
+                    fixture::put(dir.path(), &format!("{real}/slaves/{slave}"), "");
+                }
             }
             place_of_device(&Root::at(dir.path().to_owned()), &[], Path::new("/dev/x"), "252:7")
         };
