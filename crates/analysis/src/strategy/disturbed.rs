@@ -12,7 +12,7 @@
 //! A run is measured at most twice more unless `--attempts` is given: at the end of its round, when a burst may be over, or of a load curve
 //! at once, since the next load depends on it. Where runs of a round are compared with one another, the round is measured again as a
 //! whole. Nothing is measured again on a machine that is always busy: if a neighbour was busy while fathom only watched
-//! ([`before_runs`]), or if a third of all attempts were disturbed ([`is_the_rule`]).
+//! ([`before_runs`]), or if a third of all attempts were disturbed (`is_the_rule`).
 
 use super::{Budget, Next, Summary};
 use crate::case::{self, Case};
