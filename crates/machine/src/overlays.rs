@@ -1,7 +1,7 @@
 //! Overlays: which file of which directory holds the bytes of a name in one; and what programs show that mirror a directory.
 //!
 //! An overlay, or a file system in user space, gives a file a device number of its own, so one file has two identities. `stack` follows
-//! [`data_path`] to the device; `in_use` asks for [`beneath`].
+//! `data_path` to the device; `in_use` asks for [`beneath`].
 
 use crate::error::describe;
 use crate::identity;
