@@ -420,7 +420,7 @@ fn each_limiter_is_told_from_its_evidence() {
     assert!(of(&honest()).sentence.contains("95 %"), "{}", of(&honest()).sentence);
 }
 
-/// Writes, each followed by a call of so many ns that makes it stable.
+/// Writes, each followed by a sync that takes this long in ns.
 #[cfg(test)]
 fn synced(call: model::job::SyncCall, sync_ns: u64, drain: bool) -> model::record::Record {
     use model::job::{Cache, Flush};
