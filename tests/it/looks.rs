@@ -74,9 +74,12 @@ fn the_same_tests_on_two_targets_are_compared_row_by_row() {
     let words =
         "bench --profile peak --size 16m --time 100ms --warmup 0 --runs 4 --attempts 1 --quiet --compare";
     let out = wait_long(stage.command(&[], words, &a).arg(&b));
-    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     let first = out.stdout.split("  ").next().unwrap();
-    assert!(["FASTEST", "TIED", "CANNOT TELL"].contains(&first), "{out:?}");
+    // On a small file the page cache or the CPU may be what was measured.
+    match first {
+        "FASTEST" | "TIED" | "CANNOT TELL" => assert_eq!(out.code, Some(0), "{out:?}"),
+        other => assert_eq!((other, out.code), ("INVALID", Some(1)), "{out:?}"),
+    }
     assert!(out.stdout.contains("RND4K Q32T1 read:") && out.stdout.contains("against the first"), "{out:?}");
     let report = stage.fathom("show last --format json", Path::new("")).report();
     let compared = &report.0["beside"];

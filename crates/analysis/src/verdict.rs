@@ -172,22 +172,34 @@ fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
     Reasoned { verdict, reason, by: Some(*id) }
 }
 
-/// The answer of a report as it is printed: `INVALID` if nothing was measured, and in place of `PASS` and `INCONCLUSIVE` if findings
-/// alone make the exit code 1, so that the first word and the exit code agree.
+/// The answer of a report as it is printed, so that the first word and the exit code agree. It is `INVALID`
+///
+/// - if nothing was measured,
+/// - in place of `PASS` and `INCONCLUSIVE`, if findings alone make the exit code 1,
+/// - and for the same reason in place of the answer of a study (`FASTEST`, `MET`, ...), which then follows in the sentence.
 pub(crate) fn decided(report: &Report) -> Option<Answer> {
     let answer = report.answer.clone()?;
     if let Ending::NotMeasured(why) = &report.ending {
         return Some(Answer { word: AnswerWord::Invalid, sentence: why.clone() });
     }
-    if !matches!(answer.word, AnswerWord::Pass | AnswerWord::Inconclusive) || of_findings(report) == 0 {
+    if of_findings(report) == 0 {
         return Some(answer);
     }
+    let reason = &report.verdict_reason;
     let accept = report.verdict_by.map_or_else(String::new, |id| format!(" {}", type_accept(id)));
-    let sentence = format!("The conditions are not decided. {}{accept}", report.verdict_reason);
+    let sentence = match answer.word {
+        AnswerWord::Fail | AnswerWord::Invalid => return Some(answer),
+        AnswerWord::Pass | AnswerWord::Inconclusive => {
+            format!("The conditions are not decided. {reason}{accept}")
+        }
+        // Without a number to quote, the verdict's reason is the sentence of the study.
+        _ if answer.sentence.contains(reason.as_str()) => answer.sentence,
+        word => format!("{reason}{accept} As measured: {}, {}", word.word(), answer.sentence),
+    };
     Some(Answer { word: AnswerWord::Invalid, sentence })
 }
 
-/// What to type so that a condition is decided on a number that a finding invalidates or relabels.
+/// What to type so that a question is decided on a number that a finding invalidates or relabels.
 pub(crate) fn type_accept(id: CheckId) -> String {
     format!("Type --accept {id} to decide on this number all the same.")
 }
@@ -197,7 +209,8 @@ pub(crate) fn type_accept(id: CheckId) -> String {
 /// - `FAIL` and `INVALID`: 1.
 /// - `INCONCLUSIVE`: 4, unless the user says what it counts as.
 /// - `PASS`: 0.
-/// - Any other word: 1 if a finding that the user did not accept invalidates a quoted result or relabels the main one, or if there
+/// - An answer of a study, which is `INVALID` otherwise ([`decided`]): 0.
+/// - A verdict: 1 if a finding that the user did not accept invalidates a quoted result or relabels the main one, or if there
 ///   is no number to quote; else 0.
 pub fn exit_code(report: &Report) -> u8 {
     match (report.answer.as_ref().map(|a| a.word), report.counts_as) {
@@ -342,8 +355,9 @@ fn the_first_word_and_the_exit_code_agree_whatever_is_found_accepted_and_asked()
         Fixture { ops: 0, ..five() }.record(),
     ];
     let accepts: [&[CheckId]; 3] = [&[], &[CheckId::A04], CheckId::ALL];
-    let outcomes = [AnswerWord::Pass, AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Invalid];
-    let outcomes = || outcomes.into_iter().map(Some).chain([None]);
+    let studies = [AnswerWord::Fastest, AnswerWord::Missed, AnswerWord::CannotTell];
+    let gates = [AnswerWord::Pass, AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Invalid];
+    let outcomes = || gates.into_iter().chain(studies).map(Some).chain([None]);
     let counts = [None, Some(CountsAs::Pass), Some(CountsAs::Fail)];
     let mut words = std::collections::BTreeSet::new();
     for mut record in records {
@@ -362,7 +376,8 @@ fn the_first_word_and_the_exit_code_agree_whatever_is_found_accepted_and_asked()
                 let word = first_word(&report);
                 words.insert(word);
                 let codes: &[u8] = match (word, counts_as) {
-                    ("VALID" | "PASS", _) | ("INCONCLUSIVE", Some(CountsAs::Pass)) => &[0],
+                    ("VALID" | "PASS" | "FASTEST" | "MISSED" | "CANNOT TELL", _)
+                    | ("INCONCLUSIVE", Some(CountsAs::Pass)) => &[0],
                     ("INVALID" | "FAIL", _) | ("INCONCLUSIVE", Some(CountsAs::Fail)) => &[1],
                     ("INCONCLUSIVE", None) => &[4],
                     // A bias leaves the number its name, a relabelled number is another one.
@@ -379,7 +394,8 @@ fn the_first_word_and_the_exit_code_agree_whatever_is_found_accepted_and_asked()
             }
         }
     }
-    let all = ["FAIL", "INCONCLUSIVE", "INVALID", "PASS", "SUSPECT", "VALID"];
+    let all =
+        ["CANNOT TELL", "FAIL", "FASTEST", "INCONCLUSIVE", "INVALID", "MISSED", "PASS", "SUSPECT", "VALID"];
     assert!(words.into_iter().eq(all), "a word was never reached");
 }
 
@@ -394,6 +410,24 @@ fn a_condition_on_another_result_is_no_pass_next_to_a_relabelled_headline() {
     let answer = report.answer.clone().unwrap();
     assert_eq!((answer.word, exit_code(&report)), (AnswerWord::Invalid, 1));
     assert!(answer.sentence.contains("--accept A01"), "{}", answer.sentence);
+}
+
+#[test]
+fn an_answer_that_rests_on_another_number_is_invalid_and_says_what_was_measured() {
+    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
+    let report = judged(&cached, &[]);
+    let answer = Answer { word: AnswerWord::Met, sentence: "up to 9,000/s.".into() };
+    let report = Report { answer: Some(answer.clone()), ..report };
+    let told = decided(&report).unwrap();
+    assert_eq!(told.word, AnswerWord::Invalid);
+    assert!(told.sentence.contains("A01") && told.sentence.ends_with("As measured: MET, up to 9,000/s."));
+    // Without a number, the study and the verdict give the same reason, once.
+    let same = Answer { word: AnswerWord::CannotTell, sentence: report.verdict_reason.clone() };
+    let told = decided(&Report { answer: Some(same), ..report }).unwrap();
+    assert_eq!(told.sentence, judged(&cached, &[]).verdict_reason);
+    // Accepted, the answer stands.
+    let accepted = Report { answer: Some(answer.clone()), ..judged(&cached, &[CheckId::A01]) };
+    assert_eq!(decided(&accepted), Some(answer));
 }
 
 #[test]
