@@ -14,6 +14,7 @@ mod cause;
 pub mod clock;
 pub mod default_action;
 pub mod done;
+pub mod fanotify;
 mod fault;
 pub mod fiemap;
 #[cfg(feature = "cxx")]
