@@ -31,8 +31,8 @@ pub(super) enum Letter {
     Planned(Box<Planned>),
     /// What it is to measure: from rank 0.
     Settled(Box<Plan>),
-    /// A rank has made the test files that others open: to rank 0; from there, that all have.
-    Made,
+    /// A rank is at a step, with its reason against going on as planned: to rank 0; from there, that all are, with the first reason.
+    Reason(Option<String>),
     /// A rank is ready for this phase of a run: index of the job, of its phase, how many times the job was measured before, and this
     /// very run; or why it cannot begin it. To rank 0.
     Ready([u32; 4], Option<String>),

@@ -15,13 +15,13 @@ mod guard;
 mod host_reports;
 mod hosts;
 mod letter;
-mod made;
 mod merge;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod net;
 mod parts;
 mod post;
+mod reasons;
 mod settle;
 #[cfg(test)]
 mod simulated;
@@ -182,11 +182,20 @@ impl Fleet {
     /// Waits until every host has made the files that are its own to make.
     ///
     /// # Errors
-    /// Where it is over.
+    /// If the measurement ended elsewhere.
     pub fn all_made(&self) -> Result<(), Failure> {
+        self.any_reason(None).map(|_| ())
+    }
+
+    /// Waits until every host is at this step. Gives the first reason that a host has against going on as planned, the same on all
+    /// hosts and, where there are several, after the name of that host.
+    ///
+    /// # Errors
+    /// If the measurement ended elsewhere.
+    pub fn any_reason(&self, own: Option<String>) -> Result<Option<String>, Failure> {
         match self {
-            Self::Alone => Ok(()),
-            Self::Mpi(hosts) => hosts.all_made(),
+            Self::Alone => Ok(own),
+            Self::Mpi(hosts) => hosts.any_reason(own),
         }
     }
 

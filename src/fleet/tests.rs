@@ -256,9 +256,19 @@ fn nobody_looks_for_files_before_all_have_made_theirs() {
         for round in 1..=2 {
             std::thread::sleep(Duration::from_millis(20 * (hosts.rank as u64 + round) % 50));
             made.fetch_add(1, Ordering::SeqCst);
-            hosts.all_made().unwrap_or_else(|why| panic!("{why:?}"));
-            assert!(made.load(Ordering::SeqCst) >= 3 * round as usize);
+            let reason = hosts.any_reason(None).unwrap_or_else(|why| panic!("{why:?}"));
+            assert!(made.load(Ordering::SeqCst) >= 3 * round as usize && reason.is_none());
         }
+        hosts.leave();
+    });
+}
+
+#[test]
+fn all_hosts_learn_the_first_reason_and_whose_it_is() {
+    met(4, |hosts| {
+        let own = (hosts.rank >= 2).then(|| format!("a file of rank {} is sparse", hosts.rank));
+        let reason = hosts.any_reason(own).unwrap_or_else(|why| panic!("{why:?}"));
+        assert_eq!(reason.as_deref(), Some("h2: a file of rank 2 is sparse"));
         hosts.leave();
     });
 }

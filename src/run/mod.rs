@@ -223,10 +223,8 @@ impl Measurement {
             return Ok(ended);
         }
         self.keep_prepared()?;
-        match self.known_before() {
-            Some(KnownBefore::All(why)) => return Ok(RunEnding::NotMeasured(why)),
-            Some(KnownBefore::Some(why)) => self.live.say(&format!("fathom: {why}")),
-            None => {}
+        if let Some(why) = self.known_before()? {
+            return Ok(RunEnding::NotMeasured(why));
         }
         self.watch_idle()?;
         if let Study::Sweep(_) = self.plan.study {
@@ -244,11 +242,18 @@ impl Measurement {
         }
     }
 
-    /// The results that are known to be invalid before the first run. Several hosts measure all the same: one of them alone cannot
-    /// end what the others wait for.
-    fn known_before(&self) -> Option<KnownBefore> {
-        let accept = self.accept.as_deref().filter(|_| matches!(self.fleet, Fleet::Alone))?;
-        analysis::known_before(&self.last, accept)
+    /// Why nothing is measured: all results of a host are known to be invalid before the first run. If only some are, it says so.
+    fn known_before(&self) -> Result<Option<String>, Failure> {
+        let known = self.accept.as_deref().and_then(|accept| analysis::known_before(&self.last, accept));
+        let all = match known {
+            Some(KnownBefore::All(why)) => Some(why),
+            Some(KnownBefore::Some(why)) => {
+                self.live.say(&format!("fathom: {why}"));
+                None
+            }
+            None => None,
+        };
+        self.fleet.any_reason(all)
     }
 
     /// Runs in all of each job that should tell what those so far could not, where that is asked.
@@ -541,15 +546,16 @@ impl Measurement {
         end_of_watch.files.insert(NEIGHBOURS.into(), moved);
         self.session.append(&Frame::Evidence(Box::new(end_of_watch.clone())))?;
         self.last.evidence.extend([start_of_watch, end_of_watch]);
-        let Some(neighbour) = strategy::disturbed::before_runs(&self.last) else { return Ok(()) };
-        let is_chosen = self.plan.origins.iter().any(|origin| origin.setting == "--attempts");
+        let neighbour = strategy::disturbed::before_runs(&self.last).map(|neighbour| neighbour.sentence());
         // Hosts that measure together must agree on what is repeated.
-        let repeats = is_chosen || self.plan.attempts < 2 || !matches!(self.fleet, Fleet::Alone);
+        let Some(neighbour) = self.fleet.any_reason(neighbour)? else { return Ok(()) };
+        let is_chosen = self.plan.origins.iter().any(|origin| origin.setting == "--attempts");
+        let repeats = is_chosen || self.plan.attempts < 2;
         if !repeats {
             self.plan.attempts = 1;
         }
         let so = if repeats { "" } else { "; disturbed runs are not repeated (--attempts 3 repeats them)" };
-        self.live.say(&format!("{}{so}", neighbour.sentence()));
+        self.live.say(&format!("{neighbour}{so}"));
         Ok(())
     }
 

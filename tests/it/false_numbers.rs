@@ -594,3 +594,59 @@ fn a_fast_stream_on_a_disk_is_not_called_memory_for_another_stream() {
     assert_eq!(about(&report, "A11", "disk")["outcome"], "holds", "{report:#?}");
     assert_eq!(about(&report, "A11", "memory")["outcome"], "finding", "{report:#?}");
 }
+
+#[test]
+fn what_the_page_cache_answered_in_one_phase_is_not_told_of_the_streams_of_another() {
+    let stage = Stage::beside_few();
+    let (direct, cached, job) =
+        (stage.file("direct", 16), stage.file("cached", 4), stage.path("phases.toml"));
+    assert_eq!(std::fs::read(&cached).unwrap().len(), 4 << 20);
+    let stream = |name: &str, more: &str, target: &std::path::Path| {
+        format!("[[phase.stream]]\nname = \"{name}\"\n{more}\ntarget = \"{}\"\n", target.display())
+    };
+    let text = [
+        "name = \"job\"\nrw = \"randread\"\nbs = \"4k\"\ntime = \"100ms\"\nwarmup = \"0s\"\nruns = 1\n"
+            .to_owned(),
+        "[[phase]]\n".to_owned(),
+        stream("a", "depth = 4", &direct),
+        stream("b", "engine = \"sync\"\nlimit-iops = 200", &direct),
+        "[[phase]]\n".to_owned(),
+        stream("c", "depth = 4", &direct),
+        stream("d", "cache = \"buffered\"\nengine = \"sync\"\nlimit-iops = 200", &cached),
+    ];
+    std::fs::write(&job, text.concat()).unwrap();
+    let report = stage.fathom("run --quiet --format json", &job).report();
+    let about = |stream: &str| {
+        let is_of = |f: &&serde_json::Value| {
+            f["about"].as_array().unwrap().iter().any(|name| name.as_str().unwrap().ends_with(stream))
+        };
+        report.answers("A01").into_iter().find(is_of).unwrap_or_else(|| panic!("{stream}: {report:#?}"))
+    };
+    assert_eq!(about(", d")["outcome"], "finding", "{report:#?}");
+    for other in [", a", ", b", ", c"] {
+        assert_ne!(about(other)["outcome"], "finding", "{report:#?}");
+    }
+    let names: Vec<&str> =
+        report.0["results"].as_array().unwrap().iter().map(|r| r["true_name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names.iter().map(|name| name.contains("page cache")).collect::<Vec<_>>(),
+        [false, false, false, true]
+    );
+}
+
+#[test]
+fn a_stream_of_which_one_target_is_in_memory_is_not_valid() {
+    let stage = Stage::beside_few();
+    let memory = std::path::PathBuf::from(format!("/dev/shm/fathom-two-targets-{}", std::process::id()));
+    let disk = stage.file("disk", 16);
+    fill(&memory, 16);
+    let words = "run --rw randread --depth 4 --sharing round-robin --time 100ms --warmup 0 --runs 1 --quiet --format json";
+    let out = wait(stage.command(&[], words, &disk).arg(&memory));
+    std::fs::remove_file(&memory).unwrap();
+    let report = out.report();
+    let found = report.must_say("A11", "finding");
+    assert!(found["sentence"].as_str().unwrap().starts_with("1 of 2 targets are memory"), "{found:#}");
+    assert!(report.name().ends_with("a part of it memory (tmpfs)"), "{}", report.name());
+    assert_eq!(report.0["results"][0]["limiter"]["name"], "not judged", "{report:#?}");
+    not_valid(&report);
+}

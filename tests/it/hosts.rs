@@ -128,6 +128,44 @@ mod together {
     }
 
     #[test]
+    fn a_sparse_file_ends_it_before_the_first_run_for_all_hosts() {
+        let stage = Stage::new();
+        let file = stage.path("sparse");
+        std::fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
+        let words = "run --rw randread --engine sync --time 20s --runs 5 --ranks-per-host 2";
+        let since = Instant::now();
+        let out = two_ranks(&stage, words, &file);
+        assert!(since.elapsed() < Duration::from_secs(20), "{out:?}");
+        assert_eq!(out.code, Some(1), "{out:?}");
+        for words in ["INVALID", "A04", "so nothing was measured"] {
+            assert!(out.stdout.contains(words), "{words}: {out:?}");
+        }
+        let host = rustix::system::uname();
+        let host = host.nodename().to_string_lossy();
+        assert!(out.stdout.contains(&format!("{host}: A04")) || out.stdout.contains(&*host), "{out:?}");
+    }
+
+    #[test]
+    fn a_stream_in_the_page_cache_of_each_host_is_not_a_storage_number() {
+        let stage = Stage::new();
+        let (direct, cached) = (stage.file("direct", 16), stage.file("cached", 4));
+        assert_eq!(std::fs::read(&cached).unwrap().len(), 4 << 20);
+        let job = stage.path("two.toml");
+        let (first, second) = (direct.display(), cached.display());
+        let text = format!(
+            "name = \"two\"\nrw = \"randread\"\ntime = \"200ms\"\nwarmup = \"0s\"\nruns = 1\n\
+             [[stream]]\nname = \"direct\"\ndepth = 4\ntarget = \"{first}\"\n\
+             [[stream]]\nname = \"cached\"\ncache = \"buffered\"\nengine = \"sync\"\nlimit-iops = 300\ntarget = \"{second}\"\n"
+        );
+        std::fs::write(&job, text).unwrap();
+        let report = two_ranks(&stage, "run --quiet --ranks-per-host 2 --format json", &job).report();
+        let results = report.0["results"].as_array().unwrap();
+        let is_cached = |at: usize| results[at]["true_name"].as_str().unwrap().contains("page cache");
+        assert!(is_cached(1) && !is_cached(0), "{results:#?}");
+        assert_ne!(results[1]["verdict"], "VALID", "{results:#?}");
+    }
+
+    #[test]
     fn growing_numbers_of_hosts_say_what_each_brings() {
         let words = "run --rw randread --engine sync --size 16m --time 200ms --runs 3 --ranks-per-host 2 --format json --hosts";
         let (stage, out) = undisturbed(&format!("{words} 1,2"));

@@ -169,7 +169,13 @@ fn fills_its_queue(case: &Case) -> bool {
 fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
     let case = &answered.case;
     if let Some(ram) = case.ram() {
-        return Some(limiter_of("memory", format!("The target is memory ({ram})."), evidence([])));
+        let is_memory = case.places().all(|place| place.ram.is_some());
+        return Some(if is_memory {
+            limiter_of("memory", format!("The target is memory ({ram})."), evidence([]))
+        } else {
+            let sentence = format!("Some targets are memory ({ram}), and others are not.");
+            limiter_of("not judged", sentence, evidence([]))
+        });
     }
     let elsewhere = answered.answers.iter().find_map(|(_, a)| match a {
         Ok(Answer::Finding(f)) => match &f.renames {

@@ -50,12 +50,24 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if let Some(ram) = case.ram() {
+        let all = case.places().count();
+        let in_memory = case.places().filter(|place| place.ram.is_some()).count();
+        let (sentence, renames) = if in_memory < all {
+            (
+                format!(
+                    "{in_memory} of {all} targets are memory ({ram}), not a disk, and the number is of all targets together."
+                ),
+                Rename::Condition(format!("a part of it memory ({ram})")),
+            )
+        } else {
+            (format!("This target is memory ({ram}), not a disk."), Rename::Memory(format!("memory ({ram})")))
+        };
         return Ok(Answer::Finding(Detail {
             severity: Severity::Rename,
-            sentence: format!("This target is memory ({ram}), not a disk."),
+            sentence,
             cure: None,
-            evidence: evidence([]),
-            renames: Some(Rename::Memory(format!("memory ({ram})"))),
+            evidence: evidence([("targets_in_memory", in_memory as f64)]),
+            renames: Some(renames),
         }));
     }
     let memory = memory_ends(case);
