@@ -25,8 +25,37 @@ fn a_seed_typed_twice_draws_the_same_offsets_twice() {
     // What lies between makes it another one's turn.
     assert!(!drawn(7).says("B14", "finding"));
     // Blocks of another size are at other offsets.
-    let other = "run --rw randread --bs 8k --seed 7 --time 100ms --warmup 0 --runs 1 --quiet --format json";
-    assert!(!stage.fathom(other, &file).report().says("B14", "finding"));
+    for other in ["--bs 8k", "--size 8m"] {
+        drawn(7);
+        let words = format!(
+            "run --rw randread {other} --seed 7 --time 100ms --warmup 0 --runs 1 --quiet --format json"
+        );
+        assert!(!stage.fathom(&words, &file).report().says("B14", "finding"), "{other}");
+    }
+    // A file that was made anew has other blocks.
+    drawn(7);
+    std::fs::rename(stage.file("new", 16), &file).unwrap();
+    assert!(!drawn(7).says("B14", "finding"));
+    assert!(drawn(7).says("B14", "finding"));
+}
+
+#[test]
+fn the_fixed_seed_of_fio_is_no_finding_where_no_cache_could_hold_its_blocks() {
+    let stage = Stage::beside_others();
+    let file = stage.file("data", 16);
+    for (how, expected) in [("--direct=1", false), ("--direct=0", false), ("--direct=0 --invalidate=0", true)]
+    {
+        let words = format!(
+            "fio --name=job --rw=randread --bs=4k --io_size=256k {how} --filename={}",
+            file.display()
+        );
+        for _ in 0..2 {
+            let out = stage.fathom(&words, std::path::Path::new(""));
+            assert_eq!(out.code, Some(0), "{out:?}");
+        }
+        let report = stage.fathom("show last --format json", std::path::Path::new("")).report();
+        assert_eq!(report.says("B14", "finding"), expected, "{how}: {:#?}", report.answers("B14"));
+    }
 }
 
 #[test]

@@ -276,6 +276,18 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_ends_while_it_is_looked_at_hides_nothing_and_one_that_hides_its_files_does() {
+        let (dir, _) = user("0100000", "");
+        let root = Root::at(dir.path().to_owned());
+        let file = [Identity::File { device: "0:0".into(), inode: 0 }];
+        // Listed, and then gone.
+        link(dir.path(), "/gone", "proc/7/task/9");
+        assert_eq!(of_devices(&root, &file), Use::Nobody);
+        put(dir.path(), "proc/7/task/10/comm", "db\n");
+        assert!(matches!(of_devices(&root, &file), Use::Hidden(_)));
+    }
+
+    #[test]
     fn a_pid_namespace_hides_users_and_so_does_a_proc_that_does_not_name_it() {
         let file = [Identity::File { device: "0:0".into(), inode: 0 }];
         for namespace in [Some("pid:[4026532177]"), None] {

@@ -129,12 +129,19 @@ use crate::fixture::Fixture;
 /// Buffered writes of 512 B, and reads of this share of their bytes that are charged to us.
 #[cfg(test)]
 fn reading(part: f64) -> model::record::Record {
+    reading_in_the_first(u64::MAX, part)
+}
+
+/// The same, with reads in as many runs.
+#[cfg(test)]
+fn reading_in_the_first(runs_with_reads: u64, part: f64) -> model::record::Record {
     let cache = model::job::Cache::Buffered;
     let mut record = Fixture { block_bytes: 512, cache, ..Fixture::honest_write() }.record();
     let (mut runs, bytes) = (0, (11_000.0 * 512.0 * part) as u64);
     for run in &mut record.runs {
         for snapshot in &mut run.evidence {
-            let done = (runs + u64::from(snapshot.moment != model::evidence::Moment::Start)) * bytes;
+            let runs = runs + u64::from(snapshot.moment != model::evidence::Moment::Start);
+            let done = runs.min(runs_with_reads) * bytes;
             for (name, text) in &mut snapshot.files {
                 if name.ends_with("io_service_bytes") {
                     *text = Ok(format!("254:0 Read {done}\n254:0 Write 0\n"));
@@ -162,4 +169,25 @@ fn reads_beside_writes_are_named_with_their_cause_and_the_odd_block_is_not() {
     assert!(matches!(CHECK.answer(&reading(0.04)), Ok(Answer::Holds(..))));
     let direct = CHECK.answer(&Fixture::honest_write().record());
     assert!(matches!(direct, Ok(Answer::Holds(..))), "{direct:?}");
+}
+
+#[test]
+fn what_the_first_run_read_into_a_page_cache_that_is_kept_does_not_count() {
+    let kept = |runs_with_reads, span_bytes: Option<u64>| {
+        let mut record = reading_in_the_first(runs_with_reads, 4.0);
+        record.header.plan.cold = false;
+        if let Some(span_bytes) = span_bytes {
+            record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = span_bytes;
+        }
+        CHECK.severity(&record)
+    };
+    assert_eq!(kept(1, None), None);
+    // Not more than the span once, and not what later runs read.
+    assert_eq!(kept(1, Some(1 << 20)), Some(Severity::Biased));
+    assert_eq!(kept(u64::MAX, None), Some(Severity::Biased));
+    assert_eq!(
+        CHECK.severity(&reading_in_the_first(1, 1.0)),
+        Some(Severity::Biased),
+        "emptied before each run"
+    );
 }
