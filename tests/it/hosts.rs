@@ -142,11 +142,11 @@ mod together {
         }
         let host = rustix::system::uname();
         let host = host.nodename().to_string_lossy();
-        assert!(out.stdout.contains(&format!("{host}: A04")) || out.stdout.contains(&*host), "{out:?}");
+        assert!(out.stdout.contains(&*host), "{out:?}");
     }
 
     #[test]
-    fn a_stream_in_the_page_cache_of_each_host_is_not_a_storage_number() {
+    fn a_stream_in_the_page_cache_is_not_valid_on_two_ranks_of_one_kernel() {
         let stage = Stage::new();
         let (direct, cached) = (stage.file("direct", 16), stage.file("cached", 4));
         assert_eq!(std::fs::read(&cached).unwrap().len(), 4 << 20);
@@ -159,10 +159,12 @@ mod together {
         );
         std::fs::write(&job, text).unwrap();
         let report = two_ranks(&stage, "run --quiet --ranks-per-host 2 --format json", &job).report();
-        let results = report.0["results"].as_array().unwrap();
-        let is_cached = |at: usize| results[at]["true_name"].as_str().unwrap().contains("page cache");
-        assert!(is_cached(1) && !is_cached(0), "{results:#?}");
-        assert_ne!(results[1]["verdict"], "VALID", "{results:#?}");
+        // The counters of a kernel that both ranks run on cannot tell whose reads the device did.
+        let answer = report.must_say("A01", "not_checked");
+        assert!(answer["about"].as_array().unwrap().contains(&"two, cached".into()), "{answer:#}");
+        for result in report.0["results"].as_array().unwrap() {
+            assert_eq!(result["verdict"], "SUSPECT", "{result:#}");
+        }
     }
 
     #[test]
