@@ -2,6 +2,7 @@
 //!
 //! For: a view of the measurement, or progress with the time left, on a terminal; plain lines elsewhere. Not for: results.
 
+mod bar;
 mod canvas;
 mod draw;
 mod keys;
@@ -19,7 +20,7 @@ mod watching;
 use crate::failure::Failure;
 use crate::stderr;
 use analysis::under_way::row::Row;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use bar::Bar;
 pub use left::Left;
 use machine::snapshot::Watch;
 use mode::Manner;
@@ -30,7 +31,6 @@ use model::finding::Finding;
 use model::machine::Machine;
 use model::plan::{Plan, Strategy};
 use model::record::RunStart;
-use model::visible::visible;
 pub(crate) use recent::Recent;
 use sight::Sight;
 use state::Named;
@@ -54,9 +54,9 @@ const WHOLE: u64 = 1000;
 
 enum Display {
     /// A terminal: a view, and the line that is shown instead where that is asked for.
-    View(View, ProgressBar),
+    View(View, Arc<Bar>),
     /// A terminal: one line that changes.
-    Bar(ProgressBar),
+    Bar(Bar),
     /// A file or a pipe: a line per step.
     Lines,
     /// Nobody is told anything.
@@ -74,7 +74,7 @@ impl Live {
         Self::on(match mode::plain(quiet) {
             Manner::Quiet => Display::Quiet,
             Manner::Lines => Display::Lines,
-            Manner::Bar | Manner::View(_) => Display::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))),
+            Manner::Bar | Manner::View(_) => Display::Bar(Bar::shown()),
         })
     }
 
@@ -97,10 +97,10 @@ impl Live {
             Manner::View(look) => look,
             Manner::Quiet => return Ok(Self::on(Display::Quiet)),
             Manner::Lines => return Ok(Self::on(Display::Lines)),
-            Manner::Bar => return Ok(Self::on(Display::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))))),
+            Manner::Bar => return Ok(Self::on(Display::Bar(Bar::shown()))),
         };
-        let bar = bar(ProgressDrawTarget::hidden());
-        let view = View::start(look, bar.clone(), Arc::clone(stop));
+        let bar = Arc::new(Bar::hidden());
+        let view = View::start(look, Arc::clone(&bar), Arc::clone(stop));
         let view =
             view.map_err(|e| Failure::Refused(format!("the view cannot begin: {e}{}", sys::cause(&e))))?;
         Ok(Self::on(Display::View(view, bar)))
@@ -120,6 +120,7 @@ impl Live {
     pub fn step_of(&self, words: &str, left: Option<Left>) {
         // A step that does not know how long the whole takes leaves the progress as it is.
         let done = left.map_or_else(|| self.furthest.load(Ordering::Relaxed), |left| self.progress(left));
+        let time_left = || left.map_or_else(String::new, Left::words);
         if let Display::View(view, _) = &self.display {
             view.tell(|state| {
                 state.step(words, left);
@@ -127,12 +128,8 @@ impl Live {
             });
         }
         match &self.display {
-            Display::View(_, bar) | Display::Bar(bar) => {
-                bar.set_length(WHOLE);
-                bar.set_position(done);
-                bar.set_message(visible(words).into_owned());
-                bar.set_prefix(left.map_or_else(String::new, Left::words));
-            }
+            Display::View(_, bar) => bar.step(words, (done, WHOLE), time_left()),
+            Display::Bar(bar) => bar.step(words, (done, WHOLE), time_left()),
             Display::Lines => stderr::say(
                 &left.map_or_else(|| words.to_owned(), |left| format!("{words} ({})", left.words())),
             ),
@@ -158,10 +155,10 @@ impl Live {
         if let Display::View(view, _) = &self.display {
             view.tell(|state| state.tick((done, total), left));
         }
-        if let Display::View(_, bar) | Display::Bar(bar) = &self.display {
-            bar.set_length(total);
-            bar.set_position(done);
-            bar.set_prefix(left.words());
+        match &self.display {
+            Display::View(_, bar) => bar.tick((done, total), left.words()),
+            Display::Bar(bar) => bar.tick((done, total), left.words()),
+            Display::Lines | Display::Quiet => {}
         }
     }
 
@@ -169,7 +166,7 @@ impl Live {
     pub fn say(&self, words: &str) {
         match &self.display {
             Display::View(view, _) => view.say(words),
-            Display::Bar(bar) => bar.println(visible(words)),
+            Display::Bar(bar) => bar.say(words),
             Display::Lines => stderr::say(words),
             Display::Quiet => {}
         }
@@ -255,7 +252,7 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         if let Display::Bar(bar) = &self.display {
-            bar.finish_and_clear();
+            bar.clear();
         }
     }
 }
@@ -275,13 +272,4 @@ fn progress_never_falls_where_runs_are_added() {
     let before = live.progress(Duration::from_millis(1).into());
     // Runs are added that are measured again.
     assert!(before > 500 && live.progress(seconds(60).into()) == before);
-}
-
-fn bar(target: ProgressDrawTarget) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(0), target);
-    // The template is a constant; where it were wrong, the default one is shown.
-    if let Ok(style) = ProgressStyle::with_template("{wide_msg} {bar:24} {prefix}") {
-        bar.set_style(style);
-    }
-    bar
 }

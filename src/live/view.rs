@@ -3,6 +3,7 @@
 //! For: when it looks, draws and ends, within a hundredth of a CPU. Not for: what is shown ([`super::state`], [`super::draw`]), nor how
 //! the terminal is taken ([`super::terminal`]).
 
+use super::bar::Bar;
 use super::canvas::Canvas;
 use super::draw::draw;
 use super::keys::{Key, Keys};
@@ -11,10 +12,8 @@ use super::sight::{LONGEST_REST, Sight};
 use super::state::{End, State};
 use super::terminal;
 use crate::{signals, stderr};
-use indicatif::{ProgressBar, ProgressDrawTarget};
 use model::evidence::Snapshot;
 use model::record::RunStart;
-use model::visible::visible;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -59,7 +58,7 @@ struct Shared {
     used_ns: [AtomicU64; 2],
     /// Ends a wait of the thread.
     wake: OwnedFd,
-    bar: ProgressBar,
+    bar: Arc<Bar>,
     look: Look,
 }
 
@@ -68,7 +67,7 @@ impl View {
     ///
     /// # Errors
     /// Where threads or signals are refused.
-    pub(super) fn start(look: Look, bar: ProgressBar, stop: Arc<AtomicBool>) -> io::Result<Self> {
+    pub(super) fn start(look: Look, bar: Arc<Bar>, stop: Arc<AtomicBool>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             sight: Mutex::default(),
@@ -110,7 +109,7 @@ impl View {
     /// Says something that stays, on the first screen as soon as that is shown again.
     pub(super) fn say(&self, words: &str) {
         if self.is_over() {
-            self.shared.bar.println(visible(words));
+            self.shared.bar.say(words);
         } else {
             lock(&self.shared.said).push(words.to_owned());
             self.tell(|state| state.say(words));
@@ -143,7 +142,7 @@ impl Drop for View {
         }
         terminal::give_back_for_good();
         self.shared.say_all();
-        self.shared.bar.finish_and_clear();
+        self.shared.bar.clear();
     }
 }
 
@@ -278,7 +277,7 @@ impl<'a> Drawing<'a> {
         terminal::give_back_for_good();
         self.shared.plain.store(true, Ordering::SeqCst);
         self.shared.say_all();
-        self.shared.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+        self.shared.bar.show();
     }
 }
 
