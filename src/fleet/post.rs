@@ -63,7 +63,7 @@ pub(super) struct Shared {
     pub(super) is_measuring: AtomicBool,
     /// Whether this host is under load itself.
     pub(super) is_loaded: AtomicBool,
-    /// By rank: when it was last heard, in ns of our clock.
+    /// By rank: when it was last heard, in ns of our clock; 0 of ranks that send no heartbeats here.
     heard_ns: Mutex<Vec<u64>>,
     /// By rank: how far the run under way is there.
     pub(super) course: Mutex<Course>,
@@ -341,9 +341,10 @@ impl Post {
     fn take(&mut self, from: usize, packet: &[u8]) {
         let heard_ns = clock::now_ns();
         let Some(inbox) = self.inboxes.get_mut(from) else { return };
-        if let Some(at) = self.shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner).get_mut(from) {
-            *at = heard_ns;
-        }
+        // Only ranks that send heartbeats here are watched. Neighbours in the tree send a letter now and then, and are silent in between.
+        let mut heard = self.shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.get_mut(from).filter(|at| **at > 0).into_iter().for_each(|at| *at = heard_ns);
+        drop(heard);
         let came = match inbox.take(packet) {
             Ok(None) => return,
             Ok(Some(came)) if came.is_of_post() => came.open().map(|letter| (came, letter)),

@@ -180,7 +180,9 @@ fn a_run_is_added_up_through_the_tree_and_one_host_that_was_disturbed_disturbs_i
         let (run, course) = simulated_run(hosts.rank as u64);
         let own = summary(hosts.rank);
         let measured = (&[run][..], &[course][..]);
-        let (summary, _) = hosts.agree(measured, &own, |_| {}).unwrap_or_else(|why| panic!("{why:?}"));
+        let (summary, _) = hosts
+            .agree(measured, &own, |_| {})
+            .unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.over()));
         agreed.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
         hosts.leave();
     });
@@ -189,6 +191,21 @@ fn a_run_is_added_up_through_the_tree_and_one_host_that_was_disturbed_disturbs_i
     assert_eq!((agreed.len(), agreed[0].latency.count()), (TWO_FLOORS, own * TWO_FLOORS as u64));
     assert!(agreed.iter().all(|one| *one == agreed[0]), "all decide alike");
     assert!(agreed[0].disturbed.is_some(), "and so all measure it again");
+}
+
+#[test]
+fn neighbours_in_the_tree_that_send_each_other_no_heartbeats_are_not_taken_for_lost_between_two_runs() {
+    met(TWO_FLOORS, |hosts| {
+        for round in 0..2 {
+            let (run, course) = simulated_run(hosts.rank as u64);
+            let agreed = hosts.agree((&[run], &[course]), &summary(hosts.rank), |_| {});
+            agreed.unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.over()));
+            // A run that takes longer than a host may be silent.
+            std::thread::sleep(Duration::from_millis(1300 * (1 - round)));
+            assert!(hosts.shared.notice_silence().is_none(), "rank {}", hosts.rank);
+        }
+        hosts.leave();
+    });
 }
 
 /// The session of a host that has measured nothing.
