@@ -8,6 +8,7 @@ use super::hosts::Hosts;
 use super::letter::{Letter, Over};
 use super::merge::RunParts;
 use super::parts;
+use super::post::BEAT;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
@@ -18,16 +19,19 @@ use model::units::{show_bytes, show_count};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long rank 0 waits for the next word of the others where one of them is lost.
+/// How long rank 0 waits for the next of the last messages if a host is lost.
 pub(super) const LAST_WORDS: Duration = Duration::from_millis(400);
-/// How long for all of them together; where a signal ended it no longer than for one: launchers kill a second after they have asked to end.
+/// How long rank 0 waits for all last messages together.
 pub(super) const ALL_LAST_WORDS: Duration = Duration::from_secs(2);
+/// The same after a signal: launchers kill a second after the signal, and the report must be written by then. Longer than [`SILENT`], so
+/// that a host that died before the signal has been silent long enough.
+pub(super) const LAST_WORDS_AFTER_SIGNAL: Duration = Duration::from_millis(600);
 /// Hosts whose part of a run that was broken off stands in the notes.
 const MOST_TOLD: usize = 16;
 /// How long the others wait until rank 0 has written its report: whoever leaves before makes the launcher end that too.
 const REPORT: Duration = Duration::from_secs(5);
-/// Silence behind which a host was lost, where a signal ended the measurement: launchers notice a dead process before rank 0 does.
-const SILENT: Duration = Duration::from_millis(700);
+/// How long a host that sent no last message has been silent at least, to be called lost: two heartbeats are missing.
+const SILENT: Duration = BEAT.saturating_mul(2);
 
 /// What was measured on one host.
 pub struct HostOutcome<'s> {
@@ -69,7 +73,7 @@ impl Hosts {
             (0, Some(Some(all))) => self.conclude(seen, &record, (all, Vec::new())),
             (0, _) => {
                 self.is_interrupted_now(seen);
-                let all = self.last_words(own, seen.interrupted);
+                let all = self.last_words(own, self.ended_by_signal(seen.interrupted));
                 self.conclude(seen, &record, all)
             }
             // It went up, which is no use where somebody above is lost.
@@ -94,32 +98,39 @@ impl Hosts {
         }
     }
 
-    /// Rank 0, which a signal has stopped: ends it for the host that had fallen silent before, where one had, and gives whether. Where a
-    /// process is killed, MPI may stand still on others too, until the launcher ends them: then they are named beside it.
-    pub(super) fn ends_for_the_silent(&self) -> bool {
-        let silent = self.shared.most_silent().filter(|(_, silent)| *silent > SILENT && self.rank == 0);
-        let Some((rank, silent)) = silent else { return false };
-        let others = match self.shared.as_silent_as(rank, silent).as_slice() {
+    /// Rank 0: whether a signal ended the measurement, on this host or on another one that reported it first.
+    pub(super) fn ended_by_signal(&self, interrupted: bool) -> bool {
+        self.shared.over().map_or(interrupted, |(over, _)| over.code == INTERRUPTED)
+    }
+
+    /// Rank 0, after it has read the last messages: decides which host was lost. Only a host that sent no last message and has been
+    /// silent since can be lost. If a process is killed, the launcher notices before rank 0 does, and ends the others with a signal: the
+    /// lost host is the cause then. MPI may also stop on others until the launcher ends them: they are named after the lost host.
+    ///
+    /// Changes nothing if no host was lost, or if a host has reported an error or is already known to be lost.
+    pub(super) fn decide_who_was_lost(&self, ended: Instant, has_answered: impl Fn(usize) -> bool) {
+        let is_lost = |rank: usize| rank > 0 && !has_answered(rank);
+        match self.shared.over() {
+            Some((over, _)) if over.code != INTERRUPTED && !(over.is_silence && !is_lost(over.rank)) => {
+                return;
+            }
+            _ => {}
+        }
+        let silent = self.shared.most_silent(is_lost).filter(|(_, silent)| *silent > SILENT);
+        let Some((rank, silent)) = silent else { return };
+        let others = match self.shared.as_silent_as(rank, silent, is_lost).as_slice() {
             [] => String::new(),
             [(other, theirs)] => format!(" and {} for {:.1} s", self.name(*other), theirs.as_secs_f64()),
             more => format!(" and {} other hosts for hardly less", more.len()),
         };
-        let why = format!(
-            "had been silent for {:.1} s{others} when the launcher ended the measurement",
-            silent.as_secs_f64()
-        );
-        let over = Over { rank, why, code: 3 };
-        self.shared.end(over.clone());
-        self.send_each(|_| Letter::Over(over.clone()));
-        true
+        let why =
+            format!("has been silent for {:.1} s{others}, and sent no last message", silent.as_secs_f64());
+        self.shared.replace_reason(Over { rank, why, code: 3, is_silence: true }, ended);
     }
 
-    /// Says that it is over where it ended here before its time, and finds out who was lost where a signal ended it.
+    /// Tells the other hosts that the measurement is over if it ended here before its time.
     fn notice(&self, seen: &HostOutcome, record: &Record) {
         if self.shared.over().is_some() || !(seen.failed || seen.interrupted) {
-            return;
-        }
-        if self.ends_for_the_silent() {
             return;
         }
         if self.rank > 0 || seen.failed {
@@ -128,10 +139,14 @@ impl Hosts {
                 _ => Failure::Interrupted,
             });
         } else {
-            self.send_each(|_| {
-                Letter::Over(Over { rank: 0, why: "was interrupted".into(), code: INTERRUPTED })
-            });
+            self.tell_of_signal();
         }
+    }
+
+    /// Rank 0, which a signal has stopped: tells all others. Which host was lost, if any, is decided after their last messages.
+    pub(super) fn tell_of_signal(&self) {
+        let over = Over { rank: 0, why: "was interrupted".into(), code: INTERRUPTED, is_silence: false };
+        self.send_each(|_| Letter::Over(over.clone()));
     }
 
     /// Waits until rank 0 has written the report of all, to which `own` goes again where it is over meanwhile: it may not have got there.
@@ -228,9 +243,13 @@ impl Hosts {
 
     /// Rank 0: what hosts say straight to it where one of them is lost, which says nothing; and how far they were in the run that was broken
     /// off. What has come through the tree and was not read stands in those letters again.
-    fn last_words(&self, own: HostReports, interrupted: bool) -> (HostReports, Vec<String>) {
+    fn last_words(&self, own: HostReports, by_signal: bool) -> (HostReports, Vec<String>) {
         let began = Instant::now();
-        let most = if interrupted { LAST_WORDS } else { ALL_LAST_WORDS };
+        let (each, most) = if by_signal {
+            (LAST_WORDS_AFTER_SIGNAL, LAST_WORDS_AFTER_SIGNAL)
+        } else {
+            (LAST_WORDS, ALL_LAST_WORDS)
+        };
         let (mut all, mut heard) = (HostReports::default(), BTreeSet::new());
         let mut done = vec![(0, 0); self.size];
         let mut next = Some(own);
@@ -245,7 +264,7 @@ impl Hosts {
                 all.add(said);
             }
             while heard.len() < self.size && next.is_none() {
-                let until = (Instant::now() + LAST_WORDS).min(began + most);
+                let until = (Instant::now() + each).min(began + most);
                 match self.hear_any(until) {
                     Some((_, Letter::Done(said))) => next = Some(*said),
                     Some(_) => {}
@@ -253,6 +272,7 @@ impl Hosts {
                 }
             }
         }
+        self.decide_who_was_lost(began, |rank| heard.contains(&(rank as u32)));
         let told = self.until_then(&done);
         (all, told)
     }

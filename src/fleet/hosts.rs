@@ -379,7 +379,7 @@ impl Hosts {
             Failure::Interrupted => "was interrupted".to_owned(),
             other => format!("cannot measure: {}", other.words()),
         };
-        let over = Over { rank: self.rank, why, code };
+        let over = Over { rank: self.rank, why, code, is_silence: false };
         self.shared.end(over.clone());
         if self.rank == 0 {
             self.send_each(|_| Letter::Over(over.clone()));

@@ -116,12 +116,14 @@ pub(super) struct Over {
     pub(super) why: String,
     /// Exit code that it asks for.
     pub(super) code: u8,
+    /// Rank 0 only knows that this host was silent: another host may prove to be the lost one.
+    pub(super) is_silence: bool,
 }
 
 impl Over {
     /// What came from a rank is no letter.
     pub(super) fn not_understood(rank: usize, why: &str) -> Self {
-        Self { rank, why: format!("cannot be understood: {why}"), code: 3 }
+        Self { rank, why: format!("cannot be understood: {why}"), code: 3, is_silence: false }
     }
 }
 

@@ -86,6 +86,13 @@ impl Shared {
         }
     }
 
+    /// Gives another reason for the end, since more is known by now. The time of the first one stays; without one it is `ended`.
+    pub(super) fn replace_reason(&self, over: Over, ended: Instant) {
+        let mut known = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = known.take().map_or(ended, |(_, at)| at);
+        *known = Some((over, ended));
+    }
+
     /// Why it is over, and since when.
     pub(super) fn over(&self) -> Option<(Over, Instant)> {
         self.over.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -131,10 +138,11 @@ impl Shared {
                 "does not reach the others: MPI has not come back from a call for {:.1} s",
                 stands.as_secs_f64()
             );
-            Over { rank, why, code: 3 }
+            Over { rank, why, code: 3, is_silence: false }
         } else {
-            let (rank, silent) = self.most_silent().filter(|(_, silent)| *silent > patience)?;
-            Over { rank, why: format!("has been silent for {:.1} s", silent.as_secs_f64()), code: 3 }
+            let (rank, silent) = self.most_silent(|_| true).filter(|(_, silent)| *silent > patience)?;
+            let why = format!("has been silent for {:.1} s", silent.as_secs_f64());
+            Over { rank, why, code: 3, is_silence: true }
         };
         self.end(over.clone());
         Some(over)
@@ -157,18 +165,25 @@ impl Shared {
         heard.iter().enumerate().filter(|(_, at)| **at > 0).map(|(rank, at)| (rank, since(*at))).collect()
     }
 
-    /// The rank that has been silent for longest, and for how long; `None` where there is no other.
-    pub(super) fn most_silent(&self) -> Option<(usize, Duration)> {
-        self.stands_in_send().or_else(|| self.silences().into_iter().max_by_key(|(_, silent)| *silent))
+    /// The rank that has been silent for longest, and for how long, among those that `counts` is true for.
+    pub(super) fn most_silent(&self, counts: impl Fn(usize) -> bool) -> Option<(usize, Duration)> {
+        let in_send = self.stands_in_send().filter(|(rank, _)| counts(*rank));
+        let silences = self.silences().into_iter().filter(|(rank, _)| counts(*rank));
+        in_send.or_else(|| silences.max_by_key(|(_, silent)| *silent))
     }
 
-    /// The ranks beside this one of which nobody can tell whether they fell silent before it, and for how long they have been: signs of life
-    /// come a [`BEAT`] apart, and each may be late by one.
-    pub(super) fn as_silent_as(&self, rank: usize, silent: Duration) -> Vec<(usize, Duration)> {
+    /// The other ranks that may have fallen silent before this one, and for how long they have been: heartbeats come a [`BEAT`] apart,
+    /// and each may be late by one.
+    pub(super) fn as_silent_as(
+        &self,
+        rank: usize,
+        silent: Duration,
+        counts: impl Fn(usize) -> bool,
+    ) -> Vec<(usize, Duration)> {
         if self.stands_in_send().is_some() {
             return Vec::new();
         }
-        let others = self.silences().into_iter().filter(|(other, _)| *other != rank);
+        let others = self.silences().into_iter().filter(|(other, _)| *other != rank && counts(*other));
         others.filter(|(_, theirs)| *theirs + 2 * BEAT >= silent).collect()
     }
 }
@@ -321,7 +336,7 @@ impl Post {
         if self.net.rank() == 0 && still > ORPHAN_AFTER {
             let why =
                 format!("stood still for {:.1} s, and the others stopped their load", still.as_secs_f64());
-            self.shared.end(Over { rank: 0, why, code: 3 });
+            self.shared.end(Over { rank: 0, why, code: 3, is_silence: false });
         }
         self.shared.notice_silence();
         // Whoever noticed it here, rank 0 tells everybody.
@@ -472,14 +487,19 @@ fn hosts_that_fell_silent_within_two_signs_of_life_are_not_told_apart() {
     // Rank 0 does not hear itself; 1 and 2 fell silent together, 3 still speaks.
     *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) =
         vec![0, before(1100), before(1200), before(100)];
-    let (rank, silent) = shared.most_silent().unwrap_or_default();
-    let beside: Vec<usize> = shared.as_silent_as(rank, silent).into_iter().map(|(other, _)| other).collect();
-    assert_eq!((rank, beside), (2, vec![1]));
+    let (rank, silent) = shared.most_silent(|_| true).unwrap_or_default();
+    let others = |rank, silent, counts: fn(usize) -> bool| -> Vec<usize> {
+        shared.as_silent_as(rank, silent, counts).into_iter().map(|(other, _)| other).collect()
+    };
+    assert_eq!((rank, others(rank, silent, |_| true)), (2, vec![1]));
     // Long before the others it is alone.
-    assert_eq!(shared.as_silent_as(1, Duration::from_secs(9)), []);
+    assert!(others(1, Duration::from_secs(9), |_| true).is_empty());
+    // Only hosts that count.
+    assert!(others(rank, silent, |rank| rank != 1).is_empty());
+    assert_eq!(shared.most_silent(|rank| rank != 2).map(|(rank, _)| rank), Some(1));
     // Where a send to one does not come back, nobody is heard from then on.
     shared.looked_ns.store(before(1000), Ordering::Relaxed);
     shared.sends_to.store(1 + 3, Ordering::Relaxed);
-    let lost = shared.most_silent().map(|(rank, silent)| (rank, silent >= Duration::from_secs(1)));
-    assert_eq!((lost, shared.as_silent_as(3, Duration::from_secs(1))), (Some((3, true)), vec![]));
+    let lost = shared.most_silent(|_| true).map(|(rank, silent)| (rank, silent >= Duration::from_secs(1)));
+    assert_eq!((lost, others(3, Duration::from_secs(1), |_| true)), (Some((3, true)), vec![]));
 }

@@ -78,7 +78,7 @@ impl Hosts {
         for rank in 1..taking_part {
             let Some(reading) = readings.get(rank).copied().flatten() else {
                 let why = "does not answer when its clock is read".to_owned();
-                self.shared.end(Over { rank, why, code: 3 });
+                self.shared.end(Over { rank, why, code: 3, is_silence: true });
                 return Err(self.ended());
             };
             self.send(rank, Letter::Begin(reading.there(begin_ns)));

@@ -266,6 +266,50 @@ fn an_inner_host_that_is_lost_takes_none_of_those_below_it_along() {
     assert_eq!((silent, fleet.hosts.len()), (vec!["h1"], TWO_FLOORS));
 }
 
+/// What rank 0 concludes about the lost host if host 1 is killed at 450 ms and the launcher sends a signal to the others at 1,400 ms.
+/// Host 2 gets the signal earlier than rank 0 by `earlier`, and MPI returns from no call on it in `pause`, in ms.
+fn lost_host(earlier: Duration, pause: Option<[u64; 2]>) -> model::fleet::Fleet {
+    let (began, ms) = (Instant::now(), Duration::from_millis);
+    let mut nets = Threads::of(3);
+    nets[2].pause = pause.map(|pause| pause.map(|at| began + ms(at)));
+    let all = Mutex::new(None);
+    met_by(nets, |hosts| {
+        let session = session(&format!("lost-{}-{}", earlier.as_millis(), hosts.rank));
+        let own = session.record().unwrap_or_else(|why| panic!("{why:?}"));
+        hosts.begin(&own.header, "lost", false).unwrap_or_else(|why| panic!("{why:?}"));
+        let at = [ms(1400), ms(450), ms(1400) - earlier][hosts.rank];
+        std::thread::sleep(at.saturating_sub(began.elapsed()));
+        if hosts.rank == 1 {
+            return;
+        }
+        let seen = HostOutcome { session: &session, interrupted: true, failed: false, epoch: began };
+        if let Ok(Some(gathered)) = hosts.gather(&seen) {
+            let record = gathered.session.record().unwrap_or_else(|why| panic!("{why:?}"));
+            assert!(hosts.rank == 0 && gathered.failed && !gathered.interrupted);
+            *all.lock().unwrap_or_else(PoisonError::into_inner) = record.fleet;
+        }
+        hosts.leave();
+    });
+    let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    *all.unwrap_or_else(|| panic!("no session of all"))
+}
+
+#[test]
+fn a_killed_host_is_lost_and_not_the_one_that_reports_the_signal_of_the_launcher_first() {
+    let lost = lost_host(Duration::from_millis(200), None).lost.unwrap_or_else(|| panic!("no host is lost"));
+    assert!(lost.host == "h1" && lost.why.starts_with("has been silent for "), "{lost:?}");
+}
+
+#[test]
+fn a_host_that_sends_its_last_message_was_not_lost_even_if_it_was_silent_for_longer() {
+    let fleet = lost_host(Duration::ZERO, Some([300, 1600]));
+    let lost = fleet.lost.as_ref().unwrap_or_else(|| panic!("no host is lost: {fleet:?}"));
+    assert!(lost.host == "h1" && !lost.why.contains("h2"), "{lost:?}");
+    let missing: Vec<&str> =
+        fleet.hosts.iter().filter(|host| host.verdict.is_none()).map(|host| host.name.as_str()).collect();
+    assert_eq!(missing, ["h1"]);
+}
+
 #[test]
 fn nobody_looks_for_files_before_all_have_made_theirs() {
     let made = std::sync::atomic::AtomicUsize::new(0);

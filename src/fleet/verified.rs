@@ -2,7 +2,7 @@
 //!
 //! For: the two steps at which hosts that verify wait for each other. Not for: verifying (`crate::verify`), which each does for itself.
 
-use super::gather::{ALL_LAST_WORDS, LAST_WORDS};
+use super::gather::{ALL_LAST_WORDS, LAST_WORDS_AFTER_SIGNAL};
 use super::hosts::Hosts;
 use super::letter::Letter;
 use crate::failure::Failure;
@@ -43,12 +43,12 @@ impl Hosts {
     /// [`Failure::Elsewhere`] on all other ranks where it ended before its time.
     pub(super) fn verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
         let interrupted = own.verdict() == Verdict::Interrupted;
-        // All have to know; where it is over already they do.
-        let by_signal = interrupted && self.shared.over().is_none();
-        if by_signal && !self.ends_for_the_silent() {
-            self.end_all(Failure::Interrupted);
-        }
+        // If the measurement is over already, all hosts know.
+        let mut by_signal = interrupted && self.shared.over().is_none();
         if self.rank > 0 {
+            if by_signal {
+                self.end_all(Failure::Interrupted);
+            }
             self.send(0, Letter::Verified(Box::new(own.clone())));
             self.wait_for_bye(|| ());
             if self.is_orphan() {
@@ -58,17 +58,26 @@ impl Hosts {
         }
         let mut all = vec![None; self.size];
         all[0] = Some(own);
-        for (rank, of) in all.iter_mut().enumerate().skip(1) {
+        for (rank, of) in all.iter_mut().enumerate().skip(1).filter(|_| !interrupted) {
             match self.hear(rank) {
                 Ok(Letter::Verified(its)) => *of = Some(*its),
                 Ok(other) => drop(self.misunderstood(rank, &other)),
+                Err(Failure::Interrupted) => {
+                    by_signal = true;
+                    break;
+                }
                 Err(why) => {
                     self.end_all(why);
                     break;
                 }
             }
         }
-        let until = Instant::now() + if by_signal { LAST_WORDS } else { ALL_LAST_WORDS };
+        if by_signal {
+            self.tell_of_signal();
+        }
+        let began = Instant::now();
+        let after_signal = self.ended_by_signal(by_signal);
+        let until = began + if after_signal { LAST_WORDS_AFTER_SIGNAL } else { ALL_LAST_WORDS };
         while all.iter().any(Option::is_none) {
             match self.hear_any(until) {
                 Some((rank, Letter::Verified(of))) => all[rank] = Some(*of),
@@ -76,6 +85,7 @@ impl Hosts {
                 None => break,
             }
         }
+        self.decide_who_was_lost(began, |rank| all[rank].is_some());
         Ok(Some(all.into_iter().enumerate().map(|(rank, of)| self.on_host(rank, of)).collect()))
     }
 

@@ -103,7 +103,7 @@ fn a_host_that_is_lost_while_it_verifies_is_named_and_the_others_have_said_what_
         let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         assert_eq!(report["verdict"], "INTERRUPTED", "{signal}: {report}");
         let lost = &hosts(&report)[1];
-        assert!(lost["verdict"].is_null() && lost["reason"].as_str().unwrap().contains("silent"), "{lost}");
+        assert!(lost["verdict"].is_null() && lost["reason"].as_str().unwrap().contains("silent"), "{report}");
         for other in [0, 2] {
             let written = &hosts(&report)[other]["written"];
             assert!(
