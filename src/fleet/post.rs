@@ -124,21 +124,23 @@ impl Shared {
         self.is_loaded.load(Ordering::Relaxed).then_some(Far { operations, p99_ns })
     }
 
-    /// Notices that a rank has been silent for too long, or that the post has: MPI may not come back from a call whose other side
-    /// is gone. Asked by the post, and by whoever measures.
+    /// Notices that a rank has been silent for too long, or that MPI does not return from a call, as it may if the other side is gone.
+    /// The post asks this, and the threads that measure.
     pub(super) fn notice_silence(&self) -> Option<Over> {
-        let rank = self.rank.load(Ordering::Relaxed);
-        let patience = if rank == 0 { SILENT_FOR } else { ORPHAN_AFTER };
+        let own = self.rank.load(Ordering::Relaxed);
+        let patience = if own == 0 { SILENT_FOR } else { ORPHAN_AFTER };
         if !self.watches.load(Ordering::Relaxed) || self.over().is_some() {
             return None;
         }
         let stands = self.stands();
-        let over = if rank == 0 && stands > patience && self.stands_in_send().is_none() {
-            let why = format!(
-                "does not reach the others: MPI has not come back from a call for {:.1} s",
-                stands.as_secs_f64()
-            );
-            Over { rank, why, code: 3, is_silence: false }
+        let over = if stands > SILENT_FOR && self.stands_in_send().is_none() {
+            let stands = stands.as_secs_f64();
+            let why = if own == 0 {
+                format!("does not reach the others: MPI has not come back from a call for {stands:.1} s")
+            } else {
+                format!("is not heard: MPI has not come back from a call for {stands:.1} s")
+            };
+            Over { rank: 0, why, code: 3, is_silence: false }
         } else {
             let (rank, silent) = self.most_silent(|_| true).filter(|(_, silent)| *silent > patience)?;
             let why = format!("has been silent for {:.1} s", silent.as_secs_f64());
@@ -159,10 +161,13 @@ impl Shared {
         Some((rank, self.stands())).filter(|(_, stands)| *stands > BEAT)
     }
 
-    /// For how long each rank that gives this host signs of life has been silent.
+    /// For how long each rank that sends this host heartbeats had been silent when the post last looked. Later messages may have arrived
+    /// already: if this host itself was paused, or has no CPU for the post, no other host was silent.
     fn silences(&self) -> Vec<(usize, Duration)> {
         let heard = self.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.iter().enumerate().filter(|(_, at)| **at > 0).map(|(rank, at)| (rank, since(*at))).collect()
+        let looked_ns = self.looked_ns.load(Ordering::Relaxed);
+        let silent = |at: u64| Duration::from_nanos(looked_ns.saturating_sub(at));
+        heard.iter().enumerate().filter(|(_, at)| **at > 0).map(|(rank, at)| (rank, silent(*at))).collect()
     }
 
     /// The rank that has been silent for longest, and for how long, among those that `counts` is true for.
@@ -257,24 +262,25 @@ impl Post {
     /// Carries letters until all is said.
     pub(super) fn carry(mut self) {
         loop {
-            loop {
-                match self.orders.try_recv() {
-                    Ok(Order::Send(to, letter)) => {
-                        self.watch_no_more_behind(&letter);
-                        self.send(to, letter);
-                    }
-                    Ok(Order::Clocks(answer)) => {
-                        let _ = answer.send(self.clocks());
-                    }
-                    Ok(Order::Leave) => {
-                        // Nobody is lost, so whoever was silent for a moment hears it yet.
-                        (0..self.net.size()).for_each(|rank| self.send_waiting(rank));
-                        return self.net.leave();
-                    }
-                    Err(TryRecvError::Empty) => break,
-                    // The measurement has ended without a word, which the end of the process tells.
-                    Err(TryRecvError::Disconnected) => return,
+            // One at a time: a thousand letters to send must not keep this host from hearing the others.
+            let order = self.orders.try_recv();
+            let has_more = order.is_ok();
+            match order {
+                Ok(Order::Send(to, letter)) => {
+                    self.watch_no_more_behind(&letter);
+                    self.send(to, letter);
                 }
+                Ok(Order::Clocks(answer)) => {
+                    let _ = answer.send(self.clocks());
+                }
+                Ok(Order::Leave) => {
+                    // Nobody is lost, so whoever was silent for a moment hears it yet.
+                    (0..self.net.size()).for_each(|rank| self.send_waiting(rank));
+                    return self.net.leave();
+                }
+                Err(TryRecvError::Empty) => {}
+                // The measurement has ended without a word, which the end of the process tells.
+                Err(TryRecvError::Disconnected) => return,
             }
             self.look();
             if let Some((above, number)) = self.asked.take() {
@@ -282,7 +288,7 @@ impl Post {
                 self.send(above, Letter::Clocks(number, readings));
             }
             let calm = self.shared.is_measuring.load(Ordering::Relaxed);
-            if Instant::now() >= self.spin_until {
+            if !has_more && Instant::now() >= self.spin_until {
                 std::thread::sleep(if calm { LOOK_CALMLY } else { LOOK });
             }
         }
@@ -484,6 +490,7 @@ fn hosts_that_fell_silent_within_two_signs_of_life_are_not_told_apart() {
     let now_ns = clock::now_ns();
     let before = |ms: u64| now_ns - ms * 1_000_000;
     let shared = Shared::default();
+    shared.looked_ns.store(now_ns, Ordering::Relaxed);
     // Rank 0 does not hear itself; 1 and 2 fell silent together, 3 still speaks.
     *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) =
         vec![0, before(1100), before(1200), before(100)];
@@ -502,4 +509,33 @@ fn hosts_that_fell_silent_within_two_signs_of_life_are_not_told_apart() {
     shared.sends_to.store(1 + 3, Ordering::Relaxed);
     let lost = shared.most_silent(|_| true).map(|(rank, silent)| (rank, silent >= Duration::from_secs(1)));
     assert_eq!((lost, others(3, Duration::from_secs(1), |_| true)), (Some((3, true)), vec![]));
+}
+
+#[test]
+fn a_host_whose_own_post_stood_still_does_not_call_rank_0_silent() {
+    let now_ns = clock::now_ns();
+    let before = |ms: u64| now_ns - ms * 1_000_000;
+    let shared = Shared::default();
+    shared.rank.store(1, Ordering::Relaxed);
+    shared.watches.store(true, Ordering::Relaxed);
+    *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = vec![before(2100), 0];
+    // This host was paused: the messages of two seconds have not been read.
+    shared.looked_ns.store(before(2000), Ordering::Relaxed);
+    assert_eq!(shared.notice_silence(), None);
+    // The post has read what there was, and nothing came from rank 0.
+    shared.looked_ns.store(now_ns, Ordering::Relaxed);
+    assert_eq!(shared.notice_silence().map(|over| over.why).as_deref(), Some("has been silent for 2.1 s"));
+}
+
+#[test]
+fn mpi_that_does_not_return_ends_the_load_of_a_host_after_a_while() {
+    let now_ns = clock::now_ns();
+    let shared = Shared::default();
+    shared.rank.store(1, Ordering::Relaxed);
+    shared.watches.store(true, Ordering::Relaxed);
+    let at_ns = now_ns - 3_500_000_000;
+    *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = vec![at_ns, 0];
+    shared.looked_ns.store(at_ns, Ordering::Relaxed);
+    let over = shared.notice_silence().map(|over| (over.rank, over.why.starts_with("is not heard: MPI")));
+    assert_eq!(over, Some((0, true)));
 }
