@@ -20,12 +20,13 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long rank 0 waits for the next of the last messages if a host is lost.
-pub(super) const LAST_WORDS: Duration = Duration::from_millis(400);
+const LAST_WORDS: Duration = Duration::from_millis(400);
 /// How long rank 0 waits for all last messages together.
-pub(super) const ALL_LAST_WORDS: Duration = Duration::from_secs(2);
-/// The same after a signal: launchers kill a second after the signal, and the report must be written by then. Longer than [`SILENT`], so
-/// that a host that died before the signal has been silent long enough.
-pub(super) const LAST_WORDS_AFTER_SIGNAL: Duration = Duration::from_millis(600);
+const ALL_LAST_WORDS: Duration = Duration::from_secs(2);
+/// The same after a signal: launchers kill a second after the signal, and the report must be written by then.
+const LAST_WORDS_AFTER_SIGNAL: Duration = Duration::from_millis(300);
+/// The same while a host that has not answered was heard just before the signal: it may have died then, and is silent for [`SILENT`] soon.
+const UNTIL_SILENT: Duration = Duration::from_millis(600);
 /// Hosts whose part of a run that was broken off stands in the notes.
 const MOST_TOLD: usize = 16;
 /// How long the others wait until rank 0 has written its report: whoever leaves before makes the launcher end that too.
@@ -101,6 +102,23 @@ impl Hosts {
     /// Rank 0: whether a signal ended the measurement, on this host or on another one that reported it first.
     pub(super) fn ended_by_signal(&self, interrupted: bool) -> bool {
         self.shared.over().map_or(interrupted, |(over, _)| over.code == INTERRUPTED)
+    }
+
+    /// Rank 0: until when it waits for last messages, which it began at `began`.
+    pub(super) fn end_of_last_words(
+        &self,
+        began: Instant,
+        by_signal: bool,
+        has_answered: impl Fn(usize) -> bool,
+    ) -> Instant {
+        let may_be_alive =
+            |(rank, silent): (usize, Duration)| rank > 0 && !has_answered(rank) && silent <= SILENT;
+        began
+            + match by_signal {
+                false => ALL_LAST_WORDS,
+                true if self.shared.silences().into_iter().any(may_be_alive) => UNTIL_SILENT,
+                true => LAST_WORDS_AFTER_SIGNAL,
+            }
     }
 
     /// Rank 0, after it has read the last messages: decides which host was lost. Only a host that sent no last message and has been
@@ -245,11 +263,6 @@ impl Hosts {
     /// off. What has come through the tree and was not read stands in those letters again.
     fn last_words(&self, own: HostReports, by_signal: bool) -> (HostReports, Vec<String>) {
         let began = Instant::now();
-        let (each, most) = if by_signal {
-            (LAST_WORDS_AFTER_SIGNAL, LAST_WORDS_AFTER_SIGNAL)
-        } else {
-            (LAST_WORDS, ALL_LAST_WORDS)
-        };
         let (mut all, mut heard) = (HostReports::default(), BTreeSet::new());
         let mut done = vec![(0, 0); self.size];
         let mut next = Some(own);
@@ -264,8 +277,9 @@ impl Hosts {
                 all.add(said);
             }
             while heard.len() < self.size && next.is_none() {
-                let until = (Instant::now() + each).min(began + most);
-                match self.hear_any(until) {
+                let each = Instant::now() + LAST_WORDS;
+                let most = self.end_of_last_words(began, by_signal, |rank| heard.contains(&(rank as u32)));
+                match self.hear_any(if by_signal { most } else { most.min(each) }) {
                     Some((_, Letter::Done(said))) => next = Some(*said),
                     Some(_) => {}
                     None => break,

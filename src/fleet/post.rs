@@ -132,8 +132,12 @@ impl Shared {
         if !self.watches.load(Ordering::Relaxed) || self.over().is_some() {
             return None;
         }
-        let stands = self.stands();
-        let over = if stands > SILENT_FOR && self.stands_in_send().is_none() {
+        let (stands, in_send) = (self.stands(), self.stands_in_send().is_some());
+        if !in_send && (BEAT..=SILENT_FOR).contains(&stands) {
+            // This host was paused, or has no CPU for the post: messages may have arrived that it has not read yet.
+            return None;
+        }
+        let over = if !in_send && stands > SILENT_FOR {
             let stands = stands.as_secs_f64();
             let why = if own == 0 {
                 format!("does not reach the others: MPI has not come back from a call for {stands:.1} s")
@@ -161,13 +165,10 @@ impl Shared {
         Some((rank, self.stands())).filter(|(_, stands)| *stands > BEAT)
     }
 
-    /// For how long each rank that sends this host heartbeats had been silent when the post last looked. Later messages may have arrived
-    /// already: if this host itself was paused, or has no CPU for the post, no other host was silent.
-    fn silences(&self) -> Vec<(usize, Duration)> {
+    /// For how long each rank that sends this host heartbeats has been silent.
+    pub(super) fn silences(&self) -> Vec<(usize, Duration)> {
         let heard = self.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        let looked_ns = self.looked_ns.load(Ordering::Relaxed);
-        let silent = |at: u64| Duration::from_nanos(looked_ns.saturating_sub(at));
-        heard.iter().enumerate().filter(|(_, at)| **at > 0).map(|(rank, at)| (rank, silent(*at))).collect()
+        heard.iter().enumerate().filter(|(_, at)| **at > 0).map(|(rank, at)| (rank, since(*at))).collect()
     }
 
     /// The rank that has been silent for longest, and for how long, among those that `counts` is true for.

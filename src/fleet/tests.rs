@@ -302,7 +302,7 @@ fn a_killed_host_is_lost_and_not_the_one_that_reports_the_signal_of_the_launcher
 
 #[test]
 fn a_host_that_sends_its_last_message_was_not_lost_even_if_it_was_silent_for_longer() {
-    let fleet = lost_host(Duration::ZERO, Some([300, 1600]));
+    let fleet = lost_host(Duration::ZERO, Some([300, 1500]));
     let lost = fleet.lost.as_ref().unwrap_or_else(|| panic!("no host is lost: {fleet:?}"));
     assert!(lost.host == "h1" && !lost.why.contains("h2"), "{lost:?}");
     let missing: Vec<&str> =

@@ -2,7 +2,6 @@
 //!
 //! For: the two steps at which hosts that verify wait for each other. Not for: verifying (`crate::verify`), which each does for itself.
 
-use super::gather::{ALL_LAST_WORDS, LAST_WORDS_AFTER_SIGNAL};
 use super::hosts::Hosts;
 use super::letter::Letter;
 use crate::failure::Failure;
@@ -77,9 +76,8 @@ impl Hosts {
         }
         let began = Instant::now();
         let after_signal = self.ended_by_signal(by_signal);
-        let until = began + if after_signal { LAST_WORDS_AFTER_SIGNAL } else { ALL_LAST_WORDS };
         while all.iter().any(Option::is_none) {
-            match self.hear_any(until) {
+            match self.hear_any(self.end_of_last_words(began, after_signal, |rank| all[rank].is_some())) {
                 Some((rank, Letter::Verified(of))) => all[rank] = Some(*of),
                 Some(_) => {}
                 None => break,
