@@ -40,21 +40,24 @@ fn a_seed_typed_twice_draws_the_same_offsets_twice() {
 }
 
 #[test]
-fn the_fixed_seed_of_fio_is_no_finding_where_no_cache_could_hold_its_blocks() {
+fn the_fixed_seeds_of_fio_and_diskspd_are_no_finding_where_no_cache_could_hold_their_blocks() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 16);
-    for (how, expected) in [("--direct=1", false), ("--direct=0", false), ("--direct=0 --invalidate=0", true)]
-    {
-        let words = format!(
-            "fio --name=job --rw=randread --bs=4k --io_size=256k {how} --filename={}",
-            file.display()
-        );
+    let fio = "fio --name=job --rw=randread --bs=4k --io_size=256k";
+    let calls = [
+        (format!("{fio} --direct=1 --filename="), false),
+        (format!("{fio} --direct=0 --filename="), false),
+        (format!("{fio} --direct=0 --invalidate=0 --filename="), true),
+        ("diskspd -b4K -r -d1 -W0 -Sh ".into(), false),
+    ];
+    for (words, expected) in calls {
+        let words = format!("{words}{}", file.display());
         for _ in 0..2 {
             let out = stage.fathom(&words, std::path::Path::new(""));
             assert_eq!(out.code, Some(0), "{out:?}");
         }
         let report = stage.fathom("show last --format json", std::path::Path::new("")).report();
-        assert_eq!(report.says("B14", "finding"), expected, "{how}: {:#?}", report.answers("B14"));
+        assert_eq!(report.says("B14", "finding"), expected, "{words}: {:#?}", report.answers("B14"));
     }
 }
 
