@@ -37,6 +37,7 @@ impl Measurement {
     /// Ends the session file.
     pub(super) fn close(mut self, ending: RunEnding) -> Result<Finished, Failure> {
         let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
+        notes.extend(self.busy_host.take());
         if self.session.left_out() > 0 {
             notes.push(format!(
                 "the session file reached its limit; {} frames of its course were left out",

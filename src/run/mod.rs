@@ -196,6 +196,9 @@ struct Measurement {
     left: Option<Left>,
     /// Jobs of a comparison that this machine does not let be carried out.
     refused: Vec<usize>,
+    /// Note about a host whose machine was busy before the first run, if several hosts measure: their merged session has no evidence of
+    /// the idle watch.
+    busy_host: Option<String>,
     /// Left when all else is over.
     _own_cgroup: Known<OwnCgroup>,
 }
@@ -555,7 +558,9 @@ impl Measurement {
             self.plan.attempts = 1;
         }
         let so = if repeats { "" } else { "; disturbed runs are not repeated (--attempts 3 repeats them)" };
-        self.live.say(&format!("{neighbour}{so}"));
+        let sentence = format!("{neighbour}{so}");
+        self.live.say(&sentence);
+        self.busy_host = Some(sentence).filter(|_| !matches!(self.fleet, Fleet::Alone));
         Ok(())
     }
 

@@ -100,6 +100,7 @@ pub(super) fn begin(
         done: Vec::new(),
         left: None,
         refused: Vec::new(),
+        busy_host: None,
         _own_cgroup: own_cgroup,
     };
     measurement.begin_session(before)?;
