@@ -1,7 +1,8 @@
-//! The progress line: what is done now, a bar, and the time left, in one line of a terminal that is written over.
+//! The progress line on a terminal: the current step, a bar and the time left.
 //!
-//! A step is drawn at once, and changes of its progress at most [`DRAWS_PER_S`] times a second. Words that stay are written in place of the line,
-//! which is drawn again below them. The message is cut so that the line fits the terminal.
+//! Each draw clears the line and writes it again. A new step is drawn at once, a change of progress at most [`DRAWS_PER_S`] times a
+//! second. A lasting message replaces the line, and the line is drawn again below the message. The step is cut, and on a terminal
+//! narrower than the bar the rest of the line too, so that the line never wraps: a wrapped line could not be cleared.
 
 use super::look::Look;
 use crate::stream;
@@ -10,7 +11,7 @@ use ratatui::text::Span;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Draws of mere progress a second, at most.
+/// The maximum number of draws per second while a step progresses.
 const DRAWS_PER_S: u32 = 8;
 /// Columns of the bar.
 const BAR_COLUMNS: usize = 24;
@@ -24,29 +25,29 @@ struct State {
     is_shown: bool,
     drawn: Option<Instant>,
     message: String,
-    /// Words for the time left.
+    /// The time left, as text.
     left: String,
-    /// What is done, and of how much.
+    /// The completed part and the total.
     done: (u64, u64),
     gauge: [&'static str; 2],
 }
 
 impl Bar {
-    /// One that is not drawn until [`Bar::show`].
+    /// Returns a line that is not drawn until [`Bar::show`].
     pub(super) fn hidden() -> Self {
         let gauge = Look::here().gauge();
         let (message, left, done) = (String::new(), String::new(), (0, 0));
         Self(Mutex::new(State { is_shown: false, drawn: None, message, left, done, gauge }))
     }
 
-    /// One that is drawn.
+    /// Returns a line that is drawn.
     pub(super) fn shown() -> Self {
         let bar = Self::hidden();
         bar.show();
         bar
     }
 
-    /// Draws it from now on.
+    /// Draws the line from now on.
     pub(super) fn show(&self) {
         self.state().is_shown = true;
     }
@@ -68,7 +69,7 @@ impl Bar {
         }
     }
 
-    /// Writes something that stays, above the line.
+    /// Writes a lasting message above the line.
     pub(super) fn say(&self, words: &str) {
         let mut state = self.state();
         if state.is_shown {
@@ -77,7 +78,7 @@ impl Bar {
         }
     }
 
-    /// Removes the line for good.
+    /// Removes the line and stops drawing.
     pub(super) fn clear(&self) {
         let mut state = self.state();
         if state.is_shown && state.drawn.is_some() {
@@ -101,12 +102,12 @@ impl State {
     }
 }
 
-/// Terminals that are gone are told nothing.
+/// Writes to standard error. An error is ignored: the terminal may be closed.
 fn write(text: &str) {
     let _ = stream::write(rustix::stdio::stderr(), text.as_bytes());
 }
 
-/// The line, one column narrower than the terminal: some wrap a full one.
+/// Renders the line, at least one column narrower than the terminal: some terminals wrap a full line.
 fn line(
     message: &str,
     (done, total): (u64, u64),
@@ -117,12 +118,18 @@ fn line(
     let full = (share * BAR_COLUMNS as f64) as usize;
     let bar = gauge[0].repeat(full) + &gauge[1].repeat(BAR_COLUMNS - full);
     let room = columns.saturating_sub(BAR_COLUMNS + left.len() + 3);
-    let mut message = message.to_owned();
-    while Span::raw(&message).width() > room {
-        message.pop();
-    }
+    let message = cut(message, room);
     let padding = " ".repeat(room - Span::raw(&message).width());
-    format!("{message}{padding} {bar} {left}")
+    cut(&format!("{message}{padding} {bar} {left}"), columns.saturating_sub(1))
+}
+
+/// Cuts a text to a width in columns.
+fn cut(text: &str, columns: usize) -> String {
+    let mut text = text.to_owned();
+    while Span::raw(&text).width() > columns {
+        text.pop();
+    }
+    text
 }
 
 #[test]
@@ -135,8 +142,13 @@ fn the_line_fits_the_terminal_and_shows_the_share_that_is_done() {
         line(&"x".repeat(99), (9, 3), "", (gauge, 40)),
         format!("{} {} ", "x".repeat(13), "#".repeat(24))
     );
-    // Characters of two columns, a share of nothing, and a terminal narrower than the bar.
+    // Characters of two columns, and a total of 0.
     let wide = line("\u{6e2c}\u{5b9a}\u{4e2d}", (0, 0), "1 s left", (gauge, 40));
     assert_eq!(Span::raw(&wide).width(), 39, "{wide}");
-    assert!(line("reading", (1, 2), "1 s left", (gauge, 10)).starts_with(" #"));
+    // A terminal narrower than the bar: a wrapped line would be repeated at each draw.
+    assert_eq!(line("reading", (1, 2), "1 s left", (gauge, 10)), format!(" {}", "#".repeat(8)));
+    for columns in 0..60 {
+        let narrow = line("\u{6e2c}\u{5b9a}", (1, 3), "1 s left", (gauge, columns));
+        assert!(Span::raw(&narrow).width() <= columns.saturating_sub(1), "{columns}: {narrow}");
+    }
 }
