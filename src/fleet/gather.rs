@@ -23,9 +23,10 @@ use std::time::{Duration, Instant};
 const LAST_WORDS: Duration = Duration::from_millis(400);
 /// How long rank 0 waits for all last messages together.
 const ALL_LAST_WORDS: Duration = Duration::from_secs(2);
-/// The same after a signal: launchers kill a second after the signal, and the report must be written by then.
+/// How long rank 0 waits for all last messages after a signal: launchers kill a second after the signal, and the report must be written by then.
 const LAST_WORDS_AFTER_SIGNAL: Duration = Duration::from_millis(300);
-/// The same while a host that has not answered was heard just before the signal: it may have died then, and is silent for [`SILENT`] soon.
+/// How long rank 0 waits for all last messages after a signal if a host that has not answered was heard just before the signal: it may have
+/// died then, and is silent for [`SILENT`] soon.
 const UNTIL_SILENT: Duration = Duration::from_millis(600);
 /// Hosts whose part of a run that was broken off stands in the notes.
 const MOST_TOLD: usize = 16;
@@ -128,11 +129,9 @@ impl Hosts {
     /// Changes nothing if no host was lost, or if a host has reported an error or is already known to be lost.
     pub(super) fn decide_who_was_lost(&self, ended: Instant, has_answered: impl Fn(usize) -> bool) {
         let is_lost = |rank: usize| rank > 0 && !has_answered(rank);
-        match self.shared.over() {
-            Some((over, _)) if over.code != INTERRUPTED && !(over.is_silence && !is_lost(over.rank)) => {
-                return;
-            }
-            _ => {}
+        let is_certain = |over: &Over| over.code != INTERRUPTED && (!over.is_silence || is_lost(over.rank));
+        if self.shared.over().is_some_and(|(over, _)| is_certain(&over)) {
+            return;
         }
         let silent = self.shared.most_silent(is_lost).filter(|(_, silent)| *silent > SILENT);
         let Some((rank, silent)) = silent else { return };

@@ -277,7 +277,7 @@ fn lost_host(earlier: Duration, pause: Option<[u64; 2]>) -> model::fleet::Fleet 
         let session = session(&format!("lost-{}-{}", earlier.as_millis(), hosts.rank));
         let own = session.record().unwrap_or_else(|why| panic!("{why:?}"));
         hosts.begin(&own.header, "lost", false).unwrap_or_else(|why| panic!("{why:?}"));
-        let at = [ms(1400), ms(450), ms(1400) - earlier][hosts.rank];
+        let at = [ms(1400), ms(450), ms(1400).saturating_sub(earlier)][hosts.rank];
         std::thread::sleep(at.saturating_sub(began.elapsed()));
         if hosts.rank == 1 {
             return;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// The maximum number of draws per second while a step progresses.
 const DRAWS_PER_S: u32 = 8;
-/// Columns of the bar.
+/// Half of a narrow terminal, so that the message stays readable.
 const BAR_COLUMNS: usize = 24;
 /// Goes to the beginning of the line and clears it.
 const CLEAR: &str = "\r\x1b[K";

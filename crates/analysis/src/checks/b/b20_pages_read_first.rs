@@ -132,7 +132,7 @@ fn reading(part: f64) -> model::record::Record {
     reading_in_the_first(u64::MAX, part)
 }
 
-/// The same, with reads in as many runs.
+/// Buffered writes of 512 B, of which the first runs read this share of their bytes first.
 #[cfg(test)]
 fn reading_in_the_first(runs_with_reads: u64, part: f64) -> model::record::Record {
     let cache = model::job::Cache::Buffered;
