@@ -4,10 +4,11 @@
 //! ([`crate::marks`]).
 
 use crate::error::describe;
+use crate::file_status;
 use crate::root::{Root, number_of};
 use model::Known;
 use model::identity::Identity;
-use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
+use rustix::fs::FileType;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -27,13 +28,11 @@ pub fn of_path(path: &Path) -> io::Result<Identity> {
 /// # Errors
 /// Why it cannot be looked at.
 pub(crate) fn remembered(path: &Path) -> io::Result<Identity> {
-    let wanted = StatxFlags::TYPE | StatxFlags::INO;
-    let facts = statx(CWD, path, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, wanted)?;
-    if FileType::from_raw_mode(facts.stx_mode.into()) == FileType::BlockDevice {
-        return Ok(of_device(format!("{}:{}", facts.stx_rdev_major, facts.stx_rdev_minor)));
+    let status = file_status::from_cache(path)?;
+    if status.kind == FileType::BlockDevice {
+        return Ok(of_device(status.node_number));
     }
-    let device = format!("{}:{}", facts.stx_dev_major, facts.stx_dev_minor);
-    Ok(Identity::File { device, inode: facts.stx_ino })
+    Ok(Identity::File { device: status.file_system_number, inode: status.inode })
 }
 
 /// What is open. What is asked of a descriptor cannot be exchanged before it is used. A device bears no marks.

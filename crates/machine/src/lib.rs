@@ -14,6 +14,7 @@ pub mod error;
 mod extents;
 mod facts;
 pub mod file_extents;
+mod file_status;
 pub mod file_systems;
 #[cfg(test)]
 mod fixture;

@@ -4,13 +4,14 @@
 //! `data_path` to the device; `in_use` asks for [`beneath`].
 
 use crate::error::describe;
+use crate::file_status;
 use crate::identity;
 use crate::mountinfo::{self, Mount};
 use crate::root::Root;
 use model::Known;
 use model::evidence::SECTOR_BYTES;
 use model::identity::Identity;
-use rustix::fs::{AtFlags, CWD, StatxFlags, statfs, statx};
+use rustix::fs::statfs;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -77,8 +78,7 @@ fn magic(path: &Path) -> Known<u64> {
 }
 
 fn mount_id(path: &Path) -> Option<u64> {
-    let facts = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
-    Some(facts.stx_mnt_id)
+    file_status::by_path(path).ok()?.mount_id
 }
 
 /// The first of an overlay's directories that has a path of it, the upper one before the lower ones. `None` where none can be seen: in a

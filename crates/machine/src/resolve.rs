@@ -4,12 +4,13 @@
 //! Device numbers of btrfs, overlay and FUSE are anonymous (`0:N`), so these go by way of mountinfo and `/sys/fs`.
 
 use crate::error::MachineError;
+use crate::file_status::{self, FileStatus};
 use crate::mountinfo::{self, Mount, mount_of};
 use crate::root::Root;
 use crate::stack::file_system::{Below, below_file_system};
 use crate::stack::{self, Stack};
-use model::machine::{DirectIo, FileSystem, Place};
-use rustix::fs::{AtFlags, CWD, FileType, IFlags, Mode, OFlags, Statx, StatxAttributes, StatxFlags};
+use model::machine::{FileSystem, Place};
+use rustix::fs::{FileType, IFlags, Mode, OFlags, StatxAttributes};
 use std::fs::File;
 use std::path::Path;
 
@@ -18,14 +19,12 @@ use std::path::Path;
 /// # Errors
 /// Where it cannot be looked at. What cannot be followed further down is said in the place itself.
 pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
-    let facts = rustix::fs::statx(CWD, path, AtFlags::empty(), asked())
-        .map_err(|e| MachineError::at(path, "looked at", &e.into()))?;
-    let kind = FileType::from_raw_mode(facts.stx_mode.into());
+    let status = file_status::by_path(path).map_err(|e| MachineError::at(path, "looked at", &e))?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = matches!(kind, FileType::RegularFile | FileType::Directory)
+    let file = matches!(status.kind, FileType::RegularFile | FileType::Directory)
         .then(|| rustix::fs::open(path, flags, Mode::empty()).ok())
         .flatten();
-    Ok(place_of(root, path, &facts, file.map(File::from).as_ref()))
+    Ok(place_of(root, path, &status, file.map(File::from).as_ref()))
 }
 
 /// Resolves a block device by its kernel name, whether it has a node or not; `None` where there is none of that name.
@@ -42,37 +41,30 @@ pub fn resolve_device(root: &Root, name: &str) -> Option<Place> {
 /// # Errors
 /// Where it cannot be looked at.
 pub fn resolve_open(root: &Root, file: &File, path: &Path) -> Result<Place, MachineError> {
-    let facts = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, asked())
-        .map_err(|e| MachineError::at(path, "looked at", &e.into()))?;
-    Ok(place_of(root, path, &facts, Some(file)))
+    let status = file_status::by_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    Ok(place_of(root, path, &status, Some(file)))
 }
 
-fn asked() -> StatxFlags {
-    StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | StatxFlags::DIOALIGN
-}
-
-fn place_of(root: &Root, path: &Path, facts: &Statx, file: Option<&File>) -> Place {
+fn place_of(root: &Root, path: &Path, status: &FileStatus, file: Option<&File>) -> Place {
     let mounts = mountinfo::read(root);
     let unreadable = mounts.as_ref().err().map(|why| format!("/proc/self/mountinfo: {why}"));
     let unnamed = || Some("/proc/self/mountinfo does not name the file system that it is in".to_owned());
     let mounts = mounts.unwrap_or_default();
-    let direct = direct(facts);
-    if FileType::from_raw_mode(facts.stx_mode.into()) == FileType::BlockDevice {
-        let number = format!("{}:{}", facts.stx_rdev_major, facts.stx_rdev_minor);
-        return Place { direct, ..place_of_device(root, &mounts, path, &number) };
+    let direct = status.direct;
+    if status.kind == FileType::BlockDevice {
+        return Place { direct, ..place_of_device(root, &mounts, path, &status.node_number) };
     }
-    let number = format!("{}:{}", facts.stx_dev_major, facts.stx_dev_minor);
-    let id = (facts.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(facts.stx_mnt_id);
+    let number = &status.file_system_number;
     let shown = path.to_string_lossy();
-    let mount = mount_of(&mounts, id, &number, &shown);
+    let mount = mount_of(&mounts, status.mount_id, number, &shown);
     let mut stack = Stack::new(root, &mounts);
-    let found = below_file_system(&mut stack, mount, &number, Some(path));
+    let found = below_file_system(&mut stack, mount, number, Some(path));
     let file_system = mount.map(|m| FileSystem {
         kind: m.kind.clone(),
         source: m.source.clone(),
         mount_point: m.point.clone(),
         options: m.options.clone(),
-        attributes: attributes(facts, file),
+        attributes: attributes(status.attributes, file),
         root: m.root.clone(),
     });
     let mut place = finish(stack, path, found);
@@ -102,17 +94,10 @@ fn finish(stack: Stack<'_>, path: &Path, found: Below) -> Place {
     }
 }
 
-fn direct(facts: &Statx) -> Option<DirectIo> {
-    (facts.stx_mask & StatxFlags::DIOALIGN.bits() != 0).then_some(DirectIo {
-        memory_align: facts.stx_dio_mem_align,
-        offset_align: facts.stx_dio_offset_align,
-    })
-}
-
 /// Attributes that change how the data are stored, from statx and from the inode's flags.
-fn attributes(facts: &Statx, file: Option<&File>) -> Vec<String> {
+fn attributes(known: StatxAttributes, file: Option<&File>) -> Vec<String> {
     let flags = file.and_then(|f| rustix::fs::ioctl_getflags(f).ok()).unwrap_or(IFlags::empty());
-    let has = |a: StatxAttributes| facts.stx_attributes.contains(a);
+    let has = |a: StatxAttributes| known.contains(a);
     let all = [
         ("journal_data", flags.contains(IFlags::JOURNALING)),
         ("nocow", flags.contains(IFlags::NOCOW)),

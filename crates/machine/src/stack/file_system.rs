@@ -4,9 +4,9 @@
 //! ([`super::Stack`]), nor which file system a path is in ([`crate::mountinfo`]).
 
 use super::Stack;
+use crate::file_status;
 use crate::mountinfo::{Mount, mount_of};
 use crate::overlays;
-use rustix::fs::{AtFlags, CWD, StatxFlags};
 use std::path::Path;
 
 /// What is below a file system.
@@ -115,17 +115,17 @@ fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usiz
         Ok(there) => there,
         Err(why) => return Below::blind(why),
     };
-    let Ok(facts) = rustix::fs::statx(CWD, &there, AtFlags::empty(), StatxFlags::MNT_ID) else {
+    let Ok(status) = file_status::by_path(&there) else {
         return Below::blind(overlays::hidden(mount));
     };
-    let number = format!("{}:{}", facts.stx_dev_major, facts.stx_dev_minor);
+    let number = &status.file_system_number;
     let mounts = stack.mounts;
-    let below = mount_of(mounts, Some(facts.stx_mnt_id), &number, &there.to_string_lossy());
+    let below = mount_of(mounts, status.mount_id, number, &there.to_string_lossy());
     // Its names may lead back into the overlay itself.
     if below.is_some_and(|b| b.id == mount.id) {
         return Below::blind(overlays::hidden(mount));
     }
-    follow(stack, below, &number, Some(&there), more)
+    follow(stack, below, number, Some(&there), more)
 }
 
 #[cfg(test)]
