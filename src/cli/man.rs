@@ -1,6 +1,9 @@
-//! `fathom man`: its manual pages.
+//! `fathom man`: the manual pages.
 //!
-//! For: a page per command, made from the same tables as `--help`. Not for: showing them, which `man` does.
+//! Makes one page for each command in three steps:
+//! 1. `clap_mangen` renders name, synopsis, description and options from the tables of `--help`.
+//! 2. The exit codes and examples that end a command's help become sections.
+//! 3. The sections that a manual page has and `--help` has not (environment, files, examples, see also) come from the tables below.
 
 use super::Cli;
 use crate::failure::Failure;
@@ -9,6 +12,7 @@ use crate::spared::Spared;
 use crate::stdout;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -58,15 +62,229 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut cli = Cli::command().disable_help_subcommand(true);
     cli.build();
     let commands = std::iter::once(&cli).chain(cli.get_subcommands().filter(|c| !c.is_hide_set()));
-    commands.map(page).collect()
+    commands.map(|command| Ok((Man::new(command.clone()).get_filename(), page(&cli, command)?))).collect()
 }
 
-fn page(command: &Command) -> std::io::Result<(String, Vec<u8>)> {
-    let page = Man::new(command.clone());
+/// Renders the page of one command.
+fn page(cli: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
+    let man = Man::new(command.clone());
     let mut bytes = Vec::new();
-    page.render(&mut bytes)?;
-    Ok((page.get_filename(), bytes))
+    man.render_title(&mut bytes)?;
+    man.render_name_section(&mut bytes)?;
+    man.render_synopsis_section(&mut bytes)?;
+    man.render_description_section(&mut bytes)?;
+    man.render_options_section(&mut bytes)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut bytes)?;
+    }
+    let mut roff = Roff::new();
+    exit_status(&mut roff, cli, command);
+    definitions(&mut roff, "ENVIRONMENT", &ENVIRONMENT);
+    definitions(&mut roff, "FILES", &FILES);
+    examples(&mut roff, command);
+    see_also(&mut roff, cli, command);
+    roff.to_writer(&mut bytes)?;
+    if command.get_version().is_some() {
+        man.render_version_section(&mut bytes)?;
+    }
+    Ok(bytes)
 }
+
+/// The exit codes at the end of a command's help, separated by semicolons.
+fn exit_codes_in_help(command: &Command) -> Option<String> {
+    let help = command.get_after_help()?.to_string();
+    let (_, codes) = help.split_once("Exit codes")?.1.split_once(": ")?;
+    Some(codes.to_owned())
+}
+
+/// Exit codes of the commands that are named after another tool.
+const EXIT_CODES_OF_TOOLS: [(&str, &str); 6] = [
+    ("fio", "0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong."),
+    ("diskspd", "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong."),
+    ("iometer", "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong."),
+    ("dd", "0 copied; 1 anything else."),
+    ("hdparm", "0 measured; otherwise the number of errors."),
+    ("ioping", "0 measured; 1 usage; 2 failed before the first request; 3 a request failed."),
+];
+/// Exit codes of the commands that neither measure nor judge.
+const OTHER_EXIT_CODES: &str = "0 done; 2 usage; 3 the machine refused.";
+
+/// Adds a list of exit codes: those of the tool that the command imitates, else those that end the command's help, else those of
+/// `fathom` for commands that judge.
+fn exit_status(roff: &mut Roff, cli: &Command, command: &Command) {
+    roff.control("SH", ["EXIT STATUS"]);
+    let name = command.get_name();
+    let of_tool =
+        EXIT_CODES_OF_TOOLS.iter().find(|(tool, _)| *tool == name).map(|(_, codes)| (*codes).to_owned());
+    let judges = command.get_arguments().any(|argument| argument.get_long() == Some("fail-if"));
+    let codes = of_tool
+        .or_else(|| exit_codes_in_help(command))
+        .or_else(|| judges.then(|| exit_codes_in_help(cli)).flatten())
+        .unwrap_or_else(|| OTHER_EXIT_CODES.to_owned());
+    for code in codes.split("; ") {
+        let (number, meaning) = code.split_once(' ').unwrap_or((code, ""));
+        roff.control("TP", []).text([bold(number)]).text([roman(meaning)]);
+    }
+}
+
+/// Adds a section of names and their descriptions.
+fn definitions(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
+    roff.control("SH", [title]);
+    for (name, meaning) in rows {
+        roff.control("TP", []).text([bold(*name)]).text([roman(*meaning)]);
+    }
+}
+
+/// Adds the examples of a command. The page of `fathom` has the first one of each command.
+fn examples(roff: &mut Roff, command: &Command) {
+    roff.control("SH", ["EXAMPLES"]);
+    let is_fathom = command.get_name() == "fathom";
+    let mut last = "";
+    for (name, line, meaning) in EXAMPLES {
+        if if is_fathom { name != last } else { name == command.get_name() } {
+            roff.control("TP", []).text([bold(line)]).text([roman(meaning)]);
+        }
+        last = name;
+    }
+}
+
+/// Adds the other pages: all commands on the page of `fathom`, and on theirs that page and the tool that they stand for.
+fn see_also(roff: &mut Roff, cli: &Command, command: &Command) {
+    roff.control("SH", ["SEE ALSO"]);
+    let mut pages = Vec::new();
+    if command.get_name() == "fathom" {
+        pages.extend(
+            cli.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| format!("fathom-{}(1)", c.get_name())),
+        );
+    } else {
+        pages.push("fathom(1)".to_owned());
+        if dialect::COMMANDS.contains(&command.get_name()) {
+            pages.push(format!("{}(1)", command.get_name()));
+        }
+    }
+    roff.text([roman(pages.join(", "))]);
+}
+
+/// Environment variables that the program reads.
+const ENVIRONMENT: [(&str, &str); 9] = [
+    ("XDG_DATA_HOME", "Directory that holds fathom/, the sessions. Default: ~/.local/share."),
+    ("HOME", "Home directory, used if XDG_DATA_HOME is not set."),
+    ("TMPDIR", "Directory for sessions if the data directory cannot be written. Default: /tmp."),
+    ("COLUMNS", "Width of text in columns. Default: the width of the terminal, or 80."),
+    ("NO_COLOR", "Turns colours off."),
+    ("TERM, CI", "There is no live view if TERM is unset or dumb, or if CI is set."),
+    ("LC_ALL, LC_CTYPE, LANG", "Without a UTF-8 locale the live view uses ASCII."),
+    (
+        "FATHOM_DESTROY",
+        "Paths separated by colons that the commands of other tools (fio, diskspd, iometer, dd ...) may overwrite, as --destroy allows it elsewhere.",
+    ),
+    (
+        "FATHOM_UNSEEN_USERS",
+        "Paths separated by colons that the commands of other tools may overwrite although other processes of the machine are hidden, as --unseen-users allows it elsewhere.",
+    ),
+];
+
+/// Files that the program makes or reads.
+const FILES: [(&str, &str); 5] = [
+    (
+        "~/.local/share/fathom/sessions/",
+        "Sessions: each file has everything that was measured, with checksums.",
+    ),
+    ("~/.local/share/fathom/history.db", "Index of the sessions. It can be deleted; fathom makes it again."),
+    ("/tmp/fathom-UID/", "Sessions, if the data directory cannot be written."),
+    (
+        ".fathom-test-*",
+        "Test files in a target directory. They are removed at the end. After a crash the next run in that directory names those that remain.",
+    ),
+    ("/proc, /sys", "Counters and settings of the kernel. Without them more checks report NOT CHECKED."),
+];
+
+/// Examples: command, line, and what the line does. Those of one command are adjacent.
+const EXAMPLES: [(&str, &str, &str); 35] = [
+    ("bench", "fathom bench", "Measures the current directory in about a minute and a half."),
+    (
+        "bench",
+        "fathom bench --quick /srv/data",
+        "Measures another directory in ten seconds, without intervals.",
+    ),
+    (
+        "run",
+        "fathom run --rw randread --bs 4k --depth 32 /dev/nvme0n1",
+        "Reads a device, which is not changed.",
+    ),
+    ("run", "fathom run job.toml /srv/data -o report.html", "Runs a job file and writes a page with plots."),
+    ("layers", "fathom layers /srv/data", "Measures each layer from the device to the page cache."),
+    (
+        "limit",
+        "fathom limit /srv/data --p99 1ms",
+        "Finds the highest rate with a 99th percentile of at most 1 ms.",
+    ),
+    ("watch", "fathom watch /srv/data 5", "Shows every 5 seconds what the devices below a directory do."),
+    (
+        "watch",
+        "fathom watch --format openmetrics -o /var/lib/prometheus/node-exporter/fathom.prom 15",
+        "Renews a file for node_exporter every 15 seconds.",
+    ),
+    (
+        "sweep",
+        "fathom sweep --rw randread --bs 4k,16k --depth 1,8,32 /srv/data",
+        "Finds the best of six settings.",
+    ),
+    ("api", "fathom api --interface pread,mmap,io_uring /srv/data", "Compares three interfaces."),
+    ("recipe", "fathom recipe etcd /var/lib/etcd", "Answers whether the storage is fast enough for etcd."),
+    (
+        "fio",
+        "fathom fio --name=t --rw=randread --size=64m --directory=/srv/data",
+        "Runs a command line of fio.",
+    ),
+    (
+        "dd",
+        "fathom dd if=/dev/zero of=/srv/data/file bs=1M count=64",
+        "Writes as dd does, and reports what reached the disk.",
+    ),
+    (
+        "hdparm",
+        "fathom hdparm -t /dev/sda",
+        "Reads as hdparm does, and reports what the page cache answered.",
+    ),
+    ("ioping", "fathom ioping -c 5 /srv/data", "Measures five requests as ioping does."),
+    ("iops", "fathom iops /dev/sda", "Reads blocks of doubling sizes."),
+    ("diskspd", "fathom diskspd -c64M -b4K -r -d5 /srv/data/file", "Runs a command line of DISKSPD."),
+    (
+        "iometer",
+        "fathom iometer /c tests.icf /r result.csv /srv/data",
+        "Runs a configuration file of Iometer.",
+    ),
+    ("list", "fathom list", "Lists earlier sessions, newest first."),
+    ("show", "fathom show last --verbose", "Prints the last session with all findings."),
+    (
+        "compare",
+        "fathom compare last~1 last",
+        "Tells whether the last session was faster than the one before it.",
+    ),
+    ("tag", "fathom tag last before-upgrade", "Names a session."),
+    ("note", "fathom note last 'new firmware'", "Adds a note to a session."),
+    ("export", "fathom export last -o report.json", "Writes a report for programs."),
+    ("import", "fathom import 20261122-144019-20797.fathom", "Adds a session of another machine."),
+    ("delete", "fathom delete last --yes", "Removes a session."),
+    (
+        "capture",
+        "fathom capture /dev/sda -o db.capture --time 1m",
+        "Records every request of a device for a minute. Requires root.",
+    ),
+    ("fit", "fathom fit db.capture -o job.toml", "Makes a job file from a capture."),
+    (
+        "fit",
+        "fathom fit --check db.capture /dev/nvme1n1 --destroy SERIAL",
+        "Runs the job on a device and compares both loads.",
+    ),
+    ("verify", "fathom verify --size 1g /srv/data", "Writes a file, reads it back and compares."),
+    ("doctor", "fathom doctor /srv/data", "Lists what would disturb a measurement."),
+    ("devices", "fathom devices", "Lists the block devices and their users."),
+    ("explain", "fathom explain A04", "Explains a check."),
+    ("completions", "fathom completions bash", "Prints the completion script for bash."),
+    ("man", "fathom man /usr/local/share/man/man1", "Writes the manual pages into a directory."),
+];
 
 #[test]
 fn every_command_has_a_page_that_names_its_flags() {
@@ -80,6 +298,27 @@ fn every_command_has_a_page_that_names_its_flags() {
         let text = String::from_utf8_lossy(&page.1).replace('\\', "");
         for flag in command.get_arguments().filter(|a| !a.is_hide_set()).filter_map(clap::Arg::get_long) {
             assert!(text.contains(&format!("--{flag}")), "{name}: {flag}");
+        }
+    }
+}
+
+#[test]
+fn every_page_has_its_sections_and_examples_that_the_command_line_accepts() {
+    for (name, page) in pages().unwrap_or_default() {
+        let text = String::from_utf8_lossy(&page).into_owned();
+        for title in ["\"EXIT STATUS\"", "ENVIRONMENT", "FILES", "EXAMPLES", "\"SEE ALSO\""] {
+            let section = text.split_once(&format!("\n.SH {title}\n")).map(|(_, rest)| rest);
+            let first = section.and_then(|rest| rest.lines().next());
+            assert!(first.is_some_and(|line| !line.starts_with(".SH")), "{name}: {title}");
+        }
+        assert!(!text.contains("EXTRA"), "{name}");
+    }
+    for (command, line, _) in EXAMPLES {
+        let words: Vec<&str> = line.split(' ').map(|word| word.trim_matches('\'')).collect();
+        assert_eq!(words.get(1), Some(&command), "{line}");
+        // A quoted argument counts as several words here, which `note` takes too.
+        if let Err(error) = <Cli as clap::Parser>::try_parse_from(&words) {
+            panic!("{line}: {error}");
         }
     }
 }
