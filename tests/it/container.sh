@@ -22,8 +22,8 @@ protect() {
 for restriction in $restrictions; do
     case $restriction in
     none) ;;
-    eperm) filter="python3 $here/deny_io_uring.py 1" ;;
-    enosys) filter="python3 $here/deny_io_uring.py 38" ;;
+    eperm) filter="python3 $here/deny_calls.py io_uring 1" ;;
+    enosys) filter="python3 $here/deny_calls.py io_uring 38" ;;
     sys-read-only) mount -o remount,bind,ro /sys ;;
     masked)
         # Docker's MaskedPaths and ReadonlyPaths.

@@ -1,6 +1,6 @@
 //! fathom in containers: what it does where a runtime denies io_uring, hides files, takes rights away and limits memory.
 //!
-//! `container.sh` sets restrictions up in a mount namespace of their own, and `deny_io_uring.py` is the seccomp filter. Each
+//! `container.sh` sets restrictions up in a mount namespace of their own, and `deny_calls.py` is the seccomp filter. Each
 //! command must answer, or refuse in words before it makes anything. The fast tests apply all restrictions at once; the long
 //! ones apply each alone, and run in a container of podman.
 
@@ -69,9 +69,32 @@ fn script(name: &str) -> PathBuf {
 
 /// The program under a filter of system calls that answers those of io_uring with an errno.
 fn without_io_uring(stage: &Stage, errno: u32, words: &str, target: &Path) -> Outcome {
-    let prefix =
-        ["python3", &script("deny_io_uring.py").to_string_lossy(), &errno.to_string()].map(str::to_owned);
+    let prefix = ["python3", &script("deny_calls.py").to_string_lossy(), "io_uring", &errno.to_string()]
+        .map(str::to_owned);
     wait(&mut stage.command(&prefix, words, target))
+}
+
+#[test]
+fn a_kernel_without_newer_calls_is_measured_with_its_mount_and_devices() {
+    let stage = Stage::beside_others();
+    let dir = stage.folder("d");
+    let old = |errno: &str, words: &str| {
+        let prefix = ["python3", &script("deny_calls.py").to_string_lossy(), "new", errno].map(str::to_owned);
+        wait(&mut stage.command(&prefix, words, &dir))
+    };
+    let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --attempts 1 --no-history --quiet --format json";
+    let file_system =
+        |report: &serde_json::Value| report["machine"]["places"][0]["file_system"].clone();
+    let here = stage.fathom(words, &dir).report();
+    for errno in ["38", "1"] {
+        let out = old(errno, words);
+        assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+        let report = out.report();
+        assert!(report.0["results"][0]["read"]["ops"].as_u64() > Some(0), "{out:?}");
+        assert!(file_system(&report.0).is_object(), "{}", report.0["machine"]);
+        assert_eq!(file_system(&report.0), file_system(&here.0));
+    }
+    assert!(names(&dir).is_empty());
 }
 
 /// A directory for one command of the matrix, with an empty directory `d` for its target.
@@ -261,8 +284,8 @@ fn what_libaio_cannot_do_is_refused_with_a_command_that_works() {
             .unwrap_or_else(|| panic!("{words}: {out:?}"))
             .1
             .to_owned();
-        let filter = script("deny_io_uring.py").display().to_string();
-        let pasted = ["python3", &filter, "1", "sh", "-c", &advice].map(str::to_owned);
+        let filter = script("deny_calls.py").display().to_string();
+        let pasted = ["python3", &filter, "io_uring", "1", "sh", "-c", &advice].map(str::to_owned);
         let out = wait(&mut stage.command(&pasted, "", Path::new("")));
         assert!(matches!(out.code, Some(0 | 1)) && !out.stdout.is_empty(), "{advice}: {out:?}");
     }

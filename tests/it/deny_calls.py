@@ -1,10 +1,14 @@
-"""Runs a command under a seccomp filter that answers every system call of io_uring with an errno, as container runtimes do.
+"""Runs a command under a seccomp filter that answers system calls with an errno.
 
-Usage: deny_io_uring.py ERRNO COMMAND...
+Usage: deny_calls.py GROUP ERRNO COMMAND...
+
+io_uring    the calls of io_uring, as container runtimes deny them
+new         these, statx, preadv2, pwritev2, copy_file_range and openat2: with errno 38 (ENOSYS) as on Linux 4.4
 """
 
 import ctypes
 import os
+import platform
 import struct
 import sys
 
@@ -12,8 +16,11 @@ PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
 SECCOMP_MODE_FILTER = 2
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
-# io_uring_setup, io_uring_enter and io_uring_register have these numbers on every architecture.
-CALLS = (425, 426, 427)
+# io_uring_setup, io_uring_enter, io_uring_register; these and openat2 have the same numbers on every architecture.
+IO_URING = (425, 426, 427)
+OPENAT2 = 437
+# copy_file_range, preadv2, pwritev2, statx.
+OLDER = {"x86_64": (326, 327, 328, 332), "aarch64": (285, 286, 287, 291)}
 
 
 def instruction(code, if_true, if_false, value):
@@ -25,10 +32,11 @@ class Program(ctypes.Structure):
 
 
 def main():
-    errno = int(sys.argv[1])
+    group, errno = sys.argv[1], int(sys.argv[2])
+    calls = {"io_uring": IO_URING, "new": IO_URING + (OPENAT2,) + OLDER[platform.machine()]}[group]
     program = instruction(LOAD_WORD, 0, 0, 0)
-    for at, call in enumerate(CALLS):
-        program += instruction(JUMP_IF_EQUAL, len(CALLS) - at, 0, call)
+    for at, call in enumerate(calls):
+        program += instruction(JUMP_IF_EQUAL, len(calls) - at, 0, call)
     program += instruction(RETURN, 0, 0, ALLOW) + instruction(RETURN, 0, 0, ERRNO | errno)
     buffer = ctypes.create_string_buffer(program)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -36,8 +44,8 @@ def main():
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(
         PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(filter), 0, 0
     ):
-        sys.exit(f"deny_io_uring: {os.strerror(ctypes.get_errno())}")
-    os.execvp(sys.argv[2], sys.argv[2:])
+        sys.exit(f"deny_calls: {os.strerror(ctypes.get_errno())}")
+    os.execvp(sys.argv[3], sys.argv[3:])
 
 
 main()
