@@ -83,8 +83,7 @@ fn a_kernel_without_newer_calls_is_measured_with_its_mount_and_devices() {
         wait(&mut stage.command(&prefix, words, &dir))
     };
     let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --attempts 1 --no-history --quiet --format json";
-    let file_system =
-        |report: &serde_json::Value| report["machine"]["places"][0]["file_system"].clone();
+    let file_system = |report: &serde_json::Value| report["machine"]["places"][0]["file_system"].clone();
     let here = stage.fathom(words, &dir).report();
     for errno in ["38", "1"] {
         let out = old(errno, words);
@@ -362,6 +361,24 @@ fn image(stage: &Stage) -> PathBuf {
         tool(&[&"cp", &"-L", &library, &copy]).unwrap();
     }
     image
+}
+
+#[test]
+fn an_empty_root_directory_without_dev_and_proc_has_the_same_engine() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let image = image(&stage);
+    let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --attempts 1 --no-history --quiet --format json";
+    let engine = |out: &Outcome| {
+        assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+        out.report().0["results"][0]["job"]["phases"][0]["streams"][0]["engine"].clone()
+    };
+    let outside = engine(&stage.fathom(words, &stage.folder("d")));
+    let inside = wait(Command::new("chroot").arg(&image).arg("/fathom").args(words.split(' ')).arg("/data"));
+    assert_eq!(engine(&inside), outside);
+    assert!(names(&image.join("data")).is_empty());
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use crate::error::describe;
 use crate::root::Root;
 use model::Known;
-use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create};
 use rustix::io::Errno;
 use std::fmt;
 use std::fs::File;
@@ -99,7 +99,8 @@ fn may_set(root: &Root) -> bool {
 }
 
 fn on_one_file(set_up: impl FnOnce(Arena, Vec<OpenFile>) -> io::Result<()>) -> io::Result<()> {
-    let file = File::open("/dev/null")?;
+    // In memory: an empty root directory has no /dev.
+    let file = File::from(memfd_create("fathom", MemfdFlags::CLOEXEC)?);
     set_up(Arena::new(1, rustix::param::page_size())?, vec![OpenFile::new(file, false)])
 }
 
