@@ -23,7 +23,7 @@ pub(crate) struct FileStatus {
     pub(crate) node_number: String,
     /// `major:minor` of the file system that holds the file.
     pub(crate) file_system_number: String,
-    /// The inode.
+    /// Number of the file within its file system.
     pub(crate) inode: u64,
     /// The id of its mount in `mountinfo`.
     pub(crate) mount_id: Option<u64>,
