@@ -209,7 +209,7 @@ pub(crate) fn type_accept(id: CheckId) -> String {
 /// - `FAIL` and `INVALID`: 1.
 /// - `INCONCLUSIVE`: 4, unless the user says what it counts as.
 /// - `PASS`: 0.
-/// - An answer of a study, which is `INVALID` otherwise ([`decided`]): 0.
+/// - An answer of a study, which is `INVALID` otherwise: 0.
 /// - A verdict: 1 if a finding that the user did not accept invalidates a quoted result or relabels the main one, or if there
 ///   is no number to quote; else 0.
 pub fn exit_code(report: &Report) -> u8 {
