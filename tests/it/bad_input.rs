@@ -154,10 +154,10 @@ fn what_is_no_session_is_not_shown() {
 #[test]
 fn a_report_that_cannot_be_written_is_refused_before_anything_is_measured() {
     let stage = Stage::beside_others();
-    let words =
-        "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 1 --quiet -o /nonexistent/report.json";
-    let out = stage.fathom(words, Path::new(""));
-    refused(&out, 2, &["/nonexistent/report.json", "another name"]);
+    let report = stage.path("missing/report.json").display().to_string();
+    let words = format!("run --engine sim --depth 4 --time 20ms --warmup 0 --runs 1 --quiet -o {report}");
+    let out = stage.fathom(&words, Path::new(""));
+    refused(&out, 2, &[&report, "another name"]);
     assert_eq!(stage.sessions(), Vec::<PathBuf>::new());
 }
 

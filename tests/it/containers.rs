@@ -139,7 +139,7 @@ impl Cell {
         // Another user may not enter the directory of the build.
         command.args(&prefix[1..]).arg(stage.path("fathom")).args(words.split(' '));
         // As in a container without a home that can be written.
-        command.env("XDG_DATA_HOME", "/nonexistent").env_remove("TMPDIR").env_remove("HOME");
+        command.env("XDG_DATA_HOME", "/proc/none").env_remove("TMPDIR").env_remove("HOME");
         command.env("COLUMNS", "200").env("FATHOM_TEST_IDLE", "100ms");
         wait(command.current_dir("/"))
     }

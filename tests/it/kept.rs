@@ -33,7 +33,7 @@ fn a_session_that_outgrows_the_limit_on_file_sizes_is_still_reported() {
     let stage = Stage::beside_others();
     for (more, kept) in [("", "only the report that follows has the rest"), ("--no-history", "")] {
         let run = "run --rw randread --engine sim --time 50ms --warmup 0 --runs 1 --quiet";
-        let out = shell(&stage, &format!("ulimit -f 4; \"$F\" {run} {more} 2>&1 | cat"));
+        let out = shell(&stage, &format!("ulimit -f 8; \"$F\" {run} {more} 2>&1 | cat"));
         assert!(out.stdout.contains("VALID  4K random read") && out.stdout.contains(kept), "{out:?}");
     }
 }

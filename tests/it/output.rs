@@ -190,17 +190,19 @@ fn streams_are_written_to_as_they_are() {
 fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
     let stage = Stage::beside_others();
     let here = stage.folder("here");
+    let missing = stage.path("missing").display().to_string();
     for more in ["", "--no-history"] {
-        let out = stage.fathom(&format!("{RUN} {more} -o /nonexistent/r.json"), &here);
-        says(&out, 2, &["/nonexistent", "another name"]);
+        let out = stage.fathom(&format!("{RUN} {more} -o {missing}/r.json"), &here);
+        says(&out, 2, &[&missing, "another name"]);
         let out = stage.fathom(&format!("{RUN} {more} -o {}/", here.display()), &here);
         assert_eq!(out.code, Some(2), "{out:?}");
         let proc = stage.fathom(&format!("{RUN} {more} -o /proc/r.json"), &here);
         says(&proc, 3, &["/proc/r.json cannot be written", "is on proc"]);
     }
     assert_eq!((names(&here), stage.sessions()), (Vec::new(), Vec::new()));
-    let state = stage.fathom("verify --quiet --state /nonexistent/s --destroy f", &stage.file("f", 1));
-    says(&state, 2, &["--state", "/nonexistent"]);
+    let words = format!("verify --quiet --state {missing}/s --destroy f");
+    let state = stage.fathom(&words, &stage.file("f", 1));
+    says(&state, 2, &["--state", &missing]);
 }
 
 #[test]
