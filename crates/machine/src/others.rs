@@ -20,8 +20,10 @@ pub struct Processes {
 struct Process {
     name: String,
     cpu_ticks: u64,
-    /// Bytes fetched from and sent to storage; `None` where we may not ask.
+    /// Bytes fetched from and sent to storage by it and its ended children; `None` where we may not ask.
     io_bytes: Option<u64>,
+    /// Grows when a child ends: its counters are added to those of its parent then.
+    children_faults: u64,
 }
 
 /// A process that did something between two looks.
@@ -29,7 +31,7 @@ struct Process {
 pub struct Busy {
     /// Process id.
     pub pid: u32,
-    /// Name, as `ps -o comm` shows it.
+    /// Name, as `ps -o comm` shows it. If children of it ended between the looks, the bytes are theirs too, and the name says so.
     pub name: String,
     /// CPU time, ms.
     pub cpu_ms: u64,
@@ -61,7 +63,11 @@ impl Processes {
             let io_bytes = now.io_bytes.zip(before.io_bytes).map(|(b, a)| b.saturating_sub(a));
             (id.0 != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| Busy {
                 pid: id.0,
-                name: now.name.clone(),
+                name: if now.children_faults > before.children_faults {
+                    format!("{} and its ended children", now.name)
+                } else {
+                    now.name.clone()
+                },
                 cpu_ms: ticks.saturating_mul(1000) / ticks_per_s,
                 io_bytes,
             })
@@ -84,9 +90,10 @@ pub(crate) fn name(root: &Root, pid: u32) -> String {
 }
 
 fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
-    let Stat { name, cpu_ticks, began, .. } = parse_stat(&root.read(&format!("/proc/{pid}/stat")).ok()?)?;
+    let Stat { name, cpu_ticks, began, children_faults, .. } =
+        parse_stat(&root.read(&format!("/proc/{pid}/stat")).ok()?)?;
     let io_bytes = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_io(&text));
-    Some(((pid, began), Process { name, cpu_ticks, io_bytes }))
+    Some(((pid, began), Process { name, cpu_ticks, io_bytes, children_faults }))
 }
 
 /// What `/proc/PID/stat` says of a process or thread.
@@ -194,6 +201,11 @@ mod tests {
         assert_eq!((busy[0].pid, busy[0].io_bytes, busy[0].cpu_ms), (7, Some(4096), 0));
         assert_eq!((busy[1].pid, busy[1].io_bytes, busy[1].cpu_ms), (8, None, 2000 / ticks));
         assert_eq!(second.hidden(), 2);
+        // The faults and the bytes of a child that ended are added to its parent's.
+        put(7, &STAT.replace("1 2 3 4 30", "1 9 3 4 30"), Some("read_bytes: 8192\nwrite_bytes: 0\n"));
+        let third = Processes::look(&root).unwrap_or_else(|e| panic!("{e}"));
+        let busy = third.busy_since(&second);
+        assert_eq!((busy[0].pid, busy[0].name.as_str()), (7, "a) b and its ended children"));
         assert!(Processes::look(&Root::at("/nonexistent-prefix".into())).is_err());
     }
 }
