@@ -275,7 +275,7 @@ impl Post {
                     let _ = answer.send(self.clocks());
                 }
                 Ok(Order::Leave) => {
-                    // Nobody is lost, so whoever was silent for a moment hears it yet.
+                    // No host is lost, so one that was silent for a moment still hears it.
                     (0..self.net.size()).for_each(|rank| self.send_waiting(rank));
                     return self.net.leave();
                 }

@@ -645,7 +645,7 @@ fn a_stream_of_which_one_target_is_in_memory_is_not_valid() {
     std::fs::remove_file(&memory).unwrap();
     let report = out.report();
     let found = report.must_say("A11", "finding");
-    assert!(found["sentence"].as_str().unwrap().starts_with("1 of 2 targets are memory"), "{found:#}");
+    assert!(found["sentence"].as_str().unwrap().starts_with("1 of 2 targets is memory"), "{found:#}");
     assert!(report.name().ends_with("a part of it memory (tmpfs)"), "{}", report.name());
     assert_eq!(report.0["results"][0]["limiter"]["name"], "not judged", "{report:#?}");
     not_valid(&report);

@@ -10,7 +10,7 @@
 //!    A write while fathom itself writes does not show in these: the kernel reports it ([`sys::fanotify`]), and then the mark is not
 //!    completed. Where the kernel does not report it (before 5.13 without privileges, and in containers that deny it), only a
 //!    descriptor that is still open at the end shows, or a file that is longer than what fathom wrote.
-//! 3. A killed process leaves "being written", which then counts for no process: the file needs `--destroy` like any other.
+//! 3. A killed process, or one that saw a foreign write, leaves "being written", which then counts for no process: the file needs `--destroy` like any other.
 //!
 //! Setting an attribute itself moves the ctime. The kernel takes the new ctime from its coarse clock, so the mark is completed with
 //! the present value of that clock, and again at the next tick if the ctime became another one.
@@ -117,7 +117,7 @@ fn state(file: &File) -> State {
             format!("fathom (process {pid}) is writing this file")
         } else {
             format!(
-                "fathom made this file, but its process {pid} ended without completing the mark, so other data may be in it"
+                "fathom made this file, but its process {pid} ended without completing the mark: it was killed, or another program wrote to the file meanwhile, so other data may be in it"
             )
         });
     }

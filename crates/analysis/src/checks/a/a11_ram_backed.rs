@@ -24,7 +24,7 @@ pub(super) const CHECK: Check = Check {
                 disks, loop devices on files in memory, whose file is told by its device number also where its name was removed; \
                 and the `stat` files of devices beside each other in the chain, from start to stop of every run.",
         formula: formula!(
-            "Fires where all of the chain is memory. Where only some of its ends are, as of a RAID over a disk and a RAM \
+            "Fires where all of the chain is memory; of several targets it tells how many are. Where only some of its ends are, as of a RAID over a disk and a RAM \
              disk, the work is divided from the top down, at each layer by the requests of those that it stands on, so that others' \
              requests to a disk below do not count as ours; and it fires where memory served more than {SERVED_FROM}: below are a \
              few blocks of metadata. Where the chain could not be followed to its end it is not \
@@ -55,7 +55,8 @@ fn look(case: &Case) -> Known<Answer> {
         let (sentence, renames) = if in_memory < all {
             (
                 format!(
-                    "{in_memory} of {all} targets are memory ({ram}), not a disk, and the number is of all targets together."
+                    "{in_memory} of {all} targets {} memory ({ram}), not a disk, and the number is of all targets together.",
+                    if in_memory == 1 { "is" } else { "are" }
                 ),
                 Rename::Condition(format!("a part of it memory ({ram})")),
             )
