@@ -133,7 +133,7 @@ const fn without_data<C: Call + 'static>(
 }
 
 /// Every engine there is.
-pub const ENGINES: &[Entry] = &[
+pub static ENGINES: &[Entry] = &[
     Entry::of::<io_uring::Uring>(Facts {
         options: io_uring::OPTIONS,
         takes_priorities: true,
