@@ -86,8 +86,9 @@ impl Histogram {
         if other.count == 0 {
             return;
         }
-        for (mine, theirs) in self.buckets.as_mut_slice().iter_mut().zip(other.buckets.as_slice()) {
-            *mine += theirs;
+        // An error would be another geometry, and all have the constant one.
+        if let Ok(sum) = self.buckets.wrapping_add(&other.buckets) {
+            self.buckets = sum;
         }
         self.count += other.count;
         self.sum_ns = self.sum_ns.wrapping_add(other.sum_ns);
