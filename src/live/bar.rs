@@ -4,6 +4,7 @@
 //! second. A lasting message replaces the line, and the line is drawn again below the message. The step is cut, and on a terminal
 //! narrower than the bar the rest of the line too, so that the line never wraps: a wrapped line could not be cleared.
 
+use super::left::Left;
 use super::look::Look;
 use crate::stream;
 use model::visible::visible;
@@ -25,8 +26,8 @@ struct State {
     is_shown: bool,
     drawn: Option<Instant>,
     message: String,
-    /// The time left, as text.
-    left: String,
+    /// The time left, where it is known.
+    left: Option<Left>,
     /// The completed part and the total.
     done: (u64, u64),
     gauge: [&'static str; 2],
@@ -36,7 +37,7 @@ impl Bar {
     /// Returns a line that is not drawn until [`Bar::show`].
     pub(super) fn hidden() -> Self {
         let gauge = Look::here().gauge();
-        let (message, left, done) = (String::new(), String::new(), (0, 0));
+        let (message, left, done) = (String::new(), None, (0, 0));
         Self(Mutex::new(State { is_shown: false, drawn: None, message, left, done, gauge }))
     }
 
@@ -53,7 +54,7 @@ impl Bar {
     }
 
     /// Begins a step.
-    pub(super) fn step(&self, message: &str, done: (u64, u64), left: String) {
+    pub(super) fn step(&self, message: &str, done: (u64, u64), left: Option<Left>) {
         let mut state = self.state();
         state.message = visible(message).into_owned();
         (state.done, state.left) = (done, left);
@@ -61,9 +62,9 @@ impl Bar {
     }
 
     /// Changes the progress of a step.
-    pub(super) fn tick(&self, done: (u64, u64), left: String) {
+    pub(super) fn tick(&self, done: (u64, u64), left: Left) {
         let mut state = self.state();
-        (state.done, state.left) = (done, left);
+        (state.done, state.left) = (done, Some(left));
         if state.drawn.is_none_or(|at| at.elapsed() >= Duration::from_secs(1) / DRAWS_PER_S) {
             state.draw();
         }
@@ -96,7 +97,8 @@ impl State {
     fn draw(&mut self) {
         if self.is_shown {
             let columns = stream::columns(Some(rustix::stdio::stderr()));
-            write(&format!("{CLEAR}{}", line(&self.message, self.done, &self.left, (self.gauge, columns))));
+            let left = self.left.map(Left::words).unwrap_or_default();
+            write(&format!("{CLEAR}{}", line(&self.message, self.done, &left, (self.gauge, columns))));
             self.drawn = Some(Instant::now());
         }
     }

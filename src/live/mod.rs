@@ -120,7 +120,6 @@ impl Live {
     pub fn step_of(&self, words: &str, left: Option<Left>) {
         // A step that does not know how long the whole takes leaves the progress as it is.
         let done = left.map_or_else(|| self.furthest.load(Ordering::Relaxed), |left| self.progress(left));
-        let time_left = || left.map_or_else(String::new, Left::words);
         if let Display::View(view, _) = &self.display {
             view.tell(|state| {
                 state.step(words, left);
@@ -128,8 +127,8 @@ impl Live {
             });
         }
         match &self.display {
-            Display::View(_, bar) => bar.step(words, (done, WHOLE), time_left()),
-            Display::Bar(bar) => bar.step(words, (done, WHOLE), time_left()),
+            Display::View(_, bar) => bar.step(words, (done, WHOLE), left),
+            Display::Bar(bar) => bar.step(words, (done, WHOLE), left),
             Display::Lines => stderr::say(
                 &left.map_or_else(|| words.to_owned(), |left| format!("{words} ({})", left.words())),
             ),
@@ -156,8 +155,8 @@ impl Live {
             view.tell(|state| state.tick((done, total), left));
         }
         match &self.display {
-            Display::View(_, bar) => bar.tick((done, total), left.words()),
-            Display::Bar(bar) => bar.tick((done, total), left.words()),
+            Display::View(_, bar) => bar.tick((done, total), left),
+            Display::Bar(bar) => bar.tick((done, total), left),
             Display::Lines | Display::Quiet => {}
         }
     }

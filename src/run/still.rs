@@ -169,7 +169,11 @@ impl Sampler {
             self.next = (self.next + 1) % self.ids.len();
             let dir = format!("/proc/self/task/{}", self.ids[self.next]);
             match self.root.read(&format!("{dir}/status")) {
-                Ok(status) => self.add(&status, self.root.word(&format!("{dir}/wchan")).as_deref()),
+                Ok(status) => {
+                    // Of the same directory, which was just found to be the kernel's: this is read a hundred times a second.
+                    let wait_channel = std::fs::read_to_string(self.root.path(&format!("{dir}/wchan")));
+                    self.add(&status, wait_channel.ok().as_deref());
+                }
                 // It has ended.
                 Err(_) if !self.root.has(&dir) => {}
                 Err(why) => return Err(format!("the state of a worker cannot be read: {dir}/status: {why}")),

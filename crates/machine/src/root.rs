@@ -77,7 +77,8 @@ impl Root {
     /// # Errors
     /// The reason in words: no such file, permission denied, ...
     pub fn read(&self, path: &str) -> Known<String> {
-        let mut bytes = Vec::new();
+        // Room for most of these files: their size is given as 0, and an empty vector would be filled in many small steps.
+        let mut bytes = Vec::with_capacity(4096);
         let file = File::open(self.genuine(path)?).map_err(|e| describe(&e))?;
         file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|e| describe(&e))?;
         Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
