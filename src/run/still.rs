@@ -170,7 +170,7 @@ impl Sampler {
             let dir = format!("/proc/self/task/{}", self.ids[self.next]);
             match self.root.read(&format!("{dir}/status")) {
                 Ok(status) => {
-                    // Of the same directory, which was just found to be the kernel's: this is read a hundred times a second.
+                    // Reading the status has shown that /proc is the kernel's own. Asking again, a hundred times a second, costs CPU.
                     let wait_channel = std::fs::read_to_string(self.root.path(&format!("{dir}/wchan")));
                     self.add(&status, wait_channel.ok().as_deref());
                 }
