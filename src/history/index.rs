@@ -319,6 +319,22 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_are_found_without_sorting_all_entries() -> Tried {
+        let index = in_memory()?;
+        let sql =
+            format!("EXPLAIN QUERY PLAN SELECT entry FROM session WHERE {MATCHES} {NEWEST_FIRST} LIMIT 40");
+        let filter = Filter::default();
+        let verdict = filter.verdict_word();
+        let mut plan = index.db.prepare(&sql)?;
+        let steps: Vec<String> = plan
+            .query_map(&filter.bound(&verdict)[..], |row| row.get("detail"))?
+            .collect::<rusqlite::Result<_>>()?;
+        assert!(steps.iter().any(|step| step.contains("session_by_time")), "{steps:?}");
+        assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
+        Ok(())
+    }
+
+    #[test]
     fn newest_first_by_the_time_of_beginning_whatever_the_id() -> Tried {
         let mut index = in_memory()?;
         let files = files(1..=4);
