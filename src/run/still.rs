@@ -172,7 +172,7 @@ impl Sampler {
                 Ok(status) => {
                     // Reading the status has shown that /proc is the kernel's own. Asking again, a hundred times a second, costs CPU.
                     let wait_channel = std::fs::read_to_string(self.root.path(&format!("{dir}/wchan")));
-                    self.add(&status, wait_channel.ok().as_deref());
+                    self.add(&status, wait_channel.ok().as_deref().map(str::trim));
                 }
                 // It has ended.
                 Err(_) if !self.root.has(&dir) => {}

@@ -86,7 +86,7 @@ impl Histogram {
         if other.count == 0 {
             return;
         }
-        // An error would be another geometry, and all have the constant one.
+        // Fails only for histograms with different buckets, and all have the same.
         if let Ok(sum) = self.buckets.wrapping_add(&other.buckets) {
             self.buckets = sum;
         }

@@ -132,7 +132,7 @@ const fn without_data<C: Call + 'static>(
     Entry::of::<One<C>>(Facts { kinds, caches: IN_ANY_WAY, ..facts })
 }
 
-/// Every engine there is.
+/// Every engine there is. A static, since a constant, and with it the loop of every engine, is compiled again in other crates that use it.
 pub static ENGINES: &[Entry] = &[
     Entry::of::<io_uring::Uring>(Facts {
         options: io_uring::OPTIONS,
