@@ -44,6 +44,8 @@ pub struct Request {
     pub keep: bool,
     /// The device that should be below every target: its name, path or serial number.
     pub expect_device: Option<String>,
+    /// Time budget in ns of a command that answers a question, if it was typed.
+    pub budget_ns: Option<u64>,
     /// How many ranks of a launcher may be on one host, where that was said.
     pub ranks_per_host: Option<u32>,
     /// Numbers of hosts that are to measure it one after another, in ascending order; empty where all do and nothing was said.

@@ -29,6 +29,7 @@ pub(super) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
         fail_if_slower: None,
         keep,
         expect_device: None,
+        budget_ns: None,
         ranks_per_host: None,
         hosts: Vec::new(),
     }

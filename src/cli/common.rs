@@ -1,7 +1,7 @@
 //! Flags that several commands share.
 
 use super::gates::InconclusiveArgs;
-use super::headings::{OUTPUT, SAFETY};
+use super::headings::{HOW_LONG, OUTPUT, SAFETY};
 use super::unknown;
 use crate::failure::Failure;
 use crate::live::Progress;
@@ -17,7 +17,9 @@ use model::plan::Hook;
 use model::report::Report;
 use model::session_table::SessionTable;
 use model::spec::keys::{self, Key};
+use model::spec::limits::MAX_TIME_NS;
 use model::spec::line::LINE_KEYS;
+use model::spec::number::time;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use report::{Detail, Format, ReportKind};
 use std::ffi::OsString;
@@ -132,6 +134,15 @@ pub(super) struct Measuring {
     /// Fault on purpose, for fathom's own tests
     #[arg(long, hide = true, value_enum)]
     test_hook: Option<HookWord>,
+}
+
+/// The time that a command has to answer its question.
+#[derive(Args, Debug)]
+#[command(next_help_heading = HOW_LONG)]
+pub(super) struct BudgetArgs {
+    /// Time to answer in, from start to report [default: printed before the first run, less than 2m]
+    #[arg(long, value_name = "DURATION", value_parser = |t: &str| time(t, 1, MAX_TIME_NS))]
+    pub(super) budget: Option<u64>,
 }
 
 /// What may be written though users of it may be hidden.
@@ -273,6 +284,7 @@ impl Measuring {
             fail_if_slower: None,
             keep: !self.no_history,
             expect_device: self.expect_device,
+            budget_ns: None,
             ranks_per_host: None,
             hosts: Vec::new(),
         }

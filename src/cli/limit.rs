@@ -1,6 +1,6 @@
 //! `fathom limit`: its flags.
 
-use super::common::{FleetArgs, LiveArgs, Measuring, ShowingArgs};
+use super::common::{BudgetArgs, FleetArgs, LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
@@ -33,12 +33,12 @@ struct LatencyTargetArgs {
     p99_9: Option<u64>,
 }
 
-/// Measure latency against offered load, and find the highest rate that meets a latency target.
+/// Find the highest rate that meets a latency target, or measure latency against offered load.
 ///
-/// First a closed loop measures the capacity. Then an open loop offers 10, 30, 50, 70, 80, 90 and 95 % of it, in random order,
-/// and loads around the knee: operations arrive whatever the storage does, and latency counts from their scheduled start. With a
-/// latency target such as --p99 1ms it then narrows down the highest rate that meets it. Flags describe the workload as for
-/// `fathom run`; --depth and --workers are those of the closed loop.
+/// First a closed loop measures the capacity. Then an open loop offers loads: operations arrive whatever the storage does, and latency
+/// counts from their scheduled start. With a latency target such as --p99 1ms, bisection finds the highest load that meets it. Without
+/// one, or with --curve, the loads are 10, 30, 50, 70, 80, 90 and 95 % of the capacity, and some around the knee. Flags describe the
+/// workload as for `fathom run`; --depth and --workers are those of the closed loop.
 ///
 /// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]
@@ -47,8 +47,13 @@ pub struct Args {
     target: Option<PathBuf>,
     #[command(flatten)]
     latency_target: LatencyTargetArgs,
+    /// With a latency target, also measure the load curve and its knee; doubles the default --budget
+    #[arg(long, help_heading = WHAT)]
+    curve: bool,
     #[command(flatten)]
     measuring: Measuring,
+    #[command(flatten)]
+    budget: BudgetArgs,
     #[command(flatten)]
     fleet: FleetArgs,
     /// Print what would be measured, with the origin of every setting, and stop
@@ -72,12 +77,13 @@ fn latency(text: &str) -> Result<u64, String> {
 
 impl LatencyTargetArgs {
     /// The latency target; p99 is what the curve shows where nothing was.
-    fn latency_target(&self, arrivals: Option<Arrivals>) -> LatencyTarget {
+    fn latency_target(&self, arrivals: Option<Arrivals>, curve: bool) -> LatencyTarget {
         let said =
             [(0.5, self.p50), (0.9, self.p90), (0.95, self.p95), (0.99, self.p99), (0.999, self.p99_9)];
         let found = said.into_iter().find(|(_, ns)| ns.is_some());
         let (quantile, latency_ns) = found.unwrap_or((0.99, None));
-        LatencyTarget { quantile, latency_ns, arrivals: arrivals.unwrap_or_default() }
+        let curve = curve || latency_ns.is_none();
+        LatencyTarget { quantile, latency_ns, arrivals: arrivals.unwrap_or_default(), curve }
     }
 }
 
@@ -99,7 +105,8 @@ impl Args {
             ));
         }
         request.ranks_per_host = self.fleet.ranks_per_host;
-        request.work = Work::Limit(self.latency_target.latency_target(arrivals));
+        request.budget_ns = self.budget.budget;
+        request.work = Work::Limit(self.latency_target.latency_target(arrivals, self.curve));
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }

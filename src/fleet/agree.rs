@@ -9,7 +9,7 @@ use super::letter::{Agreed, Letter};
 use super::merge::{self, Phase, RunParts};
 use super::parts;
 use crate::failure::Failure;
-use analysis::strategy::Summary;
+use analysis::strategy::{self, Summary};
 use model::fleet::RunSeen;
 use model::record::disturbed::{Disturbance, Disturbed};
 use model::record::{Interval, Run, RunEnd, RunEnding, RunStart};
@@ -43,8 +43,9 @@ impl Hosts {
         };
         self.shared.is_measuring.store(false, Ordering::Relaxed);
         self.state().agreed += runs.len();
-        let Agreed { iops, latency, disturbed, end } = agreed;
-        Ok((Summary { iops, latency: Arc::new(latency), disturbed, ..own.clone() }, end))
+        let Agreed { iops, latency, service, disturbed, ended_ns, end } = agreed;
+        let (latency, service) = (Arc::new(latency), Arc::new(service));
+        Ok((Summary { iops, latency, service, disturbed, ended_ns, ..own.clone() }, end))
     }
 
     /// Runs as they are added up.
@@ -106,9 +107,11 @@ impl Hosts {
         if let Some(disturbed) = &disturbed {
             state.whole.append_disturbed(disturbed)?;
         }
-        let (iops, latency) = (analysis::strategy::rate(ends.iter()), merge::latencies(ends.iter()));
+        let iops = strategy::rate(ends.iter());
+        let (latency, service) = (strategy::latencies(ends.iter()), strategy::service_times(ends.iter()));
+        let ended_ns = ends.iter().map(|end| end.at_ns).max().unwrap_or(0);
         let end = ends.pop().filter(|_| state.is_sweep);
-        Ok(Agreed { iops, latency, disturbed, end })
+        Ok(Agreed { iops, latency, service, disturbed, ended_ns, end })
     }
 
     /// A run that a host could not begin, and so none has: rank 0 keeps it with its reason.

@@ -102,7 +102,10 @@ pub(super) struct Planned {
 pub(super) struct Agreed {
     pub(super) iops: f64,
     pub(super) latency: Histogram,
+    pub(super) service: Histogram,
     pub(super) disturbed: Option<Disturbed>,
+    /// When its last phase ended, in ns since the start of the session of rank 0.
+    pub(super) ended_ns: u64,
     /// How its last phase ended, where what comes next is decided by that: in a sweep.
     pub(super) end: Option<RunEnd>,
 }

@@ -6,7 +6,6 @@
 use super::clock::Reading;
 use super::parts::{self, Late, Notes, Window, Windows};
 use model::fleet::RunSeen;
-use model::histogram::Histogram;
 use model::job::Kind;
 use model::record::disturbed::{Disturbance, Disturbed};
 use model::record::{
@@ -309,17 +308,6 @@ fn add(sum: &mut StreamEnd, other: &StreamEnd) {
 /// What others did on any host; `None` where they disturbed none.
 pub(super) fn disturbed(attempt: u32, by: Vec<Disturbance>) -> Option<Disturbed> {
     (!by.is_empty()).then_some(Disturbed { attempt, by })
-}
-
-/// Latencies of all reads, writes and trims of some ends.
-pub(super) fn latencies<'e>(ends: impl Iterator<Item = &'e RunEnd>) -> Histogram {
-    let mut all = Histogram::new();
-    for (kind, end) in ends.flat_map(|e| &e.streams).flat_map(|s| &s.kinds) {
-        if *kind != Kind::Sync {
-            all.merge(&end.latency);
-        }
-    }
-    all
 }
 
 /// How a run began on so many hosts, from how late each was, and its clock before and behind the run.

@@ -1,13 +1,16 @@
-//! The jobs of `fathom limit`: a closed loop that tells the capacity, and the same work as an open loop.
+//! The jobs of `fathom limit`: a closed loop that measures the capacity, and the same work as an open loop.
 //!
-//! For: how many operations the open loop may have in flight. Not for: which loads it offers (the strategy, while measuring).
+//! The open loop gets as many slots as a long tail needs at the capacity. Which loads it offers is decided while measuring
+//! (`analysis::strategy::limit`), within the time budget that is chosen here.
 
 use super::DraftJob;
 use super::origins::Origins;
 use crate::failure::Failure;
-use model::job::{Arrivals, Pace, Stream};
+use analysis::cost::run_ns;
+use model::job::{Arrivals, Job, Pace, Stream};
+use model::plan::LatencyTarget;
 use model::spec::parsers::of_arrivals;
-use model::units::{MIB, show_bytes};
+use model::units::{MIB, show_bytes, show_ns};
 
 /// Open-loop slots by those of the closed one. At its capacity a closed loop has rate times mean latency in flight
 /// (Little's law); so these are four times rate times p99.9 where p99.9 is up to eight means.
@@ -16,10 +19,26 @@ const PLACES: u64 = 32;
 const FEWEST_PLACES: u64 = 128;
 /// Most bytes that their buffers take.
 const MOST_BYTES: u64 = 256 * MIB;
+/// Runs that the default time budget holds: 3 of the closed loop, about 20 of a search, and some that are measured again; or a curve.
+const RUNS_IN_BUDGET: u64 = 32;
 /// Most threads, for engines that carry one operation each.
 const MOST_WORKERS: u64 = 256;
 
-/// The open loop beside a closed one.
+/// The time budget in ns: as typed, or room for a search or a curve, and twice that for both.
+pub(super) fn budget_ns(
+    typed: Option<u64>,
+    target: &LatencyTarget,
+    (jobs, baseline_ns): (&[Job], u64),
+    origins: &mut Origins,
+) -> u64 {
+    let answers = u64::from(target.latency_ns.is_some()) + u64::from(target.curve);
+    let runs_ns = jobs.first().map_or(0, run_ns).saturating_mul(RUNS_IN_BUDGET * answers);
+    let from = format!("default: {} runs", RUNS_IN_BUDGET * answers);
+    let words = |ns: &u64| show_ns(*ns as f64);
+    origins.choose_from("--budget", typed, baseline_ns.saturating_add(runs_ns), &from, words)
+}
+
+/// The open loop that goes with a closed one.
 ///
 /// # Errors
 /// A usage failure where the arrivals are those of one worker, and the engine needs several for it.

@@ -58,8 +58,8 @@ use target::Targets;
 const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
 /// Window and warm-up of each run of `run`.
 const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
-/// Window and warm-up of each run of `limit`: a hundredth of the operations of three runs at 200 a second is more than ten.
-const LIMIT_TIMES_NS: (u64, u64) = (2_000_000_000, 250_000_000);
+/// Window and warm-up of each run of `limit`: at 400 operations a second, three runs hold 12 beyond p99.
+const LIMIT_TIMES_NS: (u64, u64) = (1_000_000_000, 250_000_000);
 /// Window and warm-up of each run of `api`, whose runs mostly end by their bytes; from the first one on, because the files are cold.
 const API_TIMES_NS: (u64, u64) = (2_000_000_000, 0);
 /// Share of memory that buffers may take.
@@ -123,6 +123,13 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);
+    let baseline_ns = if touched { idle_watch::before_runs_ns(request, &mut origins) } else { 0 };
+    let budget_ns = match &study {
+        Study::Limit(target) => {
+            Some(limit::budget_ns(request.budget_ns, target, (&jobs, baseline_ns), &mut origins))
+        }
+        _ => request.budget_ns,
+    };
     let plan = Plan {
         command: request.command.clone(),
         title: title(request),
@@ -137,9 +144,10 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         seed,
         seed_again,
         cold,
-        baseline_ns: if touched { idle_watch::before_runs_ns(request, &mut origins) } else { 0 },
+        baseline_ns,
         making_ns: if is_quick { quick::MAKING_NS } else { MAKING_NS },
         quick_ns: is_quick.then_some(quick::ROWS_UNTIL_NS),
+        budget_ns,
         origins: origins.into_all(),
         hook: request.hook,
         expect_device,

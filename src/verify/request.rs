@@ -142,6 +142,7 @@ fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
         fail_if_slower: None,
         keep: false,
         expect_device: None,
+        budget_ns: None,
         ranks_per_host: asked.ranks_per_host,
         hosts: Vec::new(),
     }

@@ -41,7 +41,10 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
         .zip(runs)
         .map(|(ns, runs)| ns.saturating_mul(runs.into()))
         .fold(0, u64::saturating_add);
-    TimeLeft { ns: ns.saturating_add((ns as f64 * repeats) as u64), at_most }
+    let ns = ns.saturating_add((ns as f64 * repeats) as u64);
+    let Some(budget_ns) = plan.budget_ns else { return TimeLeft { ns, at_most } };
+    let spent_ns = done.last().map_or(plan.baseline_ns, |last| last.ended_ns);
+    TimeLeft { ns: ns.min(budget_ns.saturating_sub(spent_ns)), at_most: true }
 }
 
 /// What is left of a search. An adaptive one may be over before its time is.

@@ -8,7 +8,7 @@ use model::job::{Arrivals, Kind};
 use model::plan::Strategy;
 use model::record::attempts::Attempt;
 use model::record::disturbed::Disturbed;
-use model::record::{Record, RunEnd, RunEnding, StreamEnd};
+use model::record::{KindEnd, Record, RunEnd, RunEnding, StreamEnd};
 use model::study::Study;
 use stats::interval;
 use stats::rounds::{WINDOW, is_steady};
@@ -35,31 +35,68 @@ pub struct Summary {
     pub disturbed: Option<Disturbed>,
     /// It was not measured, since this machine refuses the job; that counts as done.
     pub refused: bool,
+    /// When its last phase ended, in ns since the start of the session.
+    pub ended_ns: u64,
     /// Operations per second of all phases and streams.
     pub iops: f64,
     /// Latencies of all reads, writes and trims.
     pub latency: Arc<Histogram>,
+    /// In an open loop the part of these latencies from submission to completion; empty in a closed loop.
+    pub service: Arc<Histogram>,
 }
 
 impl Summary {
     /// What the ends of a run's phases add up to.
     pub fn of<'e>(at: Attempt, phases: impl Iterator<Item = &'e RunEnd> + Clone) -> Self {
-        let streams = || phases.clone().flat_map(|p| &p.streams);
-        let mut latency = Histogram::new();
-        let moving = |kind: &&Kind| **kind != Kind::Sync;
-        for end in streams().flat_map(|s| s.kinds.iter().filter(|(k, _)| moving(k)).map(|(_, end)| end)) {
-            latency.merge(&end.latency);
-        }
         let Attempt { job, repeat, attempt, offered_iops, .. } = at;
-        let (disturbed, refused, iops, latency) = (None, false, rate(phases), Arc::new(latency));
-        Self { job, repeat, attempt, offered_iops, disturbed, refused, iops, latency }
+        Self {
+            job,
+            repeat,
+            attempt,
+            offered_iops,
+            disturbed: None,
+            refused: false,
+            ended_ns: phases.clone().map(|end| end.at_ns).max().unwrap_or(0),
+            latency: Arc::new(latencies(phases.clone())),
+            service: Arc::new(service_times(phases.clone())),
+            iops: rate(phases),
+        }
     }
 
     /// A run that this machine refuses.
     pub fn refused(job: usize, repeat: u32) -> Self {
-        let (offered_iops, latency) = (None, Arc::new(Histogram::new()));
-        Self { job, repeat, attempt: 0, offered_iops, disturbed: None, refused: true, iops: 0.0, latency }
+        Self {
+            job,
+            repeat,
+            attempt: 0,
+            offered_iops: None,
+            disturbed: None,
+            refused: true,
+            ended_ns: 0,
+            iops: 0.0,
+            latency: Arc::new(Histogram::new()),
+            service: Arc::new(Histogram::new()),
+        }
     }
+}
+
+/// Latencies of all reads, writes and trims of some phases.
+pub fn latencies<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> Histogram {
+    let mut all = Histogram::new();
+    timed_kinds(phases).for_each(|end| all.merge(&end.latency));
+    all
+}
+
+/// Times from submission to completion of all reads, writes and trims of the open loops among some phases.
+pub fn service_times<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> Histogram {
+    let mut all = Histogram::new();
+    timed_kinds(phases).filter_map(|end| end.open.as_ref()).for_each(|open| all.merge(&open.service));
+    all
+}
+
+fn timed_kinds<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> impl Iterator<Item = &'e KindEnd> {
+    let streams = phases.flat_map(|phase| &phase.streams);
+    streams.flat_map(|s| s.kinds.iter().filter(|(kind, _)| **kind != Kind::Sync).map(|(_, end)| end))
 }
 
 /// Operations per second of a run from the ends of its phases: those of all streams by the windows of the phases.

@@ -30,6 +30,15 @@ pub struct LoadCurve {
     pub rests_on: Vec<usize>,
 }
 
+impl LoadPoint {
+    /// The share of a percentile that is fathom's own lateness: what separates its upper bound from its lower one. `None` without both.
+    pub fn lateness_share(&self, percentile: &str) -> Option<f64> {
+        let of = |all: &BTreeMap<String, Option<u64>>| all.get(percentile).copied().flatten();
+        let (upper, lower) = (of(&self.percentiles_ns)?, of(&self.service_percentiles_ns)?);
+        (upper > 0).then(|| upper.saturating_sub(lower) as f64 / upper as f64)
+    }
+}
+
 impl LoadCurve {
     /// The percentile that the latency target is about, without its `p`; the 99th where there is none.
     pub fn percentile(&self) -> &str {
@@ -56,9 +65,13 @@ pub struct LoadPoint {
     pub runs: u32,
     /// Mean latency of all directions from the intended start in ns; `None` in overload, and where a finding invalidates it.
     pub mean_ns: Option<f64>,
-    /// Percentile (`"99.9"`) of the same to ns, all runs together; `None` besides where fewer than ten operations lie beyond
-    /// it, or lateness of our own is more than a tenth of it.
+    /// Percentiles (`"99.9"`) of the same in ns, all runs together; `None` also if fewer than ten operations lie beyond. They include
+    /// fathom's own lateness, so they are an upper bound on the latency of the storage.
     pub percentiles_ns: BTreeMap<String, Option<u64>>,
+    /// The same percentiles of the time from submission to completion: a lower bound on the latency of storage that serves in
+    /// order of arrival.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub service_percentiles_ns: BTreeMap<String, Option<u64>>,
     /// 95 % interval of each over runs, of a typical one; those that are withheld and those with fewer than three runs are not in it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub percentile_intervals_ns: BTreeMap<String, [f64; 2]>,
@@ -68,8 +81,8 @@ pub struct LoadPoint {
     pub device_depth: Option<f64>,
     /// What became of the load.
     pub state: LoadState,
-    /// Whether the latency target was met at this load, at 95 %; `None` where none was asked for, runs do not tell, or the
-    /// percentile is withheld.
+    /// Whether the latency target was met at this load, at 95 %: `true` if the upper bound is within it, `false` if the lower bound is
+    /// beyond it. `None` without a target, and if the runs prove neither.
     #[serde(rename = "kept")]
     pub met: Option<bool>,
 }
@@ -81,7 +94,7 @@ pub struct LoadPoint {
 pub enum LoadState {
     /// It was served as it came.
     Served,
-    /// It was served, and some percentiles are withheld because submissions were late.
+    /// It was served, and fathom's own lateness is more than a tenth of some percentile.
     Late,
     /// More came than was served: latency is the length of the run, and withheld.
     Overload,
@@ -128,4 +141,11 @@ pub struct LatencyTarget {
     /// How requests arrive.
     #[serde(default)]
     pub arrivals: Arrivals,
+    /// Whether the loads of a curve and its knee are measured too. Older sessions always did.
+    #[serde(default = "yes")]
+    pub curve: bool,
+}
+
+fn yes() -> bool {
+    true
 }

@@ -61,6 +61,10 @@ pub struct Plan {
     /// Of a quick look: ns from the beginning after which no row is begun any more but that of the headline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_ns: Option<u64>,
+    /// Time budget of a command that answers a question, in ns from the start of the session; `None` if nothing limits it.
+    /// A sweep keeps its budget in its grid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_ns: Option<u64>,
     /// Every setting with its value and where it came from.
     pub origins: Vec<Origin>,
     /// Fault put in on purpose by fathom's own tests.

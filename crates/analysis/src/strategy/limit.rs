@@ -1,14 +1,17 @@
-//! The load curve, decided while measuring: the capacity, loads up to it, the knee, and up to which load a latency target is met.
+//! The loads of `fathom limit`, chosen while measuring.
 //!
-//! For: which load to offer next, and whether a load meets a latency target; the report asks the same. Not for: what invalidates a point
-//! (the checks), nor what is said about it.
+//! 1. A closed loop measures the capacity.
+//! 2. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity, in rounds of random order, and
+//!    then loads around the knee.
+//! 3. With a latency target, bisection on the logarithm of the load finds where a load stops meeting it. One run a load is enough here.
+//! 4. Both ends of the bracket are measured again until they are proven at 95 %. An end that stays unproven moves outward.
+//! 5. It stops when both ends are proven, or when the time is up.
 //!
-//! First the closed loop, which tells the capacity. Then an open loop at fixed shares of it, in rounds of random order. Then
-//! loads around the knee. Then, with a latency target, bisection on the logarithm of the load between the highest that met it and the
-//! lowest above that broke it. A load whose runs disagree is measured again. The search follows what all operations of a load say
-//! together ([`Point::seems_met`]); what is answered in the end has to hold at 95 % ([`Point::meets`]).
+//! Latency counts from the scheduled start and includes fathom's own lateness. So it is an upper bound on what users of the storage
+//! wait. The service time, from submission to completion, is a lower bound. A load meets the target if the upper bound is within it,
+//! and misses the target if the lower bound is beyond it. Between the bounds the load is open.
 
-use super::{Budget, Next, Summary, rounds};
+use super::{Budget, Next, Summary, is_time_up, rounds};
 use crate::runs::{capacity, falls_short};
 use model::histogram::Histogram;
 use model::plan::LatencyTarget;
@@ -17,28 +20,42 @@ use stats::proportion::{self, Part};
 
 /// Loads of the curve in percent of the capacity.
 const SHARES: [u64; 7] = [10, 30, 50, 70, 80, 90, 95];
-/// How finely the knee is looked for, by the capacity.
+/// Distance between loads at which the knee counts as found, as a share of the capacity.
 const KNEE_STEP: f64 = 0.025;
-/// How far beyond the capacity of the closed loop: more in flight may serve a little more.
+/// The highest load tried for the knee, as a share of the capacity: a deeper queue may serve a little more than the closed loop.
 const KNEE_UP_TO: f64 = 1.101;
-/// Missed by met at which the search ends.
-const NARROW: f64 = 1.02;
-/// Factor between loads while none was found that misses the latency target, or none that meets it.
-const OUTWARDS: f64 = 1.5;
-/// Loads by the capacity between which a latency target is looked for.
+/// The first load tried for a latency target, and the first one above a load that meets it, as shares of the capacity.
+const FIRST_LOADS: [f64; 2] = [0.8, 1.1];
+/// The lowest and the highest load tried for a latency target, as shares of the capacity.
 const SEARCHED: [f64; 2] = [0.01, 10.0];
-/// Runs of a load beyond those asked for, where they disagree.
-const DISAGREEING: u32 = 2;
-/// Loads after which it ends, whatever is known.
+/// Factor between loads while one end of the bracket is missing.
+const OUTWARDS: f64 = 1.5;
+/// Upper end of the bracket divided by the lower end at which bisection stops.
+const NARROW: f64 = 1.02;
+/// Factor by which an end moves outward if its runs do not prove it.
+const STEP_OUT: f64 = 1.03;
+/// Runs of a load, as a multiple of `--runs`, after which it stays unproven. A proof is attempted after `--runs` runs and after all
+/// of them, not after each run: every attempt may err.
+const PROOF_ATTEMPTS: u32 = 2;
+/// One-sided confidence of an attempt, so that at most 5 % of all searches are wrong: usually two loads next to the answer get all
+/// attempts.
+const CONFIDENCE: f64 = 1.0 - 0.05 / (2 * PROOF_ATTEMPTS) as f64;
+/// Most loads.
 const MOST_LOADS: usize = 40;
+/// Runs that a search for a latency target usually takes.
+const TYPICAL_SEARCH: usize = 20;
 
 /// The runs at one load.
 pub(crate) struct Point<'a> {
     /// Operations per second that were offered.
     pub(crate) offered: u64,
-    /// Latencies of all its runs together.
+    /// Latencies of all its runs, from the scheduled start.
     pub(crate) latency: Histogram,
+    /// Times from submission to completion of all its runs.
+    pub(crate) service: Histogram,
     runs: Vec<&'a Summary>,
+    /// Operations per second of the closed loop.
+    capacity: Option<f64>,
 }
 
 /// What to measure next.
@@ -51,11 +68,10 @@ pub(super) fn next(done: &[Summary], budget: &Budget, target: &LatencyTarget) ->
         return Next::Done("nothing completed in the closed loop, so there is no load to offer".into());
     };
     let points = points(done);
-    let rate = of_curve(&points, budget, capacity)
-        .or_else(|| points.iter().find(|p| p.count() < budget.runs).map(|p| p.offered))
-        .or_else(|| of_knee(&points, capacity))
-        .or_else(|| of_latency_target(&points, target, capacity, budget.runs));
-    match rate {
+    if is_time_up(done, budget) {
+        return Next::Done(format!("the time was up after {} loads", points.len()));
+    }
+    match next_load(&points, budget, target, capacity) {
         Some(offered) => {
             let repeat = points.iter().find(|p| p.offered == offered).map_or(0, Point::count);
             Next::Measure { job: 1, repeat, attempt: 0, offered_iops: Some(offered) }
@@ -64,47 +80,57 @@ pub(super) fn next(done: &[Summary], budget: &Budget, target: &LatencyTarget) ->
     }
 }
 
-/// About how many runs of the closed loop and of the open one are still to come.
+/// The load of the next run; `None` if the answer is known.
+fn next_load(points: &[Point], budget: &Budget, target: &LatencyTarget, capacity: f64) -> Option<u64> {
+    // The answer comes first: the curve is what may be cut short.
+    if target.latency_ns.is_some() {
+        let search = Search { points, target, capacity, runs: budget.runs };
+        if let Some(load) = search.bisect().or_else(|| search.prove()) {
+            return Some(load);
+        }
+    }
+    if !target.curve {
+        return None;
+    }
+    curve_load(points, budget, capacity)
+        .or_else(|| points.iter().find(|p| p.count() < budget.runs).map(|p| p.offered))
+        .or_else(|| knee_load(points, capacity))
+}
+
+/// About how many runs of the closed loop and of the open loop are still to come.
 pub(super) fn left(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> Vec<u32> {
-    let all = to_come(done, budget, target) as u32;
-    let closed = budget.runs.saturating_sub(done.iter().filter(|s| s.offered_iops.is_none()).count() as u32);
-    vec![closed, all.saturating_sub(closed)]
-}
-
-fn to_come(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> usize {
-    let runs = budget.runs as usize;
+    if matches!(next(done, budget, target), Next::Done(_)) {
+        return vec![0, 0];
+    }
     let closed = done.iter().filter(|s| s.offered_iops.is_none()).count();
-    let points = points(done);
-    let begun: usize = points.iter().map(|p| runs.saturating_sub(p.runs.len())).sum();
-    let curve = begun + SHARES.len().saturating_sub(points.len()) * runs;
-    let capacity = capacity(done).filter(|_| points.len() >= SHARES.len());
-    // Two loads are what most knees take, and four halvings most latency targets.
-    let knee = capacity.map_or(2, |c| usize::from(of_knee(&points, c).is_some()));
-    let limit = target.latency_ns.map_or(0, |_| match bracket(&points, target) {
-        (Some(met), Some(missed)) if capacity.is_some() => halvings(met, missed),
-        _ => 4,
-    });
-    // Near the latency target runs disagree, and every other load is measured once or twice more.
-    runs.saturating_sub(closed) + curve + knee * runs + limit * (runs + 1)
-}
-
-/// Bisections until a bracket is narrow.
-fn halvings(met: u64, missed: u64) -> usize {
-    let ratio = (missed as f64 / met.max(1) as f64).ln() / NARROW.ln();
-    if ratio > 1.0 { ratio.log2().ceil() as usize } else { 0 }
+    let open = done.len() - closed;
+    let runs = budget.runs as usize;
+    let search = if target.latency_ns.is_some() { TYPICAL_SEARCH } else { 0 };
+    // Most knees take two loads more.
+    let curve = if target.curve { (SHARES.len() + 2) * runs } else { 0 };
+    let to_come = (search + curve).saturating_sub(open).max(1);
+    vec![runs.saturating_sub(closed) as u32, to_come as u32]
 }
 
 /// The loads that were offered, ascending, each with its runs.
 pub(crate) fn points(done: &[Summary]) -> Vec<Point<'_>> {
+    let capacity = capacity(done);
     let mut points: Vec<Point> = Vec::new();
     for run in done {
         let Some(offered) = run.offered_iops else { continue };
         match points.iter_mut().find(|p| p.offered == offered) {
             Some(point) => {
                 point.latency.merge(&run.latency);
+                point.service.merge(&run.service);
                 point.runs.push(run);
             }
-            None => points.push(Point { offered, latency: Histogram::clone(&run.latency), runs: vec![run] }),
+            None => points.push(Point {
+                offered,
+                latency: Histogram::clone(&run.latency),
+                service: Histogram::clone(&run.service),
+                runs: vec![run],
+                capacity,
+            }),
         }
     }
     points.sort_by_key(|p| p.offered);
@@ -116,7 +142,7 @@ impl Point<'_> {
         self.runs.len() as u32
     }
 
-    /// Whether more came than was served.
+    /// Whether fewer operations were served than arrived.
     pub(crate) fn is_overloaded(&self, target: &LatencyTarget) -> bool {
         let seconds = |r: &&Summary| if r.iops > 0.0 { r.latency.count() as f64 / r.iops } else { 0.0 };
         let time: f64 = self.runs.iter().map(seconds).sum();
@@ -124,40 +150,181 @@ impl Point<'_> {
         done <= 0.0 || falls_short(done, self.offered as f64, time, target.arrivals)
     }
 
-    /// Whether the latency target was met; `None` where too few operations tell. Lateness of our own is in the latencies: a load that
-    /// meets the latency target in spite of it meets it.
-    pub(crate) fn seems_met(&self, target: &LatencyTarget) -> Option<bool> {
+    /// Whether the load meets the latency target by all its operations together; `None` if only the lateness lies beyond the target.
+    fn seems_met(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         if self.is_overloaded(target) {
-            return Some(false);
+            return self.overload_misses(target);
         }
-        Some(self.latency.supported_quantile_ns(target.quantile)? <= most_ns)
+        let is_within = |all: &Histogram| all.quantile_ns(target.quantile).is_some_and(|ns| ns <= most_ns);
+        match (is_within(&self.latency), is_within(&self.service)) {
+            (true, _) => Some(true),
+            (false, true) => None,
+            (false, false) => Some(false),
+        }
     }
 
-    /// Whether the latency target is met at this load, at 95 % by what its runs say; `None` where that cannot be told.
+    /// `Some(false)` if an overload is the storage's: more was offered than the closed loop reached, or the storage itself took too
+    /// long. Otherwise fathom was too slow to submit, and the load is open.
+    fn overload_misses(&self, target: &LatencyTarget) -> Option<bool> {
+        let most_ns = target.latency_ns?;
+        let is_beyond_capacity = self.capacity.is_none_or(|capacity| self.offered as f64 > capacity);
+        let is_slow = self.service.quantile_ns(target.quantile).is_none_or(|ns| ns > most_ns);
+        (is_beyond_capacity || is_slow).then_some(false)
+    }
+
+    /// Whether the load meets the latency target, proven at 95 % by its runs; `None` if they prove neither.
     pub(crate) fn meets(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         if self.is_overloaded(target) {
-            return Some(false);
+            return self.overload_misses(target);
         }
-        let part = |run: &&Summary| Part {
-            beyond: run.latency.counts().filter(|(ns, _)| *ns > most_ns).map(|(_, count)| count).sum(),
-            all: run.latency.count(),
+        let answer = |times: fn(&Summary) -> &Histogram| {
+            let part = |run: &&Summary| Part {
+                beyond: times(run).counts().filter(|(ns, _)| *ns > most_ns).map(|(_, count)| count).sum(),
+                all: times(run).count(),
+            };
+            let parts: Vec<Part> = self.runs.iter().map(part).collect();
+            proportion::is_within(&parts, 1.0 - target.quantile, CONFIDENCE)
         };
-        let parts: Vec<Part> = self.runs.iter().map(part).collect();
-        proportion::is_within(&parts, 1.0 - target.quantile)
-    }
-
-    /// Whether each run says of the latency target what all of them say together.
-    fn agrees(&self, target: &LatencyTarget) -> bool {
-        let met = self.seems_met(target);
-        let of_run = |r: &&Summary| Some(r.latency.quantile_ns(target.quantile)? <= target.latency_ns?);
-        self.is_overloaded(target) || self.runs.iter().all(|r| of_run(r) == met)
+        match answer(|run| &run.latency) {
+            Some(true) => Some(true),
+            _ => answer(|run| &run.service).filter(|met| !met),
+        }
     }
 }
 
-/// The next load of the curve: its rounds one after another, each in an order of its own.
-fn of_curve(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
+/// The search for the highest load that meets a latency target.
+struct Search<'p> {
+    points: &'p [Point<'p>],
+    target: &'p LatencyTarget,
+    capacity: f64,
+    /// Runs after which a proof is attempted.
+    runs: u32,
+}
+
+impl Search<'_> {
+    /// A load between the highest one that seems to meet the target and the lowest one that does not, or beyond those measured if one
+    /// of them is missing. If lateness leaves loads open, the other end of the open loads is narrowed down too.
+    fn bisect(&self) -> Option<u64> {
+        if self.points.is_empty() {
+            return Some(whole(FIRST_LOADS[0] * self.capacity));
+        }
+        let met = self.highest_met();
+        let above = self.points.iter().map(|p| p.offered).find(|load| met.is_none_or(|met| *load > met));
+        let missed = self.lowest_missed();
+        let below =
+            missed.and_then(|missed| self.points.iter().map(|p| p.offered).rfind(|load| *load < missed));
+        let upper = match (below, missed) {
+            // All loads between met and missed are open: the second bracket is another one.
+            (Some(below), Some(missed)) if Some(below) != met => between(below, missed),
+            _ => None,
+        };
+        let next = match (met, above) {
+            (Some(met), Some(above)) => between(met, above),
+            (None, Some(lowest)) => self.in_range(lowest as f64 / OUTWARDS),
+            (Some(highest), None) => self.in_range(self.above(highest)),
+            (None, None) => None,
+        };
+        let further = || match missed {
+            // Every load up to the highest is open.
+            None => self.in_range(self.above(self.points.last()?.offered)),
+            Some(_) => None,
+        };
+        [next, upper, further()].into_iter().flatten().find_map(|load| self.fresh(load))
+    }
+
+    fn above(&self, load: u64) -> f64 {
+        let first = FIRST_LOADS[1] * self.capacity;
+        if (load as f64) < 0.99 * first { first } else { OUTWARDS * load as f64 }
+    }
+
+    /// A run that helps to prove an end of the bracket, the lower end first.
+    fn prove(&self) -> Option<u64> {
+        let lower = self.points.iter().rev().filter(|p| Some(p.offered) <= self.highest_met());
+        let upper = self.points.iter().filter(|p| self.lowest_missed().is_some_and(|load| p.offered >= load));
+        self.prove_end(lower, true).or_else(|| self.prove_end(upper, false))
+    }
+
+    /// The next load to measure for one end. `outward` has the loads from the bracket outward; `wanted` is what the end should prove.
+    fn prove_end<'s>(&'s self, outward: impl Iterator<Item = &'s Point<'s>>, wanted: bool) -> Option<u64> {
+        let step_out = |load: u64| load as f64 * if wanted { 1.0 / STEP_OUT } else { STEP_OUT };
+        let mut unproven: Option<u64> = None;
+        for point in outward {
+            // Between a load that stays unproven and the next one that was measured there is room for another.
+            if let Some(load) = unproven
+                && (step_out(load) / point.offered as f64).ln().abs() > STEP_OUT.ln() / 2.0
+                && let Some(fresh) = self.in_range(step_out(load)).and_then(|next| self.fresh(next))
+            {
+                return Some(fresh);
+            }
+            match self.proof(point) {
+                Proof::Answer(answer) if answer == wanted => return None,
+                Proof::Due => return Some(point.offered),
+                Proof::Answer(_) | Proof::Failed => unproven = Some(point.offered),
+            }
+        }
+        self.in_range(step_out(unproven?)).and_then(|load| self.fresh(load))
+    }
+
+    fn proof(&self, point: &Point) -> Proof {
+        let attempted = point.count() / self.runs;
+        // An overload is proven by one run.
+        let proven =
+            if attempted > 0 || point.is_overloaded(self.target) { point.meets(self.target) } else { None };
+        match proven {
+            Some(answer) => Proof::Answer(answer),
+            None if attempted >= PROOF_ATTEMPTS => Proof::Failed,
+            None => Proof::Due,
+        }
+    }
+
+    /// The highest load that seems to meet the target, below the first one that is proven to miss it.
+    fn highest_met(&self) -> Option<u64> {
+        let missed =
+            |p: &&Point| p.seems_met(self.target) == Some(false) && self.proof(p) == Proof::Answer(false);
+        let first_miss = self.points.iter().find(missed).map_or(u64::MAX, |p| p.offered);
+        let met = |p: &&Point| p.offered < first_miss && p.seems_met(self.target) == Some(true);
+        self.points.iter().rfind(met).map(|p| p.offered)
+    }
+
+    /// The lowest load above [`Search::highest_met`] that seems to miss the target.
+    fn lowest_missed(&self) -> Option<u64> {
+        let met = self.highest_met();
+        let missed =
+            |p: &&Point| met.is_none_or(|met| p.offered > met) && p.seems_met(self.target) == Some(false);
+        self.points.iter().find(missed).map(|p| p.offered)
+    }
+
+    fn in_range(&self, load: f64) -> Option<f64> {
+        let [least, most] = SEARCHED.map(|share| share * self.capacity);
+        (least..=most).contains(&load).then_some(load)
+    }
+
+    /// The load as a whole number, if it was not offered yet and there may be more loads.
+    fn fresh(&self, load: f64) -> Option<u64> {
+        fresh(self.points, whole(load))
+    }
+}
+
+/// What the runs of a load prove about the target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// Whether the target is met.
+    Answer(bool),
+    /// More runs are needed before the next attempt.
+    Due,
+    /// All attempts failed.
+    Failed,
+}
+
+/// The middle of a bracket, if it is not narrow.
+fn between(low: u64, high: u64) -> Option<f64> {
+    (high as f64 > NARROW * low as f64).then(|| (low as f64 * high as f64).sqrt())
+}
+
+/// The next load of the curve: round after round, each in an order of its own.
+fn curve_load(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
     (0..budget.runs).find_map(|repeat| {
         let order = rounds::order(&Budget { jobs: SHARES.len(), ..*budget }, repeat);
@@ -171,54 +338,21 @@ fn whole(iops: f64) -> u64 {
     (iops.round() as u64).max(1)
 }
 
-/// A load beside the knee.
-fn of_knee(points: &[Point], capacity: f64) -> Option<u64> {
+/// A load next to the knee; `None` if the knee is known.
+fn knee_load(points: &[Point], capacity: f64) -> Option<u64> {
     let next = knee::next_load(&costs(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity).map(whole)?;
     fresh(points, next)
 }
 
-/// What each load cost, those without an operation left out. In overload the mean is the length of the run: very much.
+/// The mean latency of each load that completed an operation. In overload it grows with the length of the run, so it is very large.
 pub(crate) fn costs(points: &[Point]) -> Vec<Cost> {
     let cost = |p: &Point| Some(Cost { iops: p.offered as f64, mean_ns: p.latency.mean_ns()? });
     points.iter().filter_map(cost).collect()
 }
 
-/// A load that was not offered yet, while there may be more of them.
+/// The load, if it was not offered yet and there may be more loads.
 fn fresh(points: &[Point], rate: u64) -> Option<u64> {
     (points.len() < MOST_LOADS && points.iter().all(|p| p.offered != rate)).then_some(rate)
-}
-
-/// The highest load that met the latency target below the first that surely missed it, and the lowest above that load that missed it.
-fn bracket(points: &[Point], target: &LatencyTarget) -> (Option<u64>, Option<u64>) {
-    let all = || points.iter().map(|p| (p.offered, p.seems_met(target)));
-    let missed = |p: &&Point| p.seems_met(target) == Some(false) && p.meets(target) == Some(false);
-    let first_miss = points.iter().find(missed).map_or(u64::MAX, |p| p.offered);
-    let met =
-        all().filter(|(rate, met)| *met == Some(true) && *rate < first_miss).map(|(rate, _)| rate).max();
-    let above = |rate: u64| met.is_none_or(|k| rate > k);
-    (met, all().filter(|(rate, met)| *met == Some(false) && above(*rate)).map(|(rate, _)| rate).min())
-}
-
-/// A load that tells more about the latency target.
-fn of_latency_target(points: &[Point], target: &LatencyTarget, capacity: f64, runs: u32) -> Option<u64> {
-    target.latency_ns?;
-    let doubtful = |p: &&Point| p.count() < runs + DISAGREEING && !p.agrees(target);
-    let (met, missed) = bracket(points, target);
-    // Both ends, and what lies between and has too few operations to tell.
-    let between = |p: &&Point| met.is_none_or(|k| p.offered >= k) && missed.is_some_and(|b| p.offered <= b);
-    let ends = |p: &&Point| Some(p.offered) == met || between(p);
-    if let Some(point) = points.iter().rev().filter(ends).find(doubtful) {
-        return Some(point.offered);
-    }
-    let [least, most] = SEARCHED.map(|share| share * capacity);
-    let next = match (met, missed) {
-        (Some(met), Some(missed)) if missed as f64 <= NARROW * met as f64 => return None,
-        (Some(met), Some(missed)) => (met as f64 * missed as f64).sqrt(),
-        (Some(met), None) => Some(OUTWARDS * met as f64).filter(|rate| *rate <= most)?,
-        (None, Some(missed)) => Some(missed as f64 / OUTWARDS).filter(|rate| *rate >= least)?,
-        (None, None) => return None,
-    };
-    fresh(points, whole(next))
 }
 
 #[cfg(test)]
@@ -227,20 +361,24 @@ use model::plan::Strategy;
 /// A server with exponential service times (M/M/1), whose runs vary among themselves.
 #[cfg(test)]
 struct Server {
-    /// Operations per second that it serves, and that a closed loop says.
+    /// Operations per second that it serves, and that a closed loop measures.
     serves: f64,
     closed: f64,
     /// Operations of a run.
     ops: u64,
-    /// Standard deviation of a run's latencies, by their size.
+    /// Standard deviation of the latencies of a run, relative to their mean.
     varies: f64,
+    /// Share of the runs in which something else triples the latencies.
+    bursts: f64,
+    /// Lateness of every submission.
+    late_ns: u64,
     state: u64,
 }
 
 #[cfg(test)]
 impl Server {
-    fn of(serves: f64, state: u64) -> Self {
-        Self { serves, closed: serves, ops: 2_000, varies: 0.0, state }
+    fn new(serves: f64, state: u64) -> Self {
+        Self { serves, closed: serves, ops: 2_000, varies: 0.0, bursts: 0.0, late_ns: 0, state }
     }
 
     fn uniform(&mut self) -> f64 {
@@ -255,20 +393,26 @@ impl Server {
     /// A run at a load, or of the closed loop. Latency in M/M/1 is exponential too, with mean 1 / (served - offered).
     fn run(&mut self, job: usize, repeat: u32, offered_iops: Option<u64>) -> Summary {
         let load = offered_iops.map_or(0.0, |iops| iops as f64);
-        let gone = (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0;
+        let normal = (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0;
+        let burst = if self.uniform() < self.bursts { 3.0 } else { 1.0 };
         let mean_ns = match self.serves - load {
-            left if left > 0.0 => 1e9 / left * (self.varies * gone).exp(),
+            left if left > 0.0 => burst * 1e9 / left * (self.varies * normal).exp(),
             // The backlog of a run of some seconds.
             left => (1.0 - left / load) * 1e9,
         };
-        let mut latency = Histogram::new();
-        (0..self.ops).for_each(|_| latency.record((mean_ns * self.exponential()) as u64));
+        let (mut latency, mut service) = (Histogram::new(), Histogram::new());
+        for _ in 0..self.ops {
+            let service_ns = (mean_ns * self.exponential()) as u64;
+            service.record(service_ns);
+            latency.record(service_ns + self.late_ns);
+        }
         let iops = offered_iops.map_or(self.closed, |_| load.min(self.serves));
         Summary {
             offered_iops,
             refused: false,
             iops,
             latency: latency.into(),
+            service: service.into(),
             ..Summary::refused(job, repeat)
         }
     }
@@ -276,7 +420,12 @@ impl Server {
 
 #[cfg(test)]
 fn target(quantile: f64, latency_ns: Option<u64>) -> LatencyTarget {
-    LatencyTarget { quantile, latency_ns, arrivals: model::job::Arrivals::Poisson }
+    LatencyTarget {
+        quantile,
+        latency_ns,
+        arrivals: model::job::Arrivals::Poisson,
+        curve: latency_ns.is_none(),
+    }
 }
 
 #[cfg(test)]
@@ -288,23 +437,31 @@ fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> Budget {
         seed,
         paired: false,
         attempts: 3,
+        ends_ns: Some(45_000_000_000),
     }
 }
 
+/// All runs of a search whose runs take 1.4 s each.
 #[cfg(test)]
 fn played(server: &mut Server, budget: &Budget) -> Vec<Summary> {
-    let mut done = Vec::new();
+    let mut done: Vec<Summary> = Vec::new();
     while let Next::Measure { job, repeat, offered_iops, .. } = super::next(&done, budget) {
-        done.push(server.run(job, repeat, offered_iops));
+        let ended_ns = (done.len() as u64 + 1) * 1_400_000_000;
+        done.push(Summary { ended_ns, ..server.run(job, repeat, offered_iops) });
         assert!(done.len() < 200, "it does not end");
     }
     done
 }
 
+/// The highest load that is proven to meet the target below the lowest that is proven to miss it, and that one.
 #[cfg(test)]
 fn found(done: &[Summary], budget: &Budget) -> (Option<u64>, Option<u64>) {
     let Strategy::Limit(target) = budget.strategy else { return (None, None) };
-    bracket(&points(done), &target)
+    let points = points(done);
+    let missed = points.iter().find(|p| p.meets(&target) == Some(false)).map(|p| p.offered);
+    let below = |p: &&Point| missed.is_none_or(|missed| p.offered < missed);
+    let met = points.iter().filter(below).rfind(|p| p.meets(&target) == Some(true)).map(|p| p.offered);
+    (met, missed)
 }
 
 /// The load at which p99 of M/M/1 is so long: ln(100) / (served - load).
@@ -314,8 +471,8 @@ fn true_rate(serves: f64, p99_ns: f64) -> f64 {
 }
 
 #[test]
-fn the_curve_comes_first_in_rounds_of_another_order() {
-    let mut server = Server::of(10_000.0, 1);
+fn the_curve_goes_through_its_loads_in_rounds_of_random_order() {
+    let mut server = Server::new(10_000.0, 1);
     let done = played(&mut server, &budget(0.99, None, 5));
     let loads =
         |i: usize| done[3 + 7 * i..10 + 7 * i].iter().map(|s| s.offered_iops.unwrap()).collect::<Vec<_>>();
@@ -334,39 +491,63 @@ fn the_curve_comes_first_in_rounds_of_another_order() {
 }
 
 #[test]
-fn the_search_finds_the_rate_within_three_percent_in_ninety_five_of_a_hundred() {
-    the_search_finds_the_rate_within_three_percent(100);
+fn the_answer_is_near_the_truth_and_rarely_beyond_it() {
+    answers_of_known_servers(8, 2_000);
 }
 
 #[test]
 #[ignore = "long"]
-fn the_search_finds_the_rate_within_three_percent_for_200_seeds() {
-    the_search_finds_the_rate_within_three_percent(200);
+fn the_answers_of_many_searches_are_near_the_truth() {
+    answers_of_known_servers(1_000, 8_000);
 }
 
+/// Searches on servers whose runs vary, with bursts and with lateness of a twentieth of the target. At most 5 % of the answers may
+/// name a load that misses the target as met, or the other way round, and at least 90 % lie within 5 % of the truth.
 #[cfg(test)]
-fn the_search_finds_the_rate_within_three_percent(seeds: u64) {
+fn answers_of_known_servers(seeds: u64, ops: u64) {
     let truth = true_rate(10_000.0, 2.5e6);
-    let near = |seed: u64| {
-        let mut server = Server { varies: 0.05, ops: 1_000, ..Server::of(10_000.0, seed) };
-        let budget = budget(0.99, Some(2_500_000), seed);
-        let (met, missed) = found(&played(&mut server, &budget), &budget);
-        let (met, missed) = (met.unwrap() as f64, missed.unwrap() as f64);
-        assert!(met < missed && missed <= 1.021 * met, "{met} {missed}");
-        (met / truth - 1.0).abs() <= 0.03
-    };
-    let hits = (0..seeds).filter(|seed| near(*seed)).count();
-    assert!(hits as u64 * 100 >= 95 * seeds, "{hits} of {seeds}");
+    for (name, varies, bursts, late_ns) in [
+        ("steady", 0.02, 0.0, 0),
+        ("varying", 0.05, 0.0, 0),
+        ("late", 0.02, 0.0, 125_000),
+        ("bursts", 0.02, 0.05, 0),
+    ] {
+        let (mut near, mut false_met, mut false_missed, mut none, mut runs) = (0, 0, 0, 0, 0);
+        for seed in 0..seeds {
+            let mut server = Server { varies, bursts, late_ns, ops, ..Server::new(10_000.0, seed ^ 0x5eed) };
+            let budget = budget(0.99, Some(2_500_000), seed);
+            let done = played(&mut server, &budget);
+            let (met, missed) = found(&done, &budget);
+            runs += done.len();
+            none += u64::from(met.is_none());
+            false_met += u64::from(met.is_some_and(|load| load as f64 > truth));
+            false_missed += u64::from(missed.is_some_and(|load| (load as f64) < truth));
+            near += u64::from(met.is_some_and(|load| (load as f64 / truth - 1.0).abs() <= 0.05));
+        }
+        println!(
+            "{name}: {near} of {seeds} within 5 %, {false_met} false MET, {false_missed} false MISSED, {none} without \
+             an answer, {} runs each",
+            runs as u64 / seeds
+        );
+        let wanted = if bursts > 0.0 { 70 } else { 90 };
+        assert!(near * 100 >= wanted * seeds, "{name}: {near} of {seeds}");
+        // Five percent and what chance adds in so few seeds.
+        let most = 0.05 * seeds as f64 + 2.0 * (0.05 * 0.95 * seeds as f64).sqrt();
+        assert!(
+            false_met as f64 <= most && false_missed as f64 <= most,
+            "{name}: {false_met} {false_missed}"
+        );
+    }
 }
 
 #[test]
-fn a_latency_target_is_looked_for_below_and_above_the_curve() {
+fn a_latency_target_is_found_far_from_the_capacity() {
     let search = |closed: f64, p99_ns: u64| {
-        let mut server = Server { closed, ops: 5_000, ..Server::of(10_000.0, 3) };
-        let budget = budget(0.99, Some(p99_ns), 3);
+        let mut server = Server { closed, ops: 5_000, ..Server::new(10_000.0, 3) };
+        let budget = Budget { ends_ns: None, ..budget(0.99, Some(p99_ns), 3) };
         found(&played(&mut server, &budget), &budget)
     };
-    // A closed loop that says ten times too much, and one that says too little.
+    // A closed loop that measures ten times too much, and one that measures too little.
     for closed in [100_000.0, 4_000.0] {
         let (met, missed) = search(closed, 2_500_000);
         let (met, missed) = (met.unwrap() as f64, missed.unwrap() as f64);
@@ -374,37 +555,77 @@ fn a_latency_target_is_looked_for_below_and_above_the_curve() {
         assert!((met / truth - 1.0).abs() < 0.05 && missed < 1.05 * truth, "{closed}: {met} {missed}");
     }
     let (met, missed) = search(10_000.0, 100_000);
-    assert!(met.is_none() && missed.unwrap() < 150, "shorter than without any load: {missed:?}");
+    assert!(met.is_none() && missed.unwrap() < 160, "shorter than without any load: {missed:?}");
     // A latency target longer than any run: overload misses it all the same.
     let (met, missed) = search(10_000.0, 1_000_000_000_000);
-    assert!((9_900..=10_300).contains(&met.unwrap()) && missed.unwrap() > 10_000, "{met:?} {missed:?}");
+    assert!((9_700..=10_300).contains(&met.unwrap()) && missed.unwrap() > 10_000, "{met:?} {missed:?}");
 }
 
 #[test]
-fn runs_that_disagree_are_repeated_and_a_hiccup_does_not_decide() {
-    let mut server = Server::of(10_000.0, 9);
+fn lateness_beyond_the_target_leaves_loads_open_and_both_ends_are_found() {
+    // Every operation is 2 ms late. The service time alone meets 2.5 ms up to 8,158 operations a second, and 500 us up to 790.
+    let mut server = Server { late_ns: 2_000_000, ops: 8_000, ..Server::new(10_000.0, 5) };
+    let budget = Budget { ends_ns: None, ..budget(0.99, Some(2_500_000), 5) };
+    let done = played(&mut server, &budget);
+    let (met, missed) = found(&done, &budget);
+    let (met, missed) = (met.unwrap() as f64, missed.unwrap() as f64);
+    assert!((600.0..=900.0).contains(&met) && (8_158.0..=8_600.0).contains(&missed), "{met} {missed}");
+    let open = points(&done).iter().filter(|p| p.seems_met(&target(0.99, Some(2_500_000))).is_none()).count();
+    assert!(open >= 2, "{open}");
+}
+
+#[test]
+fn an_overload_below_the_capacity_with_short_service_times_is_open() {
     let target = target(0.99, Some(2_500_000));
-    let mut done: Vec<Summary> = (0..3).map(|i| server.run(0, i, None)).collect();
-    for share in SHARES {
-        done.extend((0..3).map(|i| server.run(1, i, Some(100 * share))));
-    }
-    // One run at 70 % waits for something else.
-    let odd = done.iter_mut().find(|s| s.offered_iops == Some(7_000)).unwrap();
-    let latency = std::sync::Arc::make_mut(&mut odd.latency);
-    (0..25).for_each(|_| latency.record(50_000_000));
-    let points = self::points(&done);
-    let seventy = points.iter().find(|p| p.offered == 7_000).unwrap();
-    assert!(!seventy.agrees(&target) && seventy.seems_met(&target) == Some(true));
-    let rate = of_latency_target(&points[..4], &target, 10_000.0, 3);
-    assert!(rate == Some(7_000), "{rate:?}");
+    let overload = |capacity: f64, late_ns: u64, serves: f64| {
+        let closed = Summary { iops: capacity, refused: false, ..Summary::refused(0, 0) };
+        let mut server = Server { late_ns, ..Server::new(serves, 4) };
+        let mut runs: Vec<Summary> = (0..3).map(|i| server.run(1, i, Some(9_000))).collect();
+        // Half of what arrived was served.
+        runs.iter_mut().for_each(|run| run.iops = 4_500.0);
+        runs.push(closed);
+        points(&runs)[0].meets(&target)
+    };
+    assert_eq!(overload(10_000.0, 50_000_000, 20_000.0), None, "fathom submitted late");
+    assert_eq!(overload(8_000.0, 50_000_000, 20_000.0), Some(false), "more than the closed loop reached");
+    assert_eq!(overload(10_000.0, 0, 5_000.0), Some(false), "the storage itself was slow");
 }
 
 #[test]
-fn too_few_operations_say_neither_and_nothing_completed_ends_it() {
-    let mut server = Server { ops: 50, ..Server::of(10_000.0, 4) };
+fn a_hiccup_in_one_run_does_not_decide() {
+    let target = target(0.99, Some(2_500_000));
+    let budget = budget(0.99, Some(2_500_000), 9);
+    let mut server = Server { ops: 8_000, ..Server::new(10_000.0, 9) };
+    let mut done: Vec<Summary> = (0..3).map(|i| server.run(0, i, None)).collect();
+    // The first run of the search waits for something else.
+    done.push(server.run(1, 0, Some(8_000)));
+    let latency = std::sync::Arc::make_mut(&mut done[3].latency);
+    (0..200).for_each(|_| latency.record(50_000_000));
+    done[3].service = done[3].latency.clone();
+    assert_eq!(points(&done)[0].seems_met(&target), Some(false));
+    while let Next::Measure { job, repeat, offered_iops, .. } = super::next(&done, &budget) {
+        done.push(server.run(job, repeat, offered_iops));
+    }
+    let met = found(&done, &budget).0.unwrap() as f64;
+    let truth = true_rate(10_000.0, 2.5e6);
+    assert!((met / truth - 1.0).abs() <= 0.05, "{met} for {truth}");
+}
+
+#[test]
+fn it_stops_when_the_time_is_up() {
+    let mut server = Server { varies: 0.3, ..Server::new(10_000.0, 2) };
+    let budget = Budget { ends_ns: Some(20_000_000_000), ..budget(0.99, Some(2_500_000), 2) };
+    let done = played(&mut server, &budget);
+    assert!((13..=14).contains(&done.len()), "{}", done.len());
+    assert!(super::left(&done, &budget).runs.iter().all(|runs| *runs == 0));
+}
+
+#[test]
+fn too_few_operations_prove_nothing_and_a_dead_target_ends_it() {
+    let mut server = Server { ops: 50, ..Server::new(10_000.0, 4) };
     let budget = budget(0.99, Some(2_500_000), 4);
-    assert_eq!(found(&played(&mut server, &budget), &budget), (None, None));
-    let mut dead = Server { ops: 0, ..Server::of(0.0, 4) };
+    assert_eq!(found(&played(&mut server, &budget), &budget).0, None);
+    let mut dead = Server { ops: 0, ..Server::new(0.0, 4) };
     let done = played(&mut dead, &budget);
     assert_eq!(done.len(), 3);
     assert!(matches!(super::next(&done, &budget), Next::Done(why) if why.contains("closed loop")));
@@ -414,21 +635,21 @@ fn too_few_operations_say_neither_and_nothing_completed_ends_it() {
 }
 
 #[test]
-fn a_slow_device_is_offered_whole_loads_and_each_once() {
-    let mut server = Server { ops: 20, ..Server::of(4.0, 6) };
+fn a_slow_device_is_offered_whole_loads_above_zero() {
+    let mut server = Server { ops: 20, ..Server::new(4.0, 6) };
     let done = played(&mut server, &budget(0.5, Some(2_000_000_000), 6));
     assert!(done.iter().all(|s| s.offered_iops != Some(0)) && done.len() < 60, "{}", done.len());
 }
 
 #[test]
-fn what_is_to_come_is_about_what_comes() {
+fn the_estimate_of_the_runs_to_come_is_near() {
     let budget = budget(0.99, Some(2_500_000), 2);
-    let mut server = Server { varies: 0.05, ..Server::of(10_000.0, 2) };
+    let mut server = Server { varies: 0.05, ops: 8_000, ..Server::new(10_000.0, 2) };
     let done = played(&mut server, &budget);
-    assert_eq!(to_come(&done, &budget, &target(0.99, None)), 0);
+    assert_eq!(super::left(&done, &budget).runs, [0, 0]);
     for so_far in 0..done.len() {
-        let said: u32 = super::left(&done[..so_far], &budget).runs.iter().sum();
-        let (said, truth) = (said as usize, done.len() - so_far);
-        assert!(said.abs_diff(truth) <= 12, "{so_far}: {said} for {truth}");
+        let estimate: u32 = super::left(&done[..so_far], &budget).runs.iter().sum();
+        let (estimate, truth) = (estimate as usize, done.len() - so_far);
+        assert!(estimate.abs_diff(truth) <= 15, "{so_far}: {estimate} for {truth}");
     }
 }

@@ -18,7 +18,7 @@ use crate::runs::runs_in;
 use model::plan::{Plan, Strategy};
 use model::record::Record;
 
-pub use crate::runs::{Summary, rate};
+pub use crate::runs::{Summary, latencies, rate, service_times};
 
 /// What there is to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,13 +35,15 @@ pub struct Budget {
     pub paired: bool,
     /// Times that a run which others disturb is measured at most.
     pub attempts: u32,
+    /// When no further run begins, in ns since the start of the session; `None` if nothing limits the time.
+    pub ends_ns: Option<u64>,
 }
 
 impl Budget {
     /// What the plan allows.
     pub fn of(plan: &Plan) -> Self {
-        let Plan { runs, strategy, seed, attempts, .. } = *plan;
-        Self { jobs: plan.jobs.len(), runs, strategy, seed, paired: plan.is_paired(), attempts }
+        let Plan { runs, strategy, seed, attempts, budget_ns: ends_ns, .. } = *plan;
+        Self { jobs: plan.jobs.len(), runs, strategy, seed, paired: plan.is_paired(), attempts, ends_ns }
     }
 }
 
@@ -124,6 +126,14 @@ fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
 /// Runs up to a limit, where there is to be another at all.
 fn until(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
     if is_open { at_most.saturating_sub(rates.len() as u32) } else { 0 }
+}
+
+/// Whether another run would probably outlast the time budget. A run takes as long as the slowest so far, with all that happens around
+/// it; before two runs have ended nothing is known about that, and there is time.
+pub(crate) fn is_time_up(done: &[Summary], budget: &Budget) -> bool {
+    let (Some(ends_ns), Some(last)) = (budget.ends_ns, done.last()) else { return false };
+    let took = done.windows(2).map(|pair| pair[1].ended_ns.saturating_sub(pair[0].ended_ns));
+    last.ended_ns.saturating_add(took.max().unwrap_or(0)) > ends_ns
 }
 
 /// The rates of a job so far, in the order of its runs.

@@ -100,6 +100,7 @@ fn budget(jobs: usize, share: f64) -> Budget {
         seed: 3,
         paired: false,
         attempts: 3,
+        ends_ns: None,
     }
 }
 

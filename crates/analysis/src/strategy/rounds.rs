@@ -49,7 +49,7 @@ use std::collections::BTreeSet;
 
 #[cfg(test)]
 fn fixed(jobs: usize, runs: u32, seed: u64) -> Budget {
-    Budget { jobs, runs, strategy: Strategy::Fixed, seed, paired: false, attempts: 3 }
+    Budget { jobs, runs, strategy: Strategy::Fixed, seed, paired: false, attempts: 3, ends_ns: None }
 }
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
         seed: 3,
         paired: false,
         attempts: 3,
+        ends_ns: None,
     };
     let rate = |job: usize, repeat: u32| match job {
         0 => 100.0,

@@ -1,14 +1,15 @@
-//! The load curve of a record: a row per load, the knee, and up to which load the latency target is met.
+//! What `fathom limit` concludes: a row for each load, the knee, and up to which load the latency target is met.
 //!
-//! For: what `fathom limit` concludes. Not for: which load to offer next (the strategy of that name), nor whether a load was
-//! served (E10, E11).
+//! A load meets the target if latency from the scheduled start, lateness of fathom's own included, is within it at 95 %. It misses
+//! the target if the service time alone is beyond it. The answer is the highest load that meets the target below the lowest that
+//! misses it. Without a target, the answer is the latency at 70 % of the capacity.
 
 use crate::case::CaseRun;
 use crate::checks::most_iops;
-use crate::figures::{PERCENTILES, is_late};
+use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
 use crate::findings::CaseAnswers;
 use crate::name;
-use crate::runs::summaries;
+use crate::runs::{capacity_of, summaries};
 use crate::strategy::limit::{self as strategy, Point};
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome};
@@ -29,9 +30,12 @@ const QUOTED: f64 = 0.7;
 /// How near a load must be to it.
 const NEAR: f64 = 0.02;
 
-/// What is said of the findings that a load curve is there to show.
-pub(super) const SHOWN: &str = "found is what a load curve is there to show: it invalidates and withholds what stands at that load, and \
-                                does not count for the verdict";
+/// Why some findings about loads do not count for the verdict.
+pub(super) const SHOWN: &str = "found is what a load curve is there to show: it marks a load as overload or as late, and does not count for \
+                                the verdict";
+
+/// Missed load divided by met load up to which the answer counts as narrow, and an open load in between is not worth a sentence.
+const NARROW: f64 = 1.05;
 
 /// The latency target, where the record has a load curve.
 fn latency_target(record: &Record) -> Option<LatencyTarget> {
@@ -45,7 +49,7 @@ pub(super) fn limit(
     answered: &[CaseAnswers],
     results: &[Measured],
 ) -> LoadCurve {
-    let done = summaries(record, true);
+    let done: Vec<_> = [false, true].into_iter().flat_map(|loads| summaries(record, loads)).collect();
     let measured = strategy::points(&done);
     let capacity_result = answered.iter().position(|a| a.case.offered.is_none() && !a.case.runs.is_empty());
     let closed = capacity_result.and_then(|i| results.get(i)).filter(|r| !r.void);
@@ -63,7 +67,9 @@ pub(super) fn limit(
         points.push(LoadPoint { result, share, ..of_this });
     }
     let sound = measured.into_iter().filter(|p| !is_void(&points, p.offered)).collect::<Vec<_>>();
-    let knee = knee::knee(&strategy::costs(&sound)).map(|k| Knee {
+    // The loads of a search alone lie too far apart to show a knee.
+    let costs = if latency_target.curve { strategy::costs(&sound) } else { Vec::new() };
+    let knee = knee::knee(&costs).map(|k| Knee {
         iops: k.iops,
         share: capacity_iops.map(|c| k.iops / c),
         reached: k.reached,
@@ -82,9 +88,9 @@ pub(super) fn limit(
     let (on, sentence) = match &curve.latency_target {
         Some(met) => {
             let end = met.met_iops.or(met.missed_iops);
-            (end.and_then(|iops| at(&curve, iops)), of_latency_target(&curve, met))
+            (end.and_then(|iops| at(&curve, iops)), target_sentence(&curve, met))
         }
-        None => (quoted, of_latency(quoted, &rank(latency_target.quantile))),
+        None => (quoted, latency_sentence(quoted, &rank(latency_target.quantile))),
     };
     let rests_on = on.map_or(capacity_result, |p| Some(p.result)).into_iter().collect();
     LoadCurve { rests_on, sentence, ..curve }
@@ -115,17 +121,15 @@ fn row(
         () => LoadState::Served,
     };
     let served = state == LoadState::Served;
-    let mut percentiles = BTreeMap::new();
-    for (name, q) in PERCENTILES {
-        let value = point.latency.supported_quantile_ns(*q).filter(|_| served);
-        let own = value.filter(|ns| is_late(*ns, &late, *q));
-        if own.is_some() {
-            state = LoadState::Late;
-        }
-        percentiles.insert((*name).to_owned(), value.filter(|_| own.is_none()));
+    let percentiles = |all: &Histogram| -> BTreeMap<String, Option<u64>> {
+        let value = |q: f64| all.supported_quantile_ns(q).filter(|_| served);
+        PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), value(*q))).collect()
+    };
+    let percentiles_ns = percentiles(&point.latency);
+    let spoiled = |(name, q): &(&str, f64)| percentiles_ns[*name].is_some_and(|ns| is_late(ns, &late, *q));
+    if PERCENTILES.iter().any(spoiled) {
+        state = LoadState::Late;
     }
-    let withheld = state == LoadState::Late
-        && percentiles.get(&rank(latency_target.quantile)).copied().flatten().is_none();
     let achieved = || figures.total.as_ref().filter(|_| state != LoadState::Void);
     let depths: Vec<f64> = figures.runs.iter().filter_map(|r| Some(r.device?.depth_mean)).collect();
     LoadPoint {
@@ -136,25 +140,29 @@ fn row(
         share: None,
         runs: figures.runs.len() as u32,
         mean_ns: point.latency.mean_ns().filter(|_| served),
-        percentile_intervals_ns: intervals(answered, &percentiles),
-        percentiles_ns: percentiles,
+        percentile_intervals_ns: intervals(answered, &percentiles_ns),
+        service_percentiles_ns: percentiles(&point.service),
+        percentiles_ns,
         lateness_p99_ns: late.quantile_ns(0.99),
         device_depth: (!depths.is_empty()).then(|| depths.iter().sum::<f64>() / depths.len() as f64),
         state,
-        // A latency that is withheld meets nothing, and misses nothing either: the lateness may be all of it.
         met: match state {
             LoadState::Void => None,
-            LoadState::Overload => latency_target.latency_ns.map(|_| false),
-            LoadState::Served | LoadState::Late => point.meets(latency_target).filter(|_| !withheld),
+            LoadState::Overload if is_above_limit => latency_target.latency_ns.map(|_| false),
+            // A backlog that grows (E11) misses any target, even if the runs were too short to be beyond it.
+            LoadState::Overload if !point.is_overloaded(latency_target) => {
+                latency_target.latency_ns.map(|_| false)
+            }
+            LoadState::Overload | LoadState::Served | LoadState::Late => point.meets(latency_target),
         },
     }
 }
 
-/// The interval over runs of each percentile that is not withheld.
-fn intervals(answered: &CaseAnswers, told: &BTreeMap<String, Option<u64>>) -> BTreeMap<String, [f64; 2]> {
+/// The interval over runs of each percentile that has a value.
+fn intervals(answered: &CaseAnswers, known: &BTreeMap<String, Option<u64>>) -> BTreeMap<String, [f64; 2]> {
     let runs: Vec<Histogram> = answered.case.runs.iter().map(all_directions).collect();
     let of = |(name, q): &(&str, f64)| {
-        told.get(*name).copied().flatten()?;
+        known.get(*name).copied().flatten()?;
         let values: Option<Vec<f64>> =
             runs.iter().map(|of| of.supported_quantile_ns(*q).map(|ns| ns as f64)).collect();
         Some(((*name).to_owned(), interval::mean(&values?)?.interval?))
@@ -203,40 +211,47 @@ fn quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
     near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, p)| p)
 }
 
-/// `p99 950 us`, or why there is none.
+/// `p99 950 us`, with its bounds if lateness matters, or why there is none.
 fn latency_at(point: &LoadPoint, rank: &str) -> String {
-    match (point.percentiles_ns.get(rank).copied().flatten(), point.state) {
-        (Some(ns), _) => format!("p{rank} {}", show_ns(ns as f64)),
-        (None, LoadState::Overload) => "overload".into(),
-        (None, LoadState::Void) => "void".into(),
-        (None, LoadState::Late) => format!("p{rank} is mostly lateness of fathom's own"),
-        (None, LoadState::Served) => format!("too few operations to tell p{rank}"),
+    let service = point.service_percentiles_ns.get(rank).copied().flatten();
+    let is_late = point.lateness_share(rank).is_some_and(|share| share > LATE_SHARE);
+    match (point.percentiles_ns.get(rank).copied().flatten(), service, point.state) {
+        (Some(ns), Some(service), _) if is_late => {
+            format!("p{rank} {} to {}", show_ns(service as f64), show_ns(ns as f64))
+        }
+        (Some(ns), ..) => format!("p{rank} {}", show_ns(ns as f64)),
+        (None, _, LoadState::Overload) => "overload".into(),
+        (None, _, LoadState::Void) => "void".into(),
+        (None, _, LoadState::Served | LoadState::Late) => format!("too few operations for p{rank}"),
     }
 }
 
-fn of_latency_target(curve: &LoadCurve, found: &MetLoad) -> String {
+fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
     let target = format!("p{} within {}", found.percentile, show_ns(found.latency_ns as f64));
     let load = |p: &LoadPoint| {
         format!("{} operations/s ({})", show_count(p.offered_iops as f64), latency_at(p, &found.percentile))
     };
     let [met, missed] = [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| at(curve, iops)));
     let between = unsettled(curve, found);
-    let settle = |p: &LoadPoint| {
-        let cure = match p.state {
-            LoadState::Late => "more --depth or --workers",
-            // Without a second run nobody knows how far runs lie apart.
-            _ if p.runs < 2 => "--runs 2 or more",
-            _ => "a longer --time or more --runs",
+    let open = |p: &LoadPoint| {
+        let why = match p.state {
+            LoadState::Late => "lateness of fathom's own separates the bounds; use more --depth or --workers",
+            LoadState::Overload => "fathom submitted too late to offer it; use more --depth or --workers",
+            // One run does not show how much runs differ.
+            _ if p.runs < 2 => "its runs prove neither; use a larger --budget, or --runs 2 or more",
+            _ => "its runs prove neither; use a larger --budget or a longer --time",
         };
-        format!("at {} it cannot be told; use {cure}", load(p))
+        format!("{} is open: {why}", load(p))
     };
-    let open = between.map_or_else(String::new, |p| format!(" In between, {}.", settle(p)));
     match (met, missed, between) {
-        (Some(met), Some(missed), _) => {
+        (Some(met), Some(missed), between) => {
+            let is_narrow = missed.offered_iops as f64 <= NARROW * met.offered_iops as f64;
+            let between = between.filter(|_| !is_narrow);
+            let open = between.map_or_else(String::new, |p| format!(" In between, {}.", open(p)));
             format!("Highest load that meets {target}: {}; {} misses it.{open}", load(met), load(missed))
         }
         (Some(met), None, Some(next)) => {
-            format!("{target} is met at {} and below; {}.", load(met), settle(next))
+            format!("{target} is met at {} and below; {}.", load(met), open(next))
         }
         (Some(met), None, None) => {
             format!("{target} is met at {}, the highest load that was offered.", load(met))
@@ -244,27 +259,26 @@ fn of_latency_target(curve: &LoadCurve, found: &MetLoad) -> String {
         (None, Some(missed), None) => {
             format!("No offered load meets {target}; {} misses it.", load(missed))
         }
-        (None, Some(missed), Some(next)) => format!(
-            "Whether any load meets {target} cannot be told: {} misses it, and {}.",
-            load(missed),
-            settle(next)
-        ),
-        (None, None, Some(next)) => {
-            format!("Whether any load meets {target} cannot be told: {}.", settle(next))
-        }
-        (None, None, None) if curve.points.is_empty() => {
+        (None, Some(missed), Some(next)) => {
             format!(
-                "Whether any load meets {target} cannot be told: none was offered; measure again, to the end."
+                "{} misses {target}; below it, no load is proven to meet it: {}.",
+                load(missed),
+                open(next)
             )
         }
+        (None, None, Some(next)) => {
+            format!("No load is proven to meet {target} or to miss it: {}.", open(next))
+        }
+        (None, None, None) if curve.points.is_empty() => {
+            format!("No load was offered, so nothing is known about {target}; measure again, to the end.")
+        }
         (None, None, None) => format!(
-            "Whether any load meets {target} cannot be told: findings invalidate all of them; see there what to \
-             change."
+            "Findings invalidate all loads, so nothing is known about {target}; the findings name what to change."
         ),
     }
 }
 
-/// The lowest load above the answer, and below the first miss, that says neither.
+/// The lowest load above the answer, and below the first miss, that proves neither.
 fn unsettled<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
     let above = |p: &&LoadPoint| met.met_iops.is_none_or(|met| p.offered_iops > met);
     let below = |p: &&LoadPoint| met.missed_iops.is_none_or(|missed| p.offered_iops < missed);
@@ -291,7 +305,7 @@ pub(crate) fn answer(curve: &LoadCurve) -> Option<Answer> {
     Some(Answer { word, sentence: curve.sentence.clone() })
 }
 
-fn of_latency(quoted: Option<&LoadPoint>, rank: &str) -> String {
+fn latency_sentence(quoted: Option<&LoadPoint>, rank: &str) -> String {
     let Some(point) = quoted else {
         return format!("p{rank} at {} of the capacity was not measured.", show_share(QUOTED));
     };
@@ -329,9 +343,14 @@ fn quantile(record: &Record) -> f64 {
     latency_target(record).map_or(0.99, |p| p.quantile)
 }
 
-/// Whether a finding is what a load curve is there to show: loads beyond what is served or met in time, and a closed loop that
-/// hides the tail of which the loads tell.
-pub(super) fn is_expected(answered: &[CaseAnswers], finding: &Finding) -> bool {
+/// Whether a finding is what a load curve is there to show: overload and lateness of loads, and a closed loop that hides the tail.
+/// Lateness at the load whose latency is the headline counts: it is part of that number.
+pub(super) fn is_expected(
+    record: &Record,
+    latency_target: &LatencyTarget,
+    answered: &[CaseAnswers],
+    finding: &Finding,
+) -> bool {
     if finding.outcome != Outcome::Finding {
         return false;
     }
@@ -340,8 +359,13 @@ pub(super) fn is_expected(answered: &[CaseAnswers], finding: &Finding) -> bool {
         CheckId::E09 => false,
         _ => return false,
     };
-    let mine =
-        |name: &String| answered.iter().any(|a| a.case.name == *name && a.case.offered.is_some() == loads);
+    let capacity = capacity_of(record).filter(|_| latency_target.latency_ns.is_none());
+    let is_quoted = |offered: u64| capacity.is_some_and(|c| (offered as f64 / c - QUOTED).abs() <= NEAR);
+    let is_shown = |a: &CaseAnswers| match a.case.offered {
+        Some(offered) => loads && !is_quoted(offered),
+        None => !loads,
+    };
+    let mine = |name: &String| answered.iter().any(|a| a.case.name == *name && is_shown(a));
     finding.about.iter().all(mine)
 }
 
@@ -455,14 +479,27 @@ fn what_voids_a_load_takes_it_out_of_the_answer() {
 }
 
 #[test]
-fn percentiles_that_are_our_own_lateness_are_withheld_and_said() {
-    let mut with = loads(&MEASURED);
-    with[3].1 = Fixture { open_loop: Some((9_000.0, Some(1_000_000))), depth_seen: 9.0, ..with[3].1.clone() };
-    let report = judged(&with);
-    let load = curve_of(&report);
-    assert_eq!((load.points[3].state, load.points[3].percentiles_ns["99"]), (LoadState::Late, None));
-    assert!(load.sentence.contains("--depth") && load.sentence.contains("lateness"), "{}", load.sentence);
-    assert_eq!(load.points[3].met, None, "it neither met the target nor missed it");
+fn latency_with_lateness_is_an_upper_bound_and_without_it_a_lower_one() {
+    let point = |latency_ns, service_ns| {
+        let mut with = loads(&MEASURED);
+        let late = Some((9_000.0, Some(latency_ns - service_ns)));
+        let seen = 9_000.0 * service_ns as f64 / 1e9;
+        with[3].1 =
+            Fixture { open_loop: late, latency_ns: Some(latency_ns), depth_seen: seen, ..with[3].1.clone() };
+        let report = judged(&with);
+        let curve = curve_of(&report);
+        let point = curve.points[3].clone();
+        (point.met, point.state, point.lateness_share("99").unwrap(), curve.sentence.clone())
+    };
+    let (met, state, share, sentence) = point(2_000_000, 700_000);
+    assert_eq!((met, state), (None, LoadState::Late), "the service time meets it, and the latency does not");
+    assert!((share - 0.65).abs() < 0.02 && sentence.contains("p99 700 us to 2.00 ms"), "{share} {sentence}");
+    assert!(sentence.contains("--depth"), "{sentence}");
+    let (met, state, ..) = point(900_000, 300_000);
+    assert_eq!((met, state), (Some(true), LoadState::Late), "in spite of the lateness");
+    let (met, state, _, sentence) = point(2_000_000, 1_500_000);
+    assert_eq!((met, state), (Some(false), LoadState::Late), "without the lateness too");
+    assert!(sentence.contains("p99 1.50 ms to 2.00 ms) misses it"), "{sentence}");
 }
 
 #[test]
@@ -483,7 +520,10 @@ fn a_load_above_the_first_miss_is_no_answer() {
 fn without_a_target_a_latency_is_quoted_with_its_load() {
     let mut record = curve(&Fixture::honest(), &loads(&MEASURED));
     let arrivals = model::job::Arrivals::Poisson;
-    super::latency_target(&mut record, LatencyTarget { quantile: 0.99, latency_ns: None, arrivals });
+    super::latency_target(
+        &mut record,
+        LatencyTarget { quantile: 0.99, latency_ns: None, arrivals, curve: true },
+    );
     let report = judge(&record, &Judging::default());
     assert_eq!(report.headline.name, "p99 at 70 % of capacity (7,000/s), 4K random read, direct");
     assert!((report.headline.value.unwrap() / 400.0 - 1.0).abs() < 0.01 && report.headline.unit == "us");

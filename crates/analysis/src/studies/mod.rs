@@ -136,7 +136,7 @@ pub(crate) fn answer(studied: &Studied) -> Option<Answer> {
 pub(crate) fn is_expected(record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
     match &record.header.plan.study {
         Study::Layers(comparison) => layers::is_expected(comparison, answered, finding),
-        Study::Limit(_) => limit::is_expected(answered, finding),
+        Study::Limit(latency_target) => limit::is_expected(record, latency_target, answered, finding),
         Study::Interfaces(_) => interfaces::is_expected(finding),
         Study::Jobs | Study::Sweep(_) | Study::Profile(_) | Study::Targets(_) | Study::Hosts(_) => false,
     }

@@ -19,6 +19,9 @@ const BIASED_ABOVE: Share = Share(0.01);
 /// Share from which most of what is seen is the stop.
 const VOID_ABOVE: Share = Share(0.3);
 
+/// One-sided confidence of the bound on the share of stopped samples.
+const CONFIDENCE: f64 = 0.95;
+
 pub(super) const CHECK: Check = Check {
     id: CheckId::D26,
     name: "STOOD_STILL",
@@ -126,7 +129,7 @@ fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
     if states.stopped == 0 && states.traced == 0 {
         return None;
     }
-    let (least, _) = proportion::exact(states.stopped, states.samples);
+    let (least, _) = proportion::exact(states.stopped, states.samples, CONFIDENCE);
     let severity = if least > VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
     let stopped = format!(
         "{} of {} samples found a worker stopped ({})",

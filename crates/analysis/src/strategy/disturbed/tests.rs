@@ -8,7 +8,7 @@ use stats::interval;
 use stats::known::Noise;
 
 fn fixed(jobs: usize, runs: u32) -> Budget {
-    Budget { jobs, runs, strategy: Strategy::Fixed, seed: 7, paired: false, attempts: 3 }
+    Budget { jobs, runs, strategy: Strategy::Fixed, seed: 7, paired: false, attempts: 3, ends_ns: None }
 }
 
 fn a_disturbance(attempt: u32) -> Disturbed {
@@ -108,6 +108,7 @@ fn a_load_is_measured_again_at_once_and_rounds_until_steady_never() {
         quantile: 0.99,
         latency_ns: None,
         arrivals: model::job::Arrivals::Poisson,
+        curve: true,
     };
     let curve = Budget { jobs: 2, runs: 3, strategy: Strategy::Limit(latency_target), ..fixed(2, 3) };
     let hit = |at: &Attempt| at.job == 1 && at.repeat == 0 && at.attempt == 0 && at.offered_iops == Some(70);

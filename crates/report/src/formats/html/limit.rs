@@ -79,9 +79,6 @@ impl<'c> Drawn<'c> {
             ("mean", "mean"),
             ("bar", "95 % interval over runs"),
         ];
-        if has(LoadState::Late) {
-            items.push(("dot", "a gap in a line: withheld, submissions were late"));
-        }
         if has(LoadState::Overload) {
             items.push(("mark", "overload: more came than was served"));
         }
@@ -199,7 +196,7 @@ impl<'c> Drawn<'c> {
     fn words(&self, point: &LoadPoint) -> String {
         let state = match point.state {
             LoadState::Served => "",
-            LoadState::Late => "\nsubmissions were late: some percentiles are withheld",
+            LoadState::Late => "\nlate: more than a tenth of a percentile is fathom's own lateness",
             LoadState::Overload => "\noverload: more came than was served",
             LoadState::Void => "\nvoid",
         };

@@ -1,6 +1,6 @@
-//! The load curve as a table and a small drawing: what each offered load became, the knee, and the latency target.
+//! The load curve as a table and a small plot: what each offered load became, the knee, and the latency target.
 //!
-//! For: a report of `fathom limit`; it stands in place of the table of results. Not for: other reports.
+//! In a report of `fathom limit` it replaces the table of results. If there are many loads, only those next to the answer are shown.
 
 use crate::command::how_to_see_all;
 use crate::page::{Page, mark};
@@ -18,7 +18,7 @@ const HEADINGS: [&str; 11] = [
     "p50",
     "p99",
     "p99.9",
-    "late p99",
+    "late",
     "device depth",
     "state",
 ];
@@ -107,8 +107,7 @@ fn meanings(shown: &[&LoadPoint]) -> Vec<String> {
     let of_states = [
         (
             LoadState::Late,
-            "late: fathom's own submission delay is more than a tenth of a percentile, which is withheld; \
-             use a larger --depth or more --workers.",
+            "late (state): that share of a percentile is more than a tenth; a larger --depth or more --workers reduces it.",
         ),
         (
             LoadState::Overload,
@@ -117,8 +116,8 @@ fn meanings(shown: &[&LoadPoint]) -> Vec<String> {
         ),
         (LoadState::Void, "void: a finding withholds what was measured at this load."),
     ];
-    let first = "Latencies count from the scheduled start of an operation; late p99: from there to its \
-                 submission; - = withheld or not enough samples.";
+    let first = "Latencies count from the scheduled start of an operation, so they are at most too long; late: the share that fathom's \
+                 own lateness adds to the percentile of the target (without one, p99); - = not enough samples, or overload.";
     let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, words)| words);
     std::iter::once(first).chain(states).map(str::to_owned).collect()
 }
@@ -147,7 +146,7 @@ fn cells(point: &LoadPoint, curve: &LoadCurve, result: Option<&Measured>) -> [St
         at("50"),
         at("99"),
         at("99.9"),
-        point.lateness_p99_ns.map_or_else(none, |ns| show_ns(ns as f64)),
+        point.lateness_share(curve.percentile()).map_or_else(none, show_share),
         point.device_depth.map_or_else(none, show_rate),
         state(point, curve),
     ]
@@ -171,7 +170,7 @@ fn state(point: &LoadPoint, curve: &LoadCurve) -> String {
     match point.met {
         Some(met) => words.push(if met { "met".into() } else { "missed".into() }),
         None if curve.latency_target.is_some() && point.state != LoadState::Void => {
-            words.push("cannot tell".into());
+            words.push("open".into());
         }
         None => {}
     }
@@ -258,6 +257,7 @@ fn curve(offered: impl IntoIterator<Item = u64>, met: Option<u64>, missed: Optio
         mean_ns: None,
         percentiles_ns: std::collections::BTreeMap::new(),
         percentile_intervals_ns: std::collections::BTreeMap::new(),
+        service_percentiles_ns: std::collections::BTreeMap::new(),
         lateness_p99_ns: None,
         device_depth: None,
         state: LoadState::Served,
