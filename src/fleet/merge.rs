@@ -341,7 +341,7 @@ fn ran(
     notes: &[&str],
 ) -> (RunParts, Vec<Vec<Interval>>) {
     use model::record::{Cell, KindEnd};
-    let mut latency = Histogram::new();
+    let mut latency = model::histogram::Histogram::new();
     (0..ops).for_each(|_| latency.record(ns));
     let kinds = [(Kind::Read, KindEnd { bytes: ops * 4096, latency, open: None })].into();
     let stream = StreamEnd { window_ns: until_ns, kinds, ..StreamEnd::default() };

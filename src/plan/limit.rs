@@ -19,8 +19,9 @@ const PLACES: u64 = 32;
 const FEWEST_PLACES: u64 = 128;
 /// Most bytes that their buffers take.
 const MOST_BYTES: u64 = 256 * MIB;
-/// Runs that the default time budget holds: 3 of the closed loop, about 20 of a search, and some that are measured again; or a curve.
-const RUNS_IN_BUDGET: u64 = 32;
+/// Runs that the default time budget holds for each of `--runs`, which is 3 by default: those of the closed loop, 20 to 25 of a search or
+/// a curve, and some that are measured again.
+const RUNS_IN_BUDGET: u64 = 11;
 /// Most threads, for engines that carry one operation each.
 const MOST_WORKERS: u64 = 256;
 
@@ -28,12 +29,13 @@ const MOST_WORKERS: u64 = 256;
 pub(super) fn budget_ns(
     typed: Option<u64>,
     target: &LatencyTarget,
-    (jobs, baseline_ns): (&[Job], u64),
+    (jobs, runs, baseline_ns): (&[Job], u32, u64),
     origins: &mut Origins,
 ) -> u64 {
     let answers = u64::from(target.latency_ns.is_some()) + u64::from(target.curve);
-    let runs_ns = jobs.first().map_or(0, run_ns).saturating_mul(RUNS_IN_BUDGET * answers);
-    let from = format!("default: {} runs", RUNS_IN_BUDGET * answers);
+    let runs = RUNS_IN_BUDGET * u64::from(runs) * answers;
+    let runs_ns = jobs.first().map_or(0, run_ns).saturating_mul(runs);
+    let from = format!("default: {runs} runs");
     let words = |ns: &u64| show_ns(*ns as f64);
     origins.choose_from("--budget", typed, baseline_ns.saturating_add(runs_ns), &from, words)
 }

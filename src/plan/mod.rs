@@ -126,7 +126,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let baseline_ns = if touched { idle_watch::before_runs_ns(request, &mut origins) } else { 0 };
     let budget_ns = match &study {
         Study::Limit(target) => {
-            Some(limit::budget_ns(request.budget_ns, target, (&jobs, baseline_ns), &mut origins))
+            Some(limit::budget_ns(request.budget_ns, target, (&jobs, runs, baseline_ns), &mut origins))
         }
         _ => request.budget_ns,
     };

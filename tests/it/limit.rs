@@ -64,7 +64,7 @@ fn on_a_simulated_device(words: &str, time: &str) -> Report {
 
 #[test]
 fn capacity_knee_and_promise_of_a_known_server_are_those_of_theory() {
-    let report = on_a_simulated_device("--engine sim:servers=1 --p99 500us", "20s");
+    let report = on_a_simulated_device("--engine sim:servers=1 --p99 500us --curve", "20s");
     let curve = curve(&report);
     near("capacity", number(&curve["capacity_iops"]), 10_000.0, 0.01);
     near("knee", number(&curve["knee"]["iops"]), 10_000.0 * (2.0 - 2_f64.sqrt()), 0.05);
@@ -182,6 +182,26 @@ fn a_promise_fails_where_an_open_loop_beside_it_sees_it_fail() {
 }
 
 #[test]
+fn a_search_answers_within_its_budget_and_says_what_it_measured() {
+    let stage = Stage::beside_others();
+    let words = "limit --engine sim:servers=1 --p99 500us --time 1s --warmup 0 --budget 8s --seed 3 --quiet --format json";
+    let since = std::time::Instant::now();
+    let report = stage.fathom(words, Path::new("")).report();
+    assert!(since.elapsed().as_secs() < 12, "{:?}", since.elapsed());
+    let curve = curve(&report);
+    assert!(curve["knee"].is_null(), "the loads of a search show no knee: {curve:#}");
+    let points = points(&report);
+    assert!(points.len() < 16, "{}", points.len());
+    for point in points.iter().filter(|p| p["state"] == "served" || p["state"] == "late") {
+        let (upper, lower) =
+            (number(&point["percentiles_ns"]["50"]), number(&point["service_percentiles_ns"]["50"]));
+        assert!(lower <= upper, "{point:#}");
+    }
+    assert_eq!(report.0["answer"]["word"], "MET", "{:#}", report.0["answer"]);
+    near("met", number(&curve["promise"]["kept_iops"]), true_load(5) / SERVICE_S, 0.15);
+}
+
+#[test]
 fn what_makes_no_curve_is_refused_with_words_to_type() {
     let stage = Stage::beside_others();
     let refused = |words: &str, expected: &str| {
@@ -224,7 +244,8 @@ fn the_plan_says_how_many_places_the_open_loop_has() {
     let stage = Stage::beside_others();
     let out = stage.fathom("limit --engine sim --depth 16 --p99.9 2ms --explain", Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
-    for words in ["512 in flight", "p99.9 within 2.00 ms", "poisson", "loads"] {
+    for words in ["512 in flight", "p99.9 within 2.00 ms", "poisson", "loads", "--budget", "default: 33 runs"]
+    {
         assert!(out.stdout.contains(words), "{words}: {}", out.stdout);
     }
     assert_eq!(stage.sessions().len(), 0);

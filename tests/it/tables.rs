@@ -74,13 +74,13 @@ fn a_device_has_the_row_of_its_newest_session() {
 #[test]
 fn a_load_curve_shows_the_loads_that_matter_most_and_all_where_asked() {
     let stage = Stage::beside_others();
-    say(&stage, "limit --engine sim:servers=1 --p99 500us --time 5s --warmup 100ms --seed 7 --quiet");
+    say(&stage, "limit --engine sim:servers=1 --p99 300us --curve --time 5s --warmup 100ms --seed 7 --quiet");
     let json: Value = serde_json::from_str(&say(&stage, "show last --format json").stdout).unwrap();
     let points = json["limit"]["points"].as_array().unwrap();
     assert!(points.len() > 12, "{}", points.len());
     let text = say(&stage, "show last").stdout;
     let first = text.lines().next().unwrap();
-    assert!(first.starts_with("MET  Highest load that meets p99 within 500 us: "), "{text}");
+    assert!(first.starts_with("MET  Highest load that meets p99 within 300 us: "), "{text}");
     let rows = |text: &str| {
         let behind = text.lines().skip_while(|line| !line.starts_with("---"));
         behind.skip(1).take_while(|line| line.contains(" %")).count()

@@ -211,10 +211,15 @@ fn quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
     near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, p)| p)
 }
 
+/// Whether lateness is so much of a percentile that both its bounds are worth showing.
+fn is_bounded_by_lateness(point: &LoadPoint, rank: &str) -> bool {
+    point.lateness_share(rank).is_some_and(|share| share > LATE_SHARE)
+}
+
 /// `p99 950 us`, with its bounds if lateness matters, or why there is none.
 fn latency_at(point: &LoadPoint, rank: &str) -> String {
     let service = point.service_percentiles_ns.get(rank).copied().flatten();
-    let is_late = point.lateness_share(rank).is_some_and(|share| share > LATE_SHARE);
+    let is_late = is_bounded_by_lateness(point, rank);
     match (point.percentiles_ns.get(rank).copied().flatten(), service, point.state) {
         (Some(ns), Some(service), _) if is_late => {
             format!("p{rank} {} to {}", show_ns(service as f64), show_ns(ns as f64))
@@ -235,11 +240,13 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
     let between = unsettled(curve, found);
     let open = |p: &LoadPoint| {
         let why = match p.state {
-            LoadState::Late => "lateness of fathom's own separates the bounds; use more --depth or --workers",
+            LoadState::Late if is_bounded_by_lateness(p, &found.percentile) => {
+                "lateness of fathom's own separates the bounds; use more --depth or --workers"
+            }
             LoadState::Overload => "fathom submitted too late to offer it; use more --depth or --workers",
             // One run does not show how much runs differ.
-            _ if p.runs < 2 => "its runs prove neither; use a larger --budget, or --runs 2 or more",
-            _ => "its runs prove neither; use a larger --budget or a longer --time",
+            _ if p.runs < 2 => "one run proves nothing; use a larger --budget, or --runs 2 or more",
+            _ => "its runs prove neither; use a longer --time or more --runs",
         };
         format!("{} is open: {why}", load(p))
     };

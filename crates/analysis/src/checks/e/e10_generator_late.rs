@@ -86,7 +86,8 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail::new(
         Severity::Biased,
         format!(
-            "The schedule slipped by up to {} (99th percentile), more than a tenth of p{}, which are withheld.",
+            "Submissions were late by up to {} (99th percentile), which is more than a tenth of p{}. A result withholds such a percentile; a load curve \
+             shows how much of it is lateness.",
             show_ns(worst.unwrap_or(0) as f64),
             late.join(", p")
         ),

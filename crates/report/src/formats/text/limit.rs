@@ -106,10 +106,6 @@ fn meanings(shown: &[&LoadPoint]) -> Vec<String> {
     let has = |state| shown.iter().any(|p| p.state == state);
     let of_states = [
         (
-            LoadState::Late,
-            "late (state): that share of a percentile is more than a tenth; a larger --depth or more --workers reduces it.",
-        ),
-        (
             LoadState::Overload,
             "overload: more operations arrived than were served, so latency grows as long as the run \
              lasts, and is withheld.",
@@ -162,8 +158,7 @@ fn state(point: &LoadPoint, curve: &LoadCurve) -> String {
         words.push(format!("p{rank} {}", show_ns(ns as f64)));
     }
     match point.state {
-        LoadState::Served => {}
-        LoadState::Late => words.push("late".into()),
+        LoadState::Served | LoadState::Late => {}
         LoadState::Overload => words.push("overload".into()),
         LoadState::Void => words.push("void".into()),
     }
