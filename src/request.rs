@@ -148,8 +148,8 @@ pub struct SweepSpec {
     pub exhaustive: bool,
     /// What cells are ranked by; what their work is about where nothing was said.
     pub by: Option<Measure>,
-    /// Time for an adaptive search in ns.
-    pub budget: Option<u64>,
+    /// By how much a cell may be faster than the winner, as a share.
+    pub tolerance: Option<f64>,
     /// Test type of Iometer.
     pub cycle: Option<Cycle>,
     /// By which law its numbers rise.

@@ -1,7 +1,7 @@
 //! `fathom sweep`: its flags.
 
 use super::Command::{Iops, Sweep};
-use super::common::{FleetArgs, LiveArgs, Measuring, ShowingArgs};
+use super::common::{BudgetArgs, FleetArgs, LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::{self, HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
 use super::{Cli, by_name};
@@ -14,8 +14,7 @@ use model::measure::Measure;
 use model::plan::Plan;
 use model::spec::axes::{AXES, Axes, Axis, find};
 use model::spec::cycle::{Cycle, Step};
-use model::spec::limits::MAX_TIME_NS;
-use model::spec::number::{size, time};
+use model::spec::number::{share, size};
 use model::spec::presets::{PRESETS, Preset, Procedure, preset};
 use model::spec::specs::{OWN_LINES, Spec};
 use model::spec::{LineSpec, Rw};
@@ -23,10 +22,10 @@ use std::path::PathBuf;
 
 /// Find the best settings for a target: block size x depth x workers x engine x cache mode.
 ///
-/// Every cell of the grid is a real job, with an empty page cache before each run. An adaptive search sees each cell once, shortly, and spends the
-/// rest of its time where the winner is undecided. The winner, the cheapest cell that is as fast, and what cp and dd do are
-/// then measured once more, side by side. Cells are ranked by bytes per second, each work (read, write, ...) by itself. The
-/// presets iops and pts seek nothing: they measure their cells in order.
+/// Every cell of the grid is a real job, with an empty page cache before each run. An adaptive search measures each cell once or twice,
+/// shortly, and then the cells that may be the best, until no setting is more than --tolerance faster (95 % confidence) or --budget is
+/// spent. The winner, the cheapest cell that is as fast, and what cp and dd do are then measured five times, in turns. Each work (read,
+/// write, ...) has its own winner. The presets iops and pts have none: they measure their cells in order.
 #[derive(clap::Args, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Flags, each said alone.
 pub struct Args {
@@ -61,11 +60,13 @@ pub struct Args {
     #[command(flatten)]
     fleet: FleetArgs,
     /// Measure every cell equally often instead of searching; the preset iometer does so unless --budget is given
-    #[arg(long, help_heading = HOW_LONG)]
+    #[arg(long, conflicts_with = "budget", help_heading = HOW_LONG)]
     exhaustive: bool,
-    /// Time for an adaptive search [default: a quarter of an exhaustive one's, at most 5m where that is enough]
-    #[arg(long, value_name = "DURATION", value_parser = |t: &str| time(t, 1, MAX_TIME_NS), conflicts_with = "exhaustive", help_heading = HOW_LONG)]
-    budget: Option<u64>,
+    #[command(flatten)]
+    budget: BudgetArgs,
+    /// How much faster than the winner another setting may be; the search ends when none is more than this [default: 5%]
+    #[arg(long, value_name = "PERCENT", value_parser = tolerance, help_heading = HOW_LONG)]
+    tolerance: Option<f64>,
     /// Skip cells whose buffers take more than this [default: 64m]
     #[arg(long, value_name = "SIZE", value_parser = |t: &str| size(t, 1, u64::MAX), help_heading = HOW_DEEP)]
     memory: Option<u64>,
@@ -130,6 +131,15 @@ fn measures() -> impl TypedValueParser<Value = Measure> {
     PossibleValuesParser::new(words).try_map(|word| Measure::find(&word).ok_or("there is no such measure"))
 }
 
+/// Takes a share in percent as a tolerance.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let percent = share(text)?;
+    if (0.1..=50.0).contains(&percent) {
+        return Ok(percent / 100.0);
+    }
+    Err(format!("{text} is no tolerance; type a number from 0.1 to 50, in percent"))
+}
+
 fn presets() -> PossibleValuesParser {
     PossibleValuesParser::new(PRESETS.iter().map(|p| PossibleValue::new(p.name).help(p.about)))
 }
@@ -148,8 +158,12 @@ impl Args {
         if !preset.is_some_and(Preset::is_in_order) {
             return Ok(());
         }
-        if self.exhaustive || self.budget.is_some() {
-            let flag = if self.exhaustive { "--exhaustive" } else { "--budget" };
+        let flags = [
+            (self.exhaustive, "--exhaustive"),
+            (self.budget.budget.is_some(), "--budget"),
+            (self.tolerance.is_some(), "--tolerance"),
+        ];
+        if let Some((_, flag)) = flags.iter().find(|(typed, _)| *typed) {
             return refuse(format!(
                 "{flag}: --preset {name} seeks no best cell, it measures each in its order; leave {flag} out"
             ));
@@ -200,7 +214,8 @@ impl Args {
             || self.step.is_some()
             || self.pattern.is_some()
             || self.exhaustive
-            || self.budget.is_some()
+            || self.budget.budget.is_some()
+            || self.tolerance.is_some()
             || self.memory.is_some()
             || self.list
             || self.list_specs
@@ -241,7 +256,7 @@ impl Args {
             axes.rw = vec![Rw::Read];
         }
         let places = places(&axes, self.places)?;
-        let each = self.budget.is_none() && named.is_some_and(|p| p.way == Procedure::Each);
+        let each = self.budget.budget.is_none() && named.is_some_and(|p| p.way == Procedure::Each);
         let exhaustive = self.exhaustive || each;
         let spec = SweepSpec {
             axes,
@@ -250,12 +265,13 @@ impl Args {
             memory: self.memory,
             exhaustive,
             by: self.by,
-            budget: self.budget,
+            tolerance: self.tolerance,
             cycle: self.cycle,
             step: self.step,
         };
         let mut request = self.measuring.request(Work::Sweep(Box::new(spec)), places);
         request.ranks_per_host = self.fleet.ranks_per_host;
+        request.budget_ns = self.budget.budget;
         if let Some(runs) = request.job.runs.filter(|_| !exhaustive) {
             return Err(Failure::Usage(format!(
                 "--runs {runs} goes with --exhaustive: otherwise the sweep decides how often it measures a cell; leave one of them out"

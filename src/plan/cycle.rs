@@ -201,7 +201,7 @@ fn sweep(cycle: Cycle, step: Option<Step>) -> SweepSpec {
         memory: None,
         exhaustive: true,
         by: None,
-        budget: None,
+        tolerance: None,
         cycle: Some(cycle),
         step,
     }

@@ -128,6 +128,8 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         Study::Limit(target) => {
             Some(limit::budget_ns(request.budget_ns, target, (&jobs, runs, baseline_ns), &mut origins))
         }
+        // Its grid has it.
+        Study::Sweep(_) => None,
         _ => request.budget_ns,
     };
     let plan = Plan {

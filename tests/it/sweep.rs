@@ -115,6 +115,79 @@ fn the_fastest_cell_of_a_known_device_wins_and_has_its_true_rate() {
 }
 
 #[test]
+fn the_tolerance_decides_which_settings_are_as_fast() {
+    let stage = Stage::beside_others();
+    let answer = |tolerance: &str| {
+        let words = format!("{SIM} --rw read --bs 64k --depth 4..8+1 {tolerance}");
+        let out = stage.fathom(&words, nothing());
+        assert_eq!(out.code, Some(0), "{out:?}");
+        out.report().0
+    };
+    // Each step of the depth adds at least an eighth.
+    let usual = answer("");
+    let (sweep, work) = (&usual["sweep"], &usual["sweep"]["works"][0]);
+    assert_eq!((shape(&sweep["winner"]["read"]), number(&sweep["tolerance"])), ((64 << 10, 8), 0.05));
+    assert_eq!(shape(&sweep["cheapest"]["read"]), (64 << 10, 8), "nothing cheaper is within 5 %");
+    assert!(number(&work["faster_at_most"]) < 0.0, "the winner is faster than all others: {work:#}");
+    let sentence = usual["answer"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("8 x 64K direct, sim: 5,2"), "{sentence}");
+    assert!(sentence.contains("no setting is more than 5.0 % faster (95 %)"), "{sentence}");
+    let wide = answer("--tolerance 30%");
+    let (sweep, work) = (&wide["sweep"], &wide["sweep"]["works"][0]);
+    assert_eq!((number(&sweep["tolerance"]), &work["decided"]), (0.3, &true.into()));
+    let best = 5242.88;
+    let winner = number(&sweep["winner"]["read"]["mb_per_s"]);
+    assert!(best / winner < 1.3 && number(&work["faster_at_most"]) <= 0.3, "{work:#}");
+    assert!(shape(&sweep["cheapest"]["read"]).1 < 8, "{:#}", sweep["cheapest"]);
+    let sentence = wide["answer"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("no setting is more than 30 % faster (95 %)"), "{sentence}");
+    assert!(sentence.contains("The cheapest as fast is "), "{sentence}");
+}
+
+#[test]
+fn a_question_that_stays_open_takes_its_budget_and_states_what_is_known() {
+    let stage = Stage::beside_few();
+    let file = stage.file("disk", 64);
+    let budget_s = 15.0;
+    let words =
+        "sweep --rw read --bs 64k --depth 3..10+1 --time 500ms --budget 15s --tolerance 0.1% --format json";
+    let before = std::time::Instant::now();
+    let out = stage.fathom(words, &file);
+    let took_s = before.elapsed().as_secs_f64();
+    assert!((0.8 * budget_s..1.1 * budget_s).contains(&took_s), "{took_s} s: {}", out.stderr);
+    assert!(out.stderr.contains("It takes at most 15 s. It writes nothing."), "{}", out.stderr);
+    let report = out.report().0;
+    let work = &report["sweep"]["works"][0];
+    // No disk repeats itself within a thousandth.
+    assert_eq!((&work["chosen"], &work["decided"]), (&"tied".into(), &false.into()), "{work:#}");
+    assert!(number(&work["faster_at_most"]) > 0.001, "{work:#}");
+    let sentence = work["sentence"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("no setting is more than ") && sentence.contains(" % faster (95 %)"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("`--budget ") || sentence.contains("within an hour"), "{sentence}");
+    assert_eq!(report["sweep"]["winner"]["read"]["runs"], 5, "{:#}", report["sweep"]["winner"]);
+    let again = stage.show().report().0;
+    assert_eq!(again["sweep"], report["sweep"], "a session shown again has the same answer");
+}
+
+#[test]
+fn the_default_budget_of_a_default_grid_is_less_than_two_minutes() {
+    let stage = Stage::beside_others();
+    let folder = stage.folder("place");
+    for words in ["sweep --explain", "sweep --preset ccsio --explain", "sweep --rw read --explain"] {
+        let out = stage.fathom(words, &folder);
+        let announced = out.stdout.split("It takes at most ").nth(1).unwrap_or_else(|| panic!("{out:?}"));
+        let seconds: Vec<&str> = announced.split_whitespace().take(2).collect();
+        assert!(
+            seconds[1].starts_with('s') && seconds[0].parse::<u32>().unwrap() < 120,
+            "{words}: {seconds:?}"
+        );
+    }
+}
+
+#[test]
 fn the_measure_that_is_said_decides_who_wins() {
     let stage = Stage::beside_others();
     // Eight servers of 100 us each: what waits behind them has a longer latency, and no more operations come of it.
@@ -385,6 +458,9 @@ fn what_makes_no_grid_is_refused_with_words_to_type() {
         ("--engine warp", "no such engine"),
         ("--resume nowhere", "nowhere"),
         ("--exhaustive --budget 5m", "--budget"),
+        ("--tolerance 0", "from 0.1 to 50"),
+        ("--tolerance 80%", "from 0.1 to 50"),
+        ("--preset pts --tolerance 5%", "leave --tolerance out"),
     ] {
         let target = if words.contains("--resume") { nothing() } else { &folder };
         let out = stage.fathom(&format!("sweep {words} --quiet"), target);

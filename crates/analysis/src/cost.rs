@@ -10,7 +10,7 @@ use model::job::{Filling, Job, Kind, Pace, Phase, Stream};
 use model::plan::{MadeFor, Plan, Role, Target};
 use model::spec::limits::MAX_TIME_NS;
 use model::study::Study;
-use model::sweep::Search;
+use model::sweep::{Grid, Search};
 
 /// Guess of what a run costs beside its window, in ns.
 pub const OVERHEAD_NS: u64 = 120_000_000;
@@ -29,7 +29,9 @@ pub struct TimeLeft {
 /// What the runs that are still to come will take.
 pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     if let Some(grid) = plan.study.grid() {
-        return search_left(&Going::after(grid, plan, &[]), plan);
+        let TimeLeft { ns, at_most } = search_left(&Going::after(grid, plan, &[]), plan);
+        let before_ns = if has_budget(grid) { plan.baseline_ns } else { 0 };
+        return TimeLeft { ns: ns.saturating_sub(before_ns), at_most };
     }
     let budget = Budget::of(plan);
     let strategy::Left { runs, at_most } = strategy::left(done, &budget);
@@ -45,6 +47,11 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     let Some(budget_ns) = plan.budget_ns else { return TimeLeft { ns, at_most } };
     let spent_ns = done.last().map_or(plan.baseline_ns, |last| last.ended_ns);
     TimeLeft { ns: ns.min(budget_ns.saturating_sub(spent_ns)), at_most: true }
+}
+
+/// Whether all that a sweep does, test files included, is within a budget.
+fn has_budget(grid: &Grid) -> bool {
+    matches!(grid.search, Search::Adaptive { .. })
 }
 
 /// What is left of a search. An adaptive one may be over before its time is.
@@ -81,12 +88,13 @@ pub fn cost(plan: &Plan) -> Cost {
         plan.targets.iter().enumerate().filter_map(|(at, target)| written_here(plan, at, target)).collect();
     let kept =
         plan.targets.iter().filter_map(|t| t.create).filter(|c| c.filling == Filling::Data).map(|c| c.bytes);
+    let in_budget = plan.study.grid().is_some_and(has_budget);
     let mut cost = Cost {
         time_ns: plan.baseline_ns.saturating_add(ns),
         at_most,
-        again: plan.attempts > 1,
+        again: plan.attempts > 1 && !in_budget,
         made_bytes: made.iter().copied().chain(kept).fold(0, u64::saturating_add),
-        making_ns: plan.making_ns.saturating_mul(made.len() as u64),
+        making_ns: if in_budget { 0 } else { plan.making_ns.saturating_mul(made.len() as u64) },
         ..Cost::default()
     };
     match plan.study.grid() {

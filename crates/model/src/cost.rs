@@ -18,7 +18,8 @@ pub struct Cost {
     pub counted: bool,
     /// Bytes of test files.
     pub made_bytes: u64,
-    /// ns after which making them ends with what is there; a little more, since it has to be made stable.
+    /// ns after which making them ends with what is there; a little more, since it has to be made stable. 0 if `time_ns` includes
+    /// that.
     pub making_ns: u64,
     /// Bytes that are written from end to end before the first run, however long that takes.
     pub filled_bytes: u64,
@@ -46,7 +47,7 @@ impl Cost {
         if self.counted {
             parts.push("as long as the workloads limited by operations or bytes take".into());
         }
-        if self.made_bytes > 0 {
+        if self.made_bytes > 0 && self.making_ns > 0 {
             parts.push(format!("up to {} before that to write test files", minutes(self.making_ns)));
         }
         if self.filled_bytes > 0 {

@@ -12,8 +12,13 @@ mod setting;
 
 pub use setting::Setting;
 
-/// Share of a rate below which a difference is none: what is nearer to the best than this is as good.
-pub const SAME: f64 = 0.03;
+/// By how much a setting may be faster than the winner unless `--tolerance` is given, as a share.
+pub const TOLERANCE: f64 = 0.05;
+
+/// The tolerance of sessions that have none in their grid.
+fn earlier_tolerance() -> f64 {
+    0.03
+}
 
 /// The word for a sweep that measures cells in their order.
 pub const IN_ORDER: &str = "in order";
@@ -33,6 +38,9 @@ pub struct Grid {
     pub baselines: Vec<Baseline>,
     /// What decides which cell comes next.
     pub search: Search,
+    /// By how much a cell may be faster than the winner, as a share: what is nearer is as fast.
+    #[serde(default = "earlier_tolerance")]
+    pub tolerance: f64,
     /// What the cells of each work are ranked by; by bytes per second where nothing stands.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, Measure>,
@@ -75,9 +83,10 @@ pub struct Baseline {
 pub enum Search {
     /// Every cell as often as the plan says.
     Exhaustive,
-    /// Every cell once, shortly, then those that may be the best, until it is clear or the time is up.
+    /// Every cell once or twice, shortly, then those that may be the best, until no cell may be faster by more than the
+    /// tolerance or the time is up.
     Adaptive {
-        /// Time for all of it in ns.
+        /// Time for all of it, from the start of the session, in ns.
         budget_ns: u64,
     },
     /// The cells in the order of the grid, and nothing else.
@@ -175,8 +184,11 @@ pub struct Sweep {
     pub preset: Option<String>,
     /// Time that it took in seconds, from the first run to the last.
     pub seconds: f64,
-    /// Time that an adaptive search was given; `None` for an exhaustive one.
+    /// Time that an adaptive search was given, from its start to its report; `None` for an exhaustive one.
     pub budget_seconds: Option<f64>,
+    /// By how much a cell may be faster than the winner, as a share.
+    #[serde(default = "earlier_tolerance")]
+    pub tolerance: f64,
     /// Every cell.
     pub cells: Vec<CellFigures>,
     /// Settings that were not measured, with the reason.
@@ -325,9 +337,13 @@ pub struct Work {
     /// What is known of the winner.
     #[serde(default)]
     pub chosen: Chosen,
-    /// Whether every other cell was shown to be no more than 3 % faster than the winner, and the winner could repeat what it
-    /// won by.
+    /// Whether every other cell was shown not to be faster than the winner by more than the tolerance, and the winner could
+    /// repeat what it won by.
     pub decided: bool,
+    /// By how much any other cell is faster than the winner at most (95 % confidence), as a share: of a latency by how much it is
+    /// lower. `None` without a winner, or if the noise between runs is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faster_at_most: Option<f64>,
     /// How it ended, in a sentence.
     pub sentence: String,
     /// Cells that cannot be told from the winner, the one first that most may beat it.
@@ -335,15 +351,15 @@ pub struct Work {
     pub rivals: Vec<Setting>,
     /// Runs of its cells.
     pub runs: usize,
-    /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together;
-    /// `None` where no cell was repeated.
+    /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together, without what all
+    /// cells of a round share and without single stalls; `None` where no cell was repeated.
     pub spread: Option<f64>,
     /// The cheapest cell's rate by the winner's, with its 95 % interval; `None` where they are the same.
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Loss>,
-    /// From where on an axis gains nothing; none where runs of one cell differ by more than a tenth, or the
+    /// From where on an axis gains less than the tolerance; none where runs of one cell differ by more than a tenth, or the
     /// winner could not repeat what it won by.
     pub knees: Vec<Knee>,
 }
@@ -353,9 +369,9 @@ pub struct Work {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {
-    /// No other cell is more than 3 % faster.
+    /// No other cell is faster by more than the tolerance.
     Fastest,
-    /// The best of what was measured, and others may be more than 3 % faster.
+    /// The best of what was measured, and others may be faster by more than the tolerance.
     Tied,
     /// Too few runs, or a target that changed meanwhile.
     #[default]
@@ -382,9 +398,9 @@ pub struct Loss {
 pub struct Knee {
     /// `bs`, `depth`, `workers`, `targets` or `batch`.
     pub axis: String,
-    /// The smallest value that gives all but 3 % of the most that any larger one gives, the winner's setting otherwise.
+    /// The smallest value that gives the most that any larger one gives, except for the tolerance; the winner's setting otherwise.
     pub value: u32,
-    /// From where on the axis gains less than 3 %, in a sentence.
+    /// From where on the axis gains less than the tolerance, in a sentence.
     pub sentence: String,
 }
 
@@ -398,6 +414,6 @@ pub struct Reference {
     pub runs: usize,
     /// Change of its rate over the whole sweep as a share, from a line through the logarithms, with its 95 % interval.
     pub change: Estimate,
-    /// Whether the target surely changed by more than 3 % meanwhile, so that early and late cells compare less.
+    /// Whether the target surely changed by more than the tolerance meanwhile.
     pub drifted: bool,
 }

@@ -25,8 +25,8 @@ use model::spec::axes::{AXES, Axes};
 use model::spec::limits::MIN_TIME_NS;
 use model::spec::presets::{IOMETER, MEMORY_BYTES, Preset, Procedure};
 use model::spec::{EngineSpec, JobSpec, StreamSpec};
-use model::sweep::Grid;
-use model::units::show_bytes;
+use model::sweep::{Grid, TOLERANCE};
+use model::units::{show_bytes, show_share};
 use target_facts::{TargetFacts, look};
 
 /// Settings that cells say for themselves, or that are told in words of the sweep's own.
@@ -112,10 +112,11 @@ pub(in crate::plan) fn grid(
     let runs = request.job.runs.unwrap_or(CELL_RUNS);
     let jobs = growing.specs.len() - baselines.len();
     let finals = works.len() * 2 * FRESH + baselines.len() * FRESH;
+    let tolerance = origins.choose("--tolerance", said.tolerance, TOLERANCE, |share| show_share(*share));
     let search = schedule::search(said, (jobs, finals, runs), &growing, request, origins)?;
     let Growing { specs, cells, skipped, .. } = growing;
     let preset = said.preset.map(|p| p.name.to_owned());
-    Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search, measures } })
+    Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search, tolerance, measures } })
 }
 
 /// Most bytes of a cell's buffers: the cap of the searches, or what the machine has where a preset knows none.

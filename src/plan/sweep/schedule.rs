@@ -1,7 +1,4 @@
-//! The course of a sweep: how long it may take, and what ends it.
-//!
-//! For: the time of a cell, the budget of a search, and the last round of cells in order. Not for: which cell comes next
-//! (crate `analysis`).
+//! How long a sweep takes: the time of a run, the budget of a search, and the last round of cells in order.
 
 use super::cell::Growing;
 use super::{GridJobs, TIME_NS};
@@ -9,15 +6,16 @@ use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::request::{Request, SweepSpec};
 use analysis::strategy::sweep::REFERENCE_EVERY;
+use model::plan::{MAKING_NS, Role};
 use model::spec::presets::Rounds;
-use model::sweep::{Cell, Grid, Search, Until};
+use model::sweep::{Cell, Grid, Search, TOLERANCE, Until};
 use model::units::{minutes, show_block, show_bytes, show_ns};
 use std::collections::BTreeMap;
 
-/// Longest search unless said otherwise: what the original takes for its 285 cells.
-const BUDGET_NS: u64 = 300_000_000_000;
-/// Part of an exhaustive search's time that an adaptive one gets.
-const QUARTER: u64 = 4;
+/// Times that each cell could be measured once in the default budget.
+const PASSES: u64 = 6;
+/// Shortest and longest default budget.
+const BUDGETS_NS: [u64; 2] = [60_000_000_000, 110_000_000_000];
 /// Guess of what a run costs beside its window: snapshots, eviction, the final sync. Direct reads were seen to take 10 ms.
 const OVERHEAD_NS: u64 = 20_000_000;
 
@@ -53,6 +51,7 @@ pub(super) fn in_order(
         skipped,
         baselines: Vec::new(),
         search: Search::InOrder(until),
+        tolerance: TOLERANCE,
         measures: BTreeMap::new(),
     };
     Ok(GridJobs { specs, grid })
@@ -89,36 +88,33 @@ pub(super) fn search(
     let whole = request.job.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
     let looks = |runs: u64| runs + runs.div_ceil(REFERENCE_EVERY as u64 - 1) + finals as u64;
     let each = |window: u64| window + warmup + OVERHEAD_NS;
-    let exhaustive = looks(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
     let from = |set: bool| if set { "command line" } else { "default" };
     let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
     if said.exhaustive {
+        let exhaustive = looks(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
         origins.fixed("--time", &format!("{} a run, {runs} runs a cell", show_ns(whole as f64)), from(timed));
         origins.fixed("time", &format!("about {}", minutes(exhaustive)), "all cells");
         return Ok(Search::Exhaustive);
     }
-    origins.fixed(
-        "--time",
-        &format!("{} a cell, in pieces of {}", show_ns(whole as f64), show_ns(piece as f64)),
-        from(timed),
-    );
-    // Seeing every cell once, and the winners once more.
+    let words = format!("runs of {}, a part of {}", show_ns(piece as f64), show_ns(whole as f64));
+    origins.fixed("--time", &words, from(timed));
+    // Each cell once, and the winners once more.
     let least = looks(jobs as u64).saturating_mul(each(piece));
-    // Of the cells' own runs: what is measured beside them depends on how the race ends.
-    let cells = (jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
-    let default = (cells / QUARTER).min(BUDGET_NS).max(least + least / 4);
-    if let Some(budget) = said.budget.filter(|b| *b < least) {
+    let makes_files = growing.targets.iter().any(|t| t.role == Role::Made);
+    let making = if makes_files { MAKING_NS } else { 0 };
+    let [shortest, longest] = BUDGETS_NS;
+    let passes = least.saturating_mul(PASSES).saturating_add(making);
+    let default = passes.clamp(shortest, longest).max(least.saturating_add(least / 4).saturating_add(making));
+    if let Some(budget) = request.budget_ns.filter(|b| *b < least) {
         return Err(Failure::Usage(format!(
-            "--budget {}: seeing each of {jobs} cells once takes about {}; type --budget {}s or more, or fewer cells",
+            "--budget {}: to measure each of {jobs} cells once takes about {}; type --budget {}s or more, or fewer cells",
             minutes(budget),
             minutes(least),
             least.div_ceil(1_000_000_000)
         )));
     }
-    let words = format!(
-        "a quarter of the {} that --exhaustive takes for the cells, 5 min at most where that is enough",
-        minutes(cells)
-    );
-    let budget_ns = origins.choose_from("--budget", said.budget, default, &words, |ns| minutes(*ns));
+    let words =
+        format!("time for {PASSES} runs of each cell, at most {} where that is enough", minutes(longest));
+    let budget_ns = origins.choose_from("--budget", request.budget_ns, default, &words, |ns| minutes(*ns));
     Ok(Search::Adaptive { budget_ns })
 }

@@ -27,6 +27,8 @@ pub struct Sample {
     pub written_bytes: u64,
     /// Time that it took with everything around it, in ns.
     pub took_ns: u64,
+    /// When it ended, in ns since the start of the session.
+    pub ended_ns: u64,
 }
 
 impl Sample {
@@ -61,6 +63,7 @@ impl Sample {
                 .map(|i| i.bytes)
                 .sum(),
             took_ns,
+            ended_ns: end.at_ns,
         }
     }
 

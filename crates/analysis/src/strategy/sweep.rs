@@ -1,27 +1,33 @@
 //! The search over a grid: which cell to measure next, and which one wins.
 //!
-//! For: a pure fold over what was measured so far, so that replaying it resumes a sweep and judges a record alike. Not for:
-//! measuring, nor for the report of it (`crate::sweep`).
+//! A pure fold over the runs so far: to replay them resumes a sweep, judges a record, and lets several hosts decide alike.
 //!
-//! Cells of one work race. Every cell is measured once (or as often as an exhaustive search says) in random order. Then, in an
-//! adaptive search, always the leader or the cell that may beat it by most is measured again, whichever is known worse: the
-//! algorithm LUCB of Kalyanakrishnan et al. (ICML 2012) with bounds from the spread of repeats on logarithms. A race is closed
-//! when surely no cell is more than 3 % faster than the leader, or when the time is up. What is printed of the winner is
-//! measured afterwards: the best of many noisy figures is too good, and fresh runs are not.
+//! 1. Every cell is measured once, in random order; twice if both passes fit into two thirds of the budget, so that a single
+//!    stall rules no cell out. An exhaustive search does this as often as the plan has runs, and nothing else.
+//! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance
+//!    ([`race`]). A race ends when there is none, or when the time is up.
+//! 3. The winner, cheaper cells that look as fast, and settings of well-known programs are measured five times, in turns.
+//!
+//! The cells of each work race among themselves. The race that was given least comes next.
 
+mod levels;
 mod race;
 
 pub use race::{Closed, FEWEST_REPEATS, FRESH, Lane, Race, Rivals};
-
-use race::{Noise, TWICE};
 
 use super::sample::Sample;
 use model::measure::Measure;
 use model::payload::split_mix;
 use model::sweep::{Grid, Search as How, Setting};
 
-/// Every so many runs of a work one more is of its reference cell.
+/// Runs of a work after which one more is of its reference cell.
 pub const REFERENCE_EVERY: usize = 12;
+/// Part of the budget, as a divisor, in which the first pass has to fit so that a second one follows.
+const FIRST_PASS: u64 = 3;
+/// Longest budget that is recommended: what takes longer will find another device.
+const MOST_BUDGET_NS: f64 = 3_600e9;
+/// What the runs after a race take at most, as a multiple of a mean run: those of well-known programs take longer.
+const LONGER: (u64, u64) = (5, 4);
 
 /// The search as far as it came.
 #[derive(Debug)]
@@ -33,7 +39,10 @@ pub struct Search<'g> {
     /// One per work, in the order of the grid.
     pub races: Vec<Race>,
     done: usize,
+    /// What all runs took with everything around them, in ns.
     spent_ns: u64,
+    /// When the last run ended, in ns since the start of the session.
+    ended_ns: u64,
 }
 
 impl<'g> Search<'g> {
@@ -45,17 +54,13 @@ impl<'g> Search<'g> {
         };
         let race = |work: String| {
             let by = grid.measure(&work);
+            let lanes = grid.jobs_of(&work).into_iter().map(|job| lane(job, by)).collect();
             let baselines = grid.baselines.iter().filter(|y| y.setting.work() == work);
-            Race {
-                lanes: grid.jobs_of(&work).into_iter().map(|job| lane(job, by)).collect(),
-                baselines: baselines.map(|y| lane(y.job, by)).collect(),
-                closed: None,
-                by,
-                work,
-            }
+            let baselines = baselines.map(|y| lane(y.job, by)).collect();
+            Race::new(work, by, grid.tolerance, lanes, baselines)
         };
         let races = grid.works().into_iter().map(race).collect();
-        Self { grid, runs: runs.max(1) as usize, seed, races, done: 0, spent_ns: 0 }
+        Self { grid, runs: runs.max(1) as usize, seed, races, done: 0, spent_ns: 0, ended_ns: 0 }
     }
 
     /// The search after these runs.
@@ -71,23 +76,64 @@ impl<'g> Search<'g> {
     pub fn take(&mut self, sample: &Sample) {
         self.done += 1;
         self.spent_ns = self.spent_ns.saturating_add(sample.took_ns);
-        for race in &mut self.races {
-            let closed = race.closed.is_some();
-            let lanes = race.lanes.iter_mut().chain(&mut race.baselines);
-            if let Some(lane) = lanes.into_iter().find(|l| l.job == sample.job) {
-                lane.take(sample, closed);
+        self.ended_ns = self.ended_ns.max(sample.ended_ns);
+        self.races.iter_mut().for_each(|race| race.take(sample));
+        for at in 0..self.races.len() {
+            self.advance(at);
+        }
+    }
+
+    /// Ends the race in which no run is due, or begins its next round; ends every race that has to, once its time is up.
+    fn advance(&mut self, at: usize) {
+        let race = &self.races[at];
+        if race.closed.is_some() {
+            return;
+        }
+        let is_over = race.due().next().is_none();
+        let members = if is_over { self.next_members(race) } else { Vec::new() };
+        let race = &mut self.races[at];
+        if is_over && !members.is_empty() {
+            race.begin_round(members);
+        } else if is_over {
+            race.closed = Some(race.close());
+        }
+        if self.must_close(&self.races[at]) {
+            self.races[at].closed = Some(self.races[at].close());
+        }
+    }
+
+    /// The lanes of the round after this one; none if the race is decided.
+    fn next_members(&self, race: &Race) -> Vec<usize> {
+        let sound = || race.sound().map(|(at, _)| at).collect();
+        match self.grid.search {
+            How::Exhaustive | How::InOrder(_) if race.round + 1 < self.runs => sound(),
+            How::Exhaustive | How::InOrder(_) => Vec::new(),
+            How::Adaptive { budget_ns } => {
+                let again =
+                    race.round == 0 && race.lanes.len() > 1 && self.now_ns() <= budget_ns / FIRST_PASS;
+                if again { sound() } else { race.contenders() }
             }
         }
-        for at in 0..self.races.len() {
-            if self.races[at].closed.is_none() {
-                self.races[at].closed = self.closing(at);
-            }
+    }
+
+    /// Whether an open race has to end with what is known: every cell was measured, and the rest of the time is for the winners.
+    fn must_close(&self, race: &Race) -> bool {
+        let How::Adaptive { budget_ns } = self.grid.search else { return false };
+        race.closed.is_none()
+            && race.round > 0
+            && self.now_ns().saturating_add(self.reserve_ns()) >= budget_ns
+    }
+
+    /// Ends all races with what is known, for a search that ends here.
+    pub fn close(&mut self) {
+        for race in self.races.iter_mut().filter(|race| race.closed.is_none()) {
+            race.closed = Some(race.close());
         }
     }
 
     /// The job to measure next; `None` where nothing is left.
     pub fn next(&self) -> Option<usize> {
-        let pick = self.unseen().or_else(|| self.undecided()).or_else(|| self.unproven())?;
+        let pick = self.due().or_else(|| self.unproven())?;
         Some(self.due_reference().unwrap_or(pick))
     }
 
@@ -131,7 +177,7 @@ impl<'g> Search<'g> {
         let each = self.each_ns(run_ns);
         let finals = self.races.iter().map(Race::finals).sum::<usize>() as u64;
         match self.grid.search {
-            How::Adaptive { budget_ns } => budget_ns.saturating_sub(self.spent_ns).max(each),
+            How::Adaptive { budget_ns } => budget_ns.saturating_sub(self.now_ns()).max(each),
             // Cells in order are another fold's ([`super::in_order`]); were they this one's, each would be measured so often.
             How::Exhaustive | How::InOrder(_) => {
                 let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
@@ -143,7 +189,7 @@ impl<'g> Search<'g> {
 
     /// Whether the round of a run is over, so that it may be measured again; once the time is up it is not.
     pub fn may_repeat(&self, repeat: u32) -> bool {
-        !self.time_is_up() && self.unseen().is_none_or(|job| self.times(job) as u32 > repeat)
+        !self.time_is_up() && self.due().is_none_or(|job| self.times(job) as u32 > repeat)
     }
 
     /// Runs that every cell gets and has not yet.
@@ -154,20 +200,19 @@ impl<'g> Search<'g> {
 
     /// Where it is, in words.
     pub fn stage(&self) -> String {
-        let runs = if self.grid.search == How::Exhaustive { self.runs } else { 1 };
         let cells = || self.races.iter().flat_map(|r| &r.lanes);
-        let seen: usize = cells().map(|l| l.tries().min(runs)).sum();
-        let all = cells().count() * runs;
-        if self.unseen().is_some() {
+        let seen: usize = cells().map(|l| l.tries().min(self.least())).sum();
+        let all = cells().count() * self.least();
+        if self.to_come() > 0 {
             return format!("cell {} of {all}", seen + 1);
         }
-        match self.races.iter().filter(|r| r.closed.is_none()).count() {
+        match self.races.iter().filter(|r| r.closed.is_none()).map(|r| r.members.len()).sum::<usize>() {
             0 => "the winners once more".into(),
-            _ => format!("choosing among {all} cells"),
+            open => format!("{open} of {all} cells may be the best"),
         }
     }
 
-    /// ns spent.
+    /// ns from the first run to the last.
     pub fn spent_ns(&self) -> u64 {
         self.spent_ns
     }
@@ -181,27 +226,18 @@ impl<'g> Search<'g> {
         if self.grid.search == How::Exhaustive { self.runs } else { 1 }
     }
 
-    /// A cell that was not measured as often as every cell is, in an order drawn anew for each round.
-    fn unseen(&self) -> Option<usize> {
-        let cells: Vec<&Lane> = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed).collect();
-        (0..self.least()).find_map(|round| {
-            let open = cells.iter().filter(|l| l.tries() <= round);
-            open.map(|l| l.job).min_by_key(|job| split_mix(self.seed ^ split_mix((round << 32 | job) as u64)))
-        })
-    }
-
-    /// The cell that says most about the open race that was given least.
-    fn undecided(&self) -> Option<usize> {
-        let race = self.races.iter().filter(|r| r.closed.is_none()).min_by_key(|r| r.tries())?;
-        let (leader, challenger, _) =
-            race.closest_two().or_else(|| Some((race.leader()?, race.leader()?, 0.0)))?;
-        if race.lanes[leader].logs.len() < TWICE {
-            return Some(race.lanes[leader].job);
-        }
-        let spread = Noise::supposed(&race.lanes);
-        let unsure = |at: usize| spread.of_mean(&race.lanes[at].logs);
-        let at = if unsure(leader) > unsure(challenger) { leader } else { challenger };
-        Some(race.lanes[at].job)
+    /// A cell that is due in a round: first the passes through all cells, then the race that was given least. The order within
+    /// a round is drawn.
+    fn due(&self) -> Option<usize> {
+        let draw =
+            |race: &Race, job: usize| split_mix(self.seed ^ split_mix((race.round << 32 | job) as u64));
+        let passes = if self.grid.search == How::Exhaustive { usize::MAX } else { 1 };
+        let key = |race: &Race, job: usize| {
+            let given = if race.round > passes { race.tries() } else { 0 };
+            (race.round.min(passes.saturating_add(1)), given, draw(race, job), job)
+        };
+        let due = self.races.iter().flat_map(|race| race.due().map(move |lane| (race, lane.job)));
+        due.map(|(race, job)| key(race, job)).min().map(|(.., job)| job)
     }
 
     /// Among what is measured when races are closed, the cell that has least of it; ties are drawn.
@@ -219,29 +255,30 @@ impl<'g> Search<'g> {
         wanted.into_iter().min().map(|(.., job)| job)
     }
 
-    fn time_is_up(&self) -> bool {
-        matches!(self.grid.search, How::Adaptive { budget_ns } if self.spent_ns >= budget_ns)
+    /// ns since the start of the session.
+    fn now_ns(&self) -> u64 {
+        self.ended_ns.max(self.spent_ns)
     }
 
-    /// How a race is decided by now; `None` where it is not.
-    fn closing(&self, at: usize) -> Option<Closed> {
-        let race = &self.races[at];
-        let sound = || race.lanes.iter().filter(|l| !l.failed);
-        if sound().any(|l| l.logs.len() < self.least()) {
-            return None;
-        }
-        let over = match self.grid.search {
-            How::Exhaustive | How::InOrder(_) => true,
-            How::Adaptive { budget_ns } => self.spent_ns.saturating_add(self.reserve_ns()) >= budget_ns,
-        };
-        (over || race.is_decided()).then(|| race.close())
+    fn time_is_up(&self) -> bool {
+        matches!(self.grid.search, How::Adaptive { budget_ns } if self.now_ns() >= budget_ns)
     }
 
     /// What measuring the winners once more will take.
     fn reserve_ns(&self) -> u64 {
         let each = self.spent_ns / self.done.max(1) as u64;
         let finals: usize = self.races.iter().map(|r| FRESH * (2 + r.baselines.len())).sum();
-        each.saturating_mul(finals as u64)
+        each.saturating_mul(finals as u64) / LONGER.1 * LONGER.0
+    }
+
+    /// A budget with which no cell may be faster than the winner of its work by more than the tolerance, as far as the runs so
+    /// far tell; `None` if more runs do not do that, or in a search without a budget.
+    pub fn sufficient_budget_ns(&self) -> Option<u64> {
+        let How::Adaptive { budget_ns } = self.grid.search else { return None };
+        let each = self.spent_ns as f64 / self.done.max(1) as f64;
+        let more: f64 = self.races.iter().map(Race::more_runs).sum::<Option<f64>>()?;
+        let budget = more.mul_add(each, budget_ns as f64);
+        (budget <= MOST_BUDGET_NS).then_some(budget as u64)
     }
 }
 

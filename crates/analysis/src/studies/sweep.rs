@@ -11,13 +11,11 @@ use choice::choice;
 use model::check_id::CheckId;
 use model::job::Pattern;
 use model::measure::Measure;
-use model::record::Record;
+use model::record::{Record, RunEnding};
 use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
 use model::spec::axes::{AXES, Scale};
 use model::steadiness::Estimate;
-use model::sweep::{
-    CellFigures, Chosen, Grid, Knee, Loss, Reference, SAME, Search as How, Setting, Sweep, Work,
-};
+use model::sweep::{CellFigures, Chosen, Grid, Knee, Loss, Reference, Search as How, Setting, Sweep, Work};
 use model::units::{MIB, show_block, show_share};
 use stats::interval;
 use stats::student;
@@ -36,12 +34,11 @@ mod position;
 
 /// The part of the report.
 pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
-    let plan = &record.header.plan;
     if let How::InOrder(until) = grid.search {
         return in_order::sweep(record, grid, until, answered);
     }
     let runs = samples(record);
-    let search = Search::after(grid, plan.runs, plan.seed, &runs);
+    let search = searched(record, grid, &runs);
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
     let voided = |job: usize| {
         let of = answered.get(result_of(job)?)?;
@@ -67,13 +64,14 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
         preset: grid.preset.clone(),
         seconds: search.spent_ns() as f64 / 1e9,
         budget_seconds,
+        tolerance: grid.tolerance,
         skipped: grid.skipped.clone(),
         winner: of_works(|race| race.winner().filter(|_| race.lanes.len() > 1)),
         cheapest: of_works(|race| race.cheapest().filter(|_| race.lanes.len() > 1)),
         works: search
             .races
             .iter()
-            .map(|r| withheld(work(grid, r, &cells, of), r.winner().and_then(|w| voided(w.job))))
+            .map(|r| withheld(work((grid, &search), r, &cells, of), r.winner().and_then(|w| voided(w.job))))
             .collect(),
         reference: search.reference().and_then(|job| reference(grid, job, &runs)),
         cells,
@@ -88,7 +86,7 @@ pub(super) fn asked(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) ->
     let every = || sweep.cells.iter().filter_map(|cell| Some(GatedResult::whole(cell.result?))).collect();
     let plan = &record.header.plan;
     let Some(grid) = plan.study.grid().filter(|_| !sweep.winner.is_empty()) else { return every() };
-    let search = Search::after(grid, plan.runs, plan.seed, &samples(record));
+    let search = searched(record, grid, &samples(record));
     let winners = search.races.iter().filter_map(|race| {
         let winner = race.winner()?;
         let result = answered.iter().position(|a| a.case.at == winner.job)?;
@@ -132,9 +130,24 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
     }
 }
 
-fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> Option<CellFigures>) -> Work {
+/// The search of a record. One that ran to its end has winners, also where an earlier version ended it by another rule.
+fn searched<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> Search<'g> {
+    let plan = &record.header.plan;
+    let mut search = Search::after(grid, plan.runs, plan.seed, runs);
+    if record.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
+        search.close();
+    }
+    search
+}
+
+fn work(
+    (grid, search): (&Grid, &Search),
+    race: &Race,
+    cells: &[CellFigures],
+    of: impl Fn(&Lane) -> Option<CellFigures>,
+) -> Work {
     let winner = race.winner();
-    let choice = choice(grid, race);
+    let choice = choice((grid, search), race);
     let cheapest = race.cheapest().filter(|c| winner.is_none_or(|w| w.job != c.job));
     let by_winner = |lane: &Lane| ratio(race.by, winner?.told_by(), lane.told_by());
     let losses = race.baselines.iter().filter_map(|lane| {
@@ -151,13 +164,14 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
         by: shown_by(grid, &race.work),
         decided: choice.chosen == Chosen::Fastest,
         chosen: choice.chosen,
+        faster_at_most: choice.faster_at_most,
         sentence: choice.sentence,
         rivals: choice.rivals,
         runs: race.lanes.iter().map(|l| l.logs.len() + l.fresh.len()).sum(),
         cheapest_by_winner: cheapest.and_then(by_winner),
         baselines: losses.collect(),
         spread: race.spread(),
-        knees: best.map_or_else(Vec::new, |b| knees(race.by, b, &mine)),
+        knees: best.map_or_else(Vec::new, |b| knees((race.by, grid.tolerance), b, &mine)),
     }
 }
 
@@ -206,16 +220,21 @@ fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
 }
 
 /// From where on the axes that rise gain nothing in rate; how low a latency is rises with most of them, and has none.
-fn knees(by: Measure, winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
+fn knees((by, tolerance): (Measure, f64), winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
     if by.is_latency() {
         return Vec::new();
     }
     let scales = AXES.iter().filter_map(|axis| Some((axis.name, axis.scale?)));
-    scales.filter_map(|(name, scale)| knee((name, scale), by, winner, cells)).collect()
+    scales.filter_map(|(name, scale)| knee((name, scale), (by, tolerance), winner, cells)).collect()
 }
 
 /// From where on an axis gains nothing, everything else as the winner has it.
-fn knee((axis, scale): (&str, Scale), by: Measure, winner: &Setting, cells: &[&CellFigures]) -> Option<Knee> {
+fn knee(
+    (axis, scale): (&str, Scale),
+    (by, tolerance): (Measure, f64),
+    winner: &Setting,
+    cells: &[&CellFigures],
+) -> Option<Knee> {
     let fixed = (scale.without)(winner);
     let along = cells.iter().filter(|c| (scale.without)(&c.setting) == fixed);
     let mut points: Vec<(u32, f64)> =
@@ -223,7 +242,7 @@ fn knee((axis, scale): (&str, Scale), by: Measure, winner: &Setting, cells: &[&C
     points.sort_by_key(|p| p.0);
     let at = (0..points.len()).find(|at| {
         let most = points[*at..].iter().map(|p| p.1).fold(0.0, f64::max);
-        points[*at].1 >= (1.0 - SAME) * most
+        points[*at].1 >= (1.0 - tolerance) * most
     })?;
     let (value, last) = (points[at].0, points.last()?.0);
     (value < last).then(|| Knee {
@@ -232,7 +251,7 @@ fn knee((axis, scale): (&str, Scale), by: Measure, winner: &Setting, cells: &[&C
         sentence: format!(
             "{axis} beyond {} gains less than {} (looked at up to {}).",
             (scale.show)(value),
-            show_share(SAME),
+            show_share(tolerance),
             (scale.show)(last)
         ),
     })
@@ -266,7 +285,7 @@ fn reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
         setting: grid.setting(job)?.clone(),
         runs: points.len(),
         change: Estimate { value: change(whole), interval },
-        drifted: interval[0] > SAME || interval[1] < -SAME,
+        drifted: interval[0] > grid.tolerance || interval[1] < -grid.tolerance,
     })
 }
 
@@ -314,7 +333,7 @@ pub(crate) fn unsteady(sweep: &Sweep) -> Option<String> {
     })
 }
 
-/// Which setting is the best, of the work that is quoted; `None` where nothing was sought.
+/// Which setting is the best and how sure that is, of the work that is quoted; `None` where nothing was sought.
 pub(crate) fn answer(sweep: &Sweep) -> Option<Answer> {
     let work = sweep.works.first()?;
     let word = match work.chosen {
@@ -323,8 +342,16 @@ pub(crate) fn answer(sweep: &Sweep) -> Option<Answer> {
         Chosen::CannotTell => AnswerWord::CannotTell,
         Chosen::NoChoice => return None,
     };
-    let best = sweep.winner.get(&work.name).map(|c| format!("{} {}; ", c.setting.shape(), c.setting.way()));
-    Some(Answer { word, sentence: format!("{}: {}{}", work.name, best.unwrap_or_default(), work.sentence) })
+    let name = |cell: &CellFigures| format!("{} {}", cell.setting.shape(), cell.setting.way());
+    let best = sweep.winner.get(&work.name);
+    let value = |cell: &CellFigures| {
+        let unit = if work.by.is_latency() { String::new() } else { format!(" {}", work.by.heading()) };
+        cell.value(work.by).map_or_else(String::new, |v| format!(": {}{unit}", work.by.show(v)))
+    };
+    let named = best.map_or_else(String::new, |cell| format!("{}{}; ", name(cell), value(cell)));
+    let cheapest = sweep.cheapest.get(&work.name).filter(|c| best.is_some_and(|b| b.setting != c.setting));
+    let cheapest = cheapest.map_or_else(String::new, |c| format!(" The cheapest as fast is {}.", name(c)));
+    Some(Answer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
 }
 
 /// The verdict where no cell has won.
@@ -392,7 +419,7 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
     let (plain, scattered) = (best(sequential), best(random));
     let shares: Vec<(u32, f64)> =
         plain.iter().filter_map(|(size, p)| Some((*size, scattered.get(size)? / p))).collect();
-    let free = |at: usize| shares[at..].iter().all(|(_, share)| *share >= 1.0 - SAME);
+    let free = |at: usize| shares[at..].iter().all(|(_, share)| *share >= 1.0 - sweep.tolerance);
     let at = (0..shares.len()).find(|at| free(*at))?;
     let (size, _) = shares[at];
     let (smallest, share) = *shares.first()?;

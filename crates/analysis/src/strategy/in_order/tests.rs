@@ -16,6 +16,7 @@ fn grid(sizes: &[u32], workers: u32, until: Until) -> Grid {
         skipped: Vec::new(),
         baselines: Vec::new(),
         search: Search::InOrder(until),
+        tolerance: 0.05,
         measures: std::collections::BTreeMap::new(),
     }
 }

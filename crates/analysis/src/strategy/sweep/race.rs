@@ -1,26 +1,31 @@
 //! A race: the cells of one work compared with each other.
 //!
-//! For: what their runs say, which one wins, and which cannot be told from it. Not for: whose turn it is (`super`).
+//! Cells are measured in rounds, each contender once in a round. After a round, [`Levels`] bounds by how much each cell may be
+//! faster than another. The winner is the cell that no other can beat by much: its worst bound is the lowest. The cells that
+//! may be faster than the winner by more than the tolerance are the contenders of the next round. The race is decided when there
+//! is none. The winner, cheaper cells that look as fast and settings of well-known programs then get fresh runs, which tell
+//! their figures: the runs that chose a winner flatter it.
 
 use super::super::sample::Sample;
+use super::levels::{Levels, Scored, centre};
 use model::measure::Measure;
-use model::sweep::SAME;
-use stats::student;
 
-/// What is supposed of the noise of a cell's runs before any was repeated, and how many repeats that counts for.
-const SUPPOSED: (f64, f64) = (0.05, 2.0);
-/// Chance at which a cell that is faster than the leader is given up wrongly: one side, once.
-const WRONGLY: f64 = 0.01;
 /// Cheaper cells that are tried against a winner, the cheapest first.
 const CHEAPER: usize = 3;
-/// Runs without which no cell wins: what was seen once may have been lucky once.
-pub(super) const TWICE: usize = 2;
+/// Rounds before which no cell of an adaptive search wins: what was seen once may have been lucky once.
+const FEWEST_ROUNDS: usize = 2;
+/// Cells with the highest levels, of which one wins.
+const CANDIDATES: usize = 20;
 /// Share of the winner's CPU time below which a cell of the same memory is cheaper.
 const LESS_CPU: f64 = 0.9;
-/// Runs of a winner after it has won, and of whatever it is compared with: enough for an interval worth printing.
+/// Tolerances by which the fresh runs of a winner are slower than its slowest run in the race if the target has changed.
+const CHANGED: f64 = 2.0;
+/// Runs of a winner after it has won, and of each setting it is compared with: enough for an interval worth printing.
 pub const FRESH: usize = 5;
-/// Degrees of freedom without which nobody knows by how much runs of one cell differ: five runs of one cell have these.
+/// Pairs of successive runs of a cell with which the noise between runs is known: five runs of one cell make these.
 pub const FEWEST_REPEATS: usize = 4;
+/// Pairs with which a race may be decided before its time is up.
+const REPEATS_TO_DECIDE: usize = 8;
 
 /// What one cell gave so far.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +38,8 @@ pub struct Lane {
     by: Measure,
     /// Scores of its runs while the race was open: logarithms, the better the higher.
     pub logs: Vec<f64>,
+    /// The round of each of them.
+    rounds: Vec<usize>,
     /// Those after it was closed.
     pub fresh: Vec<f64>,
     /// The runs of `logs` and of `fresh`.
@@ -44,14 +51,20 @@ pub struct Lane {
 /// The cells of one work.
 #[derive(Clone, Debug)]
 pub struct Race {
-    /// What its cells have in common and do, as [`Setting::work`](model::sweep::Setting::work) says it.
+    /// What its cells have in common and do, as [`Setting::work`](model::sweep::Setting::work) names it.
     pub work: String,
     /// What its cells are ranked by.
     pub by: Measure,
+    /// By how much a cell may be faster than the winner, as a logarithm.
+    pub(super) tolerance: f64,
     /// Its cells.
     pub lanes: Vec<Lane>,
     /// Settings of well-known programs, which are measured when the race is closed.
     pub baselines: Vec<Lane>,
+    /// The current round, counted from 0.
+    pub(super) round: usize,
+    /// Indices of the lanes that are measured in it.
+    pub(super) members: Vec<usize>,
     /// How it was decided; `None` while it is open.
     pub closed: Option<Closed>,
 }
@@ -65,13 +78,15 @@ pub struct Closed {
     cheaper: Vec<usize>,
 }
 
-/// Lanes that cannot be told from the winner, by all of its runs, those that most may beat it first.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The lanes that may be faster than the winner.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rivals {
-    /// Indices of the lanes that may be faster.
+    /// Their indices; first the lane that may be faster by most.
     pub within_noise: Vec<usize>,
-    /// How many of them, from the first on, may be more than 3 % faster.
+    /// How many of them, from the first on, may be faster by more than the tolerance.
     pub open: usize,
+    /// By how much any lane is faster at most, as a logarithm.
+    pub at_most: f64,
 }
 
 impl Lane {
@@ -80,22 +95,35 @@ impl Lane {
         Self { job, memory, by, ..Self::default() }
     }
 
-    pub(super) fn take(&mut self, sample: &Sample, closed: bool) {
+    fn take(&mut self, sample: &Sample, round: Option<usize>) {
         let Some(score) = sample.score(self.by) else {
             self.failed = true;
             return;
         };
-        let scores = if closed { &mut self.fresh } else { &mut self.logs };
-        scores.push(score);
-        self.runs[usize::from(closed)].push(*sample);
+        if let Some(round) = round {
+            self.logs.push(score);
+            self.rounds.push(round);
+        } else {
+            self.fresh.push(score);
+        }
+        self.runs[usize::from(round.is_none())].push(*sample);
     }
 
     pub(super) fn tries(&self) -> usize {
         self.logs.len() + self.fresh.len() + usize::from(self.failed)
     }
 
-    fn mean(&self) -> f64 {
-        mean(&self.logs)
+    /// Whether it has no run in a round and could have one.
+    pub(super) fn is_due(&self, round: usize) -> bool {
+        !self.failed && !self.rounds.contains(&round)
+    }
+
+    fn scored(&self) -> Vec<Scored> {
+        if self.failed {
+            Vec::new()
+        } else {
+            self.rounds.iter().copied().zip(self.logs.iter().copied()).collect()
+        }
     }
 
     /// Scores of the runs that its figures are told by: fresh ones where it has them all, since it was not chosen for those.
@@ -122,7 +150,7 @@ impl Lane {
         mean_of(self.told(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
     }
 
-    /// Mean CPU time per byte of all its runs in ns; `None` where no run says.
+    /// Mean CPU time per byte of all its runs in ns; `None` where no run has one.
     pub fn cpu_ns_per_byte(&self) -> Option<f64> {
         mean_of(self.runs.iter().flatten(), |s| s.cpu_ns_per_byte.filter(|c| c.is_finite()))
     }
@@ -130,85 +158,160 @@ impl Lane {
     fn cpu_or_worst(&self) -> f64 {
         self.cpu_ns_per_byte().unwrap_or(f64::INFINITY)
     }
+
+    fn cost(&self) -> (u64, f64) {
+        (self.memory, self.cpu_or_worst())
+    }
+
+    /// Whether it has all its fresh runs, or will never have them.
+    fn is_tried(&self) -> bool {
+        self.failed || self.fresh.len() >= FRESH
+    }
 }
 
 impl Race {
+    /// A race of which nothing was measured.
+    pub(super) fn new(work: String, by: Measure, share: f64, lanes: Vec<Lane>, baselines: Vec<Lane>) -> Self {
+        // The better of two latencies has the higher score and the lower value.
+        let tolerance = if by.is_latency() { -(-share).ln_1p() } else { share.ln_1p() };
+        let members = (0..lanes.len()).collect();
+        Self { work, by, tolerance, lanes, baselines, round: 0, members, closed: None }
+    }
+
+    /// Takes a run in, if one of its lanes made it.
+    pub(super) fn take(&mut self, sample: &Sample) {
+        let round = self.closed.is_none().then_some(self.round);
+        let lanes = self.lanes.iter_mut().chain(&mut self.baselines);
+        if let Some(lane) = lanes.into_iter().find(|l| l.job == sample.job) {
+            lane.take(sample, round);
+        }
+    }
+
     pub(super) fn tries(&self) -> usize {
         self.lanes.iter().map(Lane::tries).sum()
     }
 
-    /// Lanes that have a rate, with their indices.
-    fn running(&self) -> impl Iterator<Item = (usize, &Lane)> {
-        self.lanes.iter().enumerate().filter(|(_, l)| !l.failed && !l.logs.is_empty())
+    /// Lanes that are measured in the current round and were not yet.
+    pub(super) fn due(&self) -> impl Iterator<Item = &Lane> {
+        let open = self.closed.is_none().then_some(&self.members);
+        open.into_iter().flatten().filter_map(|at| self.lanes.get(*at)).filter(|lane| lane.is_due(self.round))
     }
 
-    pub(super) fn leader(&self) -> Option<usize> {
-        self.running().max_by(|a, b| a.1.mean().total_cmp(&b.1.mean())).map(|(at, _)| at)
+    /// Begins a round of these lanes.
+    pub(super) fn begin_round(&mut self, members: Vec<usize>) {
+        self.round += 1;
+        self.members = members;
     }
 
-    /// By how much each other lane may at most be faster than one, as a logarithm. Of that one all runs count: those that
-    /// chose it alone would flatter it.
-    fn gaps(&self, leader: usize, noise: &Noise) -> Vec<(usize, f64)> {
-        let best = [self.lanes[leader].logs.as_slice(), &self.lanes[leader].fresh].concat();
-        let gap = |lane: &Lane| {
-            let error = (noise.of_mean(&lane.logs) + noise.of_mean(&best)).sqrt();
-            lane.mean() - mean(&best) + noise.factor * error
+    /// Lanes that can be measured.
+    pub(super) fn sound(&self) -> impl Iterator<Item = (usize, &Lane)> {
+        self.lanes.iter().enumerate().filter(|(_, lane)| !lane.failed)
+    }
+
+    /// The levels of the lanes. Fresh runs add to the noise where the race itself has few repeats.
+    fn levels(&self) -> Levels {
+        let scored: Vec<Vec<Scored>> = self.lanes.iter().map(Lane::scored).collect();
+        let levels = Levels::fit(&scored, &[]);
+        if levels.pairs >= REPEATS_TO_DECIDE {
+            return levels;
+        }
+        let fresh = self.lanes.iter().flat_map(|l| l.fresh.windows(2)).map(|pair| (pair[1] - pair[0]).abs());
+        Levels::fit(&scored, &fresh.collect::<Vec<f64>>())
+    }
+
+    /// By how much each other lane may be faster than one, as a logarithm; first the lane that may be by most.
+    fn bounds(&self, levels: &Levels, winner: usize) -> Vec<(usize, f64)> {
+        let others = self.sound().filter(|(at, lane)| *at != winner && !lane.logs.is_empty());
+        let mut bounds: Vec<(usize, f64)> = others.map(|(at, _)| (at, levels.at_most(at, winner))).collect();
+        bounds.sort_by(|a, b| b.1.total_cmp(&a.1));
+        bounds
+    }
+
+    /// The lane whose worst bound is the lowest, of those with the highest levels; the one with the highest level where nothing
+    /// bounds any; `None` without a run.
+    fn best(&self, levels: &Levels) -> Option<usize> {
+        let mut order: Vec<(usize, f64)> =
+            (0..self.lanes.len()).filter_map(|at| Some((at, levels.value(at)?))).collect();
+        order.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let worst = |at: usize| {
+            let others = order.iter().filter(|(other, _)| *other != at);
+            others.map(|(other, _)| levels.at_most(*other, at)).fold(f64::NEG_INFINITY, f64::max)
         };
-        self.running().filter(|(at, _)| *at != leader).map(|(at, lane)| (at, gap(lane))).collect()
+        let candidates = order.iter().take(CANDIDATES).map(|(at, _)| (*at, worst(*at)));
+        // Of equals the first, which has the higher level.
+        candidates.reduce(|best, one| if one.1 < best.1 { one } else { best }).map(|(at, _)| at)
     }
 
-    /// The leader, the lane that may beat it by most, and by how much; `None` where there are no two.
-    pub(super) fn closest_two(&self) -> Option<(usize, usize, f64)> {
-        let leader = self.leader()?;
-        let (at, gap) = self
-            .gaps(leader, &Noise::supposed(&self.lanes))
-            .into_iter()
-            .max_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some((leader, at, gap))
+    /// The lanes that the next round of an adaptive search measures: the best one, and those that may be faster by more than
+    /// the tolerance. None if the race is decided.
+    pub(super) fn contenders(&self) -> Vec<usize> {
+        let levels = self.levels();
+        let Some(best) = self.best(&levels) else { return Vec::new() };
+        if self.sound().nth(1).is_none() {
+            return if self.round + 1 < FEWEST_ROUNDS { vec![best] } else { Vec::new() };
+        }
+        if levels.pairs < REPEATS_TO_DECIDE && self.round > 0 {
+            return self.sound().map(|(at, _)| at).collect();
+        }
+        let open = self.bounds(&levels, best).into_iter().filter(|(_, bound)| *bound > self.tolerance);
+        let open: Vec<usize> = open.map(|(at, _)| at).collect();
+        let decided = open.is_empty() && self.round + 1 >= FEWEST_ROUNDS;
+        if decided { open } else { std::iter::once(best).chain(open).collect() }
     }
 
-    /// Whether surely no lane is more than 3 % faster than the leader, or none is left that could be.
-    pub(super) fn is_decided(&self) -> bool {
-        let Some(leader) = self.leader() else { return true };
-        let nearest = self.closest_two().map_or(f64::NEG_INFINITY, |(.., gap)| gap);
-        self.lanes[leader].logs.len() >= TWICE && nearest <= SAME.ln_1p()
-    }
-
-    /// Any cell may win, also one that was measured once: its fresh runs tell whether it was only lucky.
+    /// Any cell may win, also one that was measured once.
     pub(super) fn close(&self) -> Closed {
-        let winner = self.leader();
-        Closed { winner, cheaper: winner.map_or_else(Vec::new, |w| self.cheaper(w)) }
+        let levels = self.levels();
+        let winner = self.best(&levels);
+        Closed { winner, cheaper: winner.map_or_else(Vec::new, |w| self.cheaper(&levels, w)) }
     }
 
-    /// The cells that may be as fast as the winner, now that it has fresh runs too; `None` before it was chosen.
+    /// The cells that may be faster than the winner; `None` before it was chosen, or if the noise is unknown.
     pub fn rivals(&self) -> Option<Rivals> {
         let winner = self.closed.as_ref()?.winner?;
-        let mut gaps = self.gaps(winner, &self.noise());
-        gaps.retain(|(_, gap)| *gap > 0.0);
-        gaps.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let open = gaps.iter().take_while(|(_, gap)| *gap > SAME.ln_1p()).count();
-        Some(Rivals { within_noise: gaps.into_iter().map(|(at, _)| at).collect(), open })
+        let levels = self.levels();
+        levels.deviation?;
+        let mut bounds = self.bounds(&levels, winner);
+        let at_most = bounds.first().map_or(f64::NEG_INFINITY, |(_, bound)| *bound);
+        bounds.retain(|(_, bound)| *bound > 0.0);
+        let open = bounds.iter().take_while(|(_, bound)| *bound > self.tolerance).count();
+        Some(Rivals { within_noise: bounds.into_iter().map(|(at, _)| at).collect(), open, at_most })
     }
 
-    /// What it is judged by: what was seen, or where that is too little what is supposed.
-    fn noise(&self) -> Noise {
-        if self.knows_its_noise() { Noise::seen(&self.lanes) } else { Noise::supposed(&self.lanes) }
+    /// More runs with which no lane may be faster than the winner by more than the tolerance, if the levels and the noise remain;
+    /// `None` if no number of runs does that.
+    pub fn more_runs(&self) -> Option<f64> {
+        let winner = self.closed.as_ref()?.winner?;
+        let levels = self.levels();
+        let open = self.bounds(&levels, winner).into_iter().filter(|(_, bound)| *bound > self.tolerance);
+        let runs: Vec<f64> =
+            open.map(|(at, _)| levels.more_runs(at, winner, self.tolerance)).collect::<Option<_>>()?;
+        Some(runs.iter().sum::<f64>() + runs.iter().fold(0.0, |most: f64, runs| most.max(*runs)))
     }
 
     /// Whether enough runs repeat one another to know by how much runs of one cell differ.
     pub fn knows_its_noise(&self) -> bool {
-        repeats(&self.lanes).1 >= FEWEST_REPEATS as f64
+        self.levels().pairs >= FEWEST_REPEATS
+    }
+
+    /// A difference as the share of the value that the cells are ranked by: of a latency by how much it is lower.
+    pub fn share(&self, log: f64) -> f64 {
+        if self.by.is_latency() { -(-log).exp_m1() } else { log.exp_m1() }
     }
 
     /// Lanes that cost less than one and look as fast, the cheapest first.
-    fn cheaper(&self, winner: usize) -> Vec<usize> {
+    fn cheaper(&self, levels: &Levels, winner: usize) -> Vec<usize> {
         let best = &self.lanes[winner];
         let costs_less = |l: &Lane| {
             l.memory < best.memory
                 || (l.memory == best.memory && l.cpu_or_worst() < LESS_CPU * best.cpu_or_worst())
         };
-        let near = |l: &Lane| l.mean() >= best.mean() + (1.0 - SAME).ln();
-        let mut all: Vec<(usize, &Lane)> = self.running().filter(|(_, l)| costs_less(l) && near(l)).collect();
+        let near = |at: usize| {
+            let behind = levels.value(winner).zip(levels.value(at)).map(|(best, own)| best - own);
+            behind.is_some_and(|behind| behind <= self.tolerance)
+        };
+        let mut all: Vec<(usize, &Lane)> =
+            self.sound().filter(|(at, lane)| costs_less(lane) && near(*at)).collect();
         all.sort_by(|a, b| a.1.cost().partial_cmp(&b.1.cost()).unwrap_or(std::cmp::Ordering::Equal));
         all.into_iter().take(CHEAPER).map(|(at, _)| at).collect()
     }
@@ -216,48 +319,55 @@ impl Race {
     /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together; `None` where no
     /// cell was repeated.
     pub fn spread(&self) -> Option<f64> {
-        let (squares, degrees) = repeats(&self.lanes);
-        (degrees > 0.0).then(|| (squares / degrees).sqrt())
+        self.levels().deviation
     }
 
-    /// The lane with the best runs, of those that were decided on.
+    /// The lane that won.
     pub fn winner(&self) -> Option<&Lane> {
         self.lanes.get(self.closed.as_ref()?.winner?)
     }
 
-    /// By which factor the winner's fresh runs fell behind those that chose it, as a logarithm, where that is more than 3 % and
-    /// more than the luck by which it was chosen: then the target changed. `None` otherwise.
+    /// By which factor the winner's fresh runs are behind those that chose it, as a logarithm, where chance does not explain it and
+    /// even the slowest of those was much faster: then the target changed. `None` otherwise.
     pub fn fall(&self) -> Option<f64> {
-        let winner = self.winner().filter(|w| w.fresh.len() >= FRESH)?;
-        let noise = self.noise();
-        // The luckiest of all cells was chosen, so it may well fall back as far as the luckiest of so many does.
-        let factor = noise.factor_of(self.lanes.len());
-        let luck = factor * (noise.of_mean(&winner.logs) + noise.of_mean(&winner.fresh)).sqrt();
-        let shift = mean(&winner.fresh) - winner.mean();
-        (shift < (1.0 - SAME).ln() && shift < -luck).then_some(shift)
+        let at = self.closed.as_ref()?.winner?;
+        let winner = self.lanes.get(at).filter(|w| w.fresh.len() >= FRESH)?;
+        let fresh = centre(&winner.fresh);
+        let shift = fresh - centre(&winner.logs);
+        let slowest = winner.logs.iter().copied().fold(f64::INFINITY, f64::min);
+        let luck = self.levels().luck(at, winner.fresh.len());
+        (fresh < slowest - CHANGED * self.tolerance && shift < -luck).then_some(shift)
     }
 
-    /// The first cheaper lane that held, once it was measured beside the winner; else the winner. `None` without one.
+    /// The first cheaper lane whose fresh runs are as fast as the winner's; else the winner. `None` without one.
     pub fn cheapest(&self) -> Option<&Lane> {
         let winner = self.winner()?;
         let cheaper = self.closed.as_ref()?.cheaper.iter().filter_map(|at| self.lanes.get(*at));
-        Some(cheaper.take_while(|l| l.is_tried()).find(|l| l.holds_against(winner)).unwrap_or(winner))
+        Some(cheaper.take_while(|l| l.is_tried()).find(|l| self.is_as_fast(l, winner)).unwrap_or(winner))
     }
 
-    /// Lanes that are measured after the race, with how many fresh runs each has to have.
+    /// Whether the fresh runs of a lane are behind those of the winner by no more than the tolerance.
+    fn is_as_fast(&self, lane: &Lane, winner: &Lane) -> bool {
+        !lane.failed && centre(&lane.fresh) >= centre(&winner.fresh) - self.tolerance
+    }
+
+    /// Lanes that are measured after the race, with how many fresh runs each has to have. Once the time is up that is the winner
+    /// alone.
     pub(super) fn wanted(&self, time_is_up: bool) -> Vec<(&Lane, usize)> {
         let Some((closed, winner)) = self.closed.as_ref().zip(self.winner()) else { return Vec::new() };
+        if time_is_up {
+            return vec![(winner, FRESH)];
+        }
         let mut out: Vec<(&Lane, usize)> = self.baselines.iter().map(|y| (y, FRESH)).collect();
         let cheaper = closed.cheaper.iter().filter_map(|at| self.lanes.get(*at)).enumerate();
-        // One cheaper cell after another, each with fresh runs of the winner beside it.
-        let trying = cheaper.take_while(|(at, _)| *at == 0 || !time_is_up);
+        // One cheaper cell after another, each with fresh runs of the winner next to it.
         let mut rounds = 1;
-        for (at, lane) in trying {
+        for (at, lane) in cheaper {
             if !lane.is_tried() {
                 out.push((lane, FRESH));
             }
             rounds = at + 1;
-            if !lane.is_tried() || lane.holds_against(winner) {
+            if !lane.is_tried() || self.is_as_fast(lane, winner) {
                 break;
             }
         }
@@ -270,89 +380,15 @@ impl Race {
         if self.closed.is_none() {
             return FRESH * (2 + self.baselines.len());
         }
-        self.wanted(true).iter().map(|(l, want)| want.saturating_sub(l.fresh.len())).sum()
+        self.wanted(false).iter().map(|(l, want)| want.saturating_sub(l.fresh.len())).sum()
     }
 }
 
-impl Lane {
-    fn cost(&self) -> (u64, f64) {
-        (self.memory, self.cpu_or_worst())
-    }
-
-    /// Whether it has all its fresh runs, or will never have them.
-    fn is_tried(&self) -> bool {
-        self.failed || self.fresh.len() >= FRESH
-    }
-
-    /// Whether its fresh runs are no more than 3 % behind those of the winner.
-    fn holds_against(&self, winner: &Self) -> bool {
-        !self.failed && mean(&self.fresh) >= mean(&winner.fresh) + (1.0 - SAME).ln()
-    }
-}
-
-/// How much runs of one cell differ.
-pub(super) struct Noise {
-    /// Variance of a logarithm, of all cells together, and how many repeats were free to differ.
-    pooled: f64,
-    degrees: f64,
-    /// Student's factor for one side.
-    factor: f64,
-}
-
-impl Noise {
-    /// With a guess that repeats correct: for the choice of what to measure next, from the first run on.
-    pub(super) fn supposed(lanes: &[Lane]) -> Self {
-        let (squares, degrees) = repeats(lanes);
-        let (deviation, weight) = SUPPOSED;
-        Self::of(weight * deviation * deviation + squares, weight + degrees)
-    }
-
-    /// By what repeats say alone: for what is concluded.
-    fn seen(lanes: &[Lane]) -> Self {
-        let (squares, degrees) = repeats(lanes);
-        Self::of(squares, degrees)
-    }
-
-    fn of(squares: f64, degrees: f64) -> Self {
-        let noise = Self { pooled: squares / degrees, degrees, factor: f64::INFINITY };
-        Self { factor: noise.factor_of(1), ..noise }
-    }
-
-    /// Student's factor for one side, where so many cells had the chance.
-    fn factor_of(&self, cells: usize) -> f64 {
-        let rank = 1.0 - WRONGLY / cells.max(1) as f64;
-        student::quantile(rank, self.degrees).unwrap_or(f64::INFINITY)
-    }
-
-    /// Variance of the mean of a cell's runs: their own noise counts as far as it has repeats, that of all cells for the rest.
-    pub(super) fn of_mean(&self, runs: &[f64]) -> f64 {
-        let n = runs.len().max(1) as f64;
-        let own = (SUPPOSED.1 * self.pooled + squares(runs)) / (SUPPOSED.1 + n - 1.0);
-        own / n
-    }
-}
-
-/// Squares of what runs differ from the mean of their cell, and how many of them are free to. Runs that chose a winner and those
-/// after it are compared with means of their own: the first are flattered by the choice.
-fn repeats(lanes: &[Lane]) -> (f64, f64) {
-    let groups = || lanes.iter().flat_map(|l| [l.logs.as_slice(), &l.fresh]).filter(|g| g.len() > 1);
-    (groups().map(squares).sum(), groups().map(|g| g.len() - 1).sum::<usize>() as f64)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    if values.is_empty() { f64::NEG_INFINITY } else { values.iter().sum::<f64>() / values.len() as f64 }
-}
-
-/// The mean of what those runs have that have it.
+/// The mean of a value over the runs that have one.
 fn mean_of<'s>(
     runs: impl IntoIterator<Item = &'s Sample>,
-    of: impl Fn(&Sample) -> Option<f64>,
+    value: impl Fn(&Sample) -> Option<f64>,
 ) -> Option<f64> {
-    let values: Vec<f64> = runs.into_iter().filter_map(of).collect();
-    (!values.is_empty()).then(|| mean(&values))
-}
-
-fn squares(values: &[f64]) -> f64 {
-    let centre = mean(values);
-    values.iter().map(|v| (v - centre).powi(2)).sum()
+    let values: Vec<f64> = runs.into_iter().filter_map(value).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

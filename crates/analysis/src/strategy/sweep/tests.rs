@@ -1,7 +1,7 @@
 //! Tests of the search: surfaces whose best cell is known, and noise drawn by seed.
 
 use super::*;
-use model::sweep::{Baseline, Cell, SAME, Setting};
+use model::sweep::{Baseline, Cell, Setting, TOLERANCE};
 use std::collections::BTreeMap;
 
 /// What a run of an exhaustive search takes, and one of an adaptive search, with what is around them.
@@ -32,12 +32,20 @@ fn grid(works: &[&str], search: How) -> Grid {
         skipped: Vec::new(),
         baselines: Vec::new(),
         search,
+        tolerance: TOLERANCE,
         measures: BTreeMap::new(),
     }
 }
 
-fn quarter(grid: &Grid) -> How {
-    How::Adaptive { budget_ns: grid.cells.len() as u64 * u64::from(RUNS) * WHOLE_NS / 4 }
+/// The default budget of a grid whose cells take so long.
+fn budget(cells: usize) -> How {
+    How::Adaptive { budget_ns: (4 * (cells + 20) as u64 * PIECE_NS).min(110_000_000_000) }
+}
+
+/// Cells of one size by depth.
+fn row(cells: u32) -> Grid {
+    let cells = (0..cells).map(|at| Cell { setting: setting(4, at + 1, "read"), job: at as usize });
+    Grid { cells: cells.collect(), ..grid(&[], How::Exhaustive) }
 }
 
 /// A device that is full at a few MiB in flight, and a little slower when it is flooded.
@@ -55,11 +63,79 @@ fn peak(setting: &Setting) -> f64 {
     1e9 * (-0.12 * away(setting.block_bytes, 19.0) - 0.09 * away(setting.depth, 3.0)).exp()
 }
 
-/// What is drawn over the truth: a spread of logarithms, and stalls that take most of a run away.
-#[derive(Clone, Copy)]
+/// One cell is a little more than the tolerance faster than all others, which is the hardest case for the bound.
+fn slippage(setting: &Setting) -> f64 {
+    1e9 * if setting.depth == 1 { 1.0 + TOLERANCE + 0.001 } else { 1.0 }
+}
+
+/// All cells are equally fast.
+fn level(_: &Setting) -> f64 {
+    1e9
+}
+
+/// What is added to the truth: a spread of logarithms, and states of the device.
+#[derive(Clone, Copy, Default)]
 struct Noise {
     spread: f64,
+    /// Share of the runs that a stall takes four fifths of.
     stalls: f64,
+    /// Share of the runs that are a sixth slower.
+    slow: f64,
+    /// Change over a minute, as a logarithm.
+    drift: f64,
+    /// Mean seconds between slow times of three seconds, in which a quarter is lost; 0 for none.
+    bursts_s: f64,
+    /// Mean seconds that the device remains in each of two states, which differ by a sixth; 0 for one state.
+    states_s: f64,
+}
+
+const QUIET: Noise = Noise { spread: 0.01, stalls: 0.0, slow: 0.0, drift: 0.0, bursts_s: 0.0, states_s: 0.0 };
+
+/// Noises that disks have.
+const NOISES: [(&str, Noise); 9] = [
+    ("1 %", QUIET),
+    ("3 %", Noise { spread: 0.03, ..QUIET }),
+    ("6 %", Noise { spread: 0.06, ..QUIET }),
+    ("3 %, 2 % stalls", Noise { spread: 0.03, stalls: 0.02, ..QUIET }),
+    ("2 %, 20 % slower in a minute", Noise { spread: 0.02, drift: -0.2, ..QUIET }),
+    ("2 %, 20 % faster in a minute", Noise { spread: 0.02, drift: 0.2, ..QUIET }),
+    ("2 %, bursts", Noise { spread: 0.02, bursts_s: 30.0, ..QUIET }),
+    ("1 %, two modes", Noise { slow: 0.3, ..QUIET }),
+    ("1.5 %, two states", Noise { spread: 0.015, states_s: 8.0, ..QUIET }),
+];
+
+/// A device in time.
+struct Device {
+    draws: Draws,
+    noise: Noise,
+    /// When a burst begins, and when the state changes, in seconds.
+    burst_s: f64,
+    change_s: f64,
+    is_slow: bool,
+}
+
+impl Device {
+    fn new(noise: Noise, seed: u64) -> Self {
+        let mut draws = Draws(split_mix(seed));
+        let (burst_s, change_s) = (draws.wait(noise.bursts_s), draws.wait(noise.states_s));
+        Self { draws, noise, burst_s, change_s, is_slow: false }
+    }
+
+    /// What is added to the logarithm of a rate at some time.
+    fn at(&mut self, seconds: f64) -> f64 {
+        while seconds > self.burst_s + 3.0 {
+            self.burst_s += 3.0 + self.draws.wait(self.noise.bursts_s);
+        }
+        while seconds > self.change_s {
+            self.change_s += self.draws.wait(self.noise.states_s);
+            self.is_slow = !self.is_slow;
+        }
+        let mut log = self.noise.spread * self.draws.normal() + self.noise.drift * seconds / 60.0;
+        log -= if self.draws.uniform() < self.noise.stalls { 1.6 } else { 0.0 };
+        log -= if self.draws.uniform() < self.noise.slow { 0.15 } else { 0.0 };
+        log -= if seconds > self.burst_s { 0.25 } else { 0.0 };
+        log - if self.is_slow { 0.15 } else { 0.0 }
+    }
 }
 
 fn failed(job: usize) -> Sample {
@@ -75,6 +151,11 @@ impl Draws {
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// Seconds until something happens that happens every `mean` seconds; forever if that is 0.
+    fn wait(&mut self, mean: f64) -> f64 {
+        if mean > 0.0 { -mean * (1.0 - self.uniform()).ln() } else { f64::INFINITY }
+    }
+
     /// By Box and Muller.
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
@@ -82,14 +163,13 @@ impl Draws {
     }
 }
 
-/// Plays a search to its end; gives its samples.
+/// Runs a search to its end; returns its samples.
 fn played(grid: &Grid, truth: fn(&Setting) -> f64, noise: Noise, seed: u64) -> Vec<Sample> {
-    let mut random = Draws(split_mix(seed));
+    let mut device = Device::new(noise, seed);
     let mut samples = Vec::new();
     let mut search = Search::new(grid, RUNS, seed);
     while let Some(job) = search.next() {
-        let stalled = if random.uniform() < noise.stalls { 0.2 } else { 1.0 };
-        let rate = truth(grid.setting(job).unwrap()) * (noise.spread * random.normal()).exp() * stalled;
+        let rate = truth(grid.setting(job).unwrap()) * device.at(search.spent_ns() as f64 / 1e9).exp();
         let took_ns = if grid.search == How::Exhaustive { WHOLE_NS } else { PIECE_NS };
         let sample =
             Sample { job, bytes_per_s: Some(rate), cpu_ns_per_byte: Some(0.1), took_ns, ..Sample::default() };
@@ -100,57 +180,158 @@ fn played(grid: &Grid, truth: fn(&Setting) -> f64, noise: Noise, seed: u64) -> V
     samples
 }
 
-/// Share of so many seeds for which every work's winner is within 3 % of its best cell, and the largest time by the budget.
-fn right(works: &[&str], truth: fn(&Setting) -> f64, noise: Noise, seeds: u32) -> (f64, f64) {
-    let mut grid = grid(works, How::Exhaustive);
-    grid.search = quarter(&grid);
-    let How::Adaptive { budget_ns } = grid.search else { return (0.0, 0.0) };
-    let best = grid.cells.iter().map(|c| truth(&c.setting)).fold(0.0, f64::max);
-    let (mut hits, mut longest) = (0, 0.0_f64);
-    for seed in (0..seeds).map(u64::from) {
-        let samples = played(&grid, truth, noise, seed);
-        let search = Search::after(&grid, RUNS, seed, &samples);
-        longest = longest.max(search.spent_ns() as f64 / budget_ns as f64);
-        let near = |r: &Race| {
-            let job = r.winner().map_or(usize::MAX, |w| w.job);
-            truth(grid.setting(job).unwrap()) >= (1.0 - SAME) * best
-        };
-        hits += u32::from(search.races.iter().all(near));
+/// Shares of the searches of one surface.
+#[derive(Clone, Copy, Default)]
+struct Shares {
+    /// The best cell is faster than the winner by more than the bound.
+    wrong: f64,
+    /// The winner is further from the best cell than the tolerance.
+    far: f64,
+    /// No cell may be faster by more than the tolerance.
+    decided: f64,
+    /// The target is said to have changed.
+    fallen: f64,
+    /// Mean bound, as a share.
+    bound: f64,
+    /// The longest time by the budget.
+    longest: f64,
+}
+
+/// Searches of a grid with one work.
+fn searched(grid: &Grid, truth: fn(&Setting) -> f64, noise: Noise, seeds: u64) -> Shares {
+    let log = |job: usize| truth(grid.setting(job).unwrap()).ln();
+    let best = grid.jobs().into_iter().map(log).fold(f64::NEG_INFINITY, f64::max);
+    let mut shares = Shares::default();
+    for seed in 0..seeds {
+        let samples = played(grid, truth, noise, seed);
+        let search = Search::after(grid, RUNS, seed, &samples);
+        let race = &search.races[0];
+        let rivals = race.rivals().unwrap();
+        let lost = best - log(race.winner().unwrap().job);
+        let each = 1.0 / seeds as f64;
+        let decided = rivals.open == 0;
+        let bound = if decided { race.tolerance } else { rivals.at_most };
+        let add = |to: &mut f64, is: bool| *to += if is { each } else { 0.0 };
+        if race.fall().is_none() {
+            add(&mut shares.wrong, lost > bound);
+            add(&mut shares.decided, decided);
+        }
+        add(&mut shares.far, lost > race.tolerance + 1e-9);
+        add(&mut shares.fallen, race.fall().is_some());
+        shares.bound += each * bound.min(1.0);
+        if let How::Adaptive { budget_ns } = grid.search {
+            shares.longest = shares.longest.max(search.spent_ns() as f64 / budget_ns as f64);
+        }
     }
-    (f64::from(hits) / f64::from(seeds), longest)
+    shares
 }
 
-#[test]
-fn the_winner_is_right_in_95_percent_at_a_quarter_of_the_budget() {
-    the_winner_is_right_in_95_percent(50);
-}
-
-#[test]
-#[ignore = "long"]
-fn the_winner_is_right_in_95_percent_of_200_seeds_at_a_quarter_of_the_budget() {
-    the_winner_is_right_in_95_percent(200);
-}
-
-fn the_winner_is_right_in_95_percent(seeds: u32) {
-    for (name, truth) in [("plateau", plateau as fn(&Setting) -> f64), ("peak", peak)] {
-        for (spread, stalls) in [(0.01, 0.0), (0.05, 0.0), (0.03, 0.02)] {
-            let (share, longest) = right(&["read"], truth, Noise { spread, stalls }, seeds);
-            println!("{name}, spread {spread}, stalls {stalls}: {share} right, {longest:.2} of the time");
-            assert!(share >= 0.95, "{name}, {spread}, {stalls}: {share}");
-            // What was begun when the time is up is ended.
-            assert!(longest <= 1.05, "{name}, {spread}, {stalls}: {longest}");
+/// Bounds hold in 95 % of the searches of each surface with each noise. Where the time is enough, the winner is within the
+/// tolerance of the best cell in 95 %.
+fn bounds_hold(seeds: u64, names: &[&str]) {
+    let whole = || grid(&["read"], How::Exhaustive);
+    let surfaces: [(&str, Grid, fn(&Setting) -> f64, bool); 7] = [
+        ("plateau", whole(), plateau, true),
+        ("peak", whole(), peak, true),
+        ("2 cells", row(2), slippage, true),
+        ("5 cells", row(5), slippage, true),
+        ("20 cells", row(20), slippage, false),
+        ("55 cells", row(55), slippage, false),
+        ("20 equals", row(20), level, true),
+    ];
+    let allowed = 0.05 + 2.0 * (0.05 * 0.95 / seeds as f64).sqrt();
+    for (name, mut grid, truth, finds) in surfaces {
+        if !names.is_empty() && !names.contains(&name) {
+            continue;
+        }
+        grid.search = budget(grid.cells.len());
+        for (noise_name, noise) in NOISES {
+            let Shares { wrong, far, decided, fallen, bound, longest } = searched(&grid, truth, noise, seeds);
+            let [wrong_p, far_p, decided_p, fallen_p, bound_p] =
+                [wrong, far, decided, fallen, bound].map(|share| 100.0 * share);
+            println!(
+                "{name:10} {noise_name:30} wrong {wrong_p:4.1} %, far {far_p:4.1} %, decided {decided_p:5.1} %, \
+                 fallen {fallen_p:4.1} %, bound {bound_p:4.1} %, {longest:.2} of the time"
+            );
+            assert!(wrong <= allowed, "{name}, {noise_name}: wrong in {wrong}");
+            assert!(far <= allowed || !finds, "{name}, {noise_name}: far in {far}");
+            // A run that begins before the time is up is measured to its end, and the winner has five more.
+            assert!(longest <= 1.1, "{name}, {noise_name}: {longest} of the time");
         }
     }
 }
 
 #[test]
+fn bounds_hold_in_95_percent_of_the_searches() {
+    bounds_hold(8, &["peak", "2 cells", "5 cells"]);
+}
+
+#[test]
+#[ignore = "long"]
+fn bounds_hold_in_95_percent_of_1000_searches() {
+    bounds_hold(200, &[]);
+}
+
+#[test]
+fn the_recommended_budget_is_likely_to_reach_the_tolerance() {
+    let (mut open, mut reached) = (0, 0);
+    for seed in 0..12 {
+        let mut grid = row(12);
+        grid.search = How::Adaptive { budget_ns: 25_000_000_000 };
+        let noise = Noise { spread: 0.06, ..QUIET };
+        let samples = played(&grid, level, noise, seed);
+        let search = Search::after(&grid, RUNS, seed, &samples);
+        let Some(budget_ns) = search.sufficient_budget_ns().filter(|ns| *ns > 25_000_000_000) else {
+            continue;
+        };
+        grid.search = How::Adaptive { budget_ns };
+        let samples = played(&grid, level, noise, seed);
+        open += 1;
+        let search = Search::after(&grid, RUNS, seed, &samples);
+        reached += u32::from(search.races[0].rivals().is_some_and(|r| r.open == 0));
+        println!("{:.0} s: {:?}", budget_ns as f64 / 1e9, search.races[0].rivals().map(|r| (r.open, r.at_most)));
+    }
+    assert!(open >= 8 && reached * 3 >= open * 2, "{reached} of {open}");
+}
+
+#[test]
+fn a_stall_rules_no_cell_out() {
+    let mut grid = grid(&["read"], How::Exhaustive);
+    grid.search = budget(grid.cells.len());
+    let best = grid.cells.iter().max_by(|a, b| peak(&a.setting).total_cmp(&peak(&b.setting))).unwrap().job;
+    for stalled in [0, 1] {
+        let (mut search, mut draws) = (Search::new(&grid, RUNS, 3), Draws(3));
+        while let Some(job) = search.next() {
+            let is_stalled = job == best && search.times(job) == stalled;
+            let log = 0.01 * draws.normal() - if is_stalled { 1.6 } else { 0.0 };
+            let rate = peak(grid.setting(job).unwrap()) * log.exp();
+            search.take(&Sample { job, bytes_per_s: Some(rate), took_ns: PIECE_NS, ..Sample::default() });
+        }
+        let race = &search.races[0];
+        assert_eq!(race.winner().map(|w| w.job), Some(best), "stalled in run {stalled}: {:?}", race.rivals());
+        assert_eq!(race.rivals().map(|r| r.open), Some(0), "stalled in run {stalled}");
+    }
+}
+
+#[test]
+fn a_search_that_an_earlier_version_ended_has_a_winner() {
+    let mut grid = grid(&["read"], How::Exhaustive);
+    grid.search = budget(grid.cells.len());
+    let samples = played(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
+    let mut search = Search::after(&grid, RUNS, 5, &samples[..grid.cells.len() * 3 / 2]);
+    assert!(search.races[0].winner().is_none());
+    search.close();
+    assert!(search.races[0].winner().is_some());
+}
+
+#[test]
 fn a_quiet_device_is_decided_early() {
     let mut grid = grid(&["read"], How::Exhaustive);
-    grid.search = quarter(&grid);
-    let samples = played(&grid, peak, Noise { spread: 0.002, stalls: 0.0 }, 7);
+    grid.search = budget(grid.cells.len());
+    let samples = played(&grid, peak, Noise { spread: 0.002, ..QUIET }, 7);
     let search = Search::after(&grid, RUNS, 7, &samples);
     let rivals = search.races[0].rivals().unwrap();
-    assert_eq!(rivals.open, 0, "surely nothing is 3 % faster: {rivals:?}");
+    assert_eq!(rivals.open, 0, "surely nothing is 5 % faster: {rivals:?}");
     assert_eq!(
         search.races[0].winner().and_then(|w| grid.setting(w.job)).map(Setting::shape),
         Some("8 x 512K".into())
@@ -162,11 +343,11 @@ fn a_quiet_device_is_decided_early() {
 #[test]
 fn every_cell_is_seen_and_the_winner_has_fresh_runs() {
     let mut grid = grid(&["read", "write"], How::Exhaustive);
-    grid.search = quarter(&grid);
+    grid.search = budget(grid.cells.len());
     let jobs = grid.cells.len();
     let cp = Baseline { name: "cp".into(), setting: setting(128, 1, "read"), job: jobs };
     grid.baselines.push(cp);
-    let samples = played(&grid, plateau, Noise { spread: 0.03, stalls: 0.0 }, 3);
+    let samples = played(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 3);
     let search = Search::after(&grid, RUNS, 3, &samples);
     assert!((0..jobs).all(|job| search.times(job) > 0));
     for race in &search.races {
@@ -207,7 +388,7 @@ fn with_one_run_each_any_cell_may_win_and_the_noise_is_that_of_the_reference() {
                 of(winner) >= best || rivals.within_noise.iter().any(known),
                 "{seed}: the best is not named"
             );
-            assert!(rivals.within_noise.len() < race.lanes.len() / 4, "{seed}: {rivals:?}");
+            assert!(rivals.within_noise.len() < race.lanes.len() / 3, "{seed}: {rivals:?}");
             assert_eq!(race.fall(), None, "{seed}: luck is no change of the target");
         }
     }
@@ -216,7 +397,7 @@ fn with_one_run_each_any_cell_may_win_and_the_noise_is_that_of_the_reference() {
 #[test]
 fn an_exhaustive_search_measures_all_equally_often() {
     let grid = grid(&["read"], How::Exhaustive);
-    let samples = played(&grid, peak, Noise { spread: 0.03, stalls: 0.0 }, 1);
+    let samples = played(&grid, peak, Noise { spread: 0.03, ..QUIET }, 1);
     let search = Search::after(&grid, RUNS, 1, &samples);
     let reference = search.reference();
     for lane in search.races[0].lanes.iter().filter(|l| Some(l.job) != reference) {
@@ -229,8 +410,8 @@ fn an_exhaustive_search_measures_all_equally_often() {
 #[test]
 fn replaying_a_part_goes_on_as_if_nothing_had_been() {
     let mut grid = grid(&["read", "write"], How::Exhaustive);
-    grid.search = quarter(&grid);
-    let samples = played(&grid, plateau, Noise { spread: 0.05, stalls: 0.01 }, 11);
+    grid.search = budget(grid.cells.len());
+    let samples = played(&grid, plateau, Noise { spread: 0.05, stalls: 0.01, ..QUIET }, 11);
     for cut in (0..samples.len()).step_by(7) {
         let search = Search::after(&grid, RUNS, 11, &samples[..cut]);
         assert_eq!(search.next(), Some(samples[cut].job), "after {cut} runs");
@@ -241,7 +422,7 @@ fn replaying_a_part_goes_on_as_if_nothing_had_been() {
 #[test]
 fn cells_that_fail_are_out_and_none_is_no_winner() {
     let mut grid = grid(&["read"], How::Exhaustive);
-    grid.search = quarter(&grid);
+    grid.search = budget(grid.cells.len());
     let mut search = Search::new(&grid, RUNS, 5);
     let mut runs = 0;
     while let Some(job) = search.next() {

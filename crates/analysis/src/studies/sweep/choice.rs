@@ -1,43 +1,44 @@
-//! What a search says of a work: one cell is the fastest, several are, or it cannot be told.
-//!
-//! For: the word, the sentence behind it, and the rivals beside the winner. Not for: which cell is measured next
-//! ([`crate::strategy::sweep`]).
+//! How a work of a sweep was decided: the word, the sentence, and the cells that may be faster than the winner.
 
-use crate::strategy::sweep::{FEWEST_REPEATS, Race, Rivals};
+use crate::strategy::sweep::{FEWEST_REPEATS, Race, Rivals, Search};
 use model::measure::Measure;
-use model::sweep::{Chosen, Grid, SAME, Search as How, Setting};
+use model::sweep::{Chosen, Grid, Search as How, Setting};
 use model::units::{show_count, show_share};
 
 /// Rivals that a sentence names; the JSON has all.
 const NAMED: usize = 3;
+/// What a recommended budget is a multiple of, in seconds.
+const BUDGET_STEP_S: u64 = 10;
 
-/// What is said of a work.
+/// How a work was decided.
 pub(super) struct Choice {
     pub(super) chosen: Chosen,
     pub(super) sentence: String,
-    /// Cells that cannot be told from the winner, those that most may beat it first.
+    /// By how much any cell is faster than the winner at most, as a share.
+    pub(super) faster_at_most: Option<f64>,
+    /// Cells that may be faster than the winner, the one first that may be by most.
     pub(super) rivals: Vec<Setting>,
 }
 
 /// Judges a race as far as it came.
-pub(super) fn choice(grid: &Grid, race: &Race) -> Choice {
-    let (chosen, why, rivals) = match race.rivals() {
-        None => (Chosen::CannotTell, unfinished(race), Rivals::default()),
-        Some(_) if race.lanes.len() == 1 => {
-            (Chosen::NoChoice, "there is nothing to choose".into(), Rivals::default())
-        }
-        Some(rivals) => {
-            let (chosen, why) = judged(grid, race, &rivals);
-            (chosen, why, rivals)
-        }
+pub(super) fn choice((grid, search): (&Grid, &Search), race: &Race) -> Choice {
+    let rivals = race.rivals();
+    let (chosen, why) = match &rivals {
+        _ if race.winner().is_none() => (Chosen::CannotTell, unfinished(race)),
+        _ if race.lanes.len() == 1 => (Chosen::NoChoice, "there is nothing to choose".into()),
+        Some(rivals) if race.knows_its_noise() => judged((grid, search), race, rivals),
+        _ => (Chosen::CannotTell, unknown_noise(grid, race)),
     };
+    let at_most = rivals.as_ref().map(|r| race.share(r.at_most)).filter(|share| share.is_finite());
+    let at_most = at_most.filter(|_| matches!(chosen, Chosen::Fastest | Chosen::Tied));
     let settings = |at: &usize| Some(grid.setting(race.lanes.get(*at)?.job)?.clone());
-    let rivals: Vec<Setting> = rivals.within_noise.iter().filter_map(settings).collect();
-    let beside = beside(chosen, &rivals);
-    Choice { chosen, sentence: format!("{}: {why}{beside}.", measured(race)), rivals }
+    let rivals: Vec<Setting> =
+        rivals.iter().flat_map(|rivals| &rivals.within_noise).filter_map(settings).collect();
+    let sentence = format!("{why}; {}{}.", measured(race), not_told_apart(chosen, &rivals));
+    Choice { chosen, sentence, faster_at_most: at_most, rivals }
 }
 
-fn judged(grid: &Grid, race: &Race, rivals: &Rivals) -> (Chosen, String) {
+fn judged((grid, search): (&Grid, &Search), race: &Race, rivals: &Rivals) -> (Chosen, String) {
     if let Some(fall) = race.fall() {
         let change = if race.by.is_latency() {
             format!("{} of the winner was {} higher", race.by.heading(), show_share((-fall).exp_m1()))
@@ -51,25 +52,44 @@ fn judged(grid: &Grid, race: &Race, rivals: &Rivals) -> (Chosen, String) {
             ),
         );
     }
-    if !race.knows_its_noise() {
-        return (
-            Chosen::CannotTell,
-            format!(
-                "fewer than five runs repeat one another, so it is not known by how much runs of one cell differ; `--exhaustive --runs {}` settles it",
-                runs_that_settle(race)
-            ),
-        );
+    let tolerance = show_share(grid.tolerance);
+    let none_is = |share: &str| format!("no setting is {} (95 %)", race.by.better_by(share));
+    if rivals.open == 0 {
+        return (Chosen::Fastest, none_is(&tolerance));
     }
-    let better = race.by.better_by(&show_share(SAME));
-    match (rivals.open, grid.search) {
-        (0, _) => (Chosen::Fastest, format!("no other cell is {better} (99 % confidence)")),
-        (open, How::Adaptive { .. }) => {
-            (Chosen::Tied, format!("time ran out, and {} may be {better}", others(open)))
+    let bound = show_bound(race.share(rivals.at_most));
+    let open = others(rivals.open);
+    let more = match grid.search {
+        How::Adaptive { .. } => sufficient_budget(search, &tolerance),
+        How::Exhaustive | How::InOrder(_) => "; more `--runs` tell them apart".into(),
+    };
+    (Chosen::Tied, format!("{}: {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
+}
+
+/// A bound, rounded up: `8.3 %`, `12 %`.
+fn show_bound(share: f64) -> String {
+    let steps = if share >= 0.099 { 100.0 } else { 1000.0 };
+    show_share((share * steps).ceil() / steps)
+}
+
+/// `; --budget 90s is likely to reach 5.0 %`.
+fn sufficient_budget(search: &Search, tolerance: &str) -> String {
+    let Some(ns) = search.sufficient_budget_ns() else {
+        return format!("; runs here differ too much to reach {tolerance} within an hour");
+    };
+    let seconds = ns.div_ceil(1_000_000_000).div_ceil(BUDGET_STEP_S) * BUDGET_STEP_S;
+    format!("; `--budget {seconds}s` is likely to reach {tolerance}")
+}
+
+/// Why the noise is unknown, and what makes it known.
+fn unknown_noise(grid: &Grid, race: &Race) -> String {
+    let advice = match grid.search {
+        How::Adaptive { .. } => "type a longer `--budget`".into(),
+        How::Exhaustive | How::InOrder(_) => {
+            format!("`--exhaustive --runs {}` settles it", runs_that_settle(race))
         }
-        (open, How::Exhaustive | How::InOrder(_)) => {
-            (Chosen::Tied, format!("{} may be {better}", others(open)))
-        }
-    }
+    };
+    format!("fewer than five runs repeat one another, so the noise between runs is unknown; {advice}")
 }
 
 /// Why there is no winner.
@@ -80,7 +100,7 @@ fn unfinished(race: &Race) -> String {
                 .into()
         }
         Some(_) => "no cell could be measured".into(),
-        None => "the search was not ended; `fathom sweep --resume last` goes on with it".into(),
+        None => "the search was not ended; `fathom sweep --resume last` continues it".into(),
     }
 }
 
@@ -98,8 +118,8 @@ fn measured(race: &Race) -> String {
     format!("{seen}{failed} {}{spread}", if all == 1 { "cell" } else { "cells" })
 }
 
-/// `; as fast within the noise: 8 x 512K direct, io_uring and 2 more`.
-fn beside(chosen: Chosen, rivals: &[Setting]) -> String {
+/// `; not told apart from it: 8 x 512K direct, io_uring and 2 more`.
+fn not_told_apart(chosen: Chosen, rivals: &[Setting]) -> String {
     if rivals.is_empty() || !matches!(chosen, Chosen::Fastest | Chosen::Tied) {
         return String::new();
     }
@@ -112,11 +132,17 @@ fn beside(chosen: Chosen, rivals: &[Setting]) -> String {
     format!("; not told apart from it: {}{more}", names.join("; "))
 }
 
-/// Runs of each cell that repeat one another often enough, whatever the reference adds.
+/// Runs of each cell that repeat one another often enough without the reference.
 fn runs_that_settle(race: &Race) -> usize {
     1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1))
 }
 
 fn others(count: usize) -> String {
-    if count == 1 { "1 other cell".into() } else { format!("{} other cells", show_count(count as f64)) }
+    if count == 1 { "1 setting".into() } else { format!("{} settings", show_count(count as f64)) }
+}
+
+#[test]
+fn a_bound_is_rounded_up() {
+    let shown: Vec<String> = [0.0801, 0.0994, 0.121, 0.05].into_iter().map(show_bound).collect();
+    assert_eq!(shown, ["8.1 %", "10 %", "13 %", "5.0 %"]);
 }

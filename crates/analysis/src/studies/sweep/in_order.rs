@@ -35,6 +35,7 @@ pub(super) fn sweep(record: &Record, grid: &Grid, until: Until, answered: &[Case
         preset: grid.preset.clone(),
         seconds: order.spent_ns() as f64 / 1e9,
         budget_seconds: None,
+        tolerance: grid.tolerance,
         skipped: grid.skipped.iter().cloned().chain(late).collect(),
         winner: BTreeMap::new(),
         cheapest: BTreeMap::new(),
@@ -95,13 +96,16 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
             by: if is_random { Measure::Iops } else { Measure::Bandwidth },
             name,
             chosen: Chosen::NoChoice,
+            faster_at_most: None,
             decided: false,
             rivals: Vec::new(),
             runs: mine.iter().map(|c| c.runs).sum(),
             spread: None,
             cheapest_by_winner: None,
             baselines: Vec::new(),
-            knees: first.as_ref().map_or_else(Vec::new, |first| knees(Measure::Bandwidth, first, &mine)),
+            knees: first
+                .as_ref()
+                .map_or_else(Vec::new, |first| knees((Measure::Bandwidth, grid.tolerance), first, &mine)),
         }
     };
     grid.works().into_iter().map(of).collect()

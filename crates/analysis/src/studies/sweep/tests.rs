@@ -42,6 +42,7 @@ fn record(cells: &[(u32, u64)]) -> Record {
         skipped: vec![too_much],
         baselines: vec![cp],
         search: How::Exhaustive,
+        tolerance: 0.03,
         measures: BTreeMap::new(),
     });
     record
@@ -110,6 +111,7 @@ fn a_winner_that_cannot_repeat_it_decides_nothing() {
 fn a_search_that_was_cut_has_cells_and_no_winner() {
     let mut cut = record(&[(1, 4_000), (8, 9_900), (32, 10_000)]);
     cut.runs.truncate(4);
+    cut.end.as_mut().unwrap().ending = RunEnding::Interrupted;
     let (report, sweep) = judged(&cut);
     assert_eq!((report.verdict, report.headline.value), (Verdict::Invalid, None));
     assert!(sweep.winner.is_empty() && sweep.cells.iter().any(|c| c.mib_per_s.is_some()));

@@ -64,8 +64,8 @@ pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
     skipped(out, sweep);
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let luck = if sweep.budget_seconds.is_some() {
-        " Most cells were measured only once, briefly, and the fastest again at the end, so a higher value \
-         in a map may be chance."
+        " Most cells were measured only once or twice, briefly, and the winner again at the end, so a higher value in a map may be \
+         chance."
     } else {
         ""
     };
