@@ -7,7 +7,8 @@ use crate::disk::{Disk, Image};
 use crate::stage::{Outcome, Report, Stage, is_root, wait_long};
 use serde_json::Value;
 
-const GRID: &str = "sweep --bs 16k,64k --depth 1,4 --size 16m --time 250ms --quiet --format json";
+const GRID: &str =
+    "sweep --bs 16k,64k --depth 1,4 --size 16m --time 250ms --budget 10s --quiet --format json";
 /// All interfaces, and no row for long.
 const TABLE: &str = "api --bs 4k --size 16m --runs 1 --time 300ms --quiet --format json";
 

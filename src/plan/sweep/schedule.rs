@@ -14,8 +14,10 @@ use std::collections::BTreeMap;
 
 /// Times that each cell could be measured once in the default budget.
 const PASSES: u64 = 6;
-/// Shortest and longest default budget.
-const BUDGETS_NS: [u64; 2] = [60_000_000_000, 110_000_000_000];
+/// Runs that there is time for in the default budget of a small grid.
+const RUNS: u64 = 300;
+/// Longest default budget.
+const LONGEST_NS: u64 = 110_000_000_000;
 /// Guess of what a run costs beside its window: snapshots, eviction, the final sync. Direct reads were seen to take 10 ms.
 const OVERHEAD_NS: u64 = 20_000_000;
 
@@ -102,9 +104,8 @@ pub(super) fn search(
     let least = looks(jobs as u64).saturating_mul(each(piece));
     let makes_files = growing.targets.iter().any(|t| t.role == Role::Made);
     let making = if makes_files { MAKING_NS } else { 0 };
-    let [shortest, longest] = BUDGETS_NS;
-    let passes = least.saturating_mul(PASSES).saturating_add(making);
-    let default = passes.clamp(shortest, longest).max(least.saturating_add(least / 4).saturating_add(making));
+    let usual = least.saturating_mul(PASSES).max(each(piece).saturating_mul(RUNS)).min(LONGEST_NS);
+    let default = usual.max(least.saturating_add(least / 4).saturating_add(making));
     if let Some(budget) = request.budget_ns.filter(|b| *b < least) {
         return Err(Failure::Usage(format!(
             "--budget {}: to measure each of {jobs} cells once takes about {}; type --budget {}s or more, or fewer cells",
@@ -113,8 +114,7 @@ pub(super) fn search(
             least.div_ceil(1_000_000_000)
         )));
     }
-    let words =
-        format!("time for {PASSES} runs of each cell, at most {} where that is enough", minutes(longest));
+    let words = format!("{PASSES} runs of each cell, at least {RUNS} runs, at most {}", minutes(LONGEST_NS));
     let budget_ns = origins.choose_from("--budget", request.budget_ns, default, &words, |ns| minutes(*ns));
     Ok(Search::Adaptive { budget_ns })
 }

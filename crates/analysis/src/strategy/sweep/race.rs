@@ -18,8 +18,8 @@ const FEWEST_ROUNDS: usize = 2;
 const CANDIDATES: usize = 20;
 /// Share of the winner's CPU time below which a cell of the same memory is cheaper.
 const LESS_CPU: f64 = 0.9;
-/// Tolerances by which the fresh runs of a winner are slower than its slowest run in the race if the target has changed.
-const CHANGED: f64 = 2.0;
+/// By how much the fresh runs of a winner are slower than its slowest run in the race if the target has changed, as a logarithm.
+const CHANGED: f64 = 0.1;
 /// Runs of a winner after it has won, and of each setting it is compared with: enough for an interval worth printing.
 pub const FRESH: usize = 5;
 /// Pairs of successive runs of a cell with which the noise between runs is known: five runs of one cell make these.
@@ -115,7 +115,7 @@ impl Lane {
 
     /// Whether it has no run in a round and could have one.
     pub(super) fn is_due(&self, round: usize) -> bool {
-        !self.failed && !self.rounds.contains(&round)
+        !self.failed && self.rounds.last() != Some(&round)
     }
 
     fn scored(&self) -> Vec<Scored> {
@@ -336,7 +336,7 @@ impl Race {
         let shift = fresh - centre(&winner.logs);
         let slowest = winner.logs.iter().copied().fold(f64::INFINITY, f64::min);
         let luck = self.levels().luck(at, winner.fresh.len());
-        (fresh < slowest - CHANGED * self.tolerance && shift < -luck).then_some(shift)
+        (fresh < slowest - CHANGED && shift < -luck).then_some(shift)
     }
 
     /// The first cheaper lane whose fresh runs are as fast as the winner's; else the winner. `None` without one.
