@@ -145,9 +145,14 @@ fn workers_cycle_and_a_budget_searches() {
         (&"adaptive".into(), &4.into())
     );
     let text = stage.fathom(&words.replace(" --format json", " --verbose"), nothing());
-    for must in
-        ["Workstation by IOPS: no setting is more than 5.0 % faster (95 %); 3 cells", "IOPS by workers", "longest", "CPU", "1 worker ", "4 workers"]
-    {
+    for must in [
+        "Workstation by IOPS: no setting is more than 5.0 % faster (95 %); 3 cells",
+        "IOPS by workers",
+        "longest",
+        "CPU",
+        "1 worker ",
+        "4 workers",
+    ] {
         assert!(text.stdout.contains(must), "'{must}' is not in {}", text.stdout);
     }
 }

@@ -299,3 +299,22 @@ fn preconditioning_writes_everything_and_its_rounds_are_at_most() {
     assert_eq!(cost.unbounded_ns - before.unbounded_ns, 25 * 2_000_000_000);
     assert!(cost.at_most);
 }
+
+#[test]
+fn the_budget_of_a_search_holds_from_its_start_to_its_end() {
+    let mut plan = plan_of(&Fixture::honest());
+    (plan.targets[0].role, plan.attempts) = (Role::Made, 3);
+    plan.study = Study::Sweep(Grid {
+        preset: None,
+        cells: vec![model::sweep::Cell { setting: model::sweep::Setting::plain("read", 4096, 1), job: 0 }],
+        skipped: Vec::new(),
+        baselines: Vec::new(),
+        search: Search::Adaptive { budget_ns: 60_000_000_000 },
+        tolerance: model::sweep::TOLERANCE,
+        measures: std::collections::BTreeMap::new(),
+    });
+    let cost = cost(&plan);
+    assert_eq!((cost.time_ns, cost.making_ns, cost.again, cost.at_most), (60_000_000_000, 0, false, true));
+    let sentence = cost.sentence();
+    assert!(sentence.starts_with("It takes at most 60 s. It writes at most "), "{sentence}");
+}

@@ -187,9 +187,11 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Whether the round of a run is over, so that it may be measured again; once the time is up it is not.
+    /// Whether a run that others disturbed may be measured again now: in a pass through all cells after its round, later at
+    /// once, so that the next round begins with it. Once the time is up it is not.
     pub fn may_repeat(&self, repeat: u32) -> bool {
-        !self.time_is_up() && self.due().is_none_or(|job| self.times(job) as u32 > repeat)
+        let is_over = || self.due().is_none_or(|job| self.times(job) as u32 > repeat);
+        !self.time_is_up() && (self.to_come() == 0 || is_over())
     }
 
     /// Runs that every cell gets and has not yet.

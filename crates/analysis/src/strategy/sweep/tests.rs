@@ -318,6 +318,21 @@ fn a_stall_rules_no_cell_out() {
 }
 
 #[test]
+fn a_disturbed_run_is_measured_again_after_its_pass_or_at_once() {
+    let mut grid = grid(&["read"], How::Exhaustive);
+    grid.search = budget(grid.cells.len());
+    let samples = played(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
+    let cells = grid.cells.len();
+    let may = |runs: usize, repeat: u32| Search::after(&grid, RUNS, 5, &samples[..runs]).may_repeat(repeat);
+    assert!(!may(cells / 2, 0), "other cells were not measured at all yet");
+    // The reference cell was measured more often.
+    let pass =
+        (cells..2 * cells).find(|runs| Search::after(&grid, RUNS, 5, &samples[..*runs]).to_come() == 0);
+    let pass = pass.unwrap();
+    assert!(may(pass, 0) && may(pass + 1, 4), "each cell was measured");
+}
+
+#[test]
 fn a_search_that_an_earlier_version_ended_has_a_winner() {
     let mut grid = grid(&["read"], How::Exhaustive);
     grid.search = budget(grid.cells.len());
