@@ -7,7 +7,7 @@
 //! 2. The level of a cell is the mean of its runs without these states. From five runs on a fifth is left out at either end, so
 //!    that a single stall changes no level. Both steps are repeated until they agree.
 //! 3. The noise is what nine of ten pairs of successive runs of a cell stay below. Single stalls do not change it, and two modes do.
-//!    A cell that varies more than the others has its own noise.
+//!    Cells with many runs have the noise of such cells, since others may be noisier. A cell that varies more has its own noise.
 //! 4. Student's factor for the chance of an error, divided by the number of cells that could win wrongly, makes bounds of it.
 
 use stats::sample::median;
@@ -23,6 +23,10 @@ const TRIMMED: usize = 5;
 const SHARE_OF_PAIRS: (f64, f64) = (0.9, 1.645);
 /// Degrees of freedom that such a share of pairs has for each pair.
 const DEGREES_PER_PAIR: f64 = 0.6;
+/// Rounds that may be passes through all cells.
+const PASSES: usize = 2;
+/// Runs of a cell that are many, and pairs of such cells with which their noise is known.
+const MANY: (usize, usize) = (8, 30);
 /// Runs for which the noise of all cells counts in the noise of one cell.
 const RUNS_OF_OTHERS: f64 = 2.0;
 /// Growth of a variance by what is left out at both ends, of normal noise.
@@ -47,7 +51,7 @@ struct Level {
 pub(super) struct Levels {
     /// `None` for a cell without a run.
     cells: Vec<Option<Level>>,
-    /// Standard deviation of a run, of all cells together; `None` if no cell was measured twice.
+    /// Standard deviation of a run: of the cells with many runs, else of all; `None` if no cell was measured twice.
     pub(super) deviation: Option<f64>,
     /// Pairs of successive runs of a cell.
     pub(super) pairs: usize,
@@ -60,34 +64,44 @@ impl Levels {
     pub(super) fn fit(cells: &[Vec<Scored>], elsewhere: &[f64]) -> Self {
         let rounds = cells.iter().flatten().map(|(round, _)| round + 1).max().unwrap_or(0);
         let mut members = vec![0.0_f64; rounds];
-        cells.iter().flatten().for_each(|(round, _)| members[*round] += 1.0);
+        for (round, _) in cells.iter().flatten() {
+            members[*round] += 1.0;
+        }
         let mut levels: Vec<f64> = cells.iter().map(|runs| median(&scores(runs))).collect();
         let mut states = vec![0.0; rounds];
         for _ in 0..STEPS {
             let mut left = vec![Vec::new(); rounds];
             for (runs, level) in cells.iter().zip(&levels) {
-                runs.iter().for_each(|(round, score)| left[*round].push(score - level));
+                for (round, score) in runs {
+                    left[*round].push(score - level);
+                }
             }
             states = left.iter().map(|left| median(left)).collect();
             levels = cells.iter().map(|runs| centre(&without(runs, &states))).collect();
         }
         // A state that few runs make follows their noise, and hides a part of it.
         let hidden = |members: f64| members / (members - 1.0).max(0.5);
-        let mut pairs = elsewhere.to_vec();
+        let (mut pairs, mut pairs_of_many) = (elsewhere.to_vec(), Vec::new());
         for runs in cells {
             let scores = without(runs, &states);
             let differ = scores.windows(2).zip(runs.windows(2)).map(|(scores, runs)| {
                 let fewest = members[runs[0].0].min(members[runs[1].0]);
                 (scores[1] - scores[0]).abs() * hidden(fewest).sqrt()
             });
-            pairs.extend(differ);
+            let differ: Vec<f64> = differ.collect();
+            pairs.extend(&differ);
+            // The states of the passes through all cells follow the noisier ones.
+            let later = differ.iter().zip(runs).filter(|(_, run)| run.0 >= PASSES && runs.len() >= MANY.0);
+            pairs_of_many.extend(later.map(|(differ, _)| differ));
         }
-        let deviation = deviation(&mut pairs);
-        let common = deviation.map_or(f64::INFINITY, |d| d * d);
+        let of_all = deviation(&mut pairs);
+        let of_many = deviation(&mut pairs_of_many).filter(|_| pairs_of_many.len() >= MANY.1).or(of_all);
+        let variance = |deviation: Option<f64>| deviation.map_or(f64::INFINITY, |d| d * d);
         let level = |(runs, value): (&Vec<Scored>, &f64)| {
             let fewest = runs.iter().map(|(round, _)| members[*round]).fold(f64::INFINITY, f64::min);
             let own = trimmed_variance(&without(runs, &states)) * hidden(fewest);
             let count = runs.len() as f64;
+            let common = variance(if runs.len() < MANY.0 { of_all } else { of_many });
             let common = if runs.len() < TRIMMED { common } else { TRIMMED_VARIANCE * common };
             let mixed = (RUNS_OF_OTHERS * common + (count - 1.0) * own) / (RUNS_OF_OTHERS + count - 1.0);
             (count > 0.0).then(|| Level { value: *value, variance: common.max(mixed), runs: count })
@@ -96,7 +110,7 @@ impl Levels {
         let chance = ERROR / (found.iter().flatten().count() as f64 + CHECKS);
         let degrees = (DEGREES_PER_PAIR * pairs.len() as f64).max(1.0);
         let factor = student::quantile(1.0 - chance, degrees).unwrap_or(f64::INFINITY);
-        Self { cells: found, deviation, pairs: pairs.len(), factor }
+        Self { cells: found, deviation: of_many, pairs: pairs.len(), factor }
     }
 
     /// The level of a cell, a logarithm; `None` without a run.
@@ -197,10 +211,25 @@ fn a_slow_round_and_a_stall_change_no_level() {
         levels.value(3).unwrap() - levels.value(2).unwrap()
     };
     assert!((difference(&cells) - 0.1).abs() < 1e-9);
-    cells.iter_mut().for_each(|runs| runs[4].1 -= 1.0);
+    for runs in &mut cells {
+        runs[4].1 -= 1.0;
+    }
     assert!((difference(&cells) - 0.1).abs() < 1e-9, "all cells of a round share its state");
     cells[3][2].1 -= 1.6;
     assert!((difference(&cells) - 0.1).abs() < 0.01, "{}", difference(&cells));
+}
+
+#[test]
+fn cells_with_many_runs_have_a_noise_that_noisier_cells_do_not_change() {
+    let runs = |cell: usize, noise: f64, count: usize| -> Vec<Scored> {
+        (0..count).map(|round| (round, cell as f64 + noise * ((round + cell) % 3) as f64)).collect()
+    };
+    let noisy = (0..40).map(|cell| runs(cell, 0.3, 2));
+    let often = (40..46).map(|cell| runs(cell, 0.01, 9));
+    let levels = Levels::fit(&noisy.chain(often).collect::<Vec<_>>(), &[]);
+    assert!(levels.deviation.unwrap() < 0.03, "{:?}", levels.deviation);
+    let width = |at: usize| levels.at_most(at, at + 1) + levels.at_most(at + 1, at);
+    assert!(width(42) < width(10) / 3.0, "{} {}", width(42), width(10));
 }
 
 #[test]
