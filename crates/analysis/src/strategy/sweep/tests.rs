@@ -14,6 +14,9 @@ fn setting(block_kib: u32, depth: u32, rw: &str) -> Setting {
     Setting::plain(rw, block_kib << 10, depth)
 }
 
+/// The true rate of a setting.
+type Truth = fn(&Setting) -> f64;
+
 /// The sizes and counts of CCSIO below its cap, for some works.
 fn grid(works: &[&str], search: How) -> Grid {
     let mut cells = Vec::new();
@@ -164,7 +167,7 @@ impl Draws {
 }
 
 /// Runs a search to its end; returns its samples.
-fn played(grid: &Grid, truth: fn(&Setting) -> f64, noise: Noise, seed: u64) -> Vec<Sample> {
+fn played(grid: &Grid, truth: Truth, noise: Noise, seed: u64) -> Vec<Sample> {
     let mut device = Device::new(noise, seed);
     let mut samples = Vec::new();
     let mut search = Search::new(grid, RUNS, seed);
@@ -198,7 +201,7 @@ struct Shares {
 }
 
 /// Searches of a grid with one work.
-fn searched(grid: &Grid, truth: fn(&Setting) -> f64, noise: Noise, seeds: u64) -> Shares {
+fn searched(grid: &Grid, truth: Truth, noise: Noise, seeds: u64) -> Shares {
     let log = |job: usize| truth(grid.setting(job).unwrap()).ln();
     let best = grid.jobs().into_iter().map(log).fold(f64::NEG_INFINITY, f64::max);
     let mut shares = Shares::default();
@@ -230,7 +233,7 @@ fn searched(grid: &Grid, truth: fn(&Setting) -> f64, noise: Noise, seeds: u64) -
 /// tolerance of the best cell in 95 %.
 fn bounds_hold(seeds: u64, names: &[&str]) {
     let whole = || grid(&["read"], How::Exhaustive);
-    let surfaces: [(&str, Grid, fn(&Setting) -> f64, bool); 7] = [
+    let surfaces: [(&str, Grid, Truth, bool); 7] = [
         ("plateau", whole(), plateau, true),
         ("peak", whole(), peak, true),
         ("2 cells", row(2), slippage, true),
