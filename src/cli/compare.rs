@@ -10,7 +10,7 @@ use model::check_id::CheckId;
 use model::comparison::{Comparison, Comparisons};
 use report::Format;
 
-/// Tell whether B is faster than A, slower, the same, or whether that cannot be told.
+/// Tell whether B is faster than A, slower or the same, or how large a difference may be at most.
 ///
 /// With several (A B C ...) each is compared with the first, in one table with a column for each.
 /// A and B are what `fathom show` takes (a file, an id or a part of one, last, last~1), or a JSON report that -o wrote.
@@ -18,8 +18,9 @@ use report::Format;
 /// Their runs are pooled, and the differences between those sessions are the noise floor: what differs without any change.
 ///
 /// FASTER and SLOWER: the 95 % interval of the ratio B/A lies beyond the margin, and the ranks of the runs agree; that takes at
-/// least 4 runs on each side. SAME: the whole interval lies within the margin. All else is CANNOT TELL, with the runs that would
-/// settle it. INCOMPARABLE: the workloads differ, with what differs. INVALID: a side has no number.
+/// least 4 runs on each side. SAME: the whole interval lies within the tolerance of 5 %, or 10 % from p99 on. NO DIFFERENCE SEEN:
+/// neither is shown; it says how large a difference may be at most, and how many runs would halve that. CANNOT TELL: the runs say
+/// nothing. INCOMPARABLE: the workloads differ, with what differs. INVALID: a side has no number.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Exit codes, by the first word: 0 compared, or PASS; 1 FAIL (slower by more than --fail-if-slower allows) or INVALID (a side has no number); 2 usage, or INCOMPARABLE; 4 INCONCLUSIVE (--fail-if-slower cannot be told), unless --inconclusive says what that counts as. Of several the worst decides."
@@ -30,8 +31,8 @@ pub struct Args {
     /// Compared with A, each by itself
     #[arg(required = true)]
     b: Vec<String>,
-    /// Smallest difference that matters, in percent; at least 1 %, for percentiles 2 % [default: 5 for one session against one,
-    /// else 1]
+    /// Smallest difference that matters, in percent: both margin and tolerance. At least 1 %, for percentiles 2 % [default: a
+    /// margin of 5 for one session against one, else 1; a tolerance of 5, or 10 from p99 on]
     #[arg(long, value_name = "PERCENT", help_heading = WHAT, value_parser = share)]
     margin: Option<f64>,
     #[command(flatten)]

@@ -1,7 +1,5 @@
-//! Comparisons: two sides told to the built binary, with the exit codes that a pipeline acts on.
-//!
-//! For: the four words where the truth is known, refusals by name, and what may be typed. Not for: how often the words are right;
-//! that is simulated beside the statistics.
+//! Comparisons of two sides by the built binary: the words where the truth is known, refusals by name, and the exit codes that a pipeline
+//! acts on. How often the words are right is simulated next to the statistics.
 
 use crate::disk::{Disk, Image};
 use crate::group::Group;
@@ -64,10 +62,12 @@ fn the_same_thing_twice_is_the_same_in_every_form() {
         (&rate["name"], &rate["answer"], &rate["a_runs"].as_array().unwrap().len()),
         (&"IOPS".into(), &"SAME".into(), &5)
     );
-    let margin_of = |comparison: &Value| comparison["pairs"][0]["metrics"][0]["margin"].as_f64();
-    assert_eq!(margin_of(&comparison), Some(0.05), "one session on each side");
+    let limits_of = |comparison: &Value| {
+        ["margin", "tolerance"].map(|key| comparison["pairs"][0]["metrics"][0][key].as_f64())
+    };
+    assert_eq!(limits_of(&comparison), [Some(0.05); 2], "one session on each side");
     let typed = compare(&stage, a, b, "--format json --margin 2%");
-    assert_eq!(margin_of(&value(&typed)), Some(0.02));
+    assert_eq!(limits_of(&value(&typed)), [Some(0.02); 2]);
     assert_eq!(finding(&comparison, "E14")["outcome"], "holds");
     assert_eq!(finding(&comparison, "E15")["outcome"], "not_checked");
 
@@ -136,6 +136,26 @@ fn three_runs_tell_no_difference_and_say_how_many_would() {
     let comparison = value(&out);
     assert_eq!((out.code, &comparison["answer"]), (Some(0), &"CANNOT TELL".into()), "{comparison:#}");
     assert_eq!(comparison["pairs"][0]["metrics"][0]["runs_needed"], 4, "{comparison:#}");
+}
+
+/// About a hundred arrivals in each run, which then differ by a tenth.
+const NOISY: &str = "run --engine sim --rate 100 --time 1s --warmup 0 --quiet --no-history --runs 5";
+
+#[test]
+fn what_is_not_told_apart_has_a_bound() {
+    let stage = Stage::beside_others();
+    let [a, b] = ["7", "8"].map(|seed| {
+        let to = stage.path(&format!("{seed}.json"));
+        let out = stage.fathom(&format!("{NOISY} --seed {seed} -o {}", to.display()), Path::new(""));
+        assert_eq!(out.code, Some(0), "{out:?}");
+        to.display().to_string()
+    });
+    let comparison = value(&compare(&stage, &a, &b, "--format json"));
+    let metrics = comparison["pairs"][0]["metrics"].as_array().unwrap();
+    let rate = metrics.iter().find(|m| m["name"] == "IOPS").unwrap();
+    assert_eq!(rate["answer"], "NO DIFFERENCE SEEN", "{rate:#}");
+    assert!(rate["runs_to_halve"].as_u64().is_some_and(|runs| (10..=20).contains(&runs)), "{rate:#}");
+    assert!(rate["interval"][0].as_f64().unwrap() > 0.5, "{rate:#}");
 }
 
 #[test]

@@ -3,7 +3,6 @@
 //! For: two records out of one, so that each side is judged as any session, and what the sides come to. Not for: how two
 //! reports are compared (`compare`).
 
-use crate::compare::margin::MARGIN;
 use crate::compare::{Options, Runs, compare};
 use model::check_id::CheckId;
 use model::plan::{self, Plan, Strategy};
@@ -21,10 +20,9 @@ pub(crate) fn against(
     own: &Report,
     (again, accept): (Report, &[CheckId]),
 ) -> Rerun {
-    let asked = |accept_differences, margin| Options {
+    let asked = |accept_differences| Options {
         accept_differences,
         accept: accept.to_vec(),
-        margin,
         version: own.fathom.version.clone(),
         ..Options::default()
     };
@@ -32,12 +30,12 @@ pub(crate) fn against(
     let beside = Options {
         fail_if_slower: plan.fail_if_slower,
         runs: if settles { Runs::Settling } else { Runs::InTurns },
-        ..asked(true, Some(MARGIN))
+        ..asked(true)
     };
     Rerun {
         session: earlier.session.clone(),
         beside: compare(&again, own, &beside),
-        since: compare(&earlier.then, &again, &asked(false, None)),
+        since: compare(&earlier.then, &again, &asked(false)),
         again: Box::new(again),
     }
 }

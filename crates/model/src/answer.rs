@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
-    /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `CANNOT TELL`; of conditions `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
+    /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `NO DIFFERENCE SEEN`, `CANNOT TELL`; of conditions `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
     pub word: AnswerWord,
     /// The answer with its numbers, or what would settle it.
     pub sentence: String,
@@ -59,6 +59,9 @@ pub enum AnswerWord {
     /// No such number was reached.
     #[serde(rename = "SCALES")]
     Scales,
+    /// No target is shown to be faster, and the sentence says by how much one may be at most.
+    #[serde(rename = "NO DIFFERENCE SEEN")]
+    NoDifferenceSeen,
     /// What was measured does not tell.
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
@@ -86,6 +89,7 @@ impl AnswerWord {
             Self::Missed => "MISSED",
             Self::Knee => "KNEE",
             Self::Scales => "SCALES",
+            Self::NoDifferenceSeen => "NO DIFFERENCE SEEN",
             Self::CannotTell => "CANNOT TELL",
             Self::Pass => "PASS",
             Self::Fail => "FAIL",

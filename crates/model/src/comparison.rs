@@ -7,6 +7,7 @@ use crate::answer::{AnswerWord, CountsAs};
 use crate::check_id::CheckId;
 use crate::finding::Finding;
 use crate::producer::Producer;
+use crate::units::show_share;
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
@@ -69,10 +70,13 @@ pub enum Answer {
     /// Surely worse by more than the margin.
     #[serde(rename = "SLOWER")]
     Slower,
-    /// Surely within the margin.
+    /// Surely within the tolerance.
     #[serde(rename = "SAME")]
     Same,
-    /// None of these could be shown with these runs.
+    /// None of these could be shown, and the interval says how large a difference may be at most.
+    #[serde(rename = "NO DIFFERENCE SEEN")]
+    NoDifferenceSeen,
+    /// The runs say nothing: they have no interval, it allows half as much again, or the ranks contradict it.
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
     /// The two are numbers of different things.
@@ -168,7 +172,7 @@ pub struct Metric {
     pub more_is_better: bool,
     /// What is said of it.
     pub answer: Answer,
-    /// Why nothing better than `CANNOT TELL` is said; empty for the other words.
+    /// Why it is `CANNOT TELL`, or why an interval beyond the margin is `NO DIFFERENCE SEEN`; else empty.
     pub why: String,
     /// Geometric mean over the runs of A. Of a percentile: that of a typical run.
     pub a: f64,
@@ -186,16 +190,23 @@ pub struct Metric {
     /// three runs on a side, and in reports of before.
     #[serde(default)]
     pub bounds: Option<[f64; 2]>,
-    /// Share below which a difference is of no interest.
+    /// Share beyond which the interval must lie for `FASTER` and `SLOWER`.
     pub margin: f64,
+    /// Share within which the interval must lie for `SAME`. `None` in reports of before, where it was the margin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
     /// Largest difference between sessions of one side, as a share: what no change at all makes here. `None` where each
     /// side is one session.
     pub floor: Option<f64>,
     /// Smallest difference, as a share, that four of five such comparisons would call `FASTER` or `SLOWER`.
     pub could_have_seen: Option<f64>,
-    /// Runs on each side with which four of five such comparisons would end with another word; only where it is
-    /// `CANNOT TELL`, and `None` where it would take more than a thousand.
+    /// Runs on each side with which four of five such comparisons would end with `FASTER`, `SLOWER` or `SAME`; only of
+    /// `NO DIFFERENCE SEEN` and `CANNOT TELL`, and `None` if it would take more than a thousand.
     pub runs_needed: Option<u32>,
+    /// Runs on each side with which the interval would be half as wide; only of `NO DIFFERENCE SEEN`, and `None` if it would take
+    /// more than a thousand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_to_halve: Option<u32>,
     /// Chance of a difference so far beyond the margin where there is none, allowing for all numbers that are looked at
     /// (Welch, Holm).
     pub p: Option<f64>,
@@ -269,6 +280,7 @@ impl Answer {
             Self::Faster => "FASTER",
             Self::Slower => "SLOWER",
             Self::Same => "SAME",
+            Self::NoDifferenceSeen => "NO DIFFERENCE SEEN",
             Self::CannotTell => "CANNOT TELL",
             Self::Incomparable => "INCOMPARABLE",
             Self::Invalid => "INVALID",
@@ -303,6 +315,33 @@ impl Metric {
             "ns" => crate::units::show_ns(value),
             unit => format!("{} {unit}", crate::units::show_rate(value)),
         }
+    }
+
+    /// How much faster and how much slower B may be at most, as shares; negative where B is surely not. `None` without an interval.
+    pub fn at_most(&self) -> Option<[f64; 2]> {
+        let [low, high] = self.interval?;
+        Some(if self.more_is_better { [high - 1.0, 1.0 - low] } else { [1.0 - low, high - 1.0] })
+    }
+
+    /// `7.4 % (3.1 to 12 %)`: the size of the change with its 95 % interval, whichever way it is.
+    pub fn size(&self) -> String {
+        let grows = self.ratio >= 1.0;
+        let share = |ratio: f64| show_share(if grows { ratio - 1.0 } else { 1.0 - ratio });
+        let interval = self.interval.map_or_else(String::new, |[low, high]| {
+            let [least, most] = if grows { [low, high] } else { [high, low] };
+            format!(" ({} to {})", share(least).trim_end_matches(" %"), share(most))
+        });
+        format!("{}{interval}", share(self.ratio))
+    }
+
+    /// `at most 7.0 % faster and at most 4.1 % slower`; `None` without an interval.
+    pub fn bound(&self) -> Option<String> {
+        let at_most = |share: f64| format!("at most {}", show_share(share));
+        Some(match self.at_most()? {
+            [faster, slower] if faster <= 0.0 => format!("{} slower and not faster", at_most(slower)),
+            [faster, slower] if slower <= 0.0 => format!("{} faster and not slower", at_most(faster)),
+            [faster, slower] => format!("{} faster and {} slower", at_most(faster), at_most(slower)),
+        })
     }
 }
 

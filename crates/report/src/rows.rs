@@ -12,7 +12,8 @@ const HEADINGS: [&str; 8] = ["number", "A", "B", "change", "95 % interval", "vis
 /// What stands below the table.
 pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a \
                                  typical run; visible: the smallest difference usually detected; runs: \
-                                 about how many on each side would settle it.";
+                                 about how many on each side would settle it. NO DIFFERENCE SEEN: the \
+                                 interval says how large a difference may be at most.";
 
 /// The gate as it is answered first; `None` if a side is of other work, so that there is nothing to pass or fail, and no number
 /// failed or is missing.
@@ -53,7 +54,7 @@ pub(crate) fn untold(pairs: &[Pair], all: bool) -> Option<String> {
     let numbers = pairs.iter().flat_map(|p| p.metrics.iter().enumerate());
     let untold = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_told(*at, metric)).count();
     let s = if untold == 1 { "" } else { "s" };
-    (untold > 0).then(|| format!("{untold} more number{s}, SAME or CANNOT TELL: --verbose shows them"))
+    (untold > 0).then(|| format!("{untold} more number{s}, not FASTER or SLOWER: --verbose shows them"))
 }
 
 /// A number of a result by its whole name: `RND4K Q32T1 read p99`.
@@ -111,7 +112,7 @@ pub(crate) fn interval(metric: &Metric) -> Option<String> {
 fn runs(metric: &Metric) -> String {
     match (metric.answer, metric.runs_needed, metric.interval) {
         (_, Some(runs), _) => runs.to_string(),
-        (Answer::CannotTell, None, Some(_)) => ">1000".into(),
+        (Answer::CannotTell | Answer::NoDifferenceSeen, None, Some(_)) => ">1000".into(),
         _ => String::new(),
     }
 }

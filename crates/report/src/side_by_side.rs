@@ -61,7 +61,7 @@ pub(crate) fn untold(comparisons: &Comparisons, all: bool) -> Option<String> {
     let untold = numbers(comparisons).iter().filter(|number| !all && !number.told).count();
     let s = if untold == 1 { "" } else { "s" };
     (untold > 0)
-        .then(|| format!("{untold} more number{s}, SAME or CANNOT TELL on all sides: --verbose shows them"))
+        .then(|| format!("{untold} more number{s}, not FASTER or SLOWER on any side: --verbose shows them"))
 }
 
 impl<'c> Side<'c> {

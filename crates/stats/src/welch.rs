@@ -93,15 +93,25 @@ impl Shift {
         margin + self.times_error(tail(looks)) + self.times_error(POWER)
     }
 
-    /// Runs on each side with which [`POWER`] of such comparisons would be settled, one way or the other, if the difference
-    /// and the variation are what they seem; `None` above [`MOST_RUNS`]. It grows without bound towards the margin.
-    pub fn runs_needed(&self, margin: f64, looks: usize) -> Option<u32> {
-        let gap = self.delta.abs() - margin;
-        if gap > 0.0 {
-            self.runs_for(gap, tail(looks), POWER, RUNS_FOR_RANKS)
-        } else {
-            self.runs_for(-gap, tail(1), POWER_OF_AN_END, FEWEST_RUNS as u32)
-        }
+    /// Runs on each side with which [`POWER`] of such comparisons would be settled, if the difference and the variation are
+    /// what they seem: the interval lies beyond the margin or within the tolerance, whichever takes fewer. `None` above [`MOST_RUNS`].
+    pub fn runs_needed(&self, [margin, tolerance]: [f64; 2], looks: usize) -> Option<u32> {
+        let (beyond, within) = (self.delta.abs() - margin, tolerance - self.delta.abs());
+        let differs = || self.runs_for(beyond, tail(looks), POWER, RUNS_FOR_RANKS);
+        let is_same = || self.runs_for(within, tail(1), POWER_OF_AN_END, FEWEST_RUNS as u32);
+        let ways = [(beyond > 0.0).then(differs), (within > 0.0).then(is_same)];
+        ways.into_iter().flatten().flatten().min()
+    }
+
+    /// Runs on each side with which the 95 % interval would be half as wide, if the variation is what it seems; `None` above
+    /// [`MOST_RUNS`], and where nothing varies.
+    pub fn runs_to_halve(&self) -> Option<u32> {
+        let half = self.times_error(tail(1));
+        let narrow = |runs: u32| {
+            let error = (2.0 * self.variance / f64::from(runs)).sqrt();
+            2.0 * quantile(2.0 * f64::from(runs) - 2.0, tail(1)) * error <= half
+        };
+        (half > 0.0).then(|| fewest(FEWEST_RUNS as u32, MOST_RUNS, narrow)).flatten()
     }
 
     /// Runs on each side with which a bound that leaves this much beyond it would be on one side of a limit in [`POWER`] of such
@@ -172,13 +182,14 @@ fn few_values_have_no_difference_and_equal_ones_a_sure_one() {
     let sure = Shift::new(&[1.0; 5], &[1.5; 5]).unwrap();
     assert_eq!((sure.interval(), sure.degrees()), ([0.5, 0.5], None));
     assert_eq!((sure.chance_beyond(0.1), sure.chance_beyond(0.6)), (0.0, 1.0));
-    assert_eq!((sure.visible(0.1, 9), sure.runs_needed(0.1, 1)), (0.1, Some(4)));
+    assert_eq!((sure.visible(0.1, 9), sure.runs_needed([0.1; 2], 1)), (0.1, Some(4)));
 }
 
 #[test]
 fn fewer_runs_are_needed_for_more_and_none_suffice_at_the_margin() {
+    let sure = Shift::new(&[1.0; 5], &[1.5; 5]).unwrap();
     let away = |delta: f64| Shift { delta, error: 0.019, degrees: 8.0, variance: 0.0009 };
-    let needed = |delta: f64| away(delta).runs_needed(0.01, 1);
+    let needed = |delta: f64| away(delta).runs_needed([0.01; 2], 1);
     // 2 ((2.10 + 0.86) 0.03 / 0.04)^2 = 9.9, with Student of 18 degrees.
     assert_eq!(needed(0.05), Some(10));
     assert!(needed(0.1) < needed(0.05) && needed(-0.05) == needed(0.05));
@@ -187,5 +198,13 @@ fn fewer_runs_are_needed_for_more_and_none_suffice_at_the_margin() {
     // 2 ((1.70 + 0.86) 0.03 / 0.05)^2 = 4.7 with the normal quantiles; Student of 10 degrees asks for 6.
     assert_eq!([away(0.0), away(-0.1)].map(|s| s.runs_to_tell(-0.05, 0.05)), [Some(6); 2]);
     assert_eq!(away(-0.05).runs_to_tell(-0.05, 0.05), None);
-    assert!(away(0.05).runs_needed(0.01, 40) > needed(0.05), "many looks need more");
+    assert!(away(0.05).runs_needed([0.01; 2], 40) > needed(0.05), "many looks need more");
+    let wider = |delta: f64| away(delta).runs_needed([0.01, 0.05], 1);
+    assert!(
+        wider(0.0) < needed(0.0) && wider(0.01) < Some(40),
+        "a tolerance is shown sooner than the margin"
+    );
+    assert_eq!(wider(0.1), needed(0.1), "beyond the tolerance it changes nothing");
+    // 2.306 x 0.019 = 4.38 % with 10 runs in all; 2.04 x 0.0424 / sqrt(n) = 2.19 % takes 16 on each side.
+    assert_eq!((away(0.0).runs_to_halve(), sure.runs_to_halve()), (Some(16), None));
 }

@@ -1,11 +1,11 @@
-//! The gate: whether B is slower than A by more than is allowed.
+//! The gate: whether B is slower than A by more than the limit.
 //!
-//! For: the answer that a pipeline acts on, and how many runs would give one. Not for: the exit code, nor whether the two may be
-//! compared.
+//! 1. PASS: the one-sided 95 % bound of the slowness is within the limit.
+//! 2. FAIL: the other bound is beyond the limit, and the number is SLOWER.
+//! 3. INCONCLUSIVE: the limit lies between the bounds; or both are beyond it and the number is not SLOWER, with the reason.
 //!
-//! It passes where the one-sided 95 % bound is within the limit, and fails where the number is surely worse and the other bound beyond
-//! the limit. Where a gate may be asked twice, of the first runs and of as many more as these ask for, each time is as sure as
-//! both ends of a 95 % interval, so that both together err no more often.
+//! A gate that may decide twice, on the first runs and on as many more as these ask for, uses both ends of a 95 % interval as bounds, so
+//! that both decisions together err no more often.
 
 use super::{Options, Runs};
 use model::check_id::CheckId;
@@ -114,7 +114,11 @@ fn holds(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> Held {
         Some(needed.max(a.len().min(b.len()) as u32 + 1))
     };
     let runs_needed = (outcome == Passing::Undecided).then(needed).flatten();
-    Held { outcome, told: told(pair, metric, runs), runs_needed }
+    let mut told = told(pair, metric, runs);
+    if outcome == Passing::Undecided && is_beyond(metric, limit, runs) {
+        told += &format!(", but {}", not_slower(metric));
+    }
+    Held { outcome, told, runs_needed }
 }
 
 /// Chance of being wrong that each bound may have.
@@ -135,16 +139,30 @@ fn bounds(metric: &Metric, runs: Runs) -> Option<[f64; 2]> {
 
 fn passing(metric: &Metric, limit: f64, runs: Runs) -> Passing {
     let Some([low, high]) = bounds(metric, runs) else { return Passing::Undecided };
-    let (surely_slower, surely_not) = if metric.more_is_better {
-        (high < 1.0 - limit, low >= 1.0 - limit)
-    } else {
-        (low > 1.0 + limit, high <= 1.0 + limit)
-    };
+    let is_within = if metric.more_is_better { low >= 1.0 - limit } else { high <= 1.0 + limit };
     match metric.answer {
-        // The word has heard the second witness too.
-        Answer::Slower if surely_slower => Passing::Failed,
-        _ if surely_not => Passing::Passed,
+        // The ranks have confirmed the word.
+        Answer::Slower if is_beyond(metric, limit, runs) => Passing::Failed,
+        _ if is_within => Passing::Passed,
         _ => Passing::Undecided,
+    }
+}
+
+/// Whether both bounds are slower than the limit.
+fn is_beyond(metric: &Metric, limit: f64, runs: Runs) -> bool {
+    let beyond = |[low, high]: [f64; 2]| {
+        if metric.more_is_better { high < 1.0 - limit } else { low > 1.0 + limit }
+    };
+    bounds(metric, runs).is_some_and(beyond)
+}
+
+/// Why a number beyond the limit is not SLOWER.
+fn not_slower(metric: &Metric) -> String {
+    if metric.why.is_empty() {
+        let margin = show_share(metric.margin);
+        format!("a change has to be above {margin} here to be told from none")
+    } else {
+        metric.why.clone()
     }
 }
 
@@ -182,9 +200,11 @@ fn metric(answer: Answer, more_is_better: bool, interval: Option<[f64; 2]>) -> M
         interval,
         bounds: interval,
         margin: 0.01,
+        tolerance: Some(0.05),
         floor: None,
         could_have_seen: None,
         runs_needed: None,
+        runs_to_halve: None,
         p: None,
         p_ranks: None,
         ratio_by_ranks: 1.0,
@@ -221,6 +241,20 @@ fn only_what_is_surely_slower_by_more_fails() {
     assert_eq!(passing(&metric(Answer::CannotTell, true, None), 0.05, Runs::Apart), Passing::Undecided);
     let time = |interval| passing(&metric(Answer::Slower, false, Some(interval)), 0.05, Runs::Apart);
     assert_eq!((time([1.06, 1.2]), time([1.02, 1.04])), (Passing::Failed, Passing::Passed));
+}
+
+#[test]
+fn a_number_beyond_the_limit_that_is_not_slower_says_why() {
+    let asked = |why: &str, answer| {
+        let near = Metric { why: why.into(), margin: 0.05, ..metric(answer, true, Some([0.955, 0.965])) };
+        let limit = Slower { by: 0.03, all: false };
+        gate(&[pair(true, vec![near])], limit, &Options::default())
+    };
+    let within = asked("", Answer::Same);
+    assert_eq!(within.outcome, Passing::Undecided);
+    assert!(within.sentence.contains("but a change has to be above 5.0 %"), "{}", within.sentence);
+    let doubted = asked("the ranks contradict it", Answer::CannotTell);
+    assert!(doubted.sentence.contains("but the ranks contradict it"), "{}", doubted.sentence);
 }
 
 #[test]

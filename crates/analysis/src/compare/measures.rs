@@ -8,7 +8,8 @@ use model::job::{Kind, Pattern, Stream};
 use model::report::RunFigures;
 
 /// Percentiles that are compared.
-const RANKS: [&str; 3] = ["50", TAIL, "99.9"];
+const RANKS: [&str; 3] = [MEDIAN, TAIL, "99.9"];
+const MEDIAN: &str = "50";
 /// The one that answers where the rate was asked for.
 const TAIL: &str = "99";
 
@@ -20,6 +21,8 @@ pub(super) struct Measure {
     pub(super) more_is_better: bool,
     /// Whether it is a percentile: its values are known to a bucket of the histogram, and rarely normal.
     pub(super) percentile: bool,
+    /// Whether it is a percentile from p99 on, which a few operations decide.
+    pub(super) tail: bool,
     pub(super) a: Vec<Vec<f64>>,
     pub(super) b: Vec<Vec<f64>>,
 }
@@ -53,8 +56,8 @@ pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
                 side.into_iter().map(|s| s.into_iter().flatten().collect()).collect()
             };
             let Reading { name, unit, more_is_better, rank, .. } = reading;
-            let percentile = rank.is_some();
-            all.push(Measure { name, unit, more_is_better, percentile, a: whole(a), b: whole(b) });
+            let (percentile, tail) = (rank.is_some(), rank.is_some_and(|rank| rank != MEDIAN));
+            all.push(Measure { name, unit, more_is_better, percentile, tail, a: whole(a), b: whole(b) });
         } else if missing < runs().count() {
             // Without the runs that have too few operations for it, it would be a number of the others.
             left_out.push(format!("{}: {missing} of {} runs do not have it", reading.name, runs().count()));

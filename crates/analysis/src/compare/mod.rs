@@ -1,4 +1,4 @@
-//! Comparing: is B faster than A, slower, the same, or can that not be told?
+//! Comparing: is B faster than A, slower, the same, or how large may a difference be at most?
 //!
 //! For: two reports, or several of one configuration on each side, and what their runs say against each other. Not for:
 //! reading them, nor what any of them is worth by itself; that is told by its own verdict.
@@ -36,9 +36,9 @@ use weighing::Weighed;
 /// What the comparison must be told beside its sides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Share below which a difference is of no interest. It is at least 1 %, of percentiles 2 %, and as much as sessions of
-    /// one side differ. `None` is 1 %, or 5 % where each side is one session, so that what they differ by with nothing
-    /// changed is not known.
+    /// Share beyond which a difference counts, and within which two sides are the same. The margin is at least 1 %, of percentiles
+    /// 2 %, and as much as sessions of one side differ; the tolerance is at least the margin. `None` is a margin of 1 %, or of 5 % where
+    /// each side is one session that was measured by itself, and a tolerance of 5 %, or 10 % from p99 on.
     pub margin: Option<f64>,
     /// Whether numbers of different work are compared all the same (E14 is accepted).
     pub accept_differences: bool,
@@ -156,7 +156,7 @@ pub(crate) struct Beside<'n> {
 
 /// Compares results of one report pair by pair. Whoever named them wants them compared, whatever differs.
 pub(crate) fn within(report: &Report, pairs: &[Beside]) -> Vec<Pair> {
-    let options = Options { margin: Some(margin::MARGIN), accept_differences: true, ..Options::default() };
+    let options = Options { runs: Runs::InTurns, accept_differences: true, ..Options::default() };
     let pooled = |at: usize| -> Pooled {
         report.results.get(at).map(|result| One { report, result }).into_iter().collect()
     };
@@ -214,7 +214,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
         metrics: Vec::new(),
         left_out,
     };
-    let weighed = measures.into_iter().map(|m| weighing::weigh(m, options.margin)).collect();
+    let weighed = measures.into_iter().map(|m| weighing::weigh(m, options)).collect();
     Draft { pair, weighed, unknown }
 }
 

@@ -33,11 +33,21 @@ pub(super) fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> 
     let sentence = match metric.answer {
         Answer::Faster | Answer::Slower => {
             let word = if metric.answer == Answer::Faster { "faster" } else { "slower" };
-            format!("{b} is {word} than A: {what} {change}{interval}; {numbers}.")
+            format!("{b} is {word} than A by {}: {what}, {numbers}.", metric.size())
         }
         Answer::Same => {
-            let within = show_share(metric.margin);
+            let within = show_share(metric.tolerance.unwrap_or(metric.margin));
             format!("{b} is the same as A within {within}: {what} {change}{interval}; {numbers}.")
+        }
+        Answer::NoDifferenceSeen => {
+            let margin = show_share(metric.margin);
+            let why =
+                if metric.why.is_empty() { String::new() } else { format!(" The reason: {}.", metric.why) };
+            format!(
+                "No difference above {margin} was seen: {b} is {} than A ({what} {change}; {numbers}).{why}{}",
+                metric.bound().unwrap_or_default(),
+                narrower(metric)
+            )
         }
         Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
             format!(
@@ -65,6 +75,18 @@ fn interval(metric: &Metric) -> String {
     metric.interval.map_or_else(String::new, |[low, high]| {
         format!(" (95 % interval {} to {})", show_change(low), show_change(high))
     })
+}
+
+/// How many runs would halve the range, and how many would settle it.
+fn narrower(metric: &Metric) -> String {
+    let halve =
+        metric.runs_to_halve.map(|runs| format!("about {runs} runs on each side would halve this range"));
+    let settle = metric.runs_needed.map(|runs| match &halve {
+        Some(_) => format!("about {runs} would settle it"),
+        None => format!("about {runs} runs on each side would settle it"),
+    });
+    let all: Vec<String> = halve.into_iter().chain(settle).collect();
+    if all.is_empty() { String::new() } else { format!(" To know more: {}.", all.join(", ")) }
 }
 
 /// What could have been seen, and what would settle it.

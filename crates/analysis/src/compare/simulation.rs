@@ -1,13 +1,11 @@
-//! Seeded simulations: how often the words are wrong, and how often a difference is found.
+//! Seeded simulations against a known truth: how often the words are wrong, and how often a difference is found.
 //!
-//! For: error rates and power of the rules, against a truth that is known. Not for: what is computed; that is tested against
-//! tables. The table of `docs/compare.md` is printed by
-//! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture`.
+//! Runs are drawn on a logarithmic axis, weighed as runs that were measured in turns, and their words are counted.
+//! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture` prints the tables of `docs/compare.md`.
 
 use super::gate::{gate, pair};
-use super::margin::MARGIN;
 use super::measures::Measure;
-use super::weighing::{Weighed, rates, weigh};
+use super::weighing::{Weighed, in_turns, rates, weigh};
 use super::{Options, Runs};
 use model::comparison::{Answer, Gate, Metric, Passing};
 use model::gate::Slower;
@@ -43,17 +41,19 @@ fn alone(weighed: Weighed) -> Metric {
     weighed.answered(chance, 1)
 }
 
-/// Shares of comparisons that end with each word (faster, slower, same, cannot tell), and whose interval holds the truth.
-fn shares(trials: usize, n: usize, factor: f64) -> ([f64; 4], f64) {
+/// Shares of comparisons that end with each word (faster, slower, same, no difference seen, cannot tell), and whose interval holds the
+/// truth.
+fn shares(trials: usize, n: usize, factor: f64) -> ([f64; 5], f64) {
     let mut draw = Draw(7 + n as u64);
-    let (mut words, mut held) = ([0; 4], 0);
+    let (mut words, mut held) = ([0; 5], 0);
     for _ in 0..trials {
-        let metric = alone(weigh(draw.pair(n, factor), Some(MARGIN)));
+        let metric = alone(weigh(draw.pair(n, factor), &in_turns()));
         let word = match metric.answer {
             Answer::Faster => 0,
             Answer::Slower => 1,
             Answer::Same => 2,
-            _ => 3,
+            Answer::NoDifferenceSeen => 3,
+            _ => 4,
         };
         words[word] += 1;
         held += usize::from(metric.interval.is_some_and(|[low, high]| low <= factor && factor <= high));
@@ -64,7 +64,7 @@ fn shares(trials: usize, n: usize, factor: f64) -> ([f64; 4], f64) {
 #[test]
 fn the_same_system_twice_is_rarely_called_different_and_intervals_hold_the_truth() {
     for n in [3, 5, 10] {
-        let ([faster, slower, _, _], held) = shares(1000, n, 1.0);
+        let ([faster, slower, ..], held) = shares(1000, n, 1.0);
         assert!(faster + slower <= 0.03, "{n} runs: {} called different", faster + slower);
         assert!((0.93..=0.97).contains(&held), "{n} runs: the interval holds the truth in {held}");
     }
@@ -72,7 +72,7 @@ fn the_same_system_twice_is_rarely_called_different_and_intervals_hold_the_truth
 
 #[test]
 fn a_tenth_is_found_with_five_runs_and_never_with_three() {
-    let ([found, wrong, same, _], _) = shares(1000, 5, 1.1);
+    let ([found, wrong, same, ..], _) = shares(1000, 5, 1.1);
     assert!(found > 0.90 && wrong == 0.0 && same == 0.0, "{found} {wrong} {same}");
     let ([found, ..], _) = shares(300, 3, 1.1);
     assert!(found == 0.0, "{found}");
@@ -85,7 +85,7 @@ fn a_tenth_is_found_with_five_runs_and_never_with_three() {
 fn power_at_the_visible(trials: usize, n: usize) -> f64 {
     let mut draw = Draw(99);
     let visible: f64 = (0..300)
-        .filter_map(|_| alone(weigh(draw.pair(n, 1.0), Some(MARGIN))).could_have_seen)
+        .filter_map(|_| alone(weigh(draw.pair(n, 1.0), &in_turns())).could_have_seen)
         .map(f64::ln_1p)
         .sum::<f64>()
         / 300.0;
@@ -105,7 +105,7 @@ fn the_runs_that_are_said_to_be_needed_settle_it() {
     // With the true variation: a difference of 5 % that five runs miss more often than not.
     let mut draw = Draw(5);
     let mut needed: Vec<u32> =
-        (0..500).filter_map(|_| alone(weigh(draw.pair(5, 1.05), Some(MARGIN))).runs_needed).collect();
+        (0..500).filter_map(|_| alone(weigh(draw.pair(5, 1.05), &in_turns())).runs_needed).collect();
     needed.sort_unstable();
     let median = needed[needed.len() / 2] as usize;
     assert!((6..=40).contains(&median), "{median}");
@@ -113,9 +113,20 @@ fn the_runs_that_are_said_to_be_needed_settle_it() {
     assert!(found > 0.75, "12 runs by the formula: {found}");
 }
 
+#[test]
+fn what_is_twice_outside_the_tolerance_is_never_the_same() {
+    for n in [3, 5, 20] {
+        let ([_, _, same, ..], _) = shares(500, n, 1.1);
+        assert!(same < 0.01, "{n} runs: {same}");
+    }
+    // At the tolerance itself a fortieth may be.
+    let ([_, _, same, ..], _) = shares(1000, 10, 1.05);
+    assert!(same < 0.04, "{same}");
+}
+
 /// What is said of B, which may be 5 % slower.
 fn gated(a: &[f64], b: &[f64], runs: Runs) -> Gate {
-    let metric = alone(weigh(rates(a, b), Some(MARGIN)));
+    let metric = alone(weigh(rates(a, b), &in_turns()));
     let options = Options { runs, ..Options::default() };
     gate(&[pair(true, vec![metric])], Slower { by: 0.05, all: false }, &options)
 }
@@ -166,7 +177,7 @@ fn a_gate_that_is_settled_tells_mostly() {
 
 /// Whether any of so many numbers of one system is called different from itself, by Holm.
 fn any_of(numbers: usize, n: usize, draw: &mut Draw) -> bool {
-    let weighed: Vec<Weighed> = (0..numbers).map(|_| weigh(draw.pair(n, 1.0), Some(MARGIN))).collect();
+    let weighed: Vec<Weighed> = (0..numbers).map(|_| weigh(draw.pair(n, 1.0), &in_turns())).collect();
     let chances = holm::adjusted(&weighed.iter().map(Weighed::chance).collect::<Vec<_>>());
     let metrics = weighed.into_iter().zip(chances).map(|(w, chance)| w.answered(chance, numbers));
     let different = |m: Metric| matches!(m.answer, Answer::Faster | Answer::Slower);
@@ -197,7 +208,7 @@ fn percentiles(trials: usize, n: usize, factor: f64) -> ([f64; 2], f64) {
     for _ in 0..trials {
         let (a, b) = (heavy(1.0), heavy(factor));
         let measure = Measure { percentile: true, more_is_better: false, ..rates(&a, &b) };
-        let metric = alone(weigh(measure, Some(MARGIN)));
+        let metric = alone(weigh(measure, &in_turns()));
         different += usize::from(matches!(metric.answer, Answer::Faster | Answer::Slower));
         right += usize::from(metric.answer == Answer::Slower);
         held += usize::from(metric.interval.is_some_and(|[low, high]| low <= factor && factor <= high));
@@ -222,7 +233,7 @@ fn error_rates() {
     const TRIALS: usize = 10_000;
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     println!(
-        "| truth | runs | FASTER | SLOWER | SAME | CANNOT TELL | interval holds it |\n|---|---|---|---|---|---|---|"
+        "| truth | runs | FASTER | SLOWER | SAME | NO DIFFERENCE SEEN | CANNOT TELL | interval holds it |\n|---|---|---|---|---|---|---|---|"
     );
     for factor in [1.0, 1.02, 1.05, 1.1, 1.2] {
         for n in [3, 4, 5, 7, 10, 20, 40] {

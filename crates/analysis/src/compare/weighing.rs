@@ -1,13 +1,17 @@
 //! Weighing: what the runs of two sides say about one number.
 //!
-//! For: the four words, from Welch's interval on logarithms with the ranks as a second witness. Not for: which numbers.
-//!
-//! A difference is called one where its 95 % interval lies beyond the margin, where that is no more likely by chance after
-//! allowing for all numbers that are looked at (Holm), and where the ranks agree. `SAME` is proven as well: the whole interval
-//! lies within the margin. All else is `CANNOT TELL`.
+//! The word comes from Welch's 95 % interval of the ratio on logarithms, or from a bootstrap over runs for percentiles, in this order:
+//! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, that is unlikely by chance among all numbers (Holm), and the ranks of the
+//!    runs confirm it.
+//! 2. `SAME`: the interval lies within the tolerance, and so does the median of all pairs of runs.
+//! 3. `CANNOT TELL`: there is no interval, the ranks contradict it, or it allows half as much again.
+//! 4. `NO DIFFERENCE SEEN`: all else. The interval says how large the difference may be at most.
 
-use super::margin::{MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE};
+use super::margin::{
+    MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
+};
 use super::measures::Measure;
+use super::{Options, Runs};
 use model::comparison::{Answer, Metric};
 use model::units::show_share;
 use stats::sample::mean;
@@ -29,16 +33,15 @@ pub(super) struct Weighed {
     interval: Option<[f64; 2]>,
     /// Ends of an interval of the logarithm of the ratio, each of which by itself holds as surely as `interval`.
     bounds: Option<[f64; 2]>,
-    /// Logarithm of one more than the margin, and the margin.
-    log_margin: f64,
     margin: f64,
+    tolerance: f64,
     floor: Option<f64>,
     by_ranks: f64,
     p_ranks: Option<f64>,
 }
 
-/// Weighs a number, with the margin that was asked for.
-pub(super) fn weigh(measure: Measure, asked_margin: Option<f64>) -> Weighed {
+/// Weighs a number, with the margin of the options.
+pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
     let logs = |side: &[Vec<f64>]| side.iter().flatten().map(|v| v.ln()).collect::<Vec<f64>>();
     let (a, b) = (logs(&measure.a), logs(&measure.b));
     let shift = Shift::new(&a, &b);
@@ -51,13 +54,16 @@ pub(super) fn weigh(measure: Measure, asked_margin: Option<f64>) -> Weighed {
     let (interval, bounds) = (between(ALLOWED / 2.0), between(ALLOWED));
     let floor = floor(&measure.a, &measure.b);
     let least = if measure.percentile { MARGIN_OF_PERCENTILE } else { MARGIN };
-    let usual = if floor.is_some() { MARGIN } else { MARGIN_OF_LONE_SESSIONS };
-    let margin = least.max(asked_margin.unwrap_or(usual)).max(floor.unwrap_or(0.0));
+    let knows_floor = floor.is_some() || options.runs != Runs::Apart;
+    let usual = if knows_floor { MARGIN } else { MARGIN_OF_LONE_SESSIONS };
+    let margin = least.max(options.margin.unwrap_or(usual)).max(floor.unwrap_or(0.0));
+    let usual = if measure.tail { TOLERANCE_OF_TAIL } else { TOLERANCE };
+    let tolerance = margin.max(options.margin.unwrap_or(usual));
     Weighed {
         by_ranks: two_samples::shift(&a, &b).unwrap_or(f64::NAN),
         p_ranks: ranks::chance(&a, &b),
-        log_margin: margin.ln_1p(),
         margin,
+        tolerance,
         floor,
         measure,
         a,
@@ -88,14 +94,17 @@ fn floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
 impl Weighed {
     /// Chance of such a difference where there is none; 1 where nothing is known.
     pub(super) fn chance(&self) -> f64 {
-        self.shift.map_or(1.0, |s| s.chance_beyond(self.log_margin))
+        self.shift.map_or(1.0, |s| s.chance_beyond(self.margin.ln_1p()))
     }
 
     /// The answer, with the chance that allows for the others, of which there are so many.
     pub(super) fn answered(self, chance: f64, looks: usize) -> Metric {
         let (answer, why) = self.answer(chance, looks);
-        let needed = || self.shift.and_then(|s| s.runs_needed(self.log_margin, looks));
-        let runs_needed = (answer == Answer::CannotTell).then(needed).flatten();
+        let limits = [self.margin, self.tolerance].map(f64::ln_1p);
+        let is_open = matches!(answer, Answer::CannotTell | Answer::NoDifferenceSeen);
+        let runs_needed = self.shift.filter(|_| is_open).and_then(|s| s.runs_needed(limits, looks));
+        let is_bounded = answer == Answer::NoDifferenceSeen;
+        let runs_to_halve = self.shift.filter(|_| is_bounded).and_then(|s| s.runs_to_halve());
         // With too few runs for ranks nothing could have been seen.
         let seeing = self.shift.filter(|_| ranks::least(self.a.len(), self.b.len()) <= ALLOWED);
         Metric {
@@ -110,12 +119,12 @@ impl Weighed {
             interval: ratios(self.interval),
             bounds: ratios(self.bounds),
             margin: self.margin,
+            tolerance: Some(self.tolerance),
             floor: self.floor,
-            could_have_seen: seeing
-                .map(|s| s.visible(self.log_margin, looks).exp_m1())
-                .filter(|v| v.is_finite()),
+            could_have_seen: seeing.map(|s| s.visible(limits[0], looks).exp_m1()).filter(|v| v.is_finite()),
             // What these runs could not show takes more of them, whatever their variation says.
             runs_needed: runs_needed.map(|n| n.max(self.a.len().min(self.b.len()) as u32 + 1)),
+            runs_to_halve,
             p: self.shift.map(|_| chance),
             p_ranks: self.p_ranks,
             ratio_by_ranks: self.by_ranks.exp(),
@@ -132,38 +141,35 @@ impl Weighed {
                 "{few} on a side: it takes three runs on each to know how much they vary"
             ));
         };
-        let margin = self.log_margin;
+        let [margin, tolerance] = [self.margin, self.tolerance].map(f64::ln_1p);
         let grows = low > margin;
-        if low > -margin && high < margin {
-            return if self.by_ranks.abs() < margin {
+        let is_beyond = grows || high < -margin;
+        let doubt = is_beyond.then(|| self.doubt(grows)).flatten();
+        if is_beyond && doubt.is_none() && chance <= ALLOWED {
+            let better = grows == self.measure.more_is_better;
+            return (if better { Answer::Faster } else { Answer::Slower }, String::new());
+        }
+        if low > -tolerance && high < tolerance {
+            return if self.by_ranks.abs() < tolerance {
                 (Answer::Same, String::new())
             } else {
                 cannot("the mean says the same, and the median of the runs does not".into())
             };
         }
-        if !grows && high >= -margin {
-            return cannot(self.neither(low, high));
-        }
-        if chance > ALLOWED {
-            return cannot(format!(
-                "by itself it differs, and among {looks} numbers one does so by chance (p {chance:.2}, Holm)"
-            ));
-        }
-        if let Some(why) = self.doubt(grows) {
+        if let Some(why) = doubt {
             return cannot(why);
         }
-        let better = grows == self.measure.more_is_better;
-        (if better { Answer::Faster } else { Answer::Slower }, String::new())
-    }
-
-    /// Why the interval says neither.
-    fn neither(&self, low: f64, high: f64) -> String {
-        let within = show_share(self.margin);
-        if low > 0.0 || high < 0.0 {
-            format!("there is a difference, and it may be less than {within}")
-        } else {
-            format!("the interval holds both no difference and one of more than {within}")
+        let largest = high.exp_m1().max(-low.exp_m1());
+        if largest > SAYS_NOTHING {
+            return cannot(format!(
+                "the runs differ so much from each other that a difference of {} is possible",
+                show_share(largest)
+            ));
         }
+        let by_chance = format!(
+            "by itself it differs, and among {looks} numbers one does so by chance (p {chance:.2}, Holm)"
+        );
+        (Answer::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
     }
 
     /// What the second witness has against a difference.
@@ -182,7 +188,7 @@ impl Weighed {
                 "the ranks of the runs do not bear it out (p {p:.2}): a few of them make the mean"
             ));
         }
-        if self.by_ranks.abs() <= self.log_margin || (self.by_ranks > 0.0) != grows {
+        if self.by_ranks.abs() <= self.margin.ln_1p() || (self.by_ranks > 0.0) != grows {
             return Some("the mean differs, and the median of the runs does not".into());
         }
         let overlap = self.measure.percentile && n.min(m) < bootstrap::FEWEST && !self.apart();
@@ -216,14 +222,21 @@ pub(super) fn rates(a: &[f64], b: &[f64]) -> Measure {
         unit: "IOPS",
         more_is_better: true,
         percentile: false,
+        tail: false,
         a: vec![a.to_vec()],
         b: vec![b.to_vec()],
     }
 }
 
+/// How runs are weighed that were measured in turns.
+#[cfg(test)]
+pub(super) fn in_turns() -> Options {
+    Options { runs: Runs::InTurns, ..Options::default() }
+}
+
 #[cfg(test)]
 fn said(measure: Measure) -> Metric {
-    let weighed = weigh(measure, Some(MARGIN));
+    let weighed = weigh(measure, &in_turns());
     let chance = weighed.chance();
     weighed.answered(chance, 1)
 }
@@ -232,16 +245,21 @@ fn said(measure: Measure) -> Metric {
 const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
 
 #[test]
-fn the_four_words_and_their_direction() {
+fn the_words_and_their_direction() {
     let times = |factor: f64| RUNS.map(|v| v * factor);
-    for (factor, expected) in [(1.1, Answer::Faster), (0.9, Answer::Slower), (1.02, Answer::CannotTell)] {
+    for (factor, expected) in [
+        (1.1, Answer::Faster),
+        (0.9, Answer::Slower),
+        (1.02, Answer::Same),
+        (0.96, Answer::Slower),
+        (1.0, Answer::Same),
+    ] {
         let metric = said(rates(&RUNS, &times(factor)));
         assert_eq!(metric.answer, expected, "{metric:?}");
         assert!(
             (metric.ratio / factor - 1.0).abs() < 1e-9 && (metric.ratio_by_ranks / factor - 1.0).abs() < 0.01
         );
-        assert_eq!(metric.why.is_empty(), expected != Answer::CannotTell);
-        assert_eq!(metric.runs_needed.is_some(), expected == Answer::CannotTell);
+        assert!(metric.why.is_empty() && metric.runs_needed.is_none() && metric.runs_to_halve.is_none());
         let latency = Measure { more_is_better: false, ..rates(&RUNS, &times(factor)) };
         let turned = match expected {
             Answer::Faster => Answer::Slower,
@@ -250,8 +268,54 @@ fn the_four_words_and_their_direction() {
         };
         assert_eq!(said(latency).answer, turned);
     }
-    let quiet = RUNS.map(|v| 10_000.0 + (v - 10_000.0) / 10.0);
-    assert_eq!(said(rates(&quiet, &quiet.map(|v| v * 1.002))).answer, Answer::Same);
+    let typed = Options { margin: Some(0.02), ..in_turns() };
+    let weighed = weigh(rates(&RUNS, &times(1.02)), &typed);
+    assert_eq!((weighed.margin, weighed.tolerance), (0.02, 0.02), "--margin says both");
+}
+
+/// Ten times as far from their mean as [`RUNS`], times the factor.
+#[cfg(test)]
+fn wide(factor: f64) -> [f64; 5] {
+    RUNS.map(|v| (10_000.0 + (v - 10_000.0) * 10.0) * factor)
+}
+
+#[test]
+fn what_is_neither_shown_to_differ_nor_to_be_the_same_has_a_bound() {
+    let near = RUNS.map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
+    let open = said(rates(&near, &near.map(|v| v * 1.01)));
+    assert_eq!((open.answer, open.why.as_str()), (Answer::NoDifferenceSeen, ""), "{open:?}");
+    let [faster, slower] = open.at_most().unwrap();
+    assert!((0.04..0.08).contains(&faster) && (0.02..0.06).contains(&slower), "{open:?}");
+    assert!(open.runs_needed > Some(5) && (10..20).contains(&open.runs_to_halve.unwrap()), "{open:?}");
+    assert!(open.bound().unwrap().starts_with("at most "), "{open:?}");
+    // For a time the same ratio is the other way round.
+    let time = said(Measure { more_is_better: false, ..rates(&near, &near.map(|v| v * 1.01)) });
+    assert_eq!(time.at_most(), Some([slower, faster]));
+    // A few per cent and perhaps less than the margin: it is not slower.
+    let small = said(rates(&near, &near.map(|v| v * 1.05)));
+    assert_eq!(small.answer, Answer::NoDifferenceSeen, "{small:?}");
+    assert!(small.bound().unwrap().ends_with("faster and not slower"), "{small:?}");
+    // A range that allows anything says nothing.
+    let far = wide(1.0).map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
+    let nothing = said(rates(&far, &far.map(|v| v * 1.01)));
+    assert_eq!((nothing.answer, nothing.runs_to_halve), (Answer::CannotTell, None), "{nothing:?}");
+    assert!(nothing.why.contains("is possible"), "{nothing:?}");
+}
+
+#[test]
+fn tails_have_a_wider_tolerance() {
+    let tolerance =
+        |tail| weigh(Measure { tail, percentile: true, ..rates(&RUNS, &RUNS) }, &in_turns()).tolerance;
+    assert_eq!([false, true].map(tolerance), [TOLERANCE, TOLERANCE_OF_TAIL]);
+}
+
+#[test]
+fn a_difference_that_is_one_by_itself_alone_is_not_seen_among_many() {
+    let weighed = weigh(rates(&wide(1.0), &wide(1.2)), &in_turns());
+    assert!(weighed.chance() < ALLOWED, "{}", weighed.chance());
+    let among = weighed.answered(0.2, 40);
+    assert_eq!(among.answer, Answer::NoDifferenceSeen);
+    assert!(among.why.contains("among 40 numbers"), "{among:?}");
 }
 
 #[test]
@@ -275,7 +339,8 @@ fn percentiles_of_few_runs_must_not_overlap_and_those_of_many_are_drawn() {
     let apart = said(latency(&RUNS, &RUNS.map(|v| v * 1.1)));
     assert_eq!((apart.answer, apart.margin), (Answer::Slower, MARGIN_OF_PERCENTILE));
     let touching = [9_900.0, 10_900.0, 10_800.0, 10_850.0, 10_950.0, 10_870.0, 10_880.0];
-    let few = said(latency(&RUNS, &touching[1..6].iter().map(|v| v - 750.0).collect::<Vec<_>>()));
+    let touching: Vec<f64> = touching[1..6].iter().map(|v: &f64| (v - 750.0).powi(12) / 1e44).collect();
+    let few = said(latency(&RUNS.map(|v: f64| v.powi(12) / 1e44), &touching));
     assert_eq!(few.answer, Answer::CannotTell, "{few:?}");
     let many = [RUNS.as_slice(), &[9_980.0, 10_020.0]].concat();
     let drawn = said(latency(&many, &many.iter().map(|v| v * 1.1).collect::<Vec<_>>()));
@@ -289,7 +354,7 @@ fn sessions_of_one_side_that_differ_widen_the_margin() {
     let apart = Measure { a: sessions(&[1.0, 1.06]), b: sessions(&[1.1, 1.1]), ..rates(&[], &[]) };
     let metric = said(apart);
     assert!(metric.floor.is_some_and(|f| (f - 0.06).abs() < 1e-9) && Some(metric.margin) == metric.floor);
-    assert_eq!(metric.answer, Answer::CannotTell, "{metric:?}");
+    assert_eq!(metric.answer, Answer::NoDifferenceSeen, "{metric:?}");
     let alike = Measure { a: sessions(&[1.0, 1.001]), b: sessions(&[1.1, 1.1]), ..rates(&[], &[]) };
     assert_eq!(said(alike).answer, Answer::Faster);
     assert_eq!(said(rates(&RUNS, &RUNS)).floor, None);
@@ -297,7 +362,9 @@ fn sessions_of_one_side_that_differ_widen_the_margin() {
 
 #[test]
 fn the_margin_is_wider_where_nothing_tells_how_far_sessions_lie_apart() {
-    let per_thousand = |measure, asked| (1e3 * weigh(measure, asked).margin).round() as u32;
+    let per_thousand = |measure, margin| {
+        (1e3 * weigh(measure, &Options { margin, ..Options::default() }).margin).round() as u32
+    };
     let lone = || rates(&RUNS, &RUNS);
     let several = || Measure { a: vec![RUNS.to_vec(), RUNS.to_vec()], ..rates(&[], &RUNS) };
     let percentile = Measure { percentile: true, ..several() };

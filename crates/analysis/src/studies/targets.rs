@@ -1,13 +1,13 @@
-//! Targets: the same tests on several of them, and which is faster.
+//! Targets: the same tests on several targets, and which target is faster.
 //!
-//! For: each target against the first, test by test, from runs of the same rounds. Not for: how two results are weighed (`compare`),
-//! nor for what each of them is worth; that is told by its own verdict.
+//! Each target is compared with the first, test by test, by runs that were measured in turns. The answer is about the test of the
+//! headline; of the other tests it counts the words.
 
 use crate::compare::{Beside, within};
 use model::comparison::{Answer as Word, Metric, Pair};
 use model::report::{Answer, AnswerWord, Report};
 use model::targets::{TargetComparison, TargetRow, Targets};
-use model::units::show_change;
+use model::units::{show_change, show_share};
 
 /// The table. `jobs` has the job of each result, and `headline` is the job whose test answers.
 pub(super) fn compare(
@@ -57,65 +57,129 @@ fn tests(comparison: &TargetComparison) -> Vec<&str> {
     all
 }
 
-/// Which target is the fastest in the test of the headline, and how it went in the others.
+/// A target in the test of the headline.
+struct Standing<'t> {
+    target: usize,
+    /// Compared with the first; `None` for the first itself.
+    pair: Option<&'t Pair>,
+}
+
+impl Standing<'_> {
+    fn metric(&self) -> Option<&Metric> {
+        self.pair.and_then(|pair| pair.metrics.first())
+    }
+
+    /// The word against the first, which is the same as itself.
+    fn word(&self) -> Word {
+        match self.pair {
+            None => Word::Same,
+            Some(pair) => pair.metrics.first().map_or_else(|| pair.refusal(), |metric| metric.answer),
+        }
+    }
+
+    /// Whether it is surely faster than another: by the word against the first, or if their intervals lie apart.
+    fn beats(&self, other: &Self) -> bool {
+        match (self.metric(), other.metric()) {
+            (_, None) => self.word() == Word::Faster,
+            (None, Some(_)) => other.word() == Word::Slower,
+            (Some(own), Some(its)) => match (own.interval, its.interval) {
+                (Some(own_ends), Some(ends)) if own.more_is_better => own_ends[0] > ends[1],
+                (Some(own_ends), Some(ends)) => own_ends[1] < ends[0],
+                _ => false,
+            },
+        }
+    }
+}
+
+/// Which target is the fastest in the test of the headline, and how many tests ended with each word.
 pub(super) fn answer(targets: &Targets) -> Option<Answer> {
     let test = &targets.rows.iter().find(|r| r.against.as_ref().is_some_and(|p| p.headline))?.test;
-    let told: Vec<(usize, &Pair)> = targets
-        .rows
+    let of_test = targets.rows.iter().filter(|r| &r.test == test);
+    let all: Vec<Standing> =
+        of_test.map(|r| Standing { target: r.target, pair: r.against.as_ref() }).collect();
+    let name = |one: &Standing| targets.names.get(one.target).map_or("-", String::as_str);
+    let first = targets.names.first().map_or("the first", String::as_str);
+    let is = |wanted: Word| all.iter().filter(move |one| one.pair.is_some() && one.word() == wanted);
+    let is_whole = all.len() == targets.names.len()
+        && all.iter().all(|one| !matches!(one.word(), Word::CannotTell | Word::Incomparable | Word::Invalid));
+    let fastest = all
         .iter()
-        .filter(|r| &r.test == test)
-        .filter_map(|r| Some((r.target, r.against.as_ref()?)))
-        .collect();
-    let word = |of: &Pair| of.metrics.first().map_or(Word::Incomparable, |m| m.answer);
-    let is = |wanted: Word| told.iter().filter(move |(_, pair)| word(pair) == wanted);
-    let all_told = told.iter().all(|(_, p)| !matches!(word(p), Word::CannotTell | Word::Incomparable));
-    let faster: Vec<usize> = is(Word::Faster).map(|(target, _)| *target).collect();
-    let all = told.len() + 1 == targets.names.len() && all_told;
-    let (word, words) = match faster.as_slice() {
-        // It is beyond the margin above the first, and nobody else is.
-        [only] if all => (AnswerWord::Fastest, format!("{} is the fastest in {test}", targets.names[*only])),
-        [] if all && is(Word::Slower).count() == told.len() => {
-            (AnswerWord::Fastest, format!("{} is the fastest in {test}", targets.names[0]))
+        .enumerate()
+        .find(|(at, one)| all.iter().enumerate().all(|(other, its)| *at == other || one.beats(its)));
+    let faster: Vec<&str> = is(Word::Faster).map(&name).collect();
+    let tolerance = all.iter().filter_map(Standing::metric).find_map(|m| m.tolerance).map(show_share);
+    let (word, words) = match (fastest, faster.as_slice()) {
+        _ if !is_whole => {
+            (AnswerWord::CannotTell, format!("which target is the fastest in {test} is not known"))
         }
-        [] if all => (AnswerWord::Tied, format!("none is faster than {} in {test}", targets.names[0])),
-        [_, _, ..] if all => (
-            AnswerWord::CannotTell,
-            format!(
-                "several are faster than {} in {test}, and they are compared with it alone",
-                targets.names[0]
-            ),
-        ),
-        _ => (AnswerWord::CannotTell, format!("which is the fastest in {test}")),
+        (Some((_, one)), _) => (AnswerWord::Fastest, format!("{} is the fastest in {test}", name(one))),
+        (None, []) if is(Word::NoDifferenceSeen).next().is_some() => {
+            (AnswerWord::NoDifferenceSeen, format!("no target is shown to be faster than {first} in {test}"))
+        }
+        (None, []) => {
+            let within = tolerance.map_or_else(String::new, |share| format!(" by more than {share}"));
+            (AnswerWord::Tied, format!("none is faster than {first}{within} in {test}"))
+        }
+        (None, [only]) => {
+            (AnswerWord::Tied, format!("{only} is faster than {first} in {test}, and another may be as fast"))
+        }
+        (None, several) => {
+            let words = format!(
+                "{} are faster than {first} in {test}, and which of them is the fastest is open",
+                several.join(" and ")
+            );
+            (AnswerWord::Tied, words)
+        }
     };
     let numbers: Vec<String> =
-        told.iter().map(|(target, pair)| against(&targets.names[*target], pair)).collect();
+        all.iter().filter_map(|one| Some(against(name(one), first, one.pair?))).collect();
     let others: Vec<String> = (1..targets.names.len()).map(|target| counted(targets, target)).collect();
     Some(Answer { word, sentence: format!("{words}: {}. {}", numbers.join("; "), others.join(" ")) })
 }
 
-/// `b +7.4 % (95 % interval +3.1 % to +12.0 %)`.
-fn against(name: &str, pair: &Pair) -> String {
-    let Some(Metric { ratio, interval, .. }) = pair.metrics.first() else {
+/// `b is 7.4 % (3.1 to 12 %) faster than a`.
+fn against(name: &str, first: &str, pair: &Pair) -> String {
+    let Some(metric) = pair.metrics.first() else {
         return format!("{name}: {}", pair.refused.as_deref().unwrap_or("no number that every run has"));
     };
-    let interval = interval.map_or_else(String::new, |[low, high]| {
-        format!(" (95 % interval {} to {})", show_change(low), show_change(high))
-    });
-    format!("{name} {}{interval}", show_change(*ratio))
+    let interval = || {
+        metric.interval.map_or_else(String::new, |[low, high]| {
+            format!(" (95 % interval {} to {})", show_change(low), show_change(high))
+        })
+    };
+    match (metric.answer, metric.bound()) {
+        (Word::Faster, _) => format!("{name} is faster than {first} by {}", metric.size()),
+        (Word::Slower, _) => format!("{name} is slower than {first} by {}", metric.size()),
+        (Word::NoDifferenceSeen, Some(bound)) => format!("{name} is {bound} than {first}"),
+        _ => format!("{name} {}{}", show_change(metric.ratio), interval()),
+    }
 }
 
-/// `Of 8 tests b is faster than a in 3, slower in 1 and the same in none; 4 cannot be told.`
+/// `Of 8 tests b is faster than a in 3, slower in 1 and the same in 2; in 2 no difference was seen, at most 7.0 % either way.`
 fn counted(targets: &Targets, target: usize) -> String {
     let rows = || targets.rows.iter().filter(move |r| r.target == target).filter_map(|r| r.against.as_ref());
-    let count = |word: Word| rows().filter(|p| p.metrics.first().is_some_and(|m| m.answer == word)).count();
+    let words: Vec<Word> =
+        rows().map(|p| p.metrics.first().map_or_else(|| p.refusal(), |metric| metric.answer)).collect();
+    let count = |word: Word| words.iter().filter(|w| **w == word).count();
     let (faster, slower, same) = (count(Word::Faster), count(Word::Slower), count(Word::Same));
-    let all = rows().count();
-    format!(
-        "Of {all} tests {} is faster than {} in {faster}, slower in {slower}, the same in {same}; {} cannot be told.",
+    let unseen = count(Word::NoDifferenceSeen);
+    let mut sentence = format!(
+        "Of {} tests {} is faster than {} in {faster}, slower in {slower} and the same in {same}",
+        words.len(),
         targets.names[target],
         targets.names[0],
-        all - faster - slower - same
-    )
+    );
+    let bounds = rows().filter_map(|p| p.metrics.first()).filter(|m| m.answer == Word::NoDifferenceSeen);
+    let widest = bounds.filter_map(Metric::at_most).flatten().fold(0.0, f64::max);
+    if unseen > 0 {
+        sentence +=
+            &format!("; in {unseen} no difference was seen, at most {} either way", show_share(widest));
+    }
+    match words.len() - faster - slower - same - unseen {
+        0 => {}
+        open => sentence += &format!("; {open} cannot be told"),
+    }
+    sentence + "."
 }
 
 #[cfg(test)]
@@ -151,7 +215,9 @@ fn each_target_is_compared_with_the_first_and_the_fastest_is_named() {
         (&[12_000, 10_000], AnswerWord::Fastest, "t0 is the fastest"),
         (&[10_000, 10_000], AnswerWord::Tied, "none is faster than t0"),
         (&[10_000, 8_000, 12_000], AnswerWord::Fastest, "t2 is the fastest"),
-        (&[10_000, 11_500, 12_000], AnswerWord::CannotTell, "several are faster"),
+        (&[10_000, 11_500, 12_000], AnswerWord::Fastest, "t2 is the fastest"),
+        (&[10_000, 12_000, 12_000], AnswerWord::Tied, "t1 and t2 are faster than t0"),
+        (&[10_000, 12_000, 10_000], AnswerWord::Fastest, "t1 is the fastest"),
     ] {
         let report = judged(ops);
         let answer = report.answer.clone().unwrap();

@@ -60,5 +60,7 @@ fn held_back(metric: &Metric) -> bool {
     let beyond = metric
         .interval
         .is_some_and(|[low, high]| low > 1.0 + metric.margin || high < 1.0 / (1.0 + metric.margin));
-    metric.answer == Word::CannotTell && beyond && metric.p.is_some_and(|p| p > ALLOWED)
+    matches!(metric.answer, Word::CannotTell | Word::NoDifferenceSeen)
+        && beyond
+        && metric.p.is_some_and(|p| p > ALLOWED)
 }

@@ -7,7 +7,7 @@ use csv::{Terminator, Writer, WriterBuilder};
 use model::comparison::{Comparison, Comparisons, Metric, Pair};
 use std::io;
 
-const HEADINGS: [&str; 16] = [
+const HEADINGS: [&str; 18] = [
     "side",
     "result",
     "number",
@@ -24,7 +24,12 @@ const HEADINGS: [&str; 16] = [
     "runs_b",
     "runs_needed",
     "why",
+    "tolerance",
+    "runs_to_halve",
 ];
+
+/// Column of the reason.
+const WHY: usize = 15;
 
 pub(super) fn write(comparison: &Comparison, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
     sides([("B", comparison)].into_iter(), to)
@@ -68,6 +73,8 @@ fn compared(side: &str, pair: &Pair, metric: &Metric) -> [String; HEADINGS.len()
         metric.b_runs.len().to_string(),
         number(metric.runs_needed.map(f64::from)),
         metric.why.clone(),
+        number(metric.tolerance),
+        number(metric.runs_to_halve.map(f64::from)),
     ]
 }
 
@@ -77,6 +84,6 @@ fn refused(side: &str, pair: &Pair) -> [String; HEADINGS.len()] {
     side.clone_into(&mut row[0]);
     row[1].clone_from(&pair.name);
     pair.refusal().word().clone_into(&mut row[10]);
-    row[HEADINGS.len() - 1] = pair.refused.clone().unwrap_or_default();
+    row[WHY] = pair.refused.clone().unwrap_or_default();
     row
 }

@@ -59,8 +59,8 @@ pub(super) fn write(of: &Comparison, _: Style, to: &mut dyn Write) -> io::Result
 }
 
 /// What the rows of a comparison show.
-const EXPLAINED: &str = "B by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it goes on; green: the margin within \
-                         which a difference is of no interest; hollow: it cannot be told.";
+const EXPLAINED: &str = "B by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it continues; green: the \
+                         tolerance within which both count as the same; hollow: neither a difference nor the same was shown.";
 
 /// Writes several sides, each against the first.
 pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -76,6 +76,7 @@ pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> i
         Answer::Slower,
         Answer::Incomparable,
         Answer::CannotTell,
+        Answer::NoDifferenceSeen,
         Answer::Faster,
         Answer::Same,
     ];
@@ -173,13 +174,13 @@ fn rows_of(pairs: &[Pair]) -> Vec<Row> {
 }
 
 fn row(metric: &Metric) -> Row {
-    let margin = metric.margin;
+    let tolerance = metric.tolerance.unwrap_or(metric.margin);
     let direction = if metric.more_is_better { "" } else { ", less is better" };
     Row {
         name: format!("{}{direction}", metric.name),
         value: Some((metric.ratio, metric.interval)),
-        hollow: metric.answer.word() == "CANNOT TELL",
-        margin: Some([1.0 / (1.0 + margin), 1.0 + margin]),
+        hollow: matches!(metric.answer, Answer::CannotTell | Answer::NoDifferenceSeen),
+        margin: Some([1.0 / (1.0 + tolerance), 1.0 + tolerance]),
         cells: vec![
             micro(&value(metric, metric.a)),
             micro(&value(metric, metric.b)),

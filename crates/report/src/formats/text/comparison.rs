@@ -1,6 +1,4 @@
-//! A comparison as text: the answer first, then every number, then what stands against it.
-//!
-//! For: people. Not for: machines; that is `json`.
+//! A comparison as text: the answer, the table of numbers, the findings, and what each side is.
 
 use crate::format::{Detail, Style};
 use crate::page::Page;
@@ -97,7 +95,7 @@ fn gated(out: &mut Page, gate: Option<&Gate>) {
 fn answer(out: &mut Page, comparison: &Comparison) {
     let code = match comparison.answer {
         Answer::Faster | Answer::Same => "1;32",
-        Answer::CannotTell => "1;33",
+        Answer::NoDifferenceSeen | Answer::CannotTell => "1;33",
         Answer::Slower | Answer::Incomparable | Answer::Invalid => "1;31",
     };
     let word = out.paint(comparison.answer.word(), code);

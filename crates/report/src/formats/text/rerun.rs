@@ -39,6 +39,10 @@ fn since(since: &Comparison) -> String {
     let numbers = format!("A then: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
     let word = match metric.answer {
         Answer::Same => "the machine has not changed".to_owned(),
+        Answer::NoDifferenceSeen => {
+            let bound = metric.bound().unwrap_or_default();
+            format!("no change of the machine was seen: it is {bound} now")
+        }
         Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
             format!("whether the machine has changed cannot be told: {}", metric.why)
         }

@@ -22,7 +22,8 @@ pub(super) fn show(out: &mut Page, targets: &Targets, measured: &[Measured], all
     let first = targets.names.first().map_or("the first", String::as_str);
     let legend = format!(
         "Against {first}: change of the rate with its 95 % interval, from runs in turns; each interval stands \
-         alone, and the answers allow for all tests together: CANNOT TELL = the difference may be chance.{rounded}"
+         alone, and the answers allow for all tests together: neither = the same within the tolerance; NO DIFFERENCE \
+         SEEN = the interval says how large one may be at most.{rounded}"
     );
     out.prose("", "  ", &legend);
     for row in missing(targets) {
@@ -103,7 +104,9 @@ fn faster(targets: &Targets, own: usize, pair: &Pair) -> String {
         Answer::Faster => name(targets, own).into(),
         Answer::Slower => name(targets, 0).into(),
         Answer::Same => "neither".into(),
-        word @ (Answer::CannotTell | Answer::Incomparable | Answer::Invalid) => word.word().into(),
+        word @ (Answer::NoDifferenceSeen | Answer::CannotTell | Answer::Incomparable | Answer::Invalid) => {
+            word.word().into()
+        }
     }
 }
 
