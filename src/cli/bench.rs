@@ -1,6 +1,6 @@
 //! `fathom bench`: its flags.
 
-use super::common::{FleetArgs, LiveArgs, Measuring, ShowingArgs};
+use super::common::{BudgetArgs, FleetArgs, LiveArgs, Measuring, ShowingArgs};
 use super::gates::{InconclusiveArgs, SlowerArgs};
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
@@ -38,7 +38,8 @@ pub struct Args {
     /// Quick look in 10 s: one run of half a second per test, without confidence intervals or checks that need them
     #[arg(long, conflicts_with_all = NOT_QUICK, help_heading = WHAT)]
     quick: bool,
-    /// Run each test alternately on these targets, and say for each test which is faster; the others are compared with the first
+    /// Run each test alternately on these targets, and say for each test which is faster; the others are compared with the first. After
+    /// five rounds, the tests that vary most get further runs until --budget is spent
     #[arg(long, value_name = "TARGET", num_args = 2.., conflicts_with_all = ["target", "against"], help_heading = WHAT)]
     compare: Vec<PathBuf>,
     /// Named list of tests [default: cdm]
@@ -50,6 +51,8 @@ pub struct Args {
     against: Option<String>,
     #[command(flatten)]
     measuring: Measuring,
+    #[command(flatten)]
+    budget: BudgetArgs,
     #[command(flatten)]
     fleet: FleetArgs,
     /// Print what would be measured, with the origin of every setting, and stop
@@ -77,9 +80,16 @@ impl Args {
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let profile = self.profile.as_deref().and_then(profile::find);
         let work = BenchSpec { profile, quick: self.quick, compare: !self.compare.is_empty() };
+        if self.budget.budget.is_some() && self.compare.is_empty() {
+            return Err(Failure::Usage(
+                "--budget is the time to compare targets in, and there is no --compare; type --runs or --time for a bench of one target"
+                    .into(),
+            ));
+        }
         let targets = self.target.into_iter().chain(self.compare);
         let mut request = self.measuring.request(Work::Profile(work), targets);
         request.against = self.against;
+        request.budget_ns = self.budget.budget;
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.fail_if_slower = self.slower.slower();
         if let Some(problem) = request.job.check().into_iter().next() {

@@ -128,7 +128,10 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         Study::Limit(target) => {
             Some(limit::budget_ns(request.budget_ns, target, (&jobs, runs, baseline_ns), &mut origins))
         }
-        // Its grid has it.
+        Study::Targets(_) if matches!(strategy, Strategy::Targets(_)) => {
+            Some(sides::budget_ns(request, (&jobs, runs, baseline_ns), &mut origins)?)
+        }
+        // A grid keeps its own budget.
         Study::Sweep(_) => None,
         _ => request.budget_ns,
     };
@@ -349,6 +352,7 @@ fn times(
     origins: &mut Origins,
 ) -> Result<Phase, Failure> {
     let (window, before) = match request.work {
+        Work::Profile(said) if said.compare && sides::is_timed(request) => sides::TIMES_NS,
         Work::Profile(said) if said.quick => quick::times(said.chosen())?,
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         // The cells of a sweep say theirs.

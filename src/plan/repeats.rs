@@ -4,6 +4,7 @@
 //! `model`, where the spec is checked) nor deciding while measuring (crate `analysis`).
 
 use super::origins::Origins;
+use super::sides;
 use crate::request::Request;
 use model::plan::Strategy;
 use model::spec::limits::{ATTEMPTS, FEWEST_GATED_RUNS, FEWEST_ROUNDS, MAX_RUNS};
@@ -42,9 +43,26 @@ pub(super) fn repeats(
         Study::Sweep(_) => (spec.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
         Study::Interfaces(_) if spec.gates_a_percentile() => of_workloads(request, origins),
         Study::Interfaces(_) => (choose(API_RUNS), Strategy::Fixed),
+        Study::Targets(comparison) if sides::is_timed(request) => {
+            let (default, from) = first_runs(spec);
+            let runs = origins.choose_from("--runs", spec.runs, default, from, u32::to_string);
+            (runs, Strategy::Targets(comparison.layout()))
+        }
         Study::Jobs | Study::Layers(_) | Study::Profile(_) | Study::Targets(_) | Study::Hosts(_) => {
             of_workloads(request, origins)
         }
+    }
+}
+
+/// How often a workload that stands for itself is measured at least if `--runs` is not typed, and why.
+fn first_runs(spec: &JobSpec) -> (u32, &'static str) {
+    if spec.gates_a_percentile() {
+        (FEWEST_GATED_RUNS, "default: --fail-if has a percentile")
+    } else if spec.phases.iter().flat_map(|phase| &phase.streams).any(|stream| stream.replay.is_some()) {
+        // It takes as long as the capture did.
+        (1, "default of a replay")
+    } else {
+        (RUNS, "default")
     }
 }
 
@@ -57,14 +75,7 @@ fn of_workloads(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
         let at_most = origins.choose("--max-runs", spec.max_runs, ROUNDS, words);
         return (FEWEST_ROUNDS, Strategy::Steady { at_most });
     }
-    let (default, from) = if spec.gates_a_percentile() {
-        (FEWEST_GATED_RUNS, "default: --fail-if has a percentile")
-    } else if spec.phases.iter().flat_map(|phase| &phase.streams).any(|stream| stream.replay.is_some()) {
-        // It takes as long as the capture did.
-        (1, "default of a replay")
-    } else {
-        (RUNS, "default")
-    };
+    let (default, from) = first_runs(spec);
     let runs = origins.choose_from("--runs", spec.runs, default, from, words);
     if spec.settle == Some(true) {
         origins.note("--settle", Some(()), |()| "once more, where the first runs cannot tell".into());

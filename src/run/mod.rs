@@ -336,8 +336,8 @@ impl Measurement {
 
     /// Why a run is measured again: `measured again: 240 MB/s of others on vda`; nothing of a first attempt.
     fn why_again(&self, at: &Attempt) -> String {
-        let paired = self.plan.is_paired();
-        let before = self.done.iter().rev().filter(|s| s.attempt().unit(paired) == at.unit(paired));
+        let pairing = self.plan.pairing();
+        let before = self.done.iter().rev().filter(|s| s.attempt().unit(pairing) == at.unit(pairing));
         let why = before.filter(|s| s.attempt < at.attempt).find_map(|s| s.disturbed.as_ref());
         why.map_or(String::new(), |why| format!(", measured again: {}", why.words()))
     }

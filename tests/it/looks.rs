@@ -77,7 +77,7 @@ fn the_same_tests_on_two_targets_are_compared_row_by_row() {
     let first = out.stdout.split("  ").next().unwrap();
     // On a small file the page cache or the CPU may be what was measured.
     match first {
-        "FASTEST" | "TIED" | "CANNOT TELL" => assert_eq!(out.code, Some(0), "{out:?}"),
+        "FASTEST" | "TIED" | "NO DIFFERENCE SEEN" | "CANNOT TELL" => assert_eq!(out.code, Some(0), "{out:?}"),
         other => assert_eq!((other, out.code), ("INVALID", Some(1)), "{out:?}"),
     }
     assert!(out.stdout.contains("RND4K Q32T1 read:") && out.stdout.contains("against the first"), "{out:?}");
@@ -96,5 +96,49 @@ fn the_same_tests_on_two_targets_are_compared_row_by_row() {
         }
     }
     says(&wait(stage.command(&[], "bench --compare", &a).arg(&a)), 2, &["are the same"]);
+    for (words, expected) in [
+        ("--budget 1s", "5 rounds of 8 tests take about"),
+        ("--budget 60s --precision 2", "--precision has a rule of its own"),
+        ("--budget never", "--budget"),
+    ] {
+        let words = format!("bench --profile peak --size 16m {words} --compare");
+        says(&wait(stage.command(&[], &words, &a).arg(&b)), 2, &[expected]);
+    }
+    says(&stage.fathom("bench --budget 60s", &a), 2, &["no --compare"]);
+    let plan = wait(stage.command(&[], "bench --explain --compare", &a).arg(&b));
+    for words in
+        ["5 runs, then further ones of the tests that vary most", "It takes at most 110 s", "--budget"]
+    {
+        assert!(
+            plan.stdout.split_whitespace().collect::<Vec<_>>().join(" ").contains(words),
+            "{words}: {plan:?}"
+        );
+    }
     says(&stage.fathom("bench --compare", &a), 2, &["--compare"]);
+}
+
+#[test]
+fn targets_are_compared_until_the_time_is_up() {
+    let stage = Stage::beside_others();
+    let (a, b) = (stage.folder("one"), stage.folder("two"));
+    let words = "bench --profile peak --size 16m --time 50ms --warmup 0 --attempts 1 --budget 15s --quiet \
+                 --format json --compare";
+    let began = std::time::Instant::now();
+    let out = wait_long(stage.command(&[], words, &a).arg(&b));
+    assert!(began.elapsed().as_secs_f64() < 18.0, "{:?}", began.elapsed());
+    let report = out.report().0;
+    let runs: Vec<[usize; 2]> = report["beside"]["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|row| row["against"]["metrics"].get(0).cloned())
+        .map(|metric| ["a_runs", "b_runs"].map(|side| metric[side].as_array().unwrap().len()))
+        .collect();
+    assert!(runs.iter().all(|[a, b]| a == b && *a >= 5), "as often on both targets: {runs:?}");
+    assert!(
+        report["notes"].to_string().contains("compare: each test ran 5 times on every target"),
+        "{report:#}"
+    );
+    // What was measured is judged again to the same words.
+    assert_eq!(stage.fathom("show last --format json", Path::new("")).report().0, report);
 }

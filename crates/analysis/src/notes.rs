@@ -4,7 +4,7 @@
 
 use crate::strategy::disturbed::{before_runs, is_the_rule};
 use model::plan::Plan;
-use model::record::attempts::Attempt;
+use model::record::attempts::{Attempt, Pairing};
 use model::record::{Preconditioned, Record, Rounds, Run, RunEnding};
 use model::report::Ending;
 use model::units::{show_bytes, show_ns, show_rate};
@@ -97,7 +97,7 @@ impl Remark {
 fn disturbed(record: &Record) -> Vec<String> {
     let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let runs = |of: &dyn Fn(&&Attempt) -> bool| {
-        tried.iter().filter(of).map(|a| a.unit(false)).collect::<BTreeSet<_>>().len()
+        tried.iter().filter(of).map(|a| a.unit(Pairing::Runs)).collect::<BTreeSet<_>>().len()
     };
     let (hit, all) = (runs(&|a| a.disturbed), runs(&|a| a.complete));
     if hit == 0 {

@@ -11,9 +11,11 @@ use crate::job::{Create, Job, Stream};
 pub use crate::ledger::{ComparedLayer, LayerComparison};
 pub use crate::load::LatencyTarget;
 use crate::payload::split_mix;
+use crate::record::attempts::Pairing;
 use crate::report::Report;
 use crate::spec::limits::ATTEMPTS;
 use crate::study::Study;
+use crate::targets::TargetLayout;
 use crate::typed::Typed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -179,6 +181,15 @@ impl Plan {
         !self.fail_if.is_empty() || self.fail_if_slower.is_some()
     }
 
+    /// Which runs are measured again together.
+    pub fn pairing(&self) -> Pairing {
+        match self.strategy {
+            Strategy::Targets(layout) => Pairing::Tests(layout),
+            _ if self.is_paired() => Pairing::Rounds,
+            _ => Pairing::Runs,
+        }
+    }
+
     /// Whether runs of one round are compared with one another, so that a round is whole or nothing.
     pub fn is_paired(&self) -> bool {
         self.against.is_some()
@@ -227,6 +238,8 @@ pub enum Strategy {
         /// Runs after which it ends, whatever can be told.
         at_most: u32,
     },
+    /// As often as the plan says; then the tests of the layout whose intervals are wide, until all are narrow or the time is up.
+    Targets(TargetLayout),
     /// First job: the capacity in a closed loop. Second job: an open loop at loads up to that, then at those between which the
     /// latency target is missed.
     Limit(LatencyTarget),

@@ -7,11 +7,15 @@ use super::gate::{gate, pair};
 use super::measures::Measure;
 use super::weighing::{Weighed, in_turns, rates, weigh};
 use super::{Options, Runs};
+use crate::strategy::{Budget, Next, Summary, next};
 use model::comparison::{Answer, Gate, Metric, Passing};
 use model::gate::Slower;
 use model::payload::split_mix;
+use model::plan::Strategy;
+use model::targets::TargetLayout;
 use statrs::distribution::{ContinuousCDF, Normal};
 use stats::holm;
+use stats::known::Noise;
 
 /// Deviation from run to run, as the reference supposes.
 const DEVIATION: f64 = 0.03;
@@ -225,6 +229,163 @@ fn percentiles_with_heavy_tails_are_rarely_called_different() {
     }
     let ([_, right], _) = percentiles(200, 7, 1.3);
     assert!(right > 0.9, "{right}");
+}
+
+/// How the rates of a simulated machine vary over time, for all targets alike.
+#[derive(Clone, Copy, Debug)]
+enum Weather {
+    /// Not at all: each run varies by itself.
+    Quiet,
+    /// It gets slower by a fifth from the first run to the last.
+    Drift,
+    /// For a tenth of the time, some runs in a row take a third longer.
+    Bursts,
+    /// Half of the runs, by chance, are a seventh slower.
+    TwoLevels,
+}
+
+/// Deviation of a run of each test.
+const DEVIATIONS: [f64; 4] = [0.03, 0.005, 0.03, 0.1];
+/// Time of a run, and of the whole comparison.
+const RUN_NS: u64 = 420_000_000;
+const ENDS_NS: u64 = 60_000_000_000;
+
+/// Rates of four tests on two targets, measured until the time is up; the second target is faster by the factor.
+fn measured_in_time(seed: u64, factor: f64, weather: Weather) -> Vec<Summary> {
+    let layout = TargetLayout { tests: DEVIATIONS.len() as u32, targets: 2 };
+    let budget = Budget {
+        jobs: 2 * DEVIATIONS.len(),
+        runs: 5,
+        strategy: Strategy::Targets(layout),
+        seed,
+        paired: true,
+        attempts: 1,
+        ends_ns: Some(ENDS_NS),
+    };
+    let mut noise = Noise(split_mix(seed));
+    let mut done: Vec<Summary> = Vec::new();
+    let (mut now_ns, mut burst) = (2_000_000_000, 0);
+    while let Next::Measure { job, repeat, .. } = next(&done, &budget) {
+        now_ns += RUN_NS;
+        if burst == 0 && noise.uniform() < 0.02 {
+            burst = 5;
+        }
+        let slowdown: f64 = match weather {
+            Weather::Quiet => 0.0,
+            Weather::Drift => 0.2 * now_ns as f64 / ENDS_NS as f64,
+            Weather::Bursts => {
+                if burst > 0 {
+                    0.3
+                } else {
+                    0.0
+                }
+            }
+            Weather::TwoLevels => {
+                if noise.uniform() < 0.5 {
+                    0.15
+                } else {
+                    0.0
+                }
+            }
+        };
+        burst = if burst > 0 { burst - 1 } else { 0 };
+        let factor = if job % 2 == 1 { factor } else { 1.0 };
+        let iops = 1e4 * factor * (DEVIATIONS[job / 2] * noise.normal() - slowdown).exp();
+        done.push(Summary { iops, refused: false, ended_ns: now_ns, ..Summary::refused(job, repeat) });
+    }
+    done
+}
+
+/// What comparisons in time came to, as shares of them or of their tests.
+#[derive(Debug, Default)]
+struct InTime {
+    /// Comparisons with any FASTER or SLOWER.
+    any_word: f64,
+    /// Tests with FASTER.
+    faster: f64,
+    /// Tests with SAME.
+    same: f64,
+    /// Tests whose interval holds the truth.
+    held: f64,
+    /// Runs of a test on each target.
+    runs: f64,
+    /// Mean of the bound of the tests that vary by 3 %, as a share.
+    bound: f64,
+}
+
+/// Compares four tests so many times, the first of them being the headline.
+fn in_time(trials: u64, factor: f64, weather: Weather) -> InTime {
+    let mut all = InTime::default();
+    let tests = DEVIATIONS.len();
+    for seed in 0..trials {
+        let done = measured_in_time(seed + 1, factor, weather);
+        let rates_of =
+            |job: usize| done.iter().filter(|s| s.job == job).map(|s| s.iops).collect::<Vec<f64>>();
+        let weighed: Vec<Weighed> = (0..tests)
+            .map(|test| weigh(rates(&rates_of(2 * test), &rates_of(2 * test + 1)), &in_turns()))
+            .collect();
+        let chances: Vec<f64> = weighed.iter().map(Weighed::chance).collect();
+        let adjusted = [vec![chances[0]], holm::adjusted(&chances[1..])].concat();
+        let metrics: Vec<Metric> =
+            weighed.into_iter().zip(adjusted).map(|(w, chance)| w.answered(chance, tests - 1)).collect();
+        let differs = |m: &&Metric| matches!(m.answer, Answer::Faster | Answer::Slower);
+        let count =
+            |of: &dyn Fn(&Metric) -> bool| metrics.iter().filter(|m| of(m)).count() as f64 / tests as f64;
+        all.any_word += f64::from(u8::from(metrics.iter().any(|m| differs(&m))));
+        all.faster += count(&|m| m.answer == Answer::Faster);
+        all.same += count(&|m| m.answer == Answer::Same);
+        all.held += count(&|m| m.interval.is_some_and(|[low, high]| low <= factor && factor <= high));
+        all.runs += metrics.iter().map(|m| m.a_runs.len() as f64).sum::<f64>() / tests as f64;
+        let bounds = [&metrics[0], &metrics[2]].map(|m| m.at_most().map_or(1.0, |ends| ends[0].max(ends[1])));
+        all.bound += f64::midpoint(bounds[0], bounds[1]);
+    }
+    let n = trials as f64;
+    let InTime { any_word, faster, same, held, runs, bound } = all;
+    InTime {
+        any_word: any_word / n,
+        faster: faster / n,
+        same: same / n,
+        held: held / n,
+        runs: runs / n,
+        bound: bound / n,
+    }
+}
+
+#[test]
+fn tests_that_run_until_they_are_narrow_have_no_more_false_words() {
+    for weather in [Weather::Quiet, Weather::TwoLevels] {
+        let alike = in_time(5, 1.0, weather);
+        assert!(alike.any_word == 0.0 && alike.held >= 0.8, "{weather:?}: {alike:?}");
+    }
+    let quiet = in_time(3, 1.0, Weather::Quiet);
+    assert!(quiet.same >= 0.25 && quiet.bound < 0.06, "{quiet:?}");
+    let faster = in_time(3, 1.1, Weather::Quiet);
+    assert!(faster.faster >= 0.75 && faster.same == 0.0, "{faster:?}");
+}
+
+#[test]
+#[ignore = "prints the table of bench --compare of docs/compare.md; takes a minute in a release build"]
+fn error_rates_in_time() {
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    println!(
+        "| machine | truth | any FASTER or SLOWER | tests FASTER | tests SAME | interval holds it | bound at 3 % | runs |\n\
+         |---|---|---|---|---|---|---|---|"
+    );
+    for weather in [Weather::Quiet, Weather::Drift, Weather::Bursts, Weather::TwoLevels] {
+        for factor in [1.0, 1.03, 1.1] {
+            let of = in_time(400, factor, weather);
+            println!(
+                "| {weather:?} | {:+.0} % | {} | {} | {} | {} | {} | {:.0} |",
+                100.0 * (factor - 1.0),
+                percent(of.any_word),
+                percent(of.faster),
+                percent(of.same),
+                percent(of.held),
+                percent(of.bound),
+                of.runs
+            );
+        }
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ use model::kernel_files::{LIMITS, NEIGHBOURS};
 use model::machine::LayerKind;
 use model::plan::Strategy;
 use model::record::Record;
-use model::record::attempts::{self, Attempt, Unit};
+use model::record::attempts::{self, Attempt, Pairing, Unit};
 use model::record::disturbed::Disturbance;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -252,9 +252,13 @@ impl Again {
 
     /// Whether its time has come before what would be measured otherwise.
     fn is_due(&self, otherwise: &Next, strategy: Strategy) -> bool {
-        let over = match otherwise {
-            Next::Measure { repeat, .. } => *repeat > self.at.repeat,
-            Next::Done(_) => true,
+        let over = match (otherwise, strategy) {
+            // At once, when the test was measured on all targets.
+            (Next::Measure { job, .. }, Strategy::Targets(layout)) => {
+                layout.group(*job) != layout.group(self.at.job)
+            }
+            (Next::Measure { repeat, .. }, _) => *repeat > self.at.repeat,
+            (Next::Done(_), _) => true,
         };
         over || self.under_way || matches!(strategy, Strategy::Limit(_))
     }
@@ -280,7 +284,7 @@ pub(crate) fn counting<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Sum
         return Cow::Borrowed(done);
     }
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
-    let counts = attempts::counting(&tried, budget.paired);
+    let counts = attempts::counting(&tried, budget.pairing());
     done.iter().zip(counts).filter(|(_, counts)| *counts).map(|(s, _)| s.clone()).collect()
 }
 
@@ -299,14 +303,14 @@ pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Again> {
     }
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
     let left: u32 = super::left_undisturbed(&counting(done, budget), budget).runs.iter().sum();
-    waiting_of(&tried, budget.paired, left as usize, budget.attempts)
+    waiting_of(&tried, budget.pairing(), left as usize, budget.attempts)
 }
 
 /// The runs of these attempts that are to be measured again, the next one first, where about `left` runs are to come that were never tried.
-pub(super) fn waiting_of(tried: &[Attempt], paired: bool, left: usize, at_most: u32) -> Vec<Again> {
+pub(super) fn waiting_of(tried: &[Attempt], pairing: Pairing, left: usize, at_most: u32) -> Vec<Again> {
     let mut units: BTreeMap<Unit, Vec<(usize, Attempt)>> = BTreeMap::new();
     for (order, one) in tried.iter().filter(|a| a.complete).enumerate() {
-        units.entry(one.unit(paired)).or_default().push((order, *one));
+        units.entry(one.unit(pairing)).or_default().push((order, *one));
     }
     let at_most = if is_the_rule(tried, left) { 1 } else { at_most };
     let mut out: Vec<(usize, Again)> = units.values().flat_map(|unit| of_unit(unit, at_most)).collect();
@@ -319,7 +323,8 @@ fn of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Again)> {
     let last = unit.iter().map(|(_, a)| a.attempt).max().unwrap_or(0);
     let of_last = || unit.iter().filter(|(_, a)| a.attempt == last);
     let first = || unit.iter().filter(|(_, a)| a.attempt == 0);
-    let missing = |(_, a): &&(usize, Attempt)| of_last().all(|(_, l)| l.unit(false) != a.unit(false));
+    let missing =
+        |(_, a): &&(usize, Attempt)| of_last().all(|(_, l)| l.unit(Pairing::Runs) != a.unit(Pairing::Runs));
     let again = |attempt: u32, under_way: bool| {
         move |(order, a): &(usize, Attempt)| {
             let at = Attempt { attempt, disturbed: false, complete: false, ..*a };
@@ -337,9 +342,9 @@ fn of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Again)> {
 /// are still to come. Attempts that were disturbed again count too, so that a machine that stays busy is soon left alone.
 pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
     let complete = || tried.iter().filter(|a| a.complete);
-    let attempts: BTreeSet<(Unit, u32)> = complete().map(|a| (a.unit(false), a.attempt)).collect();
+    let attempts: BTreeSet<(Unit, u32)> = complete().map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
     let disturbed: BTreeSet<(Unit, u32)> =
-        complete().filter(|a| a.disturbed).map(|a| (a.unit(false), a.attempt)).collect();
+        complete().filter(|a| a.disturbed).map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
     let runs: BTreeSet<Unit> = disturbed.iter().map(|(unit, _)| *unit).collect();
     runs.len() >= FEWEST && disturbed.len() * THIRD >= attempts.len() + left
 }

@@ -9,7 +9,7 @@ use super::in_order::InOrder;
 use super::sample::{Sample, Try, timed};
 use super::sweep::Search;
 use model::plan::Plan;
-use model::record::attempts::Attempt;
+use model::record::attempts::{Attempt, Pairing};
 use model::sweep::{Grid, Search as How};
 
 /// A sweep as far as it came.
@@ -84,7 +84,7 @@ impl<'g> Going<'g> {
         if tried.iter().all(|a| !a.disturbed) {
             return Vec::new();
         }
-        waiting_of(&tried, false, search.to_come(), self.attempts)
+        waiting_of(&tried, Pairing::Runs, search.to_come(), self.attempts)
     }
 
     /// How often a job was measured, attempts at one run counted once.

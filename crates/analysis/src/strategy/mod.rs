@@ -13,10 +13,12 @@ pub mod sample;
 pub mod settle;
 pub mod steady;
 pub mod sweep;
+mod targets;
 
 use crate::runs::runs_in;
 use model::plan::{Plan, Strategy};
 use model::record::Record;
+use model::record::attempts::Pairing;
 
 pub use crate::runs::{Summary, latencies, rate, service_times};
 
@@ -44,6 +46,17 @@ impl Budget {
     pub fn of(plan: &Plan) -> Self {
         let Plan { runs, strategy, seed, attempts, budget_ns: ends_ns, .. } = *plan;
         Self { jobs: plan.jobs.len(), runs, strategy, seed, paired: plan.is_paired(), attempts, ends_ns }
+    }
+}
+
+impl Budget {
+    /// Which runs are measured again together.
+    fn pairing(&self) -> Pairing {
+        match self.strategy {
+            Strategy::Targets(layout) => Pairing::Tests(layout),
+            _ if self.paired => Pairing::Rounds,
+            _ => Pairing::Runs,
+        }
     }
 }
 
@@ -76,7 +89,12 @@ pub struct Left {
 
 /// What comes next.
 pub fn next(done: &[Summary], budget: &Budget) -> Next {
-    disturbed::next(done, budget, next_undisturbed(&disturbed::counting(done, budget), budget))
+    let counting = disturbed::counting(done, budget);
+    match budget.strategy {
+        // What is measured again takes part of the same time.
+        Strategy::Targets(layout) => targets::next(done, &counting, budget, layout),
+        _ => disturbed::next(done, budget, next_undisturbed(&counting, budget)),
+    }
 }
 
 /// What comes next by the runs that count, were none measured again.
@@ -84,6 +102,7 @@ fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
         // How many times that is, is decided anew between them.
         Strategy::Fixed | Strategy::Settle { .. } => rounds::next(done, budget),
+        Strategy::Targets(layout) => targets::next(done, done, budget, layout),
         Strategy::Limit(latency_target) => limit::next(done, budget, &latency_target),
         Strategy::Precision { share, at_most } => precision::next(done, budget, share, at_most),
         Strategy::Steady { at_most } => steady::next(done, budget, at_most),
@@ -111,6 +130,7 @@ fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
         Strategy::Fixed | Strategy::Settle { .. } => {
             (rates.map(|r| budget.runs.saturating_sub(r.len() as u32)).collect(), false)
         }
+        Strategy::Targets(layout) => (targets::left(done, budget, layout), true),
         Strategy::Limit(latency_target) => (limit::left(done, budget, &latency_target), false),
         Strategy::Precision { share, at_most } => (
             rates.map(|r| until(&r, at_most, precision::is_open(&r, budget.runs, share, at_most))).collect(),
@@ -147,14 +167,18 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let of = |(at, job): (usize, &model::job::Job)| {
         let rates: Vec<f64> = runs_in(record, at).into_iter().map(|(_, rate)| rate).collect();
         match plan.strategy {
-            Strategy::Fixed | Strategy::Limit(_) => None,
+            Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) => None,
             Strategy::Precision { share, .. } => precision::note(&job.name, &rates, share),
             Strategy::Steady { at_most } => steady::note(&job.name, &rates, at_most),
             // The same of all jobs.
             Strategy::Settle { .. } => settle::note(plan, rates.len() as u32).filter(|_| at == 0),
         }
     };
-    plan.jobs.iter().enumerate().filter_map(of).collect()
+    let of_targets = match plan.strategy {
+        Strategy::Targets(layout) => targets::note(record, layout),
+        _ => None,
+    };
+    plan.jobs.iter().enumerate().filter_map(of).chain(of_targets).collect()
 }
 
 /// Jobs in words, counted from 1 as people do: `jobs 1, 3 and 4`.

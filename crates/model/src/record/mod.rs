@@ -202,7 +202,7 @@ impl Record {
     /// Takes away the attempts that do not count.
     fn set_aside(&mut self) {
         let tried: Vec<Attempt> = self.runs.iter().map(Run::attempt).collect();
-        let mut counts = attempts::counting(&tried, self.header.plan.is_paired()).into_iter();
+        let mut counts = attempts::counting(&tried, self.header.plan.pairing()).into_iter();
         let (runs, aside) =
             std::mem::take(&mut self.runs).into_iter().partition(|_| counts.next() == Some(true));
         (self.runs, self.aside) = (runs, aside);

@@ -109,6 +109,9 @@ fn repeats(plan: &Plan) -> String {
         Strategy::Precision { share, at_most } => {
             format!("{} to {at_most} runs, until {} to either side", plan.runs, show_share(share))
         }
+        Strategy::Targets(_) => {
+            format!("{} runs, then further ones of the tests that vary most", plan.runs)
+        }
         Strategy::Steady { at_most } => format!("up to {at_most} rounds, until steady"),
         Strategy::Settle { at_most } => {
             format!("{} runs, and once up to {at_most} in all where these do not settle it", plan.runs)

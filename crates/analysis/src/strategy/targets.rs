@@ -1,0 +1,346 @@
+//! Targets: the same tests on several targets, measured until every interval is narrow enough or the time is up.
+//!
+//! 1. Every test runs on all targets, one target right after another, as often as the plan says: 5 rounds, each in an order drawn anew.
+//! 2. Then one test at a time gets a further round: the open one whose interval that narrows most, in tolerances per second. A noisy
+//!    test gets more rounds than a quiet one, but not all of them.
+//! 3. It ends when no test is open, or when no round of an open test fits into the time that is left.
+//!
+//! A test is open while half of its 95 % interval is above half of the distance between margin and tolerance. Below that, each difference is
+//! either beyond the margin or within the tolerance. How large the difference seems has no say in it: a test that ended as soon as it looked
+//! different would look different too often. The simulations next to the words (`compare`) check this rule.
+
+use super::{Budget, Next, Summary, disturbed, rates, rounds};
+use crate::compare::margin::{MARGIN, TOLERANCE};
+use crate::runs::runs_in;
+use model::record::Record;
+use model::targets::TargetLayout;
+use stats::welch::Shift;
+
+/// Rounds in a row after which an interval must be narrow: once may be luck.
+const IN_A_ROW: usize = 2;
+/// Time for what follows the last run: judging and printing.
+const REPORT_NS: u64 = 1_000_000_000;
+
+/// The next run. `counting` has the runs that count, `done` all attempts.
+pub(super) fn next(done: &[Summary], counting: &[Summary], budget: &Budget, layout: TargetLayout) -> Next {
+    let clock = Clock::read(done, budget, layout);
+    let otherwise = first_attempt(counting, budget, layout, &clock);
+    match disturbed::next(done, budget, otherwise.clone()) {
+        Next::Measure { job, repeat, attempt, .. } if attempt > 0 => {
+            let group = layout.group(job);
+            let is_of_unit =
+                |s: &Summary| (layout.group(s.job), s.repeat, s.attempt) == (group, repeat, attempt);
+            let again = Next::Measure { job, repeat, attempt, offered_iops: None };
+            if done.iter().any(is_of_unit) || clock.has_time_for(group) { again } else { otherwise }
+        }
+        next => next,
+    }
+}
+
+/// The next run that was never measured.
+fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, clock: &Clock) -> Next {
+    let groups = groups(budget, layout);
+    let times = |job: usize| counting.iter().filter(|s| s.job == job).count() as u32;
+    let measure = |job: usize| Next::Measure { job, repeat: times(job), attempt: 0, offered_iops: None };
+    // A test that has begun runs on all targets.
+    let begun = (0..groups).find_map(|group| {
+        let most = layout.jobs(group).map(times).max().unwrap_or(0);
+        jobs_in_order(layout, group, most.saturating_sub(1), budget).find(|job| times(*job) < most)
+    });
+    if let Some(job) = begun {
+        return measure(job);
+    }
+    let done = |group: usize| layout.jobs(group).map(times).min().unwrap_or(0);
+    let begin = |group: usize| {
+        let first = jobs_in_order(layout, group, done(group), budget).next();
+        first.map_or_else(|| Next::Done("there is no job".into()), measure)
+    };
+    let least = (0..groups).map(done).min().unwrap_or(budget.runs);
+    if least < budget.runs {
+        let order = rounds::order(&Budget { jobs: groups, ..*budget }, least);
+        let mut of_round = order.into_iter().filter(|group| done(*group) == least);
+        return match of_round.find(|group| clock.has_time_for(*group)) {
+            Some(group) => begin(group),
+            None => Next::Done(format!("the time was up in round {}", least + 1)),
+        };
+    }
+    let open: Vec<(usize, f64)> = (0..layout.tests as usize)
+        .filter_map(|group| Some((group, open_share(layout, group, |job| rates(counting, job))?)))
+        .collect();
+    let gain = |(group, share): &(usize, f64)| {
+        share / (2.0 * f64::from(done(*group).max(1))) / clock.cost_ns(*group).max(1.0)
+    };
+    let fits = open.iter().filter(|(group, _)| budget.ends_ns.is_some() && clock.has_time_for(*group));
+    match fits.max_by(|a, b| gain(a).total_cmp(&gain(b))) {
+        Some((group, _)) => begin(*group),
+        None if open.is_empty() => Next::Done("every interval is narrow enough".into()),
+        None => Next::Done(format!("the time was up with {} of {} tests open", open.len(), layout.tests)),
+    }
+}
+
+/// Number of groups: tests on all targets, and jobs by themselves.
+fn groups(budget: &Budget, layout: TargetLayout) -> usize {
+    budget.jobs.checked_sub(1).map_or(0, |last| layout.group(last) + 1)
+}
+
+/// The jobs of a group in the order of one round, so that no target is always the first.
+fn jobs_in_order(
+    layout: TargetLayout,
+    group: usize,
+    round: u32,
+    budget: &Budget,
+) -> impl Iterator<Item = usize> + use<> {
+    let jobs = layout.jobs(group);
+    let order =
+        rounds::order(&Budget { jobs: jobs.len(), seed: budget.seed ^ group as u64, ..*budget }, round);
+    order.into_iter().map(move |at| jobs.start + at)
+}
+
+/// Half of the widest 95 % interval of a test as a share of the tolerance, on logarithms; `None` if it is narrow enough on every target, or
+/// a run has no rate.
+fn open_share(layout: TargetLayout, group: usize, rates: impl Fn(usize) -> Vec<f64>) -> Option<f64> {
+    let logs = |job: usize| rates(job).into_iter().map(f64::ln).collect::<Vec<f64>>();
+    let mut jobs = layout.jobs(group);
+    let first = logs(jobs.next()?);
+    let others: Vec<Vec<f64>> = jobs.map(logs).collect();
+    if others.iter().chain([&first]).flatten().any(|log| !log.is_finite()) {
+        return None;
+    }
+    let enough = (TOLERANCE.ln_1p() - MARGIN.ln_1p()) / 2.0;
+    let share = |other: &Vec<f64>| {
+        let is_narrow = |back| half_width(&first, other, back).is_some_and(|half| half <= enough);
+        let half = half_width(&first, other, 0).unwrap_or(f64::INFINITY);
+        (!(0..IN_A_ROW).all(is_narrow)).then_some(half / TOLERANCE.ln_1p())
+    };
+    others.iter().filter_map(share).max_by(f64::total_cmp)
+}
+
+/// Half of the 95 % interval of the difference without the last runs of each side; `None` with fewer than three.
+fn half_width(a: &[f64], b: &[f64], without: usize) -> Option<f64> {
+    let but = |side: &'_ [f64]| side.get(..side.len().checked_sub(without)?).map(<[f64]>::to_vec);
+    let [low, high] = Shift::new(&but(a)?, &but(b)?)?.interval();
+    Some((high - low) / 2.0)
+}
+
+/// What is still to come of each job: the rounds of the plan, and as many more as fit into the time if all tests get equally many.
+pub(super) fn left(counting: &[Summary], budget: &Budget, layout: TargetLayout) -> Vec<u32> {
+    let clock = Clock::read(counting, budget, layout);
+    let times = |job: usize| counting.iter().filter(|s| s.job == job).count() as u32;
+    let mut left: Vec<u32> = (0..budget.jobs).map(|job| budget.runs.saturating_sub(times(job))).collect();
+    let open: Vec<usize> = (0..layout.tests as usize)
+        .filter(|group| open_share(layout, *group, |job| rates(counting, job)).is_some())
+        .collect();
+    let planned: f64 = left.iter().enumerate().map(|(job, runs)| f64::from(*runs) * clock.job_ns(job)).sum();
+    let round: f64 = open.iter().map(|group| clock.cost_ns(*group)).sum();
+    let Some(ends_ns) = budget.ends_ns.filter(|_| round > 0.0) else { return left };
+    let free = ends_ns.saturating_sub(clock.now_ns + REPORT_NS) as f64 - planned;
+    let more = (free / round).max(0.0) as u32;
+    for job in open.into_iter().flat_map(|group| layout.jobs(group)) {
+        if let Some(runs) = left.get_mut(job) {
+            *runs = runs.saturating_add(more);
+        }
+    }
+    left
+}
+
+/// What runs took so far, with everything around them.
+struct Clock {
+    /// End of the last run, in ns since the start of the session.
+    now_ns: u64,
+    ends_ns: Option<u64>,
+    layout: TargetLayout,
+    /// Mean of each job in ns, and of all jobs.
+    of_jobs: Vec<Option<f64>>,
+    of_all: Option<f64>,
+}
+
+impl Clock {
+    fn read(done: &[Summary], budget: &Budget, layout: TargetLayout) -> Self {
+        let mut taken: Vec<Vec<f64>> = vec![Vec::new(); budget.jobs];
+        let mut now_ns = 0;
+        for (at, one) in done.iter().filter(|s| !s.refused).enumerate() {
+            // What was prepared before the first run is no part of it.
+            if let Some(of_job) = taken.get_mut(one.job).filter(|_| at > 0) {
+                of_job.push(one.ended_ns.saturating_sub(now_ns) as f64);
+            }
+            now_ns = now_ns.max(one.ended_ns);
+        }
+        let mean = |all: &[f64]| (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
+        let of_jobs = taken.iter().map(|of_job| mean(of_job)).collect();
+        Self { now_ns, ends_ns: budget.ends_ns, layout, of_jobs, of_all: mean(&taken.concat()) }
+    }
+
+    /// What a run of a job takes in ns; 0 before any was measured.
+    fn job_ns(&self, job: usize) -> f64 {
+        self.of_jobs.get(job).copied().flatten().or(self.of_all).unwrap_or(0.0)
+    }
+
+    /// What a round of a group takes in ns.
+    fn cost_ns(&self, group: usize) -> f64 {
+        self.layout.jobs(group).map(|job| self.job_ns(job)).sum()
+    }
+
+    /// Whether a round of a group ends in time.
+    fn has_time_for(&self, group: usize) -> bool {
+        self.ends_ns.is_none_or(|ends| (self.now_ns + REPORT_NS) as f64 + self.cost_ns(group) <= ends as f64)
+    }
+}
+
+/// How many further rounds there were and why they ended, in a sentence; `None` if nothing was measured.
+pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
+    let plan = &record.header.plan;
+    let rates = |job: usize| runs_in(record, job).into_iter().map(|(_, rate)| rate).collect::<Vec<f64>>();
+    let tests = layout.tests as usize;
+    let least = |group: usize| layout.jobs(group).map(|job| rates(job).len() as u32).min().unwrap_or(0);
+    let all: Vec<u32> = (0..tests).map(least).collect();
+    let fewest = all.iter().copied().min().filter(|runs| *runs > 0)?;
+    let open = (0..tests).filter(|group| open_share(layout, *group, rates).is_some()).count();
+    let further: u32 = all.iter().map(|runs| runs.saturating_sub(plan.runs)).sum();
+    let (noisy, most) =
+        (all.iter().filter(|runs| **runs > plan.runs).count(), all.iter().max().unwrap_or(&0));
+    let first = format!("each test ran {} times on every target", fewest.min(plan.runs));
+    let more = match further {
+        0 => String::new(),
+        _ => {
+            format!(
+                ", and {noisy} of {tests}, which vary more, got {further} further rounds, at most {most} in all"
+            )
+        }
+    };
+    let end = match (open, plan.budget_ns) {
+        (0, _) => String::new(),
+        (_, None) => String::new(),
+        (_, Some(budget_ns)) => {
+            // Four times as many runs halve an interval.
+            let longer = budget_ns.saturating_mul(4).div_ceil(1_000_000_000);
+            format!(
+                "; then the time was up: --budget {longer}s would about halve the intervals of the {open} that vary most"
+            )
+        }
+    };
+    Some(format!("compare: {first}{more}{end}"))
+}
+
+#[cfg(test)]
+use model::plan::Strategy;
+#[cfg(test)]
+use stats::known::Noise;
+
+#[cfg(test)]
+const SECOND: u64 = 1_000_000_000;
+
+#[cfg(test)]
+fn budget(tests: u32, targets: u32, seconds: u64) -> Budget {
+    Budget {
+        jobs: (tests * targets) as usize,
+        runs: 5,
+        strategy: Strategy::Targets(TargetLayout { tests, targets }),
+        seed: 11,
+        paired: true,
+        attempts: 3,
+        ends_ns: Some(seconds * SECOND),
+    }
+}
+
+/// Plays the strategy to its end with runs of a second, whose rates a function draws. Returns the runs and why it ended.
+#[cfg(test)]
+pub(crate) fn play(budget: &Budget, mut rate: impl FnMut(&Summary) -> f64) -> (Vec<Summary>, String) {
+    let mut done: Vec<Summary> = Vec::new();
+    loop {
+        match super::next(&done, budget) {
+            Next::Measure { job, repeat, attempt, .. } => {
+                let ended_ns = SECOND * (done.len() as u64 + 3);
+                let run = Summary { attempt, ended_ns, refused: false, ..Summary::refused(job, repeat) };
+                let iops = rate(&run);
+                done.push(Summary { iops, ..run });
+            }
+            Next::Done(why) => return (done, why),
+        }
+    }
+}
+
+#[cfg(test)]
+fn counts(done: &[Summary], jobs: usize) -> Vec<usize> {
+    (0..jobs).map(|job| rates(done, job).len()).collect()
+}
+
+#[test]
+fn quiet_tests_end_after_their_rounds_and_noisy_ones_share_the_time() {
+    // Tests 0 and 1 are quiet; tests 2 and 3 vary by 4 % and 20 %, one of them with a difference.
+    let deviations = [0.002, 0.002, 0.04, 0.2];
+    let mut noise = Noise(5);
+    let faster = |job: usize| if job == 3 { 1.1 } else { 1.0 };
+    let rate = |run: &Summary| 1e4 * faster(run.job) * (deviations[run.job / 2] * noise.normal()).exp();
+    let (done, why) = play(&budget(4, 2, 90), rate);
+    let counts = counts(&done, 8);
+    assert_eq!(counts[..4], [5; 4], "{counts:?}");
+    assert!(counts[4] == counts[5] && counts[6] == counts[7], "as often on both targets: {counts:?}");
+    assert!(counts[4] >= 8 && counts[6] > counts[4], "{counts:?}");
+    assert!((85..=89).contains(&(done.last().unwrap().ended_ns / SECOND)), "{why}");
+    assert_eq!(why, "the time was up with 2 of 4 tests open");
+    assert!(
+        done.chunks(2).all(|pair| pair[0].job / 2 == pair[1].job / 2),
+        "one target right after the other"
+    );
+    assert!(done.chunks(2).any(|pair| pair[0].job > pair[1].job), "in both orders");
+}
+
+#[test]
+fn it_ends_when_all_intervals_are_narrow_and_a_replay_continues_where_it_stopped() {
+    let budget = budget(3, 3, 1_000);
+    let (done, why) = play(&budget, |run| 1e4 + f64::from(run.repeat % 3));
+    assert_eq!((done.len(), why.as_str()), (45, "every interval is narrow enough"));
+    assert_eq!(super::left(&done, &budget).runs, [0; 9]);
+    for cut in 0..done.len() {
+        let Next::Measure { job, repeat, .. } = super::next(&done[..cut], &budget) else {
+            panic!("it ended")
+        };
+        assert_eq!((job, repeat), (done[cut].job, done[cut].repeat));
+    }
+}
+
+#[test]
+fn slow_storage_ends_in_time_too_and_jobs_without_a_partner_get_the_rounds_of_the_plan() {
+    let (done, why) = play(&budget(8, 2, 40), |_| 1e4);
+    assert!(done.last().unwrap().ended_ns <= 40 * SECOND, "{why}");
+    assert_eq!(why, "the time was up in round 3");
+    let lone = Budget { jobs: 5, ..budget(2, 2, 60) };
+    let mut noise = Noise(3);
+    let (done, _) = play(&lone, |_| 1e4 * (0.1 * noise.normal()).exp());
+    assert!(
+        counts(&done, 5)[4] == 5 && counts(&done, 5)[..4].iter().all(|n| *n > 5),
+        "{:?}",
+        counts(&done, 5)
+    );
+    // What has no rate is not open, and takes no further time.
+    let (done, _) = play(&budget(2, 2, 60), |run| if run.job < 2 { 0.0 } else { 1e4 });
+    assert_eq!(counts(&done, 4), [5; 4]);
+}
+
+#[test]
+fn a_disturbed_run_is_measured_again_with_its_partner_and_not_after_the_time_is_up() {
+    use model::record::disturbed::{Disturbance, Disturbed};
+    let by = |attempt| Disturbed { attempt, by: vec![Disturbance::StolenCpu { share: 0.5 }] };
+    let budget = budget(8, 2, 1_000);
+    let mut done: Vec<Summary> = Vec::new();
+    while let Next::Measure { job, repeat, attempt, .. } = super::next(&done, &budget) {
+        let ended_ns = SECOND * (done.len() as u64 + 3);
+        let disturbed = ((job, repeat, attempt) == (5, 2, 0)).then(|| by(attempt));
+        done.push(Summary {
+            attempt,
+            ended_ns,
+            iops: 1e4,
+            disturbed,
+            refused: false,
+            ..Summary::refused(job, repeat)
+        });
+    }
+    let again: Vec<usize> = done.iter().filter(|s| s.attempt == 1).map(|s| s.job).collect();
+    assert!(again == [4, 5] || again == [5, 4], "{again:?}");
+    let at = done.iter().position(|s| s.attempt == 1).unwrap();
+    assert!(done[at - 2..at].iter().all(|s| (s.job / 2, s.repeat) == (2, 2)), "right after its test");
+    // The same with no time left for it.
+    let cut = &done[..at];
+    let now = Budget { ends_ns: Some(cut.last().unwrap().ended_ns + 2 * SECOND), ..budget };
+    assert!(matches!(super::next(cut, &now), Next::Done(_)));
+}
