@@ -8,6 +8,7 @@
 
 pub mod autocorrelation;
 pub mod batch_means;
+pub mod best;
 pub mod bimodality;
 pub mod bootstrap;
 pub mod change;
