@@ -192,11 +192,7 @@ impl Plan {
 
     /// Whether runs of one round are compared with one another, so that a round is whole or nothing.
     pub fn is_paired(&self) -> bool {
-        self.against.is_some()
-            || matches!(
-                self.study,
-                Study::Layers(_) | Study::Interfaces(_) | Study::Targets(_) | Study::Hosts(_)
-            )
+        self.against.is_some() || matches!(self.study, Study::Layers(_) | Study::Targets(_) | Study::Hosts(_))
     }
 }
 

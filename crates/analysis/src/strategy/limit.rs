@@ -321,7 +321,7 @@ impl Search<'_> {
 fn curve_load(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
     (0..budget.runs).find_map(|repeat| {
-        let order = rounds::order(&Budget { jobs: SHARES.len(), ..*budget }, repeat);
+        let order = rounds::order(&Budget { jobs: SHARES.len(), ..budget.clone() }, repeat);
         let rates = order.into_iter().filter_map(|i| Some(whole(capacity * *SHARES.get(i)? as f64 / 100.0)));
         rates.into_iter().find(|rate| runs_at(*rate) <= repeat)
     })
@@ -432,6 +432,7 @@ fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> Budget {
         paired: false,
         attempts: 3,
         ends_ns: Some(45_000_000_000),
+        blocks: Vec::new(),
     }
 }
 
@@ -623,7 +624,7 @@ fn too_few_operations_prove_nothing_and_a_dead_target_ends_it() {
     assert_eq!(done.len(), 3);
     assert!(matches!(super::next(&done, &budget), Next::Done(why) if why.contains("closed loop")));
     // A file may say anything.
-    let jobless = Budget { jobs: 1, ..budget };
+    let jobless = Budget { jobs: 1, ..budget.clone() };
     assert!(matches!(super::next(&done, &jobless), Next::Done(_)));
 }
 

@@ -19,11 +19,12 @@ use crate::runs::runs_in;
 use model::plan::{Plan, Strategy};
 use model::record::Record;
 use model::record::attempts::Pairing;
+use model::study::Study;
 
 pub use crate::runs::{Summary, latencies, rate, service_times};
 
 /// What there is to do.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Budget {
     /// Number of jobs.
     pub jobs: usize,
@@ -39,13 +40,17 @@ pub struct Budget {
     pub attempts: u32,
     /// When no further run begins, in ns since the start of the session; `None` if nothing limits the time.
     pub ends_ns: Option<u64>,
+    /// A number for each job. Jobs with the same number are measured one after another in each round, so that a slow drift of the device
+    /// is the same for all of them. Empty if all jobs are mixed.
+    pub blocks: Vec<usize>,
 }
 
 impl Budget {
     /// What the plan allows.
     pub fn of(plan: &Plan) -> Self {
         let Plan { runs, strategy, seed, attempts, budget_ns: ends_ns, .. } = *plan;
-        Self { jobs: plan.jobs.len(), runs, strategy, seed, paired: plan.is_paired(), attempts, ends_ns }
+        let (jobs, paired, blocks) = (plan.jobs.len(), plan.is_paired(), blocks(plan));
+        Self { jobs, runs, strategy, seed, paired, attempts, ends_ns, blocks }
     }
 }
 
@@ -58,6 +63,18 @@ impl Budget {
             _ => Pairing::Runs,
         }
     }
+}
+
+/// The works of a comparison of interfaces: within one, the rows are compared.
+fn blocks(plan: &Plan) -> Vec<usize> {
+    let Study::Interfaces(comparison) = &plan.study else { return Vec::new() };
+    let mut blocks = vec![usize::MAX; plan.jobs.len()];
+    for (number, work) in comparison.candidates.chunk_by(|a, b| a.work == b.work).enumerate() {
+        for candidate in work {
+            blocks.get_mut(candidate.job).into_iter().for_each(|block| *block = number);
+        }
+    }
+    blocks
 }
 
 /// The decision.
@@ -93,6 +110,9 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
         // What is measured again takes part of the same time.
         Strategy::Targets(layout) => targets::next(done, &counting, budget, layout),
+        Strategy::Fixed if is_time_up(done, budget) => {
+            Next::Done("the time was up before all runs were measured".into())
+        }
         _ => disturbed::next(done, budget, next_undisturbed(&counting, budget)),
     }
 }
@@ -151,9 +171,14 @@ fn until(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
 /// Whether another run would probably outlast the time budget. A run takes as long as the slowest so far, with all that happens around
 /// it; before two runs have ended nothing is known about that, and there is time.
 pub(crate) fn is_time_up(done: &[Summary], budget: &Budget) -> bool {
-    let (Some(ends_ns), Some(last)) = (budget.ends_ns, done.last()) else { return false };
-    let took = done.windows(2).map(|pair| pair[1].ended_ns.saturating_sub(pair[0].ended_ns));
-    last.ended_ns.saturating_add(took.max().unwrap_or(0)) > ends_ns
+    let mut ends = done.iter().filter(|s| !s.refused).map(|s| s.ended_ns);
+    let (Some(ends_ns), Some(mut last)) = (budget.ends_ns, ends.next()) else { return false };
+    let mut longest = 0;
+    for end in ends {
+        longest = longest.max(end.saturating_sub(last));
+        last = end;
+    }
+    last.saturating_add(longest) > ends_ns
 }
 
 /// The rates of a job so far, in the order of its runs.

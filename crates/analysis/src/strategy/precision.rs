@@ -101,6 +101,7 @@ fn budget(jobs: usize, share: f64) -> Budget {
         paired: false,
         attempts: 3,
         ends_ns: None,
+        blocks: Vec::new(),
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn among(done: &[Summary], budget: &Budget, is_open: impl Fn(&[f64]) 
     Some(Next::Measure { job, repeat, attempt: 0, offered_iops: None })
 }
 
-/// The jobs in the order of one round (Fisher and Yates).
+/// The jobs in the order of one round (Fisher and Yates). Jobs of a block stay together, in the order of the first of each.
 pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..budget.jobs).collect();
     let mut state = split_mix(budget.seed ^ split_mix(u64::from(repeat)));
@@ -36,6 +36,11 @@ pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
         state = split_mix(state);
         // The bias of the remainder is below 2^-50 for any list of jobs that fits in memory.
         order.swap(last, (state % (last as u64 + 1)) as usize);
+    }
+    if !budget.blocks.is_empty() {
+        let shuffled = order.clone();
+        let block = |job: usize| budget.blocks.get(job);
+        order.sort_by_key(|job| shuffled.iter().position(|first| block(*first) == block(*job)));
     }
     order
 }
@@ -49,7 +54,30 @@ use std::collections::BTreeSet;
 
 #[cfg(test)]
 fn fixed(jobs: usize, runs: u32, seed: u64) -> Budget {
-    Budget { jobs, runs, strategy: Strategy::Fixed, seed, paired: false, attempts: 3, ends_ns: None }
+    Budget {
+        jobs,
+        runs,
+        strategy: Strategy::Fixed,
+        seed,
+        paired: false,
+        attempts: 3,
+        ends_ns: None,
+        blocks: Vec::new(),
+    }
+}
+
+#[test]
+fn jobs_of_a_block_stay_together_in_an_order_that_changes() {
+    let budget = Budget { blocks: vec![0, 0, 0, 1, 1, 2, 2, 2], ..fixed(8, 3, 5) };
+    let orders: Vec<Vec<usize>> = (0..20).map(|repeat| order(&budget, repeat)).collect();
+    for order in &orders {
+        let mut blocks: Vec<usize> = order.iter().map(|job| budget.blocks[*job]).collect();
+        blocks.dedup();
+        assert_eq!(blocks.len(), 3, "{order:?}");
+        assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), 8, "{order:?}");
+    }
+    let firsts: BTreeSet<usize> = orders.iter().map(|order| order[0]).collect();
+    assert!(firsts.len() > 5, "any job may be the first: {firsts:?}");
 }
 
 #[cfg(test)]

@@ -71,6 +71,7 @@ fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
         paired: false,
         attempts: 3,
         ends_ns: None,
+        blocks: Vec::new(),
     };
     let rate = |job: usize, repeat: u32| match job {
         0 => 100.0,

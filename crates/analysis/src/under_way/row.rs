@@ -71,6 +71,7 @@ fn a_row_is_of_the_runs_that_count_and_what_few_operations_support_is_withheld()
         paired: false,
         attempts: 1,
         ends_ns: None,
+        blocks: Vec::new(),
     };
     let row = of(&[run(0, 4.0), run(1, 9.0), Summary::refused(1, 0)], &budget, (0, None));
     assert_eq!((row.runs, row.iops.map(f64::round)), (2, Some(6.0)));

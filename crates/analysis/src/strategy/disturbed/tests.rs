@@ -8,7 +8,16 @@ use stats::interval;
 use stats::known::Noise;
 
 fn fixed(jobs: usize, runs: u32) -> Budget {
-    Budget { jobs, runs, strategy: Strategy::Fixed, seed: 7, paired: false, attempts: 3, ends_ns: None }
+    Budget {
+        jobs,
+        runs,
+        strategy: Strategy::Fixed,
+        seed: 7,
+        paired: false,
+        attempts: 3,
+        ends_ns: None,
+        blocks: Vec::new(),
+    }
 }
 
 fn a_disturbance(attempt: u32) -> Disturbed {
@@ -225,7 +234,7 @@ fn sessions(count: u64, bursts: &Bursts, budget: &Budget, obeyed: bool) -> Came 
     let (mut all, mut sound) = (Vec::new(), Vec::new());
     for seed in 0..count {
         let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
-        let budget = Budget { seed, ..*budget };
+        let budget = Budget { seed, ..budget.clone() };
         let gap = |noise: &mut Noise| -noise.uniform().ln() / bursts.per_run;
         // The burst that is now or comes next.
         let begin = gap(&mut noise);
