@@ -190,9 +190,29 @@ pub const INTERFACES: &[Interface] = &[
     only(Directions::Out, plain("pwritev2 DSYNC", "vsync:dsync", "pwritev2 with RWF_DSYNC on each call")),
 ];
 
+/// Compared unless others are named: what most programs choose among.
+const COMMON: [&str; 6] = ["pread", "BufReader", "mmap", "io_uring", "pread O_DIRECT", "io_uring O_DIRECT"];
+/// Compared too if io_uring is denied.
+const INSTEAD_OF_IO_URING: [&str; 2] = ["libaio", "libaio O_DIRECT"];
+
+/// The interfaces that are compared unless others are named, in the order of the table.
+pub fn common(is_io_uring_denied: bool) -> impl Iterator<Item = &'static Interface> {
+    let is_common = move |i: &&Interface| {
+        COMMON.contains(&i.name) || (is_io_uring_denied && INSTEAD_OF_IO_URING.contains(&i.name))
+    };
+    INTERFACES.iter().filter(is_common)
+}
+
 /// The interface of that name, in any case.
 pub fn find(name: &str) -> Option<&'static Interface> {
     INTERFACES.iter().find(|i| i.name.eq_ignore_ascii_case(name))
+}
+
+#[test]
+fn six_interfaces_are_common_and_libaio_joins_them_if_io_uring_is_denied() {
+    let names = |is_denied| common(is_denied).map(|i| i.name).collect::<Vec<_>>();
+    assert_eq!(names(false), COMMON);
+    assert!(INSTEAD_OF_IO_URING.iter().all(|name| names(true).contains(name)) && names(true).len() == 8);
 }
 
 #[test]

@@ -110,8 +110,10 @@ pub enum Work {
     Api {
         /// Sizes of operations; empty where nothing was said.
         sizes: Vec<u32>,
-        /// Interfaces; all where none was named.
+        /// The interfaces that were named; the common ones if none was.
         interfaces: Vec<&'static Interface>,
+        /// All interfaces instead.
+        all: bool,
     },
 }
 

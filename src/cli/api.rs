@@ -1,6 +1,6 @@
 //! `fathom api`: its flags.
 
-use super::common::{LiveArgs, Measuring, ShowingArgs};
+use super::common::{BudgetArgs, LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
@@ -16,12 +16,13 @@ const MOST_BYTES: u64 = 8 * MIB;
 /// Smallest record: a sector.
 const LEAST_BYTES: u64 = 512;
 
-/// Move the same bytes through every programming interface, and say which one to use.
+/// Move the same bytes through several programming interfaces, and recommend one for each pattern.
 ///
-/// Reads and writes a file in order as a whole, and half of its blocks in random order, each time with an empty page cache: read, pread,
-/// readv, preadv2 with its flags, stdio, Rust's std, mmap, direct I/O, POSIX aio, libaio, io_uring, threads, readahead, splice,
-/// sendfile, copy_file_range and fallocate. Beside the rate stand latency, CPU time per byte, system calls and page faults per
-/// MiB, what the device really moved, and the rate with the final sync in the time.
+/// Reads and writes a file in order and in random order, each time with an empty page cache, through six common interfaces: pread,
+/// BufReader, mmap, io_uring, and pread and io_uring with O_DIRECT (libaio where io_uring is denied). --all adds read, readv, preadv2
+/// with its flags, stdio, POSIX aio, libaio, threads, readahead, splice, sendfile, copy_file_range, fallocate and more. The table shows
+/// the rate, latency, CPU time per byte, system calls and page faults per MiB, what the device moved, and the rate with the final sync in
+/// the time. Interfaces that cannot be told apart form a group, with a bound on their differences.
 ///
 /// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]
@@ -31,9 +32,14 @@ pub struct Args {
     /// Bytes per operation, several with commas, 512 to 8m [default: 4k,128k in order, 4k random]
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size, help_heading = WHAT)]
     bs: Vec<u32>,
-    /// Only these, several with commas; --list has the names
+    /// Only these, several with commas; --list has the names [default: the six common ones]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = interface, help_heading = WHAT)]
     interface: Vec<&'static Interface>,
+    /// All interfaces of --list
+    #[arg(long, conflicts_with = "interface", help_heading = WHAT)]
+    all: bool,
+    #[command(flatten)]
+    budget: BudgetArgs,
     #[command(flatten)]
     measuring: Measuring,
     /// Print all interfaces, one a line, and stop
@@ -60,8 +66,9 @@ impl Args {
             stdout::text(&list())?;
             return Ok(None);
         }
-        let work = Work::Api { sizes: self.bs, interfaces: self.interface };
-        let request = self.measuring.request(work, self.target);
+        let work = Work::Api { sizes: self.bs, interfaces: self.interface, all: self.all };
+        let mut request = self.measuring.request(work, self.target);
+        request.budget_ns = self.budget.budget;
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }

@@ -1,14 +1,19 @@
 //! The comparison of `fathom api`: one job per interface, work and size.
 //!
-//! For: which interfaces can be tried here, the same span, blocks and offsets for each, and a reason for each one that is left
-//! out. Not for: measuring (the jobs are ordinary ones) nor for advice (crate `analysis`).
+//! 1. Chooses the interfaces: those that were named, or the common ones.
+//! 2. Sizes the span, so that a fast disk is busy for 300 ms: the largest of [`SPANS`] with room on the disk and in the page cache.
+//! 3. Makes a job of each interface for each work, or notes why it cannot be tried here.
+//! 4. Divides the budget among the jobs: as many rounds as fit, and the length of a run.
+//!
+//! A run ends after that length, or earlier at the end of the file. What of the file writes cover is set before the first run
+//! (`src/run/work_size.rs`).
 
 use super::Jobs;
 use super::layers::{reads, writes};
 use super::origins::Origins;
 use super::{fallback, span, target};
 use crate::failure::Failure;
-use crate::interfaces::{Directions, INTERFACES, Interface, Many};
+use crate::interfaces::{self, Directions, INTERFACES, Interface, Many};
 use crate::request::Request;
 use machine::root::Root;
 use model::api::{Candidate, InterfaceComparison};
@@ -18,7 +23,8 @@ use model::not_measured::{NotMeasured, by_reason};
 use model::plan::{Role, Target};
 use model::spec::{JobSpec, Rw, parsers};
 use model::study::Study;
-use model::units::{MIB, show_block, show_bytes};
+use model::units::{MIB, minutes, show_block, show_bytes, show_ns};
+use stats::interval::FEWEST_RUNS;
 use std::path::PathBuf;
 
 /// Settings that each interface says for itself.
@@ -33,13 +39,34 @@ pub(super) const OF_INTERFACES: &[&str] = &[
     "engine options",
     "--batch",
     "--random",
+    "--time",
 ];
 /// Sizes of a record in order: that of a page, and what programs that copy files take.
 const SIZES: &[u32] = &[4096, 128 << 10];
 /// Sizes of a record in random order: that of a page, as databases have them.
 const RANDOM_SIZES: &[u32] = &[4096];
-/// Span: more than any buffer of a program holds, and read in a fraction of a second; less where there is no room.
-const SPANS: [u64; 3] = [64 * MIB, 32 * MIB, 16 * MIB];
+/// Spans, the largest first: 2 GiB take 300 ms at 7 GB/s.
+const SPANS: [u64; 8] =
+    [2048 * MIB, 1024 * MIB, 512 * MIB, 256 * MIB, 128 * MIB, 64 * MIB, 32 * MIB, 16 * MIB];
+/// Part of the memory, as a divisor, that the span may take: buffered reads keep it in the page cache.
+const MEMORY_PART: u64 = 8;
+/// Time for the answer unless `--budget` is given.
+const BUDGET_NS: u64 = 115_000_000_000;
+/// Shortest run that is planned: a delay of one scheduler tick is 3 % of it.
+const SHORTEST_NS: u64 = 300_000_000;
+/// Longest run: without `--budget`, and with it.
+const LONGEST_NS: (u64, u64) = (500_000_000, 2_000_000_000);
+/// Fewest runs of each job that have an interval, the number to aim for, and the most.
+const RUNS: [u32; 3] = [FEWEST_RUNS as u32, 5, 10];
+/// Part of the budget, as a divisor, after which a test file is as large as it is; and the longest such time.
+const MAKING_PART: u64 = 20;
+const MAKING_NS: u64 = 5_000_000_000;
+/// Time for the idle watch, the self test and the report.
+const AROUND_NS: u64 = 3_000_000_000;
+/// Time for what happens around a run: 90 ms were measured, with evicting a file of 2 GiB.
+const OVERHEAD_NS: u64 = 100_000_000;
+/// Time to try an interface before the first run.
+const TRIAL_NS: u64 = 50_000_000;
 /// Operations in flight, where an interface can have several: a fast disk needs as many, and they fit any.
 const DEPTH: u32 = 8;
 /// What the headline is about.
@@ -65,9 +92,71 @@ struct Work {
     block_bytes: u32,
 }
 
-/// Those that were named; all where none were.
-fn asked_for(named: &[&'static Interface]) -> impl Iterator<Item = &'static Interface> {
-    INTERFACES.iter().filter(|i| named.is_empty() || named.iter().any(|n| n.name == i.name))
+/// The interfaces that were named, or all, or the common ones, in the order of the table.
+fn chosen(named: &[&'static Interface], all: bool, is_io_uring_denied: bool) -> Vec<&'static Interface> {
+    if named.is_empty() && !all {
+        return interfaces::common(is_io_uring_denied).collect();
+    }
+    INTERFACES.iter().filter(|i| all || named.iter().any(|n| n.name == i.name)).collect()
+}
+
+/// How long `fathom api` measures: how often each job, and for how long at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Schedule {
+    /// Time for the answer.
+    pub(super) budget_ns: u64,
+    /// Time for making the test file.
+    pub(super) making_ns: u64,
+    pub(super) runs: u32,
+    window_ns: u64,
+}
+
+impl Schedule {
+    /// Divides the budget among `jobs`: first more rounds up to ten, then longer runs.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if the typed budget has no room for three short runs of each.
+    fn divide(
+        jobs: usize,
+        files: u64,
+        typed: Option<u64>,
+        (runs, window_ns): (Option<u32>, Option<u64>),
+    ) -> Result<Self, Failure> {
+        let [fewest, usual, most] = RUNS;
+        let jobs = (jobs as u64).max(1);
+        let run_ns = window_ns.unwrap_or(SHORTEST_NS).saturating_add(OVERHEAD_NS);
+        let around_ns = AROUND_NS + jobs * TRIAL_NS;
+        let needed = |runs: u32| jobs.saturating_mul(u64::from(runs)).saturating_mul(run_ns);
+        // A typed number of runs, or a long list of interfaces, takes what it takes.
+        let usual_ns = BUDGET_NS.max(around_ns + files * MAKING_NS + needed(runs.unwrap_or(usual)));
+        let budget_ns = typed.unwrap_or(usual_ns);
+        let making_ns = (budget_ns / MAKING_PART).min(MAKING_NS);
+        let left = budget_ns.saturating_sub(around_ns + files * making_ns);
+        let least = needed(runs.unwrap_or(fewest));
+        if typed.is_some() && left < least {
+            let whole = around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
+            return Err(Failure::Usage(format!(
+                "--budget {}: {jobs} rows in {} runs of {} each take about {}; type --budget {} or more, or compare fewer with \
+                 --interface, --rw or --bs",
+                show_ns(budget_ns as f64),
+                runs.unwrap_or(fewest),
+                show_ns((run_ns - OVERHEAD_NS) as f64),
+                minutes(whole),
+                show_seconds(whole),
+            )));
+        }
+        let each = left / jobs;
+        let runs = runs.unwrap_or_else(|| ((each / run_ns) as u32).clamp(fewest, most));
+        let longest = if typed.is_some() { LONGEST_NS.1 } else { LONGEST_NS.0 };
+        let of_run = (each / u64::from(runs.max(1))).saturating_sub(OVERHEAD_NS);
+        let window_ns = window_ns.unwrap_or_else(|| of_run.clamp(SHORTEST_NS, longest));
+        Ok(Self { budget_ns, making_ns, runs, window_ns })
+    }
+}
+
+/// Whole seconds as they are typed, rounded up.
+fn show_seconds(ns: u64) -> String {
+    format!("{}s", ns.div_ceil(1_000_000_000))
 }
 
 /// Those that were named and do none of the works.
@@ -80,8 +169,8 @@ fn of_other_directions(named: &[&'static Interface], works: &[Work]) -> Vec<NotM
 /// Finds every interface that can be tried.
 pub(super) fn compare(
     request: &Request,
-    (sizes, interfaces): (&[u32], &[&'static Interface]),
-    (root, denial): (&Root, Option<&str>),
+    (sizes, named, all): (&[u32], &[&'static Interface], bool),
+    (root, memory, denial): (&Root, Option<u64>, Option<&str>),
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
@@ -89,13 +178,21 @@ pub(super) fn compare(
     let (found, place) = target::look(root, &said, &path)?;
     let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
-    let fits = |bytes: &u64| machine::test_file::fits(&path, *bytes).is_ok();
-    let roomy = if found.role == Role::Made { SPANS.iter().copied().find(fits) } else { None };
-    let span = origins.choose("--size", spec.size, roomy.unwrap_or(SPANS[0]).min(there), |b| show_bytes(*b));
+    let memory = [memory, machine::limits::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
+    let fits = |bytes: &u64| {
+        memory.is_none_or(|memory| *bytes <= memory / MEMORY_PART)
+            && (found.role != Role::Made || machine::test_file::fits(&path, *bytes).is_ok())
+    };
+    let usual = SPANS.iter().copied().find(fits).unwrap_or(SPANS[SPANS.len() - 1]).min(there);
+    let span = origins.choose("--size", spec.size, usual, |b| show_bytes(*b));
     let depth = origins.choose("--depth", spec.depth, DEPTH, u32::to_string);
     origins.fixed("--cache", "as each interface opens its file", "fathom api");
     origins.fixed("--random", "once: no block twice, the same ones for all", "fathom api");
-    origins.fixed("ends", "sequential by the whole span, random by half of it, or by --time", "fathom api");
+    origins.fixed(
+        "ends",
+        "after --time, or earlier at the end of the span, in random order at half of it",
+        "fathom api",
+    );
     let works = works(spec.rw, sizes, origins)?;
     let guarded = target::guard_writing(request, root, &said, &path, found.role);
     let may_write = match guarded {
@@ -110,23 +207,26 @@ pub(super) fn compare(
             show_bytes(span)
         )));
     }
+    let interfaces = chosen(named, all, denial.is_some());
     let denial = denial.map(str::to_owned);
     let setup = Setup { request, said, place, found, span, depth, denial, may_write };
     let mut asked = Jobs::default();
     let mut comparison = InterfaceComparison::default();
-    comparison.missing.extend(of_other_directions(interfaces, &works));
-    if request.flags.contains(&"depth") && !asked_for(interfaces).any(|i| i.many != Many::One) {
+    let mut renews = false;
+    comparison.missing.extend(of_other_directions(named, &works));
+    if request.flags.contains(&"depth") && !interfaces.iter().any(|i| i.many != Many::One) {
         return Err(Failure::Usage(
             "--depth changes nothing here: these interfaces have one operation in flight; leave it out, or name others".into(),
         ));
     }
     for work in works {
-        for interface in asked_for(interfaces).filter(|i| i.is_for(work.rw)) {
+        for interface in interfaces.iter().filter(|i| i.is_for(work.rw)) {
             match setup.spec(interface, work) {
                 Ok(spec) => {
                     if interface.name == HEADLINE && asked.headline.is_none() {
                         asked.headline = Some(asked.specs.len());
                     }
+                    renews |= interface.renews_file();
                     let (name, sees) = (interface.name.into(), interface.sees);
                     let (job, work) = (asked.specs.len(), work.words());
                     comparison.candidates.push(Candidate { job, interface: name, work, sees });
@@ -143,10 +243,22 @@ pub(super) fn compare(
             reasons(&comparison.missing)
         };
         let is_denied =
-            setup.denial.is_some() && interfaces.iter().any(|i| i.engine.starts_with(fallback::WANTED));
+            setup.denial.is_some() && named.iter().any(|i| i.engine.starts_with(fallback::WANTED));
         let why = if is_denied { format!("{why}; type --interface 'libaio O_DIRECT'") } else { why };
         return Err(Failure::Usage(format!("nothing can be compared: {why}")));
     }
+    let files = if setup.found.role == Role::Made { 1 + u64::from(renews) } else { 0 };
+    let typed_time = request.job.phases.first().and_then(|phase| phase.time);
+    let schedule =
+        Schedule::divide(asked.specs.len(), files, request.budget_ns, (request.job.runs, typed_time))?;
+    let words = |ns: u64| show_ns(ns as f64);
+    let from = "default: 5 to 10 runs of each row";
+    origins.choose_from("--budget", request.budget_ns, schedule.budget_ns, from, |ns| words(*ns));
+    origins.choose_from("--time", typed_time, schedule.window_ns, "--budget", |ns| words(*ns));
+    for phase in asked.specs.iter_mut().flat_map(|spec| &mut spec.phases) {
+        phase.time = Some(schedule.window_ns);
+    }
+    asked.schedule = Some(schedule);
     asked.study = Study::Interfaces(comparison);
     Ok(asked)
 }
@@ -217,9 +329,7 @@ impl Setup<'_> {
         let mut job = self.request.job.clone();
         job.name = Some(name(interface, work));
         let several = |many| if interface.many == many { self.depth } else { 1 };
-        let blocks = self.span / u64::from(work.block_bytes);
         let random = work.rw.is_random();
-        let operations = if random { (blocks / 2).max(1) } else { blocks };
         let size = Sizes::Fixed(work.block_bytes);
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
             stream.target = vec![model::name::text(&self.said)];
@@ -233,7 +343,7 @@ impl Setup<'_> {
             stream.random = random.then_some(Order::Once);
             // Each thread takes the next record, as those of a pool do.
             stream.start = (!random).then_some(Start::Interlocked);
-            stream.limit = StopRule { operations: Some(operations), ..StopRule::default() };
+            stream.limit = StopRule::default();
         }
         Ok(job)
     }
@@ -270,3 +380,28 @@ impl Setup<'_> {
 
 /// The cargo feature behind the only interface that may be left out.
 const CXX: &str = "cxx";
+
+#[test]
+fn a_budget_is_spent_on_rounds_first_and_then_on_longer_runs() {
+    let divide = |jobs, typed| Schedule::divide(jobs, 1, typed, (None, None));
+    let seconds = |s: u64| Some(s * 1_000_000_000);
+    let takes = |s: &Schedule, jobs: u64| {
+        s.making_ns + AROUND_NS + jobs * (TRIAL_NS + u64::from(s.runs) * (s.window_ns + OVERHEAD_NS))
+    };
+    for (jobs, typed) in
+        [(36, None), (36, seconds(60)), (36, seconds(600)), (219, None), (4, seconds(20)), (2, None)]
+    {
+        let schedule = divide(jobs, typed).unwrap_or_else(|why| panic!("{jobs}: {why:?}"));
+        assert!((SHORTEST_NS..=LONGEST_NS.1).contains(&schedule.window_ns), "{jobs}: {schedule:?}");
+        assert!((RUNS[0]..=RUNS[2]).contains(&schedule.runs), "{jobs}: {schedule:?}");
+        assert!(takes(&schedule, jobs as u64) <= schedule.budget_ns, "{jobs}: {schedule:?}");
+    }
+    let usual = divide(36, None).map(|s| (s.budget_ns, s.runs));
+    assert_eq!(usual.ok(), Some((BUDGET_NS, 7)), "the six common interfaces in less than two minutes");
+    assert!(divide(36, seconds(120)).is_ok_and(|s| takes(&s, 36) > 108 * 1_000_000_000), "all of it is used");
+    let why = divide(36, seconds(20)).map_err(|why| why.words().to_owned()).unwrap_err();
+    let enough = why.split_once("type --budget ").and_then(|(_, rest)| rest.split_once("s or more"));
+    let enough = enough.and_then(|(n, _)| n.parse().ok()).unwrap_or_else(|| panic!("{why}"));
+    assert!(divide(36, seconds(enough)).is_ok(), "what it says to type is enough: {why}");
+    assert!(divide(219, None).is_ok_and(|s| s.runs == 5), "a long list takes longer");
+}

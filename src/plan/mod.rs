@@ -60,8 +60,6 @@ const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
 const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
 /// Window and warm-up of each run of `limit`: at 400 operations a second, three runs hold 12 beyond p99.
 const LIMIT_TIMES_NS: (u64, u64) = (1_000_000_000, 250_000_000);
-/// Window and warm-up of each run of `api`, whose runs mostly end by their bytes; from the first one on, because the files are cold.
-const API_TIMES_NS: (u64, u64) = (2_000_000_000, 0);
 /// Share of memory that buffers may take.
 const BUFFER_SHARE: u64 = 2;
 /// Memory of fathom itself while it measures, without workers and buffers: 9 MiB were measured in a cgroup.
@@ -86,7 +84,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let denial = denial.as_deref();
     let (mut origins, asked) = asked(request, &root, (memory, denial))?;
     let mut drafts = drafts(request, &asked, &mut origins)?;
-    let (mut study, mut headline) = (asked.study, asked.headline);
+    let (mut study, mut headline, schedule) = (asked.study, asked.headline, asked.schedule);
     if let Some(steps) = fleet::steps(request, &mut drafts, &mut origins)? {
         headline = Some(drafts.len() - 1);
         study = Study::Hosts(steps);
@@ -99,7 +97,8 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
-    let (runs, strategy) = repeats::repeats(&study, request, is_quick, &mut origins);
+    let (runs, strategy) =
+        repeats::repeats(&study, request, is_quick, schedule.map(|s| s.runs), &mut origins);
     let fail_if = gate::conditions(&request.job, (&jobs, &study), &mut origins)?;
     let fail_if_slower = gate::slower(request, &mut origins)?;
     let against = request
@@ -133,7 +132,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         }
         // A grid keeps its own budget.
         Study::Sweep(_) => None,
-        _ => request.budget_ns,
+        _ => schedule.map(|s| s.budget_ns).or(request.budget_ns),
     };
     let plan = Plan {
         command: request.command.clone(),
@@ -150,7 +149,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         seed_again,
         cold,
         baseline_ns,
-        making_ns: if is_quick { quick::MAKING_NS } else { MAKING_NS },
+        making_ns: schedule.map_or(if is_quick { quick::MAKING_NS } else { MAKING_NS }, |s| s.making_ns),
         quick_ns: is_quick.then_some(quick::ROWS_UNTIL_NS),
         budget_ns,
         origins: origins.into_all(),
@@ -245,6 +244,8 @@ struct Jobs {
     headline: Option<usize>,
     /// What they answer together.
     study: Study,
+    /// How `fathom api` divides its time.
+    schedule: Option<api::Schedule>,
 }
 
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
@@ -262,15 +263,16 @@ fn asked<'a>(
             let LayerJobs { specs, comparison, headline } =
                 layers::of_each(request, (root, denial), &mut origins)?;
             origins.leave_out(layers::OF_LAYERS);
-            Jobs { specs, headline, study: Study::Layers(comparison) }
+            Jobs { specs, headline, study: Study::Layers(comparison), ..Jobs::default() }
         }
         Work::Sweep(said) => {
             let jobs = sweep::grid(request, said, (root, memory, denial), &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
             Jobs { specs: jobs.specs, study: Study::Sweep(jobs.grid), ..Jobs::default() }
         }
-        Work::Api { sizes, interfaces } => {
-            let asked = api::compare(request, (sizes, interfaces), (root, denial), &mut origins)?;
+        Work::Api { sizes, interfaces, all } => {
+            let asked =
+                api::compare(request, (sizes, interfaces, *all), (root, memory, denial), &mut origins)?;
             origins.leave_out(api::OF_INTERFACES);
             asked
         }
@@ -358,7 +360,8 @@ fn times(
         // The cells of a sweep say theirs.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
         Work::Limit(_) => LIMIT_TIMES_NS,
-        Work::Api { .. } => API_TIMES_NS,
+        // Its jobs say their time. They count from the first operation on, because the files are cold.
+        Work::Api { .. } => (RUN_TIMES_NS.0, 0),
     };
     if drafts.iter().any(|d| d.stream.reads_back().is_some()) {
         // Less than all that was written would be no answer, and an operation before the window would not be counted.

@@ -15,8 +15,6 @@ use model::study::Study;
 const RUNS: u32 = 5;
 /// Repeats of each load of `limit`; where they disagree it measures more.
 const LIMIT_RUNS: u32 = 3;
-/// Repeats from which an interval exists at all: `api` has hundreds of rows.
-const API_RUNS: u32 = 3;
 /// Times an exhaustive search measures each cell unless said otherwise: the fewest that have an interval.
 pub(super) const CELL_RUNS: u32 = 3;
 /// Times the first runs that `--settle` measures at most.
@@ -24,11 +22,12 @@ const SETTLED_WITHIN: u32 = 10;
 /// Rounds after which a device that is not steady is left alone, as in the specification of the SNIA.
 const ROUNDS: u32 = 25;
 
-/// How often at least, and what decides.
+/// How often at least, and what decides. `by_budget` is how often the budget of `fathom api` allows.
 pub(super) fn repeats(
     study: &Study,
     request: &Request,
     is_quick: bool,
+    by_budget: Option<u32>,
     origins: &mut Origins,
 ) -> (u32, Strategy) {
     if is_quick {
@@ -42,7 +41,10 @@ pub(super) fn repeats(
         // How often a cell is measured is told beside its time.
         Study::Sweep(_) => (spec.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
         Study::Interfaces(_) if spec.gates_a_percentile() => of_workloads(request, origins),
-        Study::Interfaces(_) => (choose(API_RUNS), Strategy::Fixed),
+        Study::Interfaces(_) => {
+            let runs = by_budget.unwrap_or(RUNS);
+            (origins.choose_from("--runs", spec.runs, runs, "--budget", u32::to_string), Strategy::Fixed)
+        }
         Study::Targets(comparison) if sides::is_timed(request) => {
             let (default, from) = first_runs(spec);
             let runs = origins.choose_from("--runs", spec.runs, default, from, u32::to_string);

@@ -10,6 +10,7 @@ mod ending;
 mod ends;
 mod evidence;
 mod follow;
+mod guest_memory;
 mod precondition;
 mod probe;
 mod rows;
@@ -23,6 +24,7 @@ mod sweep;
 mod targets;
 mod totals;
 mod trial;
+mod work_size;
 
 use crate::collector::Collector;
 use crate::failure::Failure;
@@ -71,9 +73,6 @@ use totals::{add_totals, attempted, differences, found_depths, log_waits, worker
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
-
-/// Bits of the number of a round within that of its course; attempts at it stand above.
-const ROUNDS_BITS: u32 = 20;
 
 /// What is left of measuring: a session file on disk, and how it ended. Dropping it removes test files, which on a dead file
 /// system takes for ever; so that is done last, when everything is said.
@@ -414,10 +413,9 @@ impl Measurement {
     fn phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<Run, Failure> {
         let done = self.done.len();
         let phase = self.meant(&start);
-        // Whoever competes touches the same blocks in the same order as the others of its round.
-        let round = (start.attempt << ROUNDS_BITS | start.repeat) as usize;
+        // All interfaces touch the same blocks in the same order in one round, and so does a run that is repeated.
         let competes = matches!(self.plan.study, Study::Interfaces(_));
-        let course = if competes { round } else { done };
+        let course = if competes { start.repeat as usize } else { done };
         let in_sweep = self.plan.study.grid().is_some();
         // Whatever becomes of a target ends the session. What else a cell cannot begin for says something about that cell alone.
         self.targets_may_be_used(&phase)?;
@@ -432,6 +430,7 @@ impl Measurement {
         if competes {
             // Setting an interface up may have read already.
             notes.extend(self.evict(start.job));
+            self.get_memory_from_host(&phase);
         }
         let (begin, mut workers) = match (self.fleet.gate(&start, refused)?, workers) {
             (Gate::Begin(at), Some(workers)) => (at, workers),

@@ -111,7 +111,10 @@ pub(super) fn begin(
 impl Measurement {
     /// Writes the first frames, once it is known which jobs this machine lets be carried out.
     fn begin_session(&mut self, before: Snapshot) -> Result<(), Failure> {
+        self.limit_to_targets();
         self.last.header.self_test.trials = self.hold_trials()?;
+        self.size_writes();
+        self.last.header.plan.jobs.clone_from(&self.plan.jobs);
         // A headline that this machine refuses is another's.
         self.last.header.plan.headline = self.plan.headline;
         self.session.append(&Frame::Header(Box::new(self.last.header.clone())))?;

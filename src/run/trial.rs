@@ -5,6 +5,7 @@
 
 use super::Measurement;
 use crate::failure::Failure;
+use engine::engines;
 use engine::outcome::Outcome;
 use engine::refusal::CannotBegin;
 use engine::spec::WorkerSpec;
@@ -78,37 +79,11 @@ impl Measurement {
 
     /// Bytes moved and calls made; or why there can be no run.
     fn trial(&self, job: usize) -> Result<(u64, Known<u64>), CannotBegin> {
-        let phase = self
-            .plan
-            .jobs
-            .get(job)
-            .and_then(|j| j.phases.first())
-            .ok_or_else(|| "it has no phase".to_owned())?;
-        self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
-        let specs = self
-            .targets_may_be_used(phase)
-            .and_then(|()| self.specs((None, phase), (job, 0), usize::MAX - job, 0));
-        let mut specs = specs.map_err(|e| e.words().to_owned())?;
-        let workers = specs.len() as u64;
-        for spec in &mut specs {
-            shorten(spec, workers);
-        }
-        let by_library = specs.iter().any(|s| s.engine.library_threads);
-        let mut workers = Workers::spawn(specs)?;
-        workers.open();
-        while !workers.is_done() {
-            std::thread::sleep(Duration::from_millis(1));
-            workers.collect(|_, _| {});
-            if self.stopped() {
-                workers.stop();
-            }
-            if let Some(why) = workers.stuck() {
-                return Err(why.into());
-            }
-        }
-        let outcomes: Vec<Outcome> = workers.finish().into_iter().map(|(_, outcome)| outcome).collect();
+        let outcomes = self.try_job(job, BYTES, true)?;
         let moved = moved(&outcomes)?;
-        if by_library {
+        let phase = self.plan.jobs.get(job).and_then(|j| j.phases.first());
+        let engines = phase.iter().flat_map(|p| &p.streams).filter_map(|s| engines::find(&s.engine));
+        if engines.into_iter().any(|engine| engine.library_threads) {
             return Ok((
                 moved,
                 Err("threads of the C library make its calls, and they are not counted".into()),
@@ -128,6 +103,44 @@ impl Measurement {
         Ok((moved, calls))
     }
 
+    /// Runs the first phase of a job on evicted targets, for at most so many bytes and 2 s.
+    pub(super) fn try_job(
+        &self,
+        job: usize,
+        bytes: u64,
+        counts_calls: bool,
+    ) -> Result<Vec<Outcome>, CannotBegin> {
+        let phase = self
+            .plan
+            .jobs
+            .get(job)
+            .and_then(|j| j.phases.first())
+            .ok_or_else(|| "it has no phase".to_owned())?;
+        self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
+        let specs = self
+            .targets_may_be_used(phase)
+            .and_then(|()| self.specs((None, phase), (job, 0), usize::MAX - job, 0));
+        let mut specs = specs.map_err(|e| e.words().to_owned())?;
+        let workers = specs.len() as u64;
+        for spec in &mut specs {
+            shorten(spec, bytes, workers);
+            spec.count_calls = counts_calls;
+        }
+        let mut workers = Workers::spawn(specs)?;
+        workers.open();
+        while !workers.is_done() {
+            std::thread::sleep(Duration::from_millis(1));
+            workers.collect(|_, _| {});
+            if self.stopped() {
+                workers.stop();
+            }
+            if let Some(why) = workers.stuck() {
+                return Err(why.into());
+            }
+        }
+        Ok(workers.finish().into_iter().map(|(_, outcome)| outcome).collect())
+    }
+
     /// Empties the page cache of what a job touches. Gives what could not be done.
     pub(super) fn evict(&self, job: usize) -> Vec<String> {
         let touched = self.targets.iter().enumerate().filter(|(i, _)| self.plan.jobs[job].touches(*i));
@@ -135,17 +148,16 @@ impl Measurement {
     }
 }
 
-/// Makes a worker's part of a run one of a trial.
-fn shorten(spec: &mut WorkerSpec, workers: u64) {
+/// Makes a worker's part of a run one of a trial with so many bytes in all.
+fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
     let least = OPERATIONS * u64::from(spec.slot_bytes);
-    let bytes = BYTES.max(least).div_ceil(workers);
+    let bytes = bytes.max(least).div_ceil(workers);
     spec.limit.bytes = Some(spec.limit.bytes.map_or(bytes, |said| said.min(bytes)));
     (spec.warmup_ns, spec.time_ns, spec.cooldown_ns) = (0, TIME_NS, 0);
-    spec.count_calls = true;
 }
 
 /// Bytes moved by all; the first failure where anything failed.
-fn moved(outcomes: &[Outcome]) -> Known<u64> {
+pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
     let totals = || outcomes.iter().flat_map(|o| &o.totals);
     // A worker gives up after many failures; what failed says more.
     if let Some((errno, _)) = totals().find_map(|t| t.errors.first_key_value()) {

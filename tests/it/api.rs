@@ -1,11 +1,10 @@
-//! Interfaces: the same bytes through each, counted by several witnesses.
-//!
-//! For: what stands where, that every row moved the bytes it says, and counts of calls beside strace's. Not for: how fast
-//! anything is.
+//! Tests of `fathom api`: which interfaces are compared, that every row moved the bytes it reports, counts of system calls compared with
+//! those of strace, and that it keeps its time budget. No test bounds a rate.
 
 use crate::stage::{Outcome, Stage, is_root, skip, tool};
 use serde_json::Value;
 use std::path::Path;
+use std::time::Instant;
 
 /// One round of everything would do, and has no interval; a time that no run needs.
 const SHORT: &str = "--runs 1 --time 20s --quiet --format json";
@@ -59,6 +58,64 @@ fn the_list_names_every_interface_once() {
 }
 
 #[test]
+fn the_common_interfaces_are_compared_unless_others_are_named() {
+    let stage = Stage::beside_others();
+    let file = stage.file("mine", 4);
+    let out = stage.fathom(&format!("api --rw randread --bs 4k {SHORT}"), &file);
+    let report = out.report().0;
+    let names: Vec<&str> = rows(&report).iter().map(|row| row["interface"].as_str().unwrap()).collect();
+    let missing = report["api"]["missing"].to_string();
+    // libaio is compared too where io_uring is denied.
+    let ring = if missing.contains("io_uring cannot be used") { "libaio" } else { "io_uring" };
+    let direct = format!("{ring} O_DIRECT");
+    assert_eq!(names, ["pread", "BufReader", "mmap", ring, "pread O_DIRECT", direct.as_str()], "{missing}");
+    let both = stage.fathom("api --all --interface pread", &file);
+    assert!(both.code == Some(2) && both.stderr.contains("--interface"), "{both:?}");
+}
+
+#[test]
+fn a_budget_is_announced_and_kept() {
+    let stage = Stage::new();
+    let file = stage.file("mine", 16);
+    let begun = Instant::now();
+    let words = "api --rw randread --bs 4k --interface pread,preadv2,mmap";
+    let out = stage.fathom(&format!("{words} --budget 15s --format json"), &file);
+    let took = begun.elapsed().as_secs_f64();
+    assert!(took <= 1.1 * 15.0, "{took} s");
+    let report = out.report().0;
+    assert!(out.stderr.contains("It takes at most "), "{}", out.stderr);
+    for row in rows(&report) {
+        let result = &report["results"][row["result"].as_u64().unwrap() as usize];
+        let runs = result["runs"].as_array().unwrap().len();
+        assert!((3..=10).contains(&runs), "{runs}: {row:#}");
+    }
+    let answered = ["advice", "no_advice"].map(|key| report["api"][key].as_array().map_or(0, Vec::len));
+    assert_eq!(answered.iter().sum::<usize>(), 1, "one work has one answer: {:#}", report["api"]);
+    for advice in report["api"]["advice"].as_array().unwrap() {
+        assert!((0.0..=1.0).contains(&number(&advice["others_faster_at_most"])), "{advice:#}");
+    }
+    let plan = stage.fathom(&format!("{words} --budget 15s --explain"), &file).stdout;
+    assert!(plan.contains("--budget") && plan.contains("15.0 s"), "{plan}");
+    let short = stage.fathom(&format!("{words} --budget 3s"), &file);
+    assert!(short.code == Some(2) && short.stderr.contains("type --budget "), "{short:?}");
+}
+
+#[test]
+fn writes_get_as_many_operations_as_the_storage_takes_in_a_run() {
+    let stage = Stage::new();
+    let dir = stage.folder("place");
+    let words =
+        "api --rw write --bs 128k --size 1g --interface pread --runs 3 --time 300ms --quiet --format json";
+    let report = stage.fathom(words, &dir).report().0;
+    let row = row(&report, "pread");
+    let (planned, touched) = (number(&row["planned_coverage"]), number(&row["coverage"]));
+    assert!(planned > 0.0 && planned <= 1.0 && touched > 0.0 && touched <= planned + 1e-9, "{row:#}");
+    // The same limit for every run, from one probe before the first.
+    let limit = &report["results"][0]["job"]["phases"][0]["streams"][0]["limit"]["operations"];
+    assert_eq!(number(limit), planned * f64::from(1 << 13), "{report:#}");
+}
+
+#[test]
 fn every_interface_touches_the_same_bytes_from_a_cold_start() {
     let stage = Stage::beside_others();
     let file = stage.file("mine", 1);
@@ -68,7 +125,8 @@ fn every_interface_touches_the_same_bytes_from_a_cold_start() {
         ("write", "write", 1 << 20),
         ("randwrite", "write", 1 << 19),
     ] {
-        let out = stage.fathom(&format!("api --rw {rw} --bs 4k {} {SHORT}", destroy(kind, &file)), &file);
+        let out =
+            stage.fathom(&format!("api --all --rw {rw} --bs 4k {} {SHORT}", destroy(kind, &file)), &file);
         let report = out.report().0;
         // What polls needs a device that does, and some kernels have not all flags.
         assert!(rows(&report).len() >= 28, "missing: {:#}", report["api"]["missing"]);
@@ -232,6 +290,7 @@ fn wrong_words_are_answered_with_words_to_type() {
     refused("--interface fallocate --rw read", "nothing can be compared");
     refused("--destroy sda", "--destroy changes nothing");
     refused("--runs 0", "--runs");
+    refused("--budget soon", "--budget");
 }
 
 fn destroy(kind: &str, file: &Path) -> String {

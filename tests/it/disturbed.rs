@@ -175,11 +175,6 @@ fn where_runs_are_compared_the_round_of_a_burst_is_measured_again() {
     // The command, the line in which the burst comes, and how many runs a round has.
     for (words, at, round) in [
         (format!("layers --rw randread --depth 1 {length} --warmup 0"), "run 2 of", 3),
-        (
-            "api --rw randread --bs 4k --interface pread,preadv2,read --size 96m --runs 4".to_owned(),
-            "run 2 of",
-            3,
-        ),
         (format!("run --against last --rw randread --depth 2 {length} --warmup 0"), "run 2 of", 2),
     ] {
         let mut running = disk.start(&stage, &format!("{words} --no-history --format json"), &disk.dir);

@@ -10,7 +10,7 @@ use serde_json::Value;
 const GRID: &str =
     "sweep --bs 16k,64k --depth 1,4 --size 16m --time 250ms --budget 10s --quiet --format json";
 /// All interfaces, and no row for long.
-const TABLE: &str = "api --bs 4k --size 16m --runs 1 --time 300ms --quiet --format json";
+const TABLE: &str = "api --all --bs 4k --size 16m --runs 1 --time 300ms --quiet --format json";
 
 const MEMORY: &str = "mount -t tmpfs -o size=256m none \"$1\"";
 const ENCRYPTED: &str = "mkdir kept; echo secret > word; gocryptfs -init -q -passfile word kept; \

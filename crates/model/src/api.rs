@@ -44,7 +44,7 @@ pub struct Api {
     /// What could not be measured, each with the reason apart from its name.
     #[serde(default)]
     pub not_measured: Vec<NotMeasured>,
-    /// One per work in which the interfaces differ by more than chance.
+    /// One per work with a recommendation.
     pub advice: Vec<Advice>,
     /// One per other work: why none is recommended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -118,11 +118,14 @@ pub struct ApiRow {
 pub struct Advice {
     /// `4K random read`.
     pub work: String,
-    /// The plainest interface that is not slower than the fastest one by more than chance.
+    /// The plainest interface of the fastest group.
     pub interface: String,
-    /// Others that are as fast within their intervals.
+    /// The other interfaces of its group: they cannot be told from the fastest, or are at most 5 % slower.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
+    /// With 95 % confidence no other interface is faster by more than this share: 0.04 for 4 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others_faster_at_most: Option<f64>,
     /// One sentence with its reason and its numbers.
     pub sentence: String,
 }

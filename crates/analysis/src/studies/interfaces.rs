@@ -20,6 +20,7 @@ use model::not_measured::NotMeasured;
 use model::record::Trial;
 use model::record::{Record, WorkerEnd};
 use model::report::{Figures, Measured};
+use model::spec::limits::MAX_RUNS;
 use model::units::MIB;
 use stats::interval::{self, Mean};
 use std::cmp::Ordering;
@@ -37,6 +38,15 @@ pub(super) const SHOWN: &str = "found is what a comparison of interfaces is ther
 struct Measurements<'a> {
     record: &'a Record,
     answered: &'a [CaseAnswers<'a>],
+}
+
+/// A row of the table with what it is ranked by.
+struct RatedRow {
+    /// Whether its bytes reach the program.
+    sees: bool,
+    row: ApiRow,
+    /// MB/s in each round, the final sync of writes in the time; `None` in rounds that it was not measured in.
+    rates: Vec<Option<f64>>,
 }
 
 /// Whether a job was refused before the first run, so that there is nothing to judge.
@@ -62,12 +72,13 @@ pub(super) fn api(
         let about = unexpected.iter().filter(acts).filter(|f| f.about.contains(name));
         row.findings = about.map(|f| f.id).collect();
         row.findings.dedup();
-        rows.push((candidate.sees, row));
+        let rates = seen.rates(candidate.job);
+        rows.push(RatedRow { sees: candidate.sees, row, rates });
     }
     let (advice, no_advice) = advice::advise(&rows, results);
     let not_measured: Vec<NotMeasured> = comparison.missing.iter().cloned().chain(refusals(record)).collect();
     let missing = not_measured.iter().map(ToString::to_string).collect();
-    Api { rows: rows.into_iter().map(|(_, row)| row).collect(), missing, not_measured, advice, no_advice }
+    Api { rows: rows.into_iter().map(|rated| rated.row).collect(), missing, not_measured, advice, no_advice }
 }
 
 /// What was refused before the first run, and why: without flags that nobody typed.
@@ -131,6 +142,30 @@ impl Measurements<'_> {
         })
     }
 
+    /// MB/s of a job in each round, by which its interface is ranked.
+    fn rates(&self, job: usize) -> Vec<Option<f64>> {
+        let Some(case) = self.answered.iter().map(|a| &a.case).find(|case| case.at == job) else {
+            return Vec::new();
+        };
+        let writes = case.stream.access.writes();
+        let mut rates = Vec::new();
+        for ran in &case.runs {
+            let round = ran.run.start.repeat as usize;
+            // A forged number of a round is not worth its memory.
+            if round >= MAX_RUNS as usize {
+                continue;
+            }
+            if rates.len() <= round {
+                rates.resize(round + 1, None);
+            }
+            let rate = if writes { synced_rate(ran) } else { rate_over(ran, ran.stream.window_ns as f64) };
+            if let Some(at) = rates.get_mut(round) {
+                *at = rate;
+            }
+        }
+        rates
+    }
+
     fn calls_per_mib(&self, job: usize) -> Known<f64> {
         let mut trials = self.record.header.self_test.trials.iter();
         let trial = trials.find(|t| t.job == job).ok_or("system calls were not counted")?;
@@ -160,11 +195,17 @@ fn moved_bytes(ran: &CaseRun) -> f64 {
 
 /// MB/s over runs with the final sync in the time.
 fn synced(case: &Case) -> Option<Mean> {
-    let rate = |ran: &CaseRun| {
-        let ns = ran.stream.window_ns as f64 + ran.end.sync_ns? as f64;
-        (ns > 0.0).then(|| moved_bytes(ran) * 1e3 / ns)
-    };
-    interval::mean(&case.runs.iter().map(rate).collect::<Option<Vec<_>>>()?)
+    interval::mean(&case.runs.iter().map(synced_rate).collect::<Option<Vec<_>>>()?)
+}
+
+/// MB/s of a run with the final sync in the time; `None` if the sync failed.
+fn synced_rate(ran: &CaseRun) -> Option<f64> {
+    rate_over(ran, ran.stream.window_ns as f64 + ran.end.sync_ns? as f64)
+}
+
+/// MB/s of what a run moved, over so many ns.
+fn rate_over(ran: &CaseRun, ns: f64) -> Option<f64> {
+    (ns > 0.0).then(|| moved_bytes(ran) * 1e3 / ns)
 }
 
 /// What the topmost devices delivered and took per byte, until the last sync where anything was written.

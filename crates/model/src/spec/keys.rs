@@ -216,7 +216,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Bench, Layers, Limit, Sweep, Api],
         Set::Stream(|s, t| put(&mut s.size, size(t, 1, u64::MAX))),
     )
-    .defaults(&[(Layers, "1g, or all there is where that is less"), (Api, "64m; less where there is less, or no room for it")])
+    .defaults(&[(Layers, "1g, or all there is where that is less"), (Api, "2g; less where there is less, or no room for it")])
     .elsewhere(&[fio("filesize", "1g", same), diskspd("c", "1G", same), diskspd("f", "1G", same)]),
     key(
         "offset",
@@ -873,7 +873,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Job(|j, t| put(&mut j.runs, count(t, 1, MAX_RUNS))),
     )
-    .defaults(&[(Limit, "3, and more where they disagree"), (Sweep, "3 with --exhaustive; else as often as the search asks"), (Api, "3")])
+    .defaults(&[(Limit, "3, and more where they disagree"), (Sweep, "3 with --exhaustive; else as often as the search asks"), (Api, "by --budget: 3 to 10")])
     .elsewhere(&[fio("loops", "3", same)]),
     key(
         "precision",

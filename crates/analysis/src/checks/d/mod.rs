@@ -29,7 +29,7 @@ mod d24_remote_fs;
 mod d25_container_view;
 mod d26_stood_still;
 mod d27_runs_disturbed;
-mod d28_freed_memory_given_up;
+pub(super) mod d28_freed_memory_given_up;
 
 use super::check::Check;
 

@@ -194,26 +194,20 @@ fn cold(rows: &[ApiRow]) -> Option<String> {
     ))
 }
 
-/// How much of the file was touched.
+/// How much of the span the runs touched.
 fn covered(rows: &[ApiRow]) -> Option<String> {
-    let is_whole = |row: &ApiRow| {
-        let both = row.coverage.zip(row.planned_coverage);
-        both.is_some_and(|(touched, planned)| (touched - planned).abs() <= NEAR)
+    let shares = || rows.iter().filter_map(|row| Some((row.coverage?, row)));
+    let by_share = |a: &(f64, &ApiRow), b: &(f64, &ApiRow)| a.0.total_cmp(&b.0);
+    let ((least, first), (most, last)) = (shares().min_by(by_share)?, shares().max_by(by_share)?);
+    let touched = if most - least <= NEAR {
+        show_share(most)
+    } else {
+        format!("from {} ({}) to {} ({})", show_share(least), named(first), show_share(most), named(last))
     };
-    let odd: Vec<&ApiRow> = rows.iter().filter(|r| !is_whole(r) && r.mb_per_s.is_some()).collect();
-    let mut text =
-        "Sequential rows cover the whole span, random rows half of its blocks, the same ones in every row"
-            .to_owned();
-    if let Some(first) = odd.first() {
-        let share = first.coverage.map_or_else(|| "an unknown part".into(), show_share);
-        text += &format!(
-            "; but {} of {} rows were ended by their time before that, {} after {share}",
-            odd.len(),
-            rows.len(),
-            named(first)
-        );
-    }
-    (!rows.is_empty()).then(|| text + ".")
+    Some(format!(
+        "All rows of a pattern touch the same blocks in the same order, until the time of a run is over or its work is done: {touched} of \
+         the span."
+    ))
 }
 
 /// Why there are no counts, each reason once.
