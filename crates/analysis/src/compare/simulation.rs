@@ -261,6 +261,7 @@ fn measured_in_time(seed: u64, factor: f64, weather: Weather) -> Vec<Summary> {
         paired: true,
         attempts: 1,
         ends_ns: Some(ENDS_NS),
+        blocks: Vec::new(),
     };
     let mut noise = Noise(split_mix(seed));
     let mut done: Vec<Summary> = Vec::new();

@@ -321,7 +321,7 @@ impl Search<'_> {
 fn curve_load(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
     (0..budget.runs).find_map(|repeat| {
-        let order = rounds::order(&Budget { jobs: SHARES.len(), ..budget.clone() }, repeat);
+        let order = rounds::shuffled(SHARES.len(), budget.seed, repeat);
         let rates = order.into_iter().filter_map(|i| Some(whole(capacity * *SHARES.get(i)? as f64 / 100.0)));
         rates.into_iter().find(|rate| runs_at(*rate) <= repeat)
     })

@@ -28,15 +28,21 @@ pub(super) fn among(done: &[Summary], budget: &Budget, is_open: impl Fn(&[f64]) 
     Some(Next::Measure { job, repeat, attempt: 0, offered_iops: None })
 }
 
-/// The jobs in the order of one round (Fisher and Yates). Jobs of a block stay together, in the order of the first of each.
-pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..budget.jobs).collect();
-    let mut state = split_mix(budget.seed ^ split_mix(u64::from(repeat)));
+/// The numbers below `count` in the random order of one round (Fisher and Yates).
+pub(super) fn shuffled(count: usize, seed: u64, round: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    let mut state = split_mix(seed ^ split_mix(u64::from(round)));
     for last in (1..order.len()).rev() {
         state = split_mix(state);
         // The bias of the remainder is below 2^-50 for any list of jobs that fits in memory.
         order.swap(last, (state % (last as u64 + 1)) as usize);
     }
+    order
+}
+
+/// The jobs in the order of one round. Jobs of a block stay together, in the order of the first of each.
+pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
+    let mut order = shuffled(budget.jobs, budget.seed, repeat);
     if !budget.blocks.is_empty() {
         let shuffled = order.clone();
         let block = |job: usize| budget.blocks.get(job);

@@ -57,7 +57,7 @@ fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, cl
     };
     let least = (0..groups).map(done).min().unwrap_or(budget.runs);
     if least < budget.runs {
-        let order = rounds::order(&Budget { jobs: groups, ..*budget }, least);
+        let order = rounds::shuffled(groups, budget.seed, least);
         let mut of_round = order.into_iter().filter(|group| done(*group) == least);
         return match of_round.find(|group| clock.has_time_for(*group)) {
             Some(group) => begin(group),
@@ -91,8 +91,7 @@ fn jobs_in_order(
     budget: &Budget,
 ) -> impl Iterator<Item = usize> + use<> {
     let jobs = layout.jobs(group);
-    let order =
-        rounds::order(&Budget { jobs: jobs.len(), seed: budget.seed ^ group as u64, ..*budget }, round);
+    let order = rounds::shuffled(jobs.len(), budget.seed ^ group as u64, round);
     order.into_iter().map(move |at| jobs.start + at)
 }
 
@@ -239,6 +238,7 @@ fn budget(tests: u32, targets: u32, seconds: u64) -> Budget {
         paired: true,
         attempts: 3,
         ends_ns: Some(seconds * SECOND),
+        blocks: Vec::new(),
     }
 }
 
