@@ -39,9 +39,9 @@ pub struct Args {
     #[arg(long, conflicts_with = "interface", help_heading = WHAT)]
     all: bool,
     #[command(flatten)]
-    budget: BudgetArgs,
-    #[command(flatten)]
     measuring: Measuring,
+    #[command(flatten)]
+    budget: BudgetArgs,
     /// Print all interfaces, one a line, and stop
     #[arg(long, conflicts_with_all = ["format", "output", "explain"], help_heading = OUTPUT)]
     list: bool,

@@ -38,7 +38,7 @@ struct LatencyTargetArgs {
 /// First a closed loop measures the capacity. Then an open loop offers loads: operations arrive whatever the storage does, and latency
 /// counts from their scheduled start. With a latency target such as --p99 1ms, bisection finds the highest load that meets it. Without
 /// one, or with --curve, the loads are 10, 30, 50, 70, 80, 90 and 95 % of the capacity, and some around the knee. Flags describe the
-/// workload as for `fathom run`; --depth and --workers are those of the closed loop.
+/// workload as for `fathom run`. Depth and workers are those of the closed loop.
 ///
 /// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]

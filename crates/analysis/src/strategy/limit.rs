@@ -42,7 +42,7 @@ const MOST_RUNS: u32 = 4;
 /// One-sided confidence of a proof. A proof is attempted after every run from `--runs` on, at several loads, and each attempt may err. In
 /// the simulations below at most 5 % of all searches name a load that misses the target.
 const CONFIDENCE: f64 = 0.99;
-/// Most loads.
+/// Loads after which the search ends, whatever is known.
 const MOST_LOADS: usize = 40;
 /// Runs that a search for a latency target usually takes.
 const TYPICAL_SEARCH: usize = 20;
@@ -280,19 +280,19 @@ impl Search<'_> {
         nearest.or_else(|| self.fresh(middle))
     }
 
-    /// A load beyond the outermost one, if that does not yet make clear what the end should prove: far from a load that clearly does not,
-    /// and further each time from loads that are undecided.
+    /// A load beyond the outermost one, if that does not yet make clear what the end should prove: far below a load that clearly misses
+    /// the target, and further each time below loads that are undecided.
     fn outward(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
         let outermost = inward.first()?.offered;
-        let undecided = |p: &&&Point| matches!(self.known(p), Known::Open | Known::Failed);
-        let factor = match inward.iter().take_while(undecided).count() {
+        if !wanted {
+            return self.fresh(self.above(outermost));
+        }
+        let is_undecided = |p: &&&Point| matches!(self.known(p), Known::Open | Known::Failed);
+        let factor = match inward.iter().take_while(is_undecided).count() {
             0 => OUTWARDS,
             count => STEP_OUT.powi(1 << count.min(8)),
         };
-        match wanted {
-            true => self.fresh(outermost as f64 / factor),
-            false => self.fresh(self.above(outermost).min(f64::max(factor, OUTWARDS) * outermost as f64)),
-        }
+        self.fresh(outermost as f64 / factor)
     }
 
     fn above(&self, load: u64) -> f64 {

@@ -207,8 +207,7 @@ pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
         }
     };
     let end = match (open, plan.budget_ns) {
-        (0, _) => String::new(),
-        (_, None) => String::new(),
+        (0, _) | (_, None) => String::new(),
         (_, Some(budget_ns)) => {
             // Four times as many runs halve an interval.
             let longer = budget_ns.saturating_mul(4).div_ceil(1_000_000_000);
