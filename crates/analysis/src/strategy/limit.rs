@@ -509,7 +509,7 @@ fn answers_of_known_servers(seeds: u64, ops: u64, near_percent: u64) {
     ] {
         let (mut near, mut false_met, mut false_missed, mut none, mut runs) = (0, 0, 0, 0, 0);
         for seed in 0..seeds {
-            let mut server = Server { varies, bursts, late_ns, ops, ..Server::new(10_000.0, seed ^ 0x5eed) };
+            let mut server = Server { ops, varies, bursts, late_ns, ..Server::new(10_000.0, seed ^ 0x5eed) };
             let budget = budget(0.99, Some(2_500_000), seed);
             let done = played(&mut server, &budget);
             let (met, missed) = found(&done, &budget);
