@@ -10,7 +10,6 @@ mod ending;
 mod ends;
 mod evidence;
 mod follow;
-mod guest_memory;
 mod precondition;
 mod probe;
 mod rows;
@@ -430,7 +429,6 @@ impl Measurement {
         if competes {
             // Setting an interface up may have read already.
             notes.extend(self.evict(start.job));
-            self.get_memory_from_host(&phase);
         }
         let (begin, mut workers) = match (self.fleet.gate(&start, refused)?, workers) {
             (Gate::Begin(at), Some(workers)) => (at, workers),

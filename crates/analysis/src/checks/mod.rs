@@ -19,7 +19,6 @@ pub(crate) use b::b05_depth_not_reached::one_at_a_time;
 pub(crate) use d::d04_io_limit_configured::most_iops;
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
-pub use d::d28_freed_memory_given_up::gives_memory_up;
 #[cfg(test)]
 pub(crate) use e::shaped;
 

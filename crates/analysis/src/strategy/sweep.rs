@@ -5,7 +5,7 @@
 //! 1. Every cell is measured once, in random order; twice if both passes fit into two thirds of the budget, so that a single
 //!    stall rules no cell out. An exhaustive search does this as often as the plan has runs, and nothing else.
 //! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance
-//!    ([`race`]). A race ends when there is none, or when the time is up.
+//!    (`race`). A race ends when there is none, or when the time is up.
 //! 3. The winner, cheaper cells that look as fast, and settings of well-known programs are measured five times, in turns.
 //!
 //! The cells of each work race among themselves. The race that was given least comes next.

@@ -12,7 +12,6 @@ use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::kernel_files::PAGE_REPORTING;
-use model::machine::Machine;
 use model::units::{show_bytes, show_share};
 
 const VMSTAT: &str = "/proc/vmstat";
@@ -70,7 +69,12 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let machine = case.machine.ok_or("the record names no host")?;
-    if !gives_memory_up(machine)? {
+    let order = entries(machine.fact(PAGE_REPORTING)?).next().map(|(_, order)| order.parse::<i64>());
+    let reported = match order {
+        None => false,
+        Some(order) => !NOBODY.contains(&order.map_err(|_| format!("{PAGE_REPORTING} is no number"))?),
+    };
+    if !reported {
         let holds = "Memory that this machine frees stays with it, as far as can be seen.";
         return Ok(Answer::Holds(holds, evidence([])));
     }
@@ -102,18 +106,6 @@ fn look(case: &Case) -> Known<Answer> {
         ),
         None => Detail::new(Severity::Note, format!("{first}."), numbers),
     }))
-}
-
-/// Whether a machine is a guest whose host takes the memory that it frees.
-///
-/// # Errors
-/// Why that is not known.
-pub fn gives_memory_up(machine: &Machine) -> Known<bool> {
-    let order = entries(machine.fact(PAGE_REPORTING)?).next().map(|(_, order)| order.parse::<i64>());
-    match order {
-        None => Ok(false),
-        Some(order) => Ok(!NOBODY.contains(&order.map_err(|_| format!("{PAGE_REPORTING} is no number"))?)),
-    }
 }
 
 /// Bytes that the page cache had more at the stop of a run than at its start: they were free.
