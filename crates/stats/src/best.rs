@@ -57,7 +57,7 @@ fn differences(own: &[Option<f64>], rival: &[Option<f64>]) -> Vec<f64> {
 }
 
 #[cfg(test)]
-fn of(values: &[&[f64]]) -> Vec<Gap> {
+fn gaps_of_rows(values: &[&[f64]]) -> Vec<Gap> {
     gaps(&values.iter().map(|v| v.iter().copied().map(Some).collect()).collect::<Vec<_>>())
 }
 
@@ -67,7 +67,7 @@ fn a_gap_is_that_of_the_tables() {
     // t(2 degrees, 0.975) = 4.302653.
     let base = [1.0_f64, 1.0, 1.0];
     let more = [0.1_f64.exp(), 0.2_f64.exp(), 0.3_f64.exp()];
-    let gaps = of(&[&base, &more, &[0.5, 0.5, 0.5]]);
+    let gaps = gaps_of_rows(&[&base, &more, &[0.5, 0.5, 0.5]]);
     let half = 4.302_652_729_9 * 0.1 / 3_f64.sqrt();
     assert!((gaps[0].at_most - (0.2 + half).exp_m1()).abs() < 1e-6 && !gaps[0].is_sure, "{gaps:?}");
     assert!((gaps[1].at_most - (half - 0.2).exp_m1()).abs() < 1e-6 && !gaps[1].is_sure, "{gaps:?}");
@@ -77,7 +77,7 @@ fn a_gap_is_that_of_the_tables() {
 #[test]
 fn what_a_round_did_to_all_cancels() {
     let rounds = [1.0, 0.4, 2.0, 0.9, 0.1];
-    let gaps = of(&[&rounds, &rounds.map(|r| r * 1.01), &rounds.map(|r| r * 0.5)]);
+    let gaps = gaps_of_rows(&[&rounds, &rounds.map(|r| r * 1.01), &rounds.map(|r| r * 0.5)]);
     assert!((gaps[0].at_most - 0.01).abs() < 1e-9 && gaps[0].is_sure && gaps[1].at_most == 0.0, "{gaps:?}");
 }
 
@@ -86,7 +86,7 @@ fn candidates_without_three_common_rounds_have_no_bound() {
     let few =
         gaps(&[vec![Some(1.0), Some(1.0), None, Some(1.0)], vec![None, Some(1.0), Some(2.0), Some(1.0)]]);
     assert!(few.iter().all(|g| g.at_most.is_infinite() && !g.is_sure), "{few:?}");
-    assert_eq!(of(&[&[3.0, 4.0]]), [Gap { at_most: 0.0, is_sure: false }], "alone it is the best");
+    assert_eq!(gaps_of_rows(&[&[3.0, 4.0]]), [Gap { at_most: 0.0, is_sure: false }], "alone it is the best");
     assert_eq!(gaps(&[]), []);
-    assert!(of(&[&[0.0; 5], &[f64::NAN; 5]]).iter().all(|g| g.at_most.is_infinite()));
+    assert!(gaps_of_rows(&[&[0.0; 5], &[f64::NAN; 5]]).iter().all(|g| g.at_most.is_infinite()));
 }

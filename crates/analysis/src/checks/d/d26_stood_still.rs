@@ -20,7 +20,7 @@ const BIASED_ABOVE: Share = Share(0.01);
 const VOID_ABOVE: Share = Share(0.3);
 
 /// One-sided confidence of the bound on the share of stopped samples.
-const CONFIDENCE: f64 = 0.95;
+const CONFIDENCE: Share = Share(0.95);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D26,
@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
              time, void above {VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. Workers cannot tell: a stop halts all \
              of them and their clocks, so it looks like a device that answered nothing. Any sample that finds a worker stopped \
              (state T or t, or in a freezer) or a tracer attached is biased; void where surely more than {VOID_ABOVE} of the \
-             samples found a worker stopped (exact bound at 95 %)."
+             samples found a worker stopped (exact bound at {CONFIDENCE})."
         ),
         provoke: "`fathom run --rw randread --time 3s DIR`, and meanwhile in another terminal `kill -STOP PID; sleep 1; kill -CONT PID`; \
                   or a freezer: `echo FROZEN > freezer.state`; or a tracer: `strace -f fathom run --rw randread DIR`.",
@@ -129,7 +129,7 @@ fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
     if states.stopped == 0 && states.traced == 0 {
         return None;
     }
-    let (least, _) = proportion::exact(states.stopped, states.samples, CONFIDENCE);
+    let (least, _) = proportion::exact(states.stopped, states.samples, CONFIDENCE.0);
     let severity = if least > VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
     let stopped = format!(
         "{} of {} samples found a worker stopped ({})",

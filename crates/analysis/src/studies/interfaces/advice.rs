@@ -70,7 +70,7 @@ struct Group {
     members: Vec<usize>,
     /// The best row is faster than any member by at most this share.
     at_most: f64,
-    /// The same for the first member.
+    /// The best row is faster than the first member by at most this share.
     first_at_most: f64,
 }
 
