@@ -23,8 +23,8 @@ use std::path::PathBuf;
 /// Find the best settings for a target: block size x depth x workers x engine x cache mode.
 ///
 /// Every cell of the grid is a real job, with an empty page cache before each run. An adaptive search measures each cell once or twice,
-/// shortly, and then the cells that may be the best, until no setting is more than --tolerance faster (95 % confidence) or --budget is
-/// spent. The winner, the cheapest cell that is as fast, and what cp and dd do are then measured five times, in turns. Each work (read,
+/// shortly, and then the cells that may be the best, until no setting is faster by more than the tolerance (95 % confidence) or the
+/// budget is spent. The winner, the cheapest cell that is as fast, and what cp and dd do are then measured five times, in turns. Each work (read,
 /// write, ...) has its own winner. The presets iops and pts have none: they measure their cells in order.
 #[derive(clap::Args, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Flags, each said alone.

@@ -26,7 +26,7 @@ use model::spec::limits::MIN_TIME_NS;
 use model::spec::presets::{IOMETER, MEMORY_BYTES, Preset, Procedure};
 use model::spec::{EngineSpec, JobSpec, StreamSpec};
 use model::sweep::{Grid, TOLERANCE};
-use model::units::{show_bytes, show_share};
+use model::units::show_bytes;
 use target_facts::{TargetFacts, look};
 
 /// Settings that cells say for themselves, or that are told in words of the sweep's own.
@@ -112,7 +112,9 @@ pub(in crate::plan) fn grid(
     let runs = request.job.runs.unwrap_or(CELL_RUNS);
     let jobs = growing.specs.len() - baselines.len();
     let finals = works.len() * 2 * FRESH + baselines.len() * FRESH;
-    let tolerance = origins.choose("--tolerance", said.tolerance, TOLERANCE, |share| show_share(*share));
+    let tolerance = origins.choose("--tolerance", said.tolerance, TOLERANCE, |share| {
+        format!("{}%", (1000.0 * share).round() / 10.0)
+    });
     let search = schedule::search(said, (jobs, finals, runs), &growing, request, origins)?;
     let Growing { specs, cells, skipped, .. } = growing;
     let preset = said.preset.map(|p| p.name.to_owned());
