@@ -172,9 +172,13 @@ impl Point<'_> {
     /// long. Otherwise fathom was too slow to submit, and the load is open.
     fn overload_misses(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
-        let is_beyond_capacity = self.capacity.is_none_or(|capacity| self.offered as f64 > capacity);
         let is_slow = self.service.quantile_ns(target.quantile).is_none_or(|ns| ns > most_ns);
-        (is_beyond_capacity || is_slow).then_some(false)
+        // A single run below the capacity may have met a hiccup.
+        (self.is_beyond_capacity() || (is_slow && self.count() > 1)).then_some(false)
+    }
+
+    fn is_beyond_capacity(&self) -> bool {
+        self.capacity.is_none_or(|capacity| self.offered as f64 > capacity)
     }
 
     /// Whether the load meets the latency target, proven at 95 % by its runs; `None` if they prove neither.
@@ -301,8 +305,9 @@ impl Search<'_> {
     }
 
     fn known(&self, point: &Point) -> Known {
-        // An overload is proven by one run.
-        let may_prove = point.count() >= self.runs || point.is_overloaded(self.target);
+        // Beyond the capacity, one run proves an overload.
+        let may_prove =
+            point.count() >= self.runs || (point.is_overloaded(self.target) && point.is_beyond_capacity());
         match point.meets(self.target).filter(|_| may_prove) {
             Some(met) => Known::Proven(met),
             None if point.count() >= MOST_RUNS * self.runs => Known::Failed,
@@ -571,15 +576,17 @@ fn lateness_beyond_the_target_leaves_loads_open_and_both_ends_are_found() {
 #[test]
 fn an_overload_below_the_capacity_with_short_service_times_is_open() {
     let target = target(0.99, Some(2_500_000));
-    let overload = |capacity: f64, late_ns: u64, serves: f64| {
+    let overload_of = |count: u32, capacity: f64, late_ns: u64, serves: f64| {
         let closed = Summary { iops: capacity, refused: false, ..Summary::refused(0, 0) };
         let mut server = Server { late_ns, ..Server::new(serves, 4) };
-        let mut runs: Vec<Summary> = (0..3).map(|i| server.run(1, i, Some(9_000))).collect();
+        let mut runs: Vec<Summary> = (0..count).map(|i| server.run(1, i, Some(9_000))).collect();
         // Half of what arrived was served.
         runs.iter_mut().for_each(|run| run.iops = 4_500.0);
         runs.push(closed);
         points(&runs)[0].meets(&target)
     };
+    let overload = |capacity, late_ns, serves| overload_of(3, capacity, late_ns, serves);
+    assert_eq!(overload_of(1, 10_000.0, 0, 5_000.0), None, "one slow run may have met a hiccup");
     assert_eq!(overload(10_000.0, 50_000_000, 20_000.0), None, "fathom submitted late");
     assert_eq!(overload(8_000.0, 50_000_000, 20_000.0), Some(false), "more than the closed loop reached");
     assert_eq!(overload(10_000.0, 0, 5_000.0), Some(false), "the storage itself was slow");
