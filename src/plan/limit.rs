@@ -22,6 +22,8 @@ const MOST_BYTES: u64 = 256 * MIB;
 /// Runs that the default time budget holds for each of `--runs`, which is 3 by default: those of the closed loop, 20 to 25 of a search or
 /// a curve, and some that are measured again.
 const RUNS_IN_BUDGET: u64 = 11;
+/// Runs of a load by default; fewer need no smaller budget, since then more loads are measured.
+const USUAL_RUNS: u32 = 3;
 /// Most threads, for engines that carry one operation each.
 const MOST_WORKERS: u64 = 256;
 
@@ -33,7 +35,7 @@ pub(super) fn budget_ns(
     origins: &mut Origins,
 ) -> u64 {
     let answers = u64::from(target.latency_ns.is_some()) + u64::from(target.curve);
-    let runs = RUNS_IN_BUDGET * u64::from(runs) * answers;
+    let runs = RUNS_IN_BUDGET * u64::from(runs.max(USUAL_RUNS)) * answers;
     let runs_ns = jobs.first().map_or(0, run_ns).saturating_mul(runs);
     let from = format!("default: {runs} runs");
     let words = |ns: &u64| show_ns(*ns as f64);

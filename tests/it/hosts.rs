@@ -248,7 +248,7 @@ mod together {
     #[test]
     fn a_load_is_offered_by_all_hosts_together() {
         let stage = Stage::new();
-        let words = "limit --rw randread --engine sync --size 16m --time 200ms --warmup 20ms --runs 1 --p99 1s --curve --ranks-per-host 2 --format json";
+        let words = "limit --rw randread --engine sync --size 16m --time 200ms --warmup 20ms --runs 1 --p99 1s --curve --budget 60s --ranks-per-host 2 --format json";
         let out = two_ranks(&stage, words, &stage.folder("target"));
         let report = out.report().0;
         let points = report["limit"]["points"].as_array().unwrap();
