@@ -11,7 +11,7 @@
 use super::Jobs;
 use super::layers::{reads, writes};
 use super::origins::Origins;
-use super::{fallback, span, target};
+use super::{budget, fallback, span, target};
 use crate::failure::Failure;
 use crate::interfaces::{self, Directions, INTERFACES, Interface, Many};
 use crate::request::Request;
@@ -23,7 +23,7 @@ use model::not_measured::{NotMeasured, by_reason};
 use model::plan::{Role, Target};
 use model::spec::{JobSpec, Rw, parsers};
 use model::study::Study;
-use model::units::{MIB, minutes, show_block, show_bytes, show_ns};
+use model::units::{MIB, show_block, show_bytes, show_ns};
 use stats::interval::FEWEST_RUNS;
 use std::path::PathBuf;
 
@@ -133,18 +133,10 @@ impl Schedule {
         let making_ns = (budget_ns / MAKING_PART).min(MAKING_NS);
         let left = budget_ns.saturating_sub(around_ns + files * making_ns);
         let least = needed(runs.unwrap_or(fewest));
-        if typed.is_some() && left < least {
-            let whole = around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
-            return Err(Failure::Usage(format!(
-                "--budget {}: {jobs} rows in {} runs of {} each take about {}; type --budget {} or more, or compare fewer with \
-                 --interface, --rw or --bs",
-                show_ns(budget_ns as f64),
-                runs.unwrap_or(fewest),
-                show_ns((run_ns - OVERHEAD_NS) as f64),
-                minutes(whole),
-                show_seconds(whole),
-            )));
-        }
+        let whole = around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
+        let length = show_ns((run_ns - OVERHEAD_NS) as f64);
+        let work = format!("{jobs} rows in {} runs of {length} each", runs.unwrap_or(fewest));
+        budget::refuse_short(typed, whole, &work, "compare fewer with --interface, --rw or --bs")?;
         let each = left / jobs;
         let runs = runs.unwrap_or_else(|| ((each / run_ns) as u32).clamp(fewest, most));
         let longest = if typed.is_some() { LONGEST_NS.1 } else { LONGEST_NS.0 };
@@ -152,11 +144,6 @@ impl Schedule {
         let window_ns = window_ns.unwrap_or_else(|| of_run.clamp(SHORTEST_NS, longest));
         Ok(Self { budget_ns, making_ns, runs, window_ns })
     }
-}
-
-/// Whole seconds as they are typed, rounded up.
-fn show_seconds(ns: u64) -> String {
-    format!("{}s", ns.div_ceil(1_000_000_000))
 }
 
 /// Those that were named and do none of the works.

@@ -3,14 +3,14 @@
 //! The open loop gets as many slots as a long tail needs at the capacity. Which loads it offers is decided while measuring
 //! (`analysis::strategy::limit`), within the time budget that is chosen here.
 
-use super::DraftJob;
 use super::origins::Origins;
+use super::{DraftJob, budget};
 use crate::failure::Failure;
 use analysis::cost::run_ns;
 use model::job::{Arrivals, Job, Pace, Stream};
 use model::plan::LatencyTarget;
 use model::spec::parsers::of_arrivals;
-use model::units::{MIB, show_bytes, show_ns};
+use model::units::{MIB, minutes, show_bytes};
 
 /// Open-loop slots by those of the closed one. At its capacity a closed loop has rate times mean latency in flight
 /// (Little's law); so these are four times rate times p99.9 where p99.9 is up to eight means.
@@ -24,22 +24,29 @@ const MOST_BYTES: u64 = 256 * MIB;
 const RUNS_IN_BUDGET: u64 = 11;
 /// Runs of a load by default; fewer need no smaller budget, since then more loads are measured.
 const USUAL_RUNS: u32 = 3;
+/// Fewest runs at loads that may answer: one at each load of a curve, or the proof of both ends.
+const FEWEST_LOAD_RUNS: u64 = 7;
 /// Most threads, for engines that carry one operation each.
 const MOST_WORKERS: u64 = 256;
 
 /// The time budget in ns: as typed, or room for a search or a curve, and twice that for both.
+///
+/// # Errors
+/// A usage failure if what was typed has no room for the closed loop and a few loads.
 pub(super) fn budget_ns(
     typed: Option<u64>,
     target: &LatencyTarget,
     (jobs, runs, baseline_ns): (&[Job], u32, u64),
     origins: &mut Origins,
-) -> u64 {
+) -> Result<u64, Failure> {
+    let run = jobs.first().map_or(0, run_ns);
+    let least = baseline_ns.saturating_add(run.saturating_mul(u64::from(runs) + FEWEST_LOAD_RUNS));
+    let work = format!("{runs} runs of the closed loop and {FEWEST_LOAD_RUNS} at loads");
+    budget::refuse_short(typed, least, &work, "shorter runs (--time)")?;
     let answers = u64::from(target.latency_ns.is_some()) + u64::from(target.curve);
     let runs = RUNS_IN_BUDGET * u64::from(runs.max(USUAL_RUNS)) * answers;
-    let runs_ns = jobs.first().map_or(0, run_ns).saturating_mul(runs);
-    let from = format!("default: {runs} runs");
-    let words = |ns: &u64| show_ns(*ns as f64);
-    origins.choose_from("--budget", typed, baseline_ns.saturating_add(runs_ns), &from, words)
+    let default = baseline_ns.saturating_add(run.saturating_mul(runs));
+    Ok(origins.choose_from("--budget", typed, default, &format!("default: {runs} runs"), |ns| minutes(*ns)))
 }
 
 /// The open loop that goes with a closed one.

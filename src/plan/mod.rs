@@ -4,6 +4,7 @@
 //! touched. Not for: touching anything.
 
 mod api;
+mod budget;
 mod cycle;
 mod ends;
 mod engine;
@@ -125,7 +126,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let baseline_ns = if touched { idle_watch::before_runs_ns(request, &mut origins) } else { 0 };
     let budget_ns = match &study {
         Study::Limit(target) => {
-            Some(limit::budget_ns(request.budget_ns, target, (&jobs, runs, baseline_ns), &mut origins))
+            Some(limit::budget_ns(request.budget_ns, target, (&jobs, runs, baseline_ns), &mut origins)?)
         }
         Study::Targets(_) if matches!(strategy, Strategy::Targets(_)) => {
             Some(sides::budget_ns(request, (&jobs, runs, baseline_ns), &mut origins)?)

@@ -4,7 +4,7 @@
 //! the first rounds leave goes to the tests that vary most, while measuring (`analysis::strategy`).
 
 use super::origins::Origins;
-use super::{Jobs, profile, target};
+use super::{Jobs, budget, profile, target};
 use crate::failure::Failure;
 use crate::request::{BenchSpec, Request};
 use analysis::cost::run_ns;
@@ -15,7 +15,7 @@ use model::name;
 use model::spec::{JobSpec, Until};
 use model::study::Study;
 use model::targets::{TargetComparison, TargetJobs};
-use model::units::{minutes, show_ns};
+use model::units::minutes;
 use std::path::{Path, PathBuf};
 
 /// Time to compare in, unless `--budget` says otherwise: less than two minutes with everything around it.
@@ -131,15 +131,8 @@ pub(super) fn budget_ns(
 ) -> Result<u64, Failure> {
     let round = jobs.iter().map(run_ns).fold(0, u64::saturating_add);
     let least = baseline_ns.saturating_add(round.saturating_mul(runs.into()));
-    if let Some(typed) = request.budget_ns.filter(|typed| *typed < least) {
-        return Err(Failure::Usage(format!(
-            "--budget {}: {runs} rounds of {} tests take about {}; type --budget {}s or more, or shorter runs (--time), or fewer (--runs)",
-            show_ns(typed as f64),
-            jobs.len(),
-            minutes(least),
-            least.div_ceil(1_000_000_000)
-        )));
-    }
+    let work = format!("{runs} rounds of {} tests", jobs.len());
+    budget::refuse_short(request.budget_ns, least, &work, "shorter runs (--time) or fewer (--runs)")?;
     let default = BUDGET_NS.max(least.saturating_add(least / SPARE));
     let from = "default: 110 s, or more where the first rounds take longer";
     Ok(origins.choose_from("--budget", request.budget_ns, default, from, |ns| minutes(*ns)))

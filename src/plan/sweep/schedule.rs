@@ -3,6 +3,7 @@
 use super::cell::Growing;
 use super::{GridJobs, TIME_NS};
 use crate::failure::Failure;
+use crate::plan::budget;
 use crate::plan::origins::Origins;
 use crate::request::{Request, SweepSpec};
 use analysis::strategy::sweep::REFERENCE_EVERY;
@@ -106,14 +107,8 @@ pub(super) fn search(
     let making = if makes_files { MAKING_NS } else { 0 };
     let usual = least.saturating_mul(PASSES).max(each(piece).saturating_mul(RUNS)).min(LONGEST_NS);
     let default = usual.max(least.saturating_add(least / 4).saturating_add(making));
-    if let Some(budget) = request.budget_ns.filter(|b| *b < least) {
-        return Err(Failure::Usage(format!(
-            "--budget {}: to measure each of {jobs} cells once takes about {}; type --budget {}s or more, or fewer cells",
-            minutes(budget),
-            minutes(least),
-            least.div_ceil(1_000_000_000)
-        )));
-    }
+    let work = format!("{jobs} cells, each measured once,");
+    budget::refuse_short(request.budget_ns, least, &work, "fewer cells")?;
     let words = format!("{PASSES} runs of each cell, at least {RUNS} runs, at most {}", minutes(LONGEST_NS));
     let budget_ns = origins.choose_from("--budget", request.budget_ns, default, &words, |ns| minutes(*ns));
     Ok(Search::Adaptive { budget_ns })
