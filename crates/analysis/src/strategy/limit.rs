@@ -31,7 +31,7 @@ const FIRST_LOADS: [f64; 2] = [0.8, 1.1];
 const SEARCHED: [f64; 2] = [0.01, 10.0];
 /// Factor from a load that is clear to the next one while one end is missing.
 const OUTWARDS: f64 = 1.5;
-/// Factor to the next load if the outermost one is undecided. It is squared with each further undecided load.
+/// Factor to the next load if only the outermost one is undecided. Each further undecided load squares it.
 const STEP_OUT: f64 = 1.03;
 /// Distance between a load and the end at which single runs have brought the end near enough to be proven.
 const ROUGH: f64 = 1.1;
@@ -168,9 +168,14 @@ impl Point<'_> {
         }
     }
 
+    /// Whether so few operations completed that even if none was slow, the percentile could be beyond the target.
+    fn has_too_few_operations(&self, target: &LatencyTarget) -> bool {
+        proportion::exact(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
+    }
+
     /// `Some(false)` if an overload is the storage's: more was offered than the closed loop reached, or the storage itself took too
     /// long. Otherwise fathom was too slow to submit, and the load is open.
-    fn overload_misses(&self, target: &LatencyTarget) -> Option<bool> {
+    pub(crate) fn overload_misses(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         let is_slow = self.service.quantile_ns(target.quantile).is_none_or(|ns| ns > most_ns);
         // A single run below the capacity may have met a hiccup.
@@ -246,8 +251,8 @@ impl Search<'_> {
 
     /// The next load for one end, whose loads are `inward`: from the outermost to the other end. `wanted` is what the end should prove.
     ///
-    /// The end is the innermost load at which `wanted` is proven or clear. It is first brought near by single runs, then proven, and
-    /// then moved inward by bisection as long as there is room before a load at which `wanted` is not to be had.
+    /// The end is the innermost load at which `wanted` is proven or clear. Single runs bring it near the other end, more runs prove it, and
+    /// bisection moves it inward until the next load that proves otherwise, or proves nothing, is near.
     fn next_of_end(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
         let is_end =
             |p: &&Point| matches!(self.known(p), Known::Proven(met) | Known::Clear(met) if met == wanted);
@@ -275,6 +280,7 @@ impl Search<'_> {
             return Some(end.offered);
         }
         let blocked = blocked.or(open.last().map(|p| p.offered))?;
+        // The answer is the lower end, so the upper one may be less exact.
         if gap(blocked) <= if wanted { NARROW.ln() } else { 2.0 * NARROW.ln() } {
             return None;
         }
@@ -291,12 +297,21 @@ impl Search<'_> {
         if !wanted {
             return self.fresh(self.above(outermost));
         }
+        // The first load of a slow device needs several runs before its percentile can be known.
+        if inward
+            .first()
+            .is_some_and(|p| self.known(p) == Known::Open && p.has_too_few_operations(self.target))
+        {
+            return Some(outermost);
+        }
         let is_undecided = |p: &&&Point| matches!(self.known(p), Known::Open | Known::Failed);
         let factor = match inward.iter().take_while(is_undecided).count() {
             0 => OUTWARDS,
-            count => STEP_OUT.powi(1 << count.min(8)),
+            count => STEP_OUT.powi(1 << (count - 1).min(8)),
         };
-        self.fresh(outermost as f64 / factor)
+        // With nothing left below, the load of the fewest operations beyond the target is proven instead.
+        let undecided = || inward.iter().find(|p| self.known(p) == Known::Open).map(|p| p.offered);
+        self.fresh(outermost as f64 / factor).or_else(undecided)
     }
 
     fn above(&self, load: u64) -> f64 {
@@ -619,6 +634,16 @@ fn it_stops_when_the_time_is_up() {
     let done = played(&mut server, &budget);
     assert!((13..=14).contains(&done.len()), "{}", done.len());
     assert!(super::left(&done, &budget).runs.iter().all(|runs| *runs == 0));
+}
+
+#[test]
+fn a_slow_device_gets_enough_runs_at_a_load() {
+    // 60 operations a run: eight runs have enough for p99.
+    let mut server = Server { ops: 60, ..Server::new(100.0, 4) };
+    let budget = budget(0.99, Some(1_000_000_000), 4);
+    let met = found(&played(&mut server, &budget), &budget).0;
+    let truth = true_rate(100.0, 1e9);
+    assert!(met.is_some_and(|load| load as f64 <= truth && load as f64 >= 0.7 * truth), "{met:?} of {truth}");
 }
 
 #[test]

@@ -149,11 +149,9 @@ fn row(
         met: match state {
             LoadState::Void => None,
             LoadState::Overload if is_above_limit => latency_target.latency_ns.map(|_| false),
-            // A backlog that grows (E11) misses any target, even if the runs were too short to be beyond it.
-            LoadState::Overload if !point.is_overloaded(latency_target) => {
-                latency_target.latency_ns.map(|_| false)
-            }
-            LoadState::Overload | LoadState::Served | LoadState::Late => point.meets(latency_target),
+            // A backlog that grows (E11) is overload too, even if the runs were too short to leave operations unserved.
+            LoadState::Overload => point.overload_misses(latency_target),
+            LoadState::Served | LoadState::Late => point.meets(latency_target),
         },
     }
 }
@@ -243,9 +241,11 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
             LoadState::Late if is_bounded_by_lateness(p, &found.percentile) => {
                 "lateness of fathom's own separates the bounds; use more --depth or --workers"
             }
-            LoadState::Overload => "fathom submitted too late to offer it; use more --depth or --workers",
+            LoadState::Overload if p.runs > 1 => {
+                "fathom submitted too late to offer it; use more --depth or --workers"
+            }
             // One run does not show how much runs differ.
-            _ if p.runs < 2 => "one run proves nothing; use a larger --budget, or --runs 2 or more",
+            _ if p.runs < 2 => "one run proves nothing; use a larger --budget",
             _ => "its runs prove neither; use a longer --time or more --runs",
         };
         format!("{} is open: {why}", load(p))
@@ -507,6 +507,25 @@ fn latency_with_lateness_is_an_upper_bound_and_without_it_a_lower_one() {
     let (met, state, _, sentence) = point(2_000_000, 1_500_000);
     assert_eq!((met, state), (Some(false), LoadState::Late), "without the lateness too");
     assert!(sentence.contains("p99 1.50 ms to 2.00 ms) misses it"), "{sentence}");
+}
+
+#[test]
+fn a_backlog_that_is_fathoms_own_leaves_a_load_open() {
+    let late = Some((7_000.0, Some(300_000)));
+    let mut with = loads(&MEASURED);
+    with[2].1 = Fixture { open_loop: late, depth_seen: 0.7, ..with[2].1.clone() };
+    let mut record = curve(&Fixture::honest(), &with);
+    // Latency from the scheduled start grows by 0.6 % of the time, and the service time does not.
+    let growing = crate::checks::shaped(&Fixture::honest_open(), (20, 1), |_, _| 7_000.0);
+    for run in record.runs.iter_mut().filter(|run| run.start.offered_iops == Some(7_000)) {
+        run.intervals.clone_from(&growing.runs[0].intervals);
+        for row in &mut run.intervals {
+            row.cells.values_mut().for_each(|cell| cell.2 = 100_000 + row.end_ns / 166);
+        }
+    }
+    let report = judge(&record, &Judging::default());
+    let point = &curve_of(&report).points[2];
+    assert_eq!((point.state, point.met), (LoadState::Overload, None), "{:?}", report.findings);
 }
 
 #[test]
