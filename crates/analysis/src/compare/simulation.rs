@@ -314,7 +314,7 @@ struct InTime {
     bound: f64,
 }
 
-/// Compares four tests so many times, the first of them being the headline.
+/// Simulates `trials` comparisons of four tests. The first test is the headline.
 fn in_time(trials: u64, factor: f64, weather: Weather) -> InTime {
     let mut all = InTime::default();
     let tests = DEVIATIONS.len();
@@ -374,16 +374,19 @@ fn error_rates_in_time() {
     );
     for weather in [Weather::Quiet, Weather::Drift, Weather::Bursts, Weather::TwoLevels] {
         for factor in [1.0, 1.03, 1.1] {
-            let of = in_time(400, factor, weather);
+            let found = in_time(400, factor, weather);
+            // 5 % and three deviations of what 400 comparisons show.
+            let is_honest = factor > 1.0 || found.any_word <= 0.05 + 0.033;
+            assert!(is_honest && found.held >= 0.92, "{weather:?} {factor}: {found:?}");
             println!(
                 "| {weather:?} | {:+.0} % | {} | {} | {} | {} | {} | {:.0} |",
                 100.0 * (factor - 1.0),
-                percent(of.any_word),
-                percent(of.faster),
-                percent(of.same),
-                percent(of.held),
-                percent(of.bound),
-                of.runs
+                percent(found.any_word),
+                percent(found.faster),
+                percent(found.same),
+                percent(found.held),
+                percent(found.bound),
+                found.runs
             );
         }
     }

@@ -52,9 +52,7 @@ impl Budget {
         let (jobs, paired, blocks) = (plan.jobs.len(), plan.is_paired(), blocks(plan));
         Self { jobs, runs, strategy, seed, paired, attempts, ends_ns, blocks }
     }
-}
 
-impl Budget {
     /// Which runs are measured again together.
     fn pairing(&self) -> Pairing {
         match self.strategy {

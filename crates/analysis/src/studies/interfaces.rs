@@ -203,7 +203,7 @@ fn synced_rate(ran: &CaseRun) -> Option<f64> {
     rate_over(ran, ran.stream.window_ns as f64 + ran.end.sync_ns? as f64)
 }
 
-/// MB/s of what a run moved, over so many ns.
+/// MB/s of a run that took `ns`.
 fn rate_over(ran: &CaseRun, ns: f64) -> Option<f64> {
     (ns > 0.0).then(|| moved_bytes(ran) * 1e3 / ns)
 }

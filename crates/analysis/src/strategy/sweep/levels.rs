@@ -143,7 +143,7 @@ impl Levels {
     }
 
     /// More runs of both cells with which the bound would be within the tolerance, if the noise remains; `None` if no number of runs
-    /// does that. A cell that looks slower counts as equal: luck makes a part of what it is behind a winner.
+    /// does that. A cell that looks slower counts as equally fast, because luck makes a winner look faster than it is.
     pub(super) fn more_runs(&self, at: usize, than: usize, tolerance: f64) -> Option<f64> {
         let (shift, error) = self.shift(at, than)?;
         let runs = self.cells[at]?.runs.min(self.cells[than]?.runs);

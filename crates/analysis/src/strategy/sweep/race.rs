@@ -307,8 +307,8 @@ impl Race {
                 || (l.memory == best.memory && l.cpu_or_worst() < LESS_CPU * best.cpu_or_worst())
         };
         let near = |at: usize| {
-            let behind = levels.value(winner).zip(levels.value(at)).map(|(best, own)| best - own);
-            behind.is_some_and(|behind| behind <= self.tolerance)
+            let slower_by = levels.value(winner).zip(levels.value(at)).map(|(best, own)| best - own);
+            slower_by.is_some_and(|slower_by| slower_by <= self.tolerance)
         };
         let mut all: Vec<(usize, &Lane)> =
             self.sound().filter(|(at, lane)| costs_less(lane) && near(*at)).collect();
@@ -327,8 +327,8 @@ impl Race {
         self.lanes.get(self.closed.as_ref()?.winner?)
     }
 
-    /// By which factor the winner's fresh runs are behind those that chose it, as a logarithm, where chance does not explain it and
-    /// even the slowest of those was much faster: then the target changed. `None` otherwise.
+    /// By how much the winner's fresh runs are slower than those that chose it, as a logarithm, if chance does not explain it and even
+    /// the slowest of those was much faster. Then the target has changed. `None` otherwise.
     pub fn fall(&self) -> Option<f64> {
         let at = self.closed.as_ref()?.winner?;
         let winner = self.lanes.get(at).filter(|w| w.fresh.len() >= FRESH)?;
@@ -346,7 +346,7 @@ impl Race {
         Some(cheaper.take_while(|l| l.is_tried()).find(|l| self.is_as_fast(l, winner)).unwrap_or(winner))
     }
 
-    /// Whether the fresh runs of a lane are behind those of the winner by no more than the tolerance.
+    /// Whether the fresh runs of a lane are slower than those of the winner by no more than the tolerance.
     fn is_as_fast(&self, lane: &Lane, winner: &Lane) -> bool {
         !lane.failed && centre(&lane.fresh) >= centre(&winner.fresh) - self.tolerance
     }
