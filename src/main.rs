@@ -59,9 +59,7 @@ fn fathom() -> ExitCode {
             None => Ok(ExitCode::SUCCESS),
         }),
         Command::Fio(args) => return foreign::answer(args.request()),
-        Command::Dd(args) => return args.run(),
-        Command::Hdparm(args) => return args.run(),
-        Command::Ioping(args) => return args.run(),
+        Command::Time(args) => return args.run(),
         Command::Diskspd(args) => return foreign::answer(args.request()),
         Command::Iometer(args) => return foreign::answer(args.request()),
         Command::Show(args) => args.said().and_then(|said| match said {

@@ -145,16 +145,7 @@ pub fn put<K: ReportKind + ?Sized>(
     outlets: &Outlets,
     again: Option<&str>,
 ) -> Result<(), Failure> {
-    let mut refused = Vec::new();
-    let mut written = false;
-    for outlet in outlets.all.iter().filter(|o| !o.is_stdout()) {
-        let format = report::of_file::<K>(outlet.said(), printed).unwrap_or(printed);
-        let done = stdout::rendered(format, of, style).and_then(|b| outlet.write(&b, &outlets.rules));
-        match done {
-            Ok(()) => written = true,
-            Err(why) => refused.push(why.words().to_owned()),
-        }
-    }
+    let (mut refused, mut written) = write_outlets(of, (printed, style), outlets);
     match stdout::report(printed, of, style) {
         Ok(()) => written = true,
         Err(why) => refused.push(why.words().to_owned()),
@@ -169,6 +160,38 @@ pub fn put<K: ReportKind + ?Sized>(
         None => format!("nothing else keeps the report:\n{}", stdout::in_words(printed, of, style)),
     };
     Err(Failure::Refused(format!("{}; {instead}", refused.join("; "))))
+}
+
+/// Writes a report of any kind to the files that were asked for.
+///
+/// # Errors
+/// [`Failure::Refused`] if a file cannot be written.
+pub fn write_files<K: ReportKind + ?Sized>(
+    of: &K,
+    printed: (&'static Format, Style),
+    outlets: &Outlets,
+) -> Result<(), Failure> {
+    let (refused, _) = write_outlets(of, printed, outlets);
+    if refused.is_empty() { Ok(()) } else { Err(Failure::Refused(refused.join("; "))) }
+}
+
+/// Why files were not written, and whether any was.
+fn write_outlets<K: ReportKind + ?Sized>(
+    of: &K,
+    (printed, style): (&'static Format, Style),
+    outlets: &Outlets,
+) -> (Vec<String>, bool) {
+    let mut refused = Vec::new();
+    let mut written = false;
+    for outlet in outlets.all.iter().filter(|o| !o.is_stdout()) {
+        let format = report::of_file::<K>(outlet.said(), printed).unwrap_or(printed);
+        let done = stdout::rendered(format, of, style).and_then(|b| outlet.write(&b, &outlets.rules));
+        match done {
+            Ok(()) => written = true,
+            Err(why) => refused.push(why.words().to_owned()),
+        }
+    }
+    (refused, written)
 }
 
 /// Prints the plan with the origin of every setting; as text below the job file that it was made from, where that is ours.

@@ -4,8 +4,9 @@
 //! does nothing. `SIGXFSZ` does nothing, so that a write beyond the limit on file sizes fails with an error. What is done around a stop
 //! (Ctrl-Z) is here too.
 
-use signal_hook::consts::{SIGCONT, SIGTSTP, SIGUSR1, SIGXFSZ};
-use signal_hook::iterator::Signals;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::iterator::{Signals, SignalsInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -75,6 +76,25 @@ pub fn watch_until_gone(
         }
         leave();
     })
+}
+
+/// Signals that are passed on to a command of the user.
+const PASSED_ON: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+
+/// Calls `received` for each signal that would end this process, and for `SIGUSR1` and `SIGUSR2`, none of which then does. `received` gets the
+/// number and whether another process sent it to this one alone. A signal of the terminal reaches all processes in the foreground, so a
+/// command that was started has it already.
+///
+/// # Errors
+/// Returns why the handlers cannot be installed.
+pub fn pass_on(received: impl Fn(i32, bool) + Send + 'static) -> std::io::Result<()> {
+    let mut signals = SignalsInfo::<WithOrigin>::new(PASSED_ON)?;
+    std::thread::Builder::new().name("fathom-signals".into()).spawn(move || {
+        for origin in signals.forever() {
+            received(origin.signal, origin.process.is_some());
+        }
+    })?;
+    Ok(())
 }
 
 /// Has `before` run before this process stops at a signal of its terminal, and `after` when it continues.

@@ -40,6 +40,11 @@ pub fn say(words: &str) {
     let _ = stream::write(rustix::stdio::stderr(), format!("{}\n", visible(words)).as_bytes());
 }
 
+/// Prints bytes as they are. Where they cannot be printed there is nobody to tell.
+pub fn write(bytes: &[u8]) {
+    let _ = stream::write(rustix::stdio::stderr(), bytes);
+}
+
 /// Says something in the place of what was said so before, with no line feed behind it.
 pub fn say_in_place(words: &str) {
     let _ = stream::write(rustix::stdio::stderr(), format!("\r{}", visible(words)).as_bytes());

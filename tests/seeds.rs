@@ -15,12 +15,9 @@ type Target = fn(&[u8]);
 /// Each by the name of its folder of seeds.
 const TARGETS: &[(&str, Target)] = &[
     ("capture", targets::capture),
-    ("dd", |input| on_text(input, targets::dd)),
     ("diskspd", |input| on_text(input, targets::diskspd)),
     ("fio", |input| on_text(input, targets::fio)),
-    ("hdparm", |input| on_text(input, targets::hdparm)),
     ("iometer", |input| on_text(input, targets::iometer)),
-    ("ioping", |input| on_text(input, targets::ioping)),
     ("job", |input| on_text(input, targets::job)),
     ("kernel_text", |input| on_text(input, targets::kernel_text)),
     ("mountinfo", |input| on_text(input, targets::mountinfo)),

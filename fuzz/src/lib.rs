@@ -15,7 +15,7 @@ use capture::verdict::completeness;
 use dialect::diskspd::{self, Here};
 use dialect::fio::{self, CommandLine};
 use dialect::iometer::{self, Here as Beside};
-use dialect::{Trouble, dd, hdparm, ioping, job};
+use dialect::job;
 use machine::mountinfo;
 use model::captured::{Captured, Ending, FORMAT, Origin, Restriction, Unit};
 use model::evidence::{BlockStat, cgroup_v1, cgroup_v2, meminfo_bytes};
@@ -62,56 +62,6 @@ pub fn fio(text: &str) {
             Err(why) => assert!(!why.is_empty() && !why.contains('\u{1b}'), "{why}"),
         }
     }
-}
-
-/// Command lines of dd's: any words are a copy whose amounts are places in a file, or a message.
-/// The input is the words, one a line.
-pub fn dd(text: &str) {
-    let words: Vec<String> = text.lines().map(str::to_owned).collect();
-    match dd::read(&words) {
-        Ok(dd::Ask::Copy(copy)) => {
-            assert!(copy.input_block_bytes > 0 && copy.output_block_bytes > 0);
-            assert!(
-                copy.skip.bytes(copy.input_block_bytes).is_some()
-                    && copy.seek.bytes(copy.output_block_bytes).is_some()
-            );
-        }
-        Ok(dd::Ask::Help | dd::Ask::Version) => {}
-        Err(trouble) => pointed(&trouble),
-    }
-}
-
-/// Command lines of hdparm's: any words are timings of a device at least, or a message.
-/// The input is the words, one a line.
-pub fn hdparm(text: &str) {
-    let words: Vec<String> = text.lines().map(str::to_owned).collect();
-    match hdparm::read(&words) {
-        Ok(hdparm::Ask::Time(timings)) => {
-            assert!(!timings.devices.is_empty() && (timings.cached || timings.reads));
-        }
-        Ok(hdparm::Ask::Help | hdparm::Ask::Version) => {}
-        Err(trouble) => pointed(&trouble),
-    }
-}
-
-/// Command lines of ioping's: any words are requests of a byte at least, or a message.
-/// The input is the words, one a line.
-pub fn ioping(text: &str) {
-    let words: Vec<String> = text.lines().map(str::to_owned).collect();
-    match ioping::read(&words) {
-        Ok(ioping::Ask::Ping(ping)) => {
-            assert!(ping.request_bytes > 0 && ping.made_bytes > 0 && ping.count != Some(0));
-        }
-        Ok(ioping::Ask::Help | ioping::Ask::Version) => {}
-        Err(trouble) => pointed(&trouble),
-    }
-}
-
-/// A message that shows its place, and does nothing to a terminal.
-fn pointed(trouble: &Trouble) {
-    let plain = trouble.to_string();
-    assert!(plain.contains("--> command line:"), "{plain}");
-    assert!(!trouble.coloured().is_empty());
 }
 
 fn told(line: &CommandLine) {

@@ -98,13 +98,10 @@ fn exit_codes_in_help(command: &Command) -> Option<String> {
 }
 
 /// Exit codes of the commands that are named after another tool.
-const EXIT_CODES_OF_TOOLS: [(&str, &str); 6] = [
+const EXIT_CODES_OF_TOOLS: [(&str, &str); 3] = [
     ("fio", "0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong."),
     ("diskspd", "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong."),
     ("iometer", "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong."),
-    ("dd", "0 copied; 1 anything else."),
-    ("hdparm", "0 measured; otherwise the number of errors."),
-    ("ioping", "0 measured; 1 usage; 2 failed before the first request; 3 a request failed."),
 ];
 /// Exit codes of the commands that neither measure nor judge.
 const OTHER_EXIT_CODES: &str = "0 done; 2 usage; 3 the machine refused.";
@@ -176,7 +173,7 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("LC_ALL, LC_CTYPE, LANG", "Without a UTF-8 locale the live view uses ASCII."),
     (
         "FATHOM_DESTROY",
-        "Paths separated by colons that the commands of other tools (fio, diskspd, iometer, dd ...) may overwrite, as --destroy allows it elsewhere.",
+        "Paths separated by colons that the commands of other tools (fio, diskspd, iometer) may overwrite, as --destroy allows it elsewhere.",
     ),
     (
         "FATHOM_UNSEEN_USERS",
@@ -200,7 +197,7 @@ const FILES: [(&str, &str); 5] = [
 ];
 
 /// Examples: command, line, and what the line does. Those of one command are adjacent.
-const EXAMPLES: [(&str, &str, &str); 35] = [
+const EXAMPLES: [(&str, &str, &str); 33] = [
     ("bench", "fathom bench", "Measures the current directory in about a minute and a half."),
     (
         "bench",
@@ -225,6 +222,7 @@ const EXAMPLES: [(&str, &str, &str); 35] = [
         "fathom watch --format openmetrics -o /var/lib/prometheus/node-exporter/fathom.prom 15",
         "Renews a file for node_exporter every 15 seconds.",
     ),
+    ("time", "fathom time -- cp -a /srv/data /backup", "Runs cp and reports what the disks did meanwhile."),
     (
         "sweep",
         "fathom sweep --rw randread --bs 4k,16k --depth 1,8,32 /srv/data",
@@ -237,17 +235,6 @@ const EXAMPLES: [(&str, &str, &str); 35] = [
         "fathom fio --name=t --rw=randread --size=64m --directory=/srv/data",
         "Runs a command line of fio.",
     ),
-    (
-        "dd",
-        "fathom dd if=/dev/zero of=/srv/data/file bs=1M count=64",
-        "Writes as dd does, and reports what reached the disk.",
-    ),
-    (
-        "hdparm",
-        "fathom hdparm -t /dev/sda",
-        "Reads as hdparm does, and reports what the page cache answered.",
-    ),
-    ("ioping", "fathom ioping -c 5 /srv/data", "Measures five requests as ioping does."),
     ("iops", "fathom iops /dev/sda", "Reads blocks of doubling sizes."),
     ("diskspd", "fathom diskspd -c64M -b4K -r -d5 /srv/data/file", "Runs a command line of DISKSPD."),
     (

@@ -7,7 +7,6 @@ mod capture;
 mod common;
 mod compare;
 mod completions;
-mod dd;
 mod delete;
 mod devices;
 mod diskspd;
@@ -18,11 +17,9 @@ mod fio;
 mod first_steps;
 mod fit;
 mod gates;
-mod hdparm;
 mod headings;
 mod import;
 mod iometer;
-mod ioping;
 mod iops;
 mod job_file;
 mod layers;
@@ -35,11 +32,13 @@ mod run;
 mod show;
 mod sweep;
 mod tag;
+mod time;
 mod tool_words;
 mod unknown;
 mod verify;
 mod watch;
 
+use crate::time::OWN_FAILURE;
 use crate::{stderr, stdout};
 use clap::{Parser, Subcommand};
 pub use export::Action as ExportAction;
@@ -73,13 +72,11 @@ pub enum Command {
     Layers(layers::Args),
     Limit(limit::Args),
     Watch(watch::Args),
+    Time(Box<time::Args>),
     Sweep(Box<sweep::Args>),
     Api(api::Args),
     Recipe(recipe::Args),
     Fio(fio::Args),
-    Dd(dd::Args),
-    Hdparm(hdparm::Args),
-    Ioping(ioping::Args),
     Iops(iops::Args),
     Diskspd(diskspd::Args),
     Iometer(iometer::Args),
@@ -101,6 +98,13 @@ pub enum Command {
     Man(man::Args),
 }
 
+/// Tools that fathom once imitated, with what answers their question.
+const RETIRED: [(&str, &str); 3] = [
+    ("dd", "`fathom time -- dd ...` runs dd itself and reports what the disk did"),
+    ("hdparm", "`fathom time -- hdparm ...` runs hdparm itself and reports what the disk did"),
+    ("ioping", "`fathom run --rw randread --depth 1 --rate 10 DIR` measures single reads, ten a second"),
+];
+
 /// How programs end where some of the tools come from, and so what is copied from there.
 const PROGRAM: &str = ".exe";
 
@@ -108,7 +112,8 @@ const PROGRAM: &str = ".exe";
 fn tool(word: &OsString) -> Option<&'static str> {
     let word = word.to_str()?;
     let word = word.strip_suffix(PROGRAM).unwrap_or(word);
-    dialect::COMMANDS.iter().copied().find(|name| *name == word)
+    let retired = RETIRED.iter().map(|(name, _)| *name);
+    dialect::COMMANDS.iter().copied().chain(retired).find(|name| *name == word)
 }
 
 /// What is called by the name of another tool is its command here; so is `fathom diskspd.exe`.
@@ -131,6 +136,11 @@ impl Cli {
     /// The exit code, where there is nothing to do: help and version were printed, or what is wrong with what was typed.
     pub fn read() -> Result<Self, ExitCode> {
         let words = by_name(std::env::args_os().collect());
+        let asked = words.get(1).and_then(|word| word.to_str());
+        if let Some((name, instead)) = RETIRED.iter().find(|(name, _)| asked == Some(name)) {
+            stderr::say(&format!("fathom: there is no `fathom {name}` any more; use this: {instead}"));
+            return Err(ExitCode::from(2));
+        }
         if words.len() == 2 && words[1] == "-h" {
             let printed = stdout::text(&first_steps::text());
             return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));
@@ -139,7 +149,7 @@ impl Cli {
             let (plain, coloured) = (said.render().to_string(), said.render().ansi().to_string());
             if said.use_stderr() {
                 stderr::say_coloured(plain.trim_end(), coloured.trim_end());
-                return ExitCode::from(2);
+                return ExitCode::from(if asked == Some("time") { OWN_FAILURE } else { 2 });
             }
             stdout::coloured(&plain, &coloured).map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS)
         })

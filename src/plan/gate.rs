@@ -74,6 +74,9 @@ fn check_study(condition: &Condition, study: &Study) -> Result<(), String> {
 }
 
 fn check(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
+    if let Limit::Time { .. } = condition.limit {
+        return Err("time is a condition of `fathom time`; type p99>10ms, iops<20000 or mb/s<90 here".into());
+    }
     let results = jobs.iter().flat_map(|job| {
         let phases = job.phases.iter().enumerate();
         phases.flat_map(move |(phase, of_phase)| {

@@ -50,9 +50,12 @@ pub(super) fn repeats(
             let runs = origins.choose_from("--runs", spec.runs, default, from, u32::to_string);
             (runs, Strategy::Targets(comparison.layout()))
         }
-        Study::Jobs | Study::Layers(_) | Study::Profile(_) | Study::Targets(_) | Study::Hosts(_) => {
-            of_workloads(request, origins)
-        }
+        Study::Jobs
+        | Study::Layers(_)
+        | Study::Profile(_)
+        | Study::Targets(_)
+        | Study::Hosts(_)
+        | Study::Commands(_) => of_workloads(request, origins),
     }
 }
 

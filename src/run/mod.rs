@@ -474,6 +474,7 @@ impl Measurement {
         let ending =
             self.ending_of(failure.or_else(|| ends::took_too_long(&phase, &streams)), self.stopped());
         let end = RunEnd {
+            command: None,
             at_ns: self.now_ns(),
             ending,
             streams,

@@ -198,7 +198,6 @@ fn what_the_user_puts_into_a_file_that_fathom_made_is_theirs() {
         (format!("run --create 1m --rw randrw --engine mmap {measure} own"), "own"),
         ("fio --name=a --filename=own --size=1m --rw=write --bs=64k".into(), "own"),
         ("diskspd -c1M -w100 -d1 -W0 own".into(), "own"),
-        ("ioping -k -c 1 -WWW -i 0 .".into(), "ioping.tmp"),
     ];
     for (line, name) in makers {
         let own = stage.path("here").join(name);
@@ -275,7 +274,6 @@ fn every_front_end_refuses_files_of_the_kernel() {
         "fio --name=a --size=4k --rw=read --filename".into(),
         format!("fio --name=a --size=4k --rw=write --destroy={target} --filename"),
         "diskspd -d1".into(),
-        "ioping -c 1".into(),
     ] {
         let sep = if line.ends_with("--filename") { "=" } else { " " };
         let out = shell(&stage, &format!("cd \"$D\"; \"$F\" {line}{sep}{target}"));

@@ -291,6 +291,7 @@ impl Fixture {
             ..WorkerEnd::default()
         };
         RunEnd {
+            command: None,
             at_ns,
             ending: RunEnding::Complete,
             streams: vec![self.stream_end()],

@@ -120,7 +120,7 @@ fn nothing(condition: &Condition) -> Gate {
 
 fn unit(limit: &Limit) -> &'static str {
     match limit {
-        Limit::Latency { .. } => "ns",
+        Limit::Latency { .. } | Limit::Time { .. } => "ns",
         Limit::Iops { .. } => "IOPS",
         Limit::MbPerS { .. } => "MB/s",
     }
@@ -208,7 +208,7 @@ impl Gated<'_> {
     /// Why there is none, and what to type.
     fn estimate(&self) -> Result<Estimate, String> {
         let fewest = match &self.limit {
-            Limit::Iops { .. } | Limit::MbPerS { .. } => FEWEST_RUNS,
+            Limit::Iops { .. } | Limit::MbPerS { .. } | Limit::Time { .. } => FEWEST_RUNS,
             Limit::Latency { .. } => FEWEST_GATED_RUNS as usize,
         };
         let (values, together) = self.values();
@@ -232,7 +232,7 @@ impl Gated<'_> {
                 Limit::Iops { .. } => Some(s.bytes_per_s? / s.bytes_per_operation?),
                 Limit::MbPerS { .. } => Some(s.bytes_per_s? / 1e6),
                 // Too few runs tell a winner for a percentile: the plan refuses it.
-                Limit::Latency { .. } => None,
+                Limit::Latency { .. } | Limit::Time { .. } => None,
             };
             return (told.iter().map(of).collect(), None);
         }

@@ -42,7 +42,8 @@ impl Judged<'_> {
             | Studied::Interfaces(_)
             | Studied::Profile(_)
             | Studied::Targets(_)
-            | Studied::Hosts(_) => self.of_results(&quoted),
+            | Studied::Hosts(_)
+            | Studied::Commands(_) => self.of_results(&quoted),
         };
         First { answer: studies::answer(studied), ..words }
     }

@@ -13,6 +13,7 @@ pub mod capacity;
 mod case;
 pub mod catalogue;
 pub mod checks;
+pub mod command;
 pub mod compare;
 pub mod cost;
 mod course;
@@ -88,6 +89,9 @@ pub struct Judging {
 /// Judges a record. The jobs of an earlier session that were measured again are judged by themselves, and compared with the
 /// others.
 pub fn judge(record: &Record, options: &Judging) -> Report {
+    if let Study::Commands(study) = &record.header.plan.study {
+        return command::judge(record, study, options);
+    }
     let sides = record.header.plan.against.as_ref().zip(rerun::sides(record));
     let mut report = match sides {
         Some((earlier, (own, again))) => {

@@ -4,15 +4,11 @@
 #![forbid(unsafe_code)]
 
 mod content;
-pub mod dd;
 pub mod diskspd;
 pub mod fio;
-pub mod hdparm;
 pub mod iometer;
-pub mod ioping;
 pub mod job;
 mod language;
-mod line;
 mod nearest;
 pub mod trouble;
 
@@ -26,7 +22,7 @@ use std::path::Path;
 pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE, iometer::LANGUAGE];
 
 /// Tools whose command lines are read, by the names that people and programs call them by.
-pub const COMMANDS: &[&str] = &["fio", "diskspd", "iometer", "iops", "dd", "hdparm", "ioping"];
+pub const COMMANDS: &[&str] = &["fio", "diskspd", "iometer", "iops"];
 
 /// The language of a file, by the end of its name in whichever case; `None` where that is not one's.
 pub fn of_name(path: &Path) -> Option<&'static Language> {

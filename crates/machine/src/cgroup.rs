@@ -187,7 +187,12 @@ fn leave(ours: &Entered) {
     if ours.handed_down {
         let _ = write(&ours.parent.join("cgroup.subtree_control"), "-io");
     }
-    let _ = write(&ours.parent.join("cgroup.procs"), "0");
+    let back = ours.parent.join("cgroup.procs");
+    let _ = write(&back, "0");
+    // What a command of the user left running belongs where the command was started.
+    for pid in fs::read_to_string(ours.dir.join("cgroup.procs")).unwrap_or_default().lines() {
+        let _ = write(&back, pid);
+    }
     for _ in 0..REMOVALS {
         match fs::remove_dir(&ours.dir) {
             Err(e) if e.kind() == io::ErrorKind::ResourceBusy => std::thread::sleep(BETWEEN_REMOVALS),

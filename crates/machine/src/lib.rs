@@ -28,6 +28,7 @@ pub mod limits;
 pub mod loops;
 pub mod marks;
 pub mod mountinfo;
+pub mod named_files;
 pub mod on_devices;
 pub mod open_files;
 pub mod others;

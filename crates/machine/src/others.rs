@@ -82,7 +82,7 @@ impl Processes {
 }
 
 /// A process as people look for it: `dd (7)`.
-pub(crate) fn name(root: &Root, pid: u32) -> String {
+pub fn name(root: &Root, pid: u32) -> String {
     match root.word(&format!("/proc/{pid}/comm")) {
         Some(comm) => format!("{comm} ({pid})"),
         None => format!("process {pid}"),

@@ -32,6 +32,8 @@ pub struct IoCounters {
     pub read_bytes: u64,
     /// Bytes made dirty or sent to storage.
     pub write_bytes: u64,
+    /// Bytes that were cut off while they were dirty.
+    pub cancelled_write_bytes: u64,
 }
 
 /// Page faults since a process or a thread began.
@@ -206,6 +208,7 @@ impl IoCounters {
             write_calls: of(self.write_calls, other.write_calls),
             read_bytes: of(self.read_bytes, other.read_bytes),
             write_bytes: of(self.write_bytes, other.write_bytes),
+            cancelled_write_bytes: of(self.cancelled_write_bytes, other.cancelled_write_bytes),
         }
     }
 
@@ -218,7 +221,7 @@ impl IoCounters {
     }
 
     /// `self - earlier`; `None` where a counter went backwards.
-    fn since(&self, earlier: &Self) -> Option<Self> {
+    pub fn since(&self, earlier: &Self) -> Option<Self> {
         Some(Self {
             rchar: self.rchar.checked_sub(earlier.rchar)?,
             wchar: self.wchar.checked_sub(earlier.wchar)?,
@@ -226,8 +229,22 @@ impl IoCounters {
             write_calls: self.write_calls.checked_sub(earlier.write_calls)?,
             read_bytes: self.read_bytes.checked_sub(earlier.read_bytes)?,
             write_bytes: self.write_bytes.checked_sub(earlier.write_bytes)?,
+            cancelled_write_bytes: self.cancelled_write_bytes.checked_sub(earlier.cancelled_write_bytes)?,
         })
     }
+}
+
+/// What this process's ended children moved up to now, with all of their own: its counters without those of its threads.
+///
+/// # Errors
+/// Returns why `/proc/self/io` cannot be read.
+pub fn of_this_process(root: &Root) -> Known<IoCounters> {
+    let pid = std::process::id();
+    // The threads first: what they read meanwhile must not be taken for that of children.
+    let all = |path: &str| parse_io(&root.read(path)?).ok_or_else(|| format!("{path} is not understood"));
+    let before = of_threads(root, pid);
+    let whole = all("/proc/self/io")?;
+    Ok(whole.less(&before))
 }
 
 fn stat(root: &Root, dir: &str, id: u32) -> Option<Stat> {
@@ -253,12 +270,13 @@ fn parse_io(text: &str) -> Option<IoCounters> {
             "syscw" => &mut found.write_calls,
             "read_bytes" => &mut found.read_bytes,
             "write_bytes" => &mut found.write_bytes,
+            "cancelled_write_bytes" => &mut found.cancelled_write_bytes,
             _ => continue,
         };
         *field = value.trim().parse().ok()?;
         seen += 1;
     }
-    (seen == 6).then_some(found)
+    (seen == 7).then_some(found)
 }
 
 #[cfg(test)]

@@ -28,6 +28,15 @@ const SYSTEM_FILES: [&str; 8] = [
     "/proc/self/io",
     kept::RAID,
 ];
+/// Files of the whole machine around a command of the user.
+const COMMAND_FILES: [&str; 6] = [
+    "/proc/meminfo",
+    "/proc/vmstat",
+    "/proc/stat",
+    "/proc/pressure/io",
+    "/proc/pressure/cpu",
+    "/proc/pressure/memory",
+];
 /// How long tasks waited, of all that is looked at while somebody watches.
 const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/proc/pressure/memory"];
 /// What a drive's hardware monitor says of heat.
@@ -89,6 +98,19 @@ impl Watch {
         files.extend(self.gathered().into_iter().map(|(name, text)| (name.to_owned(), text)));
         let targets = targets.iter().map(|t| state(&self.root, t.as_ref(), with_extents)).collect();
         Snapshot { moment, at_ns, files, targets }
+    }
+
+    /// Reads the counters that surround a command of the user, which may be over within a ms: devices, our cgroup, memory, CPUs, pressure; and
+    /// at the start the limits of the cgroups above.
+    pub fn around_command(&self, moment: Moment) -> Snapshot {
+        let at_ns = self.now_ns();
+        let system = COMMAND_FILES.iter().map(|f| (*f).to_owned());
+        let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
+        let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
+        if moment == Moment::Start {
+            files.insert(kept::LIMITS.to_owned(), limits::look(&self.root));
+        }
+        Snapshot { moment, at_ns, files, targets: Vec::new() }
     }
 
     /// Reads the devices, and keeps what differs from `last`; and the names of all our threads.

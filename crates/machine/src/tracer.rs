@@ -152,6 +152,14 @@ impl Tracer {
         self.set("tracing_on", "1")
     }
 
+    /// Records again after [`Self::end`].
+    ///
+    /// # Errors
+    /// Returns why not.
+    pub fn resume(&self) -> Result<(), MachineError> {
+        self.set("tracing_on", "1")
+    }
+
     /// Ends; what was recorded can still be read.
     ///
     /// # Errors

@@ -56,6 +56,11 @@ pub enum Limit {
         /// Operations per second.
         at_least: f64,
     },
+    /// The wall time of a command is at most this.
+    Time {
+        /// The longest that meets it, in ns.
+        at_most_ns: u64,
+    },
     /// Bytes per second are at least so many.
     MbPerS {
         /// 10^6 bytes per second.
@@ -74,6 +79,7 @@ impl Limit {
         match self {
             Self::Latency { kind: Some(kind), percentile, .. } => format!("{} p{percentile}", kind.word()),
             Self::Latency { kind: None, percentile, .. } => format!("p{percentile}"),
+            Self::Time { .. } => "time".into(),
             Self::Iops { .. } => "IOPS".into(),
             Self::MbPerS { .. } => "MB/s".into(),
         }
@@ -82,7 +88,7 @@ impl Limit {
     /// A value of that number with its unit.
     pub fn show(&self, value: f64) -> String {
         match self {
-            Self::Latency { .. } => show_ns(value),
+            Self::Latency { .. } | Self::Time { .. } => show_ns(value),
             Self::Iops { .. } => format!("{} IOPS", show_rate(value)),
             Self::MbPerS { .. } => format!("{} MB/s", show_rate(value)),
         }
@@ -91,7 +97,7 @@ impl Limit {
     /// The limit itself, in ns, operations per second or 10^6 bytes per second.
     pub fn value(&self) -> f64 {
         match self {
-            Self::Latency { at_most_ns, .. } => *at_most_ns as f64,
+            Self::Latency { at_most_ns, .. } | Self::Time { at_most_ns } => *at_most_ns as f64,
             Self::Iops { at_least } | Self::MbPerS { at_least } => *at_least,
         }
     }
@@ -114,6 +120,7 @@ impl Condition {
                 let kind = kind.map_or_else(String::new, |kind| format!("{}.", kind.word()));
                 format!("{kind}p{percentile}>{}", typed(*at_most_ns))
             }
+            Limit::Time { at_most_ns } => format!("time>{}", typed(*at_most_ns)),
             Limit::Iops { at_least } => format!("iops<{at_least}"),
             Limit::MbPerS { at_least } => format!("mb/s<{at_least}"),
         };
@@ -166,7 +173,8 @@ fn a_share_is_written_as_it_is_typed() {
 
 #[test]
 fn a_condition_is_written_as_it_is_typed() {
-    for typed in ["sync.p99>10ms", "a, b: p99.9>1500us", "iops<20000", "mb/s<90.5", "read.p50>1s"] {
+    for typed in ["sync.p99>10ms", "a, b: p99.9>1500us", "iops<20000", "mb/s<90.5", "read.p50>1s", "time>2s"]
+    {
         let said = crate::spec::gate::conditions(typed).unwrap_or_default();
         assert_eq!(said.iter().map(Condition::words).collect::<Vec<_>>(), [typed]);
     }

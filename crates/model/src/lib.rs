@@ -12,6 +12,7 @@ pub mod capacity;
 pub mod captured;
 pub mod check_id;
 pub mod check_page;
+pub mod command;
 pub mod comparison;
 pub mod cost;
 pub mod course;

@@ -176,6 +176,14 @@ impl Plan {
         }
     }
 
+    /// The number of results of a session: jobs, or commands of the user.
+    pub fn results(&self) -> usize {
+        match &self.study {
+            Study::Commands(study) => study.commands.len(),
+            _ => self.jobs.len(),
+        }
+    }
+
     /// Whether a condition is asked of it.
     pub fn is_gated(&self) -> bool {
         !self.fail_if.is_empty() || self.fail_if_slower.is_some()

@@ -5,6 +5,7 @@
 //! In JSON each study has a key of its own beside the other keys of its plan or report, as it always had.
 
 use crate::api::{Api, InterfaceComparison};
+use crate::command::{CommandResults, CommandStudy};
 use crate::ledger::{LayerComparison, Layers};
 use crate::load::{LatencyTarget, LoadCurve};
 use crate::scaling::{HostSteps, Scaling};
@@ -34,6 +35,8 @@ pub enum Study {
     Targets(TargetComparison),
     /// How much more hosts bring: the same work on growing numbers of them.
     Hosts(HostSteps),
+    /// What commands of the user do to the storage, and how long they take.
+    Commands(CommandStudy),
 }
 
 /// What a study came to.
@@ -57,6 +60,8 @@ pub enum Studied {
     Targets(Targets),
     /// The same work on growing numbers of hosts.
     Hosts(Scaling),
+    /// Commands of the user with their runs.
+    Commands(Box<CommandResults>),
 }
 
 impl Study {
@@ -67,6 +72,11 @@ impl Study {
 }
 
 impl Studied {
+    /// Commands of the user with their runs, if that is what was measured.
+    pub fn commands(&self) -> Option<&CommandResults> {
+        if let Self::Commands(results) = self { Some(results) } else { None }
+    }
+
     /// What came of the settings, where the study was of settings.
     pub fn sweep(&self) -> Option<&Sweep> {
         if let Self::Sweep(sweep) = self { Some(sweep) } else { None }
@@ -89,11 +99,13 @@ struct StudyKeys {
     beside: Option<TargetComparison>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<HostSteps>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commands: Option<CommandStudy>,
 }
 
 impl From<StudyKeys> for Study {
     fn from(keys: StudyKeys) -> Self {
-        let StudyKeys { layers, sweep, comparison, form, beside, scaling } = keys;
+        let StudyKeys { layers, sweep, comparison, form, beside, scaling, commands } = keys;
         let found = [
             layers.map(Self::Layers),
             sweep.map(Self::Sweep),
@@ -101,6 +113,7 @@ impl From<StudyKeys> for Study {
             form.map(Self::Profile),
             beside.map(Self::Targets),
             scaling.map(Self::Hosts),
+            commands.map(Self::Commands),
         ];
         found.into_iter().flatten().next().unwrap_or_default()
     }
@@ -117,6 +130,7 @@ impl From<Study> for StudyKeys {
             Study::Profile(form) => Self { form: Some(form), ..none },
             Study::Targets(sides) => Self { beside: Some(sides), ..none },
             Study::Hosts(steps) => Self { scaling: Some(steps), ..none },
+            Study::Commands(commands) => Self { commands: Some(commands), ..none },
         }
     }
 }
@@ -146,11 +160,14 @@ pub(crate) struct StudiedKeys {
     /// The same work on growing numbers of hosts; absent where that was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<Scaling>,
+    /// Commands of the user with their runs; absent where none was timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commands: Option<Box<CommandResults>>,
 }
 
 impl From<StudiedKeys> for Studied {
     fn from(keys: StudiedKeys) -> Self {
-        let StudiedKeys { layers, sweep, api, card, limit, beside, scaling } = keys;
+        let StudiedKeys { layers, sweep, api, card, limit, beside, scaling, commands } = keys;
         let found = [
             layers.map(Self::Layers),
             limit.map(Self::Limit),
@@ -159,6 +176,7 @@ impl From<StudiedKeys> for Studied {
             card.map(Self::Profile),
             beside.map(Self::Targets),
             scaling.map(Self::Hosts),
+            commands.map(Self::Commands),
         ];
         found.into_iter().flatten().next().unwrap_or_default()
     }
@@ -176,6 +194,7 @@ impl From<Studied> for StudiedKeys {
             Studied::Profile(card) => Self { card: Some(card), ..none },
             Studied::Targets(targets) => Self { beside: Some(targets), ..none },
             Studied::Hosts(scaling) => Self { scaling: Some(scaling), ..none },
+            Studied::Commands(commands) => Self { commands: Some(commands), ..none },
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod arena;
 pub mod cachestat;
 pub mod calls;
 mod cause;
+pub mod children;
 pub mod clock;
 pub mod default_action;
 pub mod done;

@@ -16,7 +16,7 @@ mod several_streams;
 use check::Check;
 
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
-pub(crate) use d::d04_io_limit_configured::most_iops;
+pub(crate) use d::d04_io_limit_configured::{Of, hard_limits, most_iops};
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
 #[cfg(test)]

@@ -25,6 +25,7 @@ use checks::Context;
 use fingerprint::{differences, fingerprint};
 use model::answer::CountsAs;
 use model::check_id::CheckId;
+use model::command::CommandResult;
 use model::comparison::{Comparison, Comparisons, Difference, Other, Pair, side_name};
 use model::finding::{Finding, Outcome, Severity};
 use model::gate::Slower;
@@ -112,7 +113,7 @@ impl<'r> Compared<'r> {
         let paired = sides::pair(a, b);
         let lengths = [a.len(), b.len()];
         let drafts = paired.pairs.iter().map(|(of_a, of_b)| draft(of_a, of_b, lengths, &name, options));
-        let mut drafts: Vec<Draft> = drafts.collect();
+        let mut drafts: Vec<Draft> = drafts.chain(of_commands(a, b, options)).collect();
         let headline = a.first().map(|r| r.headline.name.as_str());
         if let Some(draft) = drafts.iter_mut().find(|d| headline == Some(d.pair.true_name_a.as_str())) {
             draft.pair.headline = true;
@@ -166,6 +167,78 @@ pub(crate) fn within(report: &Report, pairs: &[Beside]) -> Vec<Pair> {
         draft
     });
     answered(vec![drafts.collect()]).into_iter().flatten().collect()
+}
+
+/// A command with the wall times of its runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Timed {
+    /// As a shell would take it.
+    name: String,
+    /// Seconds of the runs that succeeded, those of each session by themselves.
+    seconds: Vec<Vec<f64>>,
+}
+
+impl Timed {
+    /// The runs of a command in one session.
+    pub(crate) fn new(command: &CommandResult) -> Self {
+        let complete = command.runs.iter().filter(|run| run.exit.is_success());
+        Self { name: command.command.clone(), seconds: vec![complete.map(|run| run.seconds).collect()] }
+    }
+}
+
+/// Compares the times of commands that were run in turns with those of the first.
+pub(crate) fn times(first: &Timed, others: &[Timed]) -> Vec<Pair> {
+    let options = Options { runs: Runs::InTurns, ..Options::default() };
+    let drafts = others.iter().map(|other| draft_of_times(first, other, &options));
+    answered(vec![drafts.collect()]).into_iter().flatten().collect()
+}
+
+/// The commands that the sessions of both sides timed. Two single ones are compared whatever they are called.
+fn of_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draft> {
+    let [a, b] = [a, b].map(|reports| {
+        let mut side: Vec<Timed> = Vec::new();
+        for command in reports.iter().filter_map(|report| report.study.commands()).flat_map(|c| &c.commands) {
+            let mut new = Timed::new(command);
+            match side.iter_mut().find(|known| known.name == new.name) {
+                Some(known) => known.seconds.append(&mut new.seconds),
+                None => side.push(new),
+            }
+        }
+        side
+    });
+    if let ([a], [b]) = (a.as_slice(), b.as_slice()) {
+        return vec![draft_of_times(a, b, options)];
+    }
+    let same = |one: &Timed| b.iter().find(|other| other.name == one.name).cloned();
+    a.iter().filter_map(|one| Some(draft_of_times(one, &same(one)?, options))).collect()
+}
+
+fn draft_of_times(a: &Timed, b: &Timed, options: &Options) -> Draft {
+    let measure = measures::Measure {
+        name: "time".into(),
+        unit: "s",
+        more_is_better: false,
+        percentile: false,
+        tail: false,
+        a: a.seconds.clone(),
+        b: b.seconds.clone(),
+    };
+    let pair = Pair {
+        name: a.name.clone(),
+        true_name_a: a.name.clone(),
+        true_name_b: b.name.clone(),
+        phase: 0,
+        stream: 0,
+        headline: false,
+        refused: None,
+        no_number: false,
+        cannot_tell: false,
+        accepted: Vec::new(),
+        differences: Vec::new(),
+        metrics: Vec::new(),
+        left_out: Vec::new(),
+    };
+    Draft { pair, weighed: vec![weighing::weigh(measure, options)], unknown: Vec::new() }
 }
 
 /// A pair whose numbers have no word yet.

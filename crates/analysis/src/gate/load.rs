@@ -47,7 +47,7 @@ fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
     let total = result.total.as_ref()?;
     match limit {
         Limit::MbPerS { .. } => (total.iops > 0.0).then(|| offered as f64 * total.mb_per_s / total.iops),
-        Limit::Iops { .. } | Limit::Latency { .. } => Some(offered as f64),
+        Limit::Iops { .. } | Limit::Latency { .. } | Limit::Time { .. } => Some(offered as f64),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn studied(
 ) -> Studied {
     match &record.header.plan.study {
         // Targets and numbers of hosts are compared by what their results were judged to be ([`beside`]).
-        Study::Jobs | Study::Targets(_) | Study::Hosts(_) => Studied::Jobs,
+        Study::Jobs | Study::Targets(_) | Study::Hosts(_) | Study::Commands(_) => Studied::Jobs,
         Study::Layers(comparison) => {
             Studied::Layers(layers::layers(record, comparison, answered, results, acting))
         }
@@ -76,7 +76,8 @@ pub(crate) fn quoted<'m>(studied: &Studied, results: &'m [Measured]) -> Vec<&'m 
         | Studied::Interfaces(_)
         | Studied::Profile(_)
         | Studied::Targets(_)
-        | Studied::Hosts(_) => results.iter().collect(),
+        | Studied::Hosts(_)
+        | Studied::Commands(_) => results.iter().collect(),
     }
 }
 
@@ -116,7 +117,8 @@ pub(crate) fn subject<'s>(record: &Record, studied: &'s Studied, answered: &[Cas
         | Studied::Interfaces(_)
         | Studied::Profile(_)
         | Studied::Targets(_)
-        | Studied::Hosts(_) => Subject::Results((0..answered.len()).map(GatedResult::whole).collect()),
+        | Studied::Hosts(_)
+        | Studied::Commands(_) => Subject::Results((0..answered.len()).map(GatedResult::whole).collect()),
     }
 }
 
@@ -128,7 +130,7 @@ pub(crate) fn answer(studied: &Studied) -> Option<Answer> {
         Studied::Interfaces(api) => Some(interfaces::answer(api)),
         Studied::Targets(targets) => targets::answer(targets),
         Studied::Hosts(scaling) => hosts::answer(scaling),
-        Studied::Jobs | Studied::Layers(_) | Studied::Profile(_) => None,
+        Studied::Jobs | Studied::Layers(_) | Studied::Profile(_) | Studied::Commands(_) => None,
     }
 }
 
@@ -138,7 +140,12 @@ pub(crate) fn is_expected(record: &Record, answered: &[CaseAnswers], finding: &F
         Study::Layers(comparison) => layers::is_expected(comparison, answered, finding),
         Study::Limit(latency_target) => limit::is_expected(record, latency_target, answered, finding),
         Study::Interfaces(_) => interfaces::is_expected(finding),
-        Study::Jobs | Study::Sweep(_) | Study::Profile(_) | Study::Targets(_) | Study::Hosts(_) => false,
+        Study::Jobs
+        | Study::Sweep(_)
+        | Study::Profile(_)
+        | Study::Targets(_)
+        | Study::Hosts(_)
+        | Study::Commands(_) => false,
     }
 }
 
@@ -156,9 +163,12 @@ pub(crate) fn accept(record: &Record, answered: &[CaseAnswers], findings: &mut [
         Study::Layers(_) => layers::SHOWN,
         Study::Limit(_) => limit::SHOWN,
         Study::Interfaces(_) => interfaces::SHOWN,
-        Study::Jobs | Study::Sweep(_) | Study::Profile(_) | Study::Targets(_) | Study::Hosts(_) => {
-            return None;
-        }
+        Study::Jobs
+        | Study::Sweep(_)
+        | Study::Profile(_)
+        | Study::Targets(_)
+        | Study::Hosts(_)
+        | Study::Commands(_) => return None,
     };
     Some(format!("what {} {shown}", CheckId::list(&ids, ", ")))
 }
@@ -173,7 +183,8 @@ pub(crate) fn deduce(studied: &Studied, results: &[Measured]) -> Vec<Deduction> 
         | Studied::Interfaces(_)
         | Studied::Profile(_)
         | Studied::Targets(_)
-        | Studied::Hosts(_) => Vec::new(),
+        | Studied::Hosts(_)
+        | Studied::Commands(_) => Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! Formats: kernel `Documentation/trace/ring-buffer-map.rst`, `events.rst`, and each event's own `format` file.
 
 pub mod calls;
+pub mod command;
 pub mod event;
 pub mod format;
 pub mod merge;

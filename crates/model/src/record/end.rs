@@ -6,6 +6,7 @@
 use super::stream::StreamEnd;
 use super::worker::WorkerEnd;
 use crate::Known;
+use crate::command::CommandEnd;
 use serde::{Deserialize, Serialize};
 
 /// A run has ended.
@@ -33,6 +34,9 @@ pub struct RunEnd {
     pub still: Option<Known<Still>>,
     /// What happened on the way, in sentences: pages that stayed, dirt that did not settle.
     pub notes: Vec<String>,
+    /// What is known of a command of the user; `None` where fathom itself did the I/O.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Box<CommandEnd>>,
 }
 
 /// A sync or close of a target that failed: the kernel accepted writes and could not store them.
@@ -108,6 +112,7 @@ impl RunEnd {
             process_ns: None,
             still: None,
             notes: Vec::new(),
+            command: None,
         }
     }
 }

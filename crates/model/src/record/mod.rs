@@ -15,6 +15,7 @@ mod run;
 mod stream;
 mod worker;
 
+use crate::command::CommandEnd;
 use crate::evidence::Snapshot;
 use crate::fleet::Fleet;
 use attempts::Attempt;
@@ -77,6 +78,15 @@ pub struct Record {
     pub end: Option<End>,
 }
 
+/// A run of a command of the user that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandRecord<'r> {
+    /// The run with the snapshots around it.
+    pub run: &'r Run,
+    /// What its parent knows.
+    pub end: &'r CommandEnd,
+}
+
 /// Why frames do not add up to a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Disorder {
@@ -113,7 +123,7 @@ impl Record {
         if header.format > FORMAT {
             return Err(Disorder::FromTheFuture(header.format));
         }
-        if header.plan.headline >= header.plan.jobs.len() {
+        if header.plan.headline >= header.plan.results() {
             return Err(Disorder::Dangling(0, "job", header.plan.headline));
         }
         if header.hosts.is_empty() {
@@ -159,8 +169,8 @@ impl Record {
             }
             (Frame::Intervals(i), Some(run)) => run.intervals.extend(i.rows),
             (Frame::RunEnd(e), Some(run)) => {
-                let streams =
-                    self.header.plan.jobs[run.start.job].phases.iter().map(|p| p.streams.len()).max();
+                let job = self.header.plan.jobs.get(run.start.job);
+                let streams = job.and_then(|job| job.phases.iter().map(|p| p.streams.len()).max());
                 if let Some(bad) = e.streams.iter().find(|s| Some(s.stream) >= streams) {
                     return Err(Disorder::Dangling(at, "stream", bad.stream));
                 }
@@ -172,10 +182,11 @@ impl Record {
                 return Err(Disorder::Misplaced(at, "outside a run"));
             }
             (Frame::RunStart(start), _) => {
-                if start.job >= self.header.plan.jobs.len() {
+                if start.job >= self.header.plan.results() {
                     return Err(Disorder::Dangling(at, "job", start.job));
                 }
-                if start.phase >= self.header.plan.jobs[start.job].phases.len() {
+                let phases = self.header.plan.jobs.get(start.job).map_or(1, |job| job.phases.len());
+                if start.phase >= phases {
                     return Err(Disorder::Dangling(at, "phase", start.phase));
                 }
                 if start.host >= self.header.hosts.len() {
@@ -221,6 +232,12 @@ impl Record {
     /// The runs of one phase of a job, in the order of happening.
     pub fn runs_of(&self, job: usize, phase: usize) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(move |r| (r.start.job, r.start.phase) == (job, phase))
+    }
+
+    /// The runs of a command that have ended, whatever its exit code.
+    pub fn command_runs(&self, command: usize) -> impl Iterator<Item = CommandRecord<'_>> {
+        let runs = self.runs.iter().filter(move |run| run.start.job == command);
+        runs.filter_map(|run| Some(CommandRecord { run, end: run.end.as_ref()?.command.as_deref()? }))
     }
 
     /// Those that ended in order.

@@ -48,10 +48,12 @@ fn condition(text: &str) -> Result<Condition, String> {
     let limit = match number.as_str() {
         "iops" => Limit::Iops { at_least: rate(right)? },
         "mb/s" => Limit::MbPerS { at_least: megabytes(right)? },
+        "time" => Limit::Time { at_most_ns: time(right, 1, MAX_TIME_NS)? },
         _ => latency(&number, right).ok_or_else(none)??,
     };
     let (wrong, why) = match limit {
         Limit::Latency { .. } => (!above, "a latency fails above its limit; type > in place of <"),
+        Limit::Time { .. } => (!above, "a time fails above its limit; type > in place of <"),
         Limit::Iops { .. } | Limit::MbPerS { .. } => {
             (above, "a rate fails below its limit; type < in place of >")
         }

@@ -55,22 +55,28 @@ pub(in crate::checks) const CHECK: Check = Check {
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Of {
+pub(crate) enum Of {
     Bytes,
     Operations,
 }
 
 /// A limit on a device in one direction.
 #[derive(Clone, Debug)]
-struct Limit {
-    kind: Kind,
-    of: Of,
-    per_s: f64,
+pub(crate) struct Limit {
+    pub(crate) kind: Kind,
+    pub(crate) of: Of,
+    pub(crate) per_s: f64,
     file: String,
 }
 
 impl Limit {
-    fn words(&self) -> String {
+    /// Whether a rate over so many ns is that of the limit: from a tenth below it to what its slices let pass beyond it.
+    pub(crate) fn is_reached_by(&self, per_s: f64, ns: f64) -> bool {
+        (1.0 - BELOW..=1.0 + ABOVE + BURST_NS / ns.max(1.0)).contains(&(per_s / self.per_s))
+    }
+
+    /// `reads to 1,000 IOPS (/sys/fs/cgroup/...)`.
+    pub(crate) fn words(&self) -> String {
         let per_s = match self.of {
             Of::Bytes => format!("{}/s", show_bytes(self.per_s as u64)),
             Of::Operations => format!("{} IOPS", show_count(self.per_s)),
@@ -159,6 +165,17 @@ fn rate(case: &Case, kind: Kind, of: Of) -> f64 {
 fn limits(case: &Case) -> Known<Limits> {
     let text = case.machine.ok_or("the record names no host")?.fact(LIMITS)?;
     let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
+    let mut out = parse(text, &numbers);
+    out.hard.retain(|l| case.does(l.kind));
+    Ok(out)
+}
+
+/// Limits on devices, by the text of the limits of all cgroups above.
+pub(crate) fn hard_limits(text: &str, number: &str) -> Vec<Limit> {
+    parse(text, &[number]).hard
+}
+
+fn parse(text: &str, numbers: &[&str]) -> Limits {
     let mut out = Limits::default();
     for line in text.lines() {
         // A directory may hold a colon; what a limit says has none before a space.
@@ -177,8 +194,7 @@ fn limits(case: &Case) -> Known<Limits> {
             out.soft.push(format!("{said} ({file})"));
         }
     }
-    out.hard.retain(|l| case.does(l.kind));
-    Ok(out)
+    out
 }
 
 fn limit((kind, of): (Kind, Of), value: &str, file: &str) -> Option<Limit> {

@@ -5,8 +5,10 @@
 
 use crate::format::Style;
 use csv::{Terminator, WriterBuilder};
+use model::Known;
 use model::api::ApiRow;
 use model::check_id::CheckId;
+use model::command::{CommandResult, CommandRun, Moved};
 use model::evidence::Extents;
 use model::report::{Figures, Measured, Report};
 use model::study::Studied;
@@ -75,6 +77,29 @@ const INTERFACES: [&str; 37] = [
     "accepted",
 ];
 
+const COMMANDS: [&str; 20] = [
+    "command",
+    "run",
+    "exit_code",
+    "seconds",
+    "user_seconds",
+    "system_seconds",
+    "peak_bytes",
+    "read_bytes",
+    "read_calls",
+    "fetched_bytes",
+    "cached_read_bytes",
+    "written_bytes",
+    "write_calls",
+    "dirtied_bytes",
+    "dirty_at_end_bytes",
+    "sync_seconds",
+    "stable_mb_per_s",
+    "syncs",
+    "limited_by",
+    "verdict",
+];
+
 const CELLS: [&str; 32] = [
     "work",
     "block_bytes",
@@ -125,6 +150,14 @@ pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result
             sweep.cells.iter().try_for_each(|cell| out.write_record(of_cell(report, cell)))?;
             sweep.skipped.iter().try_for_each(|cell| out.write_record(of_skipped(cell)))?;
         }
+        Studied::Commands(results) => {
+            out.write_record(COMMANDS)?;
+            for command in &results.commands {
+                for (at, run) in command.runs.iter().enumerate() {
+                    out.write_record(of_command(report, command, at, run))?;
+                }
+            }
+        }
         Studied::Jobs
         | Studied::Layers(_)
         | Studied::Limit(_)
@@ -137,6 +170,41 @@ pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result
         }
     }
     out.flush()
+}
+
+/// A row for a run of a command.
+fn of_command(
+    report: &Report,
+    command: &CommandResult,
+    at: usize,
+    run: &CommandRun,
+) -> [String; COMMANDS.len()] {
+    let moved =
+        |of: fn(&Moved) -> u64| run.moved.as_ref().map_or_else(|_| String::new(), |m| of(m).to_string());
+    let bytes = |known: &Known<u64>| known.as_ref().map_or_else(|_| String::new(), u64::to_string);
+    let decimal = |known: &Known<f64>| known.as_ref().map_or_else(|_| String::new(), f64::to_string);
+    [
+        command.command.clone(),
+        (at + 1).to_string(),
+        run.exit.code().to_string(),
+        run.seconds.to_string(),
+        run.user_seconds.to_string(),
+        run.system_seconds.to_string(),
+        bytes(&run.peak_bytes),
+        moved(|m| m.read_call_bytes),
+        moved(|m| m.read_calls),
+        moved(|m| m.fetched_bytes),
+        bytes(&run.cached_read_bytes),
+        moved(|m| m.write_call_bytes),
+        moved(|m| m.write_calls),
+        moved(|m| m.dirtied_bytes),
+        bytes(&run.dirty_at_end_bytes),
+        decimal(&run.sync_seconds),
+        decimal(&run.stable_mb_per_s),
+        run.syncs.as_ref().map_or_else(|_| String::new(), |syncs| syncs.count().to_string()),
+        command.limiter.name.clone(),
+        report.verdict.word().to_owned(),
+    ]
 }
 
 /// A row per direction.

@@ -71,6 +71,11 @@ fn study(report: &Report) -> (String, String) {
         Studied::Sweep(of) => (sweep::sweep(report, of), String::new()),
         Studied::Interfaces(api) => (studies::interfaces(report, api), String::new()),
         Studied::Targets(targets) => (studies::targets(report, targets), results::results(report)),
+        Studied::Commands(results) => {
+            let lead: Vec<&str> = results.commands.iter().map(|one| one.sentence.as_str()).collect();
+            let runs = table::table("Every run", &text_table(report, true));
+            (card("Commands", &lead, &runs), String::new())
+        }
         Studied::Hosts(scaling) => (hosts::scaling(report, scaling), results::results(report)),
     }
 }

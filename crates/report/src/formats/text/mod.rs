@@ -4,6 +4,7 @@
 
 mod api;
 pub(super) mod captured;
+mod commands;
 mod comparison;
 mod course;
 pub(super) mod devices;

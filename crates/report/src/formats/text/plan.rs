@@ -90,7 +90,12 @@ pub(in crate::formats) fn remarks(study: &Study) -> Vec<String> {
         | Study::Layers(LayerComparison { missing, .. }) => {
             missing.iter().map(|missing| format!("not measured: {missing}")).collect()
         }
-        Study::Jobs | Study::Limit(_) | Study::Sweep(_) | Study::Targets(_) | Study::Hosts(_) => Vec::new(),
+        Study::Jobs
+        | Study::Limit(_)
+        | Study::Sweep(_)
+        | Study::Targets(_)
+        | Study::Hosts(_)
+        | Study::Commands(_) => Vec::new(),
     }
 }
 

@@ -4,8 +4,8 @@
 //! Not for: machines to read; that is `json`.
 
 use super::{
-    api, course, findings, fleet, hosts, iops, layers, ledger, limit, pts, rerun, results, sweep, targets,
-    tool_results,
+    api, commands, course, findings, fleet, hosts, iops, layers, ledger, limit, pts, rerun, results, sweep,
+    targets, tool_results,
 };
 use crate::command::{how_to_see_all, id};
 use crate::format::{Detail, Style};
@@ -37,6 +37,10 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
         return out.write(to);
     }
     let all = style.detail == Detail::All;
+    if let Studied::Commands(results) = &report.study {
+        commands::show(&mut out, report, results, all);
+        return out.write(to);
+    }
     // Of hundreds of rows only what is worth reading; the JSON has it all.
     let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::worth_reading(report));
     let shown = if all { worst::told(less.as_ref().unwrap_or(report)) } else { worst::first(report) };
@@ -72,6 +76,7 @@ pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
         Studied::Interfaces(api) => api::table(api, &report.results),
         Studied::Targets(of) => targets::table(of, &report.results),
         Studied::Hosts(scaling) => hosts::table(scaling, &report.results),
+        Studied::Commands(results) => commands::table(results),
         Studied::Jobs | Studied::Profile(_) => results::table(&report.results),
     }
 }
@@ -86,6 +91,7 @@ fn study(out: &mut Page, report: &Report, all: bool) {
         Studied::Interfaces(api) => api::show(out, api, report, all),
         Studied::Targets(of) => targets::show(out, of, &report.results, all),
         Studied::Hosts(scaling) => hosts::show(out, scaling, &report.results, all),
+        Studied::Commands(results) => commands::show(out, report, results, all),
         Studied::Jobs => results::show(out, &report.results, all),
         Studied::Profile(card) => {
             results::show(out, &report.results, all);

@@ -1,0 +1,183 @@
+//! Files that a command line names: how long they are, how they are stored, and how much of them is in the page cache.
+//!
+//! 1. [`find`] takes each argument as a path, and the value of arguments such as `if=PATH` and `--output=PATH`. It keeps those that exist, and
+//!    those whose directory exists and that look like a path: the command may create them.
+//! 2. [`state`] adds up a file, a block device, or all files below a directory. Symbolic links below a directory are not followed.
+
+use crate::root::Root;
+use crate::{extents, pages, resolve};
+use model::Known;
+use model::command::FilesState;
+use model::evidence::SECTOR_BYTES;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Most files below a directory that are looked at. A state of more is not known.
+const MAX_FILES: u64 = 200_000;
+
+/// A path on a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// As it was typed.
+    pub path: PathBuf,
+    /// Why what is below it is memory and no disk; `None` for storage.
+    pub memory: Option<String>,
+}
+
+/// Finds the paths among the arguments of a command, each once.
+pub fn find<'a>(root: &Root, args: impl Iterator<Item = &'a str>) -> Vec<Named> {
+    let mut found: Vec<Named> = Vec::new();
+    for arg in args {
+        // `if=PATH`, `--output=PATH`
+        let value = arg.split_once('=').map(|(_, value)| value);
+        for text in [Some(arg), value].into_iter().flatten() {
+            let path = Path::new(text);
+            if text.is_empty() || text.starts_with('-') || found.iter().any(|named| named.path == path) {
+                continue;
+            }
+            let is_stored = fs::metadata(path)
+                .is_ok_and(|facts| facts.is_file() || facts.is_dir() || facts.file_type().is_block_device());
+            // A bare word is a path only where it was an explicit value or has a directory.
+            let may_appear = !path.exists()
+                && (value == Some(text) || text.contains('/') || is_last_word(arg, text))
+                && parent(path).is_dir();
+            if is_stored || may_appear {
+                let at = if is_stored { path.to_owned() } else { parent(path) };
+                let memory = resolve::resolve(root, &at).ok().and_then(|place| place.ram);
+                found.push(Named { path: path.to_owned(), memory });
+            }
+        }
+    }
+    found
+}
+
+/// Whether a word without a directory may be the name of a new file: it has an extension, such as `copy.bin`.
+fn is_last_word(arg: &str, text: &str) -> bool {
+    arg == text && Path::new(text).extension().is_some()
+}
+
+/// The directory that a path is in.
+pub fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The files at or below a path.
+///
+/// # Errors
+/// Returns the reason if a directory cannot be read, or holds more files than are looked at.
+pub fn files(path: &Path) -> Known<Vec<PathBuf>> {
+    let Ok(facts) = fs::metadata(path) else { return Ok(Vec::new()) };
+    if !facts.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let (mut out, mut dirs) = (Vec::new(), vec![path.to_owned()]);
+    while let Some(dir) = dirs.pop() {
+        let entries = fs::read_dir(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        for entry in entries.flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => dirs.push(entry.path()),
+                Ok(kind) if kind.is_file() => out.push(entry.path()),
+                _ => {}
+            }
+        }
+        if out.len() as u64 > MAX_FILES {
+            return Err(format!("{} holds more than {MAX_FILES} files", path.display()));
+        }
+    }
+    Ok(out)
+}
+
+/// Adds up all files at or below a path. `with_extents` also asks the file system for ranges that were never written, which may
+/// write dirty pages back: so not directly after a run.
+///
+/// # Errors
+/// Returns the reason if a file cannot be opened, so that no sum is too small.
+pub fn state(path: &Path, with_extents: bool) -> Known<FilesState> {
+    let start = FilesState {
+        unwritten_bytes: with_extents.then_some(0),
+        cached_bytes: Some(0),
+        dirty_bytes: Some(0),
+        ..FilesState::default()
+    };
+    files(path)?.iter().try_fold(start, |sum, file| add(sum, file, with_extents))
+}
+
+fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
+    let file = open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let facts = file.metadata().map_err(|e| format!("{}: {e}", path.display()))?;
+    let is_file = facts.is_file();
+    let bytes = if is_file { facts.len() } else { sys::ioctl::device_bytes(&file).unwrap_or(0) };
+    let allocated = facts.blocks().saturating_mul(SECTOR_BYTES);
+    let pages = pages::look(&file).ok();
+    let in_bytes = |count: u64| pages.map_or(0, |pages| count.saturating_mul(pages.page_bytes));
+    let plus = |sum: Option<u64>, part: Option<u64>| Some(sum?.saturating_add(part?));
+    let unwritten = if is_file && with_extents {
+        extents::look(&file).ok().map(|extents| extents.unwritten_bytes)
+    } else {
+        Some(0)
+    };
+    Ok(FilesState {
+        files: sum.files + 1,
+        bytes: sum.bytes.saturating_add(bytes),
+        hole_bytes: sum.hole_bytes.saturating_add(if is_file { bytes.saturating_sub(allocated) } else { 0 }),
+        unwritten_bytes: plus(sum.unwritten_bytes, unwritten),
+        cached_bytes: plus(sum.cached_bytes, pages.map(|pages| in_bytes(pages.cached))),
+        dirty_bytes: plus(sum.dirty_bytes, pages.and_then(|pages| pages.dirty).map(in_bytes)),
+    })
+}
+
+/// Opens a file without changing its access time where that is allowed, and without waiting for what is no file.
+fn open(path: &Path) -> std::io::Result<File> {
+    let flags = |noatime: i32| rustix::fs::OFlags::NONBLOCK.bits() as i32 | noatime;
+    let with = |flags| OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let noatime = rustix::fs::OFlags::NOATIME.bits() as i32;
+    with(flags(noatime)).or_else(|_| with(flags(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_by_what_is_there_and_by_what_may_be_created() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let there = dir.path().join("there");
+        fs::write(&there, [1; 5000])?;
+        let there = there.display().to_string();
+        let new = dir.path().join("new").display().to_string();
+        let args = [
+            format!("if={there}"),
+            format!("of={new}"),
+            "bs=1M".into(),
+            "-n".into(),
+            there.clone(),
+            "/nowhere/x".into(),
+        ];
+        let found = find(&Root::real(), args.iter().map(String::as_str));
+        let paths: Vec<String> = found.iter().map(|named| named.path.display().to_string()).collect();
+        // What follows an equals sign may be a new file here too, as in `count=5`: it is named, and never appears.
+        assert!(paths.contains(&there) && paths.contains(&new), "{paths:?}");
+        assert!(!paths.iter().any(|path| path == "/nowhere/x" || path == "-n"), "{paths:?}");
+        assert_eq!(paths.iter().filter(|path| **path == there).count(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_directory_adds_up_its_files() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        fs::create_dir(dir.path().join("below"))?;
+        fs::write(dir.path().join("a"), vec![1; 8192])?;
+        let sparse = File::create(dir.path().join("below/b"))?;
+        sparse.set_len(1 << 20)?;
+        let state = state(dir.path(), true).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((state.files, state.bytes), (2, 8192 + (1 << 20)));
+        assert_eq!(state.hole_bytes, 1 << 20);
+        assert!(state.cached_bytes.is_none_or(|cached| cached >= 8192), "{state:?}");
+        assert_eq!(super::state(&dir.path().join("none"), false).map(|state| state.files), Ok(0));
+        Ok(())
+    }
+}

@@ -1,0 +1,435 @@
+//! Timed commands: what `fathom time` runs, what it records of each run, and what the report says.
+//!
+//! 1. The plan of a session holds one [`CommandStudy`]: the commands and how they are run.
+//! 2. Each run ends with a [`CommandEnd`]: what only the parent of the command can know. The counters of the kernel and of the devices are in
+//!    the snapshots around the run.
+//! 3. The crate `analysis` turns both into a [`CommandRun`], and the runs of each command into a [`CommandResult`].
+
+use crate::Known;
+use crate::comparison::Pair;
+use crate::evidence::BlockStat;
+use crate::limiter::Limiter;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The commands of a session and how they are run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandStudy {
+    /// Each of them is run as often as the plan says, in turns if there are several.
+    pub commands: Vec<Command>,
+    /// What is evicted from the page cache before each run.
+    pub cold: Cold,
+    /// Whether the data that a run left in the page cache are made stable afterwards.
+    pub final_sync: bool,
+    /// Shell command that is run before each run, outside of the measured time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepare: Option<String>,
+    /// Shell command that is run after each run, outside of the measured time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleanup: Option<String>,
+}
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// As a shell would take it; the name of its result.
+    pub line: String,
+    /// Program and arguments.
+    pub args: Vec<String>,
+}
+
+impl Command {
+    /// The name of its program without directories: `dd`. For a shell command (`sh -c '...'`), the first word of that.
+    pub fn program(&self) -> &str {
+        let first = match self.args.as_slice() {
+            [shell, flag, script, ..] if shell == "/bin/sh" && flag == "-c" => {
+                script.split_ascii_whitespace().next().unwrap_or(shell)
+            }
+            [program, ..] => program,
+            [] => "",
+        };
+        first.rsplit('/').next().unwrap_or(first)
+    }
+}
+
+/// What is evicted from the page cache before each run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cold {
+    /// Nothing.
+    #[default]
+    No,
+    /// The files that the command names, and all files below directories that it names.
+    Named,
+    /// Everything: `/proc/sys/vm/drop_caches`.
+    Everything,
+}
+
+/// What the parent of a command knows when it has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommandEnd {
+    /// From just before it was started to just after it ended, in ns.
+    pub wall_ns: u64,
+    /// How it ended.
+    pub exit: Exit,
+    /// CPU time in user space, in ns, of it and of all descendants that have ended.
+    pub user_ns: u64,
+    /// CPU time in the kernel, in ns, of the same processes.
+    pub system_ns: u64,
+    /// Largest resident memory of one of them, in bytes.
+    pub peak_bytes: u64,
+    /// Resident memory of fathom when it started the command, in bytes. The kernel counts it as the command's, so a smaller peak is not seen.
+    pub peak_floor_bytes: u64,
+    /// What they moved, by the kernel's accounting of tasks (`/proc/PID/io`).
+    pub moved: Known<Moved>,
+    /// Processes of the command that still run: `postgres (4711)`. What they move is not in `moved`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub still_running: Vec<String>,
+    /// Whether no other process or thread was started on the machine meanwhile: then the command was a single one.
+    pub single_process: Known<bool>,
+    /// What its standard input is.
+    pub stdin: Stream,
+    /// What its standard output is.
+    pub stdout: Stream,
+    /// Files and devices that its command line names.
+    pub named: Vec<NamedFiles>,
+    /// Devices on its command line that make their bytes: `/dev/zero`. Reads from them count as reads, and touch no storage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub byte_sources: Vec<String>,
+    /// What the kernel's tracer saw of it.
+    pub traced: Known<Traced>,
+    /// What became of the data that it left in the page cache.
+    pub final_sync: FinalSync,
+    /// Other processes that were busy meanwhile, busiest first.
+    pub neighbours: Vec<Neighbour>,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The exit code of a shell: 128 and the number after a signal.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Code(code) => (code & 0xff) as u8,
+            Self::Signal(signal) => 128_u8.saturating_add((signal & 0x7f) as u8),
+        }
+    }
+
+    /// Whether it is that of success.
+    pub fn is_success(self) -> bool {
+        self == Self::Code(0)
+    }
+}
+
+/// What processes moved (`proc_pid_io(5)`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Moved {
+    /// Bytes that calls read, from files, pipes and terminals alike (`rchar`).
+    pub read_call_bytes: u64,
+    /// Calls that read (`syscr`).
+    pub read_calls: u64,
+    /// Bytes that calls wrote (`wchar`).
+    pub write_call_bytes: u64,
+    /// Calls that wrote (`syscw`).
+    pub write_calls: u64,
+    /// Bytes fetched from storage, read-ahead included (`read_bytes`).
+    pub fetched_bytes: u64,
+    /// Bytes made dirty in the page cache or sent to storage past it (`write_bytes`).
+    pub dirtied_bytes: u64,
+    /// Bytes that were dirty when they were cut off, and so never reach storage (`cancelled_write_bytes`).
+    pub cancelled_bytes: u64,
+}
+
+/// What a standard stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// A regular file.
+    File,
+    /// A pipe or a socket: its other end may set the pace.
+    Pipe,
+    /// A terminal.
+    Terminal,
+    /// A device that takes or gives bytes at no cost: `/dev/null`, `/dev/zero`.
+    Null,
+    /// A block device.
+    Disk,
+    /// Anything else, or closed.
+    Other,
+}
+
+/// A path on the command line of a command, before and after a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NamedFiles {
+    /// As it was typed.
+    pub path: String,
+    /// Before the run; why it could not be looked at.
+    pub before: Known<FilesState>,
+    /// After the run, before the final sync.
+    pub after: Known<FilesState>,
+    /// Why the device below is memory and no disk: `tmpfs`; `None` for storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+}
+
+/// The state of a file, or of all files below a directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FilesState {
+    /// Number of files; 0 for a path that does not exist.
+    pub files: u64,
+    /// Their length.
+    pub bytes: u64,
+    /// Bytes in holes: no storage is allocated for them.
+    pub hole_bytes: u64,
+    /// Bytes that are allocated and were never written: reads give zeros without the device. `None` if the file system does not say.
+    pub unwritten_bytes: Option<u64>,
+    /// Bytes of them in the page cache; `None` if the kernel does not say.
+    pub cached_bytes: Option<u64>,
+    /// Of these, dirty or being written back; `None` if the kernel does not say.
+    pub dirty_bytes: Option<u64>,
+}
+
+/// What the kernel's tracer saw of a command and its descendants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traced {
+    /// Processes and threads that it started.
+    pub started: u64,
+    /// Calls that make data stable, by name.
+    pub syncs: BTreeMap<String, u64>,
+    /// Their median in ns; `None` with no such call that ended.
+    pub sync_median_ns: Option<u64>,
+    /// Their 99th percentile in ns; `None` with fewer than 1,000 calls, of which ten lie beyond it.
+    pub sync_p99_ns: Option<u64>,
+    /// The longest of them, in ns.
+    pub sync_max_ns: Option<u64>,
+    /// All of them together, in ns.
+    pub sync_total_ns: u64,
+    /// Files opened with `O_DIRECT`.
+    pub direct_opens: u64,
+    /// Files opened with `O_SYNC` or `O_DSYNC`: each write waits until it is stable.
+    pub sync_opens: u64,
+    /// Rings and contexts of asynchronous I/O that were set up (io_uring, libaio).
+    pub async_contexts: u64,
+    /// Pipes and sockets between its processes.
+    pub pipes: u64,
+    /// Requests that the devices below got, reads and writes.
+    pub requests: [Requests; 2],
+}
+
+/// Requests in the order in which a device got them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requests {
+    /// How many.
+    pub count: u64,
+    /// How many of them began where an earlier one ended.
+    pub sequential: u64,
+}
+
+/// What became of the data that a command left in the page cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinalSync {
+    /// It left nothing.
+    NotNeeded,
+    /// `--no-sync`.
+    Off,
+    /// Ctrl-C ended the wait.
+    Skipped,
+    /// They are stable, after so many ns.
+    Done(u64),
+    /// They could not be made stable.
+    Failed(String),
+}
+
+/// Another process that was busy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Neighbour {
+    /// Name and process id: `dd (4711)`.
+    pub name: String,
+    /// CPU time in ms.
+    pub cpu_ms: u64,
+    /// Bytes that it fetched from storage or made dirty; `None` if this user may not know.
+    pub io_bytes: Option<u64>,
+}
+
+/// The commands of a session with what came of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommandResults {
+    /// In the order of the command line.
+    pub commands: Vec<CommandResult>,
+    /// The time of each command but the first, compared with that of the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compared: Vec<Pair>,
+}
+
+/// A command with its runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommandResult {
+    /// As a shell would take it.
+    pub command: String,
+    /// What it did, in a sentence or two.
+    pub sentence: String,
+    /// Geometric mean of the time of its complete runs, in seconds; `None` if none is complete.
+    pub seconds: Option<f64>,
+    /// 95 % interval over the runs; `None` with fewer than three.
+    pub seconds_interval: Option<[f64; 2]>,
+    /// What it waited for.
+    pub limiter: Limiter,
+    /// Its runs, in the order in which they were run.
+    pub runs: Vec<CommandRun>,
+}
+
+/// A run of a command. `Err` holds why a figure is not known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommandRun {
+    /// Wall time in seconds.
+    pub seconds: f64,
+    /// How it ended.
+    pub exit: Exit,
+    /// CPU seconds in user space, of it and its ended descendants.
+    pub user_seconds: f64,
+    /// CPU seconds in the kernel, of the same processes.
+    pub system_seconds: f64,
+    /// Largest resident memory of one of its processes, in bytes; not known if it is smaller than fathom's own.
+    pub peak_bytes: Known<u64>,
+    /// What its calls moved, and what the kernel charged to it.
+    pub moved: Known<Moved>,
+    /// Bytes that it read and the page cache answered.
+    pub cached_read_bytes: Known<u64>,
+    /// Bytes that were read ahead for it and that it did not read.
+    pub unused_read_ahead_bytes: Known<u64>,
+    /// Of the bytes that it wrote, those that had reached storage when it ended.
+    pub written_at_end_bytes: Known<u64>,
+    /// Of the bytes that it wrote, those that were still in memory when it ended.
+    pub dirty_at_end_bytes: Known<u64>,
+    /// Seconds from its end until they were stable; 0 if nothing was left.
+    pub sync_seconds: Known<f64>,
+    /// Bytes that it wrote by the time until all of them were stable, in 10^6 bytes per second.
+    pub stable_mb_per_s: Known<f64>,
+    /// Dirty bytes of the whole machine before it, at its end, and after the final sync.
+    pub machine_dirty_bytes: [Known<u64>; 3],
+    /// Calls that make data stable.
+    pub syncs: Known<Syncs>,
+    /// How it reads and writes.
+    pub interface: Interface,
+    /// Devices below that did something, topmost first.
+    pub devices: Known<Vec<DeviceUse>>,
+    /// Bytes that the kernel charged to the command's cgroup, read and written, all devices together.
+    pub charged_bytes: Known<[u64; 2]>,
+    /// Bytes that others read from these devices meanwhile.
+    pub foreign_read_bytes: Known<u64>,
+    /// Other processes that were busy meanwhile.
+    pub neighbours: Vec<Neighbour>,
+    /// Share of the time in which some task of the machine waited for I/O, for a CPU, and for memory (PSI).
+    pub pressure: [Known<f64>; 3],
+    /// Files and devices that its command line names.
+    pub named: Vec<NamedFiles>,
+    /// Processes of the command that still ran when it had ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub still_running: Vec<String>,
+}
+
+/// Calls that make data stable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Syncs {
+    /// How many of each: fsync, fdatasync, sync_file_range, syncfs, sync, msync.
+    pub calls: BTreeMap<String, u64>,
+    /// Files opened with `O_SYNC` or `O_DSYNC`: each of their writes is one more.
+    pub sync_opens: u64,
+    /// Their median, in ns; `None` with no such call.
+    pub median_ns: Option<u64>,
+    /// Their 99th percentile, in ns; `None` with fewer than 1,000 calls, of which ten lie beyond it.
+    pub p99_ns: Option<u64>,
+    /// The longest of them, in ns.
+    pub max_ns: Option<u64>,
+    /// All of them together, in ns.
+    pub total_ns: u64,
+}
+
+impl Syncs {
+    /// All calls together.
+    pub fn count(&self) -> u64 {
+        self.calls.values().sum()
+    }
+}
+
+/// How a command reads and writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Interface {
+    /// Mean bytes of a call that reads; `None` with no such call.
+    pub read_call_bytes: Option<f64>,
+    /// Mean bytes of a call that writes; `None` with no such call.
+    pub write_call_bytes: Option<f64>,
+    /// Whether it opened files with `O_DIRECT`.
+    pub direct: Known<bool>,
+    /// Whether it set up asynchronous I/O (io_uring, libaio).
+    pub asynchronous: Known<bool>,
+    /// Share of the read requests of the devices that began where an earlier one ended.
+    pub sequential_reads: Known<f64>,
+    /// The same of the write requests.
+    pub sequential_writes: Known<f64>,
+}
+
+/// What a device did while a command ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeviceUse {
+    /// Kernel name.
+    pub name: String,
+    /// Bytes that it read.
+    pub read_bytes: u64,
+    /// Requests that it read in.
+    pub read_requests: u64,
+    /// Read requests that were merged into these.
+    pub read_merges: u64,
+    /// Bytes that were written to it.
+    pub written_bytes: u64,
+    /// Requests of these.
+    pub write_requests: u64,
+    /// Write requests that were merged into these.
+    pub write_merges: u64,
+    /// Mean number of requests in flight, over the whole time.
+    pub mean_depth: f64,
+    /// Share of the time in which any was.
+    pub busy_share: f64,
+    /// Bytes that were written to it from the end of the command until its data were stable.
+    pub synced_bytes: u64,
+}
+
+impl DeviceUse {
+    /// From the difference of a device's counters over `seconds`.
+    pub fn new(name: String, did: &BlockStat, synced_bytes: u64, seconds: f64) -> Self {
+        let per_time = |ms: u64| if seconds > 0.0 { ms as f64 / 1e3 / seconds } else { 0.0 };
+        Self {
+            name,
+            read_bytes: did.read.bytes,
+            read_requests: did.read.ios,
+            read_merges: did.read.merges,
+            written_bytes: did.write.bytes,
+            write_requests: did.write.ios,
+            write_merges: did.write.merges,
+            mean_depth: per_time(did.queue_ms),
+            busy_share: per_time(did.busy_ms).min(1.0),
+            synced_bytes,
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
+
+use crate::page::Page;
+use crate::table::Table;
+use model::Known;
+use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
+use model::finding::{Finding, Outcome, Severity};
+use model::report::{CountsAs, Report};
+use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
+
+const HEADINGS: [&str; 10] =
+    ["command", "run", "time", "user", "system", "read", "from cache", "written", "sync", "stable MB/s"];
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 4] = [3, 4, 8, 6];
+/// Devices that have a line.
+const MAX_DEVICES: usize = 1;
+/// Findings that are named.
+const MAX_NAMES: usize = 2;
+/// Commands whose runs have a line each.
+const MAX_COMMANDS: usize = 4;
+
+/// The lines of a report. With `all` every finding, every run and what could not be checked follow.
+pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, all: bool) {
+    if let Some(answer) = &report.answer {
+        let word = out.paint(answer.word.word(), "1");
+        let remark = report.counts_as.map_or("", CountsAs::remark);
+        out.prose(&format!("{word}{remark}  "), "  ", &answer.sentence);
+    }
+    match results.commands.as_slice() {
+        [one] => one_command(out, report, one),
+        several => {
+            for command in several.iter().take(MAX_COMMANDS) {
+                out.line(&format!("  {}: {}", command.command, times(command)));
+            }
+            if several.len() > MAX_COMMANDS {
+                out.line(&format!("  and {} more (--verbose)", several.len() - MAX_COMMANDS));
+            }
+            found(out, report);
+        }
+    }
+    if all {
+        out.line("");
+        out.table_of(&table(results));
+        out.line("");
+        for finding in &report.findings {
+            let word = match finding.outcome {
+                Outcome::Finding => finding.severity.map_or("note", Severity::word),
+                Outcome::NotChecked => "not checked",
+                Outcome::Holds => "holds",
+            };
+            out.prose(&format!("  {} {} ({word})  ", finding.id, finding.name), "    ", &finding.sentence);
+        }
+        for (what, value) in results.commands.iter().filter_map(|one| one.runs.last()).flat_map(further) {
+            out.prose(&format!("  {what}  "), "    ", &value);
+        }
+        for (what, why) in results.commands.iter().filter_map(|one| one.runs.last()).flat_map(not_known) {
+            out.prose("  Not known  ", "    ", &format!("{what}: {why}"));
+        }
+        for note in &report.notes {
+            out.prose("  Note  ", "    ", note);
+        }
+        if let Some(session) = &report.session {
+            out.prose("  Session  ", "    ", session);
+        }
+    }
+}
+
+/// A command by its last run, which is the most like those that follow.
+fn one_command(out: &mut Page, report: &Report, command: &CommandResult) {
+    let sentence = out.paint(&command.sentence, "1");
+    out.prose("", "  ", &sentence);
+    let Some(run) = command.runs.last() else { return };
+    if command.runs.len() > 1 {
+        out.line(&format!("  time     {}; the last run:", times(command)));
+    }
+    let memory = run.peak_bytes.as_ref().map_or_else(Clone::clone, |bytes| show_bytes(*bytes));
+    let cpu = [run.user_seconds, run.system_seconds].map(time);
+    out.line(&format!(
+        "  used     {}; CPU {} user, {} system; memory {memory}",
+        time(run.seconds),
+        cpu[0],
+        cpu[1]
+    ));
+    out.line(&format!("  calls    {}; {}", calls(run), syncs(run)));
+    let moved = |device: &&DeviceUse| device.read_bytes + device.written_bytes > 0;
+    for device in run.devices.iter().flatten().filter(moved).take(MAX_DEVICES) {
+        out.line(&format!("  {:7}  {}", device.name, device_words(device)));
+    }
+    out.line(&format!("  limiter  {}: {}", command.limiter.name, command.limiter.sentence));
+    found(out, report);
+}
+
+/// A time without digits that say nothing.
+fn time(seconds: f64) -> String {
+    if seconds == 0.0 { "0 s".into() } else { show_ns(seconds * 1e9) }
+}
+
+/// The verdict with the findings that it rests on, and how many checks could not be asked.
+fn found(out: &mut Page, report: &Report) {
+    let acting =
+        |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
+    let mut names: Vec<String> =
+        report.findings.iter().filter(acting).map(|f| format!("{} {}", f.id, f.name)).collect();
+    // Several commands may have the same.
+    names.dedup();
+    let word = report.verdict.word();
+    let blind = report.findings.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
+    let unknown = if blind > 0 { format!("; {blind} not checked") } else { String::new() };
+    let named = match names.len() {
+        0 => report.verdict_reason.clone(),
+        1..=MAX_NAMES => names.join(", "),
+        more => format!("{} and {} more", names[..MAX_NAMES].join(", "), more - MAX_NAMES),
+    };
+    out.line(&format!("  {word:7}  {named}{unknown}"));
+}
+
+/// `1.20 s (95 % interval 1.15 s to 1.26 s over 5 runs)`.
+fn times(command: &CommandResult) -> String {
+    let Some(seconds) = command.seconds else { return "no run ended with exit code 0".into() };
+    let time = show_ns(seconds * 1e9);
+    match command.seconds_interval {
+        Some([low, high]) => format!(
+            "{time} (95 % interval {} to {} over {} runs)",
+            show_ns(low * 1e9),
+            show_ns(high * 1e9),
+            command.runs.len()
+        ),
+        None if command.runs.len() == 1 => format!("{time} (one run: no interval)"),
+        None => format!("{time} ({} runs: no interval)", command.runs.len()),
+    }
+}
+
+fn syncs(run: &CommandRun) -> String {
+    let Ok(syncs) = &run.syncs else { return "syncs not checked".into() };
+    let opened = if syncs.sync_opens > 0 { ", O_SYNC or O_DSYNC" } else { "" };
+    if syncs.count() == 0 {
+        return format!("no syncs{opened}");
+    }
+    let median = syncs.median_ns.map_or_else(String::new, |ns| format!(" of {}", show_ns(ns as f64)));
+    match syncs.calls.iter().next() {
+        Some((name, count)) if syncs.calls.len() == 1 => {
+            format!("{} {name}{median}{opened}", show_count(*count as f64))
+        }
+        _ => format!("{} syncs{median}{opened}", show_count(syncs.count() as f64)),
+    }
+}
+
+/// `1,024 x 1 MiB read, 1,024 x 1 MiB written, direct`.
+fn calls(run: &CommandRun) -> String {
+    let Ok(moved) = &run.moved else { return "not known".into() };
+    let of = |calls: u64, bytes: Option<f64>, word: &str| match bytes {
+        None => format!("0 {word}"),
+        Some(bytes) => format!("{} x {} {word}", show_count(calls as f64), about(bytes)),
+    };
+    let mut out = format!(
+        "{}, {}",
+        of(moved.read_calls, run.interface.read_call_bytes, "read"),
+        of(moved.write_calls, run.interface.write_call_bytes, "written")
+    );
+    if run.interface.direct == Ok(true) {
+        out += ", direct";
+    }
+    if run.interface.asynchronous == Ok(true) {
+        out += ", asynchronous";
+    }
+    out
+}
+
+/// A mean size in its unit without decimals: `1004 KiB`, `512 B`.
+fn about(bytes: f64) -> String {
+    match bytes {
+        b if b < 10_240.0 => format!("{b:.0} B"),
+        b if b < 10_485_760.0 => format!("{:.0} KiB", b / 1024.0),
+        b => format!("{:.0} MiB", b / 1_048_576.0),
+    }
+}
+
+/// `read 1,024 x 512 KiB, wrote 0; depth 2.0, busy 87 %`.
+fn device_words(device: &DeviceUse) -> String {
+    // Flushes count as requests, and move nothing.
+    let flow = |bytes: u64, requests: u64| match bytes.checked_div(requests) {
+        None | Some(0) => "0".to_owned(),
+        Some(mean) => format!("{} x {}", show_count(requests as f64), about(mean as f64)),
+    };
+    format!(
+        "read {}, wrote {}; depth {:.1}, busy {}",
+        flow(device.read_bytes, device.read_requests),
+        flow(device.written_bytes, device.write_requests),
+        device.mean_depth,
+        show_share(device.busy_share)
+    )
+}
+
+/// Figures that the eight lines leave out.
+fn further(run: &CommandRun) -> Vec<(&'static str, String)> {
+    let mut out = Vec::new();
+    if let Ok(syncs) = &run.syncs
+        && syncs.count() > 0
+    {
+        let names: Vec<String> =
+            syncs.calls.iter().map(|(name, count)| format!("{} {name}", show_count(*count as f64))).collect();
+        let time = |ns: Option<u64>| ns.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
+        out.push((
+            "Syncs",
+            format!(
+                "{}; median {}, p99 {}, longest {}, all together {}",
+                names.join(", "),
+                time(syncs.median_ns),
+                time(syncs.p99_ns),
+                time(syncs.max_ns),
+                show_ns(syncs.total_ns as f64)
+            ),
+        ));
+    }
+    for device in run.devices.iter().flatten() {
+        out.push((
+            "Device",
+            format!(
+                "{}: read {}, wrote {}; {} and {} requests merged; {} written in the final sync",
+                device.name,
+                show_bytes(device.read_bytes),
+                show_bytes(device.written_bytes),
+                show_count(device.read_merges as f64),
+                show_count(device.write_merges as f64),
+                show_bytes(device.synced_bytes)
+            ),
+        ));
+    }
+    for (what, share) in [
+        ("Reads in sequence at the device", &run.interface.sequential_reads),
+        ("Writes in sequence at the device", &run.interface.sequential_writes),
+        ("Waiting for I/O, of all tasks of the machine", &run.pressure[0]),
+        ("Waiting for a CPU, of all tasks of the machine", &run.pressure[1]),
+    ] {
+        out.extend(share.as_ref().ok().map(|share| (what, show_share(*share))));
+    }
+    if let Ok([read, written]) = run.charged_bytes {
+        let charged = format!("{} read, {} written", show_bytes(read), show_bytes(written));
+        out.push(("Charged to its cgroup by the kernel", charged));
+    }
+    let dirty = run.machine_dirty_bytes.each_ref().map(|known| match known {
+        Ok(bytes) => show_bytes(*bytes),
+        Err(_) => "-".to_owned(),
+    });
+    let [before, end, synced] = dirty;
+    out.push((
+        "Dirty on the machine",
+        format!("{before} before, {end} at its end, {synced} after the final sync"),
+    ));
+    for one in &run.neighbours {
+        let moved = one.io_bytes.map_or_else(String::new, |bytes| format!(", {} moved", show_bytes(bytes)));
+        out.push((
+            "Busy meanwhile",
+            format!("{}: CPU {}{moved}", one.name, show_ns(one.cpu_ms as f64 * 1e6)),
+        ));
+    }
+    out
+}
+
+/// Figures that are not known, each with the reason.
+fn not_known(run: &CommandRun) -> Vec<(&'static str, String)> {
+    let all: [(&str, Option<String>); 8] = [
+        ("what the devices did", run.devices.as_ref().err().cloned()),
+        ("what it moved", run.moved.as_ref().err().cloned()),
+        ("reads answered by the page cache", run.cached_read_bytes.as_ref().err().cloned()),
+        ("unused read-ahead", run.unused_read_ahead_bytes.as_ref().err().cloned()),
+        ("writes that were still in memory", run.dirty_at_end_bytes.as_ref().err().cloned()),
+        ("rate until all was stable", run.stable_mb_per_s.as_ref().err().cloned()),
+        ("syncs and how files were opened", run.syncs.as_ref().err().cloned()),
+        ("I/O charged to its cgroup", run.charged_bytes.as_ref().err().cloned()),
+    ];
+    all.into_iter().filter_map(|(what, why)| Some((what, why?))).collect()
+}
+
+/// A row for each run.
+pub(super) fn table(results: &CommandResults) -> Table {
+    let mut table = Table::new(&HEADINGS, &LEAVING);
+    for command in &results.commands {
+        for (at, run) in command.runs.iter().enumerate() {
+            let name = if at == 0 { command.command.clone() } else { String::new() };
+            table.add(row(name, at, run));
+        }
+    }
+    table
+}
+
+fn row(name: String, at: usize, run: &CommandRun) -> [String; HEADINGS.len()] {
+    let bytes = |known: &Known<u64>| known.as_ref().map_or_else(|_| "-".into(), |bytes| show_bytes(*bytes));
+    let seconds = |seconds: f64| show_ns(seconds * 1e9);
+    let moved = |of: fn(&model::command::Moved) -> u64| run.moved.as_ref().map(of).map_err(Clone::clone);
+    [
+        name,
+        (at + 1).to_string(),
+        seconds(run.seconds),
+        seconds(run.user_seconds),
+        seconds(run.system_seconds),
+        bytes(&moved(|m| m.read_call_bytes)),
+        bytes(&run.cached_read_bytes),
+        bytes(&moved(|m| m.dirtied_bytes)),
+        run.sync_seconds.as_ref().map_or_else(|_| "-".into(), |s| seconds(*s)),
+        run.stable_mb_per_s.as_ref().map_or_else(|_| "-".into(), |rate| show_rate(*rate)),
+    ]
+}

@@ -1,0 +1,164 @@
+//! `fathom time`: its flags.
+
+use super::common::{OutputArgs, acceptable, detail, formats_of};
+use super::gates::InconclusiveArgs;
+use super::headings::{HOW_LONG, OUTPUT, SAFETY, WHAT};
+use crate::failure::Failure;
+use crate::live::Progress;
+use crate::show::Showing;
+use crate::time::{self, OWN_FAILURE, Request};
+use clap::value_parser;
+use model::check_id::CheckId;
+use model::command::{Cold, Command};
+use model::gate::Condition;
+use model::report::Report;
+use model::{name, shell};
+use report::Format;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Runs of each command if several are compared: FASTER and SLOWER take four of each.
+const COMPARED_RUNS: u32 = 5;
+
+/// Run a command and report what the storage did meanwhile: what came from the page cache, what had reached the disk, what limited it.
+///
+/// The command's input, output, signals and environment are untouched. The report follows its output on standard error. As root it
+/// also has the command's syncs, how it opened files, and whether the device was read in sequence.
+#[derive(clap::Args, Debug)]
+#[command(
+    override_usage = "fathom time [FLAGS] -- COMMAND [ARG]...\n       fathom time [FLAGS] --compare 'COMMAND' 'COMMAND'..."
+)]
+#[command(
+    after_help = "Exit codes: that of the command; 128+N after signal N; 126 if it cannot be run, 127 if it is not found; 125 if fathom itself fails, also for wrong flags. With --fail-if, if the command succeeded: 1 FAIL, 4 INCONCLUSIVE. Findings do not change it."
+)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub struct Args {
+    /// Program and its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
+    command: Vec<OsString>,
+    /// Compare these shell commands: run them in turns, in random order, and report whether one is faster
+    #[arg(long, help_heading = WHAT, value_name = "COMMAND", num_args = 2.., conflicts_with = "command")]
+    compare: Vec<String>,
+    /// Evict the files that the command names from the page cache before each run
+    #[arg(long, help_heading = WHAT)]
+    cold: bool,
+    /// Drop the whole page cache before each run, of all programs (root)
+    #[arg(long, help_heading = WHAT, conflicts_with = "cold")]
+    drop_caches: bool,
+    /// Run this shell command before each run, outside of the measured time
+    #[arg(long, help_heading = WHAT, value_name = "COMMAND")]
+    prepare: Option<String>,
+    /// Run this shell command after each run, outside of the measured time
+    #[arg(long, help_heading = WHAT, value_name = "COMMAND")]
+    cleanup: Option<String>,
+    /// Do not write back what the command left in the page cache, and do not measure how long that takes
+    #[arg(long, help_heading = WHAT)]
+    no_sync: bool,
+    /// Do not use the kernel's tracer, which reports syncs and how files are opened (root)
+    #[arg(long, help_heading = WHAT)]
+    no_trace: bool,
+    /// Number of runs; the first that fails ends them [default: 1, with --compare 5]
+    #[arg(long, help_heading = HOW_LONG, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
+    runs: Option<u32>,
+    /// Format of the report on standard error
+    #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Report>())]
+    format: &'static Format,
+    #[command(flatten)]
+    files: OutputArgs,
+    /// Show every finding, every run and what is not known
+    #[arg(long, help_heading = OUTPUT)]
+    verbose: bool,
+    /// Exit code 1 if the command takes longer: time>2s. With several runs the 95 % bounds of their mean decide, and 4 means that they
+    /// do not
+    #[arg(long, help_heading = OUTPUT, value_name = "CONDITION", value_parser = conditions)]
+    fail_if: Option<Conditions>,
+    #[command(flatten)]
+    inconclusive: InconclusiveArgs,
+    /// Accept a finding by its id, such as A09: it no longer makes the report SUSPECT; may be repeated
+    #[arg(long, help_heading = OUTPUT, value_name = "ID", value_parser = acceptable)]
+    accept: Vec<CheckId>,
+    /// Do not keep the session after the report is printed
+    #[arg(long, help_heading = OUTPUT)]
+    no_history: bool,
+    /// Write back the file systems of these paths, and nothing else: how fathom calls itself for the final sync
+    #[arg(long = "sync-file-systems", hide = true, help_heading = SAFETY, num_args = 1.., value_name = "PATH")]
+    sync_file_systems: Vec<PathBuf>,
+}
+
+/// What `--fail-if` says.
+#[derive(Clone, Debug)]
+struct Conditions(Vec<Condition>);
+
+fn conditions(text: &str) -> Result<Conditions, String> {
+    let all = model::spec::gate::conditions(text)?;
+    match all.iter().find(|condition| !analysis::command::can_be_asked(condition)) {
+        Some(other) => Err(format!("{} is not about a command; type time>2s", other.words())),
+        None => Ok(Conditions(all)),
+    }
+}
+
+impl Args {
+    /// Runs the command and reports. The exit code is the command's.
+    pub fn run(self) -> ExitCode {
+        if !self.sync_file_systems.is_empty() {
+            return time::sync_file_systems(&self.sync_file_systems);
+        }
+        match self.request() {
+            Ok((request, showing)) => time::time(&request, &showing),
+            Err(failure) => {
+                failure.tell();
+                ExitCode::from(OWN_FAILURE)
+            }
+        }
+    }
+
+    fn request(self) -> Result<(Request, Showing), Failure> {
+        let commands: Vec<Command> = if self.compare.is_empty() {
+            let args: Vec<String> = self.command.iter().map(name::text).collect();
+            if args.is_empty() {
+                return Err(Failure::Usage(
+                    "there is no command to time; type one after --, such as `fathom time -- cp -a src dst`"
+                        .into(),
+                ));
+            }
+            vec![Command { line: shell::line(&args), args }]
+        } else {
+            let shell = |line: &String| Command {
+                line: line.clone(),
+                args: vec![time::SHELL.into(), "-c".into(), line.clone()],
+            };
+            self.compare.iter().map(shell).collect()
+        };
+        self.files.check::<Report>()?;
+        let usual = if commands.len() > 1 { COMPARED_RUNS } else { 1 };
+        let request = Request {
+            typed: std::env::args_os().map(name::text).collect(),
+            commands,
+            runs: self.runs.unwrap_or(usual),
+            cold: match (self.cold, self.drop_caches) {
+                (_, true) => Cold::Everything,
+                (true, false) => Cold::Named,
+                (false, false) => Cold::No,
+            },
+            final_sync: !self.no_sync,
+            trace: !self.no_trace,
+            prepare: self.prepare,
+            cleanup: self.cleanup,
+            fail_if: self.fail_if.map(|all| all.0).unwrap_or_default(),
+            keep: !self.no_history,
+        };
+        let showing = Showing {
+            format: self.format,
+            replace: self.files.replace(),
+            outputs: self.files.output,
+            accept: self.accept,
+            ledger: false,
+            detail: detail(false, self.verbose),
+            watched: Progress::Quiet,
+            explain: false,
+            inconclusive: self.inconclusive.counts_as(),
+        };
+        Ok((request, showing))
+    }
+}

@@ -1,0 +1,297 @@
+//! `fathom time`: runs a command of the user and reports what the storage did meanwhile.
+//!
+//! 1. The plan names the commands. The machine is read once: devices below the files that the command lines name, and below the
+//!    current directory.
+//! 2. fathom moves into a cgroup where it may, so that the kernel counts the I/O of the command apart. Each run is one `run::run`.
+//! 3. All evidence goes to a session file, and the crate `analysis` judges it, as for every other command.
+//! 4. The report follows the command's own output on standard error, and the exit code is the command's.
+
+mod run;
+mod sync;
+mod tracing;
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::show::{self, Outlets, Showing};
+use crate::spared::Spared;
+use crate::{signals, stderr, stdout};
+use machine::cgroup::{self, OwnCgroup};
+use machine::named_files::{self, Named};
+use machine::root::Root;
+use machine::snapshot::Watch;
+use model::command::{Cold, Command, CommandStudy, Exit};
+use model::gate::Condition;
+use model::machine::{LayerKind, Machine, Place};
+use model::payload::split_mix;
+use model::plan::{Plan, Strategy};
+use model::record::{self, Clock, End, Frame, Header, RunEnding, SelfTest};
+use model::report::{AnswerWord, Report};
+use model::study::Study;
+use report::Style;
+pub(crate) use run::SHELL;
+use run::{Run, Runner};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::time::Instant;
+pub use sync::sync_file_systems;
+use tracing::Tracing;
+
+/// Exit code if fathom itself fails, as of `timeout` and `env`.
+pub const OWN_FAILURE: u8 = 125;
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Request {
+    /// The command line of fathom as it was typed.
+    pub typed: Vec<String>,
+    /// The commands: one, or several to be compared.
+    pub commands: Vec<Command>,
+    /// How often each is run.
+    pub runs: u32,
+    /// What is evicted before each run.
+    pub cold: Cold,
+    /// Whether what a run left in the page cache is made stable afterwards.
+    pub final_sync: bool,
+    /// Whether the kernel's tracer is used, where this user may.
+    pub trace: bool,
+    /// Shell command before each run.
+    pub prepare: Option<String>,
+    /// Shell command after each run.
+    pub cleanup: Option<String>,
+    /// Conditions under which the exit code is 1.
+    pub fail_if: Vec<Condition>,
+    /// Whether the session is kept.
+    pub keep: bool,
+}
+
+/// Runs the commands and reports. The exit code is that of the command; [`OWN_FAILURE`] if fathom fails.
+pub fn time(request: &Request, showing: &Showing) -> ExitCode {
+    measure(request, showing).unwrap_or_else(|failure| {
+        failure.tell();
+        ExitCode::from(OWN_FAILURE)
+    })
+}
+
+/// What signals do, shared with the thread that receives them.
+#[derive(Debug, Default)]
+struct Signalled {
+    /// Process id of the command that runs; 0 between runs.
+    command: AtomicU32,
+    /// The last signal that asks for an end; 0 if there was none.
+    ending: AtomicI32,
+    /// Whether such a signal arrived since the last command ended.
+    stop: AtomicBool,
+}
+
+fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
+    let root = Root::real();
+    let plan = plan(request);
+    let named: Vec<Vec<Named>> = request
+        .commands
+        .iter()
+        .map(|command| named_files::find(&root, words(command).iter().map(String::as_str)))
+        .collect();
+    let mut machine = machine::host::look(&root);
+    machine.places = places(&root, &named);
+    let mut spared = Spared::default();
+    for one in named.iter().flatten() {
+        spared.add(&one.path, "a file that the command names");
+    }
+    let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
+    let tracing = if request.trace {
+        Tracing::prepare(&machine)
+    } else {
+        Tracing::without("--no-trace: the kernel's tracer was not used")
+    };
+    let signalled = Arc::new(Signalled::default());
+    pass_on_signals(&signalled)?;
+    let own_cgroup = enter_cgroup(&root, &machine);
+    machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
+
+    let started = jiff::Zoned::now();
+    let epoch = Instant::now();
+    let mut session = Session::open(&started.strftime("%Y%m%d-%H%M%S").to_string(), request.keep)?;
+    let watch = Watch::new(root.clone(), &machine, epoch);
+    session.append(&Frame::Header(Box::new(Header {
+        format: record::FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        plan: plan.clone(),
+        hosts: vec![machine.clone()],
+        clock: Clock { name: "clock_monotonic".into(), reason: None, cost_ps: 0 },
+        self_test: SelfTest::default(),
+    })))?;
+    let runner = Runner { root, watch, machine, epoch, named, signalled, tracing, request };
+    let exit = match run_all(&runner, &mut session, plan.seed)? {
+        Run::Ended(exit) => exit,
+        Run::NotStarted(code) => {
+            if session.is_kept() {
+                let _ = std::fs::remove_file(session.path());
+            }
+            return Ok(ExitCode::from(code));
+        }
+    };
+    // Removing the tracer takes as long as the rest.
+    let removing = runner.tracing.remove();
+    drop(own_cgroup);
+    let file = session.is_kept().then(|| session.path().to_owned());
+    let record = session.record()?;
+    let report = show::judge(&record, file.as_deref(), model::annotations::Annotations::default(), showing);
+    print(&report, showing, &outlets)?;
+    removing.finish();
+    Ok(exit_code(exit, &report))
+}
+
+/// The exit code of the command. If it succeeded, that of the conditions.
+fn exit_code(exit: Exit, report: &Report) -> ExitCode {
+    if !exit.is_success() || report.gates.is_empty() {
+        return ExitCode::from(exit.code());
+    }
+    match report.answer.as_ref().map(|answer| answer.word) {
+        Some(AnswerWord::Fail | AnswerWord::Invalid) => ExitCode::from(1),
+        Some(AnswerWord::Inconclusive) => ExitCode::from(match report.counts_as {
+            Some(model::report::CountsAs::Pass) => 0,
+            Some(model::report::CountsAs::Fail) => 1,
+            None => 4,
+        }),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Prints the report to standard error and writes the files that were asked for.
+fn print(report: &Report, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
+    let style = Style { detail: showing.detail, ..Style::default() };
+    let bytes = stdout::rendered(showing.format, report, style)?;
+    stderr::write(&bytes);
+    show::write_files(report, (showing.format, style), outlets)
+}
+
+/// Runs each command as often as was asked, several in turns and in random order. Stops at the first one that fails, whose exit it returns.
+fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Failure> {
+    let mut exit = Exit::Code(0);
+    let mut random = seed;
+    'rounds: for round in 0..runner.request.runs {
+        let mut order: Vec<usize> = (0..runner.request.commands.len()).collect();
+        for at in (1..order.len()).rev() {
+            random = split_mix(random);
+            order.swap(at, (random % (at as u64 + 1)) as usize);
+        }
+        for command in order {
+            exit = match runner.run(command, round, session)? {
+                Run::Ended(exit) => exit,
+                Run::NotStarted(code) => return Ok(Run::NotStarted(code)),
+            };
+            if !exit.is_success() || runner.signalled.stop.load(Ordering::Relaxed) {
+                break 'rounds;
+            }
+        }
+    }
+    let interrupted = runner.signalled.stop.load(Ordering::Relaxed);
+    let ending = if interrupted { RunEnding::Interrupted } else { RunEnding::Complete };
+    session.append(&Frame::End(End { ending, notes: Vec::new(), clock_drift_ppm: None }))?;
+    session.sync()?;
+    if exit.is_success() && interrupted {
+        return Ok(Run::Ended(Exit::Signal(runner.signalled.ending.load(Ordering::Relaxed))));
+    }
+    Ok(Run::Ended(exit))
+}
+
+/// A signal that another process sends to fathom is for the command: it gets it. Between runs, and while fathom waits for the final sync, a
+/// signal ends fathom.
+fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
+    let shared = Arc::clone(signalled);
+    signals::pass_on(move |signal, is_for_us_alone| {
+        let command = shared.command.load(Ordering::Relaxed);
+        let pid = i32::try_from(command).ok().and_then(rustix::process::Pid::from_raw);
+        match (pid, rustix::process::Signal::from_named_raw(signal)) {
+            (Some(pid), Some(signal)) if is_for_us_alone => {
+                let _ = rustix::process::kill_process(pid, signal);
+            }
+            (Some(_), _) => {}
+            (None, _) => {
+                shared.ending.store(signal, Ordering::Relaxed);
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    })
+    .map_err(|e| Failure::Refused(format!("signals cannot be received: {e}{}", sys::cause(&e))))
+}
+
+fn enter_cgroup(root: &Root, machine: &Machine) -> model::Known<OwnCgroup> {
+    let own = cgroup::enter(root)?;
+    let layers = machine.places.iter().flat_map(|place| &place.layers);
+    own.count_on(layers.filter(|l| l.kind != LayerKind::Partition).map(|l| l.number.as_str()));
+    Ok(own)
+}
+
+fn plan(request: &Request) -> Plan {
+    let study = CommandStudy {
+        commands: request.commands.clone(),
+        cold: request.cold,
+        final_sync: request.final_sync,
+        prepare: request.prepare.clone(),
+        cleanup: request.cleanup.clone(),
+    };
+    Plan {
+        command: request.typed.clone(),
+        title: "time".into(),
+        targets: Vec::new(),
+        jobs: Vec::new(),
+        headline: 0,
+        runs: request.runs,
+        strategy: Strategy::Fixed,
+        attempts: 1,
+        fail_if: request.fail_if.clone(),
+        fail_if_slower: None,
+        seed: std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos() as u64),
+        seed_again: None,
+        cold: request.cold != Cold::No,
+        baseline_ns: 0,
+        making_ns: 0,
+        quick_ns: None,
+        budget_ns: None,
+        origins: Vec::new(),
+        hook: None,
+        expect_device: None,
+        against: None,
+        study: Study::Commands(study),
+        precondition: None,
+        op_log: None,
+        typed: None,
+        part: None,
+    }
+}
+
+/// The words of a command in which paths are looked for: its arguments, or the words of a shell command.
+fn words(command: &Command) -> Vec<String> {
+    match command.args.as_slice() {
+        [shell, flag, script] if shell == run::SHELL && flag == "-c" => {
+            let between = |c: char| c.is_whitespace() || "<>|;&()\"'`".contains(c);
+            script.split(between).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        }
+        args => args.iter().skip(1).cloned().collect(),
+    }
+}
+
+/// What is below the files that the command lines name, and below the current directory; each stack of devices once.
+fn places(root: &Root, named: &[Vec<Named>]) -> Vec<Place> {
+    let paths = named
+        .iter()
+        .flatten()
+        .map(|one| if one.path.exists() { one.path.clone() } else { named_files::parent(&one.path) });
+    let mut places: Vec<Place> = Vec::new();
+    for path in paths.chain([PathBuf::from(".")]) {
+        let Ok(place) = machine::resolve::resolve(root, Path::new(&path)) else { continue };
+        let tops = |place: &Place| -> Vec<String> {
+            place.tops.iter().filter_map(|at| Some(place.layers.get(*at)?.name.clone())).collect()
+        };
+        if !places.iter().any(|known| tops(known) == tops(&place) && known.ram == place.ram) {
+            places.push(place);
+        }
+    }
+    places
+}

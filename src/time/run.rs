@@ -1,0 +1,407 @@
+//! One run of a command.
+//!
+//! 1. Outside of the measured time: the `--prepare` command, eviction, the state of the named files, the tracer.
+//! 2. A snapshot of the kernel's counters; the command starts with fathom's own standard streams, process group and environment.
+//! 3. fathom waits for it and reaps every descendant that is left to it (`PR_SET_CHILD_SUBREAPER`): the kernel adds what a process moved to
+//!    the counters of the parent that reaps it. So the growth of fathom's own `/proc/self/io`, without that of its own threads, is what
+//!    the command and all of its ended descendants moved, however short they lived.
+//! 4. Another snapshot, then the final sync and a third snapshot.
+
+use super::tracing::Tracing;
+use super::{Request, Signalled, sync, words};
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::stderr;
+use machine::named_files::{self, Named};
+use machine::others::Processes;
+use machine::process_io::{IoCounters, of_this_process};
+use machine::rest;
+use machine::root::Root;
+use machine::snapshot::Watch;
+use model::Known;
+use model::command::{Cold, CommandEnd, Exit, FilesState, FinalSync, Moved, NamedFiles, Neighbour, Stream};
+use model::evidence::Moment;
+use model::machine::Machine;
+use model::record::{Frame, RunEnd, RunEnding, RunStart};
+use rustix::fs::FileType;
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal};
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{JoinHandle, spawn};
+use std::time::{Duration, Instant};
+
+/// The shell of commands that are given as one word.
+pub(crate) const SHELL: &str = "/bin/sh";
+/// Exit codes of shells if a command cannot be started.
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+/// Most other processes that are named.
+const MAX_NEIGHBOURS: usize = 3;
+/// Time of a command after which other processes are looked at.
+const LOOK_AFTER: Duration = Duration::from_millis(50);
+/// CPU time and bytes from which another process is busy.
+const BUSY_CPU_MS: u64 = 20;
+const BUSY_BYTES: u64 = 1 << 20;
+
+/// What became of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Run {
+    /// The command ran and ended.
+    Ended(Exit),
+    /// It could not be started; the exit code of a shell for that.
+    NotStarted(u8),
+}
+
+/// All that the runs of a session share.
+pub(super) struct Runner<'r> {
+    pub(super) root: Root,
+    pub(super) watch: Watch,
+    pub(super) machine: Machine,
+    pub(super) epoch: Instant,
+    /// Paths on the command line of each command.
+    pub(super) named: Vec<Vec<Named>>,
+    pub(super) signalled: Arc<Signalled>,
+    pub(super) tracing: Tracing,
+    pub(super) request: &'r Request,
+}
+
+impl Runner<'_> {
+    /// Runs a command once and records it. Returns how it ended; `None` if it could not be started.
+    pub(super) fn run(&self, command: usize, repeat: u32, session: &mut Session) -> Result<Run, Failure> {
+        if let Some(prepare) = &self.request.prepare {
+            Self::shell("--prepare", prepare)?;
+        }
+        let named = &self.named[command];
+        let mut notes = self.evict(named);
+        let at_ns = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        session.append(&Frame::RunStart(RunStart {
+            job: command,
+            phase: 0,
+            repeat,
+            attempt: 0,
+            offered_iops: None,
+            host: 0,
+            at_ns,
+            target_bytes: Vec::new(),
+        }))?;
+        let before: Vec<Known<FilesState>> = named.iter().map(|one| self.state_before(one)).collect();
+        let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
+        // What other commands left behind is not of this run.
+        while let Ok(Some(_)) = sys::children::wait(false) {}
+        let tracing = self.tracing.begin();
+        let others_before = self.look_at_others();
+        let start = self.watch.around_command(Moment::Start);
+        let forks_before = forks(&self.root);
+        let moved_before = of_this_process(&self.root);
+
+        let (exit, wall_ns, usage) = match self.run_and_wait(command)? {
+            Ok(ended) => ended,
+            Err(code) => return Ok(Run::NotStarted(code)),
+        };
+
+        let moved = of_this_process(&self.root);
+        let forks_after = forks(&self.root);
+        let stop = self.watch.around_command(Moment::Stop);
+        let traced = tracing.and_then(|running| self.tracing.end(running));
+        let others_before = others_before.stop();
+        let neighbours = others_before.map_or_else(Vec::new, |before| neighbours(&before, &self.root));
+        let after: Vec<Known<FilesState>> =
+            named.iter().zip(&is_new).map(|(one, is_new)| state_after(one, *is_new)).collect();
+        let moved = moved_before.and_then(|before| {
+            let after = moved?;
+            let grown = after.since(&before).ok_or("the counters of /proc/self/io went backwards")?;
+            Ok(as_moved(&grown))
+        });
+        let final_sync = self.final_sync(named, &moved);
+        let synced = self.watch.around_command(Moment::Synced);
+        for snapshot in [start, stop, synced] {
+            session.append(&Frame::Evidence(Box::new(snapshot)))?;
+        }
+        let named = named.iter().zip(before.into_iter().zip(after)).map(|(one, (before, after))| {
+            NamedFiles { path: model::name::text(&one.path), before, after, memory: one.memory.clone() }
+        });
+        // An argument that only looked like a path was there neither before nor after.
+        let is_there = |one: &NamedFiles| {
+            [&one.before, &one.after].iter().any(|state| state.as_ref().map_or(true, |state| state.files > 0))
+        };
+        let named: Vec<NamedFiles> = named.filter(is_there).collect();
+        let still_running = self.still_running();
+        if !still_running.is_empty() {
+            notes.push("processes of the command still ran when it had ended; they are not counted".into());
+        }
+        let ending = match exit {
+            Exit::Code(0) => RunEnding::Complete,
+            Exit::Code(code) => RunEnding::Failed(format!("it ended with exit code {code}")),
+            Exit::Signal(signal) => RunEnding::Failed(format!("signal {signal} ended it")),
+        };
+        let end = RunEnd {
+            at_ns: u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            notes,
+            command: Some(Box::new(CommandEnd {
+                wall_ns,
+                exit,
+                user_ns: usage.user_ns,
+                system_ns: usage.system_ns,
+                peak_bytes: usage.peak_bytes,
+                peak_floor_bytes: usage.floor_bytes,
+                moved,
+                still_running,
+                single_process: forks_before.and_then(|before| Ok(forks_after? == before + 1)),
+                stdin: stream(rustix::stdio::stdin(), io::stdin().is_terminal()),
+                stdout: stream(rustix::stdio::stdout(), io::stdout().is_terminal()),
+                byte_sources: byte_sources(&words(&self.request.commands[command])),
+                named,
+                traced,
+                final_sync,
+                neighbours,
+            })),
+            ..RunEnd::without(ending)
+        };
+        session.append(&Frame::RunEnd(Box::new(end)))?;
+        session.sync()?;
+        if let Some(cleanup) = &self.request.cleanup {
+            Self::shell("--cleanup", cleanup)?;
+        }
+        Ok(Run::Ended(exit))
+    }
+
+    /// Starts a command and waits for it and for all of its descendants that have ended by then.
+    ///
+    /// The inner error is the exit code of a command that cannot be started.
+    fn run_and_wait(&self, command: usize) -> Result<Result<(Exit, u64, Usage), u8>, Failure> {
+        let args = &self.request.commands[command].args;
+        let program = args.first().map(String::as_str).unwrap_or_default();
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        let began = Instant::now();
+        let words = args.iter().skip(1).map(|arg| model::name::path(arg));
+        let child = match Command::new(model::name::path(program)).args(words).spawn() {
+            Ok(child) => child,
+            Err(e) => {
+                stderr::say(&format!("fathom: cannot run '{program}': {e}"));
+                let code = if e.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
+                return Ok(Err(code));
+            }
+        };
+        let pid = child.id();
+        self.signalled.command.store(pid, Ordering::Relaxed);
+        let mut usage = Usage { floor_bytes: own_bytes(&self.root), ..Usage::default() };
+        let mut exit = None;
+        let mut wall_ns = 0;
+        // Orphans that have ended are taken too, until nothing but running ones is left.
+        while let Ok(Some(ended)) = sys::children::wait(exit.is_none()) {
+            usage.user_ns += ended.user_ns;
+            usage.system_ns += ended.system_ns;
+            usage.peak_bytes = usage.peak_bytes.max(ended.peak_bytes);
+            if ended.pid == pid {
+                wall_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                self.signalled.command.store(0, Ordering::Relaxed);
+                exit = Some(ended.code.map_or(Exit::Signal(ended.signal), Exit::Code));
+            }
+        }
+        let exit = exit.ok_or_else(|| Failure::Refused("the command could not be waited for".into()))?;
+        Ok(Ok((exit, wall_ns, usage)))
+    }
+
+    /// Reads what every process has done so far, once the command has run for a while: that takes a ms for every twenty processes, and a short
+    /// command would not be worth it.
+    fn look_at_others(&self) -> LookAtOthers {
+        let (stop, is_to_stop) = channel();
+        let root = self.root.clone();
+        let thread = spawn(move || {
+            let is_over = is_to_stop.recv_timeout(LOOK_AFTER) != Err(RecvTimeoutError::Timeout);
+            if is_over { None } else { Processes::look(&root).ok() }
+        });
+        LookAtOthers { stop, thread }
+    }
+
+    /// Runs a shell command of the user that is not measured.
+    fn shell(flag: &str, script: &str) -> Result<(), Failure> {
+        let status = Command::new(SHELL).args(["-c", script]).status();
+        match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(Failure::Refused(format!("{flag} '{script}' failed: {status}"))),
+            Err(e) => Err(Failure::Refused(format!("{flag} '{script}' cannot be run: {e}"))),
+        }
+    }
+
+    /// Evicts what `--cold` asks for. Returns what stayed in the page cache, in sentences.
+    fn evict(&self, named: &[Named]) -> Vec<String> {
+        match self.request.cold {
+            Cold::No => Vec::new(),
+            Cold::Everything => {
+                rustix::fs::sync();
+                match std::fs::write("/proc/sys/vm/drop_caches", "3") {
+                    Ok(()) => Vec::new(),
+                    Err(e) => vec![format!("--drop-caches: /proc/sys/vm/drop_caches cannot be written: {e}")],
+                }
+            }
+            Cold::Named => {
+                let mut stayed_bytes = 0_u64;
+                let mut problems = Vec::new();
+                for one in named {
+                    let files = named_files::files(&one.path).unwrap_or_else(|why| {
+                        problems.push(format!("--cold: {why}"));
+                        Vec::new()
+                    });
+                    for file in files {
+                        match File::open(&file).map_err(|e| e.to_string()).and_then(|file| rest::evict(&file))
+                        {
+                            Ok(pages) => stayed_bytes += pages.cached.saturating_mul(pages.page_bytes),
+                            Err(why) => problems.push(format!("--cold: {}: {why}", file.display())),
+                        }
+                    }
+                }
+                problems.truncate(1);
+                if stayed_bytes > 0 {
+                    problems.push(format!(
+                        "--cold: {} stayed in the page cache",
+                        model::units::show_bytes(stayed_bytes)
+                    ));
+                }
+                problems
+            }
+        }
+    }
+
+    /// The state of a named path before a run. Opening all files below a directory would bring what is known of them into memory, and the
+    /// command would find it there: so a directory is looked at only where `--cold` has done that anyway.
+    fn state_before(&self, one: &Named) -> Known<FilesState> {
+        if one.path.is_dir() && self.request.cold != Cold::Named {
+            return Err(not_opened(&one.path));
+        }
+        named_files::state(&one.path, true)
+    }
+
+    /// Makes stable what the command left in the page cache.
+    fn final_sync(&self, named: &[Named], moved: &Known<Moved>) -> FinalSync {
+        if !self.request.final_sync {
+            return FinalSync::Off;
+        }
+        if moved.as_ref().is_ok_and(|moved| moved.dirtied_bytes <= moved.cancelled_bytes) {
+            return FinalSync::NotNeeded;
+        }
+        let mut paths: Vec<PathBuf> = vec![PathBuf::from(".")];
+        for one in named.iter().filter(|one| one.memory.is_none()) {
+            paths.push(if one.path.is_dir() { one.path.clone() } else { named_files::parent(&one.path) });
+        }
+        paths.dedup();
+        sync::make_stable(&paths, &self.signalled)
+    }
+
+    /// Processes in fathom's cgroup besides fathom itself.
+    fn still_running(&self) -> Vec<String> {
+        let Ok(cgroup) = &self.machine.cgroup else { return Vec::new() };
+        let text = std::fs::read_to_string(Path::new(&cgroup.dir).join("cgroup.procs")).unwrap_or_default();
+        let pids = text.lines().filter_map(|line| line.parse::<u32>().ok());
+        pids.filter(|pid| *pid != std::process::id())
+            .map(|pid| machine::others::name(&self.root, pid))
+            .collect()
+    }
+}
+
+/// A look at all processes that is made if the command runs for long enough.
+struct LookAtOthers {
+    stop: Sender<()>,
+    thread: JoinHandle<Option<Processes>>,
+}
+
+impl LookAtOthers {
+    /// What was seen; `None` if the command ended before.
+    fn stop(self) -> Option<Processes> {
+        let _ = self.stop.send(());
+        self.thread.join().ok().flatten()
+    }
+}
+
+/// What the command and its descendants used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    user_ns: u64,
+    system_ns: u64,
+    peak_bytes: u64,
+    /// Memory of fathom itself.
+    floor_bytes: u64,
+}
+
+/// The state of a named path after a run; of a directory only if the command made it.
+fn state_after(one: &Named, is_new: bool) -> Known<FilesState> {
+    if one.path.is_dir() && !is_new {
+        return Err(not_opened(&one.path));
+    }
+    named_files::state(&one.path, false)
+}
+
+fn not_opened(path: &Path) -> String {
+    format!("the files below {} were not opened; --cold does that", path.display())
+}
+
+/// Largest resident memory of fathom so far.
+fn own_bytes(root: &Root) -> u64 {
+    let status = root.read("/proc/self/status").unwrap_or_default();
+    let kib = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
+}
+
+/// Processes and threads that were started on this machine since it booted.
+fn forks(root: &Root) -> Known<u64> {
+    let text = root.read("/proc/stat")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("processes "));
+    line.and_then(|count| count.trim().parse().ok()).ok_or_else(|| "/proc/stat has no processes".into())
+}
+
+fn as_moved(grown: &IoCounters) -> Moved {
+    Moved {
+        read_call_bytes: grown.rchar,
+        read_calls: grown.read_calls,
+        write_call_bytes: grown.wchar,
+        write_calls: grown.write_calls,
+        fetched_bytes: grown.read_bytes,
+        dirtied_bytes: grown.write_bytes,
+        cancelled_bytes: grown.cancelled_write_bytes,
+    }
+}
+
+fn stream(stream: BorrowedFd<'_>, is_terminal: bool) -> Stream {
+    let Ok(facts) = rustix::fs::fstat(stream) else { return Stream::Other };
+    match FileType::from_raw_mode(facts.st_mode) {
+        _ if is_terminal => Stream::Terminal,
+        FileType::RegularFile => Stream::File,
+        FileType::Fifo | FileType::Socket => Stream::Pipe,
+        FileType::BlockDevice => Stream::Disk,
+        FileType::CharacterDevice => Stream::Null,
+        _ => Stream::Other,
+    }
+}
+
+/// Character devices among the arguments, `/dev/null` aside.
+fn byte_sources(words: &[String]) -> Vec<String> {
+    let values = words.iter().map(|word| word.split_once('=').map_or(word.as_str(), |(_, value)| value));
+    let is_source = |path: &&str| {
+        *path != "/dev/null"
+            && path.starts_with('/')
+            && std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_char_device())
+    };
+    values.filter(is_source).map(str::to_owned).collect()
+}
+
+/// Processes that were there before and after and did something, except fathom.
+fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
+    let Ok(after) = Processes::look(root) else { return Vec::new() };
+    let mut busy = after.busy_since(before);
+    busy.retain(|one| one.cpu_ms >= BUSY_CPU_MS || one.io_bytes.is_some_and(|bytes| bytes >= BUSY_BYTES));
+    busy.sort_by_key(|one| std::cmp::Reverse((one.io_bytes, one.cpu_ms)));
+    let named = |one: &machine::others::Busy| Neighbour {
+        name: format!("{} ({})", one.name, one.pid),
+        cpu_ms: one.cpu_ms,
+        io_bytes: one.io_bytes,
+    };
+    busy.iter().take(MAX_NEIGHBOURS).map(named).collect()
+}

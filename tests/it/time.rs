@@ -1,0 +1,306 @@
+//! `fathom time`: what it reports of commands whose reads, writes and syncs are known, and that it leaves the commands alone.
+
+use crate::disk::{Device, Disk, Image};
+use crate::group::Group;
+use crate::output::{says, shell};
+use crate::stage::{Outcome, Stage, is_root, names};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+/// Runs `fathom time` with these words in a directory of the stage, and reads its report as JSON.
+fn timed(stage: &Stage, words: &str) -> (Outcome, Value) {
+    let out = shell(stage, &format!("cd \"$D\" && \"$F\" time -o report.json --force {words}"));
+    let text = std::fs::read_to_string(stage.path("here/report.json")).unwrap_or_default();
+    (out, serde_json::from_str(&text).unwrap_or(Value::Null))
+}
+
+/// The last run of the first command.
+fn run(report: &Value) -> &Value {
+    report["commands"]["commands"][0]["runs"].as_array().and_then(|runs| runs.last()).unwrap_or(&Value::Null)
+}
+
+/// A figure of the last run, which must be known.
+#[track_caller]
+fn known(report: &Value, name: &str) -> f64 {
+    let value = &run(report)[name]["Ok"];
+    value.as_f64().unwrap_or_else(|| panic!("{name} is not known: {:#}", run(report)))
+}
+
+/// What the command moved.
+#[track_caller]
+fn moved(report: &Value, name: &str) -> f64 {
+    run(report)["moved"]["Ok"][name].as_f64().unwrap_or_else(|| panic!("{:#}", run(report)))
+}
+
+/// Whether a figure is within 2 % of the truth, or within some pages of it: programs read their libraries.
+#[track_caller]
+fn near(value: f64, truth: f64) {
+    assert!((value - truth).abs() <= 0.02 * truth + 256.0 * 1024.0, "{value} is not {truth}");
+}
+
+fn finds(report: &Value, id: &str) -> bool {
+    let findings = report["findings"].as_array();
+    findings.into_iter().flatten().any(|f| f["id"] == id && f["outcome"] == "finding")
+}
+
+const MIB: f64 = 1_048_576.0;
+
+#[test]
+fn exit_codes_and_streams_are_those_of_the_command() {
+    let stage = Stage::beside_others();
+    for (words, code) in [
+        ("-- true", 0),
+        ("-- sh -c 'exit 7'", 7),
+        ("-- sh -c 'kill -9 $$'", 137),
+        ("-- /nowhere/none", 127),
+        ("-- /etc/passwd", 126),
+        ("--nope -- true", 125),
+        ("", 125),
+        ("--runs 3 -- sh -c 'echo x >> runs; exit 2'", 2),
+    ] {
+        let out = shell(&stage, &format!("cd \"$D\" && \"$F\" time {words}"));
+        assert_eq!(out.code, Some(code), "{words}: {out:?}");
+    }
+    let runs = std::fs::read_to_string(stage.path("here/runs")).unwrap();
+    assert_eq!(runs, "x\n", "the first failure ends the runs");
+    let out = shell(&stage, "echo in | COLUMNS=80 \"$F\" time -- sh -c 'cat; echo out; echo err >&2'");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "in\nout\n"), "{out:?}");
+    let report: Vec<&str> = out.stderr.lines().collect();
+    assert_eq!(report.first(), Some(&"err"), "{out:?}");
+    assert!(report.len() <= 9 && report.iter().all(|line| line.chars().count() <= 80), "{out:?}");
+    // Only sessions of commands that could be started are kept.
+    assert_eq!(names(&stage.path("xdg/fathom/sessions")).len(), 5);
+}
+
+#[test]
+fn signals_reach_the_command() {
+    let stage = Stage::beside_others();
+    let words = "time --no-history -- sh -c";
+    let script = "trap 'echo caught' USR1; echo ready >&2; sleep 30 & wait; kill $!; sleep 30 & wait";
+    let mut command = stage.command(&[], words, Path::new(script));
+    let mut running = crate::stage::Running::start(&mut command);
+    running.until_it_says("ready");
+    std::thread::sleep(Duration::from_millis(100));
+    running.signal(Signal::USR1);
+    std::thread::sleep(Duration::from_millis(200));
+    running.signal(Signal::TERM);
+    let out = running.end();
+    assert_eq!((out.code, out.stdout.as_str()), (Some(143), "caught\n"), "{out:?}");
+}
+
+#[test]
+fn the_page_cache_and_the_disk_share_the_reads_as_they_did() {
+    let stage = Stage::beside_few();
+    std::fs::create_dir_all(stage.path("here")).unwrap();
+    crate::stage::fill(&stage.path("here/data"), 64);
+    let (_, cold) = timed(&stage, "--cold -- dd if=data of=/dev/null bs=1M");
+    near(known(&cold, "cached_read_bytes"), 0.0);
+    near(moved(&cold, "fetched_bytes"), 64.0 * MIB);
+    assert!(!finds(&cold, "A01"), "{cold:#}");
+    let (out, hot) = timed(&stage, "-- dd if=data of=/dev/null bs=1M");
+    near(known(&hot, "cached_read_bytes"), 64.0 * MIB);
+    near(moved(&hot, "fetched_bytes"), 0.0);
+    assert!(finds(&hot, "A01"), "{hot:#}");
+    assert!(out.stderr.contains("the page cache had all of it"), "{out:?}");
+    // A quarter of it, without the kernel's reading ahead.
+    let quarter = "import os\nf=os.open('data',os.O_RDONLY)\nos.posix_fadvise(f,0,0,os.POSIX_FADV_DONTNEED)\n\
+                   os.posix_fadvise(f,0,0,os.POSIX_FADV_RANDOM)\nfor i in range(4096): os.pread(f,4096,i*4096)";
+    assert_eq!(shell(&stage, &format!("cd \"$D\" && sync && python3 -c \"{quarter}\"")).code, Some(0));
+    let (_, part) = timed(&stage, "-- dd if=data of=/dev/null bs=1M");
+    near(known(&part, "cached_read_bytes"), 16.0 * MIB);
+}
+
+#[test]
+fn holes_and_sparse_output_are_named() {
+    let stage = Stage::beside_others();
+    std::fs::create_dir_all(stage.path("here")).unwrap();
+    shell(&stage, "cd \"$D\" && truncate -s 32M holes");
+    let (_, report) = timed(&stage, "-- cp --sparse=never holes copied");
+    assert!(finds(&report, "A04"), "{report:#}");
+    assert_eq!(run(&report)["named"][0]["before"]["Ok"]["hole_bytes"], 32 << 20);
+    let (_, report) = timed(&stage, "-- dd if=/dev/zero of=sparse bs=1M count=16 conv=sparse");
+    assert!(finds(&report, "A08"), "{report:#}");
+    let (_, report) = timed(&stage, "-- dd if=/dev/zero of=zeros bs=1M count=16");
+    assert!(finds(&report, "A08"), "{report:#}");
+    near(moved(&report, "dirtied_bytes"), 16.0 * MIB);
+}
+
+#[test]
+fn what_is_left_in_memory_is_made_stable_and_the_rate_includes_that() {
+    let stage = Stage::beside_few();
+    std::fs::create_dir_all(stage.path("here")).unwrap();
+    shell(&stage, "sync");
+    let (out, report) = timed(&stage, "-- sh -c 'head -c 67108864 /dev/urandom > written'");
+    near(moved(&report, "dirtied_bytes"), 64.0 * MIB);
+    let (end, dirty) = (known(&report, "written_at_end_bytes"), known(&report, "dirty_at_end_bytes"));
+    near(end + dirty, 64.0 * MIB);
+    assert!(known(&report, "sync_seconds") > 0.0);
+    let (_, direct) = timed(&stage, "-- dd if=/dev/zero of=direct bs=1M count=16 oflag=direct");
+    assert!(known(&direct, "dirty_at_end_bytes") < MIB, "{direct:#}");
+    let (out_of_none, none) = timed(&stage, "--no-sync -- sh -c 'head -c 4194304 /dev/urandom > other'");
+    assert_eq!(run(&none)["sync_seconds"]["Err"], "--no-sync", "{out:?} {out_of_none:?}");
+}
+
+#[test]
+fn syncs_and_how_files_are_opened_are_counted_for_root() {
+    let stage = Stage::beside_few();
+    if !is_root() {
+        return;
+    }
+    let script = "import os\nf=os.open('log',os.O_WRONLY|os.O_CREAT)\nfor i in range(100):\n os.write(f,b'x'*4096); os.fsync(f)";
+    std::fs::create_dir_all(stage.path("here")).unwrap();
+    std::fs::write(stage.path("here/syncs.py"), script).unwrap();
+    let (out, report) = timed(&stage, "-- python3 syncs.py");
+    let syncs = &run(&report)["syncs"]["Ok"];
+    assert_eq!(syncs["calls"]["fsync"], 100, "{out:?} {syncs:#}");
+    assert!(syncs["median_ns"].as_u64().is_some_and(|ns| ns > 0), "{syncs:#}");
+    let (_, report) = timed(&stage, "-- dd if=/dev/zero of=direct bs=64k count=8 oflag=direct,dsync");
+    assert_eq!(run(&report)["interface"]["direct"]["Ok"], true, "{report:#}");
+    assert!(run(&report)["syncs"]["Ok"]["sync_opens"].as_u64() >= Some(1), "{report:#}");
+    let (_, report) = timed(&stage, "--no-trace -- true");
+    assert!(run(&report)["syncs"]["Err"].is_string(), "{report:#}");
+}
+
+#[test]
+fn children_that_have_ended_count_and_those_that_still_run_are_named() {
+    let stage = Stage::beside_few();
+    std::fs::create_dir_all(stage.path("here")).unwrap();
+    crate::stage::fill(&stage.path("here/data"), 1);
+    let script = "for i in $(seq 50); do head -c 1048576 data > /dev/null; done";
+    let (_, report) = timed(&stage, &format!("-- sh -c '{script}'"));
+    near(moved(&report, "read_call_bytes"), 50.0 * MIB);
+    // One that outlives its parent and one that does not, both without anybody who waits for them.
+    let (_, report) = timed(
+        &stage,
+        "-- sh -c '(head -c 8388608 /dev/zero > orphan &); sleep 0.3; sleep 3 > /dev/null 2>&1 &'",
+    );
+    assert!(moved(&report, "write_call_bytes") >= 8.0 * MIB, "{report:#}");
+    if is_root() && report["machine"]["cgroup"]["Ok"].is_object() {
+        let running = run(&report)["still_running"].as_array().map_or(0, Vec::len);
+        assert_eq!(running, 1, "{report:#}");
+        let dir = report["machine"]["cgroup"]["Ok"]["dir"].as_str().unwrap_or_default();
+        assert!(!Path::new(dir).exists(), "{dir} is left");
+    }
+}
+
+#[test]
+fn a_throttle_is_the_limiter_and_a_neighbour_is_not_the_command() {
+    let stage = Stage::new();
+    if !is_root() {
+        return;
+    }
+    let device = Device::on(&stage.file("image", 64), Image::Direct);
+    let Some(disk) = device.and_then(|device| Disk::bare(&stage, Some(device))) else { return };
+    let limit = ("blkio", "blkio.throttle.read_bps_device", "$NUMBER 16777216");
+    let Some(group) = Group::limited(&disk, &limit) else { return };
+    let report = stage.path("throttled.json");
+    let device = disk.device.display();
+    let words =
+        format!("time -o {} -- dd bs=64k count=256 iflag=direct of=/dev/null if={device}", report.display());
+    let prefix = [disk.enter(), group.enter()].concat();
+    let out = crate::stage::wait(&mut stage.command(&prefix, &words, Path::new("")));
+    let json: Value =
+        serde_json::from_str(&std::fs::read_to_string(&report).unwrap_or_default()).unwrap_or(Value::Null);
+    assert_eq!(json["limiter"]["name"], "throttle", "{out:?}");
+    near(moved(&json, "fetched_bytes"), 16.0 * MIB);
+    // A neighbour that reads the same device.
+    let reads =
+        format!("while :; do dd if={device} of=/dev/null bs=64k count=64 iflag=direct status=none; done");
+    let _neighbour = disk.sh_beside(&reads);
+    let words = format!(
+        "time -o {} --force -- dd bs=4k count=4096 iflag=direct of=/dev/null if={device}",
+        report.display()
+    );
+    let out = crate::stage::wait(&mut stage.command(&disk.enter(), &words, Path::new("")));
+    let json: Value =
+        serde_json::from_str(&std::fs::read_to_string(&report).unwrap_or_default()).unwrap_or(Value::Null);
+    near(moved(&json, "fetched_bytes"), 16.0 * MIB);
+    assert!(finds(&json, "D01"), "{out:?} {json:#}");
+}
+
+#[test]
+fn a_pipe_is_no_storage() {
+    let stage = Stage::beside_few();
+    std::fs::create_dir_all(stage.path("here/dir")).unwrap();
+    crate::stage::fill(&stage.path("here/dir/data"), 8);
+    let (_, report) = timed(&stage, "-- tar c dir | sleep 0.3");
+    assert!(moved(&report, "dirtied_bytes") < MIB, "{report:#}");
+    let (_, report) = timed(&stage, "-- sh -c 'tar c dir | cat > copied.tar'");
+    near(moved(&report, "dirtied_bytes"), 8.0 * MIB);
+    // What went through the pipe between its processes is not taken for reads of files.
+    assert!(run(&report)["cached_read_bytes"]["Err"].is_string(), "{report:#}");
+}
+
+#[test]
+fn a_user_without_rights_is_told_what_is_missing() {
+    let stage = Stage::beside_few();
+    if !is_root() {
+        return;
+    }
+    let dir = stage.folder_of_nobody("here");
+    crate::stage::fill(&dir.join("data"), 8);
+    let report = dir.join("report.json");
+    let words = format!("time --verbose -o {} -- cat {}", report.display(), dir.join("data").display());
+    let out = stage.fathom_as_nobody(&words, Path::new(""));
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stderr.contains("syncs not checked") && out.stderr.contains("Not known"), "{out:?}");
+    let json: Value =
+        serde_json::from_str(&std::fs::read_to_string(&report).unwrap_or_default()).unwrap_or(Value::Null);
+    near(moved(&json, "read_call_bytes"), 8.0 * MIB);
+    assert!(
+        run(&json)["syncs"]["Err"].is_string() && run(&json)["charged_bytes"]["Err"].is_string(),
+        "{json:#}"
+    );
+}
+
+#[test]
+fn conditions_and_comparisons_are_answered() {
+    let stage = Stage::beside_few();
+    for (words, code) in [
+        ("--fail-if 'time>10s' -- true", 0),
+        ("--fail-if 'time>1us' -- true", 1),
+        ("--fail-if 'time>1us' -- false", 1),
+        ("--fail-if 'time>1us' -- sh -c 'exit 9'", 9),
+        ("--fail-if 'iops<5' -- true", 125),
+    ] {
+        let out = shell(&stage, &format!("cd \"$D\" && \"$F\" time {words}"));
+        assert_eq!(out.code, Some(code), "{words}: {out:?}");
+    }
+    let (out, report) =
+        timed(&stage, "--runs 4 --prepare 'rm -f x' --compare 'sleep 0.01; touch x' 'sleep 0.1; touch x'");
+    assert_eq!(report["commands"]["compared"][0]["metrics"][0]["answer"], "SLOWER", "{out:?} {report:#}");
+    assert!(out.stderr.contains("FASTEST  'sleep 0.01; touch x'. 'sleep 0.1; touch x' is SLOWER"), "{out:?}");
+    let sessions = stage.sessions();
+    assert_eq!(stage.fathom("show", sessions.last().unwrap()).code, Some(0));
+    let listed = stage.fathom("list", Path::new(""));
+    assert!(listed.stdout.contains("sleep 0.01; touch x"), "{listed:?}");
+    let csv = stage.fathom("show --format csv", sessions.last().unwrap());
+    assert_eq!(csv.stdout.lines().count(), 9, "{csv:?}");
+}
+
+#[test]
+fn two_sessions_of_a_command_are_compared() {
+    let stage = Stage::beside_few();
+    shell(&stage, "\"$F\" time --runs 4 -- sleep 0.02");
+    shell(&stage, "\"$F\" time --runs 4 -- sleep 0.1");
+    let out = stage.fathom("compare last~1 last", Path::new(""));
+    assert!(out.code == Some(0) && out.stdout.starts_with("SLOWER"), "{out:?}");
+}
+
+#[test]
+fn retired_commands_name_what_to_type_instead() {
+    let stage = Stage::beside_others();
+    for name in ["dd", "hdparm", "ioping"] {
+        for words in ["", "--help", "if=/dev/zero of=made bs=1k count=1"] {
+            let out = shell(&stage, &format!("cd \"$D\" && \"$F\" {name} {words}"));
+            says(&out, 2, &["use this: `fathom "]);
+        }
+        let link = stage.path(name);
+        symlink(env!("CARGO_BIN_EXE_fathom"), &link).unwrap();
+        says(&shell(&stage, &format!("{} --help", link.display())), 2, &["use this"]);
+    }
+    assert_eq!(names(&stage.path("here")), Vec::<std::path::PathBuf>::new());
+}
