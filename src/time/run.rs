@@ -94,8 +94,9 @@ impl Runner<'_> {
         let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
         // What other commands left behind is not of this run.
         while let Ok(Some(_)) = sys::children::wait(false) {}
-        let tracing = self.tracing.begin();
+        // Its thread is started before the tracer follows what this one starts.
         let others_before = self.look_at_others();
+        let tracing = self.tracing.begin();
         let start = self.watch.around_command(Moment::Start);
         let forks_before = forks(&self.root);
         let moved_before = of_this_process(&self.root);

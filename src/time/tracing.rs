@@ -162,12 +162,14 @@ impl Running {
         // What was recorded before is not of this run.
         prepared.tracer.drain(&mut page, |_| ()).map_err(|e| e.to_string())?;
         let lost_before = lost(&prepared.tracer)?;
-        prepared.tracer.resume().map_err(|e| e.to_string())?;
         let (stop, is_to_stop) = channel();
         let (has_stopped, stopped) = channel();
+        let (has_begun, begun) = channel();
         let thread = spawn(move || {
             let tracer = &mut prepared.tracer;
-            let mut drained = Ok(());
+            // Only now, since the start of this thread would count as one of the command.
+            let mut drained = tracer.resume().map_err(|e| e.to_string());
+            let _ = has_begun.send(());
             while is_to_stop.recv_timeout(DRAIN_EVERY) == Err(RecvTimeoutError::Timeout) {
                 drained = drained.and_then(|()| drain(tracer, &mut trace, &mut page));
             }
@@ -183,6 +185,7 @@ impl Running {
                 });
             (seen, prepared)
         });
+        let _ = begun.recv();
         Ok(Self { stop, stopped, thread })
     }
 }

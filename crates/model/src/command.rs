@@ -29,7 +29,7 @@ pub struct CommandStudy {
     pub cleanup: Option<String>,
 }
 
-/// A command.
+/// A program of the user with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     /// As a shell would take it; the name of its result.
@@ -111,7 +111,7 @@ pub struct CommandEnd {
 pub enum Exit {
     /// With this exit code.
     Code(i32),
-    /// By this signal.
+    /// It was killed; the number of the signal.
     Signal(i32),
 }
 
@@ -159,7 +159,7 @@ pub enum Stream {
     File,
     /// A pipe or a socket: its other end may set the pace.
     Pipe,
-    /// A terminal.
+    /// A terminal, which shows each byte before it takes the next.
     Terminal,
     /// A device that takes or gives bytes at no cost: `/dev/null`, `/dev/zero`.
     Null,

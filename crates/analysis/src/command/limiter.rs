@@ -94,7 +94,11 @@ pub(super) fn limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -
         }
         _ => {}
     }
-    let moves = run.moved.as_ref().is_ok_and(|moved| moved.fetched_bytes + moved.dirtied_bytes > 1 << 20);
+    let moves = run.moved.as_ref().is_ok_and(|moved| {
+        let at_device = moved.fetched_bytes + run.written_at_end_bytes.as_ref().unwrap_or(&0);
+        at_device as f64
+            >= BY_TURNS * (moved.read_call_bytes.max(moved.fetched_bytes) + moved.dirtied_bytes) as f64
+    });
     if moves && busy >= BY_TURNS && depth <= ONE_AT_A_TIME && cpu + busy >= CPU_BOUND {
         return of(
             "one request at a time",
@@ -108,15 +112,18 @@ pub(super) fn limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -
             of(name, format!("it waited for {other_end}; CPU {}", show_share(cpu)))
         }
         _ if cpu >= IDLE || busy >= IDLE => of("several", shares),
-        _ => of("none of these", format!("{shares}: it slept, or waited for a lock, a network or a process")),
+        _ => of("none of these", format!("{shares}: it slept or waited for something else")),
     }
 }
 
 /// What is at the other end of a standard stream through which most of the data went.
 fn other_end(run: &CommandRun, seen: &CommandRecord) -> Option<(&'static str, &'static str)> {
     let moved = run.moved.as_ref().ok()?;
-    let is_apart =
-        seen.end.traced.as_ref().map_or_else(|_| seen.end.single_process == Ok(true), |t| t.pipes == 0);
+    let is_apart = seen
+        .end
+        .traced
+        .as_ref()
+        .map_or_else(|_| seen.end.single_process == Ok(true), |t| t.started <= 1 || t.pipes == 0);
     let out = moved.write_call_bytes.saturating_sub(moved.dirtied_bytes);
     let into = moved.read_call_bytes.saturating_sub(moved.fetched_bytes);
     match (seen.end.stdin, seen.end.stdout) {

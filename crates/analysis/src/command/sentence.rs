@@ -7,7 +7,7 @@ use model::units::{show_bytes, show_ns, show_rate};
 
 /// Bytes from which a direction is worth a sentence: any program reads its libraries.
 const WORTH_BYTES: u64 = 1 << 20;
-/// The same of a command that moves less in both directions.
+/// Bytes of a direction that are worth a sentence if the command moves less than [`WORTH_BYTES`] in both.
 const WORTH_BYTES_OF_SMALL: u64 = 64 << 10;
 /// Share of its reads from which all of them, or none, came from one place.
 const NEARLY: f64 = 0.98;
@@ -66,8 +66,11 @@ fn read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<St
             amount_of(fetched),
             amount_of(*cached)
         ),
-        Err(_) if fetched < worth => format!("{amount}; none of it came from {from}"),
-        Err(_) => format!("{amount}; {} came from {from}", amount_of(fetched)),
+        // Mapped memory and asynchronous reads are not among the bytes of calls.
+        Err(_) if fetched >= moved.read_call_bytes => format!("{amount}; all of it came from {from}"),
+        // Its calls may have read pipes too.
+        Err(_) if fetched < worth => format!("{amount} by calls; nothing came from {from}"),
+        Err(_) => format!("{amount} by calls; {} came from {from}", amount_of(fetched)),
     })
 }
 
