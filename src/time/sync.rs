@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// How often it is looked whether the sync is done.
 const POLL: Duration = Duration::from_millis(1);
 /// The hidden flag with which fathom calls itself.
-pub(crate) const FLAG: &str = "--sync-file-systems";
+const FLAG: &str = "--sync-file-systems";
 
 /// Writes back and waits for all dirty data of the file systems of these paths.
 pub(super) fn make_stable(paths: &[PathBuf], signalled: &Signalled) -> FinalSync {

@@ -385,7 +385,7 @@ pub struct Interface {
     pub asynchronous: Known<bool>,
     /// Share of the read requests of the devices that began where an earlier one ended.
     pub sequential_reads: Known<f64>,
-    /// The same of the write requests.
+    /// Share of the write requests of the devices that began where an earlier one ended.
     pub sequential_writes: Known<f64>,
 }
 

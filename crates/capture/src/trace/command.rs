@@ -4,7 +4,7 @@
 //! 1. [`EVENTS`] names the tracepoints; none of them fires in calls that move data, so tracing costs those next to nothing.
 //! 2. Pages of all CPUs are collected by [`CommandTrace::page`], and sorted by time in [`CommandTrace::settle`].
 //! 3. A thread is followed if the thread that started the command, or a followed one, forked it. Events of other threads are dropped.
-//! 4. A request is sequential if it begins where one of the last [`STREAMS`] requests of its direction ended.
+//! 4. A request is sequential if it begins where one of the last 16 requests of its direction ended.
 
 use super::Foreign;
 use super::format::{Field, Format};
