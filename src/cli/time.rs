@@ -2,7 +2,7 @@
 
 use super::common::{OutputArgs, acceptable, detail, formats_of};
 use super::gates::InconclusiveArgs;
-use super::headings::{HOW_LONG, OUTPUT, SAFETY, WHAT};
+use super::headings::{HOW_LONG, OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::live::Progress;
 use crate::show::Showing;
@@ -15,7 +15,6 @@ use model::report::Report;
 use model::{name, shell};
 use report::Format;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Runs of each command if several are compared: FASTER and SLOWER take four of each.
@@ -81,9 +80,9 @@ pub struct Args {
     /// Do not keep the session after the report is printed
     #[arg(long, help_heading = OUTPUT)]
     no_history: bool,
-    /// Write back the file systems of these paths, and nothing else: how fathom calls itself for the final sync
-    #[arg(long = "sync-file-systems", hide = true, help_heading = SAFETY, num_args = 1.., value_name = "PATH")]
-    sync_file_systems: Vec<PathBuf>,
+    /// Write back all dirty data and print how many ns that took: how fathom calls itself for the final sync
+    #[arg(long, hide = true)]
+    sync_all: bool,
 }
 
 /// What `--fail-if` says.
@@ -101,8 +100,8 @@ fn conditions(text: &str) -> Result<Conditions, String> {
 impl Args {
     /// Runs the command and reports. The exit code is the command's.
     pub fn run(self) -> ExitCode {
-        if !self.sync_file_systems.is_empty() {
-            return time::sync_file_systems(&self.sync_file_systems);
+        if self.sync_all {
+            return time::sync_all();
         }
         match self.request() {
             Ok((request, showing)) => time::time(&request, &showing),

@@ -35,7 +35,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Instant;
-pub use sync::sync_file_systems;
+pub use sync::sync_all;
 use tracing::Tracing;
 
 /// Exit code if fathom itself fails, as of `timeout` and `env`.

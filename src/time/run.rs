@@ -28,8 +28,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -76,6 +76,9 @@ impl Runner<'_> {
     pub(super) fn run(&self, command: usize, repeat: u32, session: &mut Session) -> Result<Run, Failure> {
         if let Some(prepare) = &self.request.prepare {
             Self::shell("--prepare", prepare)?;
+            if self.signalled.stop.load(Ordering::Relaxed) {
+                return Ok(Run::Ended(Exit::Signal(self.signalled.ending.load(Ordering::Relaxed))));
+            }
         }
         let named = &self.named[command];
         let mut notes = self.evict(named);
@@ -119,7 +122,7 @@ impl Runner<'_> {
             let grown = after.since(&before).ok_or("the counters of /proc/self/io went backwards")?;
             Ok(as_moved(&grown))
         });
-        let final_sync = self.final_sync(named, &moved);
+        let final_sync = self.final_sync(&moved);
         let synced = self.watch.around_command(Moment::Synced);
         for snapshot in [start, stop, synced] {
             session.append(&Frame::Evidence(Box::new(snapshot)))?;
@@ -223,7 +226,12 @@ impl Runner<'_> {
 
     /// Runs a shell command of the user that is not measured.
     fn shell(flag: &str, script: &str) -> Result<(), Failure> {
-        let status = Command::new(SHELL).args(["-c", script]).status();
+        // The standard streams are the command's; what this prints is for people.
+        let status = Command::new(SHELL)
+            .args(["-c", script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(io::stderr()))
+            .status();
         match status {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(Failure::Refused(format!("{flag} '{script}' failed: {status}"))),
@@ -280,19 +288,14 @@ impl Runner<'_> {
     }
 
     /// Makes stable what the command left in the page cache.
-    fn final_sync(&self, named: &[Named], moved: &Known<Moved>) -> FinalSync {
+    fn final_sync(&self, moved: &Known<Moved>) -> FinalSync {
         if !self.request.final_sync {
             return FinalSync::Off;
         }
         if moved.as_ref().is_ok_and(|moved| moved.dirtied_bytes <= moved.cancelled_bytes) {
             return FinalSync::NotNeeded;
         }
-        let mut paths: Vec<PathBuf> = vec![PathBuf::from(".")];
-        for one in named.iter().filter(|one| one.memory.is_none()) {
-            paths.push(if one.path.is_dir() { one.path.clone() } else { named_files::parent(&one.path) });
-        }
-        paths.dedup();
-        sync::make_stable(&paths, &self.signalled)
+        sync::make_stable(&self.signalled)
     }
 
     /// Processes in fathom's cgroup besides fathom itself.

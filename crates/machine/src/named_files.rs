@@ -1,7 +1,7 @@
 //! Files that a command line names: how long they are, how they are stored, and how much of them is in the page cache.
 //!
 //! 1. [`find`] takes each argument as a path, and the value of arguments such as `if=PATH` and `--output=PATH`. It keeps those that exist, and
-//!    those whose directory exists and that look like a path: the command may create them.
+//!    those whose directory exists: the command may create them. The caller drops what was no path after all.
 //! 2. [`state`] adds up a file, a block device, or all files below a directory. Symbolic links below a directory are not followed.
 
 use crate::root::Root;
@@ -38,10 +38,7 @@ pub fn find<'a>(root: &Root, args: impl Iterator<Item = &'a str>) -> Vec<Named> 
             }
             let is_stored = fs::metadata(path)
                 .is_ok_and(|facts| facts.is_file() || facts.is_dir() || facts.file_type().is_block_device());
-            // A bare word is a path only where it was an explicit value or has a directory.
-            let may_appear = !path.exists()
-                && (value == Some(text) || text.contains('/') || is_last_word(arg, text))
-                && parent(path).is_dir();
+            let may_appear = !path.exists() && parent(path).is_dir();
             if is_stored || may_appear {
                 let at = if is_stored { path.to_owned() } else { parent(path) };
                 let memory = resolve::resolve(root, &at).ok().and_then(|place| place.ram);
@@ -50,11 +47,6 @@ pub fn find<'a>(root: &Root, args: impl Iterator<Item = &'a str>) -> Vec<Named> 
         }
     }
     found
-}
-
-/// Whether a word without a directory may be the name of a new file: it has an extension, such as `copy.bin`.
-fn is_last_word(arg: &str, text: &str) -> bool {
-    arg == text && Path::new(text).extension().is_some()
 }
 
 /// The directory that a path is in.

@@ -115,7 +115,8 @@ fn page_cache(run: &CommandRun) -> Answer {
 /// Bytes of named files that are read as zeros, since no storage holds them.
 fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> Option<u64>) -> Answer {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
-    if moved.read_call_bytes < LEAST_BYTES {
+    // A copy may skip the holes of its input and write zeros.
+    if moved.read_call_bytes.max(moved.dirtied_bytes) < LEAST_BYTES {
         return Ok(Reply::DoesNotApply);
     }
     let mut files = 0;

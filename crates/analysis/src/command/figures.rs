@@ -14,6 +14,7 @@ use model::evidence::{BlockStat, Moment, Snapshot, cgroup_v1, cgroup_v2, meminfo
 use model::machine::{Layer, LayerKind, Machine};
 use model::record::{CommandRecord, Record};
 use model::units::show_bytes;
+use std::collections::BTreeMap;
 
 /// Share of what a command wrote up to which others may have added to the final sync without changing its rate much.
 const OTHERS_SHARE: f64 = 0.02;
@@ -40,11 +41,8 @@ pub(super) fn run(record: &Record, seen: &CommandRecord) -> CommandRun {
         FinalSync::Skipped => Err("Ctrl-C ended the final sync".to_owned()),
         FinalSync::Failed(why) => Err(format!("the final sync failed: {why}")),
     };
-    let foreign_read = devices.clone().and_then(|devices| {
-        let of_tops = tops(machine).into_iter().filter_map(|top| devices.iter().find(|d| d.name == top.name));
-        let read: u64 = of_tops.map(|device| device.read_bytes).sum();
-        Ok(read.saturating_sub(end.moved.clone()?.fetched_bytes))
-    });
+    let charged = charged(machine, &start, &stop);
+    let foreign_read = foreign_read(machine, &devices, &charged, end);
     CommandRun {
         seconds,
         exit: end.exit,
@@ -72,7 +70,9 @@ pub(super) fn run(record: &Record, seen: &CommandRecord) -> CommandRun {
             total_ns: traced.sync_total_ns,
         }),
         interface: interface(end),
-        charged_bytes: charged(machine, &start, &stop),
+        charged_bytes: charged.map(|charged| {
+            charged.values().fold([0; 2], |sum, one| [0, 1].map(|at| one[at].saturating_add(sum[at])))
+        }),
         foreign_read_bytes: foreign_read,
         devices,
         neighbours: end.neighbours.clone(),
@@ -263,12 +263,36 @@ fn interface(end: &CommandEnd) -> Interface {
     }
 }
 
-/// What the kernel charged to the cgroup on the devices right below.
-fn charged(machine: Option<&Machine>, start: &Known<&Snapshot>, stop: &Known<&Snapshot>) -> Known<[u64; 2]> {
-    let machine_of = machine.ok_or("the record names no host")?;
-    let cgroup = machine_of.cgroup.as_ref().map_err(Clone::clone)?;
+/// What others read from the devices that the command reads, next to its own part: by the charges of its cgroup for each device, else by all
+/// that was fetched for it.
+fn foreign_read(
+    machine: Option<&Machine>,
+    devices: &Known<Vec<DeviceUse>>,
+    charged: &Known<BTreeMap<String, [u64; 2]>>,
+    end: &CommandEnd,
+) -> Known<u64> {
+    let devices = devices.as_ref().map_err(Clone::clone)?;
+    let read = |top: &Layer| devices.iter().find(|d| d.name == top.name).map_or(0, |d| d.read_bytes);
+    let Ok(charged) = charged else {
+        let all: u64 = tops(machine).into_iter().map(read).sum();
+        return Ok(all.saturating_sub(end.moved.clone()?.fetched_bytes));
+    };
+    let of_one = |top: &Layer| {
+        let [own, _] = *charged.get(&whole_number(machine, top)?)?;
+        (own > 0).then(|| read(top).saturating_sub(own))
+    };
+    Ok(tops(machine).into_iter().filter_map(of_one).sum())
+}
+
+/// Bytes that the kernel charged to the cgroup, read and written, on each of the devices right below.
+fn charged(
+    machine: Option<&Machine>,
+    start: &Known<&Snapshot>,
+    stop: &Known<&Snapshot>,
+) -> Known<BTreeMap<String, [u64; 2]>> {
+    let cgroup = machine.ok_or("the record names no host")?.cgroup.as_ref().map_err(Clone::clone)?;
     let file = cgroup.files.first().ok_or("the cgroup has no file that counts")?;
-    let charges = |snapshot: &Known<&Snapshot>| -> Known<std::collections::BTreeMap<String, [u64; 2]>> {
+    let charges = |snapshot: &Known<&Snapshot>| -> Known<BTreeMap<String, [u64; 2]>> {
         let text = snapshot.clone()?.text(file)?;
         Ok(match cgroup.version {
             1 => cgroup_v1(text),
@@ -276,34 +300,31 @@ fn charged(machine: Option<&Machine>, start: &Known<&Snapshot>, stop: &Known<&Sn
         })
     };
     let (before, after) = (charges(start)?, charges(stop)?);
-    let mut sum = [0_u64; 2];
-    for number in numbers(machine) {
-        let zero = [0; 2];
-        let (a, b) = (before.get(&number).unwrap_or(&zero), after.get(&number).unwrap_or(&zero));
-        for at in 0..2 {
-            sum[at] = sum[at].saturating_add(b[at].saturating_sub(a[at]));
-        }
-    }
-    Ok(sum)
+    let grown = |number: String| {
+        let at = |charges: &BTreeMap<String, [u64; 2]>| charges.get(&number).copied().unwrap_or_default();
+        let (a, b) = (at(&before), at(&after));
+        (number.clone(), [0, 1].map(|at| b[at].saturating_sub(a[at])))
+    };
+    Ok(numbers(machine).into_iter().map(grown).collect())
 }
 
 /// The numbers of the whole devices right below, each once.
 pub(super) fn numbers(machine: Option<&Machine>) -> Vec<String> {
-    let places = || machine.into_iter().flat_map(|machine| &machine.places);
-    let whole = |top: &Layer| {
-        // A partition has the limits and the charges of its disk.
-        let disk = places().find_map(|place| {
-            let of_place = place.layers.iter().find(|layer| layer.name == top.name)?;
-            place.layers.get(*of_place.below.first()?)
-        });
-        if top.kind == LayerKind::Partition {
-            disk.map(|disk| disk.number.clone())
-        } else {
-            Some(top.number.clone())
-        }
-    };
-    let mut out: Vec<String> = tops(machine).into_iter().filter_map(whole).collect();
+    let mut out: Vec<String> =
+        tops(machine).into_iter().filter_map(|top| whole_number(machine, top)).collect();
     out.sort();
     out.dedup();
     out
+}
+
+/// The number of the whole device that a layer is or is a part of: a partition has the limits and the charges of its disk.
+fn whole_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
+    if top.kind != LayerKind::Partition {
+        return Some(top.number.clone());
+    }
+    let mut places = machine.into_iter().flat_map(|machine| &machine.places);
+    places.find_map(|place| {
+        let partition = place.layers.iter().find(|layer| layer.name == top.name)?;
+        Some(place.layers.get(*partition.below.first()?)?.number.clone())
+    })
 }
