@@ -218,8 +218,13 @@ impl Runner<'_> {
         let (stop, is_to_stop) = channel();
         let root = self.root.clone();
         let thread = spawn(move || {
-            let is_over = is_to_stop.recv_timeout(LOOK_AFTER) != Err(RecvTimeoutError::Timeout);
-            if is_over { None } else { Processes::look(&root).ok() }
+            if is_to_stop.recv_timeout(LOOK_AFTER) != Err(RecvTimeoutError::Timeout) {
+                return None;
+            }
+            let seen = Processes::look(&root).ok();
+            // What an ended thread has read counts as its process's, and so as the command's.
+            let _ = is_to_stop.recv();
+            seen
         });
         LookAtOthers { stop, thread }
     }
