@@ -29,6 +29,7 @@ mod man;
 mod note;
 mod recipe;
 mod run;
+mod short_help;
 mod show;
 mod sweep;
 mod tag;
@@ -40,7 +41,7 @@ mod watch;
 
 use crate::time::OWN_FAILURE;
 use crate::{stderr, stdout};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use export::Action as ExportAction;
 pub use show::Action as ShowAction;
 use std::ffi::OsString;
@@ -156,7 +157,10 @@ impl Cli {
     }
 
     fn read_words(words: &[OsString]) -> Result<Self, clap::Error> {
-        Self::try_parse_from(words).map_err(|mut error| {
+        let is_short = words.iter().take_while(|word| *word != "--").any(|word| word == "-h");
+        let command = if is_short { short_help::shorten(Self::command()) } else { Self::command() };
+        let matches = command.try_get_matches_from(words);
+        matches.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|mut error| {
             let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             unknown::advise(&mut error, &words);
             error
