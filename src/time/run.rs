@@ -72,7 +72,7 @@ pub(super) struct Runner<'r> {
 }
 
 impl Runner<'_> {
-    /// Runs a command once and records it. Returns how it ended; `None` if it could not be started.
+    /// Runs a command once and records it.
     pub(super) fn run(&self, command: usize, repeat: u32, session: &mut Session) -> Result<Run, Failure> {
         if let Some(prepare) = &self.request.prepare {
             Self::shell("--prepare", prepare)?;
@@ -106,17 +106,20 @@ impl Runner<'_> {
 
         let (exit, wall_ns, usage) = match self.run_and_wait(command)? {
             Ok(ended) => ended,
-            Err(code) => return Ok(Run::NotStarted(code)),
+            Err(code) => {
+                let _ = tracing.and_then(|running| self.tracing.end(running));
+                return Ok(Run::NotStarted(code));
+            }
         };
 
         let moved = of_this_process(&self.root);
         let forks_after = forks(&self.root);
         let stop = self.watch.around_command(Moment::Stop);
+        let after: Vec<Known<FilesState>> =
+            named.iter().zip(&is_new).map(|(one, is_new)| state_after(one, *is_new)).collect();
         let traced = tracing.and_then(|running| self.tracing.end(running));
         let others_before = others_before.stop();
         let neighbours = others_before.map_or_else(Vec::new, |before| neighbours(&before, &self.root));
-        let after: Vec<Known<FilesState>> =
-            named.iter().zip(&is_new).map(|(one, is_new)| state_after(one, *is_new)).collect();
         let moved = moved_before.and_then(|before| {
             let after = moved?;
             let grown = after.since(&before).ok_or("the counters of /proc/self/io went backwards")?;
@@ -128,7 +131,8 @@ impl Runner<'_> {
             session.append(&Frame::Evidence(Box::new(snapshot)))?;
         }
         let named = named.iter().zip(before.into_iter().zip(after)).map(|(one, (before, after))| {
-            NamedFiles { path: model::name::text(&one.path), before, after, memory: one.memory.clone() }
+            let (memory, blind) = (one.memory.clone(), one.blind.clone());
+            NamedFiles { path: model::name::text(&one.path), before, after, memory, blind }
         });
         // An argument that only looked like a path was there neither before nor after.
         let is_there = |one: &NamedFiles| {

@@ -14,8 +14,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
-/// Bytes of buffer for each CPU.
-const BUFFER_BYTES: u64 = 1 << 20;
 /// How often the buffers are emptied.
 const DRAIN_EVERY: Duration = Duration::from_millis(20);
 
@@ -60,7 +58,8 @@ impl Tracing {
                 Some(format!("dev == {}", major.parse::<u64>().ok()? << 20 | minor.parse::<u64>().ok()?))
             })
             .collect();
-        let thread = spawn(move || Prepared::new(&devices).map(Box::new));
+        let tsc = machine.clocksource.as_deref().is_ok_and(|clock| clock.trim() == "tsc");
+        let thread = spawn(move || Prepared::new(&devices, tsc).map(Box::new));
         Self { state: RefCell::new(State::Preparing(thread)) }
     }
 
@@ -125,9 +124,9 @@ impl Removing {
 }
 
 impl Prepared {
-    fn new(devices: &[String]) -> Known<Self> {
+    fn new(devices: &[String], tsc: bool) -> Known<Self> {
         remove_leftovers();
-        let mut tracer = Tracer::new(BUFFER_BYTES).map_err(|e| e.to_string())?;
+        let mut tracer = Tracer::quick(tsc).map_err(|e| e.to_string())?;
         let bits = |flags: rustix::fs::OFlags| u64::from(flags.bits());
         let flags =
             [bits(rustix::fs::OFlags::DIRECT), bits(rustix::fs::OFlags::SYNC | rustix::fs::OFlags::DSYNC)];

@@ -14,7 +14,7 @@ fn limits_of_the_process_are_errors_with_a_cause() {
         ("-s 64", "run --size 16m --time 60ms --runs 1 --workers 4 \"$D\"", &[]),
         ("-l 0", "run --size 16m --time 60ms --runs 1 --workers 4 \"$D\"", &[]),
         // Less than the buffers alone, and more than the program: where that cannot be loaded, nobody but the kernel could say so.
-        ("-v 60000", "run --size 16m --time 60ms --runs 1 --bs 1m --depth 64 \"$D\"", &["ulimit -v"]),
+        ("-v 100000", "run --size 16m --time 60ms --runs 1 --bs 1m --depth 64 \"$D\"", &["ulimit -v"]),
         ("-s 64", "explain A01", &[]),
     ];
     for (limit, command, words) in table {

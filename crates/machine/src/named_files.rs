@@ -23,6 +23,8 @@ pub struct Named {
     pub path: PathBuf,
     /// Why what is below it is memory and no disk; `None` for storage.
     pub memory: Option<String>,
+    /// Why no device is seen below it; `None` for memory and for a device.
+    pub blind: Option<String>,
 }
 
 /// Finds the paths among the arguments of a command, each once.
@@ -41,8 +43,15 @@ pub fn find<'a>(root: &Root, args: impl Iterator<Item = &'a str>) -> Vec<Named> 
             let may_appear = !path.exists() && parent(path).is_dir();
             if is_stored || may_appear {
                 let at = if is_stored { path.to_owned() } else { parent(path) };
-                let memory = resolve::resolve(root, &at).ok().and_then(|place| place.ram);
-                found.push(Named { path: path.to_owned(), memory });
+                let (memory, blind) = match resolve::resolve(root, &at) {
+                    Ok(place) if place.ram.is_some() => (place.ram, None),
+                    Ok(place) if place.layers.is_empty() => {
+                        (None, place.blind.or_else(|| Some("no block device is seen below it".into())))
+                    }
+                    Ok(place) => (None, place.blind),
+                    Err(why) => (None, Some(why.to_string())),
+                };
+                found.push(Named { path: path.to_owned(), memory, blind });
             }
         }
     }

@@ -182,6 +182,9 @@ pub struct NamedFiles {
     /// Why the device below is memory and no disk: `tmpfs`; `None` for storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
+    /// Why no device is seen below it: a network or FUSE file system. The kernel does not count what a process fetches from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blind: Option<String>,
 }
 
 /// The state of a file, or of all files below a directory.

@@ -146,6 +146,9 @@ fn cached_read(end: &CommandEnd) -> Known<u64> {
 
 /// Whether all bytes that calls read are of files: the kernel counts those of pipes, terminals and `/dev/zero` too.
 fn reads_are_of_files(end: &CommandEnd) -> Known<()> {
+    if let Some((one, why)) = end.named.iter().find_map(|one| Some((one, one.blind.as_ref()?))) {
+        return Err(format!("what is fetched for {} is not counted: {why}", one.path));
+    }
     if let Some(source) = end.byte_sources.first() {
         return Err(format!("it read from {source}, whose bytes count as reads"));
     }

@@ -33,6 +33,11 @@ pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&Comman
         (Some(read), None) => out.push(format!("{program} read {read}.")),
         (None, Some(wrote)) => out.push(format!("{program} wrote {wrote}.")),
         (None, None) => match &run.moved {
+            Ok(moved) if moved.read_call_bytes.max(moved.write_call_bytes) >= WORTH_BYTES => out.push(format!(
+                "{program} took {took}{ended}. Its calls read {} and wrote {}; nothing was counted on storage.",
+                amount_of(moved.read_call_bytes),
+                amount_of(moved.write_call_bytes)
+            )),
             Ok(_) => out.push(format!("{program} took {took} and moved next to no data{ended}.")),
             Err(why) => out.push(format!("{program} took {took}{ended}. What it moved is not known: {why}.")),
         },
@@ -56,7 +61,11 @@ fn read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<St
     let from = devices(run, |device| device.read_bytes);
     let fetched = moved.fetched_bytes;
     let share = fetched as f64 / bytes as f64;
+    let memory = run.named.iter().find_map(|one| one.memory.as_ref());
     Some(match &run.cached_read_bytes {
+        Ok(_) if share <= 1.0 - NEARLY && memory.is_some() => {
+            format!("{amount}; all of it is memory ({}): no disk was read", memory.map_or("", String::as_str))
+        }
         Ok(cached) if share <= 1.0 - NEARLY => {
             format!("{amount}; none of it came from {from}: the page cache had {}", all_but(*cached, bytes))
         }

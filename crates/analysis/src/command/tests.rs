@@ -38,6 +38,7 @@ fn end(fetched_bytes: u64) -> CommandEnd {
             }),
             after: Ok(FilesState::default()),
             memory: None,
+            blind: None,
         }],
         byte_sources: Vec::new(),
         traced: Ok(Traced { started: 1, ..Traced::default() }),
@@ -137,7 +138,9 @@ fn bytes_of_pipes_and_of_zero_are_no_answers_of_the_page_cache() {
     let several = CommandEnd { traced: Ok(Traced { started: 3, pipes: 1, ..Traced::default() }), ..end(0) };
     let unseen = CommandEnd { traced: Err("not root".into()), single_process: Ok(false), ..end(0) };
     let nameless = CommandEnd { named: Vec::new(), ..end(0) };
-    for end in [pipe, zero, several, unseen, nameless] {
+    let mut remote = end(0);
+    remote.named[0].blind = Some("it is on nfs4".into());
+    for end in [pipe, zero, several, unseen, nameless, remote] {
         let (report, run) = judged(end, [0, 0]);
         assert!(run.cached_read_bytes.is_err(), "{run:?}");
         assert!(!found(&report).contains(&"A01".to_owned()) && !sentence(&report).contains("page cache had"));
