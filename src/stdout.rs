@@ -9,6 +9,7 @@ use model::visible::{visible, visible_json};
 use report::{Content, Format, ReportKind, Style, TEXT};
 use rustix::fs::FileType;
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 
 /// The end of a line in CSV.
 const LINE_END: &str = "\r\n";
@@ -28,15 +29,27 @@ pub fn text(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// As [`text`], and where the format has no way to write it.
 pub fn report<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<(), Failure> {
-    let style = Style { width: columns(Some(rustix::stdio::stdout())), ..style };
+    bytes(&fitted(format, report, style, &io::stdout())?)
+}
+
+/// A report of any kind in a format, as wide as this stream and with its colours.
+///
+/// # Errors
+/// Returns a failure if the format has no way to write it.
+pub(crate) fn fitted<K: ReportKind + ?Sized>(
+    format: &Format,
+    report: &K,
+    style: Style,
+    stream: &(impl IsTerminal + AsFd),
+) -> Result<Vec<u8>, Failure> {
+    let style = Style { width: columns(Some(stream.as_fd())), ..style };
     let plain = render(format, report, style)?;
     let shown = harmless(&plain, format.content);
     let may_colour = format.content == Content::Text && shown == plain;
-    if may_colour && has_colours(&io::stdout()) {
-        bytes(&render(format, report, Style { colour: true, ..style })?)
-    } else {
-        bytes(&shown)
+    if may_colour && has_colours(stream) {
+        return render(format, report, Style { colour: true, ..style });
     }
+    Ok(shown)
 }
 
 /// A report of any kind as [`report`] prints it where there are no colours: for files.

@@ -139,9 +139,16 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let file = session.is_kept().then(|| session.path().to_owned());
     let record = session.record()?;
     let report = show::judge(&record, file.as_deref(), model::annotations::Annotations::default(), showing);
-    print(&report, showing, &outlets)?;
+    let printed = print(&report, showing, &outlets);
     removing.finish();
-    Ok(exit_code(exit, &report))
+    match printed {
+        // How a command failed says more than that a file could not be written.
+        Err(failure) if !exit.is_success() => {
+            failure.tell();
+            Ok(exit_code(exit, &report))
+        }
+        printed => printed.map(|()| exit_code(exit, &report)),
+    }
 }
 
 /// The exit code of the command. If it succeeded, that of the conditions.
@@ -163,8 +170,7 @@ fn exit_code(exit: Exit, report: &Report) -> ExitCode {
 /// Prints the report to standard error and writes the files that were asked for.
 fn print(report: &Report, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
     let style = Style { detail: showing.detail, ..Style::default() };
-    let bytes = stdout::rendered(showing.format, report, style)?;
-    stderr::write(&bytes);
+    stderr::write(&stdout::fitted(showing.format, report, style, &std::io::stderr())?);
     show::write_files(report, (showing.format, style), outlets)
 }
 
@@ -269,7 +275,7 @@ fn plan(request: &Request) -> Plan {
 /// The words of a command in which paths are looked for: its arguments, or the words of a shell command.
 fn words(command: &Command) -> Vec<String> {
     match command.args.as_slice() {
-        [shell, flag, script] if shell == run::SHELL && flag == "-c" => {
+        [shell, flag, script, ..] if flag == "-c" && shell.ends_with("sh") => {
             let between = |c: char| c.is_whitespace() || "<>|;&()\"'`".contains(c);
             script.split(between).filter(|word| !word.is_empty()).map(str::to_owned).collect()
         }

@@ -51,8 +51,9 @@ fn ccsio_has_285_cells_and_names_the_15_that_it_skips() {
 fn every_axis_of_help_makes_cells() {
     let stage = Stage::beside_others();
     let places = [stage.folder("one"), stage.folder("two")];
-    let help = stage.fathom("sweep -h", Path::new("")).stdout;
-    let axes = help.split("\nAxes:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap_or_default();
+    let help = stage.fathom("sweep --help", Path::new("")).stdout;
+    let axes = help.split("\nAxes:\n").nth(1).and_then(|rest| rest.split("\nWhere:\n").next());
+    let axes = axes.unwrap_or_default();
     let axes: Vec<&str> =
         axes.lines().filter_map(|l| l.trim().strip_prefix("--")?.split(' ').next()).collect();
     assert!(axes.len() >= 10, "{help}");

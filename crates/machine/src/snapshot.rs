@@ -17,19 +17,8 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-/// Files of the whole machine and of this process, after those of the devices.
-const SYSTEM_FILES: [&str; 8] = [
-    "/proc/meminfo",
-    "/proc/vmstat",
-    "/proc/stat",
-    "/proc/pressure/io",
-    "/proc/pressure/cpu",
-    "/proc/pressure/memory",
-    "/proc/self/io",
-    kept::RAID,
-];
-/// Files of the whole machine around a command of the user.
-const COMMAND_FILES: [&str; 6] = [
+/// Files of the whole machine, after those of the devices.
+const MACHINE_FILES: [&str; 6] = [
     "/proc/meminfo",
     "/proc/vmstat",
     "/proc/stat",
@@ -37,6 +26,8 @@ const COMMAND_FILES: [&str; 6] = [
     "/proc/pressure/cpu",
     "/proc/pressure/memory",
 ];
+/// Files that only a run of fathom's own needs.
+const RUN_FILES: [&str; 2] = ["/proc/self/io", kept::RAID];
 /// How long tasks waited, of all that is looked at while somebody watches.
 const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/proc/pressure/memory"];
 /// What a drive's hardware monitor says of heat.
@@ -92,7 +83,7 @@ impl Watch {
     /// instead of a state.
     pub fn take(&self, moment: Moment, targets: &[Option<Part>], with_extents: bool) -> Snapshot {
         let at_ns = self.now_ns();
-        let system = SYSTEM_FILES.iter().map(|f| (*f).to_owned());
+        let system = MACHINE_FILES.iter().chain(&RUN_FILES).map(|f| (*f).to_owned());
         let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
         let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
         files.extend(self.gathered().into_iter().map(|(name, text)| (name.to_owned(), text)));
@@ -104,7 +95,7 @@ impl Watch {
     /// at the start the limits of the cgroups above.
     pub fn around_command(&self, moment: Moment) -> Snapshot {
         let at_ns = self.now_ns();
-        let system = COMMAND_FILES.iter().map(|f| (*f).to_owned());
+        let system = MACHINE_FILES.iter().map(|f| (*f).to_owned());
         let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
         let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
         if moment == Moment::Start {
@@ -285,7 +276,7 @@ mod tests {
             [kept::HOUSEKEEPERS, kept::TEMPERATURES, kept::CPU_STAT, kept::SUSPENDED, kept::LIMITS];
         assert!(gathered.iter().all(|name| seen.files.contains_key(*name)));
         // The counters of the device, and their switch.
-        assert_eq!(seen.files.len(), SYSTEM_FILES.len() + gathered.len() + 2);
+        assert_eq!(seen.files.len(), MACHINE_FILES.len() + RUN_FILES.len() + gathered.len() + 2);
         assert!(seen.text(kept::SUSPENDED).is_ok_and(|t| t.parse::<u64>().is_ok()));
         assert_eq!(seen.files["/sys/class/block/none/stat"], Err("no such file".to_owned()));
         assert!(seen.text("/proc/meminfo").is_ok());
