@@ -1,7 +1,7 @@
 //! What a command waited for.
 //!
-//! The first of these that its figures support: a throttle; a CPU; the device, busy with several requests or with one at a time; its own
-//! syncs; the other end of a pipe or a terminal. If none does, that is said.
+//! The first of these that its figures support: a throttle; a CPU, or the page cache that it copied from or to; its own syncs; the device,
+//! busy with several requests or with one at a time; the other end of a pipe or a terminal. If none does, the shares are given.
 
 use super::figures;
 use crate::checks::hard_limits;
@@ -11,6 +11,7 @@ use model::job::Kind;
 use model::kernel_files::LIMITS;
 use model::limiter::Limiter;
 use model::record::{CommandRecord, Record};
+use model::study::Study;
 use model::units::{show_ns, show_rate, show_share};
 
 /// Share of one CPU from which a command waits for nothing else.
@@ -23,7 +24,6 @@ const ONE_AT_A_TIME: f64 = 1.25;
 const SYNC_BOUND: f64 = 0.5;
 /// CPU and device share below which a command waits for something else.
 const IDLE: f64 = 0.5;
-
 /// Share of the time from which a device takes turns with a CPU.
 const BY_TURNS: f64 = 0.2;
 /// Bytes through a standard stream from which its other end can set the pace.
@@ -106,7 +106,7 @@ pub(super) fn limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -
         );
     }
     let shares = format!("a CPU was busy {} of the time, a disk {}", show_share(cpu), show_share(busy));
-    let other_end = other_end(run, seen);
+    let other_end = other_end(record, run, seen);
     match other_end {
         Some((name, other_end)) if busy < IDLE => {
             of(name, format!("it waited for {other_end}; CPU {}", show_share(cpu)))
@@ -116,23 +116,35 @@ pub(super) fn limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -
     }
 }
 
-/// What is at the other end of a standard stream through which most of the data went.
-fn other_end(run: &CommandRun, seen: &CommandRecord) -> Option<(&'static str, &'static str)> {
+/// What is at the other end of a standard stream, if data went through it and nowhere else: an idle pipe is no reason to wait.
+fn other_end(
+    record: &Record,
+    run: &CommandRun,
+    seen: &CommandRecord,
+) -> Option<(&'static str, &'static str)> {
     let moved = run.moved.as_ref().ok()?;
-    let is_apart = seen
-        .end
-        .traced
-        .as_ref()
-        .map_or_else(|_| seen.end.single_process == Ok(true), |t| t.started <= 1 || t.pipes == 0);
+    let is_apart = match &seen.end.traced {
+        Ok(traced) => traced.started <= 1 || traced.pipes == 0,
+        Err(_) => seen.end.single_process == Ok(true),
+    };
+    if !is_apart {
+        return None;
+    }
+    let reads_files = run.named.iter().any(|one| one.before.as_ref().map_or(true, |before| before.bytes > 0));
+    let Study::Commands(study) = &record.header.plan.study else { return None };
+    let args = &study.commands.get(seen.run.start.job)?.args;
+    let writes_elsewhere =
+        args.iter().any(|arg| arg.contains("/dev/null")) || run.named.iter().any(|one| one.memory.is_some());
     let out = moved.write_call_bytes.saturating_sub(moved.dirtied_bytes);
     let into = moved.read_call_bytes.saturating_sub(moved.fetched_bytes);
     match (seen.end.stdin, seen.end.stdout) {
-        _ if !is_apart => None,
-        (Stream::Pipe, _) if into > STREAM_BYTES => {
+        (Stream::Pipe, _) if into > STREAM_BYTES && !reads_files => {
             Some(("the other end of a pipe", "what writes its input"))
         }
-        (_, Stream::Pipe) if out > STREAM_BYTES => Some(("the other end of a pipe", "what reads its output")),
-        (_, Stream::Terminal) if out > STREAM_BYTES => {
+        (_, Stream::Pipe) if out > STREAM_BYTES && !writes_elsewhere => {
+            Some(("the other end of a pipe", "what reads its output"))
+        }
+        (_, Stream::Terminal) if out > STREAM_BYTES && !writes_elsewhere => {
             Some(("terminal", "the terminal, which shows its output"))
         }
         _ => None,

@@ -192,6 +192,30 @@ fn a_counter_that_could_not_be_read_is_no_pass() {
 }
 
 #[test]
+fn a_pipe_is_waited_for_only_if_the_data_went_through_it() {
+    let limiter = |end: CommandEnd, args: &[&str]| {
+        let mut record = record(vec![end], [0, 0]);
+        let Study::Commands(study) = &mut record.header.plan.study else { unreachable!() };
+        study.commands[0].args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        crate::judge(&record, &Judging::default()).limiter.name
+    };
+    let mut tar = end(0);
+    tar.stdout = Stream::Pipe;
+    tar.moved = Ok(Moved {
+        read_call_bytes: 64 * MIB,
+        read_calls: 9,
+        write_call_bytes: 64 * MIB,
+        write_calls: 9,
+        ..Moved::default()
+    });
+    assert_eq!(limiter(tar.clone(), &["tar", "c", "data"]), "the other end of a pipe");
+    // Its standard output is a pipe too, and nothing went there.
+    assert_eq!(limiter(tar, &["dd", "if=data", "of=/dev/null"]), "none of these");
+    // A pipe as standard input says nothing if files were read.
+    assert_eq!(limiter(CommandEnd { stdin: Stream::Pipe, ..end(0) }, &["cat", "data"]), "none of these");
+}
+
+#[test]
 fn a_condition_is_decided_by_one_run_or_by_the_bounds_of_several() {
     let decided = |wall_ms: &[u64], limit: &str| {
         let ends = wall_ms.iter().map(|ms| CommandEnd { wall_ns: ms * 1_000_000, ..end(0) }).collect();
