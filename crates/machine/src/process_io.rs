@@ -240,11 +240,10 @@ impl IoCounters {
 /// Returns why `/proc/self/io` cannot be read.
 pub fn of_this_process(root: &Root) -> Known<IoCounters> {
     let pid = std::process::id();
-    // The threads first: what they read meanwhile must not be taken for that of children.
-    let all = |path: &str| parse_io(&root.read(path)?).ok_or_else(|| format!("{path} is not understood"));
-    let before = of_threads(root, pid);
-    let whole = all("/proc/self/io")?;
-    Ok(whole.less(&before))
+    let of_threads = of_threads(root, pid);
+    let path = "/proc/self/io";
+    let whole = parse_io(&root.read(path)?).ok_or_else(|| format!("{path} is not understood"))?;
+    Ok(whole.less(&of_threads))
 }
 
 fn stat(root: &Root, dir: &str, id: u32) -> Option<Stat> {
