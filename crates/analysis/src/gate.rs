@@ -100,7 +100,7 @@ fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
 }
 
 /// No result that it could be about, as in a session that ended before.
-fn nothing(condition: &Condition) -> Gate {
+pub(crate) fn nothing(condition: &Condition) -> Gate {
     let result = condition.result.clone().unwrap_or_default();
     let sentence = format!("{}: there is no result that has this number.", condition.words());
     Gate {

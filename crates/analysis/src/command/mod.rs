@@ -46,7 +46,8 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     }
     findings.sort_by_key(|finding| (finding.outcome, finding.severity, finding.id));
     let compared = compared(&commands);
-    let gates: Vec<Gate> = header.plan.fail_if.iter().map(|condition| gate(condition, &commands)).collect();
+    let gates: Vec<Gate> =
+        header.plan.fail_if.iter().flat_map(|condition| gates(condition, &commands)).collect();
     let reasoned = reasoned(&commands, &findings);
     let answer = crate::gate::answer(&gates).or_else(|| answer(&commands, &compared));
     let is_open = answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
@@ -175,7 +176,7 @@ fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
     Some(Answer { word, sentence: named + &sentences.collect::<Vec<_>>().join(" ") })
 }
 
-/// The verdict by the worst finding that is not accepted.
+/// The verdict by the worst finding. A finding that is accepted counts too: no report is VALID with it.
 fn reasoned(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reasoned {
     if commands.iter().all(|one| one.runs.is_empty()) {
         return verdict::Reasoned::new(Verdict::Invalid, "no command was run to its end.".into());
@@ -195,52 +196,50 @@ fn reasoned(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reason
     }
 }
 
-/// What became of a condition such as `time>2s`. One run decides by its own time, several by the 95 % bounds of their mean.
-fn gate(condition: &Condition, commands: &[CommandResult]) -> Gate {
+/// What became of a condition such as `time>2s`, at every command that it is about: the one that it names, or all.
+fn gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
     let named = |one: &&CommandResult| condition.result.as_ref().is_none_or(|name| *name == one.command);
+    let gates: Vec<Gate> = commands.iter().filter(named).map(|one| gate(condition, one)).collect();
+    if gates.is_empty() { vec![crate::gate::nothing(condition)] } else { gates }
+}
+
+/// One run decides by its own time, several by the 95 % bounds of their mean.
+fn gate(condition: &Condition, one: &CommandResult) -> Gate {
     let limit_ns = condition.limit.value();
-    let mut about = commands.iter().filter(named);
-    let decided = about.find_map(|one| {
-        let seconds = one.seconds?;
-        let [low, high] = match one.runs.len() {
-            1 => [seconds; 2],
-            _ => one.seconds_interval.unwrap_or([0.0, f64::INFINITY]),
-        };
-        let word = if high * 1e9 <= limit_ns {
-            AnswerWord::Pass
-        } else if low * 1e9 > limit_ns {
-            AnswerWord::Fail
-        } else {
-            AnswerWord::Inconclusive
-        };
-        Some((one, seconds, [low, high], word))
+    let bounds_ns = one.seconds.map(|seconds| match one.runs.len() {
+        1 => [seconds * 1e9; 2],
+        _ => one.seconds_interval.unwrap_or([0.0, f64::INFINITY]).map(|bound| bound * 1e9),
     });
-    let base = |word, sentence, value: Option<f64>, bounds: Option<[f64; 2]>, runs: usize| Gate {
+    let word = match bounds_ns {
+        Some([_, high]) if high <= limit_ns => AnswerWord::Pass,
+        Some([low, _]) if low > limit_ns => AnswerWord::Fail,
+        _ => AnswerWord::Inconclusive,
+    };
+    let value = one.seconds.map(|seconds| seconds * 1e9);
+    let sentence = match value.zip(bounds_ns) {
+        None => format!("{}: no run of {} ended with exit code 0.", condition.words(), one.command),
+        Some((value, [low, high])) => {
+            let between = match one.runs.len() {
+                1 => String::new(),
+                _ if high.is_finite() => format!(", 95 % between {} and {}", show_ns(low), show_ns(high)),
+                _ => ", two runs have no interval".to_owned(),
+            };
+            format!("{}: {}{between}; the limit is {}.", one.command, show_ns(value), show_ns(limit_ns))
+        }
+    };
+    Gate {
         condition: condition.words(),
         result: condition.result.clone().unwrap_or_default(),
         number: condition.limit.number(),
         unit: "ns".into(),
         limit: limit_ns,
         value,
-        bounds,
-        runs: u32::try_from(runs).unwrap_or(u32::MAX),
+        bounds: bounds_ns.filter(|[_, high]| high.is_finite()),
+        runs: u32::try_from(one.runs.len()).unwrap_or(u32::MAX),
         runs_needed: None,
         word,
         sentence,
-    };
-    let Some((one, seconds, bounds, word)) = decided else {
-        let why = format!("{}: no run ended with exit code 0.", condition.words());
-        return base(AnswerWord::Inconclusive, why, None, None, 0);
-    };
-    let [low, high] = bounds.map(|bound| bound * 1e9);
-    let between = match one.runs.len() {
-        1 => String::new(),
-        _ if high.is_finite() => format!(", 95 % between {} and {}", show_ns(low), show_ns(high)),
-        _ => ", two runs have no interval".to_owned(),
-    };
-    let sentence =
-        format!("{}: {}{between}; the limit is {}.", one.command, show_ns(seconds * 1e9), show_ns(limit_ns));
-    base(word, sentence, Some(seconds * 1e9), Some([low, high]).filter(|b| b[1].is_finite()), one.runs.len())
+    }
 }
 
 /// Whether a condition is one that a command can be asked.

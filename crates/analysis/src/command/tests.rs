@@ -231,6 +231,19 @@ fn a_condition_is_decided_by_one_run_or_by_the_bounds_of_several() {
 }
 
 #[test]
+fn a_condition_without_a_name_is_asked_of_every_command() {
+    let mut record = record(vec![end(0)], [0, 0]);
+    record.header.plan.fail_if = model::spec::gate::conditions("time>20s").unwrap();
+    let Study::Commands(study) = &mut record.header.plan.study else { unreachable!() };
+    let second = Command { line: "never run".into(), args: vec!["never".into()] };
+    study.commands.push(second);
+    let report = crate::judge(&record, &Judging::default());
+    let words: Vec<&str> = report.gates.iter().map(|gate| gate.word.word()).collect();
+    assert_eq!(words, ["PASS", "INCONCLUSIVE"], "{:?}", report.gates);
+    assert_eq!(report.answer.unwrap().word.word(), "INCONCLUSIVE");
+}
+
+#[test]
 fn a_session_survives_its_file() {
     let record = record(vec![end(0)], [0, 0]);
     let text = serde_json::to_string(&record.header.plan).unwrap();
