@@ -1,6 +1,6 @@
 //! `fathom time`: its flags.
 
-use super::common::{OutputArgs, acceptable, detail, formats_of};
+use super::common::{OutputArgs, detail, formats_of};
 use super::gates::InconclusiveArgs;
 use super::headings::{HOW_LONG, OUTPUT, WHAT};
 use crate::failure::Failure;
@@ -8,7 +8,6 @@ use crate::live::Progress;
 use crate::show::Showing;
 use crate::time::{self, OWN_FAILURE, Request};
 use clap::value_parser;
-use model::check_id::CheckId;
 use model::command::{Cold, Command};
 use model::gate::Condition;
 use model::report::Report;
@@ -68,15 +67,12 @@ pub struct Args {
     /// Show every finding, every run and what is not known
     #[arg(long, help_heading = OUTPUT)]
     verbose: bool,
-    /// Exit code 1 if the command takes longer: time>2s. With several runs the 95 % bounds of their mean decide, and 4 means that they
-    /// do not
+    /// Exit code 1 if the command, or one of several, takes longer: time>2s. With several runs the 95 % bounds of their mean decide,
+    /// and 4 means that they do not
     #[arg(long, help_heading = OUTPUT, value_name = "CONDITION", value_parser = conditions)]
     fail_if: Option<Conditions>,
     #[command(flatten)]
     inconclusive: InconclusiveArgs,
-    /// Accept a finding by its id, such as A09: it no longer makes the report SUSPECT; may be repeated
-    #[arg(long, help_heading = OUTPUT, value_name = "ID", value_parser = acceptable)]
-    accept: Vec<CheckId>,
     /// Do not keep the session after the report is printed
     #[arg(long, help_heading = OUTPUT)]
     no_history: bool,
@@ -151,7 +147,7 @@ impl Args {
             format: self.format,
             replace: self.files.replace(),
             outputs: self.files.output,
-            accept: self.accept,
+            accept: Vec::new(),
             ledger: false,
             detail: detail(false, self.verbose),
             watched: Progress::Quiet,
