@@ -2,7 +2,7 @@
 
 use super::gates::InconclusiveArgs;
 use super::headings::{HOW_LONG, OUTPUT, SAFETY};
-use super::unknown;
+use super::usage_error;
 use crate::failure::Failure;
 use crate::live::Progress;
 use crate::output::{self, Replace};
@@ -345,7 +345,7 @@ impl OutputArgs {
     pub(super) fn check<K: ReportKind + ?Sized>(&self) -> Result<(), Failure> {
         let is_known = |path: &Path| report::by_extension::<K>(path).is_some() || output::is_stream(path);
         let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
-        let meant = unknown::in_diskspd(&format!("-o{}", path.display()));
+        let meant = usage_error::in_diskspd(&format!("-o{}", path.display()));
         let meant = meant.map_or_else(String::new, |tip| format!("; {tip}"));
         Err(Failure::Usage(format!(
             "-o {}: no format has this extension; type {}{meant}",

@@ -8,7 +8,8 @@ use crate::request::{Request, Work};
 use crate::show::Showing;
 use model::job::Arrivals;
 use model::plan::LatencyTarget;
-use model::units::parse_duration_ns;
+use model::spec::limits::MAX_TIME_NS;
+use model::spec::number::time_limit;
 use std::path::PathBuf;
 
 /// The latency target: at most one.
@@ -69,10 +70,7 @@ pub struct Args {
 
 /// A latency that can be a target.
 fn latency(text: &str) -> Result<u64, String> {
-    match parse_duration_ns(text)? {
-        0 => Err("no operation takes no time; type a duration such as 1ms or 500us".into()),
-        ns => Ok(ns),
-    }
+    time_limit(text, 1, MAX_TIME_NS)
 }
 
 impl LatencyTargetArgs {

@@ -35,7 +35,7 @@ mod sweep;
 mod tag;
 mod time;
 mod tool_words;
-mod unknown;
+mod usage_error;
 mod verify;
 mod watch;
 
@@ -146,6 +146,10 @@ impl Cli {
             let printed = stdout::text(&first_steps::text());
             return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));
         }
+        if let Some(advice) = usage_error::long_dash(&words) {
+            stderr::say(&format!("fathom: {advice}"));
+            return Err(ExitCode::from(if asked == Some("time") { OWN_FAILURE } else { 2 }));
+        }
         Self::read_words(&words).map_err(|said| {
             let (plain, coloured) = (said.render().to_string(), said.render().ansi().to_string());
             if said.use_stderr() {
@@ -160,10 +164,9 @@ impl Cli {
         let is_short = words.iter().take_while(|word| *word != "--").any(|word| word == "-h");
         let command = if is_short { short_help::shorten(Self::command()) } else { Self::command() };
         let matches = command.try_get_matches_from(words);
-        matches.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|mut error| {
+        matches.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|error| {
             let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            unknown::advise(&mut error, &words);
-            error
+            usage_error::advise(error, &words)
         })
     }
 }

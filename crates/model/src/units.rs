@@ -3,6 +3,8 @@
 //! For: parsing `4k`, `1g`, `1.5s` and printing bytes, latencies and counts. Not for: arithmetic on measurements.
 //! Sizes are powers of two (`4k` = 4096) as in fio, diskspd and dd; rates name their unit, MB/s = 10^6, MiB/s = 2^20.
 
+use crate::spec::number::shown;
+
 /// Bytes in a mebibyte.
 pub const MIB: u64 = 1 << 20;
 /// Bytes in a gibibyte.
@@ -48,15 +50,14 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
         "" | "s" => 1e9,
         "m" | "min" => 60e9,
         "h" => 3600e9,
-        _ => {
-            return Err(format!(
-                "'{text}' is not a duration; type a number with ms, s, m or h, such as 3s or 500ms"
-            ));
-        }
+        _ => return Err(not_a_duration(text)),
     };
-    scale(number, factor).ok_or_else(|| {
-        format!("'{text}' is not a duration; type a number with ms, s, m or h, such as 3s or 500ms")
-    })
+    scale(number, factor).ok_or_else(|| not_a_duration(text))
+}
+
+fn not_a_duration(text: &str) -> String {
+    let fault = if text.trim().starts_with('-') { "is negative" } else { "is not a duration" };
+    format!("{} {fault}; type a number with ms, s, m or h, such as 3s or 500ms", shown(text))
 }
 
 /// `number * factor` as a whole number, where it is one that fits.
@@ -173,7 +174,8 @@ fn durations_know_their_units() {
     assert_eq!(parse_duration_ns("3s"), Ok(3_000_000_000));
     assert_eq!(parse_duration_ns("250ms"), Ok(250_000_000));
     assert_eq!(parse_duration_ns("1.5m"), Ok(90_000_000_000));
-    assert!(parse_duration_ns("soon").is_err());
+    assert!(parse_duration_ns("soon").is_err_and(|why| why.contains("'soon' is not a duration; type")));
+    assert!(parse_duration_ns("-3s").is_err_and(|why| why.contains("'-3s' is negative; type")));
 }
 
 #[test]

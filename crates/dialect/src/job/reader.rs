@@ -450,12 +450,8 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
         DeValue::Boolean(on) => Cow::Borrowed(if *on { "1" } else { "0" }),
         value => text(value).unwrap_or_default(),
     };
-    if let Some(meant) = counterpart::in_fio(word, &[&said]).filter(|m| belongs(m.key, rank)) {
-        return format!(
-            "there is no key {}; type {}, as fio's {word} is called here",
-            show(word),
-            in_toml(&meant)
-        );
+    if let Some(meant) = counterpart::in_other_tools(word, &[&said]).filter(|m| belongs(m.key, rank)) {
+        return format!("there is no key {}; type {}", show(word), in_toml(&meant));
     }
     let own = match rank {
         Rank::Top => [PHASE, STREAM, TURN].as_slice(),

@@ -25,15 +25,16 @@ impl Counterpart {
         let reads = |values: &Vec<String>| {
             !values.is_empty() && key.say(&mut JobSpec::default(), values.iter().map(String::as_str)).is_ok()
         };
-        let dashes = if foreign.tool == Tool::Fio { "--" } else { "-" };
+        let dashes = if foreign.tool == Tool::Diskspd { "-" } else { "--" };
         let values = Some((foreign.here)(value)).filter(reads).unwrap_or_default();
         Self { tool: foreign.tool, name: format!("{dashes}{}", foreign.name), key, values }
     }
 }
 
-/// What an option of fio's means; `values` are what may be its value, the likeliest first.
-pub fn in_fio(name: &str, values: &[&str]) -> Option<Counterpart> {
-    best(named(Tool::Fio).filter(|(_, f)| f.name == name).flat_map(|(key, foreign)| {
+/// The meaning of an option of fio or of a name that several other tools use. `values` are what may be its value, the likeliest first.
+pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
+    let all = named(Tool::Fio).chain(named(Tool::Other));
+    best(all.filter(|(_, f)| f.name == name).flat_map(|(key, foreign)| {
         let unsaid = values.is_empty().then_some("");
         values.iter().copied().chain(unsaid).map(move |value| Counterpart::new(key, foreign, value))
     }))
@@ -68,7 +69,7 @@ fn every_example_is_read_by_its_key() {
         for foreign in key.elsewhere {
             let typed = foreign.typed();
             let meant = match foreign.tool {
-                Tool::Fio => in_fio(foreign.name, &[foreign.example]),
+                Tool::Fio | Tool::Other => in_other_tools(foreign.name, &[foreign.example]),
                 Tool::Diskspd => in_diskspd(typed.trim_start_matches('-')),
             };
             let meant = meant.unwrap_or_else(|| panic!("{typed}"));
@@ -112,7 +113,7 @@ fn values_have_the_unit_and_the_words_of_fathom() {
         ("cpus_allowed_policy", "shared", "nothing", ""),
         ("frobnicate", "1", "nothing", ""),
     ] {
-        assert_eq!(said(in_fio(name, &[value])), (key, here.into()), "{name}={value}");
+        assert_eq!(said(in_other_tools(name, &[value])), (key, here.into()), "{name}={value}");
     }
     for (word, key, here) in [
         ("b64K", "bs", "64K"),

@@ -10,6 +10,8 @@ pub enum Tool {
     Fio,
     /// Options of one dash, their values right behind them.
     Diskspd,
+    /// Names that several other tools and people use, with two dashes.
+    Other,
 }
 
 /// What a tool calls a key.
@@ -30,6 +32,15 @@ pub(super) const fn fio(name: &'static str, example: &'static str, here: fn(&str
     Foreign { tool: Tool::Fio, name, example, here }
 }
 
+/// A name that several other tools use.
+pub(super) const fn other(
+    name: &'static str,
+    example: &'static str,
+    here: fn(&str) -> Vec<String>,
+) -> Foreign {
+    Foreign { tool: Tool::Other, name, example, here }
+}
+
 /// An option of DISKSPD's.
 pub(super) const fn diskspd(
     name: &'static str,
@@ -45,6 +56,7 @@ impl Tool {
         match self {
             Self::Fio => "fio",
             Self::Diskspd => "DISKSPD",
+            Self::Other => "other tools",
         }
     }
 }
@@ -53,8 +65,8 @@ impl Foreign {
     /// A value as it is typed there on a command line, and here as an example.
     pub fn typed(&self) -> String {
         match (self.tool, self.example) {
-            (Tool::Fio, "") => format!("--{}", self.name),
-            (Tool::Fio, example) => format!("--{}={example}", self.name),
+            (Tool::Fio | Tool::Other, "") => format!("--{}", self.name),
+            (Tool::Fio | Tool::Other, example) => format!("--{}={example}", self.name),
             (Tool::Diskspd, example) => format!("-{}{example}", self.name),
         }
     }

@@ -5,7 +5,7 @@
 
 use super::check::Problem;
 use super::limits::{FEWEST_GATED_RUNS, MAX_TIME_NS};
-use super::number::{decimal, rate, shown, time};
+use super::number::{decimal, rate, shown, time_limit};
 use super::{JobSpec, Until};
 use crate::gate::{Condition, Limit};
 use crate::job::Kind;
@@ -48,7 +48,7 @@ fn condition(text: &str) -> Result<Condition, String> {
     let limit = match number.as_str() {
         "iops" => Limit::Iops { at_least: rate(right)? },
         "mb/s" => Limit::MbPerS { at_least: megabytes(right)? },
-        "time" => Limit::Time { at_most_ns: time(right, 1, MAX_TIME_NS)? },
+        "time" => Limit::Time { at_most_ns: time_limit(right, 1, MAX_TIME_NS)? },
         _ => latency(&number, right).ok_or_else(none)??,
     };
     let (wrong, why) = match limit {
@@ -71,7 +71,7 @@ fn latency(number: &str, limit: &str) -> Option<Result<Limit, String>> {
     };
     let rank = rank.strip_prefix('p')?;
     let percentile = PERCENTILES.into_iter().find(|known| *known == rank)?.to_owned();
-    Some(time(limit, 1, MAX_TIME_NS).map(|at_most_ns| Limit::Latency { kind, percentile, at_most_ns }))
+    Some(time_limit(limit, 1, MAX_TIME_NS).map(|at_most_ns| Limit::Latency { kind, percentile, at_most_ns }))
 }
 
 /// 10^6 bytes per second, above 0.
@@ -144,6 +144,9 @@ fn what_is_no_condition_says_what_to_type() {
         "sync.>1ms",
         "mean>1ms",
         "p99>0",
+        "p99>10",
+        "sync.p99>1.5",
+        "time>2",
     ] {
         assert!(conditions(bad).is_err_and(|e| e.contains("; type")), "{bad}: {:?}", conditions(bad));
     }

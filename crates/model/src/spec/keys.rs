@@ -3,13 +3,13 @@
 //! For: flags, job files and their documentation, which are all made from it. Not for: defaults, which the plan fills in.
 //! A key is its flag without the dashes.
 
-use super::foreign::{self, Foreign, diskspd, fio, same, seconds};
+use super::foreign::{self, Foreign, diskspd, fio, other, same, seconds};
 use super::ignored::{by_direction, ignored_errors};
 use super::limits::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_SHIFT,
     MAX_TARGETS, MAX_TIME_NS, MAX_WORKERS, MIN_TIME_NS,
 };
-use super::number::{count, percent, rate, size, time, whole};
+use super::number::{count, percent, rate, size, time, time_limit, whole};
 use super::{
     JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, priority, rate_limit, repeat,
     replay, rules, sizes, think,
@@ -197,7 +197,7 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.bs, sizes::per_kind(t))),
     )
     .defaults(&[(Layers, "8k")])
-    .elsewhere(&[fio("blocksize", "4k", same), fio("bssplit", "4k/60:64k/40", same), fio("bsrange", "4k-64k", same), fio("blocksize_range", "4k-64k", same), diskspd("b", "4K", same)]),
+    .elsewhere(&[fio("blocksize", "4k", same), fio("bssplit", "4k/60:64k/40", same), fio("bsrange", "4k-64k", same), fio("blocksize_range", "4k-64k", same), diskspd("b", "4K", same), other("block-size", "4k", same), other("block", "4k", same)]),
     key(
         "depth",
         Group::HowDeep,
@@ -207,7 +207,7 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.depth, count(t, 1, MAX_DEPTH))),
     )
     .defaults(&[(Api, "8, for interfaces that can have several")])
-    .elsewhere(&[fio("iodepth", "32", same), diskspd("o", "32", same), diskspd("O", "32", same)]),
+    .elsewhere(&[fio("iodepth", "32", same), diskspd("o", "32", same), diskspd("O", "32", same), other("qd", "32", same), other("queue-depth", "32", same), other("queuedepth", "32", same)]),
     key(
         "size",
         Group::Where,
@@ -235,7 +235,7 @@ pub const KEYS: &[Key] = &[
         &[],
         Set::List { clear: |s| s.target.clear(), add: add_target },
     )
-    .elsewhere(&[fio("filename", "/dev/sdb", foreign::fio_paths), fio("directory", "/mnt", foreign::fio_paths)]),
+    .elsewhere(&[fio("filename", "/dev/sdb", foreign::fio_paths), fio("directory", "/mnt", foreign::fio_paths), other("file", "data", same), other("path", "/mnt", same), other("device", "/dev/sdb", same)]),
     key(
         "create",
         Group::Where,
@@ -630,7 +630,7 @@ pub const KEYS: &[Key] = &[
         "DURATION",
         "End with an error as soon as a read, a write or a trim took longer",
         &[Run, RunCapture],
-        Set::Stream(|s, t| put(&mut s.max_latency, time(t, 1, MAX_TIME_NS))),
+        Set::Stream(|s, t| put(&mut s.max_latency, time_limit(t, 1, MAX_TIME_NS))),
     )
     .elsewhere(&[fio("max_latency", "10000", foreign::microseconds)]),
     key(
@@ -761,7 +761,7 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.workers, count(t, 1, MAX_WORKERS))),
     )
     .defaults(&[(Bench, "as the profile has it; of ior-easy and ior-hard 1 on each host")])
-    .elsewhere(&[fio("numjobs", "4", same), diskspd("t", "4", same), diskspd("F", "4", same)]),
+    .elsewhere(&[fio("numjobs", "4", same), diskspd("t", "4", same), diskspd("F", "4", same), other("threads", "4", same), other("jobs", "4", same)]),
     key(
         "clones",
         Group::HowDeep,
@@ -846,7 +846,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Phase(|p, t| put(&mut p.time, time(t, MIN_TIME_NS, MAX_TIME_NS))),
     )
-    .elsewhere(&[fio("runtime", "60", seconds), diskspd("d", "60", seconds)]),
+    .elsewhere(&[fio("runtime", "60", seconds), diskspd("d", "60", seconds), other("duration", "60", seconds), other("seconds", "60", seconds)]),
     key(
         "warmup",
         Group::HowLong,
@@ -874,7 +874,7 @@ pub const KEYS: &[Key] = &[
         Set::Job(|j, t| put(&mut j.runs, count(t, 1, MAX_RUNS))),
     )
     .defaults(&[(Limit, "3, and more where they disagree"), (Sweep, "3 with --exhaustive; else as often as the search asks"), (Api, "by --budget: 3 to 10")])
-    .elsewhere(&[fio("loops", "3", same)]),
+    .elsewhere(&[fio("loops", "3", same), other("repeat", "3", same), other("iterations", "3", same)]),
     key(
         "precision",
         Group::HowLong,

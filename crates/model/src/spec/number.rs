@@ -10,7 +10,7 @@ use crate::units::{parse_bytes, parse_duration_ns, show_block, show_ns};
 const SHOWN: usize = 40;
 
 /// Foreign text as a message may repeat it: short, and without characters that a terminal would obey.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let mut words: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
     if text.chars().nth(SHOWN).is_some() {
         words += "...";
@@ -96,14 +96,24 @@ fn short(bytes: u64) -> String {
 /// # Errors
 /// What was wrong and what to type.
 pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let ns = parse_duration_ns(text).map_err(|_| {
-        format!("{} is not a duration; type a number with ms, s, m or h, such as 3s or 500ms", shown(text))
-    })?;
+    let ns = parse_duration_ns(text)?;
     if (least..=most).contains(&ns) {
         return Ok(ns);
     }
     let fault = if ns < least { "too short" } else { "too long" };
     Err(format!("{} is {fault}; type a duration from {} to {}", shown(text), typed(least), typed(most)))
+}
+
+/// A limit of a latency or of a run time in ns, from `least` to `most`. It needs a unit: a bare number would be seconds, and people who type
+/// `p99>10` mean milliseconds.
+///
+/// # Errors
+/// Returns what is wrong and what to type.
+pub fn time_limit(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    if let Some(number) = decimal(text) {
+        return Err(format!("{} has no unit; type {number}us, {number}ms or {number}s", shown(text)));
+    }
+    time(text, least, most)
 }
 
 /// A limit of time as somebody would type it.
@@ -170,7 +180,7 @@ pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
 }
 
 /// `a, b or c`.
-pub(super) fn any_of(words: &[&str]) -> String {
+pub fn any_of(words: &[&str]) -> String {
     match words {
         [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => words.concat(),

@@ -3,7 +3,7 @@
 //! For: `iops:10%:60s` and `bw:read=10m,write=5m:5s`. Not for: deciding it ([`crate::job::Steady`]).
 
 use super::limits::{MAX_TIME_NS, MIN_TIME_NS};
-use super::number::{any_of, bandwidth, decimal, rate, share, shown, time};
+use super::number::{any_of, bandwidth, decimal, rate, share, shown, time, time_limit};
 use super::rate_limit::per_direction;
 use crate::job::{LatencyTarget, MinRate, PerKind, Quantity, Steady};
 
@@ -58,7 +58,7 @@ fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
         (Some(share), _) => (decimal(share), true),
         (None, Quantity::Iops) => (rate(text).ok(), false),
         (None, Quantity::Bandwidth) => (bandwidth(text).ok().map(|bytes| bytes as f64), false),
-        (None, Quantity::Latency) => (time(text, 1, MAX_TIME_NS).ok().map(|ns| ns as f64), false),
+        (None, Quantity::Latency) => (time_limit(text, 1, MAX_TIME_NS).ok().map(|ns| ns as f64), false),
     };
     let limit = limit.filter(|limit| *limit > 0.0);
     let example = match quantity {
@@ -106,7 +106,7 @@ pub fn latency_target(text: &str) -> Result<LatencyTarget, String> {
     let [ns, percent, window] = *rule.split(':').collect::<Vec<_>>() else {
         return Err(format!("{} is no latency target; type one such as 500us:99.9%:5s", shown(text)));
     };
-    let (ns, percent) = (time(ns, 1, MAX_TIME_NS)?, share(percent)?);
+    let (ns, percent) = (time_limit(ns, 1, MAX_TIME_NS)?, share(percent)?);
     if percent <= 0.0 {
         return Err(format!("{} is met by anything; type a share above 0, such as 99.9%", shown(text)));
     }
@@ -132,6 +132,7 @@ fn rules_are_read_as_they_are_shown() {
         ("iops:0%:60s", "10% or 500"),
         ("iops:x:60s", "10% or 500"),
         ("lat:10:1s", "duration"),
+        ("lat:10:60s", "10% or 50us"),
         ("iops:10%:60s:x", "duration"),
         ("iops:10%:60s:1s:1s:1s", "iops:10%:60s"),
         ("iops:10%:60s:1s:40s", "too short"),
@@ -150,7 +151,7 @@ fn rules_are_read_as_they_are_shown() {
     for text in ["500us:99.9%:5s", "0.5us:100%:0.25s:run"] {
         assert_eq!(latency_target(text).map(|t| t.words()).as_deref(), Ok(text));
     }
-    for wrong in ["500us", "500us:0%:5s", "x:99%:5s", "1ms:101%:5s", "1ms:99%:0s"] {
+    for wrong in ["500us", "500us:0%:5s", "x:99%:5s", "500:99%:5s", "1ms:101%:5s", "1ms:99%:0s"] {
         assert!(latency_target(wrong).is_err_and(|why| why.contains("type ")), "{wrong}");
     }
     for wrong in ["1000", "lat:1ms", "iops:0", "iops:1,2", "bw:up=1m", "bw:1m:0s"] {

@@ -1,0 +1,352 @@
+//! Errors of the command line, each with what to type instead in its first line.
+//!
+//! clap finds the error. [`advise`] rewrites the kinds for which more is known than clap says:
+//! 1. an unknown option: what another tool calls a setting, a setting spelt otherwise, a command or a value typed as an option, a negative
+//!    value, an argument too many, or else the most similar option;
+//! 2. an unknown command: a file to measure, or the most similar command;
+//! 3. a word that is none of the values of an option: the values that contain it, or else all;
+//! 4. a missing argument: the whole line.
+//!
+//! [`long_dash`] finds options that were pasted from a web page.
+
+use super::{Cli, tool};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
+use model::shell;
+use model::spec::counterpart::{self, Counterpart};
+use model::spec::foreign::Tool;
+use model::spec::keys::{self, Key, TARGET};
+use model::spec::number::any_of;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Dashes that word processors and web pages print in place of `-`: hyphen, figure dash, en dash, em dash, horizontal bar and minus.
+const LONG_DASHES: [char; 7] =
+    ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
+
+/// Rewrites an error so that its first line names what to type. Text that the user typed is shown in one line, without control characters.
+pub(super) fn advise(mut error: clap::Error, words: &[String]) -> clap::Error {
+    for kind in [ContextKind::InvalidSubcommand, ContextKind::InvalidArg, ContextKind::InvalidValue] {
+        if let Some(ContextValue::String(typed)) = error.get(kind) {
+            let shown = model::name::shown(Path::new(typed));
+            error.insert(kind, ContextValue::String(shown));
+        }
+    }
+    let command = command_of(words);
+    let Some(message) = message(&error, words, command.as_ref()) else { return error };
+    let name = command.map_or_else(String::new, |command| format!(" {}", command.get_name()));
+    clap::Error::raw(error.kind(), format!("{message}\n\nFor more information, try 'fathom{name} --help'.\n"))
+}
+
+/// The message for the kinds of errors that this file knows.
+fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command>) -> Option<String> {
+    let typed = |kind| match error.get(kind) {
+        Some(ContextValue::String(typed)) => Some(typed.as_str()),
+        Some(ContextValue::Strings(all)) => all.first().map(String::as_str),
+        _ => None,
+    };
+    let name = command.map(clap::Command::get_name);
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let option = typed(ContextKind::InvalidArg)?;
+            if !option.starts_with('-') {
+                return Some(one_too_many(option, error, name));
+            }
+            let advice = tip(option, words)
+                .or_else(|| command_as_option(option, words, name))
+                .or_else(|| value_as_option(option, command?))
+                .or_else(|| negative_value(option, words))
+                .or_else(|| typed(ContextKind::SuggestedArg).map(|similar| format!("type {similar}")))?;
+            Some(format!("unknown option '{option}': {advice}"))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let word = typed(ContextKind::InvalidSubcommand)?;
+            let instead = match word {
+                "version" => "fathom --version".to_owned(),
+                _ if Path::new(word).exists() => format!("fathom bench {}", shell::line(&[word.to_owned()])),
+                _ => typed(ContextKind::SuggestedSubcommand)
+                    .map_or_else(|| "fathom --help".to_owned(), |similar| format!("fathom {similar}")),
+            };
+            Some(format!("unknown command '{word}': type {instead}"))
+        }
+        ErrorKind::InvalidValue => {
+            let (option, value) = (typed(ContextKind::InvalidArg)?, typed(ContextKind::InvalidValue)?);
+            let Some(ContextValue::Strings(valid)) = error.get(ContextKind::ValidValue) else { return None };
+            let similar: Vec<&String> = valid.iter().filter(|valid| valid.contains(value)).collect();
+            let listed = if similar.is_empty() { valid.iter().collect() } else { similar };
+            let listed: Vec<&str> = listed.into_iter().map(String::as_str).collect();
+            Some(format!("'{value}' is not a value of {option}: type {}", any_of(&listed)))
+        }
+        ErrorKind::MissingRequiredArgument => Some(format!(
+            "fathom {} needs {}: type {}",
+            name?,
+            typed(ContextKind::InvalidArg)?,
+            usage(error)?
+        )),
+        _ => None,
+    }
+}
+
+/// The command that was typed.
+fn command_of(words: &[String]) -> Option<clap::Command> {
+    let cli = Cli::command();
+    words.iter().skip(1).find_map(|word| cli.find_subcommand(word)).cloned()
+}
+
+/// The usage line of an error, without its heading.
+fn usage(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return None };
+    Some(usage.to_string().trim_start_matches("Usage:").trim().to_owned())
+}
+
+/// An argument after all that a command takes.
+fn one_too_many(argument: &str, error: &clap::Error, command: Option<&str>) -> String {
+    let advice = match command {
+        Some("bench") => {
+            "fathom bench measures one target; to compare two, type fathom bench --compare A B".into()
+        }
+        _ => usage(error).map_or_else(String::new, |usage| format!("type {usage}")),
+    };
+    format!("'{argument}' is one argument too many: {advice}")
+}
+
+/// `fathom --bench` for `fathom bench`.
+fn command_as_option(option: &str, words: &[String], command: Option<&str>) -> Option<String> {
+    let cli = Cli::command();
+    let meant = cli.find_subcommand(option.trim_start_matches('-'))?.get_name();
+    let rest = words.iter().skip(1).filter(|word| *word != option && Some(word.as_str()) != command);
+    let line: Vec<String> = ["fathom", meant].map(str::to_owned).into_iter().chain(rest.cloned()).collect();
+    Some(format!("type {}", shell::line(&line)))
+}
+
+/// `--json` for `--format json`.
+fn value_as_option(option: &str, command: &clap::Command) -> Option<String> {
+    let value = option.trim_start_matches('-');
+    let takes = |arg: &&clap::Arg| {
+        arg.get_long().is_some() && arg.get_possible_values().iter().any(|known| known.matches(value, true))
+    };
+    let mut options = command.get_arguments().filter(takes);
+    let long = options.next()?.get_long()?;
+    options.next().is_none().then(|| format!("type --{long} {value}"))
+}
+
+/// `--time -3s`.
+fn negative_value(option: &str, words: &[String]) -> Option<String> {
+    let is_number = option[1..].starts_with(|c: char| c.is_ascii_digit());
+    let at = words.iter().position(|word| word.starts_with(option))?;
+    let before = words.get(at.checked_sub(1)?).filter(|before| is_number && before.starts_with("--"))?;
+    Some(format!("{before} must not be negative; type {before} {}", &words[at][1..]))
+}
+
+/// What to type for an option that begins with a long dash; `None` if there is none, or a file has that name.
+pub(super) fn long_dash(words: &[OsString]) -> Option<String> {
+    // Other tools' command lines are read by their own rules.
+    if words.get(1).is_some_and(|word| tool(word).is_some()) {
+        return None;
+    }
+    let options = words.iter().skip(1).take_while(|word| *word != "--").filter_map(|word| word.to_str());
+    let typed =
+        options.filter(|word| word.starts_with(LONG_DASHES)).find(|word| !Path::new(word).exists())?;
+    let name = typed.trim_start_matches(|c| c == '-' || LONG_DASHES.contains(&c));
+    let dashes = if name.chars().count() == 1 { "-" } else { "--" };
+    Some(format!("'{typed}' begins with a long dash, as web pages print it; type {dashes}{name}"))
+}
+
+/// What DISKSPD means by a word such as `-o32`, where that can be typed.
+pub(super) fn in_diskspd(word: &str) -> Option<String> {
+    let meant = counterpart::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
+    Some(of_tool(&meant, Some("run")))
+}
+
+fn tip(flag: &str, words: &[String]) -> Option<String> {
+    let at = words.iter().position(|word| flag.starts_with('-') && word.starts_with(flag))?;
+    let word = words.get(at)?;
+    let bare = word.trim_start_matches('-');
+    let (name, value) = bare.split_once('=').map_or((bare, None), |(name, value)| (name, Some(value)));
+    let next = words.get(at + 1).map(String::as_str).filter(|next| !next.starts_with('-'));
+    let values: Vec<&str> = value.map_or_else(|| next.into_iter().chain([""]).collect(), |v| vec![v]);
+    let cli = Cli::command();
+    let command = words.iter().skip(1).map(String::as_str).find(|word| cli.find_subcommand(word).is_some());
+    if let Some(meant) = counterpart::in_other_tools(name, &values) {
+        return Some(of_tool(&meant, command));
+    }
+    if let Some(key) = keys::find(&name.replace('_', "-")) {
+        let value = if key.is_switch() { "true" } else { values.first().copied().unwrap_or_default() };
+        return Some(of_key(key, value, word.starts_with(&flag_of(key)), command));
+    }
+    let glued = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+    Some(of_tool(&counterpart::in_diskspd(glued)?, command))
+}
+
+/// What a flag of another tool is here.
+fn of_tool(meant: &Counterpart, command: Option<&str>) -> String {
+    let Counterpart { tool, name, key, values } = meant;
+    let theirs = match tool {
+        Tool::Other => format!("here it is {}", flag_of(key)),
+        tool => format!("{}'s {name} is {}", tool.word(), flag_of(key)),
+    };
+    let words = typed(key, values);
+    match command {
+        _ if values.is_empty() => format!("{theirs}; type {} {}", flag_of(key), key.value),
+        Some(command) if reads(command, &words) => format!("{theirs}; type {}", shell::line(&words)),
+        Some(command) if takers(key).contains(&command.to_owned()) => {
+            format!(
+                "{theirs}, which fathom {command} does not take in this form; type fathom run {}",
+                shell::line(&words)
+            )
+        }
+        Some(command) => {
+            format!("{theirs}, which fathom {command} does not take; type fathom run {}", shell::line(&words))
+        }
+        None => format!("{theirs}; type fathom run {}", shell::line(&words)),
+    }
+}
+
+/// What to type for a key of ours that was spelt otherwise, or that this command does not take.
+fn of_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -> String {
+    let words = typed(key, &[value.to_owned()]);
+    match command {
+        Some(command) if reads(command, &words) => {
+            format!("the flag is {}; type {}", flag_of(key), shell::line(&words))
+        }
+        Some(command) if is_spelt || !takers(key).contains(&command.to_owned()) => {
+            let takers: Vec<String> = takers(key).iter().map(|taker| format!("fathom {taker}")).collect();
+            format!("fathom {command} does not take {}; it is a flag of {}", flag_of(key), takers.join(", "))
+        }
+        _ => format!("the flag is {}; type fathom run {} {}", flag_of(key), flag_of(key), key.value),
+    }
+}
+
+/// Commands that take a key as a flag: from the table, as an axis, or with a parser of their own.
+fn takers(key: &Key) -> Vec<String> {
+    let cli = Cli::command();
+    let takes = |c: &&clap::Command| c.get_arguments().any(|flag| flag.get_long() == Some(key.name));
+    cli.get_subcommands().filter(takes).map(|c| c.get_name().to_owned()).collect()
+}
+
+/// Whether a command understands these words.
+fn reads(command: &str, words: &[String]) -> bool {
+    let line = ["fathom", command].into_iter().chain(words.iter().map(String::as_str));
+    Cli::try_parse_from(line).is_ok()
+}
+
+/// How a key is typed.
+fn flag_of(key: &Key) -> String {
+    if key.name == TARGET { "TARGET".into() } else { format!("--{}", key.name) }
+}
+
+/// A key with its values as words of a command line.
+fn typed(key: &Key, values: &[String]) -> Vec<String> {
+    if key.name == TARGET {
+        return values.to_vec();
+    }
+    let of = |value: &String| {
+        let value = (!key.is_switch()).then(|| value.clone());
+        std::iter::once(flag_of(key)).chain(value)
+    };
+    values.iter().flat_map(of).collect()
+}
+
+/// The error of a command line, with its tip.
+#[cfg(test)]
+fn refused(line: &[&str]) -> String {
+    let words: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
+    let error = Cli::read_words(&words.iter().map(Into::into).collect::<Vec<_>>());
+    error.map_or_else(|e| e.render().to_string(), |_| panic!("{line:?} is understood"))
+}
+
+#[test]
+fn every_name_of_another_tool_is_told_in_every_command() {
+    let cli = Cli::command();
+    // Some of them read the command lines of tools, whose names these may be.
+    let reads_its_own = |name: &&str| dialect::COMMANDS.contains(name);
+    let commands = cli.get_subcommands().map(clap::Command::get_name).filter(|name| !reads_its_own(name));
+    let commands: Vec<&str> = commands.collect();
+    let names = keys::KEYS.iter().flat_map(|key| key.elsewhere.iter().map(move |f| (key, f.typed())));
+    for (at, (key, name)) in names.enumerate() {
+        // Each name in `run` and in a quarter of the others, so that each command has every fourth name of each tool.
+        let asked = commands.iter().enumerate().filter(|(i, c)| **c == "run" || (i + at) % 4 == 0);
+        for (_, command) in asked {
+            // There -o is a flag of ours: what it says of a number is another test.
+            let has_o = cli
+                .find_subcommand(command)
+                .is_some_and(|c| c.get_arguments().any(|a| a.get_short() == Some('o')));
+            if name.starts_with("-o") && has_o {
+                continue;
+            }
+            let said = refused(&["fathom", command, &name]);
+            let first_line = said.lines().next().unwrap_or_default();
+            let (_, tip) = first_line.split_once("': ").unwrap_or_default();
+            assert!(tip.contains(&format!("is {}", flag_of(key))), "{command} {name}: {said}");
+            let (_, instead) = tip.split_once("; type ").unwrap_or_default();
+            let here = format!("fathom {command} {instead}");
+            let line = if instead.starts_with("fathom ") { instead } else { &here };
+            let words = line.split(' ').map(|word| word.trim_matches('\''));
+            assert!(!instead.is_empty() && Cli::try_parse_from(words).is_ok(), "{command} {name}: {line}");
+        }
+    }
+}
+
+#[test]
+fn tips_say_the_flag_the_value_and_the_command() {
+    for (line, tip) in [
+        ("--bench", "type fathom bench"),
+        ("--list --all", "type fathom list --all"),
+        ("run --bench x", "type fathom bench x"),
+        ("version", "type fathom --version"),
+        ("benhc", "type fathom bench"),
+        ("Cargo.toml", "type fathom bench Cargo.toml"),
+        ("run --json x", "type --format json"),
+        ("list --csv", "type --format csv"),
+        ("bench a b", "type fathom bench --compare A B"),
+        ("limit a b", "'b' is one argument too many: type fathom limit"),
+        ("run --time -3s x", "--time must not be negative; type --time 3s"),
+        ("run --depth -5 x", "--depth must not be negative; type --depth 5"),
+        ("run --qd 16", "here it is --depth; type --depth 16"),
+        ("run --threads=4", "here it is --workers; type --workers 4"),
+        ("run --duration 10", "here it is --time; type --time 10s"),
+        ("run --dept 3", "type --depth"),
+        ("recipe postgres", "type postgres-wal or postgres-pages"),
+        ("capture vda", "fathom capture needs --output <FILE>: type fathom capture --output <FILE>"),
+        ("run --iodepth 32", "fio's --iodepth is --depth; type --depth 32"),
+        ("run -iodepth=32", "fio's --iodepth is --depth; type --depth 32"),
+        ("run x --runtime=60 --iodepth=3", "fio's --runtime is --time; type --time 60s"),
+        ("run --iodepth", "fio's --iodepth is --depth; type --depth N"),
+        ("run --ioengine=rados", "fio's --ioengine is --engine; type --engine NAME[:OPTIONS]"),
+        ("bench --filename=/dev/sdb", "fio's --filename is TARGET; type /dev/sdb"),
+        ("run --filename=a:b", "fio's --filename is TARGET; type a b"),
+        ("run -b4K -o32", "DISKSPD's -b is --bs; type --bs 4K"),
+        (
+            "layers --direct=1",
+            "is --cache, which fathom layers does not take; type fathom run --cache direct",
+        ),
+        (
+            "sweep --bssplit=4k/60:8k/40",
+            "which fathom sweep does not take in this form; type fathom run --bs 4k/60:8k/40",
+        ),
+        ("--numjobs=4", "fio's --numjobs is --workers; type fathom run --workers 4"),
+        ("run -bs=8k", "the flag is --bs; type --bs 8k"),
+        ("run --limit_iops=8k", "the flag is --limit-iops; type --limit-iops 8k"),
+        ("run --target x", "the flag is TARGET; type x"),
+        (
+            "limit --precision 5%",
+            "fathom limit does not take --precision; it is a flag of fathom bench, fathom run",
+        ),
+        ("list --norandommap", "fio's --norandommap is --random, which fathom list does not take"),
+    ] {
+        let words: Vec<&str> = std::iter::once("fathom").chain(line.split(' ')).collect();
+        let said = refused(&words);
+        assert!(said.lines().next().is_some_and(|first| first.contains(tip)), "{line}: {said}");
+    }
+    assert!(!refused(&["fathom", "run", "--dept", "3"]).contains("fio"));
+    assert!(!refused(&["fathom", "bench", "a", "time"]).contains("type --time"));
+    let pasted = |line: &str| long_dash(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+    assert!(pasted("fathom run –rw read").is_some_and(|advice| advice.ends_with("type --rw")));
+    assert!(pasted("fathom run −d60").is_some_and(|advice| advice.ends_with("type --d60")));
+    assert!(pasted("fathom bench —-quick").is_some_and(|advice| advice.ends_with("type --quick")));
+    assert_eq!(pasted("fathom time -- cat –x"), None);
+    assert_eq!(pasted("fathom fio –rw=read"), None);
+    let said = in_diskspd("-o32").unwrap_or_default();
+    assert_eq!(said, "DISKSPD's -o is --depth; type --depth 32");
+    assert_eq!(in_diskspd("-oreport"), None);
+}
