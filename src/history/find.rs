@@ -61,8 +61,22 @@ pub(super) fn find_in(files: &Files, word: &str) -> Result<String, Failure> {
     if !tagged.is_empty() {
         return only(word, "that tag", tagged);
     }
-    let parts = files.by_id.keys().filter(|id| !word.is_empty() && id.contains(word)).cloned().collect();
+    let parts: Vec<String> =
+        files.by_id.keys().filter(|id| !word.is_empty() && id.contains(word)).cloned().collect();
+    if parts.is_empty() {
+        let similar = nearest(files, word).map_or_else(String::new, |id| format!("type {id}, or "));
+        let why = format!("no file, tag or session has this name; {similar}type `fathom list` to see all");
+        return Err(usage(word, &why));
+    }
     only(word, "that in their id", parts)
+}
+
+/// The id most similar to a misspelt one; `last` is one of them.
+fn nearest<'f>(files: &'f Files, word: &'f str) -> Option<&'f str> {
+    const LIKENESS: f64 = 0.75;
+    let ids = files.by_id.keys().map(String::as_str).chain(["last"]);
+    let alike = ids.map(|id| (strsim::normalized_damerau_levenshtein(word, id), id));
+    alike.filter(|(likeness, _)| *likeness >= LIKENESS).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, id)| id)
 }
 
 /// The session `back` before the newest one that has ended.
@@ -111,10 +125,6 @@ fn back_from_last(word: &str) -> Result<Option<u32>, Failure> {
 /// The only one of them.
 fn only(word: &str, what: &str, mut ids: Vec<String>) -> Result<String, Failure> {
     match ids.len() {
-        0 => Err(usage(
-            word,
-            "neither a file, nor a tag, nor a part of a session's id; `fathom list` shows all",
-        )),
         1 => Ok(ids.remove(0)),
         n => {
             let more = if n > NAMED { ", ..." } else { "" };

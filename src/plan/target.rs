@@ -18,6 +18,7 @@ use model::machine::{Layer, Place};
 use model::name;
 use model::plan::{MadeFor, Role, Target};
 use model::units::show_bytes;
+use rustix::io::Errno;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -504,6 +505,12 @@ pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
         std::io::ErrorKind::PermissionDenied => Failure::Refused(format!(
             "{path} may not be looked at by this user ({error}); {}",
             sys::user::of_others()
+        )),
+        _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Failure::Usage(format!(
+            "{path} is a symbolic link that leads back to itself; name the file, directory or device itself"
+        )),
+        _ if error.raw_os_error() == Some(Errno::NAMETOOLONG.raw_os_error()) => Failure::Usage(format!(
+            "a name in this path is longer than its file system allows (usually 255 bytes); type a shorter path than {path}"
         )),
         _ => Failure::Refused(format!("{path}: {error}")),
     }
