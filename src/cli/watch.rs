@@ -25,7 +25,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// For a file, a directory or a device: the device and every layer below it; without one all disks that are in use. Every INTERVAL (1 s) until
 /// Ctrl-C, or COUNT times; the first interval begins with the call. The figures are those of iostat -x, from /proc/diskstats. The
 /// load is compared with VALID results of this device in the history. Which processes move data root sees of all users, and by the kernel's block
-/// events how long requests took and what each process asked for. docs/watch.md tells of
+/// events how long requests took and what each process asked for. docs/reference/watch.md tells of
 /// all columns and keys.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "fathom watch [FLAGS] [DEVICE|DIR|FILE]... [INTERVAL [COUNT]]")]

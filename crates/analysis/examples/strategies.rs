@@ -1,4 +1,4 @@
-//! The tables of docs/repeats.md: how often strategies that decide while measuring are right, by simulation.
+//! The tables of docs/reference/repeats.md: how often strategies that decide while measuring are right, by simulation.
 //!
 //! For: `cargo run --release -p fathom-io-analysis --example strategies`, which prints them as Markdown. Not for: holding the
 //! limits; the unit tests of the strategies do that.

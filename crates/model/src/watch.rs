@@ -1,4 +1,4 @@
-//! What was watched in one interval: devices, the load on them, processes. Its JSON keys are told in `docs/watch.md`.
+//! What was watched in one interval: devices, the load on them, processes. Its JSON keys are told in `docs/reference/watch.md`.
 //!
 //! For: the value that every format of `fathom watch` renders. Not for: looking (the crate `machine`), nor the formulas (the crate
 //! `analysis`). `None` means not known, or that there was nothing to divide by; zero means zero.

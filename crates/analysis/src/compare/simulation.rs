@@ -1,7 +1,7 @@
 //! Seeded simulations against a known truth: how often the words are wrong, and how often a difference is found.
 //!
 //! Runs are drawn on a logarithmic axis, weighed as runs that were measured in turns, and their words are counted.
-//! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture` prints the tables of `docs/compare.md`.
+//! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture` prints the tables of `docs/reference/compare.md`.
 
 use super::gate::{gate, pair};
 use super::measures::Measure;
@@ -365,7 +365,7 @@ fn tests_that_run_until_they_are_narrow_have_no_more_false_words() {
 }
 
 #[test]
-#[ignore = "prints the table of bench --compare of docs/compare.md; takes a minute in a release build"]
+#[ignore = "prints the table of bench --compare of docs/reference/compare.md; takes a minute in a release build"]
 fn error_rates_in_time() {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     println!(
@@ -393,7 +393,7 @@ fn error_rates_in_time() {
 }
 
 #[test]
-#[ignore = "prints the table of docs/compare.md; takes a minute in a release build"]
+#[ignore = "prints the table of docs/reference/compare.md; takes a minute in a release build"]
 fn error_rates() {
     const TRIALS: usize = 10_000;
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);

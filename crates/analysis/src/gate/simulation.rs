@@ -1,6 +1,6 @@
 //! Seeded simulations: how often a condition is told wrongly, and how often at all, where it may be asked a second time.
 //!
-//! For: the error rates of `--settle`. Not for: the words of records (`tests`). The table of `docs/repeats.md` is printed by
+//! For: the error rates of `--settle`. Not for: the words of records (`tests`). The table of `docs/reference/repeats.md` is printed by
 //! `cargo test --release -p fathom-io-analysis settled_rates -- --ignored --nocapture`.
 
 use super::{Estimate, SURE, SURE_EACH_TIME, over_runs};
@@ -64,7 +64,7 @@ fn a_second_time_tells_what_the_first_could_not() {
 }
 
 #[test]
-#[ignore = "prints the table of docs/repeats.md"]
+#[ignore = "prints the table of docs/reference/repeats.md"]
 fn settled_rates() {
     println!(
         "| truth by the limit | once: PASS | FAIL | `--settle`: PASS | FAIL | runs, mean |\n|---|---|---|---|---|---|"

@@ -84,7 +84,7 @@ fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
     let elsewhere = |m: &&Manager| !m.workers.is_empty() && !m.address.eq_ignore_ascii_case(&first.address);
     for manager in icf.managers.iter().filter(elsewhere) {
         let why = format!(
-            "the manager {} is of another host than {}, by its network address, and one call measures the machine that it runs on; take it away and run a file with it alone on that host, or write what all hosts do as a job for `mpirun fathom run` (docs/hosts.md)",
+            "the manager {} is of another host than {}, by its network address, and one call measures the machine that it runs on; take it away and run a file with it alone on that host, or write what all hosts do as a job for `mpirun fathom run` (docs/how-to/many-hosts.md)",
             short(&manager.name),
             short(&first.name)
         );

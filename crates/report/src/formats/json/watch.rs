@@ -1,6 +1,6 @@
 //! An interval that was watched as lines of JSON: an object for each device, each process and each remark.
 //!
-//! For: programs that read line by line while it goes on; the keys are told in `docs/watch.md`. Not for: a document of its own: it ends when
+//! For: programs that read line by line while it goes on; the keys are told in `docs/reference/watch.md`. Not for: a document of its own: it ends when
 //! watching ends.
 
 use crate::format::Style;
