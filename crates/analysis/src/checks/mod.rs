@@ -19,6 +19,7 @@ pub(crate) use b::b05_depth_not_reached::one_at_a_time;
 pub(crate) use d::d04_io_limit_configured::{Of, hard_limits, most_iops};
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
+pub(crate) use e::e06_runs_disagree::severity as severity_of_spread;
 #[cfg(test)]
 pub(crate) use e::shaped;
 

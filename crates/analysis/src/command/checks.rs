@@ -12,6 +12,8 @@ use model::kernel_files::LIMITS;
 use model::limiter::Limiter;
 use model::record::{CommandRecord, Record};
 use model::units::{show_bytes, show_ns, show_share};
+use stats::interval::FEWEST_RUNS;
+use stats::sample::{mean, variance};
 use std::collections::BTreeMap;
 
 /// Share of the reads from which an answer of the page cache changes what the time means.
@@ -76,6 +78,41 @@ pub(super) fn ask(
         (CheckId::D14, memory_pressure(run)),
     ];
     answers.into_iter().filter_map(|(id, answer)| finding(id, command, answer)).collect()
+}
+
+/// Asks whether the repeats of a command agree. `seconds` are the wall times of the runs that succeeded.
+pub(super) fn ask_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
+    let answers = [(CheckId::E05, few_runs(seconds)), (CheckId::E06, runs_disagree(seconds))];
+    answers.into_iter().filter_map(|(id, answer)| finding(id, command, answer)).collect()
+}
+
+/// A single run claims nothing about the next one, so it is not asked.
+fn few_runs(seconds: &[f64]) -> Answer {
+    if seconds.len() < 2 {
+        return Ok(Reply::DoesNotApply);
+    }
+    found_if(seconds.len() < FEWEST_RUNS, Severity::Note, || {
+        format!("{} runs do not show how much its time varies; use --runs 5 or more.", seconds.len())
+    })
+}
+
+fn runs_disagree(seconds: &[f64]) -> Answer {
+    if seconds.len() < FEWEST_RUNS {
+        return Ok(Reply::DoesNotApply);
+    }
+    let deviation = variance(seconds).sqrt() / mean(seconds);
+    let Some(severity) = checks::severity_of_spread(deviation) else { return Ok(Reply::Holds) };
+    let (least, most) = seconds.iter().fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(*s), b.max(*s)));
+    Ok(Reply::Found(
+        severity,
+        format!(
+            "Its runs took from {} to {}: they differ by {} of their mean (standard deviation). Find what differs, such as \
+             other load or a warm cache (--cold).",
+            show_ns(least * 1e9),
+            show_ns(most * 1e9),
+            show_share(deviation)
+        ),
+    ))
 }
 
 fn finding(id: CheckId, command: &Command, answer: Answer) -> Option<Finding> {

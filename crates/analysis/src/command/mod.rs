@@ -39,6 +39,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         if let Some((run, seen)) = result.runs.last().zip(seen.last()) {
             findings.extend(checks::ask(record, command, (run, &result.limiter), seen));
         }
+        findings.extend(checks::ask_repeats(command, &successful_seconds(&result.runs)));
         commands.push(result);
     }
     for finding in &mut findings {
@@ -100,14 +101,18 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     }
 }
 
+/// Wall times of the runs that succeeded.
+fn successful_seconds(runs: &[CommandRun]) -> Vec<f64> {
+    runs.iter().filter(|run| run.exit.is_success()).map(|run| run.seconds).collect()
+}
+
 fn result(
     record: &Record,
     command: &Command,
     runs: Vec<CommandRun>,
     last: Option<&CommandRecord>,
 ) -> CommandResult {
-    let times: Vec<f64> = runs.iter().filter(|run| run.exit.is_success()).map(|run| run.seconds).collect();
-    let mean = interval::mean(&times);
+    let mean = interval::mean(&successful_seconds(&runs));
     CommandResult {
         command: command.line.clone(),
         sentence: runs.last().map_or_else(

@@ -251,3 +251,19 @@ fn a_session_survives_its_file() {
     assert_eq!(plan, record.header.plan);
     assert_eq!(plan.results(), 1);
 }
+
+#[test]
+fn repeats_that_differ_are_found_and_single_runs_are_not_asked() {
+    let of_seconds = |seconds: &[f64]| {
+        let ends = seconds.iter().map(|s| CommandEnd { wall_ns: (s * 1e9) as u64, ..end(64 * MIB) });
+        found(&crate::judge(&record(ends.collect(), [0, 0]), &Judging::default()))
+    };
+    assert_eq!(of_seconds(&[0.5]), Vec::<String>::new());
+    assert_eq!(of_seconds(&[0.5, 0.5]), ["E05"]);
+    assert_eq!(of_seconds(&[0.5, 0.51, 0.5]), Vec::<String>::new());
+    // A standard deviation of 11 % is a note, and one of 60 % biases the mean.
+    assert_eq!(of_seconds(&[0.45, 0.5, 0.56]), ["E06"]);
+    let ends = [0.2, 0.5, 0.8].map(|s: f64| CommandEnd { wall_ns: (s * 1e9) as u64, ..end(64 * MIB) });
+    let report = crate::judge(&record(ends.to_vec(), [0, 0]), &Judging::default());
+    assert_eq!((found(&report), report.verdict), (vec!["E06".to_owned()], Verdict::Suspect));
+}

@@ -75,10 +75,8 @@ fn look(case: &Case) -> Known<Answer> {
         ("most_iops", most),
         ("runs", rates.len() as f64),
     ]);
-    let severity = match deviation {
-        d if d > BIASED_ABOVE => Severity::Biased,
-        d if d > NOTED_ABOVE => Severity::Note,
-        _ => return Ok(Answer::Holds("The runs agree with one another.", numbers)),
+    let Some(severity) = severity(deviation) else {
+        return Ok(Answer::Holds("The runs agree with one another.", numbers));
     };
     let shown: Vec<String> = rates.iter().take(10).map(|r| show_rate(*r)).collect();
     let more = if rates.len() > shown.len() { ", ..." } else { "" };
@@ -102,6 +100,15 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: None,
     }))
+}
+
+/// The severity of a standard deviation of the runs, as a share of their mean; `None` if the runs agree.
+pub(crate) fn severity(deviation: f64) -> Option<Severity> {
+    match deviation {
+        d if d > BIASED_ABOVE => Some(Severity::Biased),
+        d if d > NOTED_ABOVE => Some(Severity::Note),
+        _ => None,
+    }
 }
 
 /// What to look for, and what it takes to make the interval narrow without finding it.

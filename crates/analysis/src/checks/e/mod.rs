@@ -8,7 +8,7 @@ mod e02_cliff;
 mod e03_warmup_in_mean;
 mod e04_few_independent;
 mod e05_one_run;
-mod e06_runs_disagree;
+pub(super) mod e06_runs_disagree;
 mod e07_bimodal;
 mod e08_tail_unsupported;
 pub(super) mod e09_coordinated_omission;
