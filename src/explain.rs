@@ -95,10 +95,10 @@ mod tests {
 
     #[test]
     fn the_document_is_what_the_table_gives() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/checks.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/checks.md");
         let kept = std::fs::read_to_string(path).unwrap_or_default();
         let now = shown("markdown", pages().collect(), true);
         // Not `assert_eq`: a page of differences helps nobody.
-        assert!(kept == now, "renew it: fathom explain --format markdown > docs/checks.md");
+        assert!(kept == now, "renew it: fathom explain --format markdown > docs/reference/checks.md");
     }
 }

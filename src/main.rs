@@ -88,6 +88,7 @@ fn fathom() -> ExitCode {
         Command::Explain(args) => args.request().and_then(|request| explain::explain(&request)),
         Command::Completions(args) => args.print(),
         Command::Man(args) => args.write(),
+        Command::Help(args) => args.print(),
     };
     outcome.unwrap_or_else(|failure| failure.tell())
 }

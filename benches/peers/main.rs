@@ -1,6 +1,6 @@
 //! fathom beside fio, and beside a bare io_uring loop: the same work in turns, as ratios.
 //!
-//! For: `cargo bench --bench peers`, whose table answers how fast fathom is on this machine; docs/speed.md says what its
+//! For: `cargo bench --bench peers`, whose table answers how fast fathom is on this machine; docs/how-it-works/speed.md says what its
 //! rows mean. Not for: tests; a ratio depends on the machine, and a busy one makes it worthless.
 //!
 //! Pairs are interleaved as ABBA, so that a drift of the machine falls on both alike; a ratio is taken within each pair.
@@ -140,7 +140,7 @@ fn compare(args: &Args) -> Result<(), String> {
     if chosen(MEMORY) {
         match memory(args, &setting) {
             Ok(mib) => {
-                println!("\n{MEMORY}: {mib:.1} MiB at most, beside 2 MiB of buffers (16 x 32 x 4 KiB).");
+                println!("\n{MEMORY}: {mib:.1} MiB at most, without 2 MiB of buffers (16 x 32 x 4 KiB).");
             }
             Err(why) => notes.push(format!("{MEMORY}: {why}")),
         }

@@ -430,7 +430,7 @@ fn known_engine(text: &str) -> Result<(), String> {
 }
 
 /// The table of engines with their options, for help.
-fn engines() -> String {
+pub(super) fn engines() -> String {
     let mut lines = Vec::new();
     for engine in engine::engines::ENGINES {
         lines.push(format!("- {}: {}", engine.name, engine.about));

@@ -23,7 +23,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Carry out command lines and XML profiles of DISKSPD: the same options, output and exit codes.
 ///
-/// `fathom diskspd -?` lists its options, and docs/diskspd.md what each is on Linux. fathom called by the name diskspd is this command.
+/// `fathom diskspd -?` lists its options, and `fathom help reference/diskspd` what each is on Linux. fathom called by the name diskspd is this command.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {

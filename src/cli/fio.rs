@@ -22,7 +22,7 @@ const STANDARD_INPUT: &str = "-";
 
 /// Carry out job files and command lines of fio: the same options, output, files and exit codes.
 ///
-/// `fathom fio --help` lists its options, and docs/fio.md what becomes of each option of a job. fathom called by the name fio is
+/// `fathom fio --help` lists its options, and `fathom help reference/fio` what becomes of each option of a job. fathom called by the name fio is
 /// this command.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]

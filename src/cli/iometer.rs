@@ -29,12 +29,12 @@ const HELP: &str = "Usage: fathom iometer /c FILE [/r FILE] [/t SECONDS] [TARGET
   TARGET         files, directories or devices in place of the targets that the file names, in the order of
                  their first naming; none where these are paths
 
-Options may begin with - too. What of a file is carried out: docs/iometer.md.
+Options may begin with - too. What of a file is carried out: `fathom help reference/iometer`.
 ";
 
 /// Carry out a configuration file of Iometer: its tests one after another, and its result file.
 ///
-/// `fathom iometer /?` lists its options, and docs/iometer.md says what of a file is carried out.
+/// `fathom iometer /?` lists its options, and `fathom help reference/iometer` says what of a file is carried out.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {

@@ -59,7 +59,7 @@ impl Args {
 /// Each page with the name of its file, that of fathom itself first.
 fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     // Names of commands are whole only in a command that was built: fathom-bench.
-    let mut cli = Cli::command().disable_help_subcommand(true);
+    let mut cli = Cli::command();
     cli.build();
     let commands = std::iter::once(&cli).chain(cli.get_subcommands().filter(|c| !c.is_hide_set()));
     commands.map(|command| Ok((Man::new(command.clone()).get_filename(), page(&cli, command)?))).collect()
@@ -197,7 +197,7 @@ const FILES: [(&str, &str); 5] = [
 ];
 
 /// Examples: command, line, and what the line does. Those of one command are adjacent.
-const EXAMPLES: [(&str, &str, &str); 33] = [
+const EXAMPLES: [(&str, &str, &str); 34] = [
     ("bench", "fathom bench", "Measures the current directory in about a minute and a half."),
     (
         "bench",
@@ -271,6 +271,7 @@ const EXAMPLES: [(&str, &str, &str); 33] = [
     ("explain", "fathom explain A04", "Explains a check."),
     ("completions", "fathom completions bash", "Prints the completion script for bash."),
     ("man", "fathom man /usr/local/share/man/man1", "Writes the manual pages into a directory."),
+    ("help", "fathom help exit-codes", "Prints a chapter of the guide."),
 ];
 
 #[test]

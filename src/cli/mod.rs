@@ -18,6 +18,7 @@ mod first_steps;
 mod fit;
 mod gates;
 mod headings;
+mod help;
 mod import;
 mod iometer;
 mod iops;
@@ -54,7 +55,13 @@ pub use sweep::{Action as SweepAction, again as sweep_again};
 /// Every report begins with a verdict, which is checked against the kernel's own counters: VALID, SUSPECT or INVALID.
 /// To begin, type `fathom bench`: it measures the current directory, in about a minute and a half.
 #[derive(Debug, Parser)]
-#[command(name = "fathom", version, max_term_width = 110, arg_required_else_help = true)]
+#[command(
+    name = "fathom",
+    version,
+    max_term_width = 110,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
 #[command(
     after_help = "Exit codes: 0 measured, and nothing invalidated or relabelled, or PASS; 1 INVALID (a finding that was not accepted invalidates a number), FAIL (a --fail-if condition failed), or a finding relabels the main result; 2 usage; 3 the machine refused; 4 INCONCLUSIVE (too few or too noisy runs decide a --fail-if condition), unless --inconclusive says what that counts as; 130 interrupted, what was measured is kept."
 )]
@@ -97,6 +104,7 @@ pub enum Command {
     Explain(explain::Args),
     Completions(completions::Args),
     Man(man::Args),
+    Help(help::Args),
 }
 
 /// Tools that fathom once imitated, with what answers their question.

@@ -136,6 +136,11 @@ fn like(file: &str, words: &[(&str, &str)]) -> String {
 
 fn nothing(_: &Scratch) {}
 
+/// Writes the page of all settings anew.
+fn settings_page(copy: &Scratch) {
+    copy.cargo("test -p fathom-io --lib page_of_settings", true);
+}
+
 fn engine() -> Addition {
     let engines = "crates/engine/src/engines/mod.rs";
     Addition {
@@ -154,7 +159,7 @@ fn engine() -> Addition {
             },
         ],
         acts: &[],
-        generate: nothing,
+        generate: settings_page,
     }
 }
 
@@ -184,7 +189,7 @@ fn check() -> Addition {
         generate: |copy| {
             copy.cargo("build --bin fathom", false);
             let pages = copy.fathom("explain --format markdown");
-            std::fs::write(copy.path("docs/checks.md"), pages).unwrap();
+            std::fs::write(copy.path("docs/reference/checks.md"), pages).unwrap();
         },
     }
 }
@@ -277,7 +282,7 @@ fn setting() -> Addition {
             },
         ],
         acts: &["src/run/specs.rs"],
-        generate: |copy| drop(copy.cargo("test -p fathom-io-dialect --test words", true)),
+        generate: settings_page,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::stage::{Outcome, Stage, skip, tool};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Keys that fathom leaves out at a depth of more than four, as `docs/fio-output.md` says.
+/// Keys that fathom leaves out at a depth of more than four, as `docs/reference/formats.md` says.
 const LEFT_OUT: [&str; 2] = ["iodepth_level", "iodepth_complete"];
 /// Fields of a terse line of version 3 that stand empty for the same reason: those of the depth.
 const EMPTY: usize = 7;

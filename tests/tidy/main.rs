@@ -1,7 +1,7 @@
 //! Tidiness of this repository's source, held by a ratchet: what is untidy may become less and never more.
 //!
 //! Finds files that import each other in a circle, doc comments that only repeat a name, thresholds that are typed twice, and
-//! documents that name a path which does not exist. rustfmt and clippy check style. Each fault is reported with file and line.
+//! documents that name a path or link to a page which does not exist. rustfmt and clippy check style. Each fault is reported with file and line.
 //! `bounds.txt` lists the faults that exist today. After fixing one: `FATHOM_BLESS=1 cargo test --test tidy`, and commit the file.
 #![allow(clippy::unwrap_used)] // A file that cannot be read is a failure of the test.
 
@@ -9,6 +9,7 @@ mod bounds;
 mod circles;
 mod docs;
 mod imports;
+mod links;
 mod places;
 mod source;
 mod thresholds;

@@ -1,6 +1,6 @@
 //! How often the statistics err, by simulation against known truths.
 //!
-//! For: bounds that hold in every test run, and the table of `docs/statistics.md`, which
+//! For: bounds that hold in every test run, and the table of `docs/how-it-works/statistics.md`, which
 //! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture` prints. Not for: whether the formulas are
 //! those of the books (`reference`).
 //!
@@ -206,7 +206,7 @@ fn a_warm_up_is_left_out_and_the_rest_is_steady() {
 const DRAWS: u64 = 2000;
 
 #[test]
-#[ignore = "prints the tables of docs/statistics.md; takes a minute"]
+#[ignore = "prints the tables of docs/how-it-works/statistics.md; takes a minute"]
 fn tables() {
     print_within_a_run();
     print_over_the_runs();

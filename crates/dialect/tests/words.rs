@@ -1,4 +1,4 @@
-//! What is written for people about job files is true: the examples are jobs, and the document names every key.
+//! What is written for people about job files is true: the examples are jobs, and the document names every key of a line.
 //!
 //! For: files outside this crate that would go stale. Not for: the language itself (unit tests).
 
@@ -6,7 +6,6 @@ use dialect::diskspd::options as diskspd;
 use dialect::fio::options::{FioOption, How, OPTIONS};
 use dialect::fio::own::{OWN, OwnOption};
 use dialect::job::parse;
-use model::spec::keys::{Group, KEYS};
 use model::spec::line::LINE_KEYS;
 use std::path::{Path, PathBuf};
 
@@ -37,19 +36,19 @@ fn every_example_is_a_job_that_says_what_it_is_for() {
 }
 
 #[test]
-fn the_document_names_every_key_as_it_is() {
-    holds("docs/jobs.md", "<!-- keys -->\n", &tables());
+fn the_document_names_every_key_of_a_line() {
+    holds("docs/reference/job-files.md", "<!-- keys of a line -->\n", &line_keys());
 }
 
 #[test]
 fn the_document_says_what_becomes_of_every_option_of_fio() {
-    holds("docs/fio.md", "<!-- own options -->\n", &own_options());
-    holds("docs/fio.md", "<!-- options -->\n", &options());
+    holds("docs/reference/fio.md", "<!-- own options -->\n", &own_options());
+    holds("docs/reference/fio.md", "<!-- options -->\n", &options());
 }
 
 #[test]
 fn the_document_says_what_becomes_of_every_option_of_diskspd() {
-    holds("docs/diskspd.md", "<!-- options -->\n", &options_of_diskspd());
+    holds("docs/reference/diskspd.md", "<!-- options -->\n", &options_of_diskspd());
 }
 
 /// The table of DISKSPD's options. Each that is held is typed by a story or by a test of the parser.
@@ -94,12 +93,12 @@ fn holds(document: &str, begin: &str, generated: &str) {
 
 #[test]
 fn the_jobs_in_the_document_are_jobs() {
-    let text = read(&root().join("docs/jobs.md"));
+    let text = read(&root().join("docs/reference/job-files.md"));
     let jobs: Vec<&str> =
         text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(jobs.len() >= 2);
     for job in jobs {
-        parse("docs/jobs.md", job, |_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
+        parse("docs/reference/job-files.md", job, |_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
     }
 }
 
@@ -201,14 +200,9 @@ fn table(rows: impl Iterator<Item = (String, How, Option<String>)>) -> String {
     out + "\n"
 }
 
-/// The tables of keys, grouped as in help.
-fn tables() -> String {
+/// The table of the keys of a line.
+fn line_keys() -> String {
     let mut out = String::from("\n| key | value | meaning |\n|---|---|---|\n");
-    for key in Group::ALL.into_iter().flat_map(|g| KEYS.iter().filter(move |k| k.group == g)) {
-        let value = if key.is_switch() { "true" } else { key.value };
-        out += &format!("| `{}` | `{value}` | {} |\n", key.name, key.about);
-    }
-    out += "\nKeys of a line:\n\n| key | value | meaning |\n|---|---|---|\n";
     for key in LINE_KEYS {
         out += &format!("| `{}` | `{}` | {} |\n", key.name, key.value, key.about);
     }

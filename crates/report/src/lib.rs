@@ -3,6 +3,7 @@
 //! For: one table of formats, one file each. Not for: concluding anything; what is written stands in the report.
 #![forbid(unsafe_code)]
 
+mod chapter;
 mod command;
 mod event_line;
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod table;
 mod verified;
 mod worst;
 
+pub use chapter::chapter;
 pub use event_line::EventLine;
 pub use format::{Content, Detail, Format, ReportKind, Style, WIDTH, Writer};
 pub use formats::diskspd::{NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as diskspd_profile};

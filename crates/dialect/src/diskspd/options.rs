@@ -1,6 +1,6 @@
 //! The table of DISKSPD's options: each with what becomes of it here.
 //!
-//! For: reading its command line, its help, and docs/diskspd.md, which is made from it. Not for: carrying any of it out (`jobs`).
+//! For: reading its command line, its help, and docs/reference/diskspd.md, which is made from it. Not for: carrying any of it out (`jobs`).
 
 use How::{Held, NoEffect, Refused};
 
@@ -268,5 +268,5 @@ pub fn help() -> String {
         };
         out += &format!("  -{:<16} {}\n", format!("{name}{value}"), about.replace('`', ""));
     }
-    out + "\nOptions as in DISKSPD 2.2, and what each is on Linux: docs/diskspd.md. Without -Z or -Zr writes are the bytes 0 to 255,\nover and over, as there: storage that compresses may keep none of them.\n"
+    out + "\nOptions as in DISKSPD 2.2, and what each is on Linux: `fathom help reference/diskspd`. Without -Z or -Zr writes are the bytes 0 to 255,\nover and over, as there: storage that compresses may keep none of them.\n"
 }

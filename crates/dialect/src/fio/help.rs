@@ -1,6 +1,6 @@
 //! What `--help`, `--cmdhelp` and `--enghelp` print.
 //!
-//! For: people who type what they type to fio. Not for: the document of all options (docs/fio.md), which is made from the same tables.
+//! For: people who type what they type to fio. Not for: the document of all options (docs/reference/fio.md), which is made from the same tables.
 
 use super::options::How::{Held, NoEffect, Only, Refused};
 use super::options::{self, FioOption, OPTIONS, OTHER_ENGINES};
@@ -21,7 +21,7 @@ pub(super) fn page() -> String {
         let value = option.value.map_or_else(String::new, |value| format!("={value}"));
         out += &format!("  --{}{value}\n          {about}\n", option.name);
     }
-    out + "\nOptions of jobs: --cmdhelp lists them, --cmdhelp=OPTION says what becomes of one, docs/fio.md has all.\n"
+    out + "\nOptions of jobs: --cmdhelp lists them, --cmdhelp=OPTION says what becomes of one, `fathom help reference/fio` prints all.\n"
 }
 
 /// What becomes of an option of a job; of all of them where none or `all` is named.

@@ -1,6 +1,6 @@
 //! The table of fio's options: each by its name, with what becomes of it here.
 //!
-//! For: reading job files and command lines, and docs/fio.md, which is made from it. Not for: carrying any of it out
+//! For: reading job files and command lines, and docs/reference/fio.md, which is made from it. Not for: carrying any of it out
 //! (`streams`, `access`, `around`).
 
 use How::{Held, NoEffect, Only, Refused};

@@ -273,7 +273,10 @@ fn unknown(name: &str, is_shown: bool) -> String {
     match is_shown.then(|| options::nearest(name)).flatten() {
         Some(near) => format!("fio has no option '{}'; type {near}", visible(name)),
         None => {
-            format!("fio has no option '{}'; docs/fio.md lists those that it has", visible(name))
+            format!(
+                "fio has no option '{}'; `fathom help reference/fio` lists those that it has",
+                visible(name)
+            )
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! For: programs and people that read those. Not for: anything that fio has no word for but the verdict, which stands in a key of its
 //! own, and at the end of the text. Each result is a job, all its runs together. Where fathom has no such figure the key is left out,
-//! or what fio itself prints of what it did not measure stands there: `docs/fio-output.md` says which.
+//! or what fio itself prints of what it did not measure stands there: `docs/reference/formats.md` says which.
 
 pub mod aggregate;
 mod course;

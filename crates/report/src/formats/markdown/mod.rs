@@ -34,7 +34,10 @@ pub(super) static FORMAT: Format = Format {
     plan: Some(Writer { about: "settings with their origins, for a comment", write: plan::write }),
     sessions: Some(Writer { about: "a table for a document", write: sessions::write }),
     session_table: Some(Writer { about: "a table for a document", write: session_table::write }),
-    pages: Some(Writer { about: "whole pages; without an ID those of docs/checks.md", write: pages::write }),
+    pages: Some(Writer {
+        about: "whole pages; without an ID those of docs/reference/checks.md",
+        write: pages::write,
+    }),
     diagnosis: Some(Writer {
         about: "the worst first, then a table, for a comment",
         write: diagnosis::write,

@@ -1,4 +1,4 @@
-//! Pages of checks in Markdown: some as they are, all as the document `docs/checks.md`.
+//! Pages of checks in Markdown: some as they are, all as the document `docs/reference/checks.md`.
 //!
 //! For: documents. Not for: terminals.
 
@@ -18,9 +18,9 @@ pub(super) fn write(pages: &Pages, _: Style, to: &mut dyn Write) -> io::Result<(
 fn document(pages: &Pages) -> String {
     let mut out = String::from(
         "# Checks\n\n\
-         Every result is put to these tests. A check answers *holds* (it passed), *finding* or *not checked*, with the reason; a\n\
-         finding invalidates the number, relabels it, says that it is biased, or is a note. `fathom explain ID` prints a page of this\n\
-         document, which is made by `fathom explain --format markdown > docs/checks.md`.\n",
+         fathom asks these checks of every result. A check answers *holds*, *finding*, or *not checked* with the reason. A finding\n\
+         invalidates the number, relabels it, marks it as biased, or is a note. `fathom explain ID` prints one check.\n\n\
+         <!-- made by `fathom explain --format markdown > docs/reference/checks.md` -->\n",
     );
     for group in pages.groups() {
         out += &format!("\n## {}\n", group[0].group);

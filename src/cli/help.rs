@@ -1,0 +1,206 @@
+//! `fathom help`: the help of a command, or a chapter of the guide.
+//!
+//! The build script compiles the chapters in, from the pages that `docs/SUMMARY.md` lists. A topic is a command, the path of a chapter, the
+//! last part of its path, or its title. A command comes first, and its help names the chapters of the same name.
+
+use super::Cli;
+use crate::explain;
+use crate::failure::Failure;
+use crate::{stdout, stream};
+use clap::CommandFactory;
+use model::visible::visible;
+use std::process::ExitCode;
+
+/// A chapter of the guide.
+struct Chapter {
+    /// Title of the part that it belongs to; empty for chapters after the last part.
+    part: &'static str,
+    /// Title.
+    title: &'static str,
+    /// Path of its page below `docs/`, without the extension.
+    path: &'static str,
+    /// Its Markdown.
+    text: &'static str,
+}
+
+/// All chapters, in the order of the guide.
+const CHAPTERS: &[Chapter] = include!(concat!(env!("OUT_DIR"), "/chapters.rs"));
+
+/// Print the help of a command, or a chapter of the guide.
+///
+/// Without a TOPIC it lists both. A TOPIC is a command (`run`), or a chapter by its file name or title (`containers`, `how-to/ci`,
+/// `exit codes`).
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// A command or a chapter [default: list them]
+    topic: Vec<String>,
+}
+
+impl Args {
+    /// Prints the topic.
+    ///
+    /// # Errors
+    /// There is no such topic, or it cannot be printed.
+    pub fn print(self) -> Result<ExitCode, Failure> {
+        let topic = slug(&self.topic.join(" "));
+        let text = if topic.is_empty() {
+            contents()
+        } else {
+            page(&topic, stream::columns(Some(rustix::stdio::stdout())))?
+        };
+        stdout::text(&text)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Lists the commands and the chapters.
+fn contents() -> String {
+    let mut out = Cli::command().render_help().to_string();
+    out += "\nThe guide (`fathom help CHAPTER`):\n";
+    let mut part = "";
+    for chapter in CHAPTERS {
+        if chapter.part != part {
+            part = chapter.part;
+            out += &format!("\n{}\n", if part.is_empty() { "More" } else { part });
+        }
+        out += &format!("  {:<28}{}\n", chapter.path, chapter.title);
+    }
+    out
+}
+
+/// Returns the help of a command, or a chapter.
+fn page(topic: &str, width: usize) -> Result<String, Failure> {
+    let mut cli = Cli::command();
+    cli.build();
+    let chapters: Vec<&Chapter> =
+        CHAPTERS.iter().filter(|chapter| chapter.names().any(|name| name == topic)).collect();
+    if let Some(command) = cli.find_subcommand_mut(topic) {
+        let mut out = command.render_long_help().to_string();
+        for chapter in chapters {
+            out += &format!("\nThe guide has a chapter on it: `fathom help {}`\n", chapter.path);
+        }
+        return Ok(out);
+    }
+    match chapters.first() {
+        Some(chapter) => Ok(report::chapter(chapter.text, width)),
+        None => Err(Failure::Usage(unknown(topic, &cli))),
+    }
+}
+
+/// Describes a topic that does not exist, with the nearest one.
+fn unknown(topic: &str, cli: &clap::Command) -> String {
+    let shown = visible(topic);
+    if let Ok(check) = explain::find(topic) {
+        return format!("'{shown}' is a check: type `fathom explain {}`", check.id);
+    }
+    let commands = cli.get_subcommands().map(|command| command.get_name().to_owned());
+    let topics = commands.chain(CHAPTERS.iter().flat_map(Chapter::names));
+    let likeness = |name: &String| strsim::normalized_damerau_levenshtein(topic, name);
+    let nearest = topics.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
+    format!(
+        "there is no command or chapter '{shown}'; the nearest is `fathom help {nearest}`; `fathom help` lists all"
+    )
+}
+
+impl Chapter {
+    /// The names that it is found by: its path, the last part of its path, and its title.
+    fn names(&self) -> impl Iterator<Item = String> {
+        let last = self.path.rsplit('/').next().unwrap_or(self.path);
+        [slug(last), slug(self.path), slug(self.title)].into_iter()
+    }
+}
+
+/// A name as it is compared: in lower case, with `-` for spaces, without the extension of a page.
+fn slug(name: &str) -> String {
+    let name = name.trim().to_lowercase().replace([' ', '_'], "-");
+    name.strip_suffix(".md").unwrap_or(&name).to_owned()
+}
+
+#[test]
+fn every_chapter_is_found_by_its_names() {
+    assert!(CHAPTERS.len() > 15, "{}", CHAPTERS.len());
+    for chapter in CHAPTERS {
+        let text = page(chapter.path, 80).unwrap_or_default();
+        assert_eq!(text, report::chapter(chapter.text, 80));
+        assert!(text.starts_with("# "), "{text}");
+        assert!(contents().contains(&format!("  {} ", chapter.path)), "{}", chapter.path);
+        // A command of the same name comes first, and names the chapter.
+        for name in chapter.names() {
+            let text = page(&name, 80).unwrap_or_default();
+            let is_a_chapter = text.starts_with("# ");
+            assert!(
+                is_a_chapter || text.contains(&format!("`fathom help {}`", chapter.path)),
+                "{name}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_wrong_topic_is_answered_with_the_nearest() {
+    for (typed, answer) in [
+        ("exit-code", "`fathom help exit-codes`"),
+        ("sweeep", "`fathom help sweep`"),
+        ("cache_served", "`fathom explain A01`"),
+        ("a\u{1b}b", "'a\\u{1b}b'"),
+    ] {
+        let why = page(&slug(typed), 80).err().map(|failure| failure.words().to_owned()).unwrap_or_default();
+        assert!(why.contains(answer), "{typed}: {why}");
+    }
+}
+
+/// The tables of `docs/reference/settings.md`: every flag of `fathom run` under its heading, the keys that only job files have, and the
+/// engines.
+#[cfg(test)]
+fn settings() -> String {
+    use model::spec::keys::{Command, KEYS, find};
+    let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    let cli = Cli::command();
+    let run = cli.find_subcommand("run").unwrap_or(&cli);
+    let mut out = String::new();
+    let mut heading = "";
+    for flag in run.get_arguments().filter(|flag| !flag.is_hide_set()) {
+        let Some(name) = flag.get_long() else { continue };
+        let under = flag.get_help_heading().unwrap_or_default();
+        if under != heading {
+            heading = under;
+            out += &format!("\n## {heading}\n\n| flag | value | meaning |\n|---|---|---|\n");
+        }
+        let takes_value = flag.get_action().takes_values();
+        let value = flag
+            .get_value_names()
+            .filter(|_| takes_value)
+            .map_or_else(String::new, |names| format!("`{}`", names.join(" ")));
+        let mut meaning = flag.get_help().map(ToString::to_string).unwrap_or_default();
+        if find(name).is_none() {
+            meaning += " (a flag only)";
+        }
+        out += &format!("| `--{name}` | {} | {} |\n", cell(&value), cell(&meaning));
+    }
+    out += "\n## In job files only\n\n| key | value | meaning |\n|---|---|---|\n";
+    for key in KEYS.iter().filter(|key| !key.taken.contains(&Command::Run)) {
+        let value = if key.is_switch() { "true" } else { key.value };
+        out += &format!("| `{}` | `{}` | {} |\n", key.name, cell(value), cell(key.about));
+    }
+    out += "\n## Engines\n\n| `--engine` | meaning |\n|---|---|\n";
+    for line in super::common::engines().lines() {
+        let (name, about) = line.trim_start().trim_start_matches("- ").split_once(": ").unwrap_or((line, ""));
+        out += &format!("| `{}` | {} |\n", cell(name), cell(about));
+    }
+    out + "\n"
+}
+
+#[test]
+fn the_page_of_settings_has_every_flag_of_run() {
+    const MARK: &str = "<!-- made by the test of src/cli/help.rs -->\n";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/settings.md");
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    let (before, _) = kept.split_once(MARK).unwrap_or((kept.as_str(), ""));
+    let now = format!("{before}{MARK}{}", settings());
+    if std::env::var_os("FATHOM_BLESS").is_some() {
+        std::fs::write(path, &now).unwrap_or_else(|e| panic!("{path}: {e}"));
+        return;
+    }
+    // Not `assert_eq`: it would print both pages.
+    assert!(kept == now, "renew it: FATHOM_BLESS=1 cargo test -p fathom-io --lib page_of_settings");
+}
