@@ -29,7 +29,7 @@ pub(super) fn text() -> String {
     }
     out += "\nOther commands:\n";
     out += &others();
-    out += "`fathom --help` says what each does, `fathom COMMAND --help` lists its flags.\n";
+    out += "`fathom COMMAND --help` lists the flags, `fathom help` all commands and a guide.\n";
     out
 }
 

@@ -158,24 +158,24 @@ fn settings() -> String {
     let cli = Cli::command();
     let run = cli.find_subcommand("run").unwrap_or(&cli);
     let mut out = String::new();
-    let mut heading = "";
-    for flag in run.get_arguments().filter(|flag| !flag.is_hide_set()) {
-        let Some(name) = flag.get_long() else { continue };
-        let under = flag.get_help_heading().unwrap_or_default();
-        if under != heading {
-            heading = under;
-            out += &format!("\n## {heading}\n\n| flag | value | meaning |\n|---|---|---|\n");
+    let flags: Vec<_> =
+        run.get_arguments().filter(|flag| !flag.is_hide_set() && !flag.is_positional()).collect();
+    let mut headings: Vec<&str> = flags.iter().filter_map(|flag| flag.get_help_heading()).collect();
+    let mut seen = std::collections::HashSet::new();
+    headings.retain(|heading| seen.insert(*heading));
+    for heading in headings {
+        out += &format!("\n## {heading}\n\n| flag | value | meaning |\n|---|---|---|\n");
+        for flag in flags.iter().filter(|flag| flag.get_help_heading() == Some(heading)) {
+            let name = flag.get_long().unwrap_or_default();
+            let takes_value = flag.get_action().takes_values();
+            let names = flag.get_value_names().filter(|_| takes_value);
+            let value = names.map_or_else(String::new, |names| format!("`{}`", names.join(" ")));
+            let mut meaning = flag.get_help().map(ToString::to_string).unwrap_or_default();
+            if find(name).is_none() {
+                meaning += " (a flag only)";
+            }
+            out += &format!("| `--{name}` | {} | {} |\n", cell(&value), cell(&meaning));
         }
-        let takes_value = flag.get_action().takes_values();
-        let value = flag
-            .get_value_names()
-            .filter(|_| takes_value)
-            .map_or_else(String::new, |names| format!("`{}`", names.join(" ")));
-        let mut meaning = flag.get_help().map(ToString::to_string).unwrap_or_default();
-        if find(name).is_none() {
-            meaning += " (a flag only)";
-        }
-        out += &format!("| `--{name}` | {} | {} |\n", cell(&value), cell(&meaning));
     }
     out += "\n## In job files only\n\n| key | value | meaning |\n|---|---|---|\n";
     for key in KEYS.iter().filter(|key| !key.taken.contains(&Command::Run)) {

@@ -37,7 +37,7 @@ pub struct Args {
     measuring: Measuring,
     #[command(flatten)]
     fleet: FleetArgs,
-    /// Under mpirun: measure with the first so many hosts, one number after another (`1,2,4`), and say how much each further host brings
+    /// Under mpirun: measure with the first N hosts, for several N (`1,2,4`), and show how much each further host adds
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = WHAT)]
     hosts: Vec<u32>,
     /// Print what would be measured, with the origin of every setting, and stop

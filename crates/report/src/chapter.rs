@@ -1,7 +1,8 @@
 //! A chapter of the guide as text for a terminal.
 //!
 //! Reads the part of Markdown that the guide uses, line by line. Code stays unchanged. Paragraphs and list items are wrapped, links become
-//! their text, and images are left out. A table is drawn if it fits; otherwise each of its rows becomes a paragraph.
+//! their text, and images are left out. A table is drawn if it fits, if need be with its last column wrapped;
+//! otherwise each of its rows becomes a paragraph.
 
 use crate::prose::{columns, prose};
 use crate::table::Table;
@@ -93,14 +94,30 @@ fn table(rows: &[Vec<String>], width: usize) -> String {
     if has_headings && lines.iter().all(|line| columns(line) <= width) {
         return lines.join("\n") + "\n";
     }
+    // The last column is wrapped if the others leave room for it.
+    let last = headings.len() - 1;
+    let widest =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(cell)).max();
+    let widths: Vec<usize> = (0..last).filter_map(widest).map(|widest| widest + 2).collect();
+    let lead: usize = widths.iter().sum();
     let mut out = String::new();
+    if lead <= width / 3 {
+        let shown = if has_headings { rows.first() } else { None };
+        for row in shown.into_iter().chain(body) {
+            let cell =
+                |(cell, width): (&String, &usize)| format!("{cell}{}", " ".repeat(width - columns(cell)));
+            let first: String = row.iter().zip(&widths).map(cell).collect();
+            out += &prose(width, &first, &" ".repeat(lead), row.get(last).map_or("", String::as_str));
+        }
+        return out;
+    }
     for row in body {
         let [first, others @ ..] = row.as_slice() else { continue };
         out += &prose(width, "", "  ", first);
         for (heading, cell) in headings.iter().skip(1).zip(others).filter(|(_, cell)| !cell.is_empty()) {
             // With two columns it is clear what the second one is.
             let label = if others.len() > 1 && has_headings { format!("{heading}: ") } else { String::new() };
-            out += &prose(width, "   ", "    ", &format!("{label}{cell}"));
+            out += &prose(width, "    ", "    ", &format!("{label}{cell}"));
         }
     }
     out
@@ -145,5 +162,7 @@ fn a_chapter_is_wrapped_and_its_code_is_not() {
 fn a_table_is_drawn_if_it_fits_and_is_a_list_otherwise() {
     let text = format!("| code | meaning |\n|---|---|\n| `a\\|b` | {} |\n", "word ".repeat(6).trim());
     assert!(chapter(&text, 80).starts_with("code   meaning\n-----"), "{}", chapter(&text, 80));
-    assert_eq!(chapter(&text, 30), "`a|b`\n    word word word word word\n    word\n");
+    let wrapped = "code   meaning\n`a|b`  word word word word\n       word word\n";
+    assert_eq!(chapter(&text, 30), wrapped);
+    assert_eq!(chapter(&text, 15), "`a|b`\n    word word\n    word word\n    word word\n");
 }

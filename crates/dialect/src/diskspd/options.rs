@@ -31,7 +31,7 @@ const fn option(name: &'static str, value: &'static str, how: How) -> DiskspdOpt
 }
 
 pub(super) const ETW: &str =
-    "Linux has no ETW; type `fathom capture DEVICE` beside it, which keeps every request, and leave it out";
+    "Linux has no ETW; type `fathom capture DEVICE` at the same time, which records every request, and leave it out";
 pub(super) const EVENTS: &str =
     "Linux has no named events; begin it from a script (`diskspd ... & wait`), and leave it out";
 pub(super) const ROUTINES: &str = "Linux has no completion routines; leave it out";
@@ -63,7 +63,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
     option(
         "b",
         "SIZE",
-        Held("bytes of each operation, and what `b` stands for behind a size [default: 64K]"),
+        Held("bytes of each operation, and the unit `b` of a size [default: 64K]"),
     ),
     option(
         "B",
@@ -80,7 +80,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
     option(
         "C",
         "SECONDS",
-        Held("time behind the measured window in which operations still run (`--cooldown`) [default: 0]"),
+        Held("time after the measured window in which operations still run (`--cooldown`) [default: 0]"),
     ),
     option(
         "D",
@@ -165,7 +165,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
         "rdpct",
         "IO%/TARGET%:...",
         Held(
-            "shares of random operations by parts of the target (`--random zones:`); what is left goes to the rest, 0/ to nothing; with -rs runs begin there (`--run-length`)",
+            "shares of random operations by parts of the target (`--random zones:`); the remaining operations go to the rest of the target, and a part with 0/ gets none; with -rs runs begin there (`--run-length`)",
         ),
     ),
     option(
@@ -177,7 +177,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
         "rs",
         "PERCENT",
         Held(
-            "so many operations are random, the others go on from the one before (`--random mixed:`); in a mix of reads and writes each run has one direction (`--mix-by-run`)",
+            "this share of the operations is random, and the others continue after the last one (`--random mixed:`); in a mix of reads and writes each run has one direction (`--mix-by-run`)",
         ),
     ),
     option(
@@ -210,7 +210,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
     option(
         "T",
         "OFFSET",
-        Held("each sequential thread begins so many bytes behind the one before (`--start every:`)"),
+        Held("each sequential thread begins this many bytes after the one before it (`--start every:`)"),
     ),
     option("v", "", Held("progress in lines on standard error, as with -P")),
     option("vs", "", Refused(STATISTICS)),
@@ -224,7 +224,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
     option(
         "X",
         "FILE",
-        Held("an XML profile; behind it -C, -d, -R, -v, -W and -z, and targets for *1, *2 ... in it"),
+        Held("an XML profile; may be followed by -C, -d, -R, -v, -W and -z, and by targets for *1, *2 ... in it"),
     ),
     option("ye", "EVENT", Refused(EVENTS)),
     option("yf", "EVENT", Refused(EVENTS)),
@@ -258,7 +258,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
 /// Its help: how a command line is made up, and what becomes of each option.
 pub fn help() -> String {
     let mut out = String::from(
-        "Usage: diskspd [options] target1 [target2 ...]\n\nA target is a file or a block device. Sizes are whole numbers of bytes, or with K, M, G or T of 1024 to its power,\nor with b of blocks (-b). Values stand right behind their option. Options come before targets.\n\n",
+        "Usage: diskspd [options] target1 [target2 ...]\n\nA target is a file or a block device. Sizes are whole numbers of bytes, or with K, M, G or T of 1024 to its power,\nor with b of blocks (-b). Values directly follow their option. Options come before targets.\n\n",
     );
     for DiskspdOption { name, value, how } in OPTIONS {
         let about = match how {

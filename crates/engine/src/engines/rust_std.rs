@@ -18,7 +18,7 @@ use sys::arena::Arena;
 /// Its options.
 pub(super) const OPTIONS: &[EngineOption] = &[EngineOption {
     name: "buffer",
-    about: "BufReader and BufWriter with so many bytes; 0 for the 8 KiB that they have by themselves",
+    about: "BufReader and BufWriter with a buffer of N bytes; 0 for their default of 8 KiB",
     number: Number::Must,
 }];
 

@@ -17,7 +17,7 @@ use sys::arena::Arena;
 /// Its options.
 pub(super) const OPTIONS: &[EngineOption] = &[EngineOption {
     name: "vectors",
-    about: "readv and writev with so many buffers per operation; whole pages each with direct I/O",
+    about: "readv and writev with N buffers per operation; whole pages each with direct I/O",
     number: Number::Must,
 }];
 

@@ -19,7 +19,7 @@ const SERVERS: &str = "servers";
 
 pub(super) const OPTIONS: &[EngineOption] = &[EngineOption {
     name: SERVERS,
-    about: "so many operations at once, others wait for their turn: 10,000 a second each",
+    about: "N operations at once, 10,000 a second each; others wait",
     number: Number::Must,
 }];
 

@@ -16,7 +16,7 @@ use sys::stdio::{Calls, Stream};
 pub(super) const OPTIONS: &[EngineOption] = &[
     EngineOption {
         name: "buffer",
-        about: "setvbuf with so many bytes; 0 for none [default: what the C library takes]",
+        about: "setvbuf with N bytes; 0 for no buffer [default: that of the C library]",
         number: Number::Must,
     },
     EngineOption { name: "getc", about: "fgetc and fputc, byte by byte", number: Number::No },

@@ -26,7 +26,7 @@ use sys::readahead::readahead;
 pub(super) const OPTIONS: &[EngineOption] = &[
     EngineOption {
         name: "readahead",
-        about: "ask for so many bytes ahead of what is read (readahead)",
+        about: "read N bytes ahead (readahead)",
         number: Number::Must,
     },
     EngineOption {

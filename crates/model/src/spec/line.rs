@@ -37,7 +37,7 @@ pub const LINE_KEYS: &[LineKey] = &[
     LineKey {
         name: "bs",
         value: "SIZE",
-        about: "Bytes per operation: 4k, 4k-64k or 4k:60,64k:40; has to be said",
+        about: "Bytes per operation: 4k, 4k-64k or 4k:60,64k:40; required",
         set: |line, text| put(&mut line.bs, sizes(text)),
     },
     LineKey {
@@ -49,7 +49,7 @@ pub const LINE_KEYS: &[LineKey] = &[
     LineKey {
         name: "random",
         value: "%",
-        about: "Share at random offsets; the rest goes on from the last operation [default: 100]",
+        about: "Share at random offsets; the rest continues after the last operation [default: 100]",
         set: |line, text| put(&mut line.random, share(text)),
     },
     LineKey {
