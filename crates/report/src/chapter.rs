@@ -151,10 +151,10 @@ fn inline(text: &str) -> String {
 
 #[test]
 fn a_chapter_is_wrapped_and_its_code_is_not() {
-    let text = "# Title\n\nSee [the checks](checks.md) and\n`[a](b)`, **now**.\n\n- first\n  item\n- second\n\n    $ fathom  bench\n\n```sh\n  x |  y\n```\n";
+    let text = "# Title\n\nSee [the checks](checks.md) and\n`[a](b)`, **now**.\n\n- first\n  item\n- second\n\nEnd.\n\n    $ fathom  bench\n\n```sh\n  x |  y\n```\n";
     assert_eq!(
         chapter(text, 80),
-        "# Title\n\nSee the checks and `[a](b)`, now.\n\n- first item\n- second\n\n    $ fathom  bench\n\n      x |  y\n"
+        "# Title\n\nSee the checks and `[a](b)`, now.\n\n- first item\n- second\n\nEnd.\n\n    $ fathom  bench\n\n      x |  y\n"
     );
 }
 

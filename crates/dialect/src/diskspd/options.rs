@@ -30,8 +30,7 @@ const fn option(name: &'static str, value: &'static str, how: How) -> DiskspdOpt
     DiskspdOption { name, value, how }
 }
 
-pub(super) const ETW: &str =
-    "Linux has no ETW; type `fathom capture DEVICE` at the same time, which records every request, and leave it out";
+pub(super) const ETW: &str = "Linux has no ETW; type `fathom capture DEVICE` at the same time, which records every request, and leave it out";
 pub(super) const EVENTS: &str =
     "Linux has no named events; begin it from a script (`diskspd ... & wait`), and leave it out";
 pub(super) const ROUTINES: &str = "Linux has no completion routines; leave it out";
@@ -60,11 +59,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
         "[gN,]CPU,...",
         Held("the same on these CPUs, in this order; Linux has one processor group, g0"),
     ),
-    option(
-        "b",
-        "SIZE",
-        Held("bytes of each operation, and the unit `b` of a size [default: 64K]"),
-    ),
+    option("b", "SIZE", Held("bytes of each operation, and the unit `b` of a size [default: 64K]")),
     option(
         "B",
         "BASE[:LENGTH]",
@@ -224,7 +219,9 @@ pub const OPTIONS: &[DiskspdOption] = &[
     option(
         "X",
         "FILE",
-        Held("an XML profile; may be followed by -C, -d, -R, -v, -W and -z, and by targets for *1, *2 ... in it"),
+        Held(
+            "an XML profile; may be followed by -C, -d, -R, -v, -W and -z, and by targets for *1, *2 ... in it",
+        ),
     ),
     option("ye", "EVENT", Refused(EVENTS)),
     option("yf", "EVENT", Refused(EVENTS)),

@@ -24,11 +24,7 @@ use sys::readahead::readahead;
 
 /// Its options.
 pub(super) const OPTIONS: &[EngineOption] = &[
-    EngineOption {
-        name: "readahead",
-        about: "read N bytes ahead (readahead)",
-        number: Number::Must,
-    },
+    EngineOption { name: "readahead", about: "read N bytes ahead (readahead)", number: Number::Must },
     EngineOption {
         name: NEW,
         about: "before the run cut the file off and give it its length again, as a new file has it",
