@@ -90,7 +90,7 @@ fn page(topic: &str, width: usize) -> Result<String, Failure> {
 /// Describes a topic that does not exist, with the nearest one.
 fn unknown(topic: &str, cli: &clap::Command) -> String {
     let shown = visible(topic);
-    if let Ok(check) = explain::find(topic) {
+    if let Ok(check) = explain::find(&topic.replace('-', "_")) {
         return format!("'{shown}' is a check: type `fathom explain {}`", check.id);
     }
     let commands = cli.get_subcommands().map(|command| command.get_name().to_owned());
