@@ -15,7 +15,7 @@ use std::process::ExitCode;
 struct Chapter {
     /// Title of the part that it belongs to; empty for chapters after the last part.
     part: &'static str,
-    /// Title.
+    /// What the table of contents calls it.
     title: &'static str,
     /// Path of its page below `docs/`, without the extension.
     path: &'static str,
