@@ -255,6 +255,7 @@ fn add_worker(all: &mut Vec<WorkerEnd>, other: WorkerEnd) {
         mine
     };
     sum.faults = sum.faults.zip(other.faults).map(pair);
+    sum.depth_counts = sum.depth_counts.zip(other.depth_counts).map(|(mine, its)| mine.plus(&its));
     sum.counted = known(&sum.counted, other.counted, |mine, its| pair((mine, its)));
     sum.ready_ns = known(&sum.ready_ns, other.ready_ns, u64::saturating_add);
     sum.io = known(&sum.io, other.io, ThreadIo::plus);

@@ -147,6 +147,7 @@ impl Measurement {
         share: &Share,
     ) -> Result<WorkerSpec, Failure> {
         let writes = stream.access.writes();
+        let counts_depth = self.plan.typed.as_ref().is_some_and(|typed| typed.counts_depth);
         // It may end before its phase; then nothing of it runs while others cool down.
         let begins_ns = stream.delay_ns.saturating_sub(phase.warmup_ns);
         let own_ns = stream.limit.time_ns.map(|ns| begins_ns.saturating_add(ns));
@@ -195,6 +196,8 @@ impl Measurement {
             cooldown_ns: if own_ns.is_none() { phase.cooldown_ns } else { 0 },
             interval_ns: stream.latency_target.map_or_else(|| interval_ns(phase), |target| target.window_ns),
             count_calls: false,
+            // One operation in flight has a single column.
+            count_depth: counts_depth && u64::from(stream.depth).saturating_mul(stream.lanes()) > 1,
             // Whoever takes a log over says so.
             log: false,
             replay: replay.map(|(_, counts)| counts),

@@ -115,6 +115,7 @@ pub(super) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
         faults: Some([outcome.usage.minor_faults, outcome.usage.major_faults]),
         switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
         depth: outcome.depth,
+        depth_counts: outcome.depth_counts,
         turns: outcome.turns,
         ops: outcome.totals.iter().map(|t| t.ops).sum(),
         ready_ns: outcome.ready_ns.unwrap_or_else(|| Err("the worker did not begin".into())),

@@ -198,7 +198,14 @@ fn workers(case: &Case) -> ObservedWorkers {
     all.fold(ObservedWorkers::NONE, |sum, w| {
         let switches = w.switches.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let (wall_ns, user_ns, system_ns) = (w.wall_ns, w.user_ns, w.system_ns);
-        sum.plus(&ObservedWorkers { wall_ns, user_ns, system_ns, switches, faults: w.faults })
+        sum.plus(&ObservedWorkers {
+            wall_ns,
+            user_ns,
+            system_ns,
+            switches,
+            faults: w.faults,
+            depth_counts: w.depth_counts,
+        })
     })
 }
 

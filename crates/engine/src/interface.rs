@@ -5,6 +5,7 @@
 
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use model::depth_counts::DepthCounts;
 use std::io;
 use sys::clock::Clock;
 pub use sys::done::Done;
@@ -50,6 +51,10 @@ pub trait Engine: Queue + Sized {
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)>;
     /// The clock of its stamps.
     fn time(&self) -> &Self::Time;
+    /// What it counted of the operations in flight; `None` unless the worker is to count them.
+    fn depth_counts(&self) -> Option<DepthCounts> {
+        None
+    }
 }
 
 /// What a sleeper may come too late, in ns: the rest is spent looking at the clock.

@@ -4,6 +4,7 @@
 
 use crate::interface::Granted;
 use crate::tally::{Block, Totals};
+use model::depth_counts::DepthCounts;
 use model::job::FoundDepth;
 use model::record::{LaneEnd, PriorityEnd, Replayed, ThreadIo};
 use sys::perf::Counted;
@@ -36,6 +37,8 @@ pub struct Outcome {
     pub calls: Option<Result<u64, String>>,
     /// How many operations may be in flight, where that was searched for.
     pub depth: Option<FoundDepth>,
+    /// Operations in flight and per call, where that was asked for.
+    pub depth_counts: Option<DepthCounts>,
     /// How far its source could follow a capture; `None` where it follows none.
     pub replayed: Option<Replayed>,
     /// Its operations apart by their priority, where some have one of their own.

@@ -85,6 +85,8 @@ pub struct WorkerSpec {
     pub interval_ns: u64,
     /// Whether system calls are counted, which costs time in each.
     pub count_calls: bool,
+    /// Whether operations in flight are counted at each submission.
+    pub count_depth: bool,
     /// Whether each operation is handed over for a log.
     pub log: bool,
     /// What its source counts, where that chooses each operation by those that have completed ([`crate::source::Op::CHOSEN`]).
@@ -142,6 +144,7 @@ impl WorkerSpec {
             time_ns,
             interval_ns: time_ns,
             count_calls: false,
+            count_depth: false,
             log: false,
             replay: None,
             chooses: false,
@@ -161,6 +164,7 @@ impl WorkerSpec {
     /// Whether more than figures is kept of its operations.
     pub(crate) fn is_watched(&self) -> bool {
         self.log
+            || self.count_depth
             || self.chooses
             || self.replay.is_some()
             || self.by_target.is_some()

@@ -76,10 +76,22 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     };
     let wall_ns = turns.time().ns(end - start);
     let outcome = turns.close();
+    let depth_counts = engine.depth_counts();
     let name = |e| format!("worker {} ({}): {e}", task.spec.worker, task.spec.engine.name);
     let ready_ns = Some(ready_ns);
     let io = Some(io);
-    Outcome { error: error.map(name), granted, wall_ns, usage, counted, ready_ns, io, calls, ..outcome }
+    Outcome {
+        error: error.map(name),
+        granted,
+        wall_ns,
+        usage,
+        counted,
+        ready_ns,
+        io,
+        calls,
+        depth_counts,
+        ..outcome
+    }
 }
 
 /// Puts the thread where it belongs before it allocates anything, and has its timers ring when they are due.

@@ -3,6 +3,7 @@
 //! For: formats that other tools read, which show more than the JSON contract does. Not for: that contract, in which none of this
 //! stands, nor for what follows from it ([`crate::report`]).
 
+use crate::depth_counts::DepthCounts;
 use crate::distribution::Distribution;
 use crate::evidence::BlockStat;
 use crate::job::{IoPriority, Kind, Steadied, Steady};
@@ -136,11 +137,20 @@ pub struct ObservedWorkers {
     pub switches: u64,
     /// Page faults without and with I/O; `None` where a worker does not say.
     pub faults: Option<[u64; 2]>,
+    /// Operations in flight and per call; `None` if a worker did not count them.
+    pub depth_counts: Option<DepthCounts>,
 }
 
 impl ObservedWorkers {
     /// Of no workers.
-    pub const NONE: Self = Self { wall_ns: 0, user_ns: 0, system_ns: 0, switches: 0, faults: Some([0, 0]) };
+    pub const NONE: Self = Self {
+        wall_ns: 0,
+        user_ns: 0,
+        system_ns: 0,
+        switches: 0,
+        faults: Some([0, 0]),
+        depth_counts: Some(DepthCounts::NONE),
+    };
 
     /// Those of others too.
     #[must_use]
@@ -151,6 +161,7 @@ impl ObservedWorkers {
             system_ns: self.system_ns.saturating_add(other.system_ns),
             switches: self.switches.saturating_add(other.switches),
             faults: self.faults.zip(other.faults).map(|(a, b)| [0, 1].map(|i| a[i].saturating_add(b[i]))),
+            depth_counts: self.depth_counts.zip(other.depth_counts).map(|(a, b)| a.plus(&b)),
         }
     }
 }

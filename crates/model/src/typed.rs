@@ -3,13 +3,14 @@
 //! For: the formats of that tool, which repeat it. Not for: what is done ([`crate::job`]), nor for reading such a language.
 
 use crate::diskspd::Profile;
+use crate::fio_layout::FioLayout;
 use serde::{Deserialize, Serialize};
 
 /// Options with their values, in the order of typing. What was typed without a value is not among them.
 pub type Options = Vec<(String, String)>;
 
 /// What was typed of all streams.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Typed {
     /// Options that were typed for all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -22,6 +23,9 @@ pub struct Typed {
     /// How much is told of the time without work of the CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
+    /// Whether workers count the operations in flight at each submission, which the tables of fio's formats need.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_depth: bool,
 }
 
 /// How much is told of the time without work of the CPUs.
@@ -35,7 +39,7 @@ pub enum Idle {
 }
 
 /// What was typed of a stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TypedStream {
     /// Its own options.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -54,6 +58,9 @@ pub struct TypedStream {
     /// Files that its operations are logged to, of fio's kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs: Option<Logs>,
+    /// How fio's formats print it.
+    #[serde(default, skip_serializing_if = "FioLayout::is_default")]
+    pub layout: FioLayout,
 }
 
 /// Logs as fio writes them: a file of each kind that was asked for, for each worker.
@@ -151,7 +158,7 @@ impl Logs {
 }
 
 /// What was typed of one result.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TypedResult {
     /// Options that were typed for all streams.
     pub defaults: Options,

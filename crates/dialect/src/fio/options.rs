@@ -38,7 +38,6 @@ pub(super) const LOGS: [&str; 4] = ["write_bw_log", "write_hist_log", "write_iop
 
 /// Values of a switch that is off.
 const OFF: &[&str] = &["0", "false"];
-const PERCENTILES: &str = "the report has the percentiles that its operations support";
 const MERGE: &str = "traces are not merged; type a job with read_iolog for each, and leave it out";
 const TRACE: &str = "no latency is left out of a measurement; there is nothing to save";
 pub(super) const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
@@ -49,7 +48,11 @@ const ROOTS: &str = "type `sudo -u USER fathom`, and leave it out";
 
 /// Every option that fio 3.33 has for files and block devices, in the order of its help.
 pub const OPTIONS: &[FioOption] = &[
-    option("description", &[], NoEffect("it is a remark")),
+    option(
+        "description",
+        &[],
+        Held("a line of the text, a field at the end of terse lines, and the key desc of the JSON"),
+    ),
     option("name", &[], Held("the name of the result")),
     option("wait_for", &[], Held("a new phase, where the job named is all that runs before")),
     option("filename", &[], Held("the targets, with `:` between them")),
@@ -419,10 +422,22 @@ pub const OPTIONS: &[FioOption] = &[
     option("dedupe_mode", &[], Held("--dedup-set where it is working_set")),
     option("dedupe_working_set_percentage", &[], Held("--dedup-set, of the size")),
     option("dedupe_global", &[], Held("--dedup-shared, among jobs that run at once")),
-    option("clat_percentiles", &[], NoEffect(PERCENTILES)),
-    option("lat_percentiles", &[], NoEffect(PERCENTILES)),
-    option("slat_percentiles", &[], NoEffect(PERCENTILES)),
-    option("percentile_list", &[], NoEffect(PERCENTILES)),
+    option(
+        "clat_percentiles",
+        &[],
+        Held("whether clat_ns has percentiles in fio's formats; 1 unless it is said otherwise"),
+    ),
+    option(
+        "lat_percentiles",
+        &[],
+        Held("whether lat_ns has percentiles; terse lines have these instead of those of clat"),
+    ),
+    option(
+        "slat_percentiles",
+        &[],
+        NoEffect("the time of the submission is part of clat, so slat_ns has no samples"),
+    ),
+    option("percentile_list", &[], Held("the percentiles of fio's formats, 20 at most")),
     option("significant_figures", &[], NoEffect("figures are shown as far as they are certain")),
     option("disk_util", &[], NoEffect("the counters of every disk below are always read")),
     option("gtod_reduce", &[], NoEffect(TRACE)),
@@ -440,8 +455,14 @@ pub const OPTIONS: &[FioOption] = &[
     option("cgroup_weight", &[], Refused(CGROUP)),
     option("uid", &[], Refused(ROOTS)),
     option("gid", &[], Refused(ROOTS)),
-    option("kb_base", &[], Held("what k, m and g stand for in the values behind it")),
-    option("unit_base", &[], NoEffect("figures have their units beside them")),
+    option(
+        "kb_base",
+        &[],
+        Held(
+            "what k, m and g stand for: in the whole section of a job file, on the command line in the options after it; with 1000 the text has units of 1000 first",
+        ),
+    ),
+    option("unit_base", &[], Held("rates of the text in bits where it is 1")),
     option("hugepage-size", &[], NoEffect("buffers are aligned pages of memory")),
     option("flow_id", &[], Held("group of --flow")),
     option(

@@ -5,6 +5,8 @@
 use super::jobs::{Fault, Job};
 use super::logs::logs;
 use super::sections::{Assignment, Section};
+use super::value::percentiles;
+use model::fio_layout::FioLayout;
 use model::typed::{Options, Typed, TypedStream};
 
 /// What was typed, for each stream of each phase by the job that it came from.
@@ -28,7 +30,29 @@ fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
     };
     let joins = job.on("group_reporting", false)?;
     let final_sync = job.on("end_fsync", false)? || job.on("fsync_on_close", false)?;
-    Ok(TypedStream { options: options(&job.own), group, joins, mixed, final_sync, logs: logs(job)? })
+    let (logs, layout) = (logs(job)?, layout(job)?);
+    Ok(TypedStream { options: options(&job.own), group, joins, mixed, final_sync, logs, layout })
+}
+
+/// How fio prints the job: percentiles, units and its description.
+fn layout(job: &Job) -> Result<FioLayout, Fault> {
+    let mut layout = FioLayout {
+        description: job.text("description").unwrap_or_default().to_owned(),
+        clat_percentiles: job.on("clat_percentiles", true)?,
+        lat_percentiles: job.on("lat_percentiles", false)?,
+        decimal_first: job.text("kb_base") == Some("1000"),
+        ..FioLayout::default()
+    };
+    layout.bits = match job.text("unit_base").unwrap_or("0") {
+        "0" | "8" => false,
+        "1" => true,
+        _ => return Err(job.fault("unit_base", "it is 8 for bytes or 1 for bits; type one of them")),
+    };
+    if let Some(list) = job.text("percentile_list") {
+        let ranks = percentiles(list).map_err(|why| job.fault("percentile_list", why))?;
+        (layout.ranks, layout.rank_decimals) = ranks;
+    }
+    Ok(layout)
 }
 
 /// The group of each job: a new one where a job waits for all others, or says so.
@@ -43,12 +67,16 @@ fn groups(jobs: &[Job]) -> Result<Vec<usize>, Fault> {
     Ok(all)
 }
 
-/// Each option with the value that was typed last.
+/// Each option with the value that was typed last; `filename` with the names of all its lines.
 pub(super) fn options<'a>(said: impl IntoIterator<Item = &'a Assignment>) -> Options {
     let mut out = Options::new();
     for Assignment { option, value, .. } in said.into_iter().filter(|said| !said.value.is_empty()) {
-        out.retain(|(name, _)| name != option.name);
-        out.push((option.name.to_owned(), value.clone()));
+        let before = out.iter().position(|(name, _)| name == option.name).map(|at| out.remove(at).1);
+        let value = match before.filter(|_| option.name == "filename") {
+            Some(before) => format!("{before}:{value}"),
+            None => value.clone(),
+        };
+        out.push((option.name.to_owned(), value));
     }
     out
 }

@@ -45,10 +45,10 @@ impl Units {
     pub(super) fn size(self, text: &str) -> Result<Size, String> {
         let text = text.trim();
         if let Some(share) = text.strip_suffix('%') {
-            let share = share.parse::<f64>().ok().filter(|p| *p > 0.0 && *p <= 100.0);
+            let share = share.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
             return share
                 .map(Size::Percent)
-                .ok_or_else(|| not(text, "a share; type a number from 1% to 100%"));
+                .ok_or_else(|| not(text, "a share; type a number from 0% to 100%"));
         }
         self.whole(text).map(Size::Bytes)
     }
@@ -222,6 +222,29 @@ pub(super) fn triplet(text: &str) -> Result<[Option<&str>; 3], String> {
     }
 }
 
+/// Most ranks of `percentile_list`.
+const MOST_RANKS: usize = 20;
+
+/// Ranks of percentiles, ascending, and the most decimals that one of them has. As in fio the list ends before a rank of 0.
+pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
+    let mut ranks = Vec::new();
+    let mut decimals = 0;
+    for word in text.split(':').map(str::trim) {
+        let rank = word.parse::<f64>().ok().filter(|rank| (0.0..=100.0).contains(rank));
+        ranks.push(
+            rank.ok_or_else(|| not(word, "a percentile; type numbers from 0 to 100 such as 50:99:99.9"))?,
+        );
+        let digits = word.split_once('.').map_or(0, |(_, digits)| digits.len());
+        decimals = decimals.max(digits);
+    }
+    if ranks.len() > MOST_RANKS {
+        return Err(format!("it has more than {MOST_RANKS} percentiles; type fewer"));
+    }
+    let mut ranks: Vec<f64> = ranks.into_iter().take_while(|rank| *rank > 0.0).collect();
+    ranks.sort_by(f64::total_cmp);
+    Ok((ranks, decimals))
+}
+
 /// CPUs as in `0-3,8`, or `0-3:8` with fio's other mark between them.
 pub(super) fn list(text: &str) -> String {
     text.replace(':', ",")
@@ -268,7 +291,7 @@ fn sizes_are_those_of_fio() {
     assert_eq!((si.size("1m"), si.size("1mib")), (Ok(Size::Bytes(1_000_000)), Ok(Size::Bytes(1 << 20))));
     assert!(Units::USUAL.notable("1MiB") && !si.notable("1MiB") && !Units::USUAL.notable("1mi"));
     for bad in
-        ["", "4kx", "1e3", "4*1024", "k", "-1", "(1", "1)", "0%", "101%", "(1/0)", "0x", "9999999999999p"]
+        ["", "4kx", "1e3", "4*1024", "k", "-1", "(1", "1)", "-1%", "101%", "(1/0)", "0x", "9999999999999p"]
     {
         assert!(of(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }
@@ -299,4 +322,15 @@ fn directions_are_divided_by_commas() {
     assert!(triplet("1,2,3,4").is_err());
     assert_eq!(mask("0x5").as_deref(), Ok("0,2"));
     assert!(mask("0").is_err());
+}
+
+#[test]
+fn percentiles_are_sorted_with_the_decimals_that_were_typed() {
+    assert_eq!(percentiles("99.9:50:97"), Ok((vec![50.0, 97.0, 99.9], 1)));
+    assert_eq!(percentiles("50:99.999:100"), Ok((vec![50.0, 99.999, 100.0], 3)));
+    assert_eq!(percentiles("50:0:99"), Ok((vec![50.0], 0)));
+    for bad in ["", "50:", "101", "-1", "x", "nan"] {
+        assert!(percentiles(bad).is_err_and(|why| why.contains("; type")), "{bad}");
+    }
+    assert!(percentiles(&["1"; 21].join(":")).is_err_and(|why| why.contains("more than 20")));
 }

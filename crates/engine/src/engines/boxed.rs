@@ -6,12 +6,40 @@
 use crate::interface::{Done, Engine, Granted, Queue};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use model::depth_counts::DepthCounts;
 use std::io;
 use sys::clock::Clock;
 
 pub(super) struct Boxed {
     queue: Box<dyn Queue>,
     clock: Clock,
+    depth: Option<Depth>,
+}
+
+/// Counts operations in flight from the calls of the loop, so that the loop itself needs no code for it.
+#[derive(Default)]
+struct Depth {
+    queued: u32,
+    in_flight: u32,
+    counts: DepthCounts,
+}
+
+impl Depth {
+    /// The queued operations are submitted; a call that only waits submits none.
+    fn submit(&mut self) {
+        if self.queued > 0 {
+            self.in_flight += self.queued;
+            self.counts.submitted(self.queued, self.in_flight);
+            self.queued = 0;
+        }
+    }
+
+    fn complete(&mut self, operations: usize) {
+        if operations > 0 {
+            self.in_flight = self.in_flight.saturating_sub(operations as u32);
+            self.counts.completed(operations as u32);
+        }
+    }
 }
 
 impl Engine for Boxed {
@@ -22,11 +50,16 @@ impl Engine for Boxed {
         let entry =
             super::find(name).ok_or_else(|| io::Error::other(format!("there is no engine {name}")))?;
         let (queue, granted) = (entry.open)(spec)?;
-        Ok((Self { queue, clock: spec.clock }, granted))
+        let depth = spec.count_depth.then(Depth::default);
+        Ok((Self { queue, clock: spec.clock, depth }, granted))
     }
 
     fn time(&self) -> &Clock {
         &self.clock
+    }
+
+    fn depth_counts(&self) -> Option<DepthCounts> {
+        self.depth.as_ref().map(|depth| depth.counts)
     }
 }
 
@@ -36,14 +69,17 @@ impl Queue for Boxed {
     }
 
     fn queue(&mut self, slot: u32, op: &Op) {
+        self.depth.iter_mut().for_each(|depth| depth.queued += 1);
         self.queue.queue(slot, op);
     }
 
     fn queue_prior(&mut self, slot: u32, op: &Op, priority: u16) {
+        self.depth.iter_mut().for_each(|depth| depth.queued += 1);
         self.queue.queue_prior(slot, op, priority);
     }
 
     fn submit(&mut self, wait: u32) -> io::Result<()> {
+        self.depth.iter_mut().for_each(Depth::submit);
         self.queue.submit(wait)
     }
 
@@ -52,6 +88,22 @@ impl Queue for Boxed {
     }
 
     fn reap(&mut self, done: &mut [Done]) -> usize {
-        self.queue.reap(done)
+        let taken = self.queue.reap(done);
+        self.depth.iter_mut().for_each(|depth| depth.complete(taken));
+        taken
     }
+}
+
+#[test]
+fn operations_in_flight_are_counted_by_submission() {
+    let mut depth = Depth { queued: 4, ..Depth::default() };
+    depth.submit();
+    depth.submit();
+    depth.complete(0);
+    depth.complete(3);
+    depth.queued = 1;
+    depth.submit();
+    let DepthCounts { level, submit, complete } = depth.counts;
+    assert_eq!((level[2], level[1], submit[1], complete[1]), (4, 1, 2, 1));
+    assert_eq!(level.iter().chain(&submit).chain(&complete).sum::<u64>(), 8);
 }

@@ -4,6 +4,7 @@
 //! ([`super::stream`]).
 
 use crate::Known;
+use crate::depth_counts::DepthCounts;
 use crate::job::FoundDepth;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,9 @@ pub struct WorkerEnd {
     /// How many operations it had in flight, where that was searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<FoundDepth>,
+    /// Operations in flight and per call, where a format needs them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth_counts: Option<DepthCounts>,
     /// Turns of the loop; operations per turn tell how eager it was.
     pub turns: u64,
     /// Operations that completed, warm-up and drain included.
@@ -65,6 +69,7 @@ impl Default for WorkerEnd {
             faults: None,
             counted: not_asked(),
             depth: None,
+            depth_counts: None,
             turns: 0,
             ops: 0,
             ready_ns: not_asked_for_waiting(),

@@ -49,6 +49,7 @@ fn seen(result: &Measured) -> Observed {
             system_ns: runs * RUN_NS / 4,
             switches: 1234,
             faults: Some([77, 0]),
+            depth_counts: None,
         },
         disks: vec![ObservedDisk { name: "vda".into(), stat, ns: 2 * RUN_NS }],
         found_depth: None,

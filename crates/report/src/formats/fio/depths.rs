@@ -1,13 +1,15 @@
 //! Shares of operations by how many were in flight, were submitted at once and completed at once.
 //!
-//! For: what follows from how a stream was carried out. Not for: guessing; fathom integrates the depth over time and does not count
-//! it by operation, so that these are known where they can have one value alone.
+//! `fathom fio` has its workers count them. Other commands only integrate the depth over time, so their tables are known only
+//! if they can have a single value.
 
-use super::job::Job;
+use super::job::{Job, Member};
+pub(super) use model::depth_counts::COLUMNS;
+use model::depth_counts::DepthCounts;
 use model::job::Stream;
 
-/// Columns of fio's three tables.
-pub(super) const COLUMNS: usize = 7;
+/// Least share of a column that is not empty, as in fio.
+const LEAST: f64 = 0.1;
 /// Names of those of the depth.
 pub(super) const LEVELS: [&str; COLUMNS] = ["1", "2", "4", "8", "16", "32", ">=64"];
 /// Names of those of calls.
@@ -27,14 +29,17 @@ pub(super) struct Depths {
 }
 
 impl Depths {
-    /// Those of a job, by the operations of each of its results.
+    /// The tables of a job: from the counts of all its workers, otherwise weighted by the operations of each result.
     pub(super) fn of(job: &Job) -> Self {
+        if let Some(counts) = job.costs().depth_counts.filter(|counts| *counts != DepthCounts::NONE) {
+            return Self::from_counts(&counts);
+        }
         let mut ops = 0.0;
         let mut sum: Option<Self> = None;
         for member in &job.members {
             let kinds = member.seen.kinds.values();
             let own = kinds.fold(0, |sum: u64, k| sum.saturating_add(k.latency.count)) as f64;
-            let one = Self::of_stream(member.stream);
+            let one = Self::of_member(member);
             sum = Some(sum.map_or(one, |sum| sum.and(&one, own / (ops + own).max(1.0))));
             ops += own;
         }
@@ -50,6 +55,27 @@ impl Depths {
             level: both(self.level, others.level),
             submit: both(self.submit, others.submit),
             complete: both(self.complete, others.complete),
+        }
+    }
+
+    fn of_member(member: &Member) -> Self {
+        let counts = member.seen.workers.depth_counts.filter(|counts| *counts != DepthCounts::NONE);
+        counts.map_or_else(|| Self::of_stream(member.stream), |counts| Self::from_counts(&counts))
+    }
+
+    fn from_counts(counts: &DepthCounts) -> Self {
+        let shares = |counts: &[u64; COLUMNS]| {
+            let all: u64 = counts.iter().fold(0, |sum, count| sum.saturating_add(*count));
+            let share = |count: u64| match count {
+                0 => 0.0,
+                count => (100.0 * count as f64 / all as f64).max(LEAST),
+            };
+            Some(counts.map(share))
+        };
+        Self {
+            level: shares(&counts.level),
+            submit: shares(&counts.submit),
+            complete: shares(&counts.complete),
         }
     }
 
@@ -92,4 +118,16 @@ fn of_several_results_a_table_is_known_where_it_is_of_all() {
     let both = one.and(&Depths { level: table(2), ..one }, 0.25);
     assert_eq!(both.level, Some([75.0, 0.0, 25.0, 0.0, 0.0, 0.0, 0.0]));
     assert_eq!((both.submit, both.complete), (table(1), None));
+}
+
+#[test]
+fn shares_of_counts_add_up_to_all_and_rare_ones_are_seen() {
+    let mut counts = DepthCounts::default();
+    (0..9999).for_each(|_| counts.submitted(1, 32));
+    counts.submitted(1, 1);
+    counts.completed(6);
+    let Depths { level, submit, complete } = Depths::from_counts(&counts);
+    assert_eq!(level, Some([LEAST, 0.0, 0.0, 0.0, 0.0, 99.99, 0.0]));
+    assert_eq!(submit.map(|shares| shares[1]), Some(100.0));
+    assert_eq!(complete.map(|shares| shares[2]), Some(100.0));
 }

@@ -4,6 +4,7 @@
 
 use super::direction::Direction;
 use model::distribution::Distribution;
+use model::fio_layout::FioLayout;
 use model::job::{Kind, LatencyTarget, Phase, Steadied, Steady, Stream};
 use model::observed::{Observed, ObservedDisk, ObservedWorkers};
 use model::report::{Measured, Report};
@@ -91,6 +92,16 @@ impl<'r> Member<'r> {
 }
 
 impl<'r> Job<'r> {
+    /// How fio prints it: percentiles by the last of its results, description and units by the first.
+    pub(super) fn layout(&self) -> FioLayout {
+        let layout = |member: Option<&Member>| {
+            let typed = member.and_then(|member| member.seen.typed.as_ref());
+            typed.map(|typed| typed.stream.layout.clone()).unwrap_or_default()
+        };
+        let FioLayout { description, decimal_first, bits, .. } = layout(self.members.first());
+        FioLayout { description, decimal_first, bits, ..layout(self.members.last()) }
+    }
+
     /// The member that says how it was carried out.
     pub(super) fn first(&self) -> Member<'r> {
         self.members[0]

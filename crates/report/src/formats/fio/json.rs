@@ -6,10 +6,11 @@ use super::depths::{AT_ONCE, COLUMNS, Depths, LEVELS};
 use super::direction::Direction;
 use super::ended::{ctime, elapsed_ns, ended};
 use super::job::{Group, Job, cpu_percent, disks, idleness, jobs, util_percent};
-use super::layout::{BELOW, PERCENTILES, Shares};
+use super::layout::{BELOW, Shares};
 use super::{VERSION, options};
 use model::distribution::Distribution;
 use model::finding::Outcome;
+use model::fio_layout::FioLayout;
 use model::job::{Quantity, Steadied, Steady};
 use model::observed::ObservedDisk;
 use model::report::Report;
@@ -65,12 +66,14 @@ fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
     out.insert("eta".into(), 0.into());
     out.insert("elapsed".into(), elapsed_ns(all).div_ceil(1_000_000_000).into());
     out.insert("job options".into(), of_options(options::options(job)));
+    let layout = job.layout();
     for (word, direction) in job.directions() {
         let group = Group::of(all, job.group, word).unwrap_or_default();
-        out.insert(word.into(), of_direction(&direction, &group, plus));
+        out.insert(word.into(), of_direction(&direction, &group, &layout, plus));
     }
     let sync = job.sync();
-    let lat = of_latencies(&sync, true, plus);
+    let has_percentiles = layout.clat_percentiles || layout.lat_percentiles;
+    let lat = of_latencies(&sync, has_percentiles.then_some(&layout), plus);
     out.insert("sync".into(), json!({ "total_ios": sync.count, "lat_ns": lat }));
     out.extend(costs(job));
     out.extend(depths(job));
@@ -88,6 +91,9 @@ fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
     out.insert("latency_target".into(), target.into());
     out.insert("latency_percentile".into(), percent.into());
     out.insert("latency_window".into(), window.into());
+    if !layout.description.is_empty() {
+        out.insert("desc".into(), layout.description.clone().into());
+    }
     if let Some((rule, seen)) = job.steadied() {
         out.insert("steadystate".into(), of_steadied(rule, seen));
     }
@@ -141,7 +147,9 @@ fn own(job: &Job) -> Value {
     })
 }
 
-fn of_direction(of: &Direction, group: &Group, plus: bool) -> Value {
+fn of_direction(of: &Direction, group: &Group, layout: &FioLayout, plus: bool) -> Value {
+    let clat = layout.clat_percentiles.then_some(layout);
+    let lat = layout.lat_percentiles.then_some(layout);
     let (bw, iops) = (&of.bw, &of.iops_samples);
     let mut out = json!({
         "io_bytes": of.bytes,
@@ -155,12 +163,16 @@ fn of_direction(of: &Direction, group: &Group, plus: bool) -> Value {
         // fathom drops none.
         "drop_ios": 0,
         // The time in the call that submits is in that of the completion.
-        "slat_ns": of_latencies(&Distribution::default(), false, plus),
-        "clat_ns": of_latencies(&of.clat, true, plus),
-        "lat_ns": of_latencies(&of.lat, false, plus),
+        "slat_ns": of_latencies(&Distribution::default(), None, plus),
+        "clat_ns": of_latencies(&of.clat, clat, plus),
+        "lat_ns": of_latencies(&of.lat, lat, plus),
     });
     if !of.priorities.is_empty() {
-        let one = |([class, level], latencies): &([u32; 2], Distribution)| json!({ "prioclass": class, "prio": level, "clat_ns": of_latencies(latencies, true, plus) });
+        let kind = if layout.lat_percentiles { "lat_ns" } else { "clat_ns" };
+        let one = |([class, level], latencies): &([u32; 2], Distribution)| {
+            let latencies = of_latencies(latencies, lat.or(clat), plus);
+            json!({ "prioclass": class, "prio": level, kind: latencies })
+        };
         out["prios"] = of.priorities.iter().map(one).collect();
     }
     let rates = json!({
@@ -182,17 +194,17 @@ fn of_direction(of: &Direction, group: &Group, plus: bool) -> Value {
     out
 }
 
-/// Latencies, with percentiles where fio gives them by default, and all of them in `json+` beside those.
-fn of_latencies(of: &Distribution, percentiles: bool, plus: bool) -> Value {
+/// Latencies, with percentiles if their kind has any, and in `json+` with all bins next to these.
+fn of_latencies(of: &Distribution, percentiles: Option<&FioLayout>, plus: bool) -> Value {
     let mut out = Map::new();
     out.insert("min".into(), of.min_ns.into());
     out.insert("max".into(), of.max_ns.into());
     out.insert("mean".into(), of.mean_ns.into());
     out.insert("stddev".into(), of.deviation_ns().into());
     out.insert("N".into(), of.count.into());
-    if percentiles && of.count > 0 {
-        let at = |rank: f64| Some((format!("{rank:.6}"), of.quantile_ns(rank / 100.0)?.into()));
-        out.insert("percentile".into(), Value::Object(PERCENTILES.into_iter().filter_map(at).collect()));
+    if let Some(layout) = percentiles.filter(|_| of.count > 0) {
+        let at = |rank: &f64| Some((format!("{rank:.6}"), of.quantile_ns(rank / 100.0)?.into()));
+        out.insert("percentile".into(), Value::Object(layout.ranks.iter().filter_map(at).collect()));
         if plus {
             let bins = of.bins.iter().map(|(ns, count)| (ns.to_string(), (*count).into()));
             out.insert("bins".into(), Value::Object(bins.collect()));

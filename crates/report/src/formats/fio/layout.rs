@@ -1,12 +1,9 @@
 //! What fio divides latencies and depths into.
 //!
-//! For: its percentiles, and the limits of its tables. Not for: figures.
+//! The limits of its tables, and the room of a terse line.
 
 use model::distribution::Distribution;
 
-/// Percentiles that fio gives unless it is told others.
-pub(super) const PERCENTILES: [f64; 17] =
-    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 /// Percentiles that a line of its terse form has room for.
 pub(super) const PERCENTILES_OF_A_LINE: usize = 20;
 

@@ -6,12 +6,14 @@ use super::depths::{AT_ONCE, COLUMNS, Depths, LEVELS};
 use super::direction::{Direction, Samples};
 use super::ended::{ctime, ended};
 use super::job::{DIRECTIONS, Group, Job, cpu_percent, disks, idleness, jobs, told, util_percent};
-use super::layout::{BELOW, PERCENTILES, Shares};
+use super::layout::{BELOW, Shares};
+use super::numbers::Units;
 use super::{VERSION, numbers, options};
 use crate::format::{Detail, Style};
 use crate::worst::{first, rest};
 use model::distribution::Distribution;
 use model::finding::Severity;
+use model::fio_layout::FioLayout;
 use model::job::{Kind, Quantity, Sizes, Stream};
 use model::report::{Measured, Report};
 use std::io::{self, Write};
@@ -45,7 +47,9 @@ pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
 fn begin(jobs: &[Job], to: Out) -> io::Result<()> {
     for (job, member) in jobs.iter().flat_map(|job| job.members.iter().map(move |member| (job, member))) {
         let stream = member.stream;
-        let sizes = DIRECTIONS.map(|kind| format!("({}) {}", initial(kind), limits(stream, kind))).join(", ");
+        let units = Units::of(&job.layout());
+        let size = |kind| format!("({}) {}", initial(kind), limits(stream, kind, units));
+        let sizes = DIRECTIONS.map(size).join(", ");
         let (rw, engine) = (options::rw(&stream.access), options::engine(&stream.engine));
         let (name, depth) = (member.name(), stream.depth);
         writeln!(to, "{name}: (g={}): rw={rw}, bs={sizes}, ioengine={engine}, iodepth={depth}", job.group)?;
@@ -68,7 +72,7 @@ fn initial(kind: Kind) -> &'static str {
 }
 
 /// Least and largest size of a direction: `4096B-4096B`.
-fn limits(stream: &Stream, kind: Kind) -> String {
+fn limits(stream: &Stream, kind: Kind, units: Units) -> String {
     let sizes = stream.access.lines.iter().map(|line| match kind {
         Kind::Write => &line.sizes.write,
         Kind::Trim => &line.sizes.trim,
@@ -76,7 +80,7 @@ fn limits(stream: &Stream, kind: Kind) -> String {
     });
     let least = sizes.clone().map(Sizes::least).min().unwrap_or(0);
     let most = sizes.map(Sizes::most).max().unwrap_or(0);
-    [least, most].map(|size| numbers::bytes(size.into())[0].clone()).join("-")
+    [least, most].map(|size| units.bytes(size.into())[0].clone()).join("-")
 }
 
 /// The number of the process, which the id of a session ends with; nothing where there is no session.
@@ -98,26 +102,31 @@ fn of_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
     if job.is_empty() {
         return Ok(());
     }
+    let layout = job.layout();
+    if !layout.description.is_empty() {
+        writeln!(to, "  Description  : [{}]", layout.description)?;
+    }
     for (word, direction) in job.directions().iter().filter(|(_, direction)| direction.ops > 0) {
-        of_direction(word, direction, &Group::of(all, job.group, word).unwrap_or_default(), to)?;
+        let group = Group::of(all, job.group, word).unwrap_or_default();
+        of_direction(word, direction, &group, &layout, to)?;
     }
     shares(job, to)?;
     let sync = job.sync();
     if sync.count > 0 {
         writeln!(to, "  fsync/fdatasync/sync_file_range:")?;
         latencies("sync", &sync, to)?;
-        percentiles("sync", &sync, to)?;
+        percentiles("sync", &sync, &layout, to)?;
     }
     costs(job, to)?;
     depths(job, to)?;
-    steadied(job, to)
+    steadied(job, &layout, to)
 }
 
 /// Whether it became steady, where it ends by that.
-fn steadied(job: &Job, to: Out) -> io::Result<()> {
+fn steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
     let Some((rule, seen)) = job.steadied() else { return Ok(()) };
     let mean = |quantity| seen.spread(quantity).mean;
-    let [rate, decimal] = numbers::bytes_per_s(mean(Quantity::Bandwidth));
+    let [rate, decimal] = Units::of(layout).rate(mean(Quantity::Bandwidth));
     let (iops, criterion) = (numbers::rate(mean(Quantity::Iops)), seen.criterion(rule).unwrap_or(0.0));
     let attained = if seen.attained { "yes" } else { "no" };
     let how = if rule.slope { "slope" } else { "mean dev" };
@@ -128,8 +137,9 @@ fn steadied(job: &Job, to: Out) -> io::Result<()> {
     )
 }
 
-fn of_direction(word: &str, of: &Direction, group: &Group, to: Out) -> io::Result<()> {
-    let ([rate, decimal], [bytes, _]) = (numbers::bytes_per_s(of.bytes_per_s), numbers::bytes(of.bytes));
+fn of_direction(word: &str, of: &Direction, group: &Group, layout: &FioLayout, to: Out) -> io::Result<()> {
+    let units = Units::of(layout);
+    let ([rate, decimal], [bytes, _]) = (units.rate(of.bytes_per_s), units.bytes(of.bytes));
     // fathom resets no zones.
     let zones = if word == Kind::Write.word() { "; 0 zone resets" } else { "" };
     let iops = numbers::rate(of.iops);
@@ -139,15 +149,24 @@ fn of_direction(word: &str, of: &Direction, group: &Group, to: Out) -> io::Resul
             latencies(name, all, to)?;
         }
     }
+    let kind = if layout.lat_percentiles { "lat" } else { "clat" };
     for ([class, level], latency) in &of.priorities {
-        latencies(&format!("clat prio {class}/{level}"), latency, to)?;
+        latencies(&format!("{kind} prio {class}/{level}"), latency, to)?;
     }
-    percentiles("clat", &of.clat, to)?;
+    for (name, all, is_shown) in
+        [("clat", &of.clat, layout.clat_percentiles), ("lat", &of.lat, layout.lat_percentiles)]
+    {
+        if is_shown {
+            percentiles(name, all, layout, to)?;
+        }
+    }
     for ([class, level], latency) in &of.priorities {
         let share = 100.0 * latency.count as f64 / of.clat.count.max(1) as f64;
-        percentiles(&format!("clat prio {class}/{level} ({share:.2}% of IOs)"), latency, to)?;
+        if layout.clat_percentiles || layout.lat_percentiles {
+            percentiles(&format!("{kind} prio {class}/{level} ({share:.2}% of IOs)"), latency, layout, to)?;
+        }
     }
-    samples(of, group, to)
+    samples(of, group, units, to)
 }
 
 /// Least, most, mean and standard deviation, in the unit that fits them all.
@@ -166,9 +185,12 @@ fn latencies(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
     writeln!(to, "    {name} ({unit}): min={min}, max={max}, avg={mean:5.2}, stdev={deviation:5.2}")
 }
 
-fn percentiles(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
+fn percentiles(name: &str, of: &Distribution, layout: &FioLayout, to: Out) -> io::Result<()> {
+    let ranks = layout.ranks.iter();
     let values: Vec<(f64, u64)> =
-        PERCENTILES.into_iter().filter_map(|rank| Some((rank, of.quantile_ns(rank / 100.0)?))).collect();
+        ranks.filter_map(|rank| Some((*rank, of.quantile_ns(rank / 100.0)?))).collect();
+    let decimals = layout.rank_decimals;
+    let rank_width = decimals + 3;
     let (Some((_, least)), Some((_, most))) = (values.first(), values.last()) else { return Ok(()) };
     let (unit, by) = match (least, most) {
         (2_000_001.., 100_000_000..) => ("msec", 1_000_000),
@@ -176,11 +198,13 @@ fn percentiles(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
         _ => ("nsec", 1),
     };
     let width = (most / by).to_string().len().max(5);
-    let of_a_line = (TABLE / (2 + 10 + width)).max(1);
+    let of_a_line = (TABLE / (decimals + 10 + width)).max(1);
     writeln!(to, "    {name} percentiles ({unit}):")?;
     for (at, line) in values.chunks(of_a_line).enumerate() {
-        let words: Vec<String> =
-            line.iter().map(|(rank, ns)| format!("{rank:5.2}th=[{:width$}]", ns.div_ceil(by))).collect();
+        let words: Vec<String> = line
+            .iter()
+            .map(|(rank, ns)| format!("{rank:rank_width$.decimals$}th=[{:width$}]", ns.div_ceil(by)))
+            .collect();
         let more = if (at + 1) * of_a_line < values.len() { "," } else { "" };
         writeln!(to, "     | {}{more}", words.join(", "))?;
     }
@@ -188,15 +212,27 @@ fn percentiles(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
 }
 
 /// The rate over samples of half a second; nothing where the runs were shorter.
-fn samples(of: &Direction, group: &Group, to: Out) -> io::Result<()> {
+fn samples(of: &Direction, group: &Group, units: Units, to: Out) -> io::Result<()> {
     if of.bw.count == 0 {
         return Ok(());
     }
     let Samples { count, min, max, mean, deviation } = of.bw;
     let share = of.bw.percent_of(group.bytes_per_s);
-    let (unit, by) = if mean > 1024.0 * 1024.0 { ("MiB", 1024) } else { ("KiB", 1) };
-    let [mean, deviation] = [mean, deviation].map(|kib| kib / f64::from(by));
-    let [min, max] = [min, max].map(|kib| kib / u64::from(by as u32));
+    let bits: u32 = if units.bits { 8 } else { 1 };
+    let base: u32 = if units.decimal_first { 1000 } else { 1024 };
+    // As in fio, the values are in KiB or Kibit whatever the base is called.
+    let large = mean * f64::from(bits) > f64::from(base).powi(2);
+    let unit = match (large, units.bits, units.decimal_first) {
+        (true, true, _) => "Mibit",
+        (true, false, _) => "MiB",
+        (false, true, false) => "Kibit",
+        (false, true, true) => "kbit",
+        (false, false, false) => "KiB",
+        (false, false, true) => "kB",
+    };
+    let by = if large { base } else { 1 };
+    let [mean, deviation] = [mean, deviation].map(|kib| kib * f64::from(bits) / f64::from(by));
+    let [min, max] = [min, max].map(|kib| kib.saturating_mul(bits.into()) / u64::from(by));
     writeln!(
         to,
         "   bw ({unit:>5}/s): min={min:5}, max={max:5}, per={share:.2}%, avg={mean:5.2}, stdev={deviation:5.2}, samples={count}"
@@ -271,9 +307,10 @@ fn of_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
     writeln!(to, "\nRun status group {group} (all jobs):")?;
     for (word, _) in told(false).into_iter().chain(told(true)) {
         let Some(of) = Group::of(jobs, group, word) else { continue };
-        let [least, most] = of.of_jobs.map(numbers::bytes_per_s);
-        let ([rate, decimal], [bytes, bytes_decimal]) =
-            (numbers::bytes_per_s(of.bytes_per_s), numbers::bytes(of.bytes));
+        let last = jobs.iter().rfind(|job| job.group == group).map(Job::layout).unwrap_or_default();
+        let units = Units::of(&last);
+        let [least, most] = of.of_jobs.map(|rate| units.rate(rate));
+        let ([rate, decimal], [bytes, bytes_decimal]) = (units.rate(of.bytes_per_s), units.bytes(of.bytes));
         let [short, long] = of.runtime_ms;
         writeln!(
             to,

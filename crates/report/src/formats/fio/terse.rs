@@ -7,8 +7,9 @@ use super::VERSION;
 use super::depths::{COLUMNS, Depths};
 use super::direction::{Direction, Samples};
 use super::job::{Group, Job, cpu_percent, disks, jobs, util_percent};
-use super::layout::{PERCENTILES, PERCENTILES_OF_A_LINE, Shares};
+use super::layout::{PERCENTILES_OF_A_LINE, Shares};
 use model::distribution::Distribution;
+use model::fio_layout::FioLayout;
 use model::job::Kind;
 use model::report::Report;
 use std::io::{self, Write};
@@ -32,22 +33,31 @@ pub(super) fn write(report: &Report, version: u8, to: &mut dyn Write) -> io::Res
         fields.push(job.name().replace(';', ","));
         fields.push(job.group.to_string());
         fields.push(job.error().to_string());
+        let layout = job.layout();
         let told = |word: &str| word != Kind::Trim.word() || WITH_TRIMS.contains(&version);
         for (word, direction) in job.directions().iter().filter(|(word, _)| told(word)) {
             let group = Group::of(&jobs, job.group, word).unwrap_or_default();
-            fields.extend(of_direction(direction, &group, version));
+            fields.extend(of_direction(direction, &group, &layout, version));
         }
         fields.extend(costs(job));
         fields.extend(shares(job));
         if version >= NAMES_FIO {
             fields.extend(of_disks(&jobs));
         }
+        if !layout.description.is_empty() {
+            // As in fio, version 2 has it on a line of its own.
+            let begin = if version == 2 { "\n" } else { "" };
+            if let Some(last) = fields.last_mut() {
+                last.push_str(begin);
+            }
+            fields.push(layout.description);
+        }
         writeln!(to, "{}", fields.join(";"))?;
     }
     Ok(())
 }
 
-fn of_direction(of: &Direction, group: &Group, version: u8) -> Vec<String> {
+fn of_direction(of: &Direction, group: &Group, layout: &FioLayout, version: u8) -> Vec<String> {
     let mut out = vec![
         (of.bytes >> 10).to_string(),
         (of.bytes_per_s as u64 >> 10).to_string(),
@@ -56,7 +66,7 @@ fn of_direction(of: &Direction, group: &Group, version: u8) -> Vec<String> {
     ];
     out.extend(of_latencies(&Distribution::default()));
     out.extend(of_latencies(&of.clat));
-    out.extend(percentiles(&of.clat));
+    out.extend(percentiles(of, layout));
     out.extend(of_latencies(&of.lat));
     let Samples { count, min, max, mean, deviation } = of.bw;
     let share = of.bw.percent_of(group.bytes_per_s);
@@ -87,10 +97,12 @@ fn of_latencies(of: &Distribution) -> [String; 4] {
     [(of.min_ns / 1000).to_string(), (of.max_ns / 1000).to_string(), us(of.mean_ns), us(of.deviation_ns())]
 }
 
-/// In us, with the names that fio gives where nothing completed too.
-fn percentiles(of: &Distribution) -> Vec<String> {
-    let at = |rank: f64| format!("{rank:.6}%={}", of.quantile_ns(rank / 100.0).unwrap_or(0) / 1000);
-    let mut out: Vec<String> = PERCENTILES.into_iter().map(at).collect();
+/// In us, with the names that fio gives where nothing completed too: of the total latency if it has percentiles.
+fn percentiles(of: &Direction, layout: &FioLayout) -> Vec<String> {
+    let from = if layout.lat_percentiles { &of.lat } else { &of.clat };
+    let at = |rank: &f64| format!("{rank:.6}%={}", from.quantile_ns(rank / 100.0).unwrap_or(0) / 1000);
+    let has_percentiles = layout.clat_percentiles || layout.lat_percentiles;
+    let mut out: Vec<String> = layout.ranks.iter().filter(|_| has_percentiles).map(at).collect();
     out.resize(PERCENTILES_OF_A_LINE, "0%=0".into());
     out
 }
