@@ -10,7 +10,7 @@ use engine::engines::{self, Entry};
 use engine::source::replay::Counts;
 use engine::source::{self, Back, Common, Group, Panicking, Placed, Share, Source};
 use engine::spec::{Apart, WorkerSpec};
-use model::job::{Advice, Cache, Data, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall};
+use model::job::{Advice, Cache, Data, Order, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall};
 use model::payload::{Set, split_mix};
 use model::plan::Hook;
 use model::units::show_bytes;
@@ -21,6 +21,9 @@ use sys::open_file::OpenFile;
 
 /// Operations after which the panic of the test hook comes.
 const HOOK_OPERATIONS: u32 = 500;
+
+/// Most writes whose blocks are remembered to read back each once.
+const MOST_REMEMBERED: u64 = 1 << 22;
 
 /// Which worker it is.
 #[derive(Clone, Copy)]
@@ -90,10 +93,20 @@ impl Measurement {
                 let mut spec = self.spec(phase, stream, entry, (number, of_data), &share)?;
                 if let Some(writer) = writer_of(before, stream) {
                     let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
-                    let written = self.sources(&writer, &targets, number, &share)?;
-                    spec.sources =
-                        written.into_iter().map(|s| Box::new(Back(s)) as Box<dyn Source>).collect();
-                    spec.limit.operations = self.written.get(drawn as usize).copied().or(Some(0));
+                    let writes = self.written.get(drawn as usize).copied().unwrap_or(0);
+                    let sources = || self.sources(&writer, &targets, number, &share);
+                    if writes <= MOST_REMEMBERED && may_write_twice(&writer, &targets) {
+                        // Drawn twice: once to count the blocks, once to read them.
+                        let back = |source| Back::each_block(source, writes);
+                        let blocks = sources()?.into_iter().map(|source| back(source).blocks()).sum();
+                        let read = |source| Box::new(back(source)) as Box<dyn Source>;
+                        spec.sources = sources()?.into_iter().map(read).collect();
+                        spec.limit.operations = Some(blocks);
+                    } else {
+                        let read = |source| Box::new(Back::each(source)) as Box<dyn Source>;
+                        spec.sources = sources()?.into_iter().map(read).collect();
+                        spec.limit.operations = Some(writes);
+                    }
                 }
                 specs.push(spec);
             }
@@ -288,6 +301,17 @@ fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let mut writer = before?.streams.get(back)?.clone();
     (writer.pace, writer.flow, writer.flush, writer.bursts) = (Pace::Closed, None, None, None);
     Some(writer)
+}
+
+/// Whether a stream may write a block twice in one pass over its targets, so that reading back each block once is less work. Several
+/// passes are read back as often as they were written, as in fio.
+fn may_write_twice(writer: &Stream, targets: &[&Ready]) -> bool {
+    let access = &writer.access;
+    let room = |ready: &&Ready| ready.bytes().saturating_sub(access.offset_bytes).min(access.span_bytes);
+    let pass = targets.iter().map(room).fold(0, u64::saturating_add);
+    let is_one_pass = writer.limit.bytes.is_none_or(|bytes| bytes <= pass);
+    let once = access.lines.iter().any(|line| line.order == Order::Once);
+    is_one_pass && !once && writer.lanes() == 1
 }
 
 /// Tells the kernel in which order a file is about to be used, of its whole length.

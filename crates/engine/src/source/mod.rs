@@ -54,6 +54,7 @@ use next_offset::NextOffset;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use span::Target;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// One operation to come. 32 bytes, copied and never shared.
@@ -292,25 +293,71 @@ fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
 }
 
 /// What another source writes, to be read: the same blocks in the same order.
-pub struct Back(pub Box<dyn Source>);
+pub struct Back {
+    writer: Box<dyn Source>,
+    once: Option<Once>,
+}
+
+/// The blocks that were read, if each is to be read once.
+struct Once {
+    blocks: HashSet<(u16, u64, u32)>,
+    /// Writes that may still be drawn: after them a block may come again, since none is left.
+    left: u64,
+}
+
+impl Back {
+    /// Reads each write, as often as its block was written.
+    pub fn each(writer: Box<dyn Source>) -> Self {
+        Self { writer, once: None }
+    }
+
+    /// Reads each block once that one of the first `writes` wrote.
+    pub fn each_block(writer: Box<dyn Source>, writes: u64) -> Self {
+        Self { writer, once: Some(Once { blocks: HashSet::new(), left: writes }) }
+    }
+
+    /// How many blocks that is; it draws all of them.
+    pub fn blocks(mut self) -> u64 {
+        while self.once.as_ref().is_some_and(|once| once.left > 0) {
+            self.read();
+        }
+        self.once.map_or(0, |once| once.blocks.len() as u64)
+    }
+
+    /// The next write, as a read.
+    fn read(&mut self) -> Op {
+        // One by one, so that none is drawn in vain. A source that never writes is none that is read back.
+        let mut drawn = [Op::NONE];
+        for _ in 0..MOST_BETWEEN_WRITES {
+            self.writer.refill(&mut drawn);
+            if drawn[0].kind == Kind::Write {
+                break;
+            }
+        }
+        let op = Op { kind: Kind::Read, at_ns: 0, flags: 0, ..drawn[0] };
+        if let Some(once) = self.once.as_mut().filter(|once| once.left > 0) {
+            once.left -= 1;
+            if !once.blocks.insert((op.file, op.offset, op.length)) {
+                return Op::NONE;
+            }
+        }
+        op
+    }
+}
 
 impl Source for Back {
     fn refill(&mut self, ops: &mut [Op]) {
         for op in ops {
-            // One by one, so that none is drawn in vain. A source that never writes is none that is read back.
-            let mut drawn = [Op::NONE];
-            for _ in 0..MOST_BETWEEN_WRITES {
-                self.0.refill(&mut drawn);
-                if drawn[0].kind == Kind::Write {
-                    break;
-                }
+            *op = self.read();
+            // A block that was read before.
+            while op.length == 0 {
+                *op = self.read();
             }
-            *op = Op { kind: Kind::Read, at_ns: 0, flags: 0, ..drawn[0] };
         }
     }
 
     fn look_ahead(&self) -> usize {
-        self.0.look_ahead()
+        self.writer.look_ahead()
     }
 }
 
@@ -338,4 +385,32 @@ impl Source for Panicking {
     fn evict(&self, file: u16) {
         self.0.evict(file);
     }
+}
+
+#[cfg(test)]
+struct Blocks(std::vec::IntoIter<u64>);
+
+#[cfg(test)]
+impl Source for Blocks {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            let offset = self.0.next().unwrap_or(0) * 4096;
+            *op = Op { offset, length: 4096, kind: Kind::Write, ..Op::NONE };
+        }
+    }
+}
+
+#[test]
+fn a_block_that_was_written_twice_is_read_back_once() {
+    let writer = || Box::new(Blocks(vec![3, 1, 3, 3, 2, 1, 9].into_iter()));
+    assert_eq!(Back::each_block(writer(), 6).blocks(), 3);
+    let mut once = Back::each_block(writer(), 6);
+    let mut each = Back::each(writer());
+    let (mut blocks, mut writes) = ([Op::NONE; 3], [Op::NONE; 6]);
+    once.refill(&mut blocks);
+    each.refill(&mut writes);
+    assert_eq!(blocks.map(|op| (op.kind, op.offset >> 12)), [3, 1, 2].map(|block| (Kind::Read, block)));
+    assert_eq!(writes.map(|op| op.offset >> 12), [3, 1, 3, 3, 2, 1]);
+    // The loop draws ahead of its last operation; that must end.
+    once.refill(&mut blocks);
 }
