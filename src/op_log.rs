@@ -27,12 +27,15 @@ pub struct OpLog {
 
 impl OpLog {
     /// The workers of a phase are about to begin.
-    pub fn begin(&mut self, job: &Job, start: &RunStart, run: usize) {
+    pub fn begin(&mut self, plan: &Plan, start: &RunStart, run: usize) {
+        let Some(job) = plan.jobs.get(start.job) else { return };
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
         self.present.clear();
         let Some(phase) = job.phases.get(start.phase) else { return };
         for (stream, of) in phase.streams.iter().enumerate() {
             let first = first_number(job, start.phase, stream);
+            // Intervals of fio's logs count from the end of the ramp.
+            let ramp_ns = if plan.typed.is_some() { phase.warmup_ns } else { 0 };
             for number in first..first + of.workers {
                 self.present.push(of.log_interval_ns.map(|interval_ns| {
                     self.all.push(WorkerLog {
@@ -42,7 +45,7 @@ impl OpLog {
                         stream,
                         number,
                         began_unix_ms: began,
-                        rows: Rows::new(of.delay_ns, interval_ns),
+                        rows: Rows::new(of.delay_ns.max(ramp_ns), interval_ns),
                     });
                     self.all.len() - 1
                 }));

@@ -439,7 +439,7 @@ impl Measurement {
         self.courses.push(Vec::new());
         self.session.append(&Frame::RunStart(start.clone()))?;
         let first = self.keep(Moment::Start, true)?;
-        self.op_log.begin(&self.plan.jobs[start.job], &start, done + 1);
+        self.op_log.begin(&self.plan, &start, done + 1);
         let before = self.cpu_ns();
         let opened = course::open(&mut workers, begin);
         let mut collector = Collector::of(&phase, interval_ns(&phase));

@@ -25,8 +25,8 @@ pub(super) struct File {
     kind: LogKind,
     /// Numbers of the workers that are in it.
     workers: Vec<u32>,
-    /// When their job begins, in ns since the phase.
-    delay_ns: u64,
+    /// When their job begins to be measured, in ns since the phase: after its delay and its ramp, as in fio.
+    from_ns: u64,
     io_priority: Option<IoPriority>,
     /// Priorities of single operations, by their share.
     op_priorities: Vec<IoPriority>,
@@ -47,10 +47,11 @@ pub(super) fn files(plan: &Plan) -> Vec<(String, File)> {
         for (stream, said) in own {
             let first = number + 1;
             number += stream.workers;
+            let from_ns = stream.delay_ns.max(phase.warmup_ns);
             if let Some(logs) = &said.logs {
                 let path = |at: &usize| plan.targets.get(*at).map(|t| t.path.clone());
                 let targets: Vec<String> = stream.targets.iter().filter_map(path).collect();
-                of_stream(stream, logs, (first..=number, &targets), &mut all);
+                of_stream((stream, from_ns), logs, (first..=number, &targets), &mut all);
             }
         }
     }
@@ -58,7 +59,7 @@ pub(super) fn files(plan: &Plan) -> Vec<(String, File)> {
 }
 
 fn of_stream(
-    stream: &Stream,
+    (stream, from_ns): (&Stream, u64),
     logs: &Logs,
     (numbers, targets): (std::ops::RangeInclusive<u32>, &[String]),
     all: &mut Vec<(String, File)>,
@@ -73,11 +74,11 @@ fn of_stream(
             if let Some((_, file)) = all.iter_mut().find(|(other, _)| *other == path) {
                 file.workers.push(number);
             } else {
-                let (logs, delay_ns, targets) = (logs.clone(), stream.delay_ns, targets.to_vec());
+                let (logs, targets) = (logs.clone(), targets.to_vec());
                 let io_priority = stream.place.io_priority;
                 let op_priorities = stream.op_priorities.iter().map(|one| one.priority).collect();
                 let (workers, kind) = (vec![number], *kind);
-                all.push((path, File { logs, kind, workers, delay_ns, io_priority, op_priorities, targets }));
+                all.push((path, File { logs, kind, workers, from_ns, io_priority, op_priorities, targets }));
             }
         }
     }
@@ -131,9 +132,9 @@ impl File {
         }
     }
 
-    /// Since the job began.
+    /// Since the job began to be measured.
     fn since(&self, end_ns: u64) -> u64 {
-        end_ns.saturating_sub(self.delay_ns)
+        end_ns.saturating_sub(self.from_ns)
     }
 
     fn of_operation(&self, one: &Operation) -> Line {
@@ -162,7 +163,7 @@ impl File {
     fn of_intervals(&self, rows: &Rows, ms: u64, kind: LogKind) -> Vec<Line> {
         let ms = ms.max(1);
         let is_rate = matches!(kind, LogKind::Bw | LogKind::Iops);
-        let intervals = rows.intervals(self.delay_ns, ms.saturating_mul(MS));
+        let intervals = rows.intervals(self.from_ns, ms.saturating_mul(MS));
         let last_ms = self.since(intervals.last_ns) / MS;
         let line = |i: model::op_log::Interval| {
             let end_ms = self.since(i.end_ns) / MS;
@@ -323,7 +324,7 @@ mod tests {
     fn content(kind: LogKind, logs: Logs, log: &WorkerLog) -> String {
         let (workers, targets) = (vec![1], vec!["/f".into()]);
         let op_priorities = vec![IoPriority::Realtime(3)];
-        let file = File { logs, kind, workers, delay_ns: 0, io_priority: None, op_priorities, targets };
+        let file = File { logs, kind, workers, from_ns: 0, io_priority: None, op_priorities, targets };
         String::from_utf8(file.content(std::slice::from_ref(log))).unwrap_or_default()
     }
 
