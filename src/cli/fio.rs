@@ -11,10 +11,12 @@ use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
 use dialect::fio::{self, Ask, CommandLine};
+use model::job::Mix;
 use model::name;
 use model::report::Report;
-use model::spec::JobSpec;
+use model::spec::{JobSpec, Rw, StreamSpec};
 use std::io::IsTerminal;
+use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
 
 /// A job file that is read from standard input.
@@ -48,11 +50,35 @@ impl Args {
             }
             Ask::Parse => fio::read(&line, &crate::plan::problems).map(|_| None).map_err(pointed),
             Ask::Measure => {
-                let job = fio::read(&line, &crate::plan::problems).map_err(pointed)?;
+                let mut job = fio::read(&line, &crate::plan::problems).map_err(pointed)?;
+                refuse_trims_of_files(&job)?;
+                if let Some(typed) = &mut job.typed {
+                    typed.counts_depth = true;
+                }
                 let manners = manners(&line, &job);
                 Ok(Some((request(Tool::Fio, job, line.destroy, manners.measures), manners)))
             }
         }
+    }
+}
+
+/// Refuses to trim a regular file, with the error that fio ends with. fathom itself would punch a hole.
+fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
+    let trims = |stream: &&StreamSpec| {
+        // These trim in their own way under fio too.
+        let is_able =
+            stream.engine.as_ref().is_some_and(|e| ["null", "fallocate"].contains(&e.name.as_str()));
+        stream.rw.and_then(Rw::fixed_mix) == Some(Mix::of(0, 100)) && !is_able
+    };
+    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(trims);
+    let is_device = |path: &String| {
+        std::fs::metadata(name::path(path)).is_ok_and(|facts| facts.file_type().is_block_device())
+    };
+    match streams.flat_map(|stream| &stream.target).find(|path| !is_device(path)) {
+        Some(path) => Err(Failure::Usage(format!(
+            "{path}: Inappropriate ioctl for device (error 25): fio trims block devices only; name one with filename, or use `fathom run --rw trim` for a file"
+        ))),
+        None => Ok(()),
     }
 }
 

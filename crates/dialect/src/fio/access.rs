@@ -16,7 +16,7 @@ pub(super) const BLOCK_BYTES: u32 = 4096;
 pub(super) struct ParsedRw {
     pub(super) rw: Rw,
     /// Bytes left out behind each operation, backwards where negative; operations from each offset on where they are random.
-    step: i64,
+    pub(super) step: i64,
 }
 
 /// Reads in order, and reads and writes.
@@ -71,7 +71,7 @@ pub(super) fn way(job: &Job) -> Result<ParsedRw, Fault> {
         0
     } else {
         let (sign, digits) = number.strip_prefix('-').map_or((1, number), |digits| (-1, digits));
-        let bytes = job.units().whole(digits).map_err(|why| job.fault("rw", why))?;
+        let bytes = job.units("rw").whole(digits).map_err(|why| job.fault("rw", why))?;
         sign * i64::try_from(bytes).unwrap_or(i64::MAX)
     };
     if rw.is_random() && u32::try_from(step).is_err() {
@@ -128,7 +128,7 @@ pub(super) fn say(job: &Job, way: &ParsedRw, stream: &mut StreamSpec) -> Result<
         stream.mix = Some(mix(job)?);
     }
     let sizes = sizes(job, way)?;
-    let align = job.same_for("ba", way.directions(), |text| job.units().whole(text))?.filter(|a| *a > 0);
+    let align = job.same_for("ba", way.directions(), |text| job.units("ba").whole(text))?.filter(|a| *a > 0);
     stream.align = align;
     if way.rw.is_random() {
         let fixed = used(&sizes, way).all(|s| matches!(s, Sizes::Fixed(_)))
@@ -223,7 +223,8 @@ fn sizes(job: &Job, way: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
 }
 
 fn block(job: &Job, text: &str) -> Result<u32, String> {
-    let bytes = job.units().whole(text)?;
+    let said = ["bssplit", "bsrange", "bs"].into_iter().find(|option| job.text(option).is_some());
+    let bytes = job.units(said.unwrap_or("bs")).whole(text)?;
     if (1..=MAX_BLOCK_BYTES).contains(&bytes) {
         return Ok(bytes as u32);
     }
@@ -322,7 +323,7 @@ fn law(job: &Job, way: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, F
     let register = job.text("random_generator") == Some("lfsr") && fixed;
     let may_repeat = (job.on("norandommap", false)? && !register) || aligned;
     let random = job.same_for("percentage_random", way.directions(), |text| {
-        job.units()
+        job.units("percentage_random")
             .whole(text)
             .ok()
             .filter(|n| *n <= 100)
@@ -392,6 +393,10 @@ fn steps(job: &Job, way: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut StreamS
             let mut all = used(sizes, way);
             let size = all.next().filter(|s| matches!(s, Sizes::Fixed(_)) && all.all(|other| other == *s));
             let size = size.map(|s| u64::from(s.least()));
+            if size == Some(back.unsigned_abs()) {
+                // The region is cut to its first block, which fio moves again and again.
+                return Ok(());
+            }
             let stride = size.and_then(|size| back.unsigned_abs().checked_sub(size)).filter(|s| *s > 0);
             let (Some(size), Some(stride)) = (size, stride) else {
                 return Err(job.fault("rw", "it does not go backwards; type a number above the size of an operation, such as rw=read:-8k with bs=4k"));

@@ -22,6 +22,8 @@ pub(super) trait Around {
     fn length(&self, name: &str) -> Result<u64, String>;
     /// Whether it is a block device.
     fn is_device(&self, name: &str) -> bool;
+    /// Whether it is a directory.
+    fn is_directory(&self, name: &str) -> bool;
     /// The text of a file that the file `by` includes.
     fn include(&self, by: &str, name: &str) -> Result<String, String>;
     /// The NUMA nodes that have memory, such as `0-1`.
@@ -67,6 +69,10 @@ impl Around for Here {
 
     fn is_device(&self, name: &str) -> bool {
         std::fs::metadata(name).is_ok_and(|facts| facts.file_type().is_block_device())
+    }
+
+    fn is_directory(&self, name: &str) -> bool {
+        Path::new(name).is_dir()
     }
 
     fn include(&self, by: &str, name: &str) -> Result<String, String> {

@@ -4,7 +4,7 @@
 //! ([`super::streams`]).
 
 use super::options::{How, LOGS};
-use super::sections::{Assignment, Location, Section};
+use super::sections::{Assignment, Location, Section, visible};
 use super::value::{Bare, Size, Units, switch, time};
 use std::collections::BTreeMap;
 
@@ -19,49 +19,82 @@ pub(super) struct Job {
     pub(super) spot: Location,
     /// Whether all jobs before it have to be over.
     pub(super) walled: bool,
-    /// By the names of the table, each with its place in the order of saying.
-    said: BTreeMap<&'static str, (usize, Assignment)>,
+    /// By the names of the table.
+    said: BTreeMap<&'static str, Said>,
     /// What stands in its own section.
     pub(super) own: Vec<Assignment>,
+}
+
+/// An option that holds for a job.
+#[derive(Clone, Debug)]
+struct Said {
+    /// Its place in the order of saying.
+    at: usize,
+    said: Assignment,
+    /// What its suffixes stand for.
     units: Units,
 }
 
 /// The jobs of sections, in their order; of all of them unless some are named.
 pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, Fault> {
-    let mut defaults: BTreeMap<&'static str, (usize, Assignment)> = BTreeMap::new();
+    let mut defaults: BTreeMap<&'static str, Said> = BTreeMap::new();
+    let mut default_units = Units::USUAL;
     let mut jobs = Vec::new();
     let mut order = 0;
     for section in sections {
         let mut said = defaults.clone();
+        let mut units = default_units;
+        if !section.in_order {
+            // A job file is sorted before it is read: its last kb_base holds for the whole section.
+            for one in section.said.iter().filter(|one| one.option.name == BASE) {
+                units = units_of_base(one)?;
+            }
+        }
         for one in &section.said {
             order += 1;
+            if one.option.name == BASE {
+                units = units_of_base(one)?;
+            }
+            let mut one = one.clone();
+            // Each line adds files to those before, also to those of [global].
+            if let Some(before) = said.get(one.option.name).filter(|_| one.option.name == "filename") {
+                one.value = format!("{}:{}", before.said.value, one.value);
+            }
             // A log without a name keeps the one that was said before it.
             let keeps = one.value.trim().is_empty() && LOGS.contains(&one.option.name);
             if !(keeps && said.contains_key(one.option.name)) {
-                said.insert(one.option.name, (order, one.clone()));
+                said.insert(one.option.name, Said { at: order, said: one, units });
             }
         }
         if section.is_global() {
-            defaults = said;
+            (defaults, default_units) = (said, units);
         } else if named.is_empty() || named.contains(&section.name) {
-            let Section { name: section, spot, said: own, walled } = section.clone();
-            let mut job = Job { section, spot, walled, said, own, units: Units::USUAL };
-            job.units = match job.number("kb_base")? {
-                None | Some(1024) => Units::USUAL,
-                Some(1000) => Units { base: 1000 },
-                Some(_) => return Err(job.fault("kb_base", "it is 1024 or 1000; type one of them")),
-            };
-            jobs.push(job);
+            let Section { name: section, spot, said: own, walled, .. } = section.clone();
+            jobs.push(Job { section, spot, walled, said, own });
         }
     }
     Ok(jobs)
+}
+
+/// The option that decides what suffixes stand for.
+const BASE: &str = "kb_base";
+
+fn units_of_base(one: &Assignment) -> Result<Units, Fault> {
+    match one.value.trim() {
+        "1024" => Ok(Units::USUAL),
+        "1000" => Ok(Units { base: 1000 }),
+        other => {
+            let why = format!("{BASE}={}: it is 1024 or 1000; type one of them", visible(other));
+            Err((one.spot.clone(), why))
+        }
+    }
 }
 
 /// What is told of options that change nothing and of units that look like others, each once.
 pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
     let mut by_reason: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
     let mut out = Vec::new();
-    for (_, said) in jobs.iter().flat_map(|j| j.said.values()) {
+    for Said { said, .. } in jobs.iter().flat_map(|j| j.said.values()) {
         if let How::NoEffect(why) = said.option.how {
             let names = by_reason.entry(why).or_default();
             if !names.contains(&said.option.name) {
@@ -74,7 +107,7 @@ pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
         out.push(format!("{} {verb} nothing here: {why}", names.join(", ")));
     }
     for job in jobs {
-        for (_, said) in job.said.values().filter(|(_, s)| job.units.notable(&s.value)) {
+        for Said { said, .. } in job.said.values().filter(|s| s.units.notable(&s.said.value)) {
             let remark = format!(
                 "{}={}: as in fio, kib, mib and gib are powers of ten; k, m and g are powers of two",
                 said.option.name, said.value
@@ -88,13 +121,14 @@ pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
 }
 
 impl Job {
-    pub(super) fn units(&self) -> Units {
-        self.units
+    /// What suffixes stand for in the value of an option.
+    pub(super) fn units(&self, option: &str) -> Units {
+        self.said.get(option).map_or(Units::USUAL, |said| said.units)
     }
 
     /// The value of an option of the table; empty where it was said without one.
     pub(super) fn text(&self, option: &str) -> Option<&str> {
-        self.said.get(option).map(|(_, said)| said.value.trim())
+        self.said.get(option).map(|said| said.said.value.trim())
     }
 
     /// Whether it is what stands in a log.
@@ -104,7 +138,7 @@ impl Job {
 
     /// Of two options that say the same, the one that was said last.
     pub(super) fn last<'o>(&self, first: &'o str, second: &'o str) -> Option<&'o str> {
-        let at = |option| self.said.get(option).map(|(at, _)| *at);
+        let at = |option| self.said.get(option).map(|said| said.at);
         let last = if at(first) >= at(second) { first } else { second };
         at(last).map(|_| last)
     }
@@ -118,13 +152,11 @@ impl Job {
 
     /// Why an option cannot be, at its place; at the job's where it was not said.
     pub(super) fn fault(&self, option: &str, why: impl AsRef<str>) -> Fault {
-        let said = self.said.get(option).map(|(_, said)| said);
+        let said = self.said.get(option).map(|said| &said.said);
         let spot = said.map_or(&self.spot, |said| &said.spot).clone();
         match said {
             Some(said) if said.value.is_empty() => (spot, format!("{option}: {}", why.as_ref())),
-            Some(said) => {
-                (spot, format!("{option}={}: {}", super::sections::visible(&said.value), why.as_ref()))
-            }
+            Some(said) => (spot, format!("{option}={}: {}", visible(&said.value), why.as_ref())),
             None => (spot, format!("{option}: {}", why.as_ref())),
         }
     }
@@ -139,7 +171,7 @@ impl Job {
 
     /// A whole number.
     pub(super) fn number(&self, option: &str) -> Result<Option<u64>, Fault> {
-        self.read(option, |text| self.units.whole(text))
+        self.read(option, |text| self.units(option).whole(text))
     }
 
     /// A whole number that fits 32 bits and is no less than this.
@@ -154,7 +186,7 @@ impl Job {
 
     /// Bytes, or a share of what is there.
     pub(super) fn size(&self, option: &str) -> Result<Option<Size>, Fault> {
-        self.read(option, |text| self.units.size(text))
+        self.read(option, |text| self.units(option).size(text))
     }
 
     /// Bytes alone.

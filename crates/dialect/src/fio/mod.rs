@@ -117,6 +117,10 @@ fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Res
     let (mut spec, from) = phases::specification(&jobs, around).map_err(faults)?;
     let typed = typed::typed(&reader.sections, &jobs, &from);
     let typed = typed.map_err(|fault| faults(vec![fault]))?;
+    if line.readonly {
+        // As in fio, which then makes no file either.
+        spec.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.create = None);
+    }
     spec.typed = Some(Typed { idle: line.idle, ..typed });
     let problems = spec.check().into_iter().chain(also(&spec));
     let marks: Vec<(usize, Mark)> = problems
@@ -174,7 +178,7 @@ fn gather(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
                 } else {
                     // Before the first name they are defaults.
                     if reader.sections.is_empty() {
-                        reader.section("global", spot.clone());
+                        reader.defaults(spot.clone());
                     }
                     reader.say(name, value, spot);
                 }

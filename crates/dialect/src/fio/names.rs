@@ -2,7 +2,9 @@
 //!
 //! For: `filename`, `directory`, `filename_format`, and the name that a file has where none is said. Not for: looking at files.
 
+use super::around::Around;
 use super::jobs::{Fault, Job};
+use super::sections::visible;
 
 /// What a file is called where nothing is said.
 const FORMAT: &str = "$jobname.$jobnum.$filenum";
@@ -40,6 +42,21 @@ pub(super) fn files(job: &Job) -> Result<u32, Fault> {
         return Err(job.fault("openfiles", why));
     }
     Ok(files)
+}
+
+/// Refuses a directory as `filename`: a new file in it would not be what was typed.
+pub(super) fn refuse_directories(job: &Job, around: &dyn Around) -> Result<(), Fault> {
+    if job.text("filename").is_none() || job.text("ioengine") == Some("null") {
+        return Ok(());
+    }
+    match paths(job, 0, 1).into_iter().find(|path| around.is_directory(path)) {
+        Some(path) => {
+            let path = visible(&path);
+            let why = format!("{path} is a directory; type directory={path}, or the name of a file");
+            Err(job.fault("filename", why))
+        }
+        None => Ok(()),
+    }
 }
 
 fn listed(job: &Job) -> Result<u32, Fault> {

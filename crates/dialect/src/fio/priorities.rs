@@ -60,7 +60,7 @@ fn of<'j>(job: &'j Job, option: &str, kind: Kind) -> Result<Option<&'j str>, Fau
 
 fn number(job: &Job, option: &str, kind: Kind) -> Result<Option<u64>, Fault> {
     let text = of(job, option, kind)?;
-    text.map(|text| job.units().whole(text)).transpose().map_err(|why| job.fault(option, why))
+    text.map(|text| job.units(option).whole(text)).transpose().map_err(|why| job.fault(option, why))
 }
 
 /// A share in whole percent.
@@ -91,7 +91,7 @@ fn of_size(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority>, Fau
     let fault = |why: &str| job.fault("cmdprio_bssplit", why);
     let wrong = || fault("a size has a share, or a share, a class and a level; type 4k/20 or 4k/20/1/0");
     let words: Vec<&str> = piece.split('/').map(str::trim).collect();
-    let number = |text: &str| job.units().whole(text).map_err(|why| fault(&why));
+    let number = |text: &str| job.units("cmdprio_bssplit").whole(text).map_err(|why| fault(&why));
     let (size, percent, priority) = match *words.as_slice() {
         [size, percent] => (size, percent, priority_of(job, kind)?),
         [.., hint] if words.len() == 5 && number(hint)? > 0 => {

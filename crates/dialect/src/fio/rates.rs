@@ -109,7 +109,7 @@ impl<'j> Rates<'j> {
             let said = triplet(text).map_err(|why| job.fault(option, why))?;
             let mut of = [0; 3];
             for (of, text) in of.iter_mut().zip(said) {
-                let rate = text.map_or(Ok(0), |text| job.units().whole(text));
+                let rate = text.map_or(Ok(0), |text| job.units(option).whole(text));
                 *of = rate.map_err(|why| job.fault(option, why))?;
             }
             if of == [0; 3] {

@@ -31,18 +31,18 @@ pub(super) fn region(
         return Err(job.fault("fill_device", why));
     }
     let shares = Shares { job, around, files, least: least(one) };
+    let offset = match job.size("offset")? {
+        Some(Size::Percent(percent)) => shares.offset(percent)?,
+        Some(Size::Bytes(bytes)) => bytes,
+        None => 0,
+    };
+    one.offset = Some(offset).filter(|o| *o > 0);
     let (size, part) = match job.size("size")? {
         // All that is there, which it is anyway.
-        None | Some(Size::Percent(100.0)) => (None, None),
-        Some(Size::Bytes(bytes)) => (Some(bytes).filter(|s| *s > 0), None),
-        Some(Size::Percent(percent)) => (None, Some(shares.of_each("size", percent)?)),
+        None | Some(Size::Percent(0.0 | 100.0)) => (None, None),
+        Some(Size::Bytes(bytes)) => (Some(shares.cut(bytes, offset)).filter(|s| *s > 0), None),
+        Some(Size::Percent(percent)) => (None, Some(shares.of_each("size", percent, offset)?)),
     };
-    let offset = match job.size("offset")? {
-        Some(Size::Percent(percent)) => Some(aligned(job, shares.of_each("offset", percent)?)?),
-        Some(Size::Bytes(bytes)) => Some(bytes),
-        None => None,
-    };
-    one.offset = offset.filter(|o| *o > 0);
     let each = job.bytes("filesize")?.filter(|s| *s > 0);
     // A file of that size begins before the offset.
     let rest = each.map(|each| each.saturating_sub(one.offset.unwrap_or(0)));
@@ -65,19 +65,26 @@ pub(super) fn region(
         let bytes = file.saturating_add(one.offset.unwrap_or(0));
         one.create = Some(Create { bytes, filling: filling(job, way)?, unlink: job.on("unlink", false)? });
     }
-    ends(&shares, way, (size, each), times, one)
+    ends(&shares, way, (size, each), times, one)?;
+    repeat_first_block(&shares, way, one)
+}
+
+/// Goes back by the size of an operation: fio then moves the first block again and again.
+fn repeat_first_block(shares: &Shares, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
+    if way.step >= 0 || way.rw.is_random() || one.backwards.is_some() {
+        return Ok(());
+    }
+    if let Some(passes) = one.passes.take() {
+        let region = shares.region("rw", one)?;
+        one.limit.bytes = Some(region.saturating_mul(passes.into()));
+    }
+    one.size = Some(shares.least.into());
+    Ok(())
 }
 
 /// Whether all that a job touches are block devices, which end where they end.
 fn on_devices(job: &Job, files: u32, around: &dyn Around) -> bool {
     !names::own_files(job) && names::paths(job, 0, files).iter().all(|path| around.is_device(path))
-}
-
-/// An offset in percent as the next multiple of `offset_align`.
-fn aligned(job: &Job, offset: u64) -> Result<u64, Fault> {
-    let align = job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(1);
-    let next = offset.checked_next_multiple_of(align);
-    next.ok_or_else(|| job.fault("offset_align", "it is more than any file has; type less"))
 }
 
 /// The smallest operation in bytes.
@@ -96,13 +103,58 @@ struct Shares<'j> {
 }
 
 impl Shares<'_> {
-    /// Bytes that are so many percent of each file.
-    fn of_each(&self, option: &str, percent: f64) -> Result<u64, Fault> {
-        let bytes = (self.length(option)? as f64 * percent / 100.0) as u64 / u64::from(self.least);
-        if bytes == 0 {
+    /// A percentage of each file in bytes, at most what follows the offset, in whole operations.
+    fn of_each(&self, option: &str, percent: f64, offset: u64) -> Result<u64, Fault> {
+        let length = self.length(option)?;
+        let bytes = ((length as f64 * percent / 100.0) as u64).min(length.saturating_sub(offset));
+        let operations = bytes / u64::from(self.least);
+        if operations == 0 {
             return Err(self.job.fault(option, "it is less than one operation; type more"));
         }
-        Ok(bytes * u64::from(self.least))
+        Ok(operations * u64::from(self.least))
+    }
+
+    /// A percentage of each file as an offset: the next multiple of `offset_align`, or of the smallest operation.
+    fn offset(&self, percent: f64) -> Result<u64, Fault> {
+        if percent == 0.0 {
+            return Ok(0);
+        }
+        let offset = (self.length("offset")? as f64 * percent / 100.0) as u64;
+        let align = self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(self.least.into());
+        let next = offset.checked_next_multiple_of(align);
+        next.ok_or_else(|| self.job.fault("offset_align", "it is more than any file has; type less"))
+    }
+
+    /// A size of all files, of which devices have only what follows the offset.
+    fn cut(&self, size: u64, offset: u64) -> u64 {
+        if !on_devices(self.job, self.files, self.around) {
+            return size;
+        }
+        let Ok(length) = self.length("size") else { return size };
+        let (files, least) = (u64::from(self.files), u64::from(self.least));
+        let room = length.saturating_sub(offset);
+        // What lies beyond the end altogether is refused elsewhere.
+        if size / files <= room || room < least { size } else { (room - room % least) * files }
+    }
+
+    /// Bytes of the region in all files together.
+    fn region(&self, option: &str, one: &StreamSpec) -> Result<u64, Fault> {
+        let each = match one.size {
+            Some(size) => size,
+            None => self.length(option)?.saturating_sub(one.offset.unwrap_or(0)),
+        };
+        Ok(each.saturating_mul(self.files.into()))
+    }
+
+    /// Whether operations with holes between them begin again at the start of a file until its size is moved, as in fio: only if
+    /// the region is a whole file, and no operation ends exactly at its end.
+    fn wraps(&self, one: &StreamSpec) -> bool {
+        let Some(hole) = one.hole.filter(|_| one.offset.is_none()) else { return false };
+        let length = self.length("size").ok();
+        let Some(region) = one.size.or(length) else { return false };
+        let least = u64::from(self.least);
+        let is_whole = length.is_none_or(|length| length <= region);
+        is_whole && region >= least && !(region - least).is_multiple_of(least.saturating_add(hole))
     }
 
     /// Bytes of each file.
@@ -147,7 +199,9 @@ fn ends(
     let job = shares.job;
     // A trim and its write are counted as one.
     let all = |n: u64| if way.rw.writes_after_trims() { n.saturating_mul(2) } else { n };
-    one.limit.operations = job.number("number_ios")?.filter(|n| *n > 0).map(all);
+    let loops = job.count("loops", 1)?.unwrap_or(1);
+    let operations = job.number("number_ios")?.filter(|n| *n > 0);
+    one.limit.operations = operations.map(|n| all(n.saturating_mul(loops.into())));
     if job.on("create_only", false)? {
         // Its files are made, and that is all.
         one.limit.operations = Some(0);
@@ -158,9 +212,10 @@ fn ends(
     if times.ramp > 0 && times.runtime.is_none() {
         return Err(job.fault("ramp_time", "fio counts what it moves in the ramp to the size, and fathom does not; type time_based and runtime"));
     }
-    let loops = job.count("loops", 1)?.unwrap_or(1);
-    let amount =
-        job.bytes("io_size")?.filter(|a| *a > 0).or_else(|| size.filter(|_| each.is_some() && each != size));
+    // Without io_size a job moves no more than its files have after the offset.
+    let within = one.size.map_or(u64::MAX, |each| each.saturating_mul(shares.files.into()));
+    let size_alone = size.filter(|_| each.is_some() && each != size).map(|size| size.min(within));
+    let amount = job.bytes("io_size")?.filter(|a| *a > 0).or(size_alone);
     let passes_over = amount.zip(size).is_some_and(|(amount, size)| amount > size);
     if one.positions.is_some() && (loops > 1 || passes_over) {
         let option = if loops > 1 { "loops" } else { "io_size" };
@@ -190,6 +245,11 @@ fn ends(
                 return Err(job.fault("io_size", "it is less than one operation; type more"));
             }
             one.limit.bytes = Some(all(whole).saturating_mul(u64::from(loops)));
+        }
+        (None, None) if shares.wraps(one) => {
+            let region = shares.region("size", one)?;
+            let whole = region - region % u64::from(shares.least);
+            one.limit.bytes = Some(all(whole).saturating_mul(loops.into()));
         }
         (None, None) => one.passes = Some(loops),
     }

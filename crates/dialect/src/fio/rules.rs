@@ -47,7 +47,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     let (digits, percent) = limit.split_once('%').map_or((limit, false), |(digits, _)| (digits, true));
     let limit = match (percent, what) {
         (true, _) | (false, Quantity::Iops) => digits.trim().parse::<f64>().ok(),
-        (false, Quantity::Bandwidth) => job.units().whole(digits).ok().map(|bytes| bytes as f64),
+        (false, Quantity::Bandwidth) => job.units("steadystate").whole(digits).ok().map(|bytes| bytes as f64),
         (false, Quantity::Latency) => super::value::time(digits, Bare::Microseconds).ok().map(|ns| ns as f64),
     };
     let limit = limit.filter(|limit| limit.is_finite() && *limit > 0.0);
@@ -73,7 +73,7 @@ fn min_rate(job: &Job, way: &ParsedRw) -> Result<Option<MinRate>, Fault> {
         let said = triplet(text).map_err(|why| job.fault(option, why))?;
         for at in way.directions() {
             let text = said.get(*at).copied().flatten();
-            let rate = text.map_or(Ok(0), |text| job.units().whole(text));
+            let rate = text.map_or(Ok(0), |text| job.units(option).whole(text));
             rates[*at] = rate.map_err(|why| job.fault(option, why))?;
         }
         Ok(rates)

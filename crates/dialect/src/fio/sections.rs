@@ -50,6 +50,8 @@ pub(super) struct Section {
     pub(super) said: Vec<Assignment>,
     /// Whether all sections before it have to be over: it is the first of a further job file.
     pub(super) walled: bool,
+    /// Whether it is of the command line, where `kb_base` counts only for the options after it.
+    pub(super) in_order: bool,
 }
 
 /// Everything that was read, and what was wrong with it.
@@ -97,12 +99,24 @@ impl<'a> Reader<'a> {
 
     /// Opens a section.
     pub(super) fn section(&mut self, name: &str, spot: Location) {
-        self.open(Section { name: name.into(), spot, said: Vec::new(), walled: false });
+        self.open(Section { name: name.into(), spot, said: Vec::new(), walled: false, in_order: false });
+    }
+
+    /// Opens the section of options that precede the first name on the command line.
+    pub(super) fn defaults(&mut self, spot: Location) {
+        let name = "global".to_owned();
+        self.open(Section { name, spot, said: Vec::new(), walled: false, in_order: true });
     }
 
     /// Opens a section by the option `name`, which is one of the job too.
     pub(super) fn named(&mut self, name: &str, spot: Location) {
-        let mut section = Section { name: name.into(), spot: spot.clone(), said: Vec::new(), walled: false };
+        let mut section = Section {
+            name: name.into(),
+            spot: spot.clone(),
+            said: Vec::new(),
+            walled: false,
+            in_order: true,
+        };
         if let Some(option) = options::find("name").filter(|_| !section.is_global()) {
             section.said.push(Assignment { option, value: name.into(), spot });
         }

@@ -92,9 +92,10 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     one.delay = Some(times.delay).filter(|d| *d > 0);
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
     let files = names::files(job)?;
+    names::refuse_directories(job, around)?;
     one.strided = zones::zones(job, &way, files, &one)?;
     region::region(job, &way, (files, around), times, &mut one)?;
-    one.evict_each_pass = evicts_each_pass(job, &one)?.then_some(true);
+    one.evict_each_pass = evicts_each_pass(job, &way, &one)?.then_some(true);
     sharing(job, files, &mut one)?;
     Ok(Streams { all: clones(job, &one, files)?, times, back })
 }
@@ -217,7 +218,7 @@ pub(super) fn advise_mapping(way: &ParsedRw, one: &mut StreamSpec) {
 
 /// Whether fio evicts a file again where another pass over it begins: where it comes to its end in order, or its map is full, and where
 /// it opens the file for another loop.
-fn evicts_each_pass(job: &Job, one: &StreamSpec) -> Result<bool, Fault> {
+fn evicts_each_pass(job: &Job, way: &ParsedRw, one: &StreamSpec) -> Result<bool, Fault> {
     let in_memory = one.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
     let is_map = one.random == Some(Order::Once);
     let in_order = one.random.is_none();
@@ -227,7 +228,8 @@ fn evicts_each_pass(job: &Job, one: &StreamSpec) -> Result<bool, Fault> {
         let goes_beyond = job.bytes("io_size")?.zip(one.size).is_some_and(|(amount, size)| amount > size);
         (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
-    Ok(job.on("invalidate", true)? && in_memory && another)
+    let repeats_block = in_order && way.step < 0 && one.backwards.is_none();
+    Ok(job.on("invalidate", true)? && in_memory && another && !repeats_block)
 }
 
 pub(super) fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), Fault> {
@@ -431,19 +433,31 @@ fn clones(job: &Job, one: &StreamSpec, files: u32) -> Result<Vec<StreamSpec>, Fa
                 format!("more than {most} clones are not told apart; type group_reporting too"),
             ));
         }
+        let has_length = job.bytes("filesize")?.is_some_and(|bytes| bytes > 0);
         let clone = |clone: u32| {
-            let offset = one.offset.unwrap_or(0).saturating_add(increment.saturating_mul(u64::from(clone)));
-            let create = one
-                .create
-                .map(|c| Create { bytes: c.bytes.saturating_add(offset - one.offset.unwrap_or(0)), ..c });
-            StreamSpec {
-                target: targets(clone),
-                offset: Some(offset).filter(|o| *o > 0),
-                create,
-                ..one.clone()
+            let first = one.offset.unwrap_or(0);
+            let offset = first.saturating_add(increment.saturating_mul(u64::from(clone)));
+            let mut stream =
+                StreamSpec { target: targets(clone), offset: Some(offset).filter(|o| *o > 0), ..one.clone() };
+            if has_length {
+                // The file keeps its length, so the clone has what follows its offset.
+                stream.size = one.size.map(|size| size.saturating_sub(offset - first));
+                if stream.size == Some(0) {
+                    let why = "a clone begins beyond the filesize; type less, or fewer clones";
+                    return Err(job.fault("offset_increment", why));
+                }
+                if job.text("io_size").is_none() {
+                    let within = stream.size.map(|size| size.saturating_mul(u64::from(files)));
+                    stream.limit.bytes =
+                        one.limit.bytes.map(|bytes| within.map_or(bytes, |most| bytes.min(most)));
+                }
+            } else {
+                stream.create =
+                    one.create.map(|c| Create { bytes: c.bytes.saturating_add(offset - first), ..c });
             }
+            Ok(stream)
         };
-        return Ok((0..count).map(clone).collect());
+        return (0..count).map(clone).collect();
     }
     let own = !nothing && names::own_files(job);
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();

@@ -43,12 +43,17 @@ impl Around for Test {
         match name {
             "f" | "g" => Ok((1 << 20) + 5),
             "shorter" => Ok(1 << 19),
+            "/dev/small" => Ok((1 << 20) + 512),
             _ => Err("there is none".into()),
         }
     }
 
     fn is_device(&self, name: &str) -> bool {
         name.starts_with("/dev/")
+    }
+
+    fn is_directory(&self, name: &str) -> bool {
+        name == "folder"
     }
 
     fn include(&self, _by: &str, name: &str) -> Result<String, String> {
@@ -207,7 +212,7 @@ fn blocks_are_touched_as_fio_touches_them() {
     refused("rw=randread:5g", &["follow each other"]);
     refused("rw=raed", &["no direction"]);
     refused("rw=randread random_distribution=zipf:1.2:0.5", &["hottest", "zipf:1.2"]);
-    refused("rw=read:-4k bs=4k", &["backwards"]);
+    refused("rw=read:-2k bs=4k", &["backwards"]);
 }
 
 #[test]
@@ -259,8 +264,8 @@ fn clones_are_one_result_where_they_are_a_group() {
     let half = stream("filename=f:g size=50% offset=10%");
     assert_eq!(
         (half.size, half.offset, half.create),
-        (Some(524_288), Some(102_400), None),
-        "whole blocks of each"
+        (Some(524_288), Some(106_496), None),
+        "a whole number of blocks, and the next block"
     );
     refused("size=50%", &["there is none", "type a size"]);
     refused("size=50% filename=f:shorter", &["several lengths"]);
@@ -307,6 +312,130 @@ fn what_is_verified_is_read_back_in_a_phase_of_its_own() {
     refused("verify=pattern", &["verify_pattern=0xdeadbeef"]);
     refused("verify=md4", &["crc32c"]);
     refused("buffer_pattern='none'", &["cannot be read"]);
+}
+
+#[test]
+fn holes_begin_again_until_the_size_is_moved() {
+    let ends = |words: &str| {
+        let stream = stream(&format!("rw=read:60k {words}"));
+        (stream.passes, stream.limit.bytes)
+    };
+    assert_eq!(ends("size=256k"), (None, Some(256 << 10)));
+    assert_eq!(ends("size=256k loops=2"), (None, Some(512 << 10)));
+    assert_eq!(ends("size=260k"), (Some(1), None), "an operation ends where the file ends");
+    assert_eq!(ends("filename=f size=256k"), (Some(1), None), "the file is longer");
+    assert_eq!(ends("size=256k offset=128k"), (Some(1), None));
+    assert_eq!(ends("filename=f size=0"), (None, Some(1 << 20)));
+}
+
+#[test]
+fn going_back_by_a_block_moves_the_first_block_until_the_size_is_moved() {
+    let same = stream("rw=read:-4k bs=4k size=64k");
+    assert_eq!((same.size, same.limit.bytes, same.passes), (Some(4096), Some(64 << 10), None));
+    assert_eq!(same.create.map(|create| create.bytes), Some(64 << 10));
+    assert_eq!((same.backwards, same.evict_each_pass), (None, None));
+    assert_eq!(stream("rw=read:-8k bs=4k size=64k").backwards, Some(true));
+}
+
+#[test]
+fn operations_of_loops_are_counted_together() {
+    assert_eq!(stream("number_ios=10 loops=3").limit.operations, Some(30));
+    assert_eq!(stream("number_ios=10 loops=3").passes, Some(3));
+    assert_eq!(stream("number_ios=10").limit.operations, Some(10));
+}
+
+#[test]
+fn a_file_keeps_its_length_whatever_the_offset_of_a_clone() {
+    let clones = |words: &str| -> Vec<_> {
+        let job =
+            job(&format!("[j]\nrw=write\nbs=1m\nnumjobs=3\noffset_increment=1m\nfilesize=4m\n{words}\n"));
+        let all = job.phases[0].streams.iter();
+        all.map(|s| (s.offset, s.size, s.create.map(|c| c.bytes >> 20), s.limit.bytes.map(|b| b >> 20)))
+            .collect()
+    };
+    let (mib, four) = (|n: u64| Some(n << 20), Some(4));
+    assert_eq!(
+        clones(""),
+        [(None, mib(4), four, None), (mib(1), mib(3), four, None), (mib(2), mib(2), four, None)]
+    );
+    assert_eq!(
+        clones("size=3m"),
+        [(None, mib(4), four, Some(3)), (mib(1), mib(3), four, Some(3)), (mib(2), mib(2), four, Some(2))]
+    );
+    refused("filesize=2m size=2m numjobs=3 offset_increment=1m", &["offset_increment=1m", "filesize"]);
+}
+
+#[test]
+fn shares_and_sizes_end_at_the_end_of_what_is_there() {
+    let of = |words: &str| {
+        let stream = stream(&format!("bs=4k {words}"));
+        (stream.offset, stream.size)
+    };
+    assert_eq!(of("filename=f size=10% offset=0%"), (None, Some(25 * 4096)));
+    assert_eq!(of("filename=f size=10% offset=95%"), (Some(244 * 4096), Some(12 * 4096)));
+    assert_eq!(of("filename=/dev/small size=512k offset=768k"), (Some(768 << 10), Some(256 << 10)));
+    assert_eq!(of("filename=/dev/small size=512k"), (None, Some(512 << 10)));
+    assert_eq!(of("filename=f size=512k offset=768k"), (Some(768 << 10), Some(512 << 10)), "a file grows");
+}
+
+#[test]
+fn each_filename_adds_to_those_before_it() {
+    let job = job("[global]\nfilename=a\nsize=1m\n[one]\nfilename=b\nfilename=c:d\n[two]\nrw=read\n");
+    let targets: Vec<_> = job.phases[0].streams.iter().map(|s| s.target.join(" ")).collect();
+    assert_eq!(targets, ["a b c d", "a"]);
+    let typed = job.typed.as_ref().map(|t| t.phases[0][0].options.clone()).unwrap_or_default();
+    assert_eq!(typed, [("filename".to_owned(), "b:c:d".to_owned())]);
+    refused("filename=folder", &["folder is a directory", "type directory=folder"]);
+    assert_eq!(stream("filename=folder ioengine=null").target, [""; 0], "nothing is opened");
+}
+
+#[test]
+fn the_base_of_units_counts_for_a_section_and_in_order_on_the_command_line() {
+    let sizes = |words: &str| {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let line = CommandLine::of(&words, &|_| Err("no file".into())).unwrap_or_else(|why| panic!("{why}"));
+        let job = read_line(&line).unwrap_or_else(|why| panic!("{why}"));
+        let stream = &job.phases[0].streams[0];
+        (stream.size, stream.bs.as_ref().map(|bs| bs.read.least()))
+    };
+    assert_eq!(sizes("--name=x --size=1m --kb_base=1000 --bs=4k"), (Some(1 << 20), Some(4000)));
+    assert_eq!(sizes("--size=1m --kb_base=1000 --name=x --bs=4k"), (Some(1 << 20), Some(4000)));
+    assert_eq!(sizes("--kb_base=1000 --name=x --size=1m --bs=4k"), (Some(1_000_000), Some(4000)));
+    let later = job("[j]\nsize=1m\nkb_base=1000\n");
+    assert_eq!(later.phases[0].streams[0].size, Some(1_000_000));
+    let own = job("[global]\nsize=1m\n[j]\nkb_base=1000\nbs=4k\n");
+    let own = &own.phases[0].streams[0];
+    assert_eq!((own.size, own.bs.as_ref().map(|bs| bs.read.least())), (Some(1 << 20), Some(4000)));
+    refused("kb_base=1001", &["kb_base=1001", "1024 or 1000"]);
+}
+
+#[test]
+fn a_job_says_how_fio_prints_it() {
+    let layout = |words: &str| {
+        let job = job(&format!("[j]\nsize=1m\n{}\n", words.replace(' ', "\n")));
+        job.typed.map(|typed| typed.phases[0][0].layout.clone()).unwrap_or_default()
+    };
+    assert!(layout("rw=read").is_default());
+    let own = layout("lat_percentiles=1 clat_percentiles=0 percentile_list=99.9:50 unit_base=1 kb_base=1000");
+    assert_eq!((own.lat_percentiles, own.clat_percentiles, own.bits), (true, false, true));
+    assert_eq!(
+        (own.ranks.as_slice(), own.rank_decimals, own.decimal_first),
+        ([50.0, 99.9].as_slice(), 1, true)
+    );
+    assert_eq!(layout("description=nightly").description, "nightly");
+    refused("percentile_list=50:x", &["percentile_list=50:x", "50:99:99.9"]);
+    refused("unit_base=2", &["unit_base=2", "8 for bytes"]);
+}
+
+#[test]
+fn a_read_only_command_line_makes_no_file() {
+    let line = |more: &str| {
+        let words: Vec<String> = format!("--name=x --size=1m {more}").split(' ').map(str::to_owned).collect();
+        let line = CommandLine::of(&words, &|_| Err("no file".into())).unwrap_or_else(|why| panic!("{why}"));
+        read_line(&line).map(|job| job.phases[0].streams[0].create.is_some())
+    };
+    assert_eq!(line("--rw=read").ok(), Some(true));
+    assert_eq!(line("--rw=read --readonly").ok(), Some(false));
 }
 
 #[test]

@@ -20,7 +20,11 @@ fn logs(options: &str) -> Logs {
 #[test]
 fn files_and_what_is_made_of_them() {
     let each = stream("nrfiles=2 filesize=64k");
-    assert_eq!((each.size, each.limit.bytes), (Some(64 << 10), Some(1 << 20)), "the size is what is moved");
+    assert_eq!(
+        (each.size, each.limit.bytes),
+        (Some(64 << 10), Some(128 << 10)),
+        "no more than the files have"
+    );
     assert_eq!(stream("nrfiles=2 file_service_type=random").sharing, Some(Sharing::Random));
     let filling = |options: &str| stream(options).create.map(|create: Create| create.filling);
     assert_eq!(filling("rw=write fallocate=none"), Some(Filling::Nothing));
@@ -321,7 +325,7 @@ fn files_that_are_made_alone_and_offsets_on_a_grid() {
     assert_eq!((created.limit.operations, created.create.map(|c| c.bytes)), (Some(0), Some(1 << 20)));
     assert_eq!(stream("create_only=0").limit.operations, None);
     let offset = |words: &str| stream(&format!("filename=f size=0 {words}")).offset;
-    assert_eq!(offset("offset=50%"), Some((1 << 19) / 4096 * 4096));
+    assert_eq!(offset("offset=50%"), Some((1 << 19) + 4096));
     assert_eq!(offset("offset=10% offset_align=64k"), Some(128 << 10));
     assert_eq!(offset("offset=4k offset_align=64k"), Some(4096), "an offset in bytes is taken as it is");
 }
