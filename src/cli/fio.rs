@@ -76,7 +76,7 @@ fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
     };
     match streams.flat_map(|stream| &stream.target).find(|path| !is_device(path)) {
         Some(path) => Err(Failure::Usage(format!(
-            "{path}: Inappropriate ioctl for device (error 25): fio trims block devices only; name one with filename, or use `fathom run --rw trim` for a file"
+            "{path}: Inappropriate ioctl for device (error 25): as under fio, a trim needs a block device; name one with filename"
         ))),
         None => Ok(()),
     }

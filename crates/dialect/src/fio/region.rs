@@ -93,6 +93,12 @@ fn least(one: &StreamSpec) -> u32 {
     one.bs.as_ref().and_then(sizes).unwrap_or(1).max(1)
 }
 
+/// The largest operation in bytes.
+fn most(one: &StreamSpec) -> u32 {
+    let sizes = |bs: &PerKind<Sizes>| [&bs.read, &bs.write, &bs.trim].map(Sizes::most).into_iter().max();
+    one.bs.as_ref().and_then(sizes).unwrap_or(1)
+}
+
 /// Shares of the files of a job, which are there and alike.
 struct Shares<'j> {
     job: &'j Job,
@@ -249,7 +255,9 @@ fn ends(
         (None, None) if shares.wraps(one) => {
             let region = shares.region("size", one)?;
             let whole = region - region % u64::from(shares.least);
-            one.limit.bytes = Some(all(whole).saturating_mul(loops.into()));
+            // The last operation may be the largest, and must not go beyond.
+            let rest = u64::from(most(one).saturating_sub(shares.least));
+            one.limit.bytes = Some(all(whole).saturating_mul(loops.into()).saturating_sub(rest));
         }
         (None, None) => one.passes = Some(loops),
     }

@@ -47,7 +47,7 @@ pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
 fn begin(jobs: &[Job], to: Out) -> io::Result<()> {
     for (job, member) in jobs.iter().flat_map(|job| job.members.iter().map(move |member| (job, member))) {
         let stream = member.stream;
-        let units = Units::of(&job.layout());
+        let units = Units::from_layout(&job.layout());
         let size = |kind| format!("({}) {}", initial(kind), limits(stream, kind, units));
         let sizes = DIRECTIONS.map(size).join(", ");
         let (rw, engine) = (options::rw(&stream.access), options::engine(&stream.engine));
@@ -126,7 +126,7 @@ fn of_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
 fn steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
     let Some((rule, seen)) = job.steadied() else { return Ok(()) };
     let mean = |quantity| seen.spread(quantity).mean;
-    let [rate, decimal] = Units::of(layout).rate(mean(Quantity::Bandwidth));
+    let [rate, decimal] = Units::from_layout(layout).rate(mean(Quantity::Bandwidth));
     let (iops, criterion) = (numbers::rate(mean(Quantity::Iops)), seen.criterion(rule).unwrap_or(0.0));
     let attained = if seen.attained { "yes" } else { "no" };
     let how = if rule.slope { "slope" } else { "mean dev" };
@@ -138,7 +138,7 @@ fn steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
 }
 
 fn of_direction(word: &str, of: &Direction, group: &Group, layout: &FioLayout, to: Out) -> io::Result<()> {
-    let units = Units::of(layout);
+    let units = Units::from_layout(layout);
     let ([rate, decimal], [bytes, _]) = (units.rate(of.bytes_per_s), units.bytes(of.bytes));
     // fathom resets no zones.
     let zones = if word == Kind::Write.word() { "; 0 zone resets" } else { "" };
@@ -218,21 +218,15 @@ fn samples(of: &Direction, group: &Group, units: Units, to: Out) -> io::Result<(
     }
     let Samples { count, min, max, mean, deviation } = of.bw;
     let share = of.bw.percent_of(group.bytes_per_s);
-    let bits: u32 = if units.bits { 8 } else { 1 };
+    // As in fio, bits do not reach this line, and large values are called MiB in steps of 1000 too.
     let base: u32 = if units.decimal_first { 1000 } else { 1024 };
-    // As in fio, the values are in KiB or Kibit whatever the base is called.
-    let large = mean * f64::from(bits) > f64::from(base).powi(2);
-    let unit = match (large, units.bits, units.decimal_first) {
-        (true, true, _) => "Mibit",
-        (true, false, _) => "MiB",
-        (false, true, false) => "Kibit",
-        (false, true, true) => "kbit",
-        (false, false, false) => "KiB",
-        (false, false, true) => "kB",
+    let (unit, by) = match (mean > f64::from(base).powi(2), units.decimal_first) {
+        (true, _) => ("MiB", base),
+        (false, true) => ("kB", 1),
+        (false, false) => ("KiB", 1),
     };
-    let by = if large { base } else { 1 };
-    let [mean, deviation] = [mean, deviation].map(|kib| kib * f64::from(bits) / f64::from(by));
-    let [min, max] = [min, max].map(|kib| kib.saturating_mul(bits.into()) / u64::from(by));
+    let [mean, deviation] = [mean, deviation].map(|kib| kib / f64::from(by));
+    let [min, max] = [min, max].map(|kib| kib / u64::from(by));
     writeln!(
         to,
         "   bw ({unit:>5}/s): min={min:5}, max={max:5}, per={share:.2}%, avg={mean:5.2}, stdev={deviation:5.2}, samples={count}"
@@ -308,7 +302,7 @@ fn of_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
     for (word, _) in told(false).into_iter().chain(told(true)) {
         let Some(of) = Group::of(jobs, group, word) else { continue };
         let last = jobs.iter().rfind(|job| job.group == group).map(Job::layout).unwrap_or_default();
-        let units = Units::of(&last);
+        let units = Units::from_layout(&last);
         let [least, most] = of.of_jobs.map(|rate| units.rate(rate));
         let ([rate, decimal], [bytes, bytes_decimal]) = (units.rate(of.bytes_per_s), units.bytes(of.bytes));
         let [short, long] = of.runtime_ms;

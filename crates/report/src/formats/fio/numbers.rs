@@ -29,7 +29,7 @@ pub(super) struct Units {
 }
 
 impl Units {
-    pub(super) fn of(layout: &FioLayout) -> Self {
+    pub(super) fn from_layout(layout: &FioLayout) -> Self {
         Self { decimal_first: layout.decimal_first, bits: layout.bits }
     }
 
@@ -65,6 +65,10 @@ fn scaled(value: u64, digits: usize, base: u64, steps: &[&str; 7], unit: &str) -
     }
     let room = digits.saturating_sub(whole.to_string().len());
     let decimals = if step == 0 || room <= 1 { 0 } else { room - 1 };
+    if decimals == 0 {
+        // fio rounds a half up.
+        rest = (rest + 0.5).floor();
+    }
     format!("{rest:.decimals$}{}{unit}", steps[step])
 }
 
