@@ -2,6 +2,7 @@
 //!
 //! For: which operation comes after which, and how many there are. Not for: the language, which has unit tests, nor figures.
 
+use crate::disk::{Device, Image};
 use crate::fio::fio;
 use crate::fio_logs::{Logs, both};
 use crate::stage::Stage;
@@ -103,35 +104,41 @@ fn sizes_that_are_drawn_in_order_end_with_the_file_as_in_fio() {
 }
 
 #[test]
-fn trims_and_writes_change_the_file_that_they_name_and_are_counted_apart() {
+fn trims_and_writes_change_the_device_that_they_name_and_are_counted_apart() {
     let stage = Stage::beside_others();
-    let file = stage.path("data");
-    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    let image = stage.path("image");
+    std::fs::write(&image, vec![7; 1 << 20]).unwrap();
+    let Some(disk) = Device::on(&image, Image::Direct) else { return };
+    let path = disk.path.display();
     let words = |more: &str| {
-        format!(
-            "--name=a --rw=randtrimwrite --bs=4k --filename={} --output-format=json {more}",
-            file.display()
-        )
+        format!("--name=a --rw=randtrimwrite --bs=4k --filename={path} --output-format=json {more}")
     };
     let refused = fio(&stage, &words(""));
     assert!(refused.code == Some(1) && refused.stderr.contains("--destroy"), "{refused:?}");
-    assert!(std::fs::read(&file).unwrap().iter().all(|byte| *byte == 7));
+    assert!(std::fs::read(&disk.path).unwrap().iter().all(|byte| *byte == 7));
     for more in [
         "--ioengine=psync",
         "--ioengine=io_uring --iodepth=8",
         "--ioengine=io_uring --iodepth=8 --verify=crc32c",
     ] {
-        let out = fio(&stage, &words(&format!("{more} --destroy={}", file.display())));
+        let out = fio(&stage, &words(&format!("{more} --destroy={path}")));
         assert_eq!(out.code, Some(0), "{more}: {out:?}");
         let json: Value = serde_json::from_str(&out.stdout).unwrap();
         let ios = |kind: &str| json["jobs"][0][kind]["total_ios"].as_u64();
         let read = if more.contains("verify") { 256 } else { 0 };
         assert_eq!((ios("trim"), ios("write"), ios("read")), (Some(256), Some(256), Some(read)), "{more}");
         // Had a trim come behind its write, there would be zeros.
-        let data = std::fs::read(&file).unwrap();
+        let data = std::fs::read(&disk.path).unwrap();
         assert!(data.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)), "{more}");
     }
-    // By our own word, with the engine's capability asked for both.
+}
+
+#[test]
+fn a_file_is_trimmed_by_our_own_command() {
+    let stage = Stage::beside_others();
+    let file = stage.path("data");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    // With the engine's capability asked for both.
     let said = |words: &str| stage.fathom(&format!("run {words} --ops 32 --runs 1"), &file);
     let pairs = said(&format!("--rw trimwrite --bs 64k --destroy {}", file.display()));
     assert!(pairs.stdout.contains("64K sequential trimwrite"), "{pairs:?}");

@@ -32,6 +32,7 @@ mod fio_logs;
 mod fio_order;
 mod fio_out;
 mod fio_replay;
+mod fio_results;
 mod fio_rules;
 mod fit;
 mod foreign;
