@@ -11,6 +11,7 @@ const RANK_DECIMALS: usize = 2;
 /// How fio prints the result of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of fio")]
 pub struct FioLayout {
     /// Text of the option `description`; empty without one.
     pub description: String,
