@@ -20,6 +20,8 @@ pub(crate) struct Table {
     leaving: Vec<usize>,
     rows: Vec<Vec<String>>,
     stacked: bool,
+    /// A column whose cells are cut to the room that the others leave, and the fewest columns of the terminal that it is cut to.
+    cut: Option<(usize, usize)>,
 }
 
 impl Table {
@@ -33,6 +35,7 @@ impl Table {
             leaving: leaving.to_vec(),
             rows: Vec::new(),
             stacked: false,
+            cut: None,
         }
     }
 
@@ -61,9 +64,24 @@ impl Table {
         self
     }
 
+    /// Cuts the cells of this column to the room that the other columns leave, to `least` columns of the terminal at most, before a column
+    /// is left out.
+    #[must_use]
+    pub(crate) fn cut_to(mut self, column: usize, least: usize) -> Self {
+        self.cut = Some((column, least));
+        self
+    }
+
     /// Adds a row, a cell for each heading.
     pub(crate) fn add(&mut self, row: impl IntoIterator<Item = String>) {
         self.rows.push(row.into_iter().collect());
+    }
+
+    /// Changes every cell of a column.
+    pub(crate) fn edit(&mut self, column: usize, change: impl Fn(&str) -> String) {
+        for cell in self.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+            *cell = change(cell);
+        }
     }
 
     /// Adds rows.
@@ -92,7 +110,7 @@ impl Table {
         let short = self.short(width);
         for leaves in std::iter::once(None).chain(self.leaving.iter().map(Some)) {
             shown.retain(|column| Some(column) != leaves);
-            let lines = short.drawn(&shown);
+            let lines = short.drawn_in(&shown, width);
             if fit(&lines, width) {
                 return (lines, self.left_out(&shown));
             }
@@ -109,7 +127,7 @@ impl Table {
         let short = self.short(width);
         std::iter::once(None).chain(self.leaving.iter().map(Some)).any(|leaves| {
             shown.retain(|column| Some(column) != leaves);
-            fit(&short.drawn(&shown), width)
+            fit(&short.drawn_in(&shown, width), width)
         })
     }
 
@@ -147,6 +165,22 @@ impl Table {
             *name = cut(name, most).into_owned();
         }
         short
+    }
+
+    /// The lines, with the column of [`Self::cut_to`] as narrow as `width` requires.
+    fn drawn_in(&self, shown: &[usize], width: usize) -> Vec<String> {
+        let lines = self.drawn(shown);
+        let excess = lines.iter().map(|line| columns(line)).max().unwrap_or(0).saturating_sub(width);
+        let Some((column, least)) = self.cut.filter(|(column, _)| shown.contains(column) && excess > 0)
+        else {
+            return lines;
+        };
+        let widest = self.rows.iter().filter_map(|row| Some(columns(row.get(column)?))).max().unwrap_or(0);
+        let mut narrow = self.clone();
+        for cell in narrow.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+            *cell = cut(cell, widest.saturating_sub(excess).max(least)).into_owned();
+        }
+        narrow.drawn(shown)
     }
 
     fn drawn(&self, shown: &[usize]) -> Vec<String> {
@@ -289,6 +323,17 @@ fn a_long_name_gives_way_before_a_column_does() {
     let (lines, left_out) = table.lines(80);
     assert!(left_out.is_empty() && lines[4].contains("n…n"), "{lines:?}");
     assert!(table.lines(200).0[4].contains(&"n".repeat(70)));
+}
+
+#[test]
+fn a_column_is_cut_to_the_room_that_is_left_before_another_is_left_out() {
+    let mut table = Table::new(&["id", "target", "MB/s"], &[0]).cut_to(1, 6);
+    table.add(["1234".into(), "/a/long/path/of/a/target".into(), "512".into()]);
+    let at = |width| table.lines(width);
+    assert!(at(40).0[2].contains("/a/long/path/of/a/target"), "{:?}", at(40));
+    let (lines, left_out) = at(26);
+    assert!(left_out.is_empty() && lines[2].contains('…') && fit(&lines, 26), "{lines:?}");
+    assert_eq!(at(14).1, ["id"], "{:?}", at(14));
 }
 
 #[test]

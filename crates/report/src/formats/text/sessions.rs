@@ -1,6 +1,7 @@
-//! A list of sessions as text: a table, and below it what is not shown and what they take.
+//! A list of sessions as text: a table, and below it what is not shown and how much space the sessions take.
 //!
-//! For: people. Not for: finding sessions, nor what is in one.
+//! From 60 columns on every row has time, verdict, value and target. Where room is short, targets are cut, then what was measured, the
+//! interval, tags and at last the id are left out.
 
 use crate::format::Style;
 use crate::page::Page;
@@ -13,15 +14,28 @@ use std::io::{self, Write};
 
 /// Space from which it is said how much the sessions take.
 const MUCH_BYTES: u64 = GIB;
-/// Headings of the table; the last column is there where an entry has tags.
-const HEADINGS: [&str; 7] = ["id", "when", "verdict", "headline", "value", "target", "tags"];
-/// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 4] = [1, 5, 3, 6];
+/// Headings of the table. The last column is shown only if an entry has tags.
+const HEADINGS: [&str; 8] = ["id", "when", "verdict", "measured", "value", "±95 %", "target", "tags"];
+const VERDICT: usize = 2;
+const TARGET: usize = 6;
+/// Columns that are left out in this order if there is too little room.
+const LEAVING: [usize; 4] = [3, 5, 7, 0];
+/// The fewest columns of the terminal that a target is cut to.
+const TARGET_LEAST: usize = 10;
+/// Below this width a verdict with a remark, as `SUSPECT, interrupted`, takes two lines.
+const NARROW: usize = 80;
 
 pub(super) fn write(listing: &Listing, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     if !listing.entries.is_empty() {
-        out.table_of(&table(&listing.entries));
+        let mut table = table(&listing.entries);
+        if style.width < NARROW {
+            table.edit(VERDICT, |verdict| verdict.replace(", ", ",\n"));
+        }
+        out.table_of(&table);
+        if table.lines(style.width).1.contains(&HEADINGS[0]) {
+            out.prose("", "  ", "`COLUMNS=80 fathom list` shows the ids.");
+        }
     }
     for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
         out.prose(&format!("{}: ", printable(&entry.id)), "    ", &printable(why));
@@ -36,8 +50,8 @@ pub(super) fn write(listing: &Listing, style: Style, to: &mut dyn Write) -> io::
 pub(in crate::formats) fn table(entries: &[Entry]) -> Table {
     let tagged = entries.iter().any(|e| !e.words.tags.is_empty());
     let columns = if tagged { HEADINGS.len() } else { HEADINGS.len() - 1 };
-    let mut table = Table::new(&HEADINGS[..columns], &LEAVING);
-    for words in [1, 2, 3, 5] {
+    let mut table = Table::new(&HEADINGS[..columns], &LEAVING).cut_to(TARGET, TARGET_LEAST);
+    for words in [1, 2, 3, TARGET] {
         table = table.aligned(words, true);
     }
     table.add_all(entries.iter().map(|entry| row(entry).into_iter().take(columns)));
@@ -53,6 +67,7 @@ fn row(e: &Entry) -> [String; HEADINGS.len()] {
         e.word(),
         or_dash(name.or_else(|| e.title.clone()).unwrap_or_default()),
         or_dash(e.headline.as_ref().map(value).unwrap_or_default()),
+        e.headline.as_ref().and_then(half_interval).unwrap_or_default(),
         or_dash(e.targets.join(", ")),
         printable(&e.words.tags.join(" ")),
     ]
@@ -63,12 +78,15 @@ fn when(started: &str) -> String {
     started.chars().take(16).collect::<String>().replace('T', " ")
 }
 
-/// `81,172 IOPS ±4.4 %`.
+/// `81,172 IOPS`.
 fn value(headline: &Headline) -> String {
-    let Some(value) = headline.value else { return "no number".into() };
-    let half = headline.interval.filter(|_| value > 0.0).map(|[low, high]| (high - low) / 2.0 / value);
-    let half = half.map_or_else(String::new, |share| format!(" ±{}", show_share(share)));
-    format!("{} {}{half}", show_rate(value), headline.unit)
+    headline.value.map_or_else(|| "no number".into(), |v| format!("{} {}", show_rate(v), headline.unit))
+}
+
+/// Half of the 95 % interval as a share of the value: `4.4 %`.
+fn half_interval(headline: &Headline) -> Option<String> {
+    let value = headline.value.filter(|v| *v > 0.0)?;
+    headline.interval.map(|[low, high]| show_share((high - low) / 2.0 / value))
 }
 
 /// What a file holds must not move the cursor of a terminal, nor end a row.
@@ -121,10 +139,10 @@ mod tests {
     fn the_table_has_a_line_per_entry_and_tags_where_there_are_some() -> io::Result<()> {
         let mut all = vec![entry("20261121-161226-1"), entry("2")];
         let expected = "\
-id                 when              verdict  headline                      value  target
------------------------------------------------------------------------------------------
-20261121-161226-1  2026-11-21 16:12  SUSPECT  4K random read  2,000 IOPS ±5.0 %  /a, /b
-2                  2026-11-21 16:12  SUSPECT  4K random read  2,000 IOPS ±5.0 %  /a, /b
+id                 when              verdict  measured             value  ±95 %  target
+---------------------------------------------------------------------------------------
+20261121-161226-1  2026-11-21 16:12  SUSPECT  4K random read  2,000 IOPS  5.0 %  /a, /b
+2                  2026-11-21 16:12  SUSPECT  4K random read  2,000 IOPS  5.0 %  /a, /b
 ";
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('-', "");
         let shown = text(&listing(all.clone(), 2, 0))?;
@@ -140,7 +158,7 @@ id                 when              verdict  headline                      valu
     #[test]
     fn an_entry_that_does_not_say_is_told_from_one_that_says_zero() {
         let mut cut = Entry { ending: Some(Ending::Cut), ..Entry::default() };
-        assert_eq!(row(&cut)[1..6], ["-", "cut", "-", "-", "-"].map(str::to_owned));
+        assert_eq!(row(&cut)[1..7], ["-", "cut", "-", "-", "", "-"].map(str::to_owned));
         cut.running = true;
         assert_eq!(cut.word(), "running");
         assert_eq!(Entry::default().word(), "unreadable");
@@ -150,6 +168,36 @@ id                 when              verdict  headline                      valu
         }
         void.ending = Some(Ending::Interrupted);
         assert_eq!((row(&void)[4].as_str(), void.word().as_str()), ("no number", "SUSPECT, interrupted"));
+    }
+
+    #[test]
+    fn every_width_from_60_columns_on_has_time_verdict_value_and_target() -> io::Result<()> {
+        let mut all = vec![entry("20261121-161226-12345"), entry("20261121-161226-12346")];
+        all[0].targets = vec!["/var/lib/postgresql/16/main/base".into()];
+        all[1].targets = vec!["/dev/nvme0n1".into()];
+        all[1].ending = Some(Ending::Interrupted);
+        if let Some(headline) = &mut all[1].headline {
+            headline.value = Some(1_234_567.0);
+        }
+        for tags in [vec![], vec!["a-long-tag".to_owned(), "another".into()]] {
+            all[0].words = Annotations { tags, notes: Vec::new() };
+            let listing = listing(all.clone(), 2, 0);
+            for width in 60..=140 {
+                let mut bytes = Vec::new();
+                write(&listing, Style { width, ..Style::default() }, &mut bytes)?;
+                let shown = String::from_utf8_lossy(&bytes).into_owned();
+                let head = shown.lines().next().unwrap_or_default();
+                for heading in ["when", "verdict", "value", "target"] {
+                    assert!(head.contains(heading), "{heading} at {width}\n{shown}");
+                }
+                for value in
+                    ["2026-11-21 16:12", "SUSPECT", "interrupted", "2,000 IOPS", "1,234,567 IOPS", "/va"]
+                {
+                    assert!(shown.contains(value), "{value} at {width}\n{shown}");
+                }
+            }
+        }
+        Ok(())
     }
 
     #[test]
