@@ -118,6 +118,20 @@ impl Report {
     pub fn from_json(text: &str) -> Result<Self, String> {
         serde_json::from_str(text).map_err(|e| e.to_string())
     }
+
+    /// Returns the paths of the targets of a result, or of all targets without one. A simulated target has no path, and the commands of the
+    /// user have no target.
+    pub fn targets_of(&self, result: Option<&Measured>) -> Vec<&str> {
+        if matches!(self.study, Studied::Commands(_)) {
+            return Vec::new();
+        }
+        let places = &self.machine.places;
+        let Some(result) = result else { return places.iter().map(|place| place.path.as_str()).collect() };
+        let phase = result.job.phases.get(result.phase as usize);
+        let stream = phase.and_then(|phase| phase.streams.get(result.stream as usize));
+        let targets = stream.into_iter().flat_map(|stream| &stream.targets);
+        targets.filter_map(|at| Some(places.get(*at)?.path.as_str())).collect()
+    }
 }
 
 /// The workloads of an earlier session, measured again in turns with those of this one.

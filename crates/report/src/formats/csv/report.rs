@@ -1,7 +1,7 @@
-//! A report as CSV (RFC 4180).
+//! Writes a report as CSV (RFC 4180): one row per result and direction, per interface and work, per cell of a grid measured in order, or
+//! per run of a command. Headings carry the units. An empty field is not known.
 //!
-//! For: one row per result and direction, per interface and work, or per cell of a grid measured in order; an empty field is not known. Not for: findings and their
-//! evidence; those are in `json`. Numbers have their unit in the heading, and a point.
+//! The last columns of every table are the same: they name the session, so that rows of many sessions can be put into one file.
 
 use crate::format::Style;
 use csv::{Terminator, WriterBuilder};
@@ -14,6 +14,13 @@ use model::report::{Figures, Measured, Report};
 use model::study::Studied;
 use model::sweep::{CellFigures, Setting, Skipped};
 use std::io::{self, Write};
+use std::path::Path;
+
+/// Columns that follow those of every table.
+const SESSION: [&str; 4] = ["session", "started", "target", "tags"];
+const P99_9: &str = "p99_9_ns";
+/// The first name of that column. Scripts use it, so the column is repeated under this name at the end.
+const P99_9_OLD: &str = "p99.9_ns";
 
 const RESULTS: [&str; 20] = [
     "name",
@@ -29,10 +36,10 @@ const RESULTS: [&str; 20] = [
     "iops_high",
     "depth_mean",
     "p50_ns",
-    "p99_ns",
     "p90_ns",
     "p95_ns",
-    "p99.9_ns",
+    "p99_ns",
+    "p99_9_ns",
     "verdict",
     "limited_by",
     "accepted",
@@ -49,7 +56,10 @@ const INTERFACES: [&str; 37] = [
     "synced_mb_per_s_low",
     "synced_mb_per_s_high",
     "p50_ns",
+    "p90_ns",
+    "p95_ns",
     "p99_ns",
+    "p99_9_ns",
     "user_ns_per_byte",
     "system_ns_per_byte",
     "calls_per_mib",
@@ -65,9 +75,6 @@ const INTERFACES: [&str; 37] = [
     "findings",
     "iops_low",
     "iops_high",
-    "p90_ns",
-    "p95_ns",
-    "p99.9_ns",
     "verdict",
     "limited_by",
     "run_seconds",
@@ -115,7 +122,10 @@ const CELLS: [&str; 32] = [
     "latency_mean_ns",
     "latency_max_ns",
     "p50_ns",
+    "p90_ns",
+    "p95_ns",
     "p99_ns",
+    "p99_9_ns",
     "device_iops",
     "device_mb_per_s",
     "cpu_ns_per_mib",
@@ -123,38 +133,43 @@ const CELLS: [&str; 32] = [
     "skipped_because",
     "mb_per_s_low",
     "mb_per_s_high",
-    "p90_ns",
-    "p95_ns",
-    "p99.9_ns",
     "write_p50_ns",
     "write_p90_ns",
     "write_p95_ns",
     "write_p99_ns",
-    "write_p99.9_ns",
+    "write_p99_9_ns",
     "verdict",
     "accepted",
 ];
 /// Columns of a cell that say what it is.
 const SETTING: usize = 6;
+/// Where a cell that was not measured says why, after its setting.
+const SKIPPED_BECAUSE: usize = 16;
 
 pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(to);
+    let mut rows = Rows::new(report, &mut out);
     match &report.study {
         Studied::Interfaces(api) => {
-            out.write_record(INTERFACES)?;
-            let result = |row: &ApiRow| report.results.get(row.result);
-            api.rows.iter().try_for_each(|row| out.write_record(of_interface(row, result(row))))?;
+            rows.headings(&INTERFACES)?;
+            for row in &api.rows {
+                let result = report.results.get(row.result);
+                rows.row(&of_interface(row, result), result)?;
+            }
         }
         Studied::Sweep(sweep) if sweep.is_in_order() => {
-            out.write_record(CELLS)?;
-            sweep.cells.iter().try_for_each(|cell| out.write_record(of_cell(report, cell)))?;
-            sweep.skipped.iter().try_for_each(|cell| out.write_record(of_skipped(cell)))?;
+            rows.headings(&CELLS)?;
+            for cell in &sweep.cells {
+                let result = cell.result.and_then(|at| report.results.get(at));
+                rows.row(&of_cell(result, cell), result)?;
+            }
+            sweep.skipped.iter().try_for_each(|cell| rows.row(&of_skipped(cell), None))?;
         }
         Studied::Commands(results) => {
-            out.write_record(COMMANDS)?;
+            rows.headings(&COMMANDS)?;
             for command in &results.commands {
                 for (at, run) in command.runs.iter().enumerate() {
-                    out.write_record(of_command(report, command, at, run))?;
+                    rows.row(&of_command(report, command, at, run), None)?;
                 }
             }
         }
@@ -165,11 +180,49 @@ pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result
         | Studied::Profile(_)
         | Studied::Targets(_)
         | Studied::Hosts(_) => {
-            out.write_record(RESULTS)?;
-            report.results.iter().flat_map(of_result).try_for_each(|row| out.write_record(row))?;
+            rows.headings(&RESULTS)?;
+            for result in &report.results {
+                of_result(result).try_for_each(|row| rows.row(&row, Some(result)))?;
+            }
         }
     }
     out.flush()
+}
+
+/// Writes rows, each with the columns that every table has.
+struct Rows<'r, W: Write> {
+    report: &'r Report,
+    session: String,
+    out: &'r mut csv::Writer<W>,
+    /// Columns of percentiles that are repeated under their old name.
+    repeated: Vec<usize>,
+}
+
+impl<'r, W: Write> Rows<'r, W> {
+    fn new(report: &'r Report, out: &'r mut csv::Writer<W>) -> Self {
+        let session = report.session.as_deref().map(session_id).unwrap_or_default();
+        Self { report, session, out, repeated: Vec::new() }
+    }
+
+    fn headings(&mut self, own: &[&str]) -> io::Result<()> {
+        self.repeated = (0..own.len()).filter(|at| own[*at].ends_with(P99_9)).collect();
+        let old = self.repeated.iter().map(|at| own[*at].replace(P99_9, P99_9_OLD));
+        let all = own.iter().chain(&SESSION).map(|name| (*name).to_owned()).chain(old);
+        Ok(self.out.write_record(all)?)
+    }
+
+    fn row(&mut self, own: &[String], result: Option<&Measured>) -> io::Result<()> {
+        let Report { started, words, .. } = self.report;
+        let target = self.report.targets_of(result).join(";");
+        let session = [self.session.clone(), started.clone(), target, words.tags.join(";")];
+        let old = self.repeated.iter().map(|at| &own[*at]);
+        Ok(self.out.write_record(own.iter().chain(&session).chain(old))?)
+    }
+}
+
+/// The id of a session, which is the name of its file without the extension.
+fn session_id(path: &str) -> String {
+    Path::new(path).file_stem().map_or_else(String::new, |id| id.to_string_lossy().into_owned())
 }
 
 /// A row for a run of a command.
@@ -234,9 +287,9 @@ fn of_direction(result: &Measured, word: &str, figures: &Figures) -> [String; RE
         end(figures.iops_interval, 1),
         number(figures.depth_mean),
         percentile("50"),
-        percentile("99"),
         percentile("90"),
         percentile("95"),
+        percentile("99"),
         percentile("99.9"),
         result.verdict.word().into(),
         result.limiter.name.clone(),
@@ -255,8 +308,7 @@ fn at_rank(figures: Option<&Figures>, rank: &str) -> Option<f64> {
 }
 
 /// A cell that was measured in its order. Percentiles and the device are those of all its runs, the rest that of the window.
-fn of_cell(report: &Report, cell: &CellFigures) -> [String; CELLS.len()] {
-    let result = cell.result.and_then(|at| report.results.get(at));
+fn of_cell(result: Option<&Measured>, cell: &CellFigures) -> [String; CELLS.len()] {
     let void = result.is_some_and(|r| r.void);
     let number = |v: Option<f64>| v.filter(|_| !void).map_or_else(String::new, |v| v.to_string());
     let figures = result.and_then(|r| r.read.as_ref().or(r.write.as_ref()));
@@ -277,7 +329,10 @@ fn of_cell(report: &Report, cell: &CellFigures) -> [String; CELLS.len()] {
         number(cell.latency_mean_ns),
         number(cell.latency_max_ns.map(|ns| ns as f64)),
         percentile("50"),
+        percentile("90"),
+        percentile("95"),
         percentile("99"),
+        percentile("99.9"),
         number(seen.map(|(device, iops)| device.requests_per_s(iops))),
         number(seen.map(|(device, iops)| device.bytes_per_s(iops) / 1e6)),
         number(cell.cpu_ns_per_mib),
@@ -285,9 +340,6 @@ fn of_cell(report: &Report, cell: &CellFigures) -> [String; CELLS.len()] {
         String::new(),
         end(0),
         end(1),
-        percentile("90"),
-        percentile("95"),
-        percentile("99.9"),
         of_writes("50"),
         of_writes("90"),
         of_writes("95"),
@@ -302,7 +354,7 @@ fn of_cell(report: &Report, cell: &CellFigures) -> [String; CELLS.len()] {
 fn of_skipped(cell: &Skipped) -> [String; CELLS.len()] {
     let mut rest: [String; CELLS.len() - SETTING] = std::array::from_fn(|_| String::new());
     rest[0] = false.to_string();
-    rest[13].clone_from(&cell.why);
+    rest[SKIPPED_BECAUSE].clone_from(&cell.why);
     joined(of_setting(&cell.setting), rest)
 }
 
@@ -345,7 +397,10 @@ fn of_interface(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACES.
         end(row.synced_mb_per_s_interval, 0),
         end(row.synced_mb_per_s_interval, 1),
         number(row.p50_ns.map(|n| n as f64)),
+        percentile("90"),
+        percentile("95"),
         number(row.p99_ns.map(|n| n as f64)),
+        percentile("99.9"),
         number(row.user_ns_per_byte),
         number(row.system_ns_per_byte),
         number(row.calls_per_mib.as_ref().ok().copied()),
@@ -361,9 +416,6 @@ fn of_interface(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACES.
         CheckId::list(&row.findings, " "),
         end(iops, 0),
         end(iops, 1),
-        percentile("90"),
-        percentile("95"),
-        percentile("99.9"),
         result.map_or("", |r| r.verdict.word()).into(),
         result.map_or_else(String::new, |r| r.limiter.name.clone()),
         number(row.run_seconds),
@@ -372,4 +424,44 @@ fn of_interface(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACES.
         number(after.and_then(Extents::largest_share)),
         accepted(result),
     ]
+}
+
+#[test]
+fn every_row_names_its_session_and_percentiles_are_in_order() -> Result<(), Box<dyn std::error::Error>> {
+    let mut report: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
+    report.session = Some("/x/sessions/20261127-1.fathom".into());
+    report.words.tags = vec!["a".into(), "b,c".into()];
+    let table = |report: &Report| -> Result<Vec<Vec<String>>, Box<dyn std::error::Error>> {
+        let mut bytes = Vec::new();
+        write(report, Style::default(), &mut bytes)?;
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
+        let rows: Result<Vec<csv::StringRecord>, _> = reader.records().collect();
+        Ok(rows?.iter().map(|row| row.iter().map(str::to_owned).collect()).collect())
+    };
+    let value = |rows: &[Vec<String>], name: &str| {
+        let at = rows[0].iter().position(|heading| heading == name);
+        at.map(|at| rows[1][at].clone())
+    };
+    let rows = table(&report)?;
+    assert_eq!(value(&rows, "session").as_deref(), Some("20261127-1"));
+    assert_eq!(value(&rows, "tags").as_deref(), Some("a;b,c"));
+    assert_eq!(value(&rows, "started").as_deref(), Some(report.started.as_str()));
+    assert_eq!(value(&rows, "target").as_deref(), Some(report.machine.places[0].path.as_str()));
+    assert_eq!(value(&rows, P99_9), value(&rows, P99_9_OLD));
+    assert!(value(&rows, P99_9).is_some_and(|ns| !ns.is_empty()));
+    let ranks: Vec<&str> = rows[0].iter().map(String::as_str).filter(|name| name.starts_with('p')).collect();
+    assert_eq!(ranks, ["p50_ns", "p90_ns", "p95_ns", "p99_ns", P99_9, P99_9_OLD]);
+    // The other tables have the same columns.
+    let api = serde_json::from_str(include_str!("../../../tests/golden/pieces/api.json"))?;
+    report.study = Studied::Interfaces(api);
+    let rows = table(&report)?;
+    assert_eq!(value(&rows, "session").as_deref(), Some("20261127-1"));
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+    for table in [&RESULTS[..], &INTERFACES, &CELLS] {
+        let at = |name: &str| table.iter().position(|heading| *heading == name);
+        let ranks = ["p50_ns", "p90_ns", "p95_ns", "p99_ns", P99_9].map(at);
+        assert!(ranks.is_sorted() && ranks[0].is_some(), "{table:?}");
+    }
+    assert_eq!(CELLS[SETTING + SKIPPED_BECAUSE], "skipped_because");
+    Ok(())
 }
