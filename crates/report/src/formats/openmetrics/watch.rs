@@ -1,21 +1,12 @@
-//! The format `openmetrics`: counters of devices as monitoring systems take them.
+//! What is watched as metrics: totals since the device appeared as counters, in seconds and bytes, and the present state as gauges.
 //!
-//! For: the text format of OpenMetrics 1.0 (<https://prometheus.io/docs/specs/om/open_metrics_spec/>), which the textfile collector of
-//! node_exporter reads as well: totals since the device is there as counters, in seconds and bytes; what is so now as gauges. Not for: rates,
-//! which the reader makes of counters over any time; nor processes, whose ids would make ever new series.
+//! Rates are left to the reader, who can compute them over any time. Processes are left out: their ids would make ever new series.
 
-use crate::format::{Content, Format, Style, Writer};
+use super::{EOF, escaped, head};
+use crate::format::Style;
 use model::disk_counters::DiskCounters;
 use model::watch::{Load, Watched, WatchedDevice};
 use std::io::{self, Write};
-
-pub(super) static FORMAT: Format = Format {
-    name: "openmetrics",
-    extension: "prom",
-    content: Content::Text,
-    watched: Some(Writer { about: "totals and the present load, for monitoring", write }),
-    ..Format::NONE
-};
 
 /// A metric of a device.
 struct Metric {
@@ -89,7 +80,7 @@ const METRICS: [Metric; 17] = [
 /// What the names of all begin with.
 const PREFIX: &str = "fathom_disk_";
 
-fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
     for metric in &METRICS {
         let counted = |d: &WatchedDevice| Some((d.name.clone(), (metric.value)(d.counters.as_ref()?)?));
         let values: Vec<(String, f64)> = watched.devices.iter().filter_map(counted).collect();
@@ -98,18 +89,18 @@ fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
             continue;
         }
         let name = format!("{PREFIX}{}", metric.name);
-        let (kind, behind) = match metric.kind {
+        let (kind, suffix) = match metric.kind {
             MetricType::Counter => ("counter", "_total"),
             MetricType::Gauge => ("gauge", ""),
         };
         head(to, &name, kind, metric.unit, metric.help)?;
         for (device, value) in values {
-            writeln!(to, "{name}{behind}{{device=\"{}\"}} {value}", escaped(&device))?;
+            writeln!(to, "{name}{suffix}{{device=\"{}\"}} {value}", escaped(&device))?;
         }
     }
     loads(watched, to)?;
     latencies(watched, to)?;
-    to.write_all(b"# EOF\n")
+    to.write_all(EOF)
 }
 
 fn loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
@@ -153,19 +144,6 @@ fn latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
     let help = "Time that this share of the requests that completed in the last interval did not exceed.";
     head(to, &name, "gauge", "seconds", help)?;
     lines.iter().try_for_each(|line| writeln!(to, "{line}"))
-}
-
-fn head(to: &mut dyn Write, name: &str, kind: &str, unit: &str, help: &str) -> io::Result<()> {
-    writeln!(to, "# TYPE {name} {kind}")?;
-    if !unit.is_empty() {
-        writeln!(to, "# UNIT {name} {unit}")?;
-    }
-    writeln!(to, "# HELP {name} {help}")
-}
-
-/// The value of a label.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[test]
