@@ -3,7 +3,8 @@
 //! For: exit codes, what reaches the summary, and how the baseline goes from one run to the next. Not for: the servers: their tools
 //! (`gh`, `curl`) are scripts here that hand out what the main branch kept.
 
-use crate::stage::{Outcome, Stage, wait};
+use crate::stage::{Outcome, Stage, skip, tool, wait};
+use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -129,4 +130,52 @@ fn the_job_of_the_workflows_is_one() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/ci/storage.toml");
     let out = stage.fathom(&format!("run {} --explain", file.display()), &stage.folder("place"));
     assert!(out.code == Some(0) && out.stdout.contains("read.p99>50ms"), "{out:?}");
+}
+
+#[test]
+fn the_filters_for_benchmark_services_use_stable_names() {
+    if tool(&[&"jq", &"--version"]).is_err() {
+        return skip("jq is not installed");
+    }
+    let stage = Stage::beside_others();
+    let report = stage.path("storage.json");
+    let run = "run --engine sim --rw randrw --mix 70 --depth 4 --time 100ms --warmup 0 --runs 3 --quiet -o";
+    let out = stage.fathom(&format!("{run} {}", report.display()), Path::new(""));
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/ci");
+    let filtered = |filter: &str, report: &Path| -> Value {
+        serde_json::from_str(&tool(&[&"jq", &"-f", &folder.join(filter), &report]).unwrap()).unwrap()
+    };
+    let text = fs::read_to_string(&report).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    let result = &value["results"][0];
+    let (name, read) = (result["name"].as_str().unwrap(), &result["read"]);
+    let p99 = read["latency_ns"]["percentiles"]["99"].as_f64().unwrap();
+
+    let bencher = filtered("bencher.jq", &report);
+    let measures = &bencher[format!("{name} read")];
+    assert_eq!(measures["throughput"]["value"], read["iops"], "{bencher:#}");
+    assert_eq!(measures["throughput"]["upper_value"], read["iops_interval"][1]);
+    assert_eq!(measures["latency-p99"]["value"], p99);
+    assert_eq!(bencher[format!("{name} write")]["throughput"]["value"], result["write"]["iops"]);
+
+    let rates = filtered("bigger_is_better.jq", &report);
+    let rate = rates.as_array().unwrap().iter().find(|rate| rate["name"] == format!("{name} read IOPS"));
+    assert_eq!(rate.unwrap()["value"], read["iops"], "{rates:#}");
+    let latencies = filtered("smaller_is_better.jq", &report);
+    let times = latencies.as_array().unwrap();
+    let time = times.iter().find(|time| time["name"] == format!("{name} read p99")).unwrap();
+    assert_eq!((&time["unit"], &time["value"]), (&json!("us"), &json!(p99 / 1000.0)), "{latencies:#}");
+
+    // A result that a finding invalidates is not plotted, and a name that ends with its direction does not repeat it.
+    let mut bent = value.clone();
+    bent["results"][0]["name"] = "a read".into();
+    let bent_file = stage.path("bent.json");
+    fs::write(&bent_file, bent.to_string()).unwrap();
+    assert!(filtered("bencher.jq", &bent_file)["a read"].is_object());
+    bent["results"][0]["void"] = true.into();
+    fs::write(&bent_file, bent.to_string()).unwrap();
+    assert_eq!(filtered("bencher.jq", &bent_file), json!({}));
+    assert_eq!(filtered("bigger_is_better.jq", &bent_file), json!([]));
+    assert_eq!(filtered("smaller_is_better.jq", &bent_file), json!([]));
 }
