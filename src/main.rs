@@ -71,7 +71,7 @@ fn fathom() -> ExitCode {
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),
         Command::Export(args) => args.said().and_then(|said| match said {
-            ExportAction::Schema => history::schema(),
+            ExportAction::Schema(text) => history::schema(text),
             ExportAction::Sessions(request) => history::export(&request),
             ExportAction::Capture(request) => captured::export(&request),
         }),

@@ -7,8 +7,9 @@ use crate::captured;
 use crate::failure::Failure;
 use crate::history::{Export, SESSION_FORM};
 use crate::output::Replace;
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::report::Report;
+use report::SCHEMAS;
 use std::path::PathBuf;
 
 /// Export sessions: as they are, for `fathom import` on another machine, or as reports; or a capture as fio's iolog.
@@ -30,9 +31,13 @@ pub struct Args {
     /// Replace a file that is no text, too
     #[arg(long)]
     force: bool,
-    /// Print the JSON schema of a report instead, for programs that read one
-    #[arg(long, conflicts_with_all = ["output", "format", "force"])]
-    schema: bool,
+    /// Print the JSON schema of a report instead; =list, =table and =watch: of `fathom list`, of `fathom list --table`, of a line of
+    /// `fathom watch`
+    #[arg(
+        long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "report",
+        value_parser = schemas(), conflicts_with_all = ["output", "format", "force"]
+    )]
+    schema: Option<&'static str>,
 }
 
 fn forms() -> PossibleValuesParser {
@@ -42,10 +47,16 @@ fn forms() -> PossibleValuesParser {
     PossibleValuesParser::new([session].into_iter().chain(format_names::<Report>()).chain([iolog]))
 }
 
+/// Maps the name of a schema to its text.
+fn schemas() -> impl TypedValueParser<Value = &'static str> {
+    PossibleValuesParser::new(SCHEMAS.map(|(name, _)| name))
+        .map(|name| SCHEMAS.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| *text))
+}
+
 /// What is to be exported.
 pub enum Action {
-    /// The JSON schema of a report.
-    Schema,
+    /// The text of a JSON schema.
+    Schema(&'static str),
     /// As they are, or as reports.
     Sessions(Export),
     /// As fio's log.
@@ -58,8 +69,8 @@ impl Args {
     /// # Errors
     /// A usage failure where a capture is asked for in a form that it does not have, or among others.
     pub fn said(self) -> Result<Action, Failure> {
-        if self.schema {
-            return Ok(Action::Schema);
+        if let Some(text) = self.schema {
+            return Ok(Action::Schema(text));
         }
         let captures = self.sessions.iter().any(|word| is_capture(word.as_ref()));
         let as_iolog = self.format.as_deref().map(|form| form == captured::IOLOG);

@@ -73,3 +73,43 @@ fn the_schema_is_that_of_every_report() {
         assert!(said.contains(&format!("({})", path.display())), "{}: {said}", path.display());
     }
 }
+
+#[test]
+fn the_schemas_of_lists_tables_and_watched_intervals_are_those_of_what_is_printed() {
+    let stage = Stage::beside_others();
+    if tool(&[&"jsonschema", &"--help"]).is_err() {
+        return skip("jsonschema is not installed (package python3-jsonschema)");
+    }
+    let say = |words: &str| stage.fathom(words, Path::new(""));
+    for _ in 0..2 {
+        assert!(matches!(say(QUICK).code, Some(0 | 1)));
+    }
+    assert_eq!(say("tag last word").code, Some(0));
+    assert_eq!(say("note last words").code, Some(0));
+    let kept = |name: &str, text: &str| {
+        let path = stage.path(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let watched = say("watch --format json 100ms 2");
+    let printed = [
+        ("list", vec![say("list --format json").stdout]),
+        (
+            "table",
+            vec![say("list --table --format json").stdout, say("list --table=devices --format json").stdout],
+        ),
+        ("watch", watched.stdout.lines().map(str::to_owned).collect::<Vec<_>>()),
+    ];
+    for (kind, documents) in printed {
+        let schema = kept(kind, &say(&format!("export --schema={kind}")).stdout);
+        let paths: Vec<PathBuf> =
+            documents.iter().enumerate().map(|(at, text)| kept(&format!("{kind}-{at}"), text)).collect();
+        assert!(!paths.is_empty(), "{kind}: nothing was printed");
+        conform(&schema, &paths).unwrap();
+        // It refuses a document without the number of the format.
+        let other = documents[0].replacen("\"format\"", "\"other\"", 1);
+        assert_ne!(other, documents[0]);
+        conform(&schema, &[kept(&format!("bent-{kind}"), &other)]).unwrap_err();
+    }
+    assert_eq!(say("export --schema=report").stdout, say("export --schema").stdout);
+}

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Directions that capacities are told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// From the device.
@@ -32,6 +33,7 @@ impl Direction {
 
 /// What a device did of one kind of request, as measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capacity {
     /// Which device it was.
     pub device: KnownBy,
@@ -50,6 +52,7 @@ pub struct Capacity {
 
 /// What tells a device from others, over sessions and names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnownBy {
     /// Kernel name that it had.
     pub name: String,
@@ -65,6 +68,7 @@ pub struct KnownBy {
 
 /// By what a device was found to be one that was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SameBy {
     /// Serial number and size.

@@ -7,9 +7,9 @@ use crate::capacity::Capacity;
 use crate::check_id::CheckId;
 use crate::finding::Severity;
 use crate::report::{Ending, Headline, Verdict};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-/// Entries of a history, newest first. Its JSON is that of the entries.
+/// Entries of a history, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listing {
     /// Those that are shown.
@@ -22,14 +22,9 @@ pub struct Listing {
     pub bytes: u64,
 }
 
-impl Serialize for Listing {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.entries.serialize(to)
-    }
-}
-
 /// What the history knows of a session. `None` where its file does not say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
     /// The name of its file without the extension.
     pub id: String,
@@ -82,6 +77,7 @@ pub struct Entry {
 
 /// What a result came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figure {
     /// The job's name: `RND4K Q32T1 read`.
     pub name: String,
@@ -97,6 +93,7 @@ pub struct Figure {
 
 /// A block device by the names it goes by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Device {
     /// Of the kernel: `vda`.
     pub name: String,
@@ -108,6 +105,7 @@ pub struct Device {
 
 /// A finding by its id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mark {
     /// The check that found it.
     pub id: CheckId,

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// What the rows of a table are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RowsOf {
     /// Each is a session.
@@ -20,6 +21,7 @@ pub enum RowsOf {
 
 /// Sessions or devices as rows, the results of one work as columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionTable {
     /// What the rows are.
     pub rows_of: RowsOf,
@@ -36,11 +38,13 @@ pub struct SessionTable {
     /// What was concluded of each row, in their order, where sessions were named and so judged again; empty where rows are those of the
     /// index.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>"))]
     pub reports: Vec<Report>,
 }
 
 /// A result that sessions have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Column {
     /// `RND4K Q32T1 read`, or [`Column::MAIN`].
     pub name: String,
@@ -55,6 +59,7 @@ impl Column {
 
 /// A session in the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     /// Its id.
     pub session: String,
@@ -74,6 +79,7 @@ pub struct Row {
 
 /// Sessions that are not in the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherWork {
     /// What they measured: `bench six`.
     pub title: String,

@@ -51,6 +51,7 @@ pub struct WatchedDevice {
 
 /// What a device did in an interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceInterval {
     /// Length of the interval in s.
     pub seconds: f64,
@@ -72,6 +73,7 @@ pub struct DeviceInterval {
 
 /// Requests of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Requests {
     /// Completed per second.
     pub per_s: f64,
@@ -91,6 +93,7 @@ pub struct Requests {
 
 /// Flushes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlushRequests {
     /// Completed per second.
     pub per_s: f64,
@@ -100,6 +103,7 @@ pub struct FlushRequests {
 
 /// How long requests took that completed in an interval, one by one; `None` where none did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latencies {
     /// Those that fetched data.
     pub read: Option<Latency>,
@@ -122,6 +126,7 @@ impl Latencies {
 
 /// Times from a request's insertion into the scheduler, or where it was not inserted from its issue to the driver, to its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// How many completed.
     pub requests: u64,
@@ -135,6 +140,7 @@ pub struct Latency {
 
 /// What a process asked the watched devices for, by the kernel's block events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRequests {
     /// Reads; `None` where none completed.
     pub read: Option<SomeRequests>,
@@ -148,6 +154,7 @@ pub struct ProcessRequests {
 
 /// System calls of a process that move data or make them stable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessCalls {
     /// Time in s that they are of.
     pub seconds: f64,
@@ -159,6 +166,7 @@ pub struct ProcessCalls {
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Call {
     /// As its manual page has it.
     pub name: String,
@@ -170,6 +178,7 @@ pub struct Call {
 
 /// Page faults, of mapped files and of all other memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultRates {
     /// Those that had to wait for storage, per second.
     pub major_per_s: f64,
@@ -179,6 +188,7 @@ pub struct FaultRates {
 
 /// Its requests of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SomeRequests {
     /// Completed per second.
     pub per_s: f64,
@@ -196,6 +206,7 @@ pub struct SomeRequests {
 
 /// A load compared with what was measured on the same device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
     /// Percent of what was measured that it is at least.
     pub at_least_percent: f64,
@@ -213,6 +224,7 @@ pub struct Load {
 
 /// A session with capacities of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasuredIn {
     /// Its id.
     pub session: String,
@@ -244,6 +256,7 @@ pub struct Processes {
 
 /// What a process, or a thread of one, did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchedProcess {
     /// Process id.
     pub pid: u32,
@@ -270,6 +283,7 @@ pub struct WatchedProcess {
     pub write_calls_per_s: f64,
     /// How it has files on the watched devices open; why that is not known.
     #[serde(serialize_with = "known")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Open>"))]
     pub open: Known<Open>,
     /// What it asked the watched devices for; `None` where that is not known.
     pub requests: Option<ProcessRequests>,
@@ -279,6 +293,7 @@ pub struct WatchedProcess {
 
 /// How files on the watched devices are open in a process: each is true where at least one of them is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own, and a key of JSON")]
 pub struct Open {
     /// Descriptors of files or devices there.

@@ -27,7 +27,7 @@ pub use formats::diskspd::{NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as 
 pub use formats::fio::aggregate;
 pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, verdict as fio_verdict};
 pub use formats::iometer::NAME as IOMETER;
-pub use formats::json::schema;
+pub use formats::json::SCHEMAS;
 pub use formats::{FORMATS, TEXT};
 pub use logs::{LogFile, log_files};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! An interval that was watched as lines of JSON: an object for each device, each process and each remark.
 //!
-//! For: programs that read line by line while it goes on; the keys are told in `docs/reference/watch.md`. Not for: a document of its own: it ends when
-//! watching ends.
+//! Programs read it line by line while watching continues. `docs/reference/watch.md` explains the keys.
 
+use super::Numbered;
 use crate::format::Style;
 use model::machine::LayerKind;
 use model::watch::{DeviceInterval, Latencies, Load, Watched, WatchedDevice, WatchedProcess};
@@ -11,27 +11,29 @@ use std::io::{self, Write};
 
 /// What a line is about, with the end of its interval.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum Line<'w> {
+pub(super) enum Line<'w> {
+    /// What a device did in the interval.
     Device {
         time: &'w str,
         #[serde(flatten)]
         device: Device<'w>,
     },
+    /// What a process did in the interval.
     Process {
         time: &'w str,
         seconds: f64,
         #[serde(flatten)]
         process: &'w WatchedProcess,
     },
-    Remark {
-        time: &'w str,
-        text: &'w str,
-    },
+    /// What appeared, disappeared or is not known.
+    Remark { time: &'w str, text: &'w str },
 }
 
 #[derive(Serialize)]
-struct Device<'w> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Device<'w> {
     #[serde(rename = "device")]
     name: &'w str,
     number: &'w str,
@@ -48,7 +50,7 @@ struct Device<'w> {
     /// Why the load is not told; absent where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_unknown: Option<&'w str>,
-    /// `null` where it is not known, or nobody looked.
+    /// `null` if it is not known or was not observed.
     latency: Option<&'w Latencies>,
     /// Why it is not; absent where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +60,7 @@ struct Device<'w> {
 pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let time = watched.time.as_str();
     let mut line = |line: &Line<'_>| -> io::Result<()> {
-        serde_json::to_writer(&mut *to, line)?;
+        serde_json::to_writer(&mut *to, &Numbered::new(line))?;
         to.write_all(b"\n")
     };
     for text in &watched.remarks {
@@ -102,6 +104,7 @@ fn every_line_is_an_object_of_its_own_and_what_is_not_known_is_null_or_told() {
         text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
     let kinds: Vec<&str> = lines.iter().filter_map(|l| l["kind"].as_str()).collect();
     assert_eq!(kinds, ["remark", "device", "device", "process", "process"]);
+    assert!(lines.iter().all(|line| line["format"] == 1), "{text}");
     let (known, unknown) = (&lines[1], &lines[2]);
     assert_eq!((&known["device"], &known["read"]["per_s"]), (&"loop0".into(), &500.0.into()));
     assert!(known["write"]["await_ms"].is_null() && known["flush"].is_null() && known["util_percent"] == 4.0);
