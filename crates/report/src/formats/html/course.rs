@@ -7,7 +7,7 @@ use super::directions::{self, Direction};
 use super::events::Events;
 use super::page::{folded, key};
 use super::plot::axis::{Axis, SIDE};
-use super::plot::{Label, Plot, apart, band, dots, line};
+use super::plot::{LOW, Label, Plot, apart, band, dots, line};
 use super::strips::strips;
 use super::table;
 use super::timeline::Timeline;
@@ -328,7 +328,7 @@ impl Drawing<'_> {
             plot.labels.extend(self.result.runs.iter().filter_map(|run| {
                 let at = middle(self.timeline.span(run.run)?);
                 let rate = show_rate(self.rate(run.iops, run.mb_per_s));
-                Some(Label { at, text: format!("{}: {rate}", run.run.saturating_add(1)), class: "low" })
+                Some(Label { at, text: format!("{}: {rate}", run.run.saturating_add(1)), class: LOW })
             }));
         }
         for mark in &self.events.marks {

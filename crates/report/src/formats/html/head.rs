@@ -28,6 +28,9 @@ struct Hero {
     verdict: &'static str,
     icon: &'static str,
     counted: String,
+    /// The verdict of the number itself. Empty without a number, and if there is only one result: the verdict above is then its own.
+    own_verdict: &'static str,
+    own_icon: &'static str,
     number: String,
     raw: String,
     unit: String,
@@ -66,7 +69,11 @@ pub(super) fn hero(report: &Report, shown: &[Finding]) -> String {
     let sentences = sentences.filter(|s| !s.is_empty()).map(|s| micro(&s));
     let runs = quoted(report).filter(|_| !matches!(report.study, Studied::Limit(_) | Studied::Sweep(_)));
     let drawn = runs.and_then(|result| interval(report, result));
+    let has_own = report.results.len() > 1 && value.is_some();
+    let own = quoted(report).filter(|_| has_own).map_or("", |result| result.verdict.word());
     let hero = Hero {
+        own_verdict: own,
+        own_icon: icon(own),
         answers: answers(report),
         verdict: report.verdict.word(),
         icon: icon(report.verdict.word()),
@@ -84,10 +91,12 @@ pub(super) fn hero(report: &Report, shown: &[Finding]) -> String {
     hero.render().unwrap_or_default()
 }
 
-/// Words with a capital and a full stop, as a sentence; empty where there are none.
+/// Makes a sentence: a capital first and one full stop at the end. Empty for no words.
 fn capital(words: &str) -> String {
     let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+    letters.next().map_or_else(String::new, |first| {
+        format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.'))
+    })
 }
 
 /// What a quick look says of itself, and the answer to what was asked.

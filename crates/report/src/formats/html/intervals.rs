@@ -3,6 +3,7 @@
 //! For: interfaces, layers, targets and comparisons. Not for: which rows there are.
 
 use super::plot::axis::{Axis, Tick};
+use super::plot::tick_classes;
 use super::plot::whiskers::{Whisker, range, whisker};
 use askama::Template;
 
@@ -46,6 +47,13 @@ struct Drawn {
     hollow: bool,
     margin: Option<[f64; 2]>,
     cells: Vec<String>,
+}
+
+impl Html<'_> {
+    /// The marks of the axis, each with the class that hides its label where there is too little room.
+    fn marks_above(&self) -> impl Iterator<Item = (&Tick, &'static str)> {
+        self.ticks.iter().zip(tick_classes(&self.ticks))
+    }
 }
 
 /// What a table of intervals is called.

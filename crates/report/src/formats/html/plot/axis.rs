@@ -31,6 +31,34 @@ pub(crate) struct Tick {
     pub(crate) label: String,
 }
 
+/// Widths of a drawing in pixels, and the class in `page.css` of labels that are shown from this width on. A label with the last class is
+/// never shown.
+const ROOMS: [(f64, &str); 5] = [(180.0, ""), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
+const NO_ROOM: &str = "r5";
+/// Pixels of a letter of a label, and between two labels.
+const LETTER: f64 = 7.0;
+const GAP: f64 = 8.0;
+
+/// Returns the class of each label, so that no two of them overlap at any width. Labels are centred on their places. A label that is shown
+/// in a narrow drawing is shown in a wide one too: the widths are tried from the narrowest up, and each keeps the labels that are there.
+pub(crate) fn label_classes(labels: &[(f64, &str)]) -> Vec<&'static str> {
+    let half = |at: usize| labels[at].1.chars().count() as f64 * LETTER / 2.0;
+    let mut classes = vec![NO_ROOM; labels.len()];
+    for (width, class) in ROOMS {
+        for at in 0..labels.len() {
+            let overlaps = |other: usize| {
+                let apart = (labels[at].0 - labels[other].0).abs() * width / SIDE;
+                apart < half(at) + half(other) + GAP
+            };
+            let is_shown = |other: usize| other != at && classes[other] != NO_ROOM;
+            if classes[at] == NO_ROOM && !(0..labels.len()).any(|other| is_shown(other) && overlaps(other)) {
+                classes[at] = class;
+            }
+        }
+    }
+    classes
+}
+
 impl Axis {
     /// From zero to a bit above the largest of these.
     pub(crate) fn from_zero(values: impl Iterator<Item = f64>) -> Self {
@@ -143,6 +171,31 @@ fn marks_are_round_and_not_many() {
         labels(Axis::log([100.0, 1e6].into_iter())),
         ["100", "300", "1000", "3000", "10000", "30000", "100000", "300000", "1000000"]
     );
+}
+
+#[test]
+fn no_two_labels_overlap_at_any_width() {
+    let sets: [Vec<(f64, &str)>; 4] = [
+        (0..10).map(|at| (f64::from(at) * 101.0, "0 s")).collect(),
+        // The last second of a run that ended early, next to the first of the following one.
+        vec![(0.0, "0 s"), (480.0, "1 s"), (492.0, "0 s"), (960.0, "1 s")],
+        (0..30).map(|at| (f64::from(at) * 33.0, "1,234,567")).collect(),
+        vec![(10.0, "100 us"), (10.0, "200 us")],
+    ];
+    for labels in sets {
+        let classes = label_classes(&labels);
+        assert_eq!(classes[0], "", "the first label is always shown");
+        for (level, (width, _)) in ROOMS.iter().enumerate() {
+            let shown = |at: &usize| ROOMS[..=level].iter().any(|(_, class)| *class == classes[*at]);
+            let shown: Vec<usize> = (0..labels.len()).filter(shown).collect();
+            for pair in shown.windows(2) {
+                let apart = (labels[pair[1]].0 - labels[pair[0]].0) * width / SIDE;
+                let letters = (labels[pair[0]].1.len() + labels[pair[1]].1.len()) as f64;
+                assert!(apart >= letters * LETTER / 2.0, "{labels:?} {classes:?} at {width}");
+            }
+        }
+    }
+    assert_eq!(label_classes(&[(10.0, "a"), (10.0, "b")]), ["", NO_ROOM]);
 }
 
 #[test]

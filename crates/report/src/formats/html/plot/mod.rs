@@ -17,11 +17,14 @@ pub(crate) mod strip;
 pub(crate) mod whiskers;
 
 use askama::Template;
-use axis::{SIDE, Tick};
+use axis::{SIDE, Tick, label_classes};
 use serde_json::json;
 
 /// Points that a crosshair stops at, in a plot at most.
 const MOST_STOPS: usize = 150;
+
+/// Class of labels in the lowest line of a drawing.
+pub(crate) const LOW: &str = "low";
 
 /// A figure: a drawing with its axes.
 #[derive(Template, Default)]
@@ -80,10 +83,36 @@ impl Plot {
         }
     }
 
+    /// The marks from left to right, each with the class that hides its label where there is too little room.
+    fn marks_below(&self) -> impl Iterator<Item = (&Tick, &'static str)> {
+        self.x.iter().zip(tick_classes(&self.x))
+    }
+
+    /// The labels in the drawing, each with the class that hides it where it would overlap another: only those in the lowest line, which
+    /// name the runs.
+    fn labels_inside(&self) -> impl Iterator<Item = (&Label, &'static str)> {
+        let is_low = |label: &Label| label.class == LOW;
+        let low: Vec<(f64, &str)> = self
+            .labels
+            .iter()
+            .filter(|label| is_low(label))
+            .map(|label| (label.at, label.text.as_str()))
+            .collect();
+        let mut classes = label_classes(&low).into_iter();
+        self.labels
+            .iter()
+            .map(move |label| (label, if is_low(label) { classes.next().unwrap_or_default() } else { "" }))
+    }
+
     /// The figure with its axes, to be put into a page as it is.
     pub(crate) fn html(&self) -> String {
         self.render().unwrap_or_default()
     }
+}
+
+/// The class of each mark's label, as [`label_classes`] has it.
+pub(crate) fn tick_classes(ticks: &[Tick]) -> Vec<&'static str> {
+    label_classes(&ticks.iter().map(|tick| (tick.at, tick.label.as_str())).collect::<Vec<_>>())
 }
 
 /// A place in percent of the side, for styles.
