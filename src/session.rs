@@ -369,7 +369,12 @@ fn shared() -> Option<PathBuf> {
 
 /// Whether a file of the history is the user's: root may read those of everybody, and has not asked for them.
 pub(crate) fn is_own(facts: &std::fs::Metadata) -> bool {
-    facts.uid() == rustix::process::geteuid().as_raw()
+    facts.uid() == user()
+}
+
+/// Returns the id of the user whose sessions these are.
+pub(crate) fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 #[test]

@@ -5,13 +5,15 @@
 use crate::session::{self, EXTENSION};
 use model::name;
 use std::collections::BTreeMap;
-use std::fs::Metadata;
+use std::fs::{DirEntry, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What the names of files with the user's words end in, behind the id.
 pub(super) const WORDS: &str = ".words.json";
+/// Files of which it takes too long for one thread to read size and times.
+const MANY: usize = 2000;
 
 /// Every session file, wherever sessions may lie.
 #[derive(Debug, Default)]
@@ -60,18 +62,19 @@ impl Files {
         let mut words = BTreeMap::new();
         let mut found = Vec::new();
         let mut others = 0;
-        for entry in std::fs::read_dir(dir)? {
-            let entry = entry?;
+        let user = session::user();
+        let entries = std::fs::read_dir(dir)?.collect::<io::Result<Vec<_>>>()?;
+        for (entry, facts) in entries.iter().zip(facts_of(&entries)) {
             let Ok(name) = entry.file_name().into_string() else { continue };
             let session = name.strip_suffix(EXTENSION).and_then(|n| n.strip_suffix('.'));
             // What is removed while we look is not there.
-            let (Some(id), Ok(facts)) = (session.or(name.strip_suffix(WORDS)), entry.metadata()) else {
+            let (Some(id), Some(facts)) = (session.or(name.strip_suffix(WORDS)), facts) else {
                 continue;
             };
             if id.is_empty() || !facts.is_file() {
                 continue;
             }
-            if !session::is_own(&facts) {
+            if facts.uid() != user {
                 others += usize::from(session.is_some());
                 continue;
             }
@@ -108,6 +111,23 @@ impl Files {
     }
 }
 
+/// Reads size, owner and times of each file; `None` for one that has been removed meanwhile. Of many files a second thread reads one half.
+fn facts_of(entries: &[DirEntry]) -> Vec<Option<Metadata>> {
+    let read = |part: &[DirEntry]| part.iter().map(|entry| entry.metadata().ok()).collect::<Vec<_>>();
+    if entries.len() < MANY {
+        return read(entries);
+    }
+    let (first, second) = entries.split_at(entries.len() / 2);
+    std::thread::scope(|scope| {
+        let other = std::thread::Builder::new().spawn_scoped(scope, || read(second));
+        let mut all = read(first);
+        // A limit on threads may have refused the second one.
+        let rest = other.ok().and_then(|other| other.join().ok());
+        all.extend(rest.unwrap_or_else(|| read(second)));
+        all
+    })
+}
+
 fn changed_ns(facts: &Metadata) -> i64 {
     facts.mtime().saturating_mul(1_000_000_000).saturating_add(facts.mtime_nsec())
 }
@@ -135,6 +155,22 @@ mod tests {
             files.look_in(&dir.path().join("none")).map_err(|e| e.kind()),
             Err(io::ErrorKind::NotFound)
         );
+        Ok(())
+    }
+
+    #[test]
+    fn of_many_files_each_has_its_own_size() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for at in 0..=MANY {
+            std::fs::write(dir.path().join(format!("{at}.fathom")), "x".repeat(at % 97))?;
+        }
+        let mut files = Files::default();
+        files.look_in(dir.path())?;
+        assert_eq!(files.by_id.len(), MANY + 1);
+        for (id, file) in &files.by_id {
+            let size = id.parse::<i64>().map_or(-1, |at| at % 97);
+            assert_eq!((file.stamp.bytes, file.path.ends_with(format!("{id}.fathom"))), (size, true));
+        }
         Ok(())
     }
 

@@ -11,7 +11,6 @@ use crate::failure::Failure;
 use crate::{session, stderr};
 use model::entry::Entry;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -157,11 +156,8 @@ impl Index {
         files: &Files,
         mut read: impl FnMut(&SessionFile) -> Entry,
     ) -> rusqlite::Result<()> {
-        let known = self.stamps()?;
-        let gone = known.keys().filter(|id| !files.by_id.contains_key(*id));
-        self.forget(gone)?;
-        let new: Vec<&SessionFile> =
-            files.by_id.values().filter(|f| known.get(&f.id) != Some(&f.stamp)).collect();
+        let (gone, new) = self.differences(files)?;
+        self.forget(&gone)?;
         if new.len() >= MANY {
             stderr::say(&format!("fathom: {} sessions are new to the index and are read now", new.len()));
         }
@@ -173,17 +169,32 @@ impl Index {
         Ok(())
     }
 
-    fn stamps(&self) -> rusqlite::Result<BTreeMap<String, Stamp>> {
-        let mut rows = self.db.prepare("SELECT id, bytes, changed_ns, words_changed_ns FROM session")?;
-        let stamp = |r: &rusqlite::Row<'_>| {
-            Ok((r.get(0)?, Stamp { bytes: r.get(1)?, changed_ns: r.get(2)?, words_changed_ns: r.get(3)? }))
-        };
-        rows.query_map([], stamp)?.collect()
+    /// Compares the index with the files: ids of sessions whose file is gone, and files that are new or have changed. Both are sorted by id,
+    /// so one pass over both is enough.
+    fn differences<'f>(&self, files: &'f Files) -> rusqlite::Result<(Vec<String>, Vec<&'f SessionFile>)> {
+        let (mut gone, mut new) = (Vec::new(), Vec::new());
+        let mut found = files.by_id.values().peekable();
+        let mut select =
+            self.db.prepare("SELECT id, bytes, changed_ns, words_changed_ns FROM session ORDER BY id")?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let id = row.get_ref(0)?.as_str()?;
+            let stamp = Stamp { bytes: row.get(1)?, changed_ns: row.get(2)?, words_changed_ns: row.get(3)? };
+            while let Some(file) = found.next_if(|file| file.id.as_str() < id) {
+                new.push(file);
+            }
+            match found.next_if(|file| file.id == id) {
+                Some(file) if file.stamp != stamp => new.push(file),
+                Some(_) => {}
+                None => gone.push(id.to_owned()),
+            }
+        }
+        new.extend(found);
+        Ok((gone, new))
     }
 
-    fn forget<'a>(&mut self, ids: impl Iterator<Item = &'a String>) -> rusqlite::Result<()> {
-        let mut ids = ids.peekable();
-        if ids.peek().is_none() {
+    fn forget(&mut self, ids: &[String]) -> rusqlite::Result<()> {
+        if ids.is_empty() {
             return Ok(());
         }
         let writing = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -227,8 +238,13 @@ impl Index {
         })
     }
 
-    /// How many are wanted in all.
+    /// Returns how many are wanted in all.
     pub(super) fn count(&self, filter: &Filter) -> rusqlite::Result<u64> {
+        if *filter == Filter::default() {
+            // Without a condition SQLite counts in an index and reads no entry.
+            let all = self.db.query_row("SELECT count(*) FROM session", [], |row| row.get::<_, i64>(0))?;
+            return Ok(all.unsigned_abs());
+        }
         let counted: Vec<i64> = self.select("count(*)", filter, None, |r| r.get(0))?;
         Ok(counted.iter().sum::<i64>().unsigned_abs())
     }
@@ -315,6 +331,33 @@ mod tests {
         assert_eq!(opened(&mut index, &files)?, 0);
         assert_eq!(index.count(&Filter::default())?, 9_999);
         assert_eq!(index.ids(&Filter { target: Some("/data/3".into()), ..Filter::default() })?.len(), 1110);
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_compared_with_the_files_is_read_from_an_index_in_their_order() -> Tried {
+        let mut index = in_memory()?;
+        let plan = |index: &Index, sql: &str| -> rusqlite::Result<Vec<String>> {
+            let mut plan = index.db.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+            plan.query_map([], |row| row.get("detail"))?.collect()
+        };
+        let steps = plan(&index, "SELECT id, bytes, changed_ns, words_changed_ns FROM session ORDER BY id")?;
+        assert!(steps.len() == 1 && steps[0].contains("COVERING INDEX"), "{steps:?}");
+        // The order of ids in SQLite is that of Rust's strings, also beyond ASCII and for prefixes.
+        let mut files = Files::default();
+        for id in ["a", "a-1", "a1", "B", "é", "z", "10", "9", "\u{10348}", "\u{ffff}"] {
+            let (mut found, _) = session(1);
+            found.id = id.into();
+            files.by_id.insert(id.into(), found);
+        }
+        let entry = |found: &SessionFile| Entry { id: found.id.clone(), ..Entry::default() };
+        index.refresh(&files, entry)?;
+        let (gone, new) = index.differences(&files)?;
+        assert!(gone.is_empty() && new.is_empty(), "{gone:?} {new:?}");
+        files.by_id.remove("a1");
+        files.by_id.remove("\u{ffff}");
+        index.refresh(&files, entry)?;
+        assert_eq!(index.count(&Filter::default())?, 8);
         Ok(())
     }
 

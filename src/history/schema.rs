@@ -38,6 +38,10 @@ pub(super) const STEPS: &[&str] = &[
     DROP INDEX session_by_time;
     CREATE INDEX session_by_time ON session (started_ns, changed_ns, id);
 ",
+    "
+    -- All that is compared with the files, so that a long history is brought up to date without reading its entries.
+    CREATE INDEX session_by_stamp ON session (id, bytes, changed_ns, words_changed_ns);
+",
 ];
 
 /// Why an index is of no use.
