@@ -38,7 +38,10 @@ pub struct SessionTable {
     /// What was concluded of each row, in their order, where sessions were named and so judged again; empty where rows are those of the
     /// index.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(default, with = "Vec<serde_json::Map<String, serde_json::Value>>")
+    )]
     pub reports: Vec<Report>,
 }
 
