@@ -40,10 +40,8 @@ impl Units {
 
     /// A rate in both: `51.6MiB/s (54.1MB/s)`.
     pub(super) fn rate(self, bytes_per_s: f64) -> [String; 2] {
-        match self.bits {
-            true => self.both((bytes_per_s as u64).saturating_mul(8), "bit/s"),
-            false => self.both(bytes_per_s as u64, "B/s"),
-        }
+        let bytes = bytes_per_s as u64;
+        if self.bits { self.both(bytes.saturating_mul(8), "bit/s") } else { self.both(bytes, "B/s") }
     }
 
     fn both(self, value: u64, unit: &str) -> [String; 2] {
