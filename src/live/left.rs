@@ -27,13 +27,18 @@ impl Left {
         Self { time: self.time.saturating_sub(passed), ..self }
     }
 
-    /// `at most 4 min left`.
+    /// `at most 4 min left`, `130 s left`.
     pub(super) fn words(self) -> String {
         let at_most = if self.at_most { "at most " } else { "" };
-        match self.time.as_secs() {
-            s if s >= 120 => format!("{at_most}{} min left", s.div_ceil(60)),
+        match self.time.as_secs_f64().ceil() as u64 {
+            s if s > 180 => format!("{at_most}{} min left", s.div_ceil(60)),
             s => format!("{at_most}{s} s left"),
         }
+    }
+
+    /// `at most 4 min left`, `about 130 s left`.
+    pub(super) fn sentence(self) -> String {
+        if self.at_most { self.words() } else { format!("about {}", self.words()) }
     }
 }
 
@@ -52,7 +57,8 @@ impl From<Duration> for Left {
 #[test]
 fn what_may_end_before_is_said_so() {
     assert_eq!(Left::from(Duration::from_secs(90)).words(), "90 s left");
+    assert_eq!(Left::from(Duration::from_millis(129_500)).sentence(), "about 130 s left");
     let left = Left { time: Duration::from_secs(200), at_most: true };
-    assert_eq!(left.words(), "at most 4 min left");
+    assert_eq!([left.words(), left.sentence()], ["at most 4 min left"; 2]);
     assert_eq!(left.after(Duration::from_secs(300)).words(), "at most 0 s left");
 }

@@ -19,7 +19,6 @@ mod watching;
 
 use crate::failure::Failure;
 use crate::stderr;
-use analysis::under_way::row::Row;
 use bar::Bar;
 pub use left::Left;
 use machine::snapshot::Watch;
@@ -33,10 +32,11 @@ use model::plan::{Plan, Strategy};
 use model::record::RunStart;
 pub(crate) use recent::Recent;
 use sight::Sight;
-use state::Named;
+pub(crate) use state::Named;
 pub use state::{HostRow, HostState};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use view::View;
 pub(crate) use watching::{KeyAction, Watching};
@@ -47,6 +47,8 @@ pub struct Live {
     begun: Instant,
     /// Part of the measurement that is done, in 1/[`WHOLE`]. It never falls, also where runs are added.
     furthest: AtomicU64,
+    /// The findings about the runs of each job, for the lines without a view.
+    found: Mutex<BTreeMap<String, BTreeSet<String>>>,
 }
 
 /// Steps of the progress of a measurement as a whole.
@@ -79,7 +81,7 @@ impl Live {
     }
 
     fn on(display: Display) -> Self {
-        Self { display, begun: Instant::now(), furthest: AtomicU64::new(0) }
+        Self { display, begun: Instant::now(), furthest: AtomicU64::new(0), found: Mutex::default() }
     }
 
     /// How far the measurement is, in 1/[`WHOLE`], with `left` to wait.
@@ -130,7 +132,7 @@ impl Live {
             Display::View(_, bar) => bar.step(words, (done, WHOLE), left),
             Display::Bar(bar) => bar.step(words, (done, WHOLE), left),
             Display::Lines => stderr::say(
-                &left.map_or_else(|| words.to_owned(), |left| format!("{words} ({})", left.words())),
+                &left.map_or_else(|| words.to_owned(), |left| format!("{words}, {}", left.sentence())),
             ),
             Display::Quiet => {}
         }
@@ -230,10 +232,23 @@ impl Live {
         }
     }
 
-    /// What a run came to: its row, whose operations have so many bytes on average, and what was found.
-    pub(crate) fn row(&self, name: String, row: Row, op_bytes: Option<f64>, findings: Vec<Finding>) {
+    /// Whether results are shown as they become known.
+    pub(crate) fn shows_results(&self) -> bool {
+        !matches!(self.display, Display::Quiet)
+    }
+
+    /// Shows the result of a run: the row of its job with all runs so far, and the findings about this run. Without a view a line is printed
+    /// after the last run of the job.
+    pub(crate) fn row(&self, named: Named, findings: Vec<Finding>, is_last: bool) {
         if let Some(view) = self.view() {
-            view.tell(|state| state.ended(Named { name, row, op_bytes }, findings));
+            view.tell(|state| state.ended(named, findings));
+            return;
+        }
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_job = found.entry(named.name.clone()).or_default();
+        of_job.extend(findings.iter().map(|f| format!("{} {}", f.id, f.name)));
+        if is_last {
+            self.say(&named.line(of_job));
         }
     }
 

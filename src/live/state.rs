@@ -8,7 +8,8 @@ use super::recent::Pulse;
 use super::sight::Sample;
 use analysis::under_way::row::Row;
 use model::finding::Finding;
-use std::collections::VecDeque;
+use model::units::{show_ns, show_rate};
+use std::collections::{BTreeSet, VecDeque};
 
 /// Points of a course that are kept: more than the widest terminal shows.
 const MOST_POINTS: usize = 400;
@@ -103,11 +104,33 @@ impl HostState {
 
 /// A row with its name.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Named {
-    pub(super) name: String,
-    pub(super) row: Row,
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) row: Row,
     /// Mean bytes of an operation; `None` where it moves none.
-    pub(super) op_bytes: Option<f64>,
+    pub(crate) op_bytes: Option<f64>,
+}
+
+impl Named {
+    /// `result  SEQ1M Q8T1 read: 3,563 MB/s, 3,398 IOPS, p50 2.30 ms (5 runs, not judged yet)`.
+    pub(super) fn line(&self, found: &BTreeSet<String>) -> String {
+        let runs = match self.row.runs {
+            1 => "1 run".to_owned(),
+            runs => format!("{runs} runs"),
+        };
+        let rate = self.row.iops.map_or_else(
+            || vec!["no number".to_owned()],
+            |iops| {
+                let bytes = self.op_bytes.map(|bytes| format!("{} MB/s", show_rate(iops * bytes / 1e6)));
+                bytes.into_iter().chain([format!("{} IOPS", show_rate(iops))]).collect()
+            },
+        );
+        let median = self.row.latency_ns[0].map(|ns| format!("p50 {}", show_ns(ns as f64)));
+        let figures = rate.into_iter().chain(median).collect::<Vec<_>>().join(", ");
+        let found = found.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let found = if found.is_empty() { found } else { format!("; found: {found}") };
+        format!("result  {}: {figures} ({runs}, not judged yet{found})", self.name)
+    }
 }
 
 /// A finding with the number of runs that it was made about.
@@ -234,6 +257,28 @@ impl Course {
 
 #[cfg(test)]
 use super::recent::Rate;
+
+#[test]
+fn a_result_without_a_view_is_one_line() {
+    let row = Row {
+        job: 0,
+        offered_iops: None,
+        runs: 5,
+        iops: Some(2_000.0),
+        latency_ns: [Some(441_000), None, None],
+    };
+    let named = Named { name: "SEQ1M Q1T1 read".into(), row, op_bytes: Some(1_048_576.0) };
+    assert_eq!(
+        named.line(&BTreeSet::new()),
+        "result  SEQ1M Q1T1 read: 2,097 MB/s, 2,000 IOPS, p50 441 us (5 runs, not judged yet)"
+    );
+    let none = Row { runs: 1, iops: None, latency_ns: [None; 3], ..named.row.clone() };
+    let found = ["D08 RUNQUEUE_WAIT".to_owned()].into();
+    assert_eq!(
+        Named { row: none, ..named }.line(&found),
+        "result  SEQ1M Q1T1 read: no number (1 run, not judged yet; found: D08 RUNQUEUE_WAIT)"
+    );
+}
 
 #[test]
 fn what_is_not_known_has_no_point_and_what_comes_seldom_stays() {

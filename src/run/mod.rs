@@ -355,13 +355,19 @@ impl Measurement {
 
     /// Says which run begins, of how many.
     fn say_next(&self, budget: &Budget, at: &Attempt) {
-        let strategy::Left { runs, at_most } = strategy::left(&self.done, budget);
-        let all = self.done.len() + runs.iter().sum::<u32>() as usize;
+        let strategy::Left { runs, at_most, repeats } = strategy::left(&self.done, budget);
+        // Repeats do not change which run this is, of how many.
+        let repeated = self.done.iter().filter(|s| s.attempt > 0).count();
+        let first_runs = self.done.len() - repeated;
+        let all = first_runs + (runs.iter().sum::<u32>() - repeats) as usize;
+        let [number, repeated] =
+            if at.attempt == 0 { [first_runs + 1, repeated] } else { [first_runs, repeated + 1] };
+        let repeated = if repeated > 0 { format!(" ({repeated} repeated)") } else { String::new() };
         let at_most = if at_most { "at most " } else { "" };
         let again = if self.plan.against.as_ref().is_some_and(|a| at.job >= a.from) { ", again" } else { "" };
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let (name, why) = (&self.plan.jobs[at.job].name, self.why_again(at));
-        let words = format!("run {} of {at_most}{all}  {name}{load}{again}{why}", self.done.len() + 1);
+        let words = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{again}{why}");
         self.live.step(&words, self.left());
     }
 

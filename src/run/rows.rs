@@ -1,20 +1,24 @@
-//! Rows: what a run came to, told to whoever watches.
+//! Results while the measurement continues: the row of the last run and the findings that are certain.
 //!
-//! For: the table that fills and the findings that are certain, between two runs and only where somebody looks. Not for: the record,
-//! nor the report, which is judged from it.
+//! They are computed between two runs, and not at all with `--quiet`. The report is judged later from the record.
 
 use super::Measurement;
+use crate::live::Named;
+use analysis::strategy;
 use analysis::strategy::Budget;
 use analysis::under_way::{findings, row};
 use model::job::Kind;
+use model::plan::Strategy;
 use model::record::StreamEnd;
 use model::record::attempts::Attempt;
+use model::study::Study;
 use model::units::show_count;
 
 impl Measurement {
-    /// Shows what the run that ended last came to.
+    /// Shows the result of the run that ended last. Without a view, only jobs whose number of runs is known are shown: after the last run.
     pub(super) fn show_row(&self, at: &Attempt) {
-        if !self.live.is_viewed() {
+        let is_search = matches!(self.plan.study, Study::Sweep(_));
+        if !self.live.shows_results() || is_search && !self.live.is_viewed() {
             return;
         }
         let row = row::of(&self.done, &Budget::of(&self.plan), (at.job, at.offered_iops));
@@ -26,7 +30,17 @@ impl Measurement {
         let stands = |disturbed: bool| !disturbed || self.plan.attempts == 1;
         let stands = self.done.last().is_some_and(|s| stands(s.disturbed.is_some()) && !s.refused);
         let findings = if stands { findings::of_run(&self.last) } else { Vec::new() };
-        self.live.row(name, row, op_bytes, findings);
+        self.live.row(Named { name, row, op_bytes }, findings, self.is_last(at));
+    }
+
+    /// Whether the last run of a job has ended. Each load of a load curve is measured once.
+    fn is_last(&self, at: &Attempt) -> bool {
+        let mut budget = Budget::of(&self.plan);
+        // Runs that conditions may ask for later are not known yet.
+        if matches!(budget.strategy, Strategy::Settle { .. }) {
+            budget.strategy = Strategy::Fixed;
+        }
+        at.offered_iops.is_some() || strategy::left(&self.done, &budget).runs.get(at.job) == Some(&0)
     }
 }
 

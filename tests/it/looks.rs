@@ -39,7 +39,8 @@ fn a_quick_look_takes_ten_seconds_and_claims_no_more_than_it_can() {
     // The time is that of a machine that others load, too.
     assert!(out.took.as_secs() < 15, "{:?}", out.took);
     assert!(
-        out.stdout.starts_with("QUICK  One run of 500 ms per row, so there are no confidence intervals"),
+        out.stdout
+            .contains("\n  Quick look. One run of 500 ms per row, so there are no confidence intervals."),
         "{out:?}"
     );
     assert!(
@@ -47,7 +48,7 @@ fn a_quick_look_takes_ten_seconds_and_claims_no_more_than_it_can() {
         "{out:?}"
     );
     let brief = stage.fathom("show last --brief", Path::new(""));
-    assert!(brief.stdout.starts_with("QUICK"), "{brief:?}");
+    assert!(brief.stdout.starts_with("Quick look."), "{brief:?}");
     let report = stage.fathom("show last --format json", Path::new("")).report();
     assert_eq!(report.0["quick"]["run_ns"], 500_000_000, "{:#}", report.0["quick"]);
     assert!(

@@ -34,7 +34,7 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
         return TimeLeft { ns: ns.saturating_sub(before_ns), at_most };
     }
     let budget = Budget::of(plan);
-    let strategy::Left { runs, at_most } = strategy::left(done, &budget);
+    let strategy::Left { runs, at_most, .. } = strategy::left(done, &budget);
     let repeats = strategy::disturbed::expected_repeats(done, &budget);
     let ns: u64 = plan
         .jobs

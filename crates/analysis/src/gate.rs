@@ -25,7 +25,7 @@ use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
 use model::spec::limits::FEWEST_GATED_RUNS;
 use model::study::Studied;
 use model::units::{show_count, show_share};
-use stats::interval::FEWEST_RUNS;
+use stats::interval::{self, FEWEST_RUNS};
 use stats::sample_size::fewest;
 use stats::student;
 use stats::welch::POWER;
@@ -157,9 +157,9 @@ impl Gated<'_> {
         let (word, sentence) = match &seen {
             _ if self.result.void => (AnswerWord::Invalid, self.withheld()),
             Ok(seen) => under_its_name(&self.result.name, self.acting, self.decide(seen)),
-            Err(why) => self.by_counting().unwrap_or_else(|| {
-                (AnswerWord::Inconclusive, format!("{} cannot be told: {why}.", self.number()))
-            }),
+            Err(why) => self
+                .by_counting()
+                .unwrap_or_else(|| (AnswerWord::Inconclusive, format!("{}, {why}.", self.as_seen()))),
         };
         let seen = seen.ok().filter(|_| !self.result.void);
         let gate = Gate {
@@ -202,10 +202,29 @@ impl Gated<'_> {
         format!("{} of {}", self.limit.number(), self.result.name)
     }
 
+    /// `sync p99 of etcd was 9.34 ms against 10 ms`: what was seen, however little supports it.
+    fn as_seen(&self) -> String {
+        let seen = match &self.limit {
+            Limit::Latency { kind: Some(kind), percentile, .. } => {
+                let all = self.case.latency(*kind);
+                all.and_then(|h| h.quantile_ns(rank(percentile))).map(|ns| ns as f64)
+            }
+            _ => {
+                let rates: Vec<f64> = self.values().0.into_iter().flatten().collect();
+                interval::mean(&rates).map(|mean| mean.value)
+            }
+        };
+        let limit = self.limit.show(self.limit.value());
+        match seen {
+            Some(seen) => format!("{} was {} against {limit}", self.number(), self.limit.show(seen)),
+            None => format!("{} cannot be compared with {limit}", self.number()),
+        }
+    }
+
     /// The number with its bounds.
     ///
     /// # Errors
-    /// Why there is none, and what to type.
+    /// How much is missing, and what to type: follows [`Gated::as_seen`] and a comma.
     fn estimate(&self) -> Result<Estimate, String> {
         let fewest = match &self.limit {
             Limit::Iops { .. } | Limit::MbPerS { .. } | Limit::Time { .. } => FEWEST_RUNS,
@@ -214,14 +233,13 @@ impl Gated<'_> {
         let (values, together) = self.values();
         let runs = values.len();
         if runs < fewest {
-            let word = if runs == 1 { "run" } else { "runs" };
-            return Err(format!("{runs} {word} of the {fewest} that it takes at least; --runs {fewest}"));
+            return Err(format!("from {runs} of the {fewest} runs that a condition needs: --runs {fewest}"));
         }
         let values: Vec<f64> = values.into_iter().flatten().collect();
         if values.len() < runs {
             return Err(self.too_few());
         }
-        let none = || "a run has no rate".to_owned();
+        let none = || "because a run has no rate".to_owned();
         Ok(Estimate { together, ..over_runs(&values, self.limit.value(), self.sure()).ok_or_else(none)? })
     }
 
@@ -250,23 +268,22 @@ impl Gated<'_> {
     /// Why runs have no such percentile.
     fn too_few(&self) -> String {
         let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit else {
-            return "a run has no rate".into();
+            return "because a run has no rate".into();
         };
         let counted =
             self.case.runs.iter().map(|r| r.stream.kinds.get(kind).map_or(0, |end| end.latency.count()));
         let (least, needed) = (counted.min().unwrap_or(0), BEYOND / (1.0 - rank(percentile)));
         if least as f64 >= needed {
-            return "in an open loop most of it is lateness of our own, so it is withheld; use a larger --depth"
-                .into();
+            return "which includes late submissions by fathom: use a larger --depth".into();
         }
         let (word, needed_words) = (kind.word(), show_count(needed));
         let told = format!(
-            "a run has {} {word}s, and a p{percentile} takes {needed_words}",
+            "from {} of the {needed_words} {word}s that a p{percentile} needs in each run",
             show_count(least as f64)
         );
         let phase = self.case.job.phases.get(self.case.phase);
         match phase.and_then(|p| longer(p, needed / least as f64)) {
-            Some(seconds) => format!("{told}; --time {seconds}s"),
+            Some(seconds) => format!("{told}: --time {seconds}s"),
             None => told,
         }
     }

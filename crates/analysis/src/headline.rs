@@ -37,10 +37,9 @@ impl Judged<'_> {
         let words = match studied {
             Studied::Limit(curve) => self.of_curve(curve, &quoted),
             Studied::Sweep(grid) => self.of_grid(grid, &quoted),
-            Studied::Jobs
-            | Studied::Layers(_)
+            Studied::Jobs | Studied::Profile(_) => self.of_jobs(&quoted),
+            Studied::Layers(_)
             | Studied::Interfaces(_)
-            | Studied::Profile(_)
             | Studied::Targets(_)
             | Studied::Hosts(_)
             | Studied::Commands(_) => self.of_results(&quoted),
@@ -48,7 +47,19 @@ impl Judged<'_> {
         First { answer: studies::answer(studied), ..words }
     }
 
-    /// Of jobs that are no more than themselves: the plan's headline job.
+    /// Of jobs without a study. Another result that only other load withholds leaves the session suspect if the headline has a number.
+    fn of_jobs(&self, quoted: &[&Measured]) -> First {
+        let mut first = self.of_results(quoted);
+        let withholds = |r: &&&Measured| r.verdict == Verdict::Invalid;
+        let by_others =
+            quoted.iter().filter(withholds).all(|r| verdict::is_withheld_by_others(r, self.acting));
+        if first.headline.value.is_some() && by_others {
+            first.verdict.verdict = first.verdict.verdict.min(Verdict::Suspect);
+        }
+        first
+    }
+
+    /// Of results with a headline that the plan names.
     fn of_results(&self, quoted: &[&Measured]) -> First {
         let headline = verdict::headline(self.record, self.answered, self.results);
         self.concluded(headline, self.of_headline_job(), quoted)
@@ -90,7 +101,7 @@ impl Judged<'_> {
             answer: None,
             headline: Headline { accepted, ..headline },
             verdict: verdict::verdict(first, quoted, self.acting),
-            counts: verdict::counts(quoted),
+            counts: verdict::counts(quoted, self.acting),
             limiter: limited(first),
         }
     }

@@ -14,9 +14,8 @@ use model::report::{
 use model::study::Studied;
 use model::units::show_count;
 
-/// Most results that are all named in a sentence; of more than these only the first [`NAMES`] are.
-const MOST_NAMES: usize = 8;
-const NAMES: usize = 4;
+/// The maximum number of results without a number that the counts name.
+const MOST_NAMES: usize = 2;
 
 /// The result whose figure is the headline: the first of the plan's headline job.
 pub(crate) fn headline_result<'m>(
@@ -116,8 +115,22 @@ pub(crate) fn not_measured(record: &Record) -> Option<Reasoned> {
     Some(Reasoned::new(Verdict::Invalid, why.clone()))
 }
 
+/// Whether a result has no number only because of other load on the machine (checks D).
+pub(crate) fn is_withheld_by_others(result: &Measured, findings: &[Finding]) -> bool {
+    let mut ids = invalidating(result, findings).map(|f| f.id).peekable();
+    ids.peek().is_some() && ids.all(|id| id.group() == 'D')
+}
+
+/// The findings that take the number of a result away.
+fn invalidating<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterator<Item = &'f Finding> {
+    findings.iter().filter(|f| {
+        let invalidates = f.outcome == Outcome::Finding && f.severity == Some(Severity::Void);
+        invalidates && !f.accepted && f.about.contains(&result.name)
+    })
+}
+
 /// How many of the quoted results hold.
-pub(crate) fn counts(quoted: &[&Measured]) -> Counts {
+pub(crate) fn counts(quoted: &[&Measured], findings: &[Finding]) -> Counts {
     let count = |verdict| quoted.iter().filter(|r| r.verdict == verdict).count();
     let counts = Counts {
         valid: count(Verdict::Valid),
@@ -125,41 +138,41 @@ pub(crate) fn counts(quoted: &[&Measured]) -> Counts {
         invalid: count(Verdict::Invalid),
         sentence: None,
     };
-    Counts { sentence: (quoted.len() > 1).then(|| counted(&counts, quoted)), ..counts }
+    Counts { sentence: (quoted.len() > 1).then(|| counted(&counts, quoted, findings)), ..counts }
 }
 
-/// `5 of 8 results are valid, 3 are suspect (a, b, c)`.
-fn counted(counts: &Counts, quoted: &[&Measured]) -> String {
+/// `8 results: 2 valid, 5 suspect, 1 without a number (RND4K Q1T1 read: CPU busy)`.
+fn counted(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) -> String {
     let all = show_count(quoted.len() as f64);
-    let hold = match counts.valid {
-        valid if valid == quoted.len() => return format!("all {all} results are valid"),
-        0 => format!("none of {all} results is valid"),
-        1 => format!("1 of {all} results is valid"),
-        valid => format!("{} of {all} results are valid", show_count(valid as f64)),
+    if counts.valid == quoted.len() {
+        return format!("{all} results, all valid");
+    }
+    let parts = [(counts.valid, "valid"), (counts.suspect, "suspect"), (counts.invalid, "without a number")];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{} {word}", show_count(count as f64)))
+        .collect();
+    let invalid: Vec<&Measured> = quoted.iter().copied().filter(|r| r.verdict == Verdict::Invalid).collect();
+    let why = |r: &&Measured| format!("{}: {}", r.name, why_without(r, findings));
+    let named = match invalid.len() {
+        1..=MOST_NAMES => format!(" ({})", invalid.iter().map(why).collect::<Vec<_>>().join("; ")),
+        _ => String::new(),
     };
-    let part = |verdict: Verdict, one: &str, several: &str| {
-        let names: Vec<&str> =
-            quoted.iter().filter(|r| r.verdict == verdict).map(|r| r.name.as_str()).collect();
-        let what = if names.len() == 1 { one } else { several };
-        (!names.is_empty())
-            .then(|| format!("{} {what} ({})", show_count(names.len() as f64), some_of(&names)))
-    };
-    let parts = [
-        part(Verdict::Suspect, "is suspect", "are suspect"),
-        part(Verdict::Invalid, "has no number", "have no number"),
-    ];
-    std::iter::once(hold).chain(parts.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+    format!("{all} results: {}{named}", parts.join(", "))
 }
 
-/// `a, b and 3 more`: all where they are few.
-fn some_of(names: &[&str]) -> String {
-    // Names with commas of their own are told apart otherwise.
-    let between = if names.iter().any(|n| n.contains(',')) { "; " } else { ", " };
-    if names.len() <= MOST_NAMES {
-        return names.join(between);
+/// Why a result has no number, in a few words: `CPU busy`. The names of most checks say it.
+fn why_without(result: &Measured, findings: &[Finding]) -> String {
+    match invalidating(result, findings).next() {
+        Some(f) if f.id == CheckId::B12 => "I/O errors".into(),
+        Some(f) if f.id == CheckId::D01 => "other load on the disk".into(),
+        Some(f) if f.id == CheckId::D08 => "CPU busy".into(),
+        Some(f) if f.id == CheckId::D10 => "CPU taken by the hypervisor".into(),
+        Some(f) => f.name.to_lowercase().replace('_', " "),
+        None if result.runs.is_empty() => "no run".into(),
+        None => "no operation".into(),
     }
-    let more = show_count((names.len() - NAMES) as f64);
-    format!("{} and {more} more", names[..NAMES].join(between))
 }
 
 fn no_operation() -> String {
@@ -471,25 +484,55 @@ fn the_unit_follows_the_pattern() {
 }
 
 #[test]
-fn of_many_others_few_are_named_and_of_one_there_is_no_number() {
-    let names: Vec<String> = (0..12).map(|i| format!("read {i}, buffered")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    assert_eq!(some_of(&names[..2]), "read 0, buffered; read 1, buffered");
-    assert!(some_of(&names).ends_with("read 3, buffered and 8 more"), "{}", some_of(&names));
+fn counts_name_up_to_two_results_without_a_number() {
     let result = |name: &str, verdict| {
         let measured = judge(&Fixture::honest().record(), &Judging::default()).results.remove(0);
         Measured { name: name.into(), verdict, ..measured }
     };
     let (first, other) = (result("first", Verdict::Valid), result("other", Verdict::Suspect));
-    let said = counts(&[&first, &other]);
-    assert_eq!((said.valid, said.suspect, said.invalid), (1, 1, 0));
-    assert_eq!(said.sentence.as_deref(), Some("1 of 2 results is valid, 1 is suspect (other)"));
-    assert_eq!(counts(&[&first, &first]).sentence.as_deref(), Some("all 2 results are valid"));
-    assert_eq!(counts(&[&other]).sentence, None);
+    let sentence = |quoted: &[&Measured], findings: &[Finding]| counts(quoted, findings).sentence;
+    let counted = counts(&[&first, &other], &[]);
+    assert_eq!((counted.valid, counted.suspect, counted.invalid), (1, 1, 0));
+    assert_eq!(counted.sentence.as_deref(), Some("2 results: 1 valid, 1 suspect"));
+    assert_eq!(sentence(&[&first, &first], &[]).as_deref(), Some("2 results, all valid"));
+    assert_eq!(sentence(&[&other], &[]), None);
+    let holes = judged(&Fixture { hole_share: 1.0, name: "a".into(), ..Fixture::honest() }, &[]);
+    let (a, b) = (&holes.results[0], result("b", Verdict::Invalid));
+    let b = Measured { runs: Vec::new(), ..b };
+    assert_eq!(
+        sentence(&[&first, a, &b], &holes.findings).as_deref(),
+        Some("3 results: 1 valid, 2 without a number (a: holes read; b: no run)")
+    );
+    assert_eq!(sentence(&[a, a, &b], &holes.findings).as_deref(), Some("3 results: 3 without a number"));
     // The worst is told, the headline first where it is as bad.
     assert_eq!(
         verdict(Some(&first), &[&first, &other], &[]).verdict,
         Verdict::Valid,
         "by the findings, of which there are none"
     );
+}
+
+#[test]
+fn other_load_that_withholds_another_result_leaves_the_headline_its_number() {
+    let of = |busy: &[usize], second: Fixture| {
+        let first = Fixture { name: "first".into(), ..Fixture::honest() };
+        let second = Fixture { name: "second".into(), ..second };
+        let mut record = crate::fixture::together(&[first, second]);
+        let runs = record.runs.iter_mut().filter(|r| busy.contains(&r.start.job));
+        let workers = runs.filter_map(|r| r.end.as_mut()).flat_map(|end| &mut end.workers);
+        workers.for_each(|w| w.ready_ns = Ok(w.wall_ns / 2));
+        judge(&record, &Judging::default())
+    };
+    let report = of(&[1], Fixture::honest());
+    assert!(report.results[1].void && !report.results[0].void, "{:#?}", report.counts);
+    assert_eq!((report.verdict, exit_code(&report)), (Verdict::Suspect, 0), "{}", report.verdict_reason);
+    assert!(
+        report.counts.sentence.as_ref().is_some_and(|s| s.contains("1 without a number (second: CPU busy)"))
+    );
+    for busy in [&[0][..], &[0, 1]] {
+        assert_eq!(of(busy, Fixture::honest()).verdict, Verdict::Invalid, "{busy:?}");
+    }
+    // Holes are a defect of the target, not of this run.
+    let holes = of(&[], Fixture { hole_share: 1.0, ..Fixture::honest() });
+    assert_eq!((holes.verdict, exit_code(&holes)), (Verdict::Invalid, 1));
 }

@@ -237,6 +237,24 @@ impl Place {
     }
 }
 
+impl Place {
+    /// The chain without mount options and drivers: `/data (ext4) > nvme0n1p2 > nvme0n1 (SAMSUNG MZQL21T9HCJR-00A07)`.
+    pub fn short_chain(&self) -> String {
+        let mut out = self.path.clone();
+        if let Some(fs) = &self.file_system {
+            out += &format!(" ({})", fs.kind);
+        }
+        for layer in &self.layers {
+            out += &format!(" > {}", layer.name);
+            out += &layer.model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
+        }
+        if self.ram.is_some() {
+            out += " > memory";
+        }
+        out
+    }
+}
+
 impl Layer {
     /// A number out of the `queue/` directory.
     ///

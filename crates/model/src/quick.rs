@@ -1,6 +1,6 @@
 //! A quick look: what a measurement says of itself that was over in seconds.
 //!
-//! For: the first words of its report. Not for: how it is made so short (the plan).
+//! The plan makes it that short.
 
 use crate::units::show_ns;
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,8 @@ pub struct Quick {
 }
 
 impl Quick {
-    /// The first word of its report.
-    pub const WORD: &'static str = "QUICK";
+    /// The word that introduces its sentence.
+    pub const WORD: &'static str = "Quick look.";
 
     /// What it is, and what cannot be said from it.
     pub fn sentence(&self) -> String {
@@ -28,8 +28,7 @@ impl Quick {
             format!(" Not measured because time ran out: {}.", self.not_measured.join(", "))
         };
         format!(
-            "One run of {} per row, so there are no confidence intervals and no conclusions that need \
-             them; type `fathom bench` without --quick for those.{missing}",
+            "One run of {} per row, so there are no confidence intervals.{missing}",
             show_ns(self.run_ns as f64)
         )
     }

@@ -50,7 +50,8 @@ pub struct Report {
     /// What it says of itself where it was a quick look; `None` where it was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<Quick>,
-    /// The worst verdict of the results that are quoted.
+    /// The worst verdict of the results that are quoted. A result that only other load on the machine withholds (checks D) makes it
+    /// `SUSPECT` if the headline has a number.
     pub verdict: Verdict,
     /// Why the verdict is what it is, in one sentence.
     pub verdict_reason: String,
@@ -110,6 +111,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Returns the result that the headline quotes.
+    pub fn headline_result(&self) -> Option<&Measured> {
+        self.results.iter().find(|result| result.true_name == self.headline.name)
+    }
+
     /// Reads a report that was written as JSON. Here, where sessions read those that are in their plans the same way: code that
     /// reads every type of a report is large, and is compiled once.
     ///
@@ -158,7 +164,7 @@ pub struct Counts {
     pub suspect: usize,
     /// Results without a number.
     pub invalid: usize,
-    /// How many results have which verdict, in a sentence with the names of those that do not hold; `None` where one result is quoted.
+    /// How many results have which verdict, with the names and reasons of up to two results without a number; `None` for one result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
 }

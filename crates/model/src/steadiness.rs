@@ -39,6 +39,19 @@ pub enum State {
     Unproven,
 }
 
+impl State {
+    /// What the word means, for a reader who sees it for the first time.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Steady => "no drift above the limit",
+            Self::Drifting => "the rate rises or falls",
+            Self::Cliff => "the rate changes in a step",
+            Self::WarmUp => "the rate was not steady yet",
+            Self::Unproven => "the runs are too short to tell",
+        }
+    }
+}
+
 /// A number with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

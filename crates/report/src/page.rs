@@ -27,6 +27,11 @@ impl Page {
         Self { text: String::new(), colour: style.colour, width: style.width }
     }
 
+    /// Returns a page that looks like this one and has no text.
+    pub(crate) fn empty(&self) -> Self {
+        Self { text: String::new(), ..*self }
+    }
+
     /// Columns that there are.
     pub(crate) fn width(&self) -> usize {
         self.width
@@ -35,6 +40,28 @@ impl Page {
     /// Writes what is on it.
     pub(crate) fn write(&self, to: &mut dyn Write) -> io::Result<()> {
         to.write_all(self.text.as_bytes())
+    }
+
+    /// Adds an empty line, unless the last one is empty or there is no line.
+    pub(crate) fn gap(&mut self) {
+        if !self.ends_with_gap() {
+            self.line("");
+        }
+    }
+
+    /// Whether the last line is empty or there is no line.
+    pub(crate) fn ends_with_gap(&self) -> bool {
+        self.text.is_empty() || self.text.ends_with("\n\n")
+    }
+
+    /// The number of lines.
+    pub(crate) fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+
+    /// Adds the lines of another page.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.text += &other.text;
     }
 
     /// A line, broken as prose is where it has no room.
@@ -56,6 +83,31 @@ impl Page {
     /// A table with as many of its columns as have room, and which have none.
     pub(crate) fn table_of(&mut self, table: &Table) {
         self.table_behind("", table);
+    }
+
+    /// A table with as many of its columns as have room, without the names of the others.
+    pub(crate) fn narrow_table(&mut self, table: &Table) {
+        for line in table.lines(self.width).0 {
+            self.line(&line);
+        }
+    }
+
+    /// A paragraph of at most `most` lines. `…` replaces the words that do not fit.
+    pub(crate) fn prose_within(&mut self, most: usize, first: &str, indent: &str, text: &str) {
+        let cut = |kept: &str| {
+            prose(self.width, first, indent, &format!("{} …", kept.trim_end_matches([',', ';', ':'])))
+        };
+        let mut kept = text;
+        let mut whole = prose(self.width, first, indent, text);
+        while whole.lines().count() > most {
+            let Some((shorter, _)) = kept.rsplit_once(' ') else { break };
+            kept = shorter;
+            whole = cut(kept);
+        }
+        // The end of a clause reads better than half a clause.
+        let clause =
+            kept.rfind([',', ';', ':']).filter(|at| *at > kept.len() * 2 / 3 && kept.len() < text.len());
+        self.text += &clause.map_or(whole, |at| cut(&kept[..at]));
     }
 
     /// A table behind an indent, with as many of its columns as have room, and which have none.

@@ -34,6 +34,13 @@ pub(crate) fn reason<'r>(report: &'r Report, shown: &[Finding]) -> Option<&'r st
     (report.verdict != Verdict::Valid && !told).then_some(report.verdict_reason.as_str())
 }
 
+/// The finding that decides the verdict of the headline; `None` if the headline is valid or no finding decides.
+pub(crate) fn of_headline(report: &Report) -> Option<Finding> {
+    let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
+    let mine = told(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
+    mine.min_by_key(|f| (f.accepted, f.severity))
+}
+
 /// What limits the headline, with the evidence, or the check whose finding, shown below, is that evidence.
 pub(crate) fn limited(report: &Report, shown: &[Finding]) -> String {
     let Limiter { name, sentence, .. } = &report.limiter;
@@ -63,6 +70,11 @@ pub(crate) fn rest(report: &Report) -> Option<String> {
 
 /// `1 more finding, 12 notes, 3 not checked, 66 passed` of these findings; `None` where those that are told are all there is to tell.
 pub(crate) fn rest_of(findings: &[Finding]) -> Option<String> {
+    rest_after(findings, TOLD)
+}
+
+/// The same after the first `shown` findings.
+pub(crate) fn rest_after(findings: &[Finding], shown: usize) -> Option<String> {
     let ids = |of: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
         findings.iter().filter(of).map(|f| f.id).collect()
     };
@@ -70,7 +82,7 @@ pub(crate) fn rest_of(findings: &[Finding]) -> Option<String> {
     let unchecked = ids(&|f| f.outcome == Outcome::NotChecked);
     let spoke = ids(&|f| f.outcome != Outcome::Holds);
     let held = ids(&|f| f.outcome == Outcome::Holds && !spoke.contains(&f.id));
-    let more = acting(findings.to_vec()).len().saturating_sub(TOLD);
+    let more = acting(findings.to_vec()).len().saturating_sub(shown);
     let parts = [
         (more, if more == 1 { "more finding" } else { "more findings" }),
         (notes.len(), if notes.len() == 1 { "note" } else { "notes" }),

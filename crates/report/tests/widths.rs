@@ -200,7 +200,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
 fn what_has_no_room_is_named_and_there_with_more() -> Tried {
     let report: Report = read("golden/valid.json")?;
     let at = |width| -> Result<String, Box<dyn std::error::Error>> {
-        Ok(String::from_utf8(TEXT.bytes(&report, Style { width, ..Style::default() })?)?)
+        Ok(String::from_utf8(TEXT.bytes(&report, Style { width, detail: Detail::All, ..Style::default() })?)?)
     };
     let (narrow, wide) = (at(60)?, at(200)?);
     assert!(narrow.contains("Columns that do not fit: ") && !narrow.contains("31.7"), "{narrow}");

@@ -100,6 +100,8 @@ pub struct Left {
     pub runs: Vec<u32>,
     /// Whether it may end before all of them.
     pub at_most: bool,
+    /// The number of these runs that repeat a disturbed run.
+    pub repeats: u32,
 }
 
 /// What comes next.
@@ -131,6 +133,7 @@ fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
 pub fn left(done: &[Summary], budget: &Budget) -> Left {
     let mut left = left_undisturbed(&disturbed::counting(done, budget), budget);
     for again in disturbed::waiting(done, budget) {
+        left.repeats += 1;
         left.runs.iter_mut().skip(again.at.job).take(1).for_each(|runs| *runs += 1);
     }
     // What the first runs ask for comes on top.
@@ -158,7 +161,7 @@ fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
             (rates.map(|r| until(&r, at_most, steady::is_open(&r, at_most))).collect(), true)
         }
     };
-    Left { runs, at_most }
+    Left { runs, at_most, repeats: 0 }
 }
 
 /// Runs up to a limit, where there is to be another at all.

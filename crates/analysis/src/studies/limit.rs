@@ -481,7 +481,11 @@ fn what_voids_a_load_takes_it_out_of_the_answer() {
     let load = curve_of(&report);
     assert_eq!((load.points[2].state, load.points[2].met), (LoadState::Void, None));
     assert_eq!(load.latency_target.as_ref().and_then(|p| p.met_iops), Some(5_000));
-    assert!(report.counts.sentence.as_ref().is_some_and(|s| s.contains("70 %")), "{:?}", report.counts);
+    assert!(
+        report.counts.sentence.as_ref().is_some_and(|s| s.contains("70 %") && s.contains("without a number")),
+        "{:?}",
+        report.counts
+    );
     assert_eq!(exit_code(&report), 1, "it stands below the first word");
 }
 

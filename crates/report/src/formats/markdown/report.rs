@@ -7,15 +7,15 @@ use super::{code, fenced};
 use crate::command::{self, how_to_see_all};
 use crate::format::{Detail, Style};
 use crate::formats::text::replay;
-use crate::formats::text::report::{ending, headline, table};
-use crate::page::{accepted, mark, supported};
+use crate::formats::text::report::{ending, quoted, table};
+use crate::page::{mark, supported};
 use crate::prose::prose;
 use crate::table::{Table, escaped};
 use crate::worst;
 use model::comparison::Comparison;
 use model::finding::{Finding, Outcome, Severity};
 use model::quick::Quick;
-use model::report::{Counts, CountsAs, Figures, Headline, Measured, Report, Rerun, Verdict};
+use model::report::{Counts, CountsAs, Figures, Measured, Report, Rerun, Verdict};
 use model::study::Studied;
 use std::io::{self, Write};
 
@@ -33,17 +33,23 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
         Detail::Brief => table(report, false).markdown(),
         detail => page(report, detail == Detail::All),
     };
-    if let Some(quick) = &report.quick {
-        writeln!(to, "**{}** {}\n", Quick::WORD, escaped(&quick.sentence()))?;
-    }
-    if style.detail == Detail::Brief && !report.gates.is_empty() {
-        to.write_all(answer(report).as_bytes())?;
+    if style.detail == Detail::Brief {
+        to.write_all(quick(report).as_bytes())?;
+        if !report.gates.is_empty() {
+            to.write_all(answer(report).as_bytes())?;
+        }
     }
     to.write_all(text.as_bytes())?;
     match &report.against {
         Some(rerun) if style.detail == Detail::Brief => write!(to, "\n{}", against(rerun)),
         _ => Ok(()),
     }
+}
+
+/// What a quick look leaves out; nothing for another report.
+fn quick(report: &Report) -> String {
+    let sentence = |quick: &Quick| format!("{} {}\n\n", Quick::WORD, escaped(&quick.sentence()));
+    report.quick.as_ref().map_or_else(String::new, sentence)
 }
 
 /// What was asked, in a word and its reason; nothing where nothing was.
@@ -75,6 +81,10 @@ fn replayed(result: &Measured) -> Option<String> {
 
 fn page(report: &Report, all: bool) -> String {
     let mut out = first_line(report);
+    if report.quick.is_some() {
+        out += &format!("\n{}", quick(report).trim_end_matches('\n'));
+        out.push('\n');
+    }
     let shown = if all { worst::told(report) } else { worst::first(report) };
     let limiter = worst::limited(report, &shown);
     let reason = worst::reason(report, &shown).map(str::to_owned);
@@ -102,10 +112,9 @@ fn page(report: &Report, all: bool) -> String {
 /// The words that everything below stands under.
 fn first_line(report: &Report) -> String {
     let out = answer(report);
-    let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!("{s}. "));
-    let Headline { name, accepted: ids, .. } = &report.headline;
-    let number = format!("{name}: {}{}", headline(&report.headline, report), accepted(ids));
-    out + &format!("**{}** {}{}\n", report.verdict.word(), escaped(&counted), escaped(&number))
+    let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(". {s}"));
+    let line = format!("{}{counted}", quoted(report, str::to_owned));
+    out + &format!("**{}** {}\n", report.verdict.word(), escaped(&line))
 }
 
 fn most_important(report: &Report, shown: &[Finding]) -> Vec<String> {

@@ -1,10 +1,10 @@
-//! The findings of a report, what could not be checked, and what held.
+//! The findings of a report, the checks that were not possible, and the checks that passed.
 //!
-//! For: each question to the results once, whatever number of them it is about. Not for: deciding anything; what is told stands in
-//! the report.
+//! `--verbose` prints all of them, each check once for all results that it is about. Without it the worst three are printed, as far as
+//! there is room.
 
 use crate::page::Page;
-use crate::worst::{about, first, listed, rest, told};
+use crate::worst::{about, first, listed, rest_after, told};
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
@@ -60,18 +60,46 @@ fn found(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
     }
 }
 
-/// Which check found what about which results.
+/// Prints which check found what about which results.
 fn one(out: &mut Page, f: &Finding, all: usize) {
     let severity = f.severity.unwrap_or(Severity::Note);
-    let code = match severity {
+    let accepted = if f.accepted { ", accepted" } else { "" };
+    let mark = out.paint(&format!("{} {}", f.id, f.name), colour(severity));
+    let head = match verb(severity) {
+        Some(verb) => format!("{mark} {verb} {}{accepted}", subject(f, all)),
+        None => format!("{mark} (note{accepted}){}", about(f, all)),
+    };
+    out.prose("  ", "      ", &format!("{head}: {}", f.sentence));
+}
+
+fn colour(severity: Severity) -> &'static str {
+    match severity {
         Severity::Void => "1;31",
         Severity::Rename | Severity::Biased => "1;33",
         Severity::Note => "1",
-    };
-    let accepted = if f.accepted { ", accepted" } else { "" };
-    let mark = out.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), code);
-    let about = about(f, all);
-    out.prose("  ", "      ", &format!("{mark}{about}: {}", f.sentence));
+    }
+}
+
+/// What a finding does to a number; `None` for a note.
+fn verb(severity: Severity) -> Option<&'static str> {
+    match severity {
+        Severity::Void => Some("invalidates"),
+        Severity::Rename => Some("relabels"),
+        Severity::Biased => Some("biases"),
+        Severity::Note => None,
+    }
+}
+
+/// The results that a finding is about: `SEQ1M Q8T1 read`, `SEQ1M Q8T1 read and 4 more`, `all results`.
+fn subject(f: &Finding, all: usize) -> String {
+    match f.about.as_slice() {
+        _ if all <= 1 => "the result".into(),
+        about if about.len() == all => "all results".into(),
+        [] => "the results".into(),
+        [one] => one.clone(),
+        [one, two] if ![one, two].iter().any(|name| name.contains(',')) => format!("{one} and {two}"),
+        [one, others @ ..] => format!("{one} and {} more", others.len()),
+    }
 }
 
 fn cure(out: &mut Page, f: &Finding) {
@@ -80,20 +108,86 @@ fn cure(out: &mut Page, f: &Finding) {
     }
 }
 
-/// The findings that matter most, and how many answers more there are and what shows them.
-pub(super) fn show_first(out: &mut Page, report: &Report, all_of_it: &str) {
-    let findings = first(report);
-    if !findings.is_empty() {
-        out.line("Findings");
+/// How much of each finding is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// The sentence and what to do.
+    Whole,
+    /// The sentence.
+    Sentence,
+    /// The first sentence, in at most two lines.
+    TwoLines,
+}
+
+/// Prints the finding that decides the verdict of the headline, with what to do about it.
+pub(super) fn show_reason(out: &mut Page, f: &Finding, all: usize, is_short: bool) {
+    let severity = f.severity.unwrap_or(Severity::Note);
+    let others = match f.about.len().saturating_sub(1) {
+        0 => String::new(),
+        others if others + 1 == all => " and the other results".into(),
+        1 => " and 1 other result".into(),
+        others => format!(" and {others} other results"),
+    };
+    let accepted = if f.accepted { " (accepted)" } else { "" };
+    let mark = out.paint(&format!("{} {}", f.id, f.name), colour(severity));
+    let verb = verb(severity).unwrap_or("concerns");
+    let text = format!("{mark} {verb} it{others}{accepted}: {}", f.sentence);
+    if is_short {
+        out.prose_within(2, "  ", "    ", &text);
+    } else {
+        out.prose("  ", "    ", &text);
+        if !f.cure.is_empty() {
+            out.prose("    -> ", "       ", &f.cure);
+        }
     }
-    for f in &findings {
-        one(out, f, report.results.len());
-        cure(out, f);
-    }
-    if let Some(words) = rest(report) {
-        out.prose("", "  ", &format!("{words}: {all_of_it}"));
-    }
-    out.line("");
+}
+
+/// Prints the worst findings and how many other answers there are, within `lines`. If there is too little room, it omits what to do,
+/// then all but two lines of each finding, then the last findings.
+pub(super) fn show_first(
+    out: &mut Page,
+    (report, reason): (&Report, Option<&Finding>),
+    lines: usize,
+    all_of_it: &str,
+) {
+    let of_reason = |f: &&Finding| reason.is_some_and(|r| (r.id, r.severity) == (f.id, f.severity));
+    let all: Vec<Finding> = first(report).into_iter().filter(|f| !of_reason(&f)).collect();
+    let draw = |count: usize, extent: Extent, is_apart: bool| {
+        let mut part = out.empty();
+        if is_apart && !out.ends_with_gap() {
+            part.line("");
+        }
+        for f in all.iter().take(count) {
+            match extent {
+                Extent::TwoLines => two_lines(&mut part, f, report.results.len()),
+                Extent::Whole | Extent::Sentence => one(&mut part, f, report.results.len()),
+            }
+            if extent == Extent::Whole {
+                cure(&mut part, f);
+            }
+        }
+        if let Some(words) = rest_after(&told(report), count + usize::from(reason.is_some())) {
+            part.prose("", "  ", &format!("{words}: {all_of_it}"));
+        }
+        part
+    };
+    let most = all.len();
+    let extents = [Extent::Whole, Extent::Sentence, Extent::TwoLines].map(|extent| (most, extent, true));
+    let fewer = (1..=most).rev().flat_map(|n| [true, false].map(|apart| (n, Extent::TwoLines, apart)));
+    let mut parts = extents.into_iter().chain(fewer).map(|(n, extent, apart)| draw(n, extent, apart));
+    let fitting = parts.find(|part| part.lines() <= lines);
+    out.append(&fitting.unwrap_or_else(|| draw(most, Extent::TwoLines, true)));
+}
+
+/// The first sentence of a finding, in at most two lines.
+fn two_lines(out: &mut Page, f: &Finding, all: usize) {
+    let severity = f.severity.unwrap_or(Severity::Note);
+    let mark = out.paint(&f.id.to_string(), colour(severity));
+    let accepted = if f.accepted { ", accepted" } else { "" };
+    let verb = verb(severity).unwrap_or("concerns");
+    let first =
+        f.sentence.split_once(". ").map_or_else(|| f.sentence.clone(), |(first, _)| format!("{first}."));
+    out.prose_within(2, "  ", "      ", &format!("{mark} {verb} {}{accepted}: {first}", subject(f, all)));
 }
 
 /// Checks that need the same thing to be seen have the same reason, which is told once.

@@ -25,7 +25,7 @@ pub(super) fn show(out: &mut Page, scaling: &Scaling, measured: &[Measured], all
     out.prose("", "  ", &legend);
     out.line("");
     if all {
-        results::show(out, measured, all);
+        results::show(out, measured, &[], all);
     }
 }
 

@@ -1,7 +1,7 @@
-//! A report as text: what an engineer reads first, and pastes.
+//! A report as text: the page that an engineer reads first and pastes.
 //!
-//! For: the verdict, the number under its true name, what limits it, the table, the findings, and what could not be checked.
-//! Not for: machines to read; that is `json`.
+//! It begins with the answer or the verdict and the headline. The counts, the table, findings, and the target with the session follow. A
+//! report of jobs fits a terminal of [`SCREEN_LINES`] lines: findings give way first. `--verbose` prints everything.
 
 use super::{
     api, commands, course, findings, fleet, hosts, iops, layers, ledger, limit, pts, rerun, results, sweep,
@@ -9,24 +9,28 @@ use super::{
 };
 use crate::command::{how_to_see_all, id};
 use crate::format::{Detail, Style};
-use crate::page::{Page, accepted};
+use crate::page::{Page, accepted, mark};
 use crate::table::Table;
 use crate::worst;
 use model::finding::Finding;
+use model::machine::Place;
 use model::quick::Quick;
 use model::report::{CountsAs, Ending, Headline, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate};
 use std::io::{self, Write};
 
+/// Lines of a small terminal.
+const SCREEN_LINES: usize = 24;
+/// The limiter of a short run.
+const NOT_JUDGED: &str = "not judged";
+
 pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    if let Some(quick) = &report.quick {
-        let word = out.paint(Quick::WORD, "1;33");
-        out.prose(&format!("{word}  "), "  ", &quick.sentence());
-    }
+    let all = style.detail == Detail::All;
     if style.detail == Detail::Brief {
-        // A table alone does not answer whoever asked for a condition or a comparison.
+        quick(&mut out, "", report);
+        // A condition or a comparison needs its answer above the table.
         if !report.gates.is_empty() {
             answer(&mut out, report);
         }
@@ -36,33 +40,71 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
         }
         return out.write(to);
     }
-    let all = style.detail == Detail::All;
     if let Studied::Commands(results) = &report.study {
         commands::show(&mut out, report, results, all);
         return out.write(to);
     }
-    // Of hundreds of rows only what is worth reading; the JSON has it all.
-    let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::worth_reading(report));
-    let shown = if all { worst::told(less.as_ref().unwrap_or(report)) } else { worst::first(report) };
-    head(&mut out, report, &shown);
-    study(&mut out, report, all);
+    if all {
+        return everything(out, report, style, to);
+    }
+    let reason = worst::of_headline(report);
+    let shown: Vec<Finding> = reason.iter().cloned().chain(worst::first(report)).collect();
+    head(&mut out, report, &shown, reason.as_ref(), all);
+    study(&mut out, report, &shown, all);
+    if report.fleet.is_some() || report.against.is_some() || style.course || style.ledger {
+        out.gap();
+    }
     fleet::show(&mut out, report, all);
     if let Some(against) = &report.against {
         rerun::show(&mut out, against);
     }
+    details(&mut out, report, style);
+    let mut foot = out.empty();
+    short_foot(&mut foot, report);
+    let most = if is_of_jobs(report) { SCREEN_LINES } else { usize::MAX };
+    let lines = most.saturating_sub(out.lines() + foot.lines());
+    findings::show_first(&mut out, (report, reason.as_ref()), lines, &how_to_see_all(report));
+    if out.lines() + foot.lines() < most {
+        out.gap();
+    }
+    out.append(&foot);
+    out.write(to)
+}
+
+/// The report of `--verbose`.
+fn everything(mut out: Page, report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    // Of hundreds of rows only what is worth reading; the JSON has it all.
+    let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::worth_reading(report));
+    let shown = worst::told(less.as_ref().unwrap_or(report));
+    head(&mut out, report, &shown, worst::of_headline(report).as_ref(), true);
+    study(&mut out, report, &shown, true);
+    fleet::show(&mut out, report, true);
+    if let Some(against) = &report.against {
+        rerun::show(&mut out, against);
+    }
+    details(&mut out, report, style);
+    if less.is_none() {
+        deductions(&mut out, report);
+    }
+    let shown = less.as_ref().unwrap_or(report);
+    findings::show(&mut out, shown);
+    whole_foot(&mut out, shown);
+    out.write(to)
+}
+
+/// Whether the table of results is the whole answer.
+fn is_of_jobs(report: &Report) -> bool {
+    matches!(report.study, Studied::Jobs | Studied::Profile(_))
+}
+
+/// The time series and the ledger, where they are wanted.
+fn details(out: &mut Page, report: &Report, style: Style) {
     if style.course {
-        report.results.iter().for_each(|result| course::show(&mut out, result));
+        report.results.iter().for_each(|result| course::show(out, result));
     }
     if style.ledger {
-        ledger::show(&mut out, &report.results);
+        ledger::show(out, &report.results);
     }
-    if all {
-        everything(&mut out, report, less.as_ref());
-    } else {
-        findings::show_first(&mut out, report, &how_to_see_all(report));
-        short_foot(&mut out, report);
-    }
-    out.write(to)
 }
 
 /// The one table of a report, in which each row has its verdict; with all rows, or with those that matter most.
@@ -81,7 +123,7 @@ pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
     }
 }
 
-fn study(out: &mut Page, report: &Report, all: bool) {
+fn study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
     match &report.study {
         Studied::Layers(layers) => layers::show(out, layers, &report.results),
         Studied::Limit(curve) => limit::show(out, curve, report, all),
@@ -92,22 +134,13 @@ fn study(out: &mut Page, report: &Report, all: bool) {
         Studied::Targets(of) => targets::show(out, of, &report.results, all),
         Studied::Hosts(scaling) => hosts::show(out, scaling, &report.results, all),
         Studied::Commands(results) => commands::show(out, report, results, all),
-        Studied::Jobs => results::show(out, &report.results, all),
+        Studied::Jobs => results::show(out, &report.results, shown, all),
         Studied::Profile(card) => {
-            results::show(out, &report.results, all);
+            results::show(out, &report.results, shown, all);
+            out.gap();
             tool_results::show(out, card);
         }
     }
-}
-
-/// What stands below the study where all is shown.
-fn everything(out: &mut Page, report: &Report, less: Option<&Report>) {
-    if less.is_none() {
-        deductions(out, report);
-    }
-    let shown = less.unwrap_or(report);
-    findings::show(out, shown);
-    foot(out, shown);
 }
 
 /// What was asked, in a word and its reason.
@@ -119,35 +152,62 @@ fn answer(out: &mut Page, report: &Report) {
     }
 }
 
-/// The first words. What a finding says that is shown below the table stands there alone.
-fn head(out: &mut Page, report: &Report, shown: &[Finding]) {
+/// The first lines: the answer, the verdict with the headline, the counts, and why the verdict is not better.
+fn head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<&Finding>, all: bool) {
     let code = match report.verdict {
         Verdict::Valid => "1;32",
         Verdict::Suspect => "1;33",
         Verdict::Invalid => "1;31",
     };
     let verdict = out.paint(report.verdict.word(), code);
-    let number = out.paint(&headline(&report.headline, report), "1") + &accepted(&report.headline.accepted);
-    answer(out, report);
-    // The first word is about all that stands below it, so how many hold comes before the one that is quoted.
-    match &report.counts.sentence {
-        Some(counted) => {
-            out.prose(&format!("{verdict}  "), "  ", &format!("{counted}."));
-            out.prose("  ", "    ", &format!("{}: {number}", report.headline.name));
-        }
-        None => out.prose(&format!("{verdict}  "), "    ", &format!("{}: {number}", report.headline.name)),
+    match sweep::ranked(report) {
+        Some(sweep) => sweep::answer(out, sweep, report),
+        None => answer(out, report),
     }
-    if let Some(reason) = worst::reason(report, shown) {
-        out.prose("  ", "  ", reason);
+    out.prose(&format!("{verdict}  "), "    ", &quoted(report, |number| out.paint(number, "1")));
+    if let Some(counted) = &report.counts.sentence {
+        out.prose("  ", "    ", counted);
     }
-    for sentence in &report.busy_machine {
-        out.prose("  ", "  ", sentence);
+    let has_rows = is_of_jobs(report) && report.results.len() > 1;
+    match reason {
+        Some(finding) => findings::show_reason(out, finding, report.results.len(), has_rows || all),
+        None => worst::reason(report, shown).into_iter().for_each(|why| out.prose("  ", "  ", why)),
+    }
+    quick(out, "  ", report);
+    // The sentences say the same at more length: what was busy, that repeating stopped, and what to do.
+    for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
+        out.prose_within(if all { usize::MAX } else { 2 }, "  ", "  ", sentence);
     }
     if let Some(words) = ending(report) {
         out.prose("  ", "  ", &words);
     }
-    out.prose("  ", "  ", &worst::limited(report, shown));
+    let limiter = &report.limiter;
+    match reason.filter(|f| f.sentence == limiter.sentence) {
+        _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
+        Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
+        None => out.prose("  ", "  ", &worst::limited(report, shown)),
+    }
     out.line("");
+}
+
+/// The headline with its number. In a table of several jobs the row has the interval, and the line has the row's verdict.
+pub(in crate::formats) fn quoted(report: &Report, paint: impl Fn(&str) -> String) -> String {
+    let Headline { name, value, unit, .. } = &report.headline;
+    let row = report.headline_result().filter(|_| is_of_jobs(report) && report.results.len() > 1);
+    let Some(row) = row else {
+        let number = paint(&headline(&report.headline, report));
+        return format!("{name}: {number}{}", accepted(&report.headline.accepted));
+    };
+    let name = if row.renamed { format!("{}, in fact {name}", row.name) } else { row.name.clone() };
+    let number = value.map_or_else(|| "no number".into(), |value| format!("{} {unit}", show_rate(value)));
+    format!("{name}: {} ({})", paint(&number), mark(row))
+}
+
+/// What a quick look leaves out.
+fn quick(out: &mut Page, indent: &str, report: &Report) {
+    if let Some(quick) = &report.quick {
+        out.prose(indent, "  ", &format!("{} {}", Quick::WORD, quick.sentence()));
+    }
 }
 
 /// How it ended, where not as planned.
@@ -177,40 +237,50 @@ fn deductions(out: &mut Page, report: &Report) {
     out.line("");
 }
 
-fn foot(out: &mut Page, report: &Report) {
+fn whole_foot(out: &mut Page, report: &Report) {
     let m = &report.machine;
     let unknown = || "unknown".to_owned();
     let memory = m.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b));
     let cpu = m.cpu.clone().unwrap_or_else(|_| unknown());
     out.prose("Host    ", "        ", &format!("{}, {cpu}, {} CPUs, {memory}, {}", m.host, m.cpus, m.kernel));
-    short_foot(out, report);
+    let mut chains: Vec<String> = m.places.iter().map(Place::chain).collect();
+    chains.dedup();
+    for chain in &chains {
+        out.prose("Target  ", "        ", chain);
+    }
+    remarks(out, report);
+    let when = format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title);
+    out.prose("When    ", "        ", &when);
+    match &report.session {
+        Some(session) => out.prose("Session ", "        ", session),
+        None => out.line("Session not kept"),
+    }
     if let Some(id) = id(report) {
         out.line(&format!("        (to check and print it again: fathom show {id})"));
     }
 }
 
-/// What was measured, what was changed against the request, and where it is kept.
-fn short_foot(out: &mut Page, report: &Report) {
-    let mut chains: Vec<String> = report.machine.places.iter().map(model::machine::Place::chain).collect();
-    chains.dedup();
-    for chain in &chains {
-        out.prose("Target  ", "        ", chain);
-    }
+/// What was changed against the request, and what the user says about the session.
+fn remarks(out: &mut Page, report: &Report) {
     for note in &report.notes {
         out.prose("Note    ", "        ", note);
     }
-    let when = format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title);
-    out.prose("When    ", "        ", &when);
     if !report.words.tags.is_empty() {
         out.prose("Tags    ", "        ", &report.words.tags.join(" "));
     }
     for note in &report.words.notes {
         out.prose("Comment ", "        ", &format!("{}: {}", note.at, note.text));
     }
-    match &report.session {
-        Some(session) => out.prose("Session ", "        ", session),
-        None => out.line("Session not kept"),
-    }
+}
+
+/// The remarks, and one line with the session and its targets.
+fn short_foot(out: &mut Page, report: &Report) {
+    remarks(out, report);
+    let mut targets: Vec<String> = report.machine.places.iter().map(Place::short_chain).collect();
+    targets.dedup();
+    let session = id(report).unwrap_or_else(|| "not kept".into());
+    let on = if targets.is_empty() { String::new() } else { format!(", target {}", targets.join("; ")) };
+    out.prose("Session ", "        ", &format!("{session}{on}"));
 }
 
 /// The number of the headline with its interval, or why it has none.

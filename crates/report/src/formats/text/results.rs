@@ -5,11 +5,14 @@
 use super::{replay, runs};
 use crate::page::{Page, device, half_width, mark, percentile, supported};
 use crate::table::Table;
+use model::finding::{Finding, Severity};
 use model::report::{Figures, Latency, Measured};
 use model::units::{show_ns, show_rate};
 
 /// Change of a rate by the final sync from which it is worth a line; the JSON always has it.
 const WORTH_SAYING: f64 = 0.01;
+/// The same where a report has several results.
+const LARGE_CHANGE: f64 = 0.1;
 /// Headings of the table. The two last say what the topmost device saw of it.
 const HEADINGS: [&str; 12] = [
     "test",
@@ -31,22 +34,32 @@ const LEAVING: [usize; 6] = [3, 9, 10, 8, 11, 6];
 /// Cells of a row.
 type Row = [String; HEADINGS.len()];
 
-pub(super) fn show(out: &mut Page, results: &[Measured], all: bool) {
+/// Prints the table and what belongs to single results. Several results have less below the table, unless `all` is wanted.
+pub(super) fn show(out: &mut Page, results: &[Measured], shown: &[Finding], all: bool) {
     if results.is_empty() {
         return;
     }
     let rows = table(results);
-    out.table_of(&rows);
-    let rounded = if rows.has("~") { "; ~ = rounded, since the interval is wide" } else { "" };
-    out.line(&format!(
-        "MB/s = 10^6 bytes/s; latency: submission to completion; - = not enough samples{rounded}."
-    ));
-    for result in results.iter().filter(|r| !r.void && r.renamed) {
-        out.line(&format!("  {}, as measured: {}", result.name, result.true_name));
+    let is_short = results.len() > 1 && !all;
+    if is_short {
+        out.narrow_table(&rows);
+    } else {
+        out.table_of(&rows);
     }
+    let rounded = if rows.has("~") { "; ~ = rounded" } else { "" };
+    out.line(&format!("MB/s = 10^6 bytes/s; latency from submission; - = too few samples{rounded}."));
+    let relabels =
+        |f: &Finding, r: &Measured| f.severity == Some(Severity::Rename) && f.about.contains(&r.name);
+    for result in results.iter().filter(|r| !r.void && r.renamed) {
+        // The finding says it.
+        if !is_short || !shown.iter().any(|f| relabels(f, result)) {
+            out.line(&format!("  {}, as measured: {}", result.name, result.true_name));
+        }
+    }
+    let least = if is_short { LARGE_CHANGE } else { WORTH_SAYING };
     for result in results.iter().filter(|r| !r.void) {
         open_loop(out, result);
-        final_sync(out, result);
+        final_sync(out, result, least);
         replay::show(out, result);
     }
     if let ([only], true) = (results, all) {
@@ -54,8 +67,8 @@ pub(super) fn show(out: &mut Page, results: &[Measured], all: bool) {
     }
     if all {
         runs::show(out, results);
+        out.line("");
     }
-    out.line("");
 }
 
 /// A row per direction, the verdict on its result beside its name.
@@ -80,9 +93,9 @@ fn open_loop(out: &mut Page, result: &Measured) {
     }
 }
 
-fn final_sync(out: &mut Page, result: &Measured) {
+fn final_sync(out: &mut Page, result: &Measured, least: f64) {
     let (Some(with), Some(without)) = (&result.with_final_sync, &result.total) else { return };
-    if with.iops > (1.0 - WORTH_SAYING) * without.iops {
+    if with.iops > (1.0 - least) * without.iops {
         return;
     }
     let text = format!(
@@ -129,10 +142,12 @@ fn rows(result: &Measured) -> Vec<Row> {
     first[0].clone_from(&result.name);
     first[1] = mark(result);
     // Without its article the longest of these fits the width.
-    first[11] = result.limiter.name.replace("the ", "");
+    if result.limiter.name != "not judged" {
+        first[11] = result.limiter.name.replace("the ", "");
+    }
     if result.void || parts.is_empty() {
         first[2..11].fill("-".into());
-        first[2] = if result.void { "void".into() } else { "none".into() };
+        first[2] = "none".into();
         if result.void {
             first[11].clear();
         }

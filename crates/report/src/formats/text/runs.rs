@@ -1,6 +1,6 @@
 //! The runs of each result in one line: their course, their rates, the interval, and whether the rate was steady.
 //!
-//! For: seeing at a glance whether the figure above describes the runs. Not for: the course second by second (`course`).
+//! A glance shows whether the figure of the table describes the runs. `course` prints them second by second.
 
 use crate::page::Page;
 use crate::prose::columns;
@@ -8,6 +8,7 @@ use crate::table::Table;
 use model::report::{Measured, RunFigures, Second};
 use model::steadiness::{Snia, State, Steadiness};
 use model::units::{show_rate, show_share};
+use std::collections::BTreeSet;
 
 const HEADINGS: [&str; 5] = ["runs", "over time", "IOPS", "95 % interval", "steadiness, drift"];
 /// Columns that leave where there is no room, the first of them first.
@@ -44,6 +45,21 @@ pub(super) fn show(out: &mut Page, results: &[Measured]) {
     out.table_of(&table);
     if let [only] = results {
         alone(out, only);
+    } else {
+        meanings(out, &shown);
+    }
+}
+
+/// The meaning of each word in the column of steadiness.
+fn meanings(out: &mut Page, shown: &[&Measured]) {
+    let states: BTreeSet<String> = shown
+        .iter()
+        .filter_map(|r| r.steadiness.as_ref())
+        .map(|s| format!("{} = {}", s.state.word(), s.state.meaning()))
+        .collect();
+    if !states.is_empty() {
+        let states: Vec<String> = states.into_iter().collect();
+        out.prose("", "  ", &format!("{}.", states.join("; ")));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::page::{Page, half_width, mark, supported};
 use crate::table::Table;
 use model::finding::{Finding, Outcome, Severity};
 use model::measure::Measure;
-use model::report::Report;
+use model::report::{AnswerWord, Report};
 use model::spec::presets::IOMETER;
 use model::steadiness::Estimate;
 use model::sweep::{CellFigures, Chosen, Loss, Setting, Sweep, Work};
@@ -39,6 +39,48 @@ const MOST_ROWS: usize = 24;
 const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, 100 % is one CPU the whole time.";
 
 type Row = [String; HEADINGS.len()];
+
+/// The sweep of a report whose answer is a setting for each work.
+pub(super) fn ranked(report: &Report) -> Option<&Sweep> {
+    let word = report.answer.as_ref()?.word;
+    let is_choice = matches!(word, AnswerWord::Fastest | AnswerWord::Tied | AnswerWord::CannotTell);
+    let sweep = report.study.sweep().filter(|s| !s.is_in_order() && s.rounds.is_none());
+    sweep.filter(|_| is_choice && report.gates.is_empty())
+}
+
+/// Prints the answer: a line for each work, after the word of the first.
+pub(super) fn answer(out: &mut Page, sweep: &Sweep, report: &Report) {
+    let word = report.answer.as_ref().map_or("", |answer| answer.word.word());
+    let mut first = format!("{}  ", out.paint(word, "1"));
+    for work in &sweep.works {
+        out.prose(&first, "    ", &best_of(sweep, work));
+        "  ".clone_into(&mut first);
+    }
+}
+
+/// `Reads: depth 4, 4 MiB, direct, io_uring: 3,558 MB/s (18 other settings may be as fast)`.
+fn best_of(sweep: &Sweep, work: &Work) -> String {
+    let name = match work.name.as_str() {
+        "read" => "Reads",
+        "write" => "Writes",
+        "randread" => "Random reads",
+        "randwrite" => "Random writes",
+        other => other,
+    };
+    let Some(best) = sweep.winner.get(&work.name) else { return format!("{name}: {}", work.sentence) };
+    let setting = &best.setting;
+    let size = setting.spec.clone().unwrap_or_else(|| show_bytes(setting.block_bytes.into()));
+    let value = best.value(work.by).map_or_else(none, |v| work.by.show(v));
+    let unit = if work.by.is_latency() { String::new() } else { format!(" {}", work.by.heading()) };
+    let as_good = if work.by.is_latency() { "as low" } else { "as fast" };
+    let sure = match (work.chosen, work.rivals.len()) {
+        (Chosen::Tied, 1) => format!("1 other setting may be {as_good}"),
+        (Chosen::Tied, n) if n > 0 => format!("{n} other settings may be {as_good}"),
+        (Chosen::NoChoice, _) => "the only setting".into(),
+        _ => work.sentence.trim_end_matches('.').to_owned(),
+    };
+    format!("{name}: depth {}, {size}, {}: {value}{unit} ({sure})", setting.depth, setting.way())
+}
 
 pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
     for work in &sweep.works {

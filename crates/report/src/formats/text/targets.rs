@@ -31,7 +31,7 @@ pub(super) fn show(out: &mut Page, targets: &Targets, measured: &[Measured], all
     }
     out.line("");
     if all {
-        results::show(out, measured, all);
+        results::show(out, measured, &[], all);
     }
 }
 

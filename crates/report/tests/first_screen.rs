@@ -1,0 +1,89 @@
+//! The first screen: a report of eight results fits 24 lines, and its first lines answer the question.
+//!
+//! `bench/bench.json` is a report of `fathom bench --quick` on a busy virtual machine. `FATHOM_BLESS=1` renders it anew at each width.
+
+use model::finding::Severity;
+use model::report::{Report, Verdict};
+use report::{Style, TEXT};
+use std::path::{Path, PathBuf};
+
+type Tried = Result<(), Box<dyn std::error::Error>>;
+
+/// Lines of a small terminal.
+const SCREEN_LINES: usize = 24;
+const WIDTHS: [usize; 4] = [60, 80, 100, 120];
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bench").join(name)
+}
+
+fn bench() -> Result<Report, Box<dyn std::error::Error>> {
+    Ok(serde_json::from_slice(&std::fs::read(file("bench.json"))?)?)
+}
+
+fn text(report: &Report, width: usize) -> Result<String, Box<dyn std::error::Error>> {
+    Ok(String::from_utf8(TEXT.bytes(report, Style { width, ..Style::default() })?)?)
+}
+
+#[test]
+fn a_bench_fits_a_small_terminal_at_every_usual_width() -> Tried {
+    let report = bench()?;
+    assert_eq!(report.results.len(), 8);
+    for width in WIDTHS {
+        let now = text(&report, width)?;
+        let golden = file(&format!("bench.{width}.txt"));
+        if std::env::var_os("FATHOM_BLESS").is_some() {
+            std::fs::write(&golden, &now)?;
+        }
+        assert_eq!(now, std::fs::read_to_string(&golden)?, "{} changed", golden.display());
+        assert!(width < 80 || now.lines().count() <= SCREEN_LINES, "{now}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_first_lines_have_the_verdict_the_headline_and_the_counts() -> Tried {
+    let report = bench()?;
+    let now = text(&report, 80)?;
+    let mut lines = now.lines();
+    let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    assert!(first.starts_with("SUSPECT  SEQ1M Q8T1 read: ") && first.ends_with(" MB/s (valid)"), "{first}");
+    assert_eq!(second, format!("  {}", report.counts.sentence.ok_or("there are no counts")?));
+    assert!(second.ends_with("1 without a number (SEQ1M Q1T1 write: CPU busy)"), "{second}");
+    Ok(())
+}
+
+#[test]
+fn the_reason_of_a_headline_that_is_not_valid_comes_next_and_only_there() -> Tried {
+    let mut report = bench()?;
+    let name = report.results[0].name.clone();
+    let finding = report.findings.iter_mut().find(|f| f.severity == Some(Severity::Void));
+    finding.ok_or("nothing is void")?.about.push(name);
+    report.results[0].verdict = Verdict::Invalid;
+    report.results[0].void = true;
+    report.verdict = Verdict::Invalid;
+    report.headline.value = None;
+    let now = text(&report, 80)?;
+    assert!(now.starts_with("INVALID  SEQ1M Q8T1 read: no number (invalid)\n"), "{now}");
+    let third = now.lines().nth(2).unwrap_or_default();
+    assert!(third.starts_with("  D08 RUNQUEUE_WAIT invalidates it and 1 other result: "), "{now}");
+    assert_eq!(now.matches("D08").count(), 1, "{now}");
+    assert!(now.lines().count() <= SCREEN_LINES, "{now}");
+    Ok(())
+}
+
+#[test]
+fn a_quiet_bench_is_verdict_table_and_session() -> Tried {
+    let mut report = bench()?;
+    report.findings.clear();
+    report.notes.clear();
+    report.quick = None;
+    report.verdict = Verdict::Valid;
+    report.counts.sentence = Some("8 results, all valid".into());
+    report.results.iter_mut().for_each(|r| (r.verdict, r.renamed) = (Verdict::Valid, false));
+    let now = text(&report, 80)?;
+    let lines: Vec<&str> = now.lines().collect();
+    assert!(lines[0].starts_with("VALID  ") && lines[1] == "  8 results, all valid", "{now}");
+    assert!(lines.len() <= 16 && lines[lines.len() - 1].starts_with("Session "), "{now}");
+    Ok(())
+}
