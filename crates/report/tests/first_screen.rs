@@ -3,7 +3,9 @@
 //! `bench/bench.json` is a report of `fathom bench --quick` on a busy virtual machine. `FATHOM_BLESS=1` renders it anew at each width.
 
 use model::finding::Severity;
-use model::report::{Report, Verdict};
+use model::report::{Answer, AnswerWord, Report, Verdict};
+use model::study::Studied;
+use model::sweep::{Chosen, Sweep};
 use report::{Style, TEXT};
 use std::path::{Path, PathBuf};
 
@@ -85,5 +87,34 @@ fn a_quiet_bench_is_verdict_table_and_session() -> Tried {
     let lines: Vec<&str> = now.lines().collect();
     assert!(lines[0].starts_with("VALID  ") && lines[1] == "  8 results, all valid", "{now}");
     assert!(lines.len() <= 16 && lines[lines.len() - 1].starts_with("Session "), "{now}");
+    Ok(())
+}
+
+#[test]
+fn a_sweep_answers_in_a_line_for_each_work() -> Tried {
+    let mut report = bench()?;
+    let piece = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pieces/sweep.json");
+    let sweep: Sweep = serde_json::from_slice(&std::fs::read(piece)?)?;
+    report.answer = Some(Answer { word: AnswerWord::Tied, sentence: String::new() });
+    let with = |chosen: Chosen| {
+        let mut sweep = sweep.clone();
+        let rival = sweep.cells.iter().take(1).map(|cell| cell.setting.clone());
+        sweep
+            .works
+            .iter_mut()
+            .for_each(|work| (work.chosen, work.rivals) = (chosen, rival.clone().collect()));
+        text(&Report { study: Studied::Sweep(Box::new(sweep)), ..report.clone() }, 120)
+    };
+    let best = "TIED  Reads: depth 4, 256 KiB, direct, io_uring: 2,655 MB/s";
+    for (chosen, sure) in [
+        (Chosen::Tied, "1 other setting may be as fast"),
+        (Chosen::Fastest, "no other setting is more than 5.0 % faster"),
+        (Chosen::NoChoice, "the only setting"),
+    ] {
+        let now = with(chosen)?;
+        assert_eq!(now.lines().next(), Some(format!("{best} ({sure})").as_str()), "{now}");
+    }
+    let now = with(Chosen::CannotTell)?;
+    assert!(now.starts_with(&format!("{best} (not decided: ")), "{now}");
     Ok(())
 }

@@ -13,6 +13,8 @@ use model::units::{show_ns, show_rate};
 const WORTH_SAYING: f64 = 0.01;
 /// The same where a report has several results.
 const LARGE_CHANGE: f64 = 0.1;
+/// The maximum number of results whose true name a short report has below the table.
+const MOST_NAMES: usize = 2;
 /// Headings of the table. The two last say what the topmost device saw of it.
 const HEADINGS: [&str; 12] = [
     "test",
@@ -50,11 +52,15 @@ pub(super) fn show(out: &mut Page, results: &[Measured], shown: &[Finding], all:
     out.line(&format!("MB/s = 10^6 bytes/s; latency from submission; - = too few samples{rounded}."));
     let relabels =
         |f: &Finding, r: &Measured| f.severity == Some(Severity::Rename) && f.about.contains(&r.name);
-    for result in results.iter().filter(|r| !r.void && r.renamed) {
-        // The finding says it.
-        if !is_short || !shown.iter().any(|f| relabels(f, result)) {
-            out.line(&format!("  {}, as measured: {}", result.name, result.true_name));
-        }
+    // In a short report, findings that are shown say it too.
+    let by_finding = |r: &Measured| is_short && shown.iter().any(|f| relabels(f, r));
+    let renamed: Vec<&Measured> = results.iter().filter(|r| !r.void && r.renamed && !by_finding(r)).collect();
+    let most = if is_short { MOST_NAMES } else { usize::MAX };
+    for result in renamed.iter().take(most) {
+        out.line(&format!("  {}, as measured: {}", result.name, result.true_name));
+    }
+    if renamed.len() > most {
+        out.line(&format!("  {} more, as measured: see --verbose.", renamed.len() - most));
     }
     let least = if is_short { LARGE_CHANGE } else { WORTH_SAYING };
     for result in results.iter().filter(|r| !r.void) {

@@ -77,7 +77,13 @@ fn best_of(sweep: &Sweep, work: &Work) -> String {
         (Chosen::Tied, 1) => format!("1 other setting may be {as_good}"),
         (Chosen::Tied, n) if n > 0 => format!("{n} other settings may be {as_good}"),
         (Chosen::NoChoice, _) => "the only setting".into(),
-        _ => work.sentence.trim_end_matches('.').to_owned(),
+        (Chosen::Fastest, _) => {
+            format!("no other setting is {}", work.by.better_by(&show_share(sweep.tolerance)))
+        }
+        (Chosen::Tied | Chosen::CannotTell, _) => {
+            let why = work.sentence.split(';').next().unwrap_or_default();
+            format!("not decided: {}", why.trim_end_matches('.'))
+        }
     };
     format!("{name}: depth {}, {size}, {}: {value}{unit} ({sure})", setting.depth, setting.way())
 }
