@@ -204,15 +204,12 @@ impl Gated<'_> {
 
     /// `sync p99 of etcd was 9.34 ms against 10 ms`: what was seen, however little supports it.
     fn as_seen(&self) -> String {
-        let seen = match &self.limit {
-            Limit::Latency { kind: Some(kind), percentile, .. } => {
-                let all = self.case.latency(*kind);
-                all.and_then(|h| h.quantile_ns(rank(percentile))).map(|ns| ns as f64)
-            }
-            _ => {
-                let rates: Vec<f64> = self.values().0.into_iter().flatten().collect();
-                interval::mean(&rates).map(|mean| mean.value)
-            }
+        let seen = if let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit {
+            let all = self.case.latency(*kind);
+            all.and_then(|h| h.quantile_ns(rank(percentile))).map(|ns| ns as f64)
+        } else {
+            let rates: Vec<f64> = self.values().0.into_iter().flatten().collect();
+            interval::mean(&rates).map(|mean| mean.value)
         };
         let limit = self.limit.show(self.limit.value());
         match seen {
