@@ -216,6 +216,9 @@ mod tests {
     use super::*;
 
     type Tried = Result<(), Box<dyn std::error::Error>>;
+    type Pairs = Vec<(String, String)>;
+    /// Family, labels and value.
+    type Sample = (String, Pairs, f64);
 
     fn text(report: &Report) -> Result<String, Box<dyn std::error::Error>> {
         let mut bytes = Vec::new();
@@ -224,7 +227,7 @@ mod tests {
     }
 
     /// Splits a sample into its family, its labels and its value, as a parser of either format does.
-    fn sample(line: &str) -> Option<(&str, Vec<(String, String)>, f64)> {
+    fn sample(line: &str) -> Option<(&str, Pairs, f64)> {
         let (family, rest) = line.split_once('{')?;
         let mut letters = rest.chars();
         let (mut labels, mut name) = (Vec::new(), String::new());
@@ -255,7 +258,7 @@ mod tests {
     }
 
     /// Checks the grammar that both parsers share, and returns the samples.
-    fn samples(text: &str) -> Result<Vec<(String, Vec<(String, String)>, f64)>, String> {
+    fn samples(text: &str) -> Result<Vec<Sample>, String> {
         let mut out = Vec::new();
         let (mut families, mut seen) = (HashSet::new(), HashSet::new());
         let (mut family, mut step) = (String::new(), "");
@@ -310,7 +313,7 @@ mod tests {
         let named = |name: &str| all.iter().filter(|(family, ..)| family == name).collect::<Vec<_>>();
         let iops = report.results[0].read.as_ref().ok_or("no reads")?.iops;
         let (_, labels, value) = named("fathom_operations_per_second")[0];
-        assert_eq!(*value, iops);
+        assert!((value - iops).abs() < 1e-6, "{value} {iops}");
         assert!(labels.contains(&("target".into(), "/data".into())), "{labels:?}");
         let again = ("result".to_owned(), format!("{} #2", report.results[0].name));
         assert!(all.iter().any(|(_, labels, _)| labels.contains(&again)));
