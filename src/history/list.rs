@@ -61,7 +61,9 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     if let Some(rows_of) = request.table {
         let beyond = asked_for.saturating_sub(entries.len() as u64);
         let format = report::that_writes::<SessionTable>(request.format).map_err(Failure::Usage)?;
-        stdout::report(format, &table(&entries, rows_of, beyond), Style::default())?;
+        let is_job_chosen = request.filter.job.is_some();
+        let table = SessionTable { is_job_chosen, ..table(&entries, rows_of, beyond) };
+        stdout::report(format, &table, Style::default())?;
         return Ok(ExitCode::SUCCESS);
     }
     let (sessions, bytes) = (files.by_id.len() as u64, files.bytes());

@@ -31,6 +31,9 @@ pub struct SessionTable {
     pub rows: Vec<Row>,
     /// Sessions that have none of these, by what they measured.
     pub other_work: Vec<OtherWork>,
+    /// Whether the user chose the work (`--job`).
+    #[serde(skip)]
+    pub is_job_chosen: bool,
     /// Sessions of devices that have a newer one.
     pub older: u64,
     /// Sessions that were asked for and are too old for the number that is shown.

@@ -57,16 +57,18 @@ pub(super) fn sweep(report: &Report, sweep: &Sweep) -> String {
     }
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let lead = [format!("The {} search took {:.0} s{budget}.", sweep.search, sweep.seconds)];
-    let best = table::table("The best of each work, and what it is compared with", &text_table(report, true));
+    // Cells in order are measured for their own sake: none of them wins.
+    let (heading, caption) = if sweep.is_in_order() {
+        ("All cells", "Each cell, in the order of the grid")
+    } else {
+        ("The best settings", "The best of each work, and what it is compared with")
+    };
+    let best = table::table(caption, &text_table(report, true));
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     sweep.skipped.iter().for_each(|cell| *reasons.entry(&cell.why).or_default() += 1);
     let skipped: Vec<_> =
         reasons.iter().map(|(why, times)| (format!("Skipped {times}"), micro(why))).collect();
-    out + &card(
-        "The best settings",
-        &lead,
-        &format!("{best}{}", folded("What was not measured", &facts(&skipped))),
-    )
+    out + &card(heading, &lead, &format!("{best}{}", folded("What was not measured", &facts(&skipped))))
 }
 
 fn of_work(sweep: &Sweep, work: &Work) -> String {

@@ -117,10 +117,12 @@ pub(in crate::formats) fn foot(sessions: &SessionTable) -> Vec<String> {
     let all: u64 = sessions.other_work.iter().map(|o| o.sessions).sum();
     if all > 0 {
         let words = visible(&others.join(", ")).replace('\n', "\\n");
-        out.push(format!(
-            "Left out: {} of other work ({words}); --job NAME chooses the work.",
-            count(all, "session")
-        ));
+        let advice = if sessions.is_job_chosen {
+            "a longer part of its name after --job chooses one work"
+        } else {
+            "--job NAME chooses the work"
+        };
+        out.push(format!("Left out: {} of other work ({words}); {advice}.", count(all, "session")));
     }
     if sessions.older > 0 {
         out.push(format!("Left out: {} of the same devices.", count(sessions.older, "older session")));
@@ -182,6 +184,8 @@ Left out: 3 sessions of other work (3 of bench six); --job NAME chooses the
 Not looked at: 2 older sessions; --limit 0 takes all.
 ";
     assert_eq!(text, expected);
+    let chosen = foot(&SessionTable { is_job_chosen: true, ..example() });
+    assert!(!chosen.iter().any(|line| line.contains("--job NAME")), "{chosen:?}");
     let by_device = SessionTable { rows_of: RowsOf::Devices, ..example() };
     assert!(
         table(&by_device).lines(80).0[5].starts_with("sda Disk  new"),
