@@ -3,6 +3,7 @@
 use super::common::{BudgetArgs, LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::{OUTPUT, WHAT};
+use super::target;
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{Request, Work};
@@ -28,6 +29,7 @@ const LEAST_BYTES: u64 = 512;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
+    #[arg(value_parser = target::parser())]
     target: Option<PathBuf>,
     /// Bytes per operation, several with commas, 512 to 8m [default: 4k,128k in order, 4k random]
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size, help_heading = WHAT)]

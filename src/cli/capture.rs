@@ -1,6 +1,7 @@
 //! `fathom capture`: its flags.
 
 use super::headings::{HOW_LONG, OUTPUT, WHAT, WHERE};
+use super::target;
 use crate::capture::Request;
 use crate::failure::Failure;
 use crate::output::Replace;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 )]
 pub struct Args {
     /// Block device, file or directory
-    #[arg(required_unless_present = "import")]
+    #[arg(required_unless_present = "import", value_parser = target::parser())]
     target: Option<PathBuf>,
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]

@@ -2,6 +2,7 @@
 
 use super::common::formats_of;
 use super::headings::OUTPUT;
+use super::target;
 use crate::doctor::Request;
 use model::diagnosis::Diagnosis;
 use report::Format;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 #[command(after_help = "Exit codes: 0 looked, whatever was found; 2 usage; 3 the machine refused.")]
 pub struct Args {
     /// Directory, file or block device
-    #[arg(default_value = ".")]
+    #[arg(default_value = ".", value_parser = target::parser())]
     target: PathBuf,
     /// Format of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Diagnosis>())]

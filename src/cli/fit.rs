@@ -2,6 +2,7 @@
 
 use super::common::{UnseenArgs, formats_of};
 use super::headings::{OUTPUT, SAFETY, WHAT};
+use super::target;
 use crate::failure::Failure;
 use crate::fit::{Action, CheckRequest, Request};
 use crate::output::Replace;
@@ -30,7 +31,7 @@ pub struct Args {
     /// What `fathom capture` wrote
     capture: PathBuf,
     /// With --check: block device, file or directory that the job runs on
-    #[arg(required_if_eq("check", "true"))]
+    #[arg(required_if_eq("check", "true"), value_parser = target::parser())]
     target: Option<PathBuf>,
     /// Run the job on TARGET, and compare it with the capture
     #[arg(long, help_heading = WHAT)]

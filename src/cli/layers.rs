@@ -3,6 +3,7 @@
 use super::common::{LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::OUTPUT;
+use super::target;
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -22,6 +23,7 @@ const FEWEST_RUNS: u32 = 3;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
+    #[arg(value_parser = target::parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,

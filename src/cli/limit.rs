@@ -3,6 +3,7 @@
 use super::common::{BudgetArgs, FleetArgs, LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::{OUTPUT, WHAT};
+use super::target;
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -45,6 +46,7 @@ struct LatencyTargetArgs {
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
+    #[arg(value_parser = target::parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     latency_target: LatencyTargetArgs,

@@ -34,6 +34,7 @@ mod short_help;
 mod show;
 mod sweep;
 mod tag;
+mod target;
 mod time;
 mod tool_words;
 mod usage_error;

@@ -4,6 +4,7 @@ use super::common::{LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::OUTPUT;
 use super::job_file;
+use super::target;
 use crate::failure::Failure;
 use crate::recipes::{self, RECIPES, Recipe};
 use crate::request::{JobSource, Request, Work};
@@ -26,6 +27,7 @@ pub struct Args {
     #[arg(value_parser = names())]
     name: Option<&'static Recipe>,
     /// Directory, file or block device [default: the current directory]
+    #[arg(value_parser = target::parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,

@@ -4,6 +4,7 @@ use super::common::{FleetArgs, LiveArgs, Measuring, ShowingArgs, TypedKey};
 use super::gates::{InconclusiveArgs, SlowerArgs};
 use super::headings::{OUTPUT, WHAT};
 use super::job_file;
+use super::target;
 use crate::capture_file::is_capture;
 use crate::failure::Failure;
 use crate::input::{self, Small};
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices, and at most one job file or capture [default: the current directory]
-    #[arg(value_name = "TARGET")]
+    #[arg(value_name = "TARGET", value_parser = target::parser())]
     targets: Vec<PathBuf>,
     /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of that, or
     /// `last`

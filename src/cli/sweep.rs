@@ -4,6 +4,7 @@ use super::Command::{Iops, Sweep};
 use super::common::{BudgetArgs, FleetArgs, LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::{self, HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
+use super::target;
 use super::{Cli, by_name};
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
@@ -30,7 +31,7 @@ use std::path::PathBuf;
 #[allow(clippy::struct_excessive_bools)] // Flags, each said alone.
 pub struct Args {
     /// Directories, files or block devices, all used at once [default: the current directory]
-    #[arg(value_name = "TARGET")]
+    #[arg(value_name = "TARGET", value_parser = target::parser())]
     places: Vec<PathBuf>,
     /// Named grid; flags of an axis replace its values
     #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = WHAT)]

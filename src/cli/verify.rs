@@ -2,6 +2,7 @@
 
 use super::common::{FleetArgs, OutputArgs, UnseenArgs, formats_of};
 use super::headings::{HOW_DEEP, HOW_LONG, OUTPUT, SAFETY, WHAT, WHERE};
+use super::target;
 use crate::failure::Failure;
 use crate::verify::{Options, Task, ToWrite};
 use clap::value_parser;
@@ -27,6 +28,7 @@ use std::path::PathBuf;
 )]
 pub struct Args {
     /// Directory, file or block device [default: the current directory; with --check the one that was written]
+    #[arg(value_parser = target::parser())]
     target: Option<PathBuf>,
     /// Bytes per block, a multiple of 512
     #[arg(long, help_heading = WHAT, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]

@@ -499,6 +499,10 @@ pub(super) fn guard_writing(
 pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
     let path = name::shown(said);
     match error.kind() {
+        std::io::ErrorKind::NotFound if said.components().count() == 1 => Failure::Usage(format!(
+            "{path} does not exist, and no block device has this name; name a directory (a test file is made in it), an existing file or a \
+             block device (`fathom devices` lists them)"
+        )),
         std::io::ErrorKind::NotFound => Failure::Usage(format!(
             "{path} does not exist; name a directory (a test file is made in it), an existing file or a block device"
         )),

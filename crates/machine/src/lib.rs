@@ -8,6 +8,7 @@
 pub mod async_io;
 pub mod cgroup;
 mod device;
+pub mod device_name;
 pub mod devices;
 pub mod disk_stats;
 pub mod error;
