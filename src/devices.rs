@@ -1,21 +1,62 @@
-//! `fathom devices`: every block device that the kernel shows.
-//!
-//! For: looking, and handing on what was seen. Not for: the looking itself (crate `machine`) nor its layout (crate `report`).
+//! `fathom devices`: every block device that the kernel shows, or the named ones with all facts. The crate `machine` reads them, the crate
+//! `report` prints them.
 
 use crate::failure::Failure;
 use crate::stdout;
+use machine::device_name;
 use machine::root::Root;
-use report::{Format, Style};
+use model::devices::Devices;
+use model::name;
+use report::{Detail, Format, Style};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Looks, and prints what was seen.
+/// Which devices are shown, and how.
+#[derive(Debug)]
+pub struct Request {
+    /// Paths of devices; empty for all devices.
+    pub names: Vec<PathBuf>,
+    /// The format on standard output.
+    pub format: &'static Format,
+}
+
+/// Reads the facts of the devices and prints them.
 ///
 /// # Errors
-/// Where the kernel does not show its devices, or it cannot be printed.
-pub fn devices(format: &'static Format) -> Result<ExitCode, Failure> {
-    let seen = machine::devices::look(&Root::real()).map_err(|why| {
+/// If the kernel does not show its devices, a name is no device, or the answer cannot be printed.
+pub fn devices(request: &Request) -> Result<ExitCode, Failure> {
+    let root = Root::real();
+    let all = machine::devices::look(&root).map_err(|why| {
         Failure::Refused(format!("the block devices of this machine cannot be seen: {why}; `mount -t sysfs sysfs /sys` as root shows them"))
     })?;
-    stdout::report(format, &seen, Style::default())?;
+    if request.names.is_empty() {
+        stdout::report(request.format, &all, Style::default())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut named = Devices { format: all.format, devices: Vec::new(), empty: Vec::new() };
+    for path in &request.names {
+        let kernel_name = device_name::of_node(&root, path).ok_or_else(|| no_device(path))?;
+        if named.devices.iter().any(|device| device.name == kernel_name) {
+            continue;
+        }
+        match all.devices.iter().find(|device| device.name == kernel_name) {
+            Some(device) => named.devices.push(device.clone()),
+            None => named.empty.push(kernel_name),
+        }
+    }
+    stdout::report(request.format, &named, Style { detail: Detail::All, ..Style::default() })?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn no_device(path: &Path) -> Failure {
+    let shown = name::shown(path);
+    Failure::Usage(if path.exists() {
+        format!(
+            "{shown} is no block device; `fathom watch {shown}` and `fathom layers {shown}` show the devices that a file is on"
+        )
+    } else {
+        format!(
+            "{shown}: no file and no block device has this name; `fathom devices` lists the block devices"
+        )
+    })
 }

@@ -84,7 +84,7 @@ fn fathom() -> ExitCode {
         }),
         Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
         Command::Doctor(args) => doctor::doctor(&args.request()),
-        Command::Devices(args) => devices::devices(args.format()),
+        Command::Devices(args) => devices::devices(&args.request()),
         Command::Explain(args) => args.request().and_then(|request| explain::explain(&request)),
         Command::Completions(args) => args.print(),
         Command::Man(args) => args.write(),

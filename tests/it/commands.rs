@@ -59,6 +59,65 @@ fn a_loop_device_is_shown_with_its_file_and_whoever_mounts_it() {
 }
 
 #[test]
+fn a_device_is_found_by_its_kernel_name_unless_a_file_here_has_it() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(free) = Device::on(&stage.file("free", 8), Image::Direct) else { return };
+    let name = free.name();
+    let node = format!("/dev/{name}");
+    for words in [
+        format!("bench {name} --explain"),
+        format!("run {name} --explain"),
+        format!("sweep {name} --explain"),
+        format!("layers {name} --explain"),
+        format!("limit {name} --explain"),
+        format!("doctor {name}"),
+        format!("watch {name} 100ms 1"),
+    ] {
+        let out = stage.fathom(&words, nothing());
+        assert_eq!(out.code, Some(0), "{words}: {out:?}");
+        assert!(out.stdout.contains(&node), "{words}: {out:?}");
+    }
+    let capture = stage.path("x.capture");
+    let out = stage.fathom(&format!("capture {name} --time 200ms -o {}", capture.display()), nothing());
+    assert!(out.code == Some(0) && out.stdout.contains(&format!("of {name} in")), "{out:?}");
+    // Overwriting needs --destroy, as for the path.
+    let out = stage.fathom(&format!("run {name} --rw randwrite --time 100ms --runs 1"), nothing());
+    assert!(out.code != Some(0) && out.stderr.contains("--destroy"), "{out:?}");
+
+    let facts = stage.fathom(&format!("devices {name}"), nothing()).stdout;
+    for line in [
+        "capacity        8 MiB (8388608 bytes)",
+        "logical block   512 bytes",
+        "write cache ",
+        "discard ",
+        "FUA ",
+    ] {
+        assert!(facts.contains(&format!("\n    {line}")), "{line}: {facts}");
+    }
+    let shown = device(&stage.fathom(&format!("devices {node} {name} --format json"), nothing()), name);
+    assert_eq!(shown["queue"]["zoned"]["Ok"], "none");
+    let unknown = stage.fathom("devices no-such-disk", nothing());
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("`fathom devices` lists"), "{unknown:?}");
+    let unknown = stage.fathom("bench no-such-disk", nothing());
+    assert!(
+        unknown.code == Some(2) && unknown.stderr.contains("no block device has this name"),
+        "{unknown:?}"
+    );
+
+    // A file of that name wins, and both are named.
+    std::fs::rename(stage.file("copy", 1), stage.folder("cwd").join(name)).unwrap();
+    let out = stage.fathom(&format!("run {name} --explain"), nothing());
+    let note = format!("{name} is the file in the current directory; for the block device type {node}");
+    assert!(out.code == Some(0) && out.stderr.contains(&note), "{out:?}");
+    assert!(!out.stdout.contains(&node), "{out:?}");
+    let out = stage.fathom(&format!("devices {name}"), nothing());
+    assert!(out.code == Some(2) && out.stderr.contains("is no block device"), "{out:?}");
+}
+
+#[test]
 fn devices_need_no_rights() {
     let stage = Stage::beside_others();
     let out = stage.fathom_as_nobody("devices", nothing());

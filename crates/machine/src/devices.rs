@@ -26,6 +26,10 @@ const BUSES: [(&str, &str); 9] = [
     ("/ufshcd", "UFS"),
 ];
 
+/// Where SCSI, NVMe and MMC have the revision of the firmware; an NVMe name space with native multipath has it in its controller.
+const FIRMWARE: [&str; 4] =
+    ["device/rev", "device/firmware_rev", "device/device/firmware_rev", "device/fwrev"];
+
 /// All of them, each disk before its partitions.
 ///
 /// # Errors
@@ -81,6 +85,10 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
         number,
         kind: layer.kind,
         bytes: layer.bytes,
+        vendor: identification(root, disk.as_deref().unwrap_or(name), &["device/vendor"])
+            .filter(|word| !word.starts_with("0x")),
+        firmware: identification(root, disk.as_deref().unwrap_or(name), &FIRMWARE),
+        wwid: identification(root, disk.as_deref().unwrap_or(name), &["wwid", "device/wwid"]),
         model: layer.model,
         serial: layer.serial,
         driver: layer.driver,
@@ -88,6 +96,12 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
         backing_direct: layer.backing_direct,
         disk,
     })
+}
+
+/// The first of these files of a disk that has text.
+fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
+    let texts = files.iter().filter_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
+    texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty())
 }
 
 fn used_by(root: &Root, name: &str) -> Known<Option<String>> {
@@ -151,9 +165,13 @@ fn queue(layer: &Layer) -> Queue {
         device_depth: layer.device_number("device/queue_depth"),
         scheduler: word(layer, "scheduler").map(|all| chosen(&all)),
         write_cache: word(layer, "write_cache"),
+        fua: flag(&layer.queue, "fua"),
         rotational: flag(&layer.queue, "rotational"),
         read_ahead_bytes: kib("read_ahead_kb"),
         max_discard_bytes: number("discard_max_bytes"),
+        discard_granularity_bytes: number("discard_granularity"),
+        optimal_request_bytes: number("optimal_io_size"),
+        zoned: word(layer, "zoned"),
         counted: flag(&layer.queue, "iostats"),
     }
 }
@@ -210,11 +228,18 @@ mod tests {
         put(&format!("{sata}/sda/sda10/partition"), "10");
         put(&format!("{sata}/sda/sda2/holders/dm-0"), "");
         put(&format!("{sata}/sda/device/model"), "SPINNER 9000  \n");
+        put(&format!("{sata}/sda/device/vendor"), "ATA     \n");
+        put(&format!("{sata}/sda/device/rev"), "SC61\n");
+        put(&format!("{sata}/sda/device/wwid"), "naa.5000c500a1b2c3d4\n");
+        put(&format!("{nvme}/firmware_rev"), "2B2QEXM7\n");
+        put(&format!("{nvme}/nvme0n1/wwid"), "eui.0025385b71b0a1c2\n");
         put(&format!("{sata}/sda/ro"), "0\n");
         put(&format!("{sata}/sda/removable"), "maybe\n");
         for (file, text) in [
             ("scheduler", "[mq-deadline] kyber none\n"),
             ("rotational", "1\n"),
+            ("fua", "1\n"),
+            ("zoned", "none\n"),
             ("write_cache", "write back\n"),
             ("max_sectors_kb", "1280\n"),
             ("logical_block_size", "512\n"),
@@ -248,6 +273,23 @@ mod tests {
         assert_eq!(disk.partitions, ["sda10", "sda2"]);
         assert_eq!((part.disk.as_deref(), part.start_bytes), (Some("sda"), Some(512 << 10)));
         assert_eq!(part.holders, ["dm-0"]);
+    }
+
+    #[test]
+    fn a_drive_is_identified_with_its_firmware_and_a_partition_by_its_disk() {
+        let seen = seen();
+        let facts = |at: usize| {
+            let d: &BlockDevice = &seen.devices[at];
+            [&d.vendor, &d.firmware, &d.wwid].map(|fact| fact.as_deref().unwrap_or("-"))
+        };
+        assert_eq!(facts(1), ["-", "2B2QEXM7", "eui.0025385b71b0a1c2"]);
+        assert_eq!(facts(2), ["ATA", "SC61", "naa.5000c500a1b2c3d4"]);
+        assert_eq!(facts(3), facts(2));
+        assert_eq!(facts(0), ["-", "-", "-"]);
+        assert_eq!(
+            (&seen.devices[2].queue.fua, &seen.devices[2].queue.zoned),
+            (&Ok(true), &Ok("none".into()))
+        );
     }
 
     #[test]

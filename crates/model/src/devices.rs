@@ -36,8 +36,14 @@ pub struct BlockDevice {
     pub bytes: u64,
     /// Model as the device names itself.
     pub model: Option<String>,
+    /// Vendor as a SCSI device names itself; SATA disks say `ATA`.
+    pub vendor: Option<String>,
+    /// Revision of its firmware.
+    pub firmware: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
+    /// World wide name: `naa.5000c500a1b2c3d4`, `eui.0025385b71b0a1c2`.
+    pub wwid: Option<String>,
     /// What it hangs on: `NVMe over PCIe`, `SATA`, `USB`, `virtio`; `None` for what hangs on nothing, and where nothing tells.
     pub bus: Option<String>,
     /// Speed of that link: `8.0 GT/s PCIe x4`, `6.0 Gbps`.
@@ -91,12 +97,20 @@ pub struct Queue {
     pub scheduler: Known<String>,
     /// `write back`, where a flush is needed to make writes stable, or `write through`.
     pub write_cache: Known<String>,
+    /// Whether single writes can bypass the write cache (FUA).
+    pub fua: Known<bool>,
     /// Whether it is a rotating disk, as it says itself.
     pub rotational: Known<bool>,
     /// Bytes that are read ahead.
     pub read_ahead_bytes: Known<u64>,
     /// Largest discard; 0 where it takes none.
     pub max_discard_bytes: Known<u64>,
+    /// Smallest discard.
+    pub discard_granularity_bytes: Known<u64>,
+    /// Smallest request that is efficient, as the device says itself; 0 if it says nothing.
+    pub optimal_request_bytes: Known<u64>,
+    /// `none`, `host-aware` or `host-managed`.
+    pub zoned: Known<String>,
     /// Whether the kernel counts its requests.
     pub counted: Known<bool>,
 }

@@ -1,8 +1,7 @@
-//! The block devices of a machine as text.
-//!
-//! For: a paragraph per disk, a line per partition. Not for: JSON, which is the data itself.
+//! The block devices of a machine as text: a paragraph for each disk and a line for each partition, or every fact of a device on a line of
+//! its own.
 
-use crate::format::Style;
+use crate::format::{Detail, Style};
 use crate::page::Page;
 use model::Known;
 use model::devices::{BlockDevice, Devices, Mounted, Queue};
@@ -16,8 +15,15 @@ const FURTHER: &str = "      ";
 
 pub(super) fn write(devices: &Devices, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    devices.devices.iter().for_each(|device| show(&mut out, device));
-    if devices.devices.is_empty() {
+    let is_detailed = style.detail == Detail::All;
+    for device in &devices.devices {
+        if is_detailed {
+            facts(&mut out, device);
+        } else {
+            show(&mut out, device);
+        }
+    }
+    if devices.devices.is_empty() && !is_detailed {
         out.line("The kernel shows no block device that has a size.");
     }
     if !devices.empty.is_empty() {
@@ -48,9 +54,125 @@ fn show(out: &mut Page, device: &BlockDevice) {
     line("used", used(device));
 }
 
-/// Size, what it is, and what it calls itself.
-pub(in crate::formats) fn heading(device: &BlockDevice) -> String {
-    let kind = match device.kind {
+/// Prints every fact of a device. A fact that /sys does not have is named with its reason.
+fn facts(out: &mut Page, device: &BlockDevice) {
+    const LABEL: usize = 16;
+    let queue = &device.queue;
+    let name = out.paint(&device.name, "1");
+    let kind = kind(device.kind);
+    out.prose(&format!("{name}  "), FURTHER, &format!("{kind}, {}", device.number));
+    let mut line = |label: &str, value: String| {
+        out.prose(&format!("{INDENT}{label:LABEL$}"), &format!("{INDENT}{:LABEL$}", ""), &value);
+    };
+    let identity = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "not in /sys".into());
+    if let Some(label) = &device.label {
+        line("volume", label.clone());
+    }
+    line("capacity", format!("{} ({} bytes)", show_bytes(device.bytes), device.bytes));
+    if let Some(disk) = &device.disk {
+        let start = device.start_bytes.map_or_else(String::new, |at| format!(", from {}", show_bytes(at)));
+        line("part of", format!("{disk}{start}; what follows is of {disk}"));
+    }
+    if device.kind == LayerKind::Disk || device.kind == LayerKind::Partition {
+        line("vendor", identity(&device.vendor));
+        line("model", identity(&device.model));
+        line("firmware", identity(&device.firmware));
+        line("serial number", identity(&device.serial));
+        line("WWN", identity(&device.wwid));
+        let bus = identity(&device.bus);
+        line("link", device.link.as_ref().map_or(bus.clone(), |link| format!("{bus}, {link}")));
+    }
+    line("driver", identity(&device.driver));
+    line("logical block", known(&queue.logical_block_bytes, |b| format!("{b} bytes")));
+    line("physical block", known(&queue.physical_block_bytes, |b| format!("{b} bytes")));
+    line(
+        "optimal request",
+        known(&queue.optimal_request_bytes, |b| match b {
+            0 => "the device names none".into(),
+            b => show_bytes(*b),
+        }),
+    );
+    line("largest request", {
+        let now =
+            known(&queue.max_request_bytes, |b| format!("{} (max_sectors_kb {})", show_bytes(*b), b / 1024));
+        let hardware = known(&queue.max_hardware_request_bytes, |b| show_bytes(*b));
+        format!("{now}; the hardware takes {hardware}")
+    });
+    line("rotational", known(&queue.rotational, |yes| if *yes { "yes" } else { "no" }.into()));
+    line("queues", {
+        let queues = known(&queue.hardware_queues, u64::to_string);
+        let requests = known(&queue.requests, u64::to_string);
+        let depth = queue
+            .device_depth
+            .as_ref()
+            .map_or_else(|_| String::new(), |n| format!("; the device takes {n} at once"));
+        format!("{queues}, of {requests} requests each{depth}")
+    });
+    line("scheduler", known(&queue.scheduler, String::clone));
+    line(
+        "write cache",
+        known(&queue.write_cache, |cache| match cache.as_str() {
+            "write back" => "write back: a write is stable after a flush".into(),
+            "write through" => "write through: a write is stable when it completes".into(),
+            other => other.to_owned(),
+        }),
+    );
+    line(
+        "FUA",
+        known(&queue.fua, |yes| if *yes { "yes: single writes can bypass the cache" } else { "no" }.into()),
+    );
+    line(
+        "discard",
+        known(&queue.max_discard_bytes, |most| match most {
+            0 => "not supported".into(),
+            most => {
+                let granularity = known(&queue.discard_granularity_bytes, |b| show_bytes(*b));
+                format!("up to {} at once, in steps of {granularity}", show_bytes(*most))
+            }
+        }),
+    );
+    line("zones", known(&queue.zoned, String::clone));
+    line("read-ahead", known(&queue.read_ahead_bytes, |b| show_bytes(*b)));
+    line("counted", known(&queue.counted, |yes| if *yes { "yes" } else { "no (queue/iostats is 0)" }.into()));
+    line("read-only", known(&device.read_only, |yes| if *yes { "yes" } else { "no" }.into()));
+    line("removable", known(&device.removable, |yes| if *yes { "yes" } else { "no" }.into()));
+    for (label, names) in
+        [("on", &device.below), ("partitions", &device.partitions), ("holders", &device.holders)]
+    {
+        if !names.is_empty() && !(label == "on" && device.disk.is_some()) {
+            line(label, names.join(", "));
+        }
+    }
+    if let Some(file) = &device.backing_file {
+        line("file", backing(file, device.backing_direct));
+    }
+    if let Some(mounts) = mounts(&device.mounts) {
+        line("mounted", mounts);
+    }
+    if let Some(used) = used(device) {
+        line("used", used);
+    }
+    // Virtual disks have no more than /sys shows.
+    let is_drive = ["SATA", "SAS", "NVMe", "USB"]
+        .iter()
+        .any(|bus| device.bus.as_ref().is_some_and(|b| b.starts_with(bus)));
+    if is_drive {
+        let path = device.disk.as_ref().unwrap_or(&device.name);
+        line(
+            "not in /sys",
+            format!(
+                "rotation rate, form factor, features and health: `smartctl -x /dev/{path}` reads them from the drive"
+            ),
+        );
+    }
+}
+
+fn known<T>(fact: &Known<T>, show: impl Fn(&T) -> String) -> String {
+    fact.as_ref().map_or_else(|why| format!("not known: {why}"), show)
+}
+
+fn kind(kind: LayerKind) -> &'static str {
+    match kind {
         LayerKind::Disk => "disk",
         LayerKind::Partition => "partition",
         LayerKind::Loop => "loop device",
@@ -59,8 +181,12 @@ pub(in crate::formats) fn heading(device: &BlockDevice) -> String {
         LayerKind::DeviceMapper => "volume",
         LayerKind::Raid => "RAID",
         LayerKind::Virtual => "virtual device",
-    };
-    let mut words = vec![show_bytes(device.bytes), kind.to_owned()];
+    }
+}
+
+/// Size, what it is, and what it calls itself.
+pub(in crate::formats) fn heading(device: &BlockDevice) -> String {
+    let mut words = vec![show_bytes(device.bytes), kind(device.kind).to_owned()];
     words.extend(device.label.clone());
     words.extend(device.start_bytes.map(|at| format!("from {}", show_bytes(at))));
     let whole = device.kind != LayerKind::Partition;
@@ -166,6 +292,9 @@ fn device() -> BlockDevice {
         kind: LayerKind::Disk,
         label: None,
         bytes: 1 << 40,
+        vendor: Some("ATA".into()),
+        firmware: Some("SC61".into()),
+        wwid: None,
         model: Some("SPINNER 9000".into()),
         serial: Some("S1".into()),
         bus: Some("SATA".into()),
@@ -185,6 +314,10 @@ fn device() -> BlockDevice {
             device_depth: Ok(32),
             scheduler: Ok("mq-deadline".into()),
             write_cache: Ok("write back".into()),
+            fua: Ok(false),
+            discard_granularity_bytes: Ok(0),
+            optimal_request_bytes: Ok(0),
+            zoned: Ok("none".into()),
             rotational: Ok(true),
             read_ahead_bytes: Ok(128 << 10),
             max_discard_bytes: Ok(0),
@@ -198,6 +331,37 @@ fn device() -> BlockDevice {
         mounts: Ok(Vec::new()),
         used_by: Ok(None),
     }
+}
+
+#[test]
+fn every_fact_of_a_named_device_has_a_line_and_what_is_missing_a_reason() {
+    let devices = Devices { format: model::devices::FORMAT, devices: vec![device()], empty: Vec::new() };
+    let mut out = Vec::new();
+    write(&devices, Style { detail: Detail::All, ..Style::default() }, &mut out).unwrap_or_default();
+    let text = String::from_utf8(out).unwrap_or_default();
+    for line in [
+        "sda  disk, 8:0",
+        "    capacity        1 TiB (1099511627776 bytes)",
+        "    vendor          ATA",
+        "    model           SPINNER 9000",
+        "    firmware        SC61",
+        "    serial number   S1",
+        "    WWN             not in /sys",
+        "    link            SATA, 6.0 Gbps",
+        "    logical block   512 bytes",
+        "    physical block  4096 bytes",
+        "    largest request 1.25 MiB (max_sectors_kb 1280); the hardware takes not known: is",
+        "    rotational      yes",
+        "    write cache     write back: a write is stable after a flush",
+        "    FUA             no",
+        "    discard         not supported",
+        "    counted         no (queue/iostats is 0)",
+        "    removable       not known: is not there",
+        "    used            by nobody",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line}: {text}");
+    }
+    assert!(text.contains("`smartctl -x") && text.lines().all(|l| l.len() <= 80), "{text}");
 }
 
 #[cfg(test)]
