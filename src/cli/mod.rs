@@ -22,6 +22,7 @@ mod help;
 mod import;
 mod iometer;
 mod iops;
+mod iostat;
 mod job_file;
 mod layers;
 mod limit;

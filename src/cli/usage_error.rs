@@ -267,11 +267,12 @@ fn every_name_of_another_tool_is_told_in_every_command() {
         // Each name in `run` and in a quarter of the others, so that each command has every fourth name of each tool.
         let asked = commands.iter().enumerate().filter(|(i, c)| **c == "run" || (i + at) % 4 == 0);
         for (_, command) in asked {
-            // There -o is a flag of ours: what it says of a number is another test.
-            let has_o = cli
-                .find_subcommand(command)
-                .is_some_and(|c| c.get_arguments().any(|a| a.get_short() == Some('o')));
-            if name.starts_with("-o") && has_o {
+            // There -o is a flag of ours, as are iostat's letters of `watch`.
+            let letter = name.strip_prefix('-').and_then(|rest| rest.chars().next());
+            let is_ours = cli.find_subcommand(command).is_some_and(|c| {
+                c.get_arguments().any(|a| a.get_short().is_some() && a.get_short() == letter)
+            });
+            if is_ours {
                 continue;
             }
             let said = refused(&["fathom", command, &name]);

@@ -1,7 +1,9 @@
-//! `fathom watch`: its flags, and the order of words that iostat takes.
+//! `fathom watch`: its flags and arguments, which are those of iostat and more.
 
 use super::common::formats_of;
 use super::headings::{OUTPUT, SAFETY, WHAT};
+use super::iostat::{ALL, IostatArgs};
+use super::target;
 use crate::failure::Failure;
 use crate::output::Replace;
 use crate::watch::Request;
@@ -14,26 +16,26 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Time between two looks where nothing is said.
+/// The default time between two samples.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Shortest and longest time between two looks: the kernel counts time in ms, and nobody waits for more than a day.
+/// Shortest and longest time between two samples: the kernel counts time in ms, and a day is enough.
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// Show what block devices and processes do now, and how that compares with what was measured on the same device.
+/// Show what block devices, CPUs and processes do now, and compare the load with what was measured on the same device.
 ///
-/// For a file, a directory or a device: the device and every layer below it; without one all disks that are in use. Every INTERVAL (1 s) until
-/// Ctrl-C, or COUNT times; the first interval begins with the call. The figures are those of iostat -x, from /proc/diskstats. The
-/// load is compared with VALID results of this device in the history. Which processes move data root sees of all users, and by the kernel's block
-/// events how long requests took and what each process asked for. docs/reference/watch.md tells of
-/// all columns and keys.
+/// For a file, a directory or a device: the device and every layer below it; without a target all disks in use. Prints a report every
+/// INTERVAL (1 s) until Ctrl-C, or COUNT times. The first interval begins with the call. Arguments, options and figures are those of
+/// iostat -x. The load is compared with VALID results of the same device in the history; a conclusion is printed only if the figures
+/// support it. As root, fathom also shows which processes of all users move data, how long requests took, and what each process asked
+/// for. docs/reference/watch.md describes all columns and keys.
 #[derive(clap::Args, Debug)]
-#[command(override_usage = "fathom watch [FLAGS] [DEVICE|DIR|FILE]... [INTERVAL [COUNT]]")]
-#[command(after_help = "Exit codes: 0 watched, also where Ctrl-C ended it; 2 usage; 3 the machine refused.")]
+#[command(override_usage = "fathom watch [FLAGS] [DEVICE|DIR|FILE|ALL]... [INTERVAL [COUNT]]")]
+#[command(after_help = "Exit codes: 0 watched, also if Ctrl-C ended it; 2 usage; 3 the machine refused.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Args {
-    /// What is watched: kernel names (vda), devices, files, directories; behind them seconds between two looks (2, 0.5, 500ms), and how
-    /// many times
+    /// Targets: kernel names (vda), devices, files, directories; ALL also shows devices that were never used. The first number is the
+    /// interval in seconds (2, 0.5, 500ms), the second the number of intervals
     #[arg(value_name = "TARGET, INTERVAL, COUNT")]
     words: Vec<OsString>,
     /// Only this process, thread by thread
@@ -46,27 +48,47 @@ pub struct Args {
     /// Count the system calls of shown processes that move data (root). Costs them about 1 us a call, and all others some 100 ns
     #[arg(long, help_heading = WHAT)]
     syscalls: bool,
-    /// Print lines on a terminal too, which is drawn on where there is no COUNT
+    #[command(flatten)]
+    iostat: IostatArgs,
+    /// Also print the rule and the figures of each conclusion
+    #[arg(long = "explain", help_heading = OUTPUT)]
+    explain_conclusions: bool,
+    /// Print lines on a terminal too, instead of drawing on the whole screen
     #[arg(long, help_heading = OUTPUT)]
     no_live: bool,
     /// Form of each interval
     #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Watched>())]
     format: &'static Format,
     /// Renew FILE.prom at every interval, whole or not at all, for the textfile collector of node_exporter. May be repeated
-    #[arg(short, long, help_heading = OUTPUT, value_name = "FILE")]
-    output: Vec<PathBuf>,
+    #[arg(short = 'o', long = "output", help_heading = OUTPUT, value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// Let -o also replace a file that is no text
-    #[arg(long, help_heading = SAFETY, requires = "output")]
+    #[arg(long, help_heading = SAFETY, requires = "files")]
     force: bool,
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
-    /// A usage failure that names the word.
+    /// A usage failure that names the argument.
     pub fn request(self) -> Result<Request, Failure> {
-        let Words { targets, interval, count } = Words::read(&self.words)?;
+        self.iostat.refuse_others()?;
+        if self.files.iter().any(|path| path.as_os_str() == "JSON") {
+            return Err(Failure::Usage(
+                "-o JSON of iostat is not available: type --format json, whose keys docs/watch.md describes"
+                    .into(),
+            ));
+        }
+        let words: Vec<OsString> = self.iostat.after_p().into_iter().chain(self.words).collect();
+        let Words { targets, is_all, interval, count } = Words::read(&words)?;
+        let selection = self.iostat.selection(is_all);
+        if !selection.devices && report::TEXT.name != self.format.name && self.format.name != "json" {
+            return Err(Failure::Usage(format!(
+                "-c shows the CPU line, which --format {} does not have; type --format json",
+                self.format.name
+            )));
+        }
         Ok(Request {
             targets,
             interval,
@@ -74,36 +96,42 @@ impl Args {
             pid: self.pid,
             events: !self.no_events,
             calls: self.syscalls,
-            plain: self.no_live,
+            plain: self.no_live || self.explain_conclusions || self.iostat.is_typed(),
+            layout: self.iostat.layout(self.explain_conclusions),
+            selection,
             format: self.format,
-            outputs: self.output,
+            outputs: self.files,
             replace: Replace::by(self.force),
         })
     }
 }
 
-/// The words without a flag, told apart.
+/// The arguments without a flag.
 #[derive(Debug, PartialEq, Eq)]
 struct Words {
     targets: Vec<PathBuf>,
+    /// Whether ALL is among the targets.
+    is_all: bool,
     interval: Duration,
     count: Option<u64>,
 }
 
 impl Words {
+    /// Sorts the arguments as iostat does: numbers are the interval and the count, wherever they are, and all others are targets.
     fn read(words: &[OsString]) -> Result<Self, Failure> {
-        // The first word that is a number ends the targets.
-        let numbers = words.iter().position(|w| is_number(w)).unwrap_or(words.len());
-        let (targets, numbers) = words.split_at(numbers);
+        let (numbers, targets): (Vec<&OsString>, Vec<&OsString>) = words.iter().partition(|w| is_number(w));
         if let Some(odd) = targets.iter().find(|w| begins_as_number(w) && !Path::new(w).exists()) {
             return Err(usage(odd, "is no interval and no file; type seconds such as 2 or 0.5, or 500ms"));
         }
         if let Some(more) = numbers.get(2) {
-            return Err(usage(more, "comes behind INTERVAL and COUNT; type targets before them"));
+            return Err(usage(more, "is a third number; there are only INTERVAL and COUNT"));
         }
         let interval = numbers.first().map_or(Ok(INTERVAL), |word| interval(word))?;
         let count = numbers.get(1).map(|word| count(word)).transpose()?;
-        Ok(Self { targets: targets.iter().map(PathBuf::from).collect(), interval, count })
+        let is_all = |word: &OsString| word == ALL && !Path::new(word).exists();
+        let (all, targets): (Vec<&OsString>, Vec<&OsString>) = targets.into_iter().partition(|w| is_all(w));
+        let targets = targets.into_iter().map(|word| target::from_argument(word)).collect();
+        Ok(Self { targets, is_all: !all.is_empty(), interval, count })
     }
 }
 
@@ -137,46 +165,104 @@ fn usage(word: &OsStr, why: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+    use model::watch::{Layout, RateUnit};
 
     fn read(text: &str) -> Result<Words, Failure> {
         Words::read(&text.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
-    fn words_are_typed_as_iostat_takes_them() {
+    fn arguments_are_typed_as_iostat_takes_them() {
         let words = |targets: &[&str], ms, count| Words {
             targets: targets.iter().map(PathBuf::from).collect(),
+            is_all: false,
             interval: Duration::from_millis(ms),
             count,
         };
         for (typed, meant) in [
             ("", words(&[], 1000, None)),
             ("2", words(&[], 2000, None)),
-            ("vda /data 0.5 10", words(&["vda", "/data"], 500, Some(10))),
+            ("no-disk /data 0.5 10", words(&["no-disk", "/data"], 500, Some(10))),
+            ("1 no-disk", words(&["no-disk"], 1000, None)),
+            ("1 no-disk 5 /data", words(&["no-disk", "/data"], 1000, Some(5))),
             ("./5 .25", words(&["./5"], 250, None)),
             (". .. 500ms 1", words(&[".", ".."], 500, Some(1))),
+            ("ALL 1", Words { is_all: true, ..words(&[], 1000, None) }),
         ] {
             assert_eq!(read(typed).unwrap_or_else(|e| panic!("{typed}: {e:?}")), meant, "{typed}");
         }
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_what_to_type() {
+    fn a_wrong_argument_is_named_with_what_to_type() {
         for (typed, word) in [
             ("0", "100ms or more"),
             ("vda 1ms", "100ms or more"),
             ("99999h", "a day at most"),
             ("1 0", "COUNT"),
             ("1 2.5", "COUNT"),
-            ("1 2 vda", "targets before them"),
-            ("1 2 3", "targets before them"),
-            ("1 vda", "COUNT"),
+            ("1 2 3", "third number"),
+            ("1 vda 2 3", "third number"),
             ("5x", "no interval and no file"),
         ] {
             match read(typed) {
                 Err(Failure::Usage(why)) => assert!(why.contains(word), "{typed}: {why}"),
                 other => panic!("{typed}: {other:?}"),
             }
+        }
+    }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn request(line: &str) -> Result<Request, String> {
+        let words = std::iter::once("watch").chain(line.split_whitespace());
+        let line = Line::try_parse_from(words).map_err(|e| e.to_string())?;
+        line.args.request().map_err(|failure| failure.words().to_owned())
+    }
+
+    #[test]
+    fn options_of_iostat_select_parts_and_columns() {
+        let listing = request("-xmt 1 /no/disk").unwrap();
+        let layout = Layout { all_columns: true, time: true, unit: RateUnit::Mib, ..Layout::default() };
+        assert_eq!((listing.layout, listing.plain, listing.targets.len()), (layout, true, 1));
+        let selected = |line: &str| {
+            let s = request(line).unwrap_or_else(|e| panic!("{line}: {e}")).selection;
+            [s.cpu, s.devices, s.processes, s.partitions, s.unused]
+        };
+        for (line, parts) in [
+            ("", [true, true, true, false, false]),
+            ("-x", [true, true, true, false, false]),
+            ("-d -k", [false, true, false, false, false]),
+            ("-c 1 1", [true, false, false, false, false]),
+            ("-cd", [true, true, false, false, false]),
+            ("-p ALL 1", [true, true, true, true, true]),
+            ("-dp", [false, true, false, true, true]),
+            ("-p no-disk 1 2", [true, true, true, true, false]),
+            ("ALL -xz", [true, true, true, false, true]),
+        ] {
+            assert_eq!(selected(line), parts, "{line}");
+        }
+        // A number after -p is the interval, as with iostat.
+        let numbered = request("-p 2 3").unwrap();
+        assert_eq!((numbered.interval.as_secs(), numbered.count, numbered.targets.len()), (2, Some(3), 0));
+        assert!(request("-y --compact --human --pretty").unwrap().plain);
+        assert!(!request("1").unwrap().plain);
+        assert!(!request("-xs").unwrap().layout.all_columns);
+        for (line, why) in [
+            ("-k -m", "cannot be used with"),
+            ("-o JSON", "--format json"),
+            ("--dec=1", "--dec"),
+            ("-j ID no-disk", "-j"),
+            ("-g all no-disk", "-g"),
+            ("-c --format csv", "--format json"),
+        ] {
+            let refused = request(line).err().unwrap_or_default();
+            assert!(refused.contains(why), "{line}: {refused}");
         }
     }
 }

@@ -42,6 +42,10 @@ pub(super) const STEPS: &[&str] = &[
     -- All that is compared with the files, so that a long history is brought up to date without reading its entries.
     CREATE INDEX session_by_stamp ON session (id, bytes, changed_ns, words_changed_ns);
 ",
+    "
+    -- A capacity has the number of operations that its measurement kept in flight.
+    DELETE FROM session;
+",
 ];
 
 /// Why an index is of no use.

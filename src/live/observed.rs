@@ -3,7 +3,7 @@
 //! For: plain data that can be drawn. Not for: drawing ([`super::draw`]), nor the terminal ([`super::watching`]).
 
 use super::state::Points;
-use model::watch::{Processes, Watched, WatchedDevice};
+use model::watch::{CpuShares, Processes, Watched, WatchedDevice};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ pub(super) struct Observed {
     pub(super) interval: Duration,
     /// When the last one ended; empty before the first.
     pub(super) time: String,
+    /// How the CPUs spent the last interval; `None` if that is not known.
+    pub(super) cpu: Option<CpuShares>,
     pub(super) devices: Vec<WatchedDevice>,
     /// Requests per second of each device, by its name.
     pub(super) courses: BTreeMap<String, Points>,
@@ -37,6 +39,7 @@ impl Observed {
     /// The next interval.
     pub(super) fn take(&mut self, watched: &Watched) {
         watched.time.clone_into(&mut self.time);
+        self.cpu = watched.cpu;
         self.devices.clone_from(&watched.devices);
         if watched.processes.is_some() {
             self.processes.clone_from(&watched.processes);

@@ -3,9 +3,11 @@
 //! For: targets with all layers below them, or all disks that are in use; devices that come, go, or become others. Not for: the
 //! formulas (`analysis::watch`).
 
+use super::selection::Selection;
 use super::targets::Target;
 use crate::failure::Failure;
 use crate::traced::Traced;
+use analysis::watch::conclusions::{self, RequestSizeLimit};
 use analysis::watch::figures;
 use analysis::watch::head_room::Limits;
 use machine::disk_stats::{self, Counted};
@@ -16,7 +18,7 @@ use model::capacity::{Capacity, KnownBy, SameBy};
 use model::disk_counters::DiskCounters;
 use model::machine::{Layer, LayerKind};
 use model::name;
-use model::watch::{MeasuredIn, WatchedDevice};
+use model::watch::{Conclusion, DeviceInterval, MeasuredIn, Rule, WatchedDevice};
 use std::time::Instant;
 
 /// All of them.
@@ -25,6 +27,7 @@ pub(super) struct Devices {
     all: Vec<Device>,
     targets: Vec<Target>,
     measured: Vec<(MeasuredIn, Capacity)>,
+    selection: Selection,
     /// Whether they were looked at before.
     begun: bool,
 }
@@ -37,6 +40,8 @@ pub(super) struct Sample {
 
 struct Device {
     name: String,
+    /// The name of a device mapper volume.
+    volume: Option<String>,
     number: String,
     kind: LayerKind,
     level: usize,
@@ -52,6 +57,8 @@ struct Device {
     last: Option<(Instant, DiskCounters)>,
     /// The device whose events tell of it.
     traced: Option<Traced>,
+    /// The rules that applied in the interval before.
+    rules: Vec<Rule>,
 }
 
 impl Devices {
@@ -63,8 +70,12 @@ impl Devices {
         root: &Root,
         targets: Vec<Target>,
         measured: Vec<(MeasuredIn, Capacity)>,
+        selection: Selection,
     ) -> Result<Self, Failure> {
-        let mut devices = Self { root: root.clone(), all: Vec::new(), targets, measured, begun: false };
+        // ALL next to other targets is all devices.
+        let targets = if selection.unused { Vec::new() } else { targets };
+        let mut devices =
+            Self { root: root.clone(), all: Vec::new(), targets, measured, selection, begun: false };
         devices.follow_targets();
         devices.look()?;
         Ok(devices)
@@ -116,7 +127,7 @@ impl Devices {
         let of = |d: &Device| counted.iter().find(|c| c.name == d.name && c.number == d.number);
         let devices = self.all.iter_mut().map(|d| {
             let now = of(d).map(|c| c.counters);
-            d.watched(now, at)
+            d.watched(&self.root, now, at)
         });
         Ok(Sample { devices: devices.collect(), remarks })
     }
@@ -135,6 +146,10 @@ impl Devices {
                     if is_path { name::shown(&target.said) } else { format!("/dev/{}", layer.name) };
                 let place = (&target.place.layers[..], layer, levels[at]);
                 self.all.push(Device::new(&self.root, place, &to_bench, &self.measured));
+                if self.selection.partitions && is_top {
+                    let partitions = partitions(&self.root, layer, levels[at] + 1, &self.measured);
+                    self.all.extend(partitions);
+                }
             }
         }
     }
@@ -145,13 +160,13 @@ impl Devices {
         let root = &self.root;
         self.all.retain(|device| {
             let is_there = counted.iter().any(|c| c.name == device.name && c.number == device.number)
-                && disk_stats::is_whole(root, &device.name);
+                && (device.kind == LayerKind::Partition || disk_stats::is_whole(root, &device.name));
             if !is_there {
                 remarks.push(format!("{} is gone", device.name));
             }
             is_there
         });
-        for new in counted.iter().filter(|c| c.counters.was_used()) {
+        for new in counted.iter().filter(|c| self.selection.unused || c.counters.was_used()) {
             if self.all.iter().any(|d| d.name == new.name) || !disk_stats::is_whole(root, &new.name) {
                 continue;
             }
@@ -159,6 +174,9 @@ impl Devices {
             let Some(layer) = place.layers.first() else { continue };
             let to_bench = format!("/dev/{}", new.name);
             self.all.push(Device::new(root, (&place.layers, layer, 0), &to_bench, &self.measured));
+            if self.selection.partitions {
+                self.all.extend(partitions(root, layer, 1, &self.measured));
+            }
             remarks.push(format!("{} came into use", new.name));
         }
         remarks
@@ -182,6 +200,7 @@ impl Device {
         };
         Self {
             name: layer.name.clone(),
+            volume: layer.device.get("dm/name").cloned(),
             number: layer.number.clone(),
             kind: layer.kind,
             level,
@@ -192,6 +211,7 @@ impl Device {
             sequence: disk_stats::sequence(root, &layer.name),
             last: None,
             traced: Traced::of(layers, layer),
+            rules: Vec::new(),
         }
     }
 
@@ -234,7 +254,7 @@ impl Device {
         ))
     }
 
-    fn watched(&mut self, now: Option<DiskCounters>, at: Instant) -> WatchedDevice {
+    fn watched(&mut self, root: &Root, now: Option<DiskCounters>, at: Instant) -> WatchedDevice {
         let before = self.last.take();
         self.last = now.map(|counters| (at, counters));
         let figures = match (&self.blind, before, now) {
@@ -251,18 +271,53 @@ impl Device {
             // Without figures there is no load, whatever the limit.
             (Some(Ok(_)), Err(_)) | (None, _) => None,
         };
+        let conclusions =
+            figures.as_ref().map_or_else(|_| Vec::new(), |figures| self.conclude(root, figures));
         WatchedDevice {
             name: self.name.clone(),
+            volume: self.volume.clone(),
             number: self.number.clone(),
             kind: self.kind,
             level: self.level,
             below: self.below.clone(),
             figures,
             load,
+            conclusions,
             counters: now,
             latency: None,
         }
     }
+}
+
+impl Device {
+    fn conclude(&mut self, root: &Root, figures: &DeviceInterval) -> Vec<Conclusion> {
+        let limits = self.limits.as_ref().and_then(|limits| limits.as_ref().ok());
+        // The user may raise it meanwhile, so each interval reads it.
+        let kib = |file: &str| -> Option<u64> {
+            root.word(&format!("/sys/class/block/{}/queue/{file}", self.name))?.parse().ok()
+        };
+        let size_limit =
+            kib("max_sectors_kb").zip(kib("max_hw_sectors_kb")).map(|(current, hardware)| RequestSizeLimit {
+                current: current.saturating_mul(1024),
+                hardware: hardware.saturating_mul(1024),
+            });
+        let mut all = conclusions::draw(&self.name, figures, limits, size_limit);
+        for conclusion in &mut all {
+            conclusion.is_new = !self.rules.contains(&conclusion.rule);
+        }
+        self.rules = all.iter().map(|conclusion| conclusion.rule).collect();
+        all
+    }
+}
+
+/// The partitions of a disk, at a level below it.
+fn partitions(root: &Root, disk: &Layer, level: usize, measured: &[(MeasuredIn, Capacity)]) -> Vec<Device> {
+    let all = disk_stats::partitions(root, &disk.name).into_iter().filter_map(|name| {
+        let place = resolve_device(root, &name)?;
+        let layer = place.layers.first()?;
+        Some(Device::new(root, (&place.layers, layer, level), &format!("/dev/{name}"), measured))
+    });
+    all.collect()
 }
 
 fn names_below(layers: &[Layer], layer: &Layer) -> Vec<String> {

@@ -1,11 +1,13 @@
-//! `fathom watch`: what block devices and processes do now, interval after interval.
+//! `fathom watch`: what block devices, CPUs and processes do now, interval after interval.
 //!
-//! For: the loop: look, work out, show, wait. Not for: looking (crate `machine`), formulas (`analysis::watch`), layout (crate `report`).
+//! The loop: wait for the end of the interval, sample the counters, compute figures and conclusions, show them. The crate `machine` takes
+//! the samples, `analysis::watch` has the formulas, and the crate `report` the layout.
 
 mod calls;
 mod devices;
 mod events;
 mod processes;
+mod selection;
 mod show;
 mod targets;
 
@@ -17,9 +19,10 @@ use devices::Devices;
 use events::Events;
 use machine::process_io::Whose;
 use machine::root::Root;
-use model::watch::Watched;
+use model::watch::{CpuShares, Layout, Watched};
 use processes::Busiest;
 use report::Format;
+pub use selection::Selection;
 use show::Shown;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -47,6 +50,10 @@ pub struct Request {
     pub calls: bool,
     /// Whether lines are printed on a terminal too.
     pub plain: bool,
+    /// Which parts of an interval are shown, and of which devices.
+    pub selection: Selection,
+    /// What the text shows.
+    pub layout: Layout,
     /// The format on standard output.
     pub format: &'static Format,
     /// Files that are renewed at every interval.
@@ -71,7 +78,7 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
     let gone = Arc::new(AtomicBool::new(false));
     let stop = signals::watch_until_gone(&gone, live::give_back_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be taken: {e}{}", sys::cause(&e))))?;
-    let devices = Devices::new(&root, targets, measured)?;
+    let devices = Devices::new(&root, targets, measured, request.selection)?;
     let unread = unread.into_iter().collect();
     let watched = run(request, &root, (devices, whose), &mut shown, unread, &stop);
     gone.store(true, Ordering::Relaxed);
@@ -87,10 +94,17 @@ fn run(
     mut remarks: Vec<String>,
     stop: &AtomicBool,
 ) -> Result<ExitCode, Failure> {
+    let Selection { cpu: with_cpu, devices: with_devices, processes: with_processes, .. } = request.selection;
     let mut busiest = Busiest::new(root, whose, request.interval, &devices.tops());
-    let mut events = if request.events { Events::new(whose) } else { Events::none() };
-    remarks.splice(0..0, devices.begin());
-    remarks.push(processes::remark());
+    let with_events = request.events && (with_devices || with_processes);
+    let mut events = if with_events { Events::new(whose) } else { Events::none() };
+    let mut cpu_times = CpuTimes::new(root);
+    if with_devices {
+        remarks.splice(0..0, devices.begin());
+    }
+    if with_processes {
+        remarks.push(processes::remark());
+    }
     remarks.extend(events.follow(&devices.traced()));
     let mut calls = request.calls.then(|| Calls::new(root, request.pid)).transpose()?;
     remarks.extend(calls.as_ref().map(|_| calls::REMARK.to_owned()));
@@ -104,9 +118,15 @@ fn run(
             break;
         }
         let mut seen = devices.look()?;
-        remarks.extend(seen.remarks);
+        if with_devices {
+            remarks.extend(seen.remarks);
+        } else {
+            seen.devices.clear();
+        }
+        let cpu = cpu_times.shares(root).filter(|_| with_cpu);
         events.tell(&mut seen.devices);
-        let mut processes = busiest.look(&devices.tops(), &mut events);
+        let mut processes =
+            if with_processes { busiest.look(&devices.tops(), &mut events) } else { Ok(None) };
         if let (Some(calls), Ok(Some(processes))) = (&mut calls, &mut processes) {
             calls.tell(processes);
         }
@@ -120,14 +140,32 @@ fn run(
             headed: false,
             time: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
             devices: seen.devices,
+            cpu,
             processes: processes.ok().flatten(),
             remarks: std::mem::take(&mut remarks),
+            layout: request.layout,
         };
         if !shown.show(watched)? || ended {
             break;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The text of `/proc/stat` at the start of an interval; `None` if it could not be read.
+struct CpuTimes(Option<String>);
+
+impl CpuTimes {
+    fn new(root: &Root) -> Self {
+        Self(root.read("/proc/stat").ok())
+    }
+
+    /// Returns how the CPUs spent the interval that ends now; `None` if the kernel does not say.
+    fn shares(&mut self, root: &Root) -> Option<CpuShares> {
+        let before = self.0.take();
+        self.0 = root.read("/proc/stat").ok();
+        analysis::watch::cpu::shares(&before?, self.0.as_ref()?).ok()?
+    }
 }
 
 fn whose(root: &Root, pid: Option<u32>) -> Result<Whose, Failure> {

@@ -1,6 +1,7 @@
 //! Targets that are watched: from what was typed to the block devices below it.
 //!
-//! For: kernel names as iostat takes them, paths of devices, files and directories. Not for: the looking itself (`machine::resolve`).
+//! The command line has already turned kernel names into paths such as `/dev/vda`. The node may be missing, as in a container: then
+//! the kernel's name of the device is enough.
 
 use crate::failure::Failure;
 use machine::resolve::{resolve as place_of, resolve_device};
@@ -27,7 +28,9 @@ pub(super) fn resolve(root: &Root, said: &[PathBuf]) -> Result<Vec<Target>, Fail
 }
 
 fn place(root: &Root, said: &Path) -> Result<Place, Failure> {
-    let found = match said.to_str().and_then(|name| resolve_device(root, name)) {
+    let without_node = said.strip_prefix("/dev").ok().filter(|_| !said.exists());
+    let kernel_name = without_node.and_then(|name| Some(name.to_str()?.replace('/', "!")));
+    let found = match kernel_name.and_then(|name| resolve_device(root, &name)) {
         Some(place) => place,
         None if !said.exists() && said.parent() == Some(Path::new("")) => {
             return Err(Failure::Usage(format!(

@@ -211,7 +211,10 @@ fn what_cannot_be_watched_is_refused_in_words() {
         ("watch /proc/stat", "is on no block device that could be watched"),
         ("watch 0", "100ms or more"),
         ("watch 1 0", "is no COUNT"),
-        ("watch 1 2 3", "targets before them"),
+        ("watch 1 2 3", "third number"),
+        ("watch -o JSON 1 1", "--format json"),
+        ("watch --dec=1 1 1", "--dec"),
+        ("watch -k -m 1 1", "cannot be used with"),
         ("watch --pid 4194305 1 1", "there is no such process"),
         ("watch --pid 0 1 1", "--pid"),
         ("watch --format html 1 1", "html"),
@@ -339,4 +342,96 @@ fn a_disk_that_comes_goes_or_gets_another_file_is_said_and_has_no_wild_figure() 
     assert_eq!(all.len(), 8, "{out:?}");
     assert!(all.iter().any(|l| l["not_known"].is_string()), "{out:?}");
     assert!(all.iter().all(|l| l["read"]["per_s"].as_f64().is_none_or(|rate| rate < 1e6)), "{out:?}");
+}
+
+#[test]
+fn options_of_iostat_select_the_same_parts_as_iostat() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(device) = device(&stage, 64) else { return };
+    let name = device.name();
+    let text = |words: &str| {
+        let out = stage.fathom(&format!("watch --no-events {words}"), Path::new(""));
+        assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{words}: {out:?}");
+        out.stdout
+    };
+    let rows = |text: &str| text.lines().filter(|l| l.starts_with(&format!("{name} "))).count();
+    // The arguments in any order, and flags in one word.
+    for words in [format!("-xmt 100ms 1 /dev/{name}"), format!("100ms {name} 1 -x -m -t")] {
+        let text = text(&words);
+        let head = text.lines().find(|l| l.starts_with("device ")).unwrap_or_default();
+        for column in ["r/s", "rMiB/s", "rrqm/s", "wrqm/s", "%util"] {
+            assert!(head.split_whitespace().any(|word| word == column), "{column}: {text}");
+        }
+        assert!(text.starts_with("20") && text.contains("\navg-cpu: %user "), "{text}");
+        assert!(text.contains("100 % is not saturation") && rows(&text) == 1, "{text}");
+    }
+    let devices = text(&format!("-dk {name} 100ms 2"));
+    assert!(rows(&devices) == 2 && devices.contains("rKiB/s"), "{devices}");
+    assert!(!devices.contains("avg-cpu") && !devices.contains("files open here"), "{devices}");
+    let cpu = text(&format!("-c {name} 100ms 2"));
+    assert_eq!((cpu.lines().count(), rows(&cpu)), (2, 0), "{cpu}");
+    assert!(cpu.lines().all(|l| l.starts_with("avg-cpu: %user ")), "{cpu}");
+    let both = text(&format!("-cd {name} 100ms 1"));
+    assert!(rows(&both) == 1 && both.contains("avg-cpu"), "{both}");
+    assert_eq!(rows(&text(&format!("-z {name} 100ms 1"))), 0, "an idle device has no row");
+    // It was never used: only ALL shows it then.
+    assert_eq!(rows(&text("-d -p ALL 100ms 1")), 1);
+    assert_eq!(rows(&text("-d ALL 100ms 1")), 1);
+    let json = watched(&stage, "--format json", Path::new(name), "200ms 1");
+    let [cpu] = &lines(&json, "cpu")[..] else { panic!("{json:?}") };
+    let shares: f64 = cpu
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(k, _)| k.ends_with("_percent"))
+        .filter_map(|(_, v)| v.as_f64())
+        .sum();
+    assert!((shares - 100.0).abs() < 1e-6, "{cpu}");
+    if let Ok(node) = device.partition(1, 2048, 4096) {
+        let part = node.file_name().unwrap().to_string_lossy().into_owned();
+        let with = text(&format!("-d -p {name} 100ms 1"));
+        assert!(with.lines().any(|l| l.starts_with(&format!(" {part} "))), "{with}");
+        assert!(!text(&format!("-d {name} 100ms 1")).contains(&part));
+    }
+}
+
+#[test]
+fn requests_at_max_sectors_kb_are_concluded_and_explained() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(device) = device(&stage, 64) else { return };
+    let set = |kib: &str| {
+        std::fs::write(format!("/sys/block/{}/queue/max_sectors_kb", device.name()), kib).unwrap();
+    };
+    set("64");
+    let read = || {
+        let script = "while dd if=$0 of=/dev/null bs=1M iflag=direct status=none; do :; done";
+        Command::new("timeout").args(["20", "sh", "-c", script]).arg(&device.path).spawn().unwrap()
+    };
+    let mut reading = read();
+    until_busy(device.name());
+    let out = watched(&stage, "--no-events --format json", &device.path, "500ms 1");
+    let text = watched(&stage, "--no-events --explain", &device.path, "500ms 1").stdout;
+    let [line] = &of_device(&out, device.name())[..] else { panic!("{out:?}") };
+    assert_eq!(line["conclusions"][0]["rule"], "at_request_size_limit", "{line:#}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("max_sectors_kb = 64 allows, which splits larger ones: raising it may help"),
+        "{text}"
+    );
+    assert!(words.contains("because the mean request is at least 95 % of max_sectors_kb"), "{text}");
+    // Raised to what the hardware takes, nothing is left to raise.
+    let most =
+        std::fs::read_to_string(format!("/sys/block/{}/queue/max_hw_sectors_kb", device.name())).unwrap();
+    set(most.trim());
+    let out = watched(&stage, "--no-events --format json", &device.path, "500ms 1");
+    reading.kill().unwrap();
+    reading.wait().unwrap();
+    let [line] = &of_device(&out, device.name())[..] else { panic!("{out:?}") };
+    assert_eq!(line["conclusions"], Value::Array(Vec::new()), "{line:#}");
 }

@@ -47,6 +47,7 @@ fn of_result(plan: &Plan, places: &[Place], result: &Measured) -> Option<Capacit
         sequential,
         request_bytes,
         requests_per_s,
+        in_flight: stream.total_depth(),
         throttled,
     })
 }

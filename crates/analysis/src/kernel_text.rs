@@ -65,7 +65,7 @@ pub(crate) fn busy_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
 }
 
 /// The first line of `/proc/stat`.
-fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
+pub(crate) fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
     let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
     let words = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
     Ok(words.take(FIELDS).filter_map(|w| w.parse().ok()).collect())

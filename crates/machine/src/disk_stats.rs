@@ -3,6 +3,7 @@
 //! For: one read of `/proc/diskstats`, and what tells a device from another one of its name a moment later. Not for: what happened between
 //! two moments (the crate `analysis`).
 
+use crate::in_use;
 use crate::root::Root;
 use crate::stack;
 use model::Known;
@@ -40,6 +41,13 @@ pub fn look(root: &Root) -> Known<Vec<Counted>> {
 pub fn is_whole(root: &Root, name: &str) -> bool {
     let sectors = root.word(&format!("/sys/class/block/{name}/size")).and_then(|w| w.parse::<u64>().ok());
     sectors.is_some_and(|n| n > 0) && stack::parent(root, name).is_none()
+}
+
+/// The kernel names of the partitions of a disk, by number.
+pub fn partitions(root: &Root, disk: &str) -> Vec<String> {
+    let mut names = in_use::partitions(root, disk);
+    names.sort_by_key(|name| (name.len(), name.clone()));
+    names
 }
 
 /// How often the kernel has counted a new disk, a new medium or a new file behind a loop device up to this one (`diskseq`); `None` before

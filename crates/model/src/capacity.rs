@@ -45,6 +45,8 @@ pub struct Capacity {
     pub request_bytes: u64,
     /// Requests that it completed per second.
     pub requests_per_s: f64,
+    /// Operations that the measurement kept in flight.
+    pub in_flight: u64,
     /// Whether a cgroup's limit held it back, which is then the limit of that cgroup and not of the device.
     #[serde(default)]
     pub throttled: bool,

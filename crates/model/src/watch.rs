@@ -20,10 +20,108 @@ pub struct Watched {
     pub time: String,
     /// Devices, those of a target from the top down.
     pub devices: Vec<WatchedDevice>,
+    /// How the CPUs spent the interval; `None` if that is not shown or not known.
+    pub cpu: Option<CpuShares>,
     /// Processes that moved most; `None` where they were not looked at in this interval.
     pub processes: Option<Processes>,
     /// What came, went, or cannot be told, in sentences.
     pub remarks: Vec<String>,
+    /// What the text shows.
+    pub layout: Layout,
+}
+
+/// What the text of an interval shows; iostat's options set it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Every column, in several tables if the width is too small for one (`-x`).
+    pub all_columns: bool,
+    /// The time above each interval (`-t`).
+    pub time: bool,
+    /// The names of device mapper volumes instead of `dm-0` (`-N`).
+    pub volume_names: bool,
+    /// Only devices that completed a request in the interval (`-z`).
+    pub active_only: bool,
+    /// The unit of throughput (`-k`, `-m`).
+    pub unit: RateUnit,
+    /// The rule and the figures of each conclusion (`--explain`).
+    pub explain: bool,
+}
+
+/// The unit of throughput.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RateUnit {
+    /// 10^6 bytes per second.
+    #[default]
+    Mb,
+    /// 2^10 bytes per second; iostat calls them kB.
+    Kib,
+    /// 2^20 bytes per second; iostat calls them MB.
+    Mib,
+}
+
+impl RateUnit {
+    /// `MB/s`, `KiB/s`, `MiB/s`.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Mb => "MB/s",
+            Self::Kib => "KiB/s",
+            Self::Mib => "MiB/s",
+        }
+    }
+
+    /// The throughput of these requests in this unit.
+    pub fn throughput(self, requests: &Requests) -> f64 {
+        match self {
+            Self::Mb => requests.mb_per_s,
+            Self::Kib => requests.mib_per_s * 1024.0,
+            Self::Mib => requests.mib_per_s,
+        }
+    }
+}
+
+/// Percent of the time of all CPUs in an interval, as `/proc/stat` counts it. All six add up to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CpuShares {
+    /// Programs, guests included.
+    pub user_percent: f64,
+    /// Programs with a lowered priority.
+    pub nice_percent: f64,
+    /// The kernel, interrupts included.
+    pub system_percent: f64,
+    /// Idle, while a program of this CPU waited for storage.
+    pub iowait_percent: f64,
+    /// Taken by the hypervisor.
+    pub steal_percent: f64,
+    /// Idle, and no program waited for storage.
+    pub idle_percent: f64,
+}
+
+/// What the figures of one device in one interval mean for its user.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Conclusion {
+    /// The rule that applied.
+    pub rule: Rule,
+    /// The conclusion, as a sentence.
+    pub text: String,
+    /// The rule in words, with the figures that it was applied to.
+    pub basis: String,
+    /// Whether the rule did not apply in the interval before.
+    #[serde(skip)]
+    pub is_new: bool,
+}
+
+/// The rules that conclusions are drawn by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The load is at what was measured on the device.
+    AtLimit,
+    /// The load is at the measured IOPS and far below the measured throughput.
+    IopsNotThroughput,
+    /// Twice the load would be more than was measured on the device.
+    TwiceDoesNotFit,
+    /// Requests are as large as the kernel's limit, which may be raised.
+    AtRequestSizeLimit,
 }
 
 /// A device in one interval.
@@ -31,6 +129,8 @@ pub struct Watched {
 pub struct WatchedDevice {
     /// Kernel name.
     pub name: String,
+    /// The name of a device mapper volume; `None` for all other devices.
+    pub volume: Option<String>,
     /// `major:minor`.
     pub number: String,
     /// What it is.
@@ -43,10 +143,22 @@ pub struct WatchedDevice {
     pub figures: Known<DeviceInterval>,
     /// What that is of what was measured; `None` where it is not told of this kind of device, as of partitions.
     pub load: Option<Known<Load>>,
+    /// What the figures mean; empty where they support no conclusion.
+    pub conclusions: Vec<Conclusion>,
     /// The counters at the end; `None` where it is not there.
     pub counters: Option<DiskCounters>,
     /// How long its requests took by the kernel's block events, or why that is not known; `None` where nobody looked at this device's.
     pub latency: Option<Known<Latencies>>,
+}
+
+impl WatchedDevice {
+    /// Whether it completed a request in the interval.
+    pub fn is_active(&self) -> bool {
+        let Ok(figures) = &self.figures else { return false };
+        let more = [figures.discard.map(|d| d.per_s), figures.flush.map(|f| f.per_s)];
+        let rates = [figures.read.per_s, figures.write.per_s].into_iter().chain(more.into_iter().flatten());
+        rates.into_iter().any(|per_s| per_s > 0.0)
+    }
 }
 
 /// What a device did in an interval.

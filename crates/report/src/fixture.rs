@@ -9,8 +9,8 @@ use model::entry::Entry;
 use model::machine::LayerKind;
 use model::report::{Ending, Headline, Verdict};
 use model::watch::{
-    Call, DeviceInterval, FaultRates, Latencies, Latency, Load, MeasuredIn, Open, ProcessCalls,
-    ProcessRequests, Processes, Requests, SomeRequests, Watched, WatchedDevice, WatchedProcess,
+    Call, CpuShares, DeviceInterval, FaultRates, Latencies, Latency, Layout, Load, MeasuredIn, Open,
+    ProcessCalls, ProcessRequests, Processes, Requests, SomeRequests, Watched, WatchedDevice, WatchedProcess,
 };
 
 /// A complete session with a suspect headline, of two targets.
@@ -55,12 +55,14 @@ pub(crate) fn watched() -> Watched {
     };
     let device = |name: &str, level, figures, load| WatchedDevice {
         name: name.into(),
+        volume: None,
         number: format!("7:{level}"),
         kind: if level == 0 { LayerKind::Loop } else { LayerKind::Disk },
         level,
         below: if level == 0 { vec!["vda".into()] } else { Vec::new() },
         figures,
         load,
+        conclusions: Vec::new(),
         counters: DiskCounters::parse("10 1 80 5 20 2 160 7 3 44 42 4 3 8 9 6 11").ok(),
         latency: if level == 0 { Some(Ok(latencies())) } else { None },
     };
@@ -78,6 +80,14 @@ pub(crate) fn watched() -> Watched {
                 None,
             ),
         ],
+        cpu: Some(CpuShares {
+            user_percent: 1.4,
+            nice_percent: 0.0,
+            system_percent: 0.5,
+            iowait_percent: 1.7,
+            steal_percent: 0.0,
+            idle_percent: 96.4,
+        }),
         processes: Some(Processes {
             seconds: 1.0,
             most: vec![
@@ -89,6 +99,7 @@ pub(crate) fn watched() -> Watched {
             calls_not_known: None,
         }),
         remarks: vec!["/mnt is ext4 on loop0 on vda".into()],
+        layout: Layout::default(),
     }
 }
 

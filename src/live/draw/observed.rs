@@ -7,7 +7,7 @@ use super::{AIRY, NARROW, Paint, fitting, only_ascii, take, wrapped};
 use crate::live::look::Look;
 use crate::live::observed::Observed;
 use model::units::{show_bytes, show_ns, show_rate, show_share};
-use model::watch::{DeviceInterval, Latency, Load, WatchedDevice, WatchedProcess};
+use model::watch::{CpuShares, DeviceInterval, Latency, Load, WatchedDevice, WatchedProcess};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
@@ -21,6 +21,8 @@ const FIGURE: usize = 8;
 const LOAD: usize = 11;
 /// Columns of a process's name with its number.
 const WHO: usize = 24;
+/// Before a conclusion.
+const INDENT: &str = "  ";
 /// Calls of a process that are told.
 const MOST_CALLS: usize = 2;
 /// Columns from which a course says anything, and a blank before it.
@@ -30,13 +32,14 @@ const LEAST_COURSE: u16 = 5;
 type Column = (&'static str, u16, fn(&DeviceInterval) -> Option<f64>);
 
 /// All of them, from left to right.
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     ("r/s", 0, |d| Some(d.read.per_s)),
     ("w/s", 0, |d| Some(d.write.per_s)),
     ("MB/s", 60, |d| Some(d.read.mb_per_s + d.write.mb_per_s)),
     ("r ms", 72, |d| d.read.await_ms),
     ("w ms", 72, |d| d.write.await_ms),
     ("depth", 52, |d| Some(d.depth_mean)),
+    ("%util", 100, |d| Some(d.util_percent)),
 ];
 
 /// Draws all of it.
@@ -46,6 +49,10 @@ pub(in crate::live) fn draw_observed(frame: &mut Frame, observed: &Observed, loo
     let airy = rest.height >= AIRY;
     let at = take(&mut rest, 1);
     title(frame, at, observed, paint);
+    if let Some(cpu) = observed.cpu.filter(|_| airy) {
+        let at = take(&mut rest, 1);
+        frame.render_widget(Line::styled(fitting(&cpu_line(cpu), at.width.into()), paint.label()), at);
+    }
     if airy {
         take(&mut rest, 1);
     }
@@ -76,6 +83,19 @@ fn title(frame: &mut Frame, at: Rect, observed: &Observed, paint: Paint) {
     };
     let words = fitting(&format!("fathom watch  every {every}  {when}"), at.width.into());
     frame.render_widget(Line::styled(words, paint.title()), at);
+}
+
+/// `cpu %  user 1.4  nice 0.0  system 0.5  iowait 1.7  steal 0.0  idle 96.4`.
+fn cpu_line(cpu: CpuShares) -> String {
+    format!(
+        "cpu %  user {:.1}  nice {:.1}  system {:.1}  iowait {:.1}  steal {:.1}  idle {:.1}",
+        cpu.user_percent,
+        cpu.nice_percent,
+        cpu.system_percent,
+        cpu.iowait_percent,
+        cpu.steal_percent,
+        cpu.idle_percent
+    )
 }
 
 fn devices(frame: &mut Frame, rest: &mut Rect, observed: &Observed, look: Look) {
@@ -114,6 +134,12 @@ fn devices(frame: &mut Frame, rest: &mut Rect, observed: &Observed, look: Look) 
             draw_course(frame, Rect { x: at.x + used + 1, width: at.width - used - 1, ..at }, points, look);
         }
         latencies(frame, rest, device, paint);
+        for conclusion in &device.conclusions {
+            for line in wrapped(&conclusion.text, usize::from(rest.width).saturating_sub(INDENT.len())) {
+                let at = take(rest, 1);
+                frame.render_widget(Line::styled(format!("{INDENT}{line}"), paint.of(Color::Yellow)), at);
+            }
+        }
     }
 }
 

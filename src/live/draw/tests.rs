@@ -17,8 +17,8 @@ use model::finding::{Finding, Outcome};
 use model::machine::LayerKind;
 use model::record::disturbed::Disturbance;
 use model::watch::{
-    Call, DeviceInterval, Latencies, Latency, Load, Open, ProcessCalls, ProcessRequests, Processes, Requests,
-    Watched, WatchedDevice, WatchedProcess,
+    Call, Conclusion, CpuShares, DeviceInterval, Latencies, Latency, Layout, Load, Open, ProcessCalls,
+    ProcessRequests, Processes, Requests, Rule, Watched, WatchedDevice, WatchedProcess,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -161,14 +161,22 @@ fn observed() -> Observed {
         sessions: Vec::new(),
     };
     let read = Latency { requests: 7000, p50_ms: Some(0.39), p99_ms: Some(1.12), max_ms: 6.5 };
+    let conclusion = Conclusion {
+        rule: Rule::TwiceDoesNotFit,
+        text: "loop1: twice this load would not fit".into(),
+        basis: String::new(),
+        is_new: true,
+    };
     let device = |name: &str, level, figures| WatchedDevice {
         name: name.into(),
+        volume: None,
         number: "7:0".into(),
         kind: LayerKind::Loop,
         level,
         below: Vec::new(),
         figures,
         load: (level == 0).then(|| Ok(load.clone())),
+        conclusions: (level == 0).then(|| conclusion.clone()).into_iter().collect(),
         counters: None,
         latency: (level == 0).then_some(Ok(Latencies { read: Some(read), ..Latencies::default() })),
     };
@@ -183,6 +191,15 @@ fn observed() -> Observed {
                 device("loop1", 0, Ok(figures(rate))),
                 device("vda", 1, Err("the kernel's counter of reads jumped back".into())),
             ],
+            cpu: Some(CpuShares {
+                user_percent: 12.5,
+                nice_percent: 0.0,
+                system_percent: 7.5,
+                iowait_percent: 30.0,
+                steal_percent: 0.0,
+                idle_percent: 50.0,
+            }),
+            layout: Layout::default(),
             processes: (at == 0).then(|| Processes {
                 seconds: 1.0,
                 most: vec![process("fio", 15_915, false), process("kworker/u8:4-loop1-and-more", 33, true)],

@@ -20,6 +20,9 @@ use model::watch::{DeviceInterval, Load, MeasuredIn, Requests};
 /// Requests per second below which a direction counts as not in use: a share of it says nothing.
 const IN_USE_PER_S: f64 = 1e-9;
 
+/// By how much two ways to compute one share may differ.
+const SAME_SHARE: f64 = 1e-6;
+
 /// The best that was measured of one class, and in which session.
 #[derive(Clone, Debug, PartialEq)]
 struct Class {
@@ -27,8 +30,28 @@ struct Class {
     sequential: bool,
     bytes: f64,
     per_s: f64,
+    in_flight: u64,
     throttled: bool,
     session: usize,
+}
+
+/// The measured result that a load comes nearest to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NearestLimit {
+    /// The direction that uses the largest share of the device.
+    pub direction: Direction,
+    /// Request size of the result in bytes.
+    pub bytes: f64,
+    /// Requests per second of the result.
+    pub per_s: f64,
+    /// Operations that its measurement kept in flight.
+    pub in_flight: u64,
+    /// Its session.
+    pub session: MeasuredIn,
+    /// Bytes per second of the load in this direction.
+    pub load_bytes_per_s: f64,
+    /// The highest throughput that was measured in this direction, in bytes per second, with its request size.
+    pub highest_throughput: (f64, f64),
 }
 
 /// What was measured of one device.
@@ -78,6 +101,7 @@ impl Limits {
             sequential: capacity.sequential,
             bytes: capacity.request_bytes as f64,
             per_s: capacity.requests_per_s,
+            in_flight: capacity.in_flight,
             throttled: capacity.throttled,
             session: at,
         };
@@ -130,6 +154,44 @@ impl Limits {
         load
     }
 
+    /// The measured result that gives the lower bound of [`Limits::load`]; `None` if results contradict one another, so that none does.
+    pub fn nearest(&self, interval: &DeviceInterval) -> Option<NearestLimit> {
+        let at_least = self.load(interval).at_least_percent / 100.0;
+        let directions = [(Direction::Read, &interval.read), (Direction::Write, &interval.write)];
+        let (direction, requests, bytes, class) =
+            directions.into_iter().find_map(|(direction, requests)| {
+                let bytes = requests.request_bytes.filter(|_| requests.per_s > IN_USE_PER_S)?;
+                let (seconds, class) = self.bounding(direction, bytes)?;
+                ((seconds * requests.per_s / at_least - 1.0).abs() < SAME_SHARE)
+                    .then_some((direction, requests, bytes, class))
+            })?;
+        let mine = self.classes.iter().filter(|c| c.direction == direction);
+        let highest = mine.max_by(|a, b| (a.bytes * a.per_s).total_cmp(&(b.bytes * b.per_s)))?;
+        Some(NearestLimit {
+            direction,
+            bytes: class.bytes,
+            per_s: class.per_s,
+            in_flight: class.in_flight,
+            session: self.sessions.get(class.session)?.clone(),
+            load_bytes_per_s: bytes * requests.per_s,
+            highest_throughput: (highest.bytes * highest.per_s, highest.bytes),
+        })
+    }
+
+    /// The least time in s that a request of this size takes, and the result that says so.
+    fn bounding(&self, direction: Direction, bytes: f64) -> Option<(f64, &Class)> {
+        let by_size = |a: &&Class, b: &&Class| a.bytes.total_cmp(&b.bytes);
+        let by_order = [false, true].into_iter().filter_map(|sequential| {
+            let mine =
+                || self.classes.iter().filter(|c| (c.direction, c.sequential) == (direction, sequential));
+            let smaller = mine().filter(|c| c.bytes <= bytes).max_by(by_size).map(|c| (1.0 / c.per_s, c));
+            let larger = mine().filter(|c| c.bytes >= bytes).min_by(by_size);
+            let larger = larger.map(|c| (bytes / (c.bytes * c.per_s), c));
+            smaller.into_iter().chain(larger).max_by(|a, b| a.0.total_cmp(&b.0))
+        });
+        by_order.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
     /// Bounds of the share that requests of one direction are; `None` where nothing was measured of it.
     fn share(&self, direction: Direction, requests: &Requests, bytes: f64) -> Option<[f64; 2]> {
         let bounds = [false, true].into_iter().filter_map(|sequential| {
@@ -169,6 +231,7 @@ mod tests {
             sequential,
             request_bytes: kib << 10,
             requests_per_s: per_s,
+            in_flight: 32,
             throttled: false,
         }
     }

@@ -1,7 +1,7 @@
-//! What two looks at a running machine come to: figures of devices, and what their load is of what was measured.
-//!
-//! For: formulas over counters, pure. Not for: looking (the crate `machine`), nor for measurements of fathom's own, which are
-//! judged from records.
+//! Computes what two samples of a running machine mean: figures of devices and CPUs, the share of the load in what was measured on the
+//! device, and conclusions from both. Everything here is pure; the crate `machine` takes the samples.
 
+pub mod conclusions;
+pub mod cpu;
 pub mod figures;
 pub mod head_room;

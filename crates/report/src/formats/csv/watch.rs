@@ -56,7 +56,7 @@ pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn io::Write) -> io::
     if watched.first {
         out.write_record(HEADINGS)?;
     }
-    for device in &watched.devices {
+    for device in watched.devices.iter().filter(|d| !watched.layout.active_only || d.is_active()) {
         out.write_record(fields(&watched.time, device))?;
     }
     out.flush()

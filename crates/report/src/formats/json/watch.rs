@@ -1,11 +1,13 @@
-//! An interval that was watched as lines of JSON: an object for each device, each process and each remark.
+//! An interval that was watched as lines of JSON: an object for the CPUs, each device, each process and each remark.
 //!
 //! Programs read it line by line while watching continues. `docs/reference/watch.md` explains the keys.
 
 use super::Numbered;
 use crate::format::Style;
 use model::machine::LayerKind;
-use model::watch::{DeviceInterval, Latencies, Load, Watched, WatchedDevice, WatchedProcess};
+use model::watch::{
+    Conclusion, CpuShares, DeviceInterval, Latencies, Load, Watched, WatchedDevice, WatchedProcess,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -19,6 +21,12 @@ pub(super) enum Line<'w> {
         time: &'w str,
         #[serde(flatten)]
         device: Device<'w>,
+    },
+    /// What the CPUs did in the interval.
+    Cpu {
+        time: &'w str,
+        #[serde(flatten)]
+        shares: CpuShares,
     },
     /// What a process did in the interval.
     Process {
@@ -36,6 +44,7 @@ pub(super) enum Line<'w> {
 pub(super) struct Device<'w> {
     #[serde(rename = "device")]
     name: &'w str,
+    volume: Option<&'w str>,
     number: &'w str,
     layer: LayerKind,
     level: usize,
@@ -50,6 +59,8 @@ pub(super) struct Device<'w> {
     /// Why the load is not told; absent where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_unknown: Option<&'w str>,
+    /// Conclusions that the figures support.
+    conclusions: &'w [Conclusion],
     /// `null` if it is not known or was not observed.
     latency: Option<&'w Latencies>,
     /// Why it is not; absent where it is.
@@ -66,7 +77,10 @@ pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Resu
     for text in &watched.remarks {
         line(&Line::Remark { time, text })?;
     }
-    for device in &watched.devices {
+    if let Some(shares) = watched.cpu {
+        line(&Line::Cpu { time, shares })?;
+    }
+    for device in watched.devices.iter().filter(|d| !watched.layout.active_only || d.is_active()) {
         line(&Line::Device { time, device: of(device) })?;
     }
     let Some(processes) = &watched.processes else { return Ok(()) };
@@ -82,6 +96,7 @@ pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Resu
 fn of(device: &WatchedDevice) -> Device<'_> {
     Device {
         name: &device.name,
+        volume: device.volume.as_deref(),
         number: &device.number,
         layer: device.kind,
         level: device.level,
@@ -90,6 +105,7 @@ fn of(device: &WatchedDevice) -> Device<'_> {
         not_known: device.figures.as_ref().err().map(String::as_str),
         load: device.load.as_ref().and_then(|load| load.as_ref().ok()),
         limit_unknown: device.load.as_ref().and_then(|load| load.as_ref().err()).map(String::as_str),
+        conclusions: &device.conclusions,
         latency: device.latency.as_ref().and_then(|l| l.as_ref().ok()),
         latency_not_known: device.latency.as_ref().and_then(|l| l.as_ref().err()).map(String::as_str),
     }
@@ -103,8 +119,10 @@ fn every_line_is_an_object_of_its_own_and_what_is_not_known_is_null_or_told() {
     let lines: Vec<serde_json::Value> =
         text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
     let kinds: Vec<&str> = lines.iter().filter_map(|l| l["kind"].as_str()).collect();
-    assert_eq!(kinds, ["remark", "device", "device", "process", "process"]);
+    assert_eq!(kinds, ["remark", "cpu", "device", "device", "process", "process"]);
     assert!(lines.iter().all(|line| line["format"] == 1), "{text}");
+    assert_eq!((&lines[1]["iowait_percent"], &lines[1]["idle_percent"]), (&1.7.into(), &96.4.into()));
+    let lines = &lines[1..];
     let (known, unknown) = (&lines[1], &lines[2]);
     assert_eq!((&known["device"], &known["read"]["per_s"]), (&"loop0".into(), &500.0.into()));
     assert!(known["write"]["await_ms"].is_null() && known["flush"].is_null() && known["util_percent"] == 4.0);

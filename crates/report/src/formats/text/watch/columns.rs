@@ -1,26 +1,48 @@
-//! The columns of devices that are watched, named as iostat names them.
-//!
-//! For: which columns a width has room for, and figures that never take more than theirs. Not for: what the figures are.
+//! The columns of devices that are watched, named as iostat names them: which of them a width has room for, and figures that never take
+//! more room than their column has.
 
-use model::watch::DeviceInterval;
+use model::watch::{DeviceInterval, RateUnit, Requests};
 
 /// Columns of a device's name.
-pub(super) const NAME: usize = 12;
+pub(super) const NAME: usize = 11;
 /// Bytes of a KiB.
 const KIB: f64 = 1024.0;
 
 /// A column of figures.
 pub(super) struct Column {
-    /// What it is called.
-    pub(super) name: &'static str,
-    /// Its unit; empty where the name says it.
+    /// Its name in iostat, without the unit if it is a throughput.
+    name: &'static str,
+    /// Its unit; empty if the name says it.
     pub(super) unit: &'static str,
-    /// How wide it is, the gap before it included.
+    /// Its width, the gap before it included.
     pub(super) width: usize,
-    /// How soon it is shown where there is little room: the lower the sooner.
+    /// Its priority if there is little room: 0 comes first.
     rank: u8,
-    /// Its figure; `None` where that is not known.
-    pub(super) value: fn(&DeviceInterval) -> Option<f64>,
+    value: Value,
+}
+
+/// How a column gets its figure; `None` if that is not known.
+enum Value {
+    Figure(fn(&DeviceInterval) -> Option<f64>),
+    Throughput(fn(&DeviceInterval) -> Option<&Requests>),
+}
+
+impl Column {
+    /// Its name: `r/s`, `rMB/s`.
+    pub(super) fn heading(&self, unit: RateUnit) -> String {
+        match self.value {
+            Value::Figure(_) => self.name.to_owned(),
+            Value::Throughput(_) => format!("{}{}", self.name, unit.symbol()),
+        }
+    }
+
+    /// Its figure; `None` if that is not known.
+    pub(super) fn value(&self, figures: &DeviceInterval, unit: RateUnit) -> Option<f64> {
+        match self.value {
+            Value::Figure(value) => value(figures),
+            Value::Throughput(requests) => requests(figures).map(|r| unit.throughput(r)),
+        }
+    }
 }
 
 const fn column(
@@ -30,33 +52,48 @@ const fn column(
     rank: u8,
     value: fn(&DeviceInterval) -> Option<f64>,
 ) -> Column {
-    Column { name, unit, width, rank, value }
+    Column { name, unit, width, rank, value: Value::Figure(value) }
 }
 
+const fn throughput(
+    name: &'static str,
+    rank: u8,
+    requests: fn(&DeviceInterval) -> Option<&Requests>,
+) -> Column {
+    Column { name, unit: "", width: 7, rank, value: Value::Throughput(requests) }
+}
+
+/// The name of `%util`, which needs a note.
+pub(super) const UTIL: &str = "%util";
+
 /// All of them, from left to right.
-const COLUMNS: [Column; 18] = [
+const COLUMNS: [Column; 22] = [
     column("r/s", "", 7, 0, |d| Some(d.read.per_s)),
-    column("rMB/s", "", 7, 1, |d| Some(d.read.mb_per_s)),
-    column("rareq", "KiB", 6, 7, |d| d.read.request_bytes.map(|b| b / KIB)),
+    throughput("r", 1, |d| Some(&d.read)),
+    column("rrqm/s", "", 7, 11, |d| Some(d.read.merged_per_s)),
+    column("rmrg", "%", 5, 16, |d| d.read.merged_percent),
     column("r_await", "ms", 8, 4, |d| d.read.await_ms),
-    column("rmrg", "%", 5, 12, |d| d.read.merged_percent),
+    column("rareq", "KiB", 6, 7, |d| d.read.request_bytes.map(|b| b / KIB)),
     column("w/s", "", 7, 2, |d| Some(d.write.per_s)),
-    column("wMB/s", "", 7, 3, |d| Some(d.write.mb_per_s)),
-    column("wareq", "KiB", 6, 8, |d| d.write.request_bytes.map(|b| b / KIB)),
+    throughput("w", 3, |d| Some(&d.write)),
+    column("wrqm/s", "", 7, 12, |d| Some(d.write.merged_per_s)),
+    column("wmrg", "%", 5, 17, |d| d.write.merged_percent),
     column("w_await", "ms", 8, 5, |d| d.write.await_ms),
-    column("wmrg", "%", 5, 13, |d| d.write.merged_percent),
-    column("d/s", "", 6, 10, |d| Some(d.discard?.per_s)),
-    column("dMB/s", "", 7, 11, |d| Some(d.discard?.mb_per_s)),
-    column("dareq", "KiB", 6, 16, |d| d.discard?.request_bytes.map(|b| b / KIB)),
-    column("d_await", "ms", 8, 15, |d| d.discard?.await_ms),
-    column("dmrg", "%", 5, 17, |d| d.discard?.merged_percent),
-    column("f/s", "", 5, 9, |d| Some(d.flush?.per_s)),
-    column("f_await", "ms", 8, 14, |d| d.flush?.await_ms),
+    column("wareq", "KiB", 6, 8, |d| d.write.request_bytes.map(|b| b / KIB)),
+    column("d/s", "", 6, 13, |d| Some(d.discard?.per_s)),
+    throughput("d", 14, |d| d.discard.as_ref()),
+    column("drqm/s", "", 7, 21, |d| Some(d.discard?.merged_per_s)),
+    column("dmrg", "%", 5, 20, |d| d.discard?.merged_percent),
+    column("d_await", "ms", 8, 18, |d| d.discard?.await_ms),
+    column("dareq", "KiB", 6, 19, |d| d.discard?.request_bytes.map(|b| b / KIB)),
+    column("f/s", "", 5, 10, |d| Some(d.flush?.per_s)),
+    column("f_await", "ms", 8, 15, |d| d.flush?.await_ms),
     column("aqu-sz", "", 7, 6, |d| Some(d.depth_mean)),
+    column(UTIL, "", 6, 9, |d| Some(d.util_percent)),
 ];
 
-/// Those that a width has room for, one after another by rank: none is shown where one before it is not.
-pub(super) fn shown(width: usize) -> Vec<&'static Column> {
+/// Returns the columns that a width has room for, by rank: a column is left out if one with a lower rank is.
+pub(super) fn fitting(width: usize) -> Vec<&'static Column> {
     let mut by_rank: Vec<&Column> = COLUMNS.iter().collect();
     by_rank.sort_by_key(|c| c.rank);
     let mut used = NAME;
@@ -66,6 +103,23 @@ pub(super) fn shown(width: usize) -> Vec<&'static Column> {
     };
     let most = by_rank.iter().take_while(fits).map(|c| c.rank).max();
     COLUMNS.iter().filter(|c| most.is_some_and(|most| c.rank <= most)).collect()
+}
+
+/// Returns all columns, in as many tables as the width needs.
+pub(super) fn all(width: usize) -> Vec<Vec<&'static Column>> {
+    let mut tables: Vec<Vec<&Column>> = Vec::new();
+    let mut used = usize::MAX;
+    for column in &COLUMNS {
+        if used.saturating_add(column.width) > width {
+            tables.push(Vec::new());
+            used = NAME;
+        }
+        used += column.width;
+        if let Some(table) = tables.last_mut() {
+            table.push(column);
+        }
+    }
+    tables
 }
 
 /// A figure in no more letters than there is room for, as finely as that goes: `12.34`, `1234.5`, `1.2M`.
@@ -92,4 +146,16 @@ fn figures_never_take_more_than_their_room() {
     for room in 4..8 {
         assert!((0..18).all(|e| figure(10_f64.powi(e) * 9.999, room).len() <= room), "{room}");
     }
+}
+
+#[test]
+fn all_columns_are_in_tables_that_fit() {
+    for width in [40, 80, 120, 200] {
+        let tables = all(width);
+        assert_eq!(tables.iter().map(Vec::len).sum::<usize>(), COLUMNS.len());
+        let widths: Vec<usize> =
+            tables.iter().map(|t| NAME + t.iter().map(|c| c.width).sum::<usize>()).collect();
+        assert!(widths.iter().all(|w| *w <= width), "{width}: {widths:?}");
+    }
+    assert_eq!((all(80).len(), all(200).len()), (3, 1));
 }

@@ -1,19 +1,20 @@
-//! An interval that was watched as text: a line per device, what its load is of what was measured, and the processes that moved most.
-//!
-//! For: lines that fit a terminal, names of columns where they are wanted. Not for: `%util`, which says nothing of a device that serves
-//! several requests at once; `json` has it.
+//! Prints an interval as text: the CPU line, a row for each device, its load compared with what was measured, conclusions, and the
+//! processes that moved most. All lines fit the width.
 
 mod columns;
 mod processes;
 
 use crate::format::Style;
 use crate::prose::{cut, prose};
-use columns::{Column, NAME, shown};
+use columns::{Column, NAME, UTIL};
 use model::capacity::Direction;
 use model::units::show_share;
-use model::watch::{Latency, Load, MeasuredIn, Watched, WatchedDevice};
+use model::watch::{CpuShares, Latency, Layout, Load, MeasuredIn, RateUnit, Watched, WatchedDevice};
 use std::io::{self, Write};
 
+/// What `%util` does not say.
+const UTIL_NOTE: &str = "%util: share of the time with a request in flight; 100 % is not saturation, since most devices serve several \
+                         requests at once";
 /// Columns of a time in ms.
 const TIME: usize = 6;
 
@@ -22,47 +23,83 @@ pub(super) fn write(watched: &Watched, style: Style, to: &mut dyn Write) -> io::
 }
 
 fn text(watched: &Watched, width: usize) -> String {
-    let columns = shown(width);
+    let layout = watched.layout;
+    let tables = if layout.all_columns { columns::all(width) } else { vec![columns::fitting(width)] };
     let mut out = String::new();
+    if layout.time {
+        out += &format!("{}\n", watched.time);
+    }
     for remark in &watched.remarks {
         out += &prose(width, "", "  ", remark);
     }
-    if watched.headed {
-        out += &head(&columns);
+    let devices: Vec<&WatchedDevice> =
+        watched.devices.iter().filter(|d| !layout.active_only || d.is_active()).collect();
+    let has_util = tables.iter().flatten().any(|c| c.heading(layout.unit) == UTIL);
+    if watched.first && has_util && !watched.devices.is_empty() {
+        out += &prose(width, "", "  ", UTIL_NOTE);
     }
-    for device in &watched.devices {
-        out += &row(device, &columns);
+    out += &watched.cpu.map_or_else(String::new, |cpu| cpu_line(cpu, width));
+    for columns in tables.iter().filter(|_| !devices.is_empty()) {
+        if watched.headed || tables.len() > 1 || layout.active_only {
+            out += &head(columns, layout.unit);
+        }
+        devices.iter().for_each(|device| out += &row(device, columns, layout));
     }
-    let mut below: Vec<String> = watched.devices.iter().filter_map(|d| below_row(d, width)).collect();
-    below.extend(watched.devices.iter().filter_map(|d| latency_row(d, width)));
+    let mut below: Vec<String> = devices.iter().filter_map(|d| below_row(d, width)).collect();
+    below.extend(devices.iter().filter_map(|d| latency_row(d, width)));
+    below.extend(devices.iter().map(|d| conclusions(d, width, layout.explain)));
     below.extend(watched.processes.as_ref().and_then(|p| processes::text(p, width, watched.headed)));
     out += &below.concat();
     // A line alone stands below that of the interval before; several are a block.
-    if watched.devices.len() != 1 || !below.is_empty() {
+    if out.lines().count() != 1 {
         out.push('\n');
     }
     out
 }
 
+/// `avg-cpu: %user 1.4 %nice 0.0 %system 0.5 %iowait 1.7 %steal 0.0 %idle 96.4`.
+fn cpu_line(cpu: CpuShares, width: usize) -> String {
+    let CpuShares { user_percent, nice_percent, system_percent, iowait_percent, steal_percent, idle_percent } =
+        cpu;
+    let words = format!(
+        "avg-cpu: %user {user_percent:.1} %nice {nice_percent:.1} %system {system_percent:.1} %iowait \
+         {iowait_percent:.1} %steal {steal_percent:.1} %idle {idle_percent:.1}"
+    );
+    prose(width, "", "  ", &words)
+}
+
+/// The conclusions that are new in this interval, with `--explain` the rule and the figures of each.
+fn conclusions(device: &WatchedDevice, width: usize, explain: bool) -> String {
+    let mut out = String::new();
+    for conclusion in device.conclusions.iter().filter(|c| c.is_new) {
+        out += &prose(width, "  ", "    ", &conclusion.text);
+        if explain {
+            out += &prose(width, "    ", "      ", &format!("because {}", conclusion.basis));
+        }
+    }
+    out
+}
+
 /// Names of columns, and their units below them.
-fn head(columns: &[&Column]) -> String {
-    let line = |first: &str, word: fn(&Column) -> &'static str| {
+fn head(columns: &[&Column], unit: RateUnit) -> String {
+    let line = |first: &str, word: &dyn Fn(&Column) -> String| {
         let cells: Vec<String> =
             columns.iter().map(|c| format!("{:>width$}", word(c), width = c.width)).collect();
         format!("{}\n", format!("{first:NAME$}{}", cells.concat()).trim_end())
     };
-    let units = line("", |c| c.unit);
+    let units = line("", &|c| c.unit.to_owned());
     // The first columns name theirs.
-    line("device", |c| c.name) + if units == "\n" { "" } else { &units }
+    line("device", &|c| c.heading(unit)) + if units == "\n" { "" } else { &units }
 }
 
-fn row(device: &WatchedDevice, columns: &[&Column]) -> String {
+fn row(device: &WatchedDevice, columns: &[&Column], layout: Layout) -> String {
     let indent = " ".repeat(device.level.min(NAME / 3));
-    let name = format!("{indent}{}", cut(&device.name, NAME - indent.len()));
+    let name = device.volume.as_ref().filter(|_| layout.volume_names).unwrap_or(&device.name);
+    let name = format!("{indent}{}", cut(name, NAME - indent.len()));
     let cells: Vec<String> = columns
         .iter()
         .map(|column| {
-            let value = device.figures.as_ref().ok().and_then(column.value);
+            let value = device.figures.as_ref().ok().and_then(|figures| column.value(figures, layout.unit));
             let text = value.map_or_else(|| "-".to_owned(), |v| columns::figure(v, column.width - 1));
             format!("{text:>width$}", width = column.width)
         })
@@ -144,9 +181,9 @@ mod tests {
         }
         let names =
             |width| text(&watched, width).lines().find(|l| l.starts_with("device")).map(str::to_owned);
-        let narrow = "device          r/s  rMB/s    w/s  wMB/s";
+        let narrow = "device         r/s  rMB/s    w/s  wMB/s";
         assert_eq!(names(40).as_deref(), Some(narrow));
-        let usual = "device          r/s  rMB/s rareq r_await    w/s  wMB/s wareq w_await  f/s aqu-sz";
+        let usual = "device         r/s  rMB/s r_await rareq    w/s  wMB/s w_await wareq aqu-sz %util";
         assert_eq!(names(80).as_deref(), Some(usual));
     }
 
@@ -157,7 +194,7 @@ mod tests {
         let figures: Vec<&str> = row("loop0").split_whitespace().collect();
         assert_eq!(
             figures,
-            ["loop0", "500.00", "2.05", "4.00", "0.08", "0.00", "0.00", "-", "-", "-", "0.04"]
+            ["loop0", "500.00", "2.05", "0.08", "4.00", "0.00", "0.00", "-", "-", "0.04", "4.00"]
         );
         assert!(
             row("vda").starts_with(" vda ") && row("vda").split_whitespace().skip(1).all(|cell| cell == "-")
@@ -202,6 +239,67 @@ mod tests {
         watched.devices.truncate(1);
         (watched.devices[0].load, watched.devices[0].latency) = (None, None);
         (watched.processes, watched.headed, watched.remarks) = (None, false, Vec::new());
+        (watched.cpu, watched.first) = (None, false);
         assert_eq!(text(&watched, 80).lines().count(), 1);
+    }
+
+    #[test]
+    fn the_cpu_line_and_the_note_on_util_come_before_the_devices() {
+        let mut watched = watched();
+        let cpu = "\navg-cpu: %user 1.4 %nice 0.0 %system 0.5 %iowait 1.7 %steal 0.0 %idle 96.4\ndevice ";
+        assert!(text(&watched, 80).contains(cpu), "{}", text(&watched, 80));
+        assert!(text(&watched, 80).contains("100 % is not saturation"));
+        watched.first = false;
+        assert!(!text(&watched, 80).contains("saturation"));
+        watched.devices.clear();
+        watched.processes = None;
+        watched.remarks.clear();
+        assert_eq!(text(&watched, 80).lines().count(), 1, "{}", text(&watched, 80));
+    }
+
+    #[test]
+    fn options_of_iostat_change_columns_units_and_names() {
+        let mut watched = watched();
+        watched.devices[0].volume = Some("vg-root".into());
+        watched.layout = Layout {
+            all_columns: true,
+            time: true,
+            unit: RateUnit::Kib,
+            volume_names: true,
+            ..Layout::default()
+        };
+        let wide = text(&watched, 200);
+        assert!(wide.starts_with("2026-11-23T15:00:00+00:00\n"), "{wide}");
+        let heads: Vec<&str> = wide.lines().filter(|l| l.starts_with("device")).collect();
+        let [head] = heads[..] else { panic!("{wide}") };
+        for name in ["rKiB/s", "rrqm/s", "wrqm/s", "drqm/s", "f_await", "%util"] {
+            assert!(head.contains(name), "{head}");
+        }
+        assert!(wide.contains("\nvg-root     500.00 2000.0 "), "{wide}");
+        let narrow = text(&watched, 80);
+        assert_eq!(narrow.lines().filter(|l| l.starts_with("vg-root ")).count(), 3, "{narrow}");
+        assert!(narrow.lines().all(|l| columns(l) <= 80), "{narrow}");
+        watched.layout = Layout { active_only: true, ..Layout::default() };
+        assert!(!text(&watched, 80).lines().any(|l| l.starts_with(" vda")), "{}", text(&watched, 80));
+    }
+
+    #[test]
+    fn a_conclusion_is_printed_while_it_is_new_and_explained_on_request() {
+        use model::watch::{Conclusion, Rule};
+        let mut watched = watched();
+        watched.devices[0].conclusions = vec![Conclusion {
+            rule: Rule::AtLimit,
+            text: "loop0 is at its limit".into(),
+            basis: "the load is 90 % of it".into(),
+            is_new: true,
+        }];
+        assert!(
+            text(&watched, 80).contains("\n  loop0 is at its limit\n")
+                && !text(&watched, 80).contains("because")
+        );
+        watched.layout.explain = true;
+        assert!(text(&watched, 80).contains("limit\n    because the load is 90 % of it\n"));
+        watched.devices[0].conclusions[0].is_new = false;
+        assert!(!text(&watched, 80).contains("limit\n"));
     }
 }

@@ -1,0 +1,17 @@
+//! The parts of an interval that `fathom watch` shows, and of which devices.
+
+/// Which parts of an interval are shown, and of which devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each selects one part")]
+pub struct Selection {
+    /// The CPU line.
+    pub cpu: bool,
+    /// Devices.
+    pub devices: bool,
+    /// Processes.
+    pub processes: bool,
+    /// The partitions of each device.
+    pub partitions: bool,
+    /// Devices that were never used since boot, too.
+    pub unused: bool,
+}
