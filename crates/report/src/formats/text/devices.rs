@@ -95,7 +95,8 @@ fn facts(out: &mut Page, device: &BlockDevice) {
     line("largest request", {
         let now =
             known(&queue.max_request_bytes, |b| format!("{} (max_sectors_kb {})", show_bytes(*b), b / 1024));
-        let hardware = known(&queue.max_hardware_request_bytes, |b| show_bytes(*b));
+        let hardware = queue.max_hardware_request_bytes.as_ref();
+        let hardware = hardware.map_or_else(|_| "an unknown size".into(), |b| show_bytes(*b));
         format!("{now}; the hardware takes {hardware}")
     });
     line("rotational", known(&queue.rotational, |yes| if *yes { "yes" } else { "no" }.into()));
@@ -350,7 +351,7 @@ fn every_fact_of_a_named_device_has_a_line_and_what_is_missing_a_reason() {
         "    link            SATA, 6.0 Gbps",
         "    logical block   512 bytes",
         "    physical block  4096 bytes",
-        "    largest request 1.25 MiB (max_sectors_kb 1280); the hardware takes not known: is",
+        "    largest request 1.25 MiB (max_sectors_kb 1280); the hardware takes an unknown",
         "    rotational      yes",
         "    write cache     write back: a write is stable after a flush",
         "    FUA             no",
