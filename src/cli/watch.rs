@@ -59,7 +59,8 @@ pub struct Args {
     /// Form of each interval
     #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Watched>())]
     format: &'static Format,
-    /// Renew FILE.prom at every interval, whole or not at all, for the textfile collector of node_exporter. May be repeated
+    /// Renew FILE.prom at every interval, whole or not at all, for the textfile collector of node_exporter; or draw the load over time, with
+    /// the room that is left, on the page FILE.html. May be repeated
     #[arg(short = 'o', long = "output", help_heading = OUTPUT, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Let -o also replace a file that is no text

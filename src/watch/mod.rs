@@ -149,6 +149,7 @@ fn run(
             break;
         }
     }
+    shown.write_pages()?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -218,7 +218,7 @@ fn what_cannot_be_watched_is_refused_in_words() {
         ("watch --pid 4194305 1 1", "there is no such process"),
         ("watch --pid 0 1 1", "--pid"),
         ("watch --format html 1 1", "html"),
-        ("watch -o x.csv 1 1", "--format csv > FILE"),
+        ("watch -o x.csv 1 1", "FILE.html"),
         ("watch --force 1 1", "--output"),
     ] {
         let out = stage.fathom(words, Path::new(""));
@@ -434,4 +434,20 @@ fn requests_at_max_sectors_kb_are_concluded_and_explained() {
     reading.wait().unwrap();
     let [line] = &of_device(&out, device.name())[..] else { panic!("{out:?}") };
     assert_eq!(line["conclusions"], Value::Array(Vec::new()), "{line:#}");
+}
+
+#[test]
+fn a_page_of_the_load_over_time_is_written_at_the_end() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(device) = device(&stage, 16) else { return };
+    let page = stage.path("load.html");
+    let out = watched(&stage, &format!("-o {}", page.display()), &device.path, "100ms 3");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let text = std::fs::read_to_string(&page).unwrap();
+    for words in ["<!doctype html>", "Requests per second", device.name(), "limit unknown: run"] {
+        assert!(text.to_lowercase().contains(&words.to_lowercase()), "{words}: {text}");
+    }
 }

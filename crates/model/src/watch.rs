@@ -47,6 +47,49 @@ pub struct Layout {
     pub explain: bool,
 }
 
+/// The load of devices over the time that they were watched.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadOverTime {
+    /// Targets as typed; empty for all disks in use.
+    pub targets: Vec<String>,
+    /// When the first interval ended, RFC 3339; empty before.
+    pub started: String,
+    /// When the last interval ended, RFC 3339.
+    pub ended: String,
+    /// How many intervals each point is the mean of.
+    pub intervals_per_point: u32,
+    /// Each device with its points.
+    pub devices: Vec<DeviceOverTime>,
+    /// Conclusions with the time at which each was first drawn.
+    pub conclusions: Vec<(String, String)>,
+}
+
+/// The load of one device over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceOverTime {
+    /// Kernel name.
+    pub name: String,
+    /// Its points, in order.
+    pub points: Vec<LoadPoint>,
+    /// Why its load cannot be compared with what was measured; `None` if it is, or if it has no limit of its own.
+    pub limit_unknown: Option<String>,
+}
+
+/// One point of a load over time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadPoint {
+    /// Start and end in s since watching began.
+    pub span_s: [f64; 2],
+    /// Reads and writes per second; `None` if they are not known.
+    pub per_s: Option<[f64; 2]>,
+    /// 10^6 bytes per second that were read and written; `None` if they are not known.
+    pub mb_per_s: Option<[f64; 2]>,
+    /// The lower bound of the load in percent of what was measured; `None` if it is not known.
+    pub at_least_percent: Option<f64>,
+    /// The upper bound; `None` if it is not known.
+    pub at_most_percent: Option<f64>,
+}
+
 /// The unit of throughput.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateUnit {

@@ -14,7 +14,7 @@ use model::fitted::FitCheck;
 use model::report::Report;
 use model::session_table::SessionTable;
 use model::verified::Verifications;
-use model::watch::Watched;
+use model::watch::{LoadOverTime, Watched};
 use std::fmt;
 use std::io::{self, Write};
 
@@ -98,6 +98,8 @@ pub struct Format {
     pub verified: Option<Writer<Verifications>>,
     /// An interval of a machine that is watched; one is written behind the other.
     pub watched: Option<Writer<Watched>>,
+    /// The load of devices over the time that they were watched.
+    pub load_over_time: Option<Writer<LoadOverTime>>,
     /// What was captured of a device.
     pub captured: Option<Writer<Captured>>,
     /// A fitted job beside its capture.
@@ -123,6 +125,7 @@ impl Format {
         devices: None,
         verified: None,
         watched: None,
+        load_over_time: None,
         captured: None,
         fitted: None,
     };
@@ -187,6 +190,7 @@ kinds! {
     Devices: devices, "block devices";
     Verifications: verified, "what came of a verification";
     Watched: watched, "what is watched";
+    LoadOverTime: load_over_time, "a load over time";
     Captured: captured, "a capture";
     FitCheck: fitted, "a fitted job beside its capture";
 }

@@ -5,3 +5,4 @@ pub mod conclusions;
 pub mod cpu;
 pub mod figures;
 pub mod head_room;
+pub mod over_time;

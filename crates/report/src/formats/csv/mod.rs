@@ -35,6 +35,7 @@ pub(super) static FORMAT: Format = Format {
     devices: None,
     verified: None,
     watched: Some(Writer { about: "a line per interval and device", write: watch::write }),
+    load_over_time: None,
     captured: None,
     fitted: None,
 };

@@ -21,6 +21,7 @@ mod intervals;
 mod latency;
 mod ledger;
 mod limit;
+mod load;
 mod others;
 mod page;
 mod plot;
@@ -55,6 +56,7 @@ pub(super) static FORMAT: Format = Format {
     devices: Some(Writer { about: "a page with a table", write: others::of_devices }),
     verified: Some(Writer { about: "a page with the verdict and the damage", write: others::verification }),
     watched: None,
+    load_over_time: Some(Writer { about: "a page with plots of the load over time", write: load::write }),
     captured: Some(Writer {
         about: "a page with plots over time and over the device",
         write: captured::write,

@@ -29,6 +29,7 @@ pub(super) static FORMAT: Format = Format {
     devices: Some(Writer { about: "everything, for programs", write }),
     verified: Some(Writer { about: "for programs", write: verified::write }),
     watched: Some(Writer { about: "an object a line: each device, process and remark", write: watch::write }),
+    load_over_time: None,
     captured: Some(Writer { about: "everything, for programs", write }),
     fitted: Some(Writer { about: "everything, for programs", write }),
 };

@@ -45,6 +45,7 @@ pub(super) static FORMAT: Format = Format {
     devices: Some(Writer { about: "a table for a document", write: devices::write }),
     verified: Some(Writer { about: "for a comment", write: verified::write }),
     watched: None,
+    load_over_time: None,
     captured: None,
     fitted: None,
 };

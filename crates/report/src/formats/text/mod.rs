@@ -58,6 +58,7 @@ pub(super) static FORMAT: Format = Format {
     devices: Some(Writer { about: "to read", write: devices::write }),
     verified: Some(Writer { about: "for people", write: verified::write }),
     watched: Some(Writer { about: "lines to read", write: watch::write }),
+    load_over_time: None,
     captured: Some(Writer { about: "the profile of the load, to read", write: captured::write }),
     fitted: Some(Writer { about: "a table to read", write: fitted::write }),
 };
