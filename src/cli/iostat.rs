@@ -1,17 +1,17 @@
 //! The options of sysstat's iostat that `fathom watch` takes, and what each does here.
 
+use super::headings::OUTPUT;
 use crate::failure::Failure;
 use crate::watch::Selection;
 use model::watch::{Layout, RateUnit};
 use std::ffi::OsString;
 
-const AS_IOSTAT: &str = "As in iostat";
 /// Selects all devices, where iostat expects a device.
 pub(super) const ALL: &str = "ALL";
 
 /// Options of iostat. Options without a field in [`Selection`] or [`Layout`] describe what `fathom watch` does anyway.
 #[derive(clap::Args, Debug, Default)]
-#[command(next_help_heading = AS_IOSTAT)]
+#[command(next_help_heading = OUTPUT)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct IostatArgs {
     /// Only the CPU line; with -d both
