@@ -46,31 +46,31 @@ pub(super) struct IostatArgs {
     short: bool,
     /// Changes nothing: since boot nothing is shown anyway
     #[arg(short = 'y', hide = true)]
-    _omit_first: bool,
+    omit_first: bool,
     /// Changes nothing: a device has one row anyway
     #[arg(long = "compact", hide = true)]
-    _compact: bool,
+    compact: bool,
     /// Changes nothing: figures are in units for people anyway
     #[arg(long = "human", hide = true)]
-    _human: bool,
+    human: bool,
     /// Changes nothing: the text is for people anyway
     #[arg(long = "pretty", hide = true)]
-    _pretty: bool,
+    pretty: bool,
     /// Refused
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
-    dec: Option<Option<String>>,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    dec: Option<OsString>,
     /// Refused
-    #[arg(short = 'j', hide = true, num_args = 0..=1)]
-    identifiers: Option<Option<String>>,
+    #[arg(short = 'j', hide = true, num_args = 0..=1, default_missing_value = "")]
+    identifiers: Option<OsString>,
     /// Refused
-    #[arg(short = 'g', hide = true, num_args = 0..=1)]
-    group: Option<Option<String>>,
+    #[arg(short = 'g', hide = true, num_args = 0..=1, default_missing_value = "")]
+    group: Option<OsString>,
     /// Refused
     #[arg(short = 'H', hide = true)]
     group_only: bool,
     /// Refused
-    #[arg(short = 'f', hide = true, num_args = 0..=1)]
-    directory: Option<Option<String>>,
+    #[arg(short = 'f', hide = true, num_args = 0..=1, default_missing_value = "")]
+    directory: Option<OsString>,
 }
 
 impl IostatArgs {
@@ -91,10 +91,10 @@ impl IostatArgs {
         let shown = [cpu, devices, extended, kibibytes, mebibytes, timestamp, names, active_only, short];
         shown.contains(&true)
             || self.partitions.is_some()
-            || self._omit_first
-            || self._compact
-            || self._human
-            || self._pretty
+            || self.omit_first
+            || self.compact
+            || self.human
+            || self.pretty
     }
 
     pub(super) fn layout(&self, explain: bool) -> Layout {

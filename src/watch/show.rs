@@ -61,7 +61,8 @@ impl Shown {
         }
         let rules = Rules { flag: "-o", spared: spared(targets), replace: request.replace };
         let outlets = output::decide_all(&request.outputs, &rules)?;
-        let (pages, outlets) = outlets.into_iter().partition(|outlet| page(outlet.said()).is_some());
+        let (pages, outlets): (Vec<Outlet>, Vec<Outlet>) =
+            outlets.into_iter().partition(|outlet| page(outlet.said()).is_some());
         let targets = request.targets.iter().map(name::text).collect();
         let now = Instant::now();
         let pages = Pages {
@@ -71,7 +72,6 @@ impl Shown {
             last_end_s: 0.0,
             written: now,
         };
-        let outlets: Vec<Outlet> = outlets;
         let is_file_only = request.format.extension == RENEWED && !outlets.is_empty();
         let printed = !is_file_only;
         Ok(Self { format: request.format, printed, outlets, pages, rules, view: None, lines: None })

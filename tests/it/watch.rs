@@ -357,7 +357,12 @@ fn options_of_iostat_select_the_same_parts_as_iostat() {
         assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{words}: {out:?}");
         out.stdout
     };
-    let rows = |text: &str| text.lines().filter(|l| l.starts_with(&format!("{name} "))).count();
+    // A remark such as "loop0 is on vda" is no row.
+    let is_row = |line: &str| {
+        let mut words = line.split_whitespace();
+        words.next() == Some(name) && words.next().is_some_and(|word| word.parse::<f64>().is_ok())
+    };
+    let rows = |text: &str| text.lines().filter(|l| is_row(l)).count();
     // The arguments in any order, and flags in one word.
     for words in [format!("-xmt 100ms 1 /dev/{name}"), format!("100ms {name} 1 -x -m -t")] {
         let text = text(&words);

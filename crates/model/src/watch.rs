@@ -32,6 +32,7 @@ pub struct Watched {
 
 /// What the text of an interval shows; iostat's options set it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Layout {
     /// Every column, in several tables if the width is too small for one (`-x`).
     pub all_columns: bool,
