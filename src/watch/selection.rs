@@ -4,11 +4,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each selects one part")]
 pub struct Selection {
-    /// The CPU line.
+    /// The line that begins with `avg-cpu`.
     pub cpu: bool,
-    /// Devices.
+    /// The rows of block devices, with their loads and latencies.
     pub devices: bool,
-    /// Processes.
+    /// The rows of the processes that moved most.
     pub processes: bool,
     /// The partitions of each device.
     pub partitions: bool,

@@ -46,7 +46,7 @@ pub struct NearestLimit {
     pub per_s: f64,
     /// Operations that its measurement kept in flight.
     pub in_flight: u64,
-    /// Its session.
+    /// Where the result was measured, and when.
     pub session: MeasuredIn,
     /// Bytes per second of the load in this direction.
     pub load_bytes_per_s: f64,
