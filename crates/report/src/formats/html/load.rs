@@ -105,10 +105,10 @@ fn drawn(
         plot.draw("target", &line::line([(x.along(from), y.down(limit)), (x.along(to), y.down(limit))]));
     }
     let stop = |(at, point): (usize, &LoadPoint)| {
-        let middle = (point.span_s[0] + point.span_s[1]) / 2.0;
+        let middle = f64::midpoint(point.span_s[0], point.span_s[1]);
         let values = series.iter().filter_map(|(_, name, values)| Some((name, (*values.get(at)?)?)));
-        let words: String = values.map(|(name, value)| format!("\n{name}: {}", show(value))).collect();
-        (x.along(middle), format!("{}{words}", mark_of_second(middle)))
+        let words: Vec<String> = values.map(|(name, value)| format!("\n{name}: {}", show(value))).collect();
+        (x.along(middle), format!("{}{}", mark_of_second(middle), words.concat()))
     };
     plot.stop_at(&points.iter().enumerate().map(stop).collect::<Vec<_>>());
     plot.html()

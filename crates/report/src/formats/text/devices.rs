@@ -140,7 +140,8 @@ fn facts(out: &mut Page, device: &BlockDevice) {
     for (label, names) in
         [("on", &device.below), ("partitions", &device.partitions), ("holders", &device.holders)]
     {
-        if !names.is_empty() && !(label == "on" && device.disk.is_some()) {
+        let is_said = label == "on" && device.disk.is_some();
+        if !is_said && !names.is_empty() {
             line(label, names.join(", "));
         }
     }

@@ -43,7 +43,9 @@ fn text(watched: &Watched, width: usize) -> String {
         if watched.headed || tables.len() > 1 || layout.active_only {
             out += &head(columns, layout.unit);
         }
-        devices.iter().for_each(|device| out += &row(device, columns, layout));
+        for device in &devices {
+            out += &row(device, columns, layout);
+        }
     }
     let mut below: Vec<String> = devices.iter().filter_map(|d| below_row(d, width)).collect();
     below.extend(devices.iter().filter_map(|d| latency_row(d, width)));
