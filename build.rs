@@ -20,6 +20,7 @@ fn main() -> io::Result<()> {
         let file = docs.join(path).with_extension("md");
         // `tests/tidy` reports a page that is missing.
         if file.exists() {
+            let file = file.to_string_lossy();
             let chapter = format!("part: {part:?}, title: {title:?}, path: {path:?}");
             writeln!(table, "    Chapter {{ {chapter}, text: include_str!({file:?}) }},")
                 .map_err(io::Error::other)?;

@@ -189,12 +189,14 @@ fn report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     let not =
         |why: String| fail(format!("no report of fathom ({why}); make one with -o {}", name::shown(file)));
     let text = std::str::from_utf8(&bytes).map_err(|e| not(e.to_string()))?;
-    let mut report = Report::from_json(text).map_err(|why| match text.contains("\"fio version\"") {
-        true => fail(
-            "a result of fio, which no check has judged; measure with `fathom fio`, and compare the ids that `fathom list` shows"
-                .into(),
-        ),
-        false => not(why),
+    let mut report = Report::from_json(text).map_err(|why| {
+        if text.contains("\"fio version\"") {
+            return fail(
+                "a result of fio, which no check has judged; measure with `fathom fio`, and compare the ids that `fathom list` shows"
+                    .into(),
+            );
+        }
+        not(why)
     })?;
     if report.fathom.format > FORMAT {
         let (its, ours) = (report.fathom.format, FORMAT);

@@ -7,8 +7,8 @@ use fathom_io::output::Rules;
 use fathom_io::request::{JobSource, Request};
 use fathom_io::spared::Spared;
 use fathom_io::{
-    capture, captured, compare, devices, doctor, explain, fit, foreign, history, op_log, plan, run, session,
-    show, signals, stderr, verify, watch,
+    capture, captured, compare, devices, doctor, fit, foreign, history, op_log, plan, run, session, show,
+    signals, stderr, verify, watch,
 };
 use model::machine::Machine;
 use model::plan::Plan;
@@ -85,7 +85,7 @@ fn fathom() -> ExitCode {
         Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
         Command::Doctor(args) => doctor::doctor(&args.request()),
         Command::Devices(args) => devices::devices(&args.request()),
-        Command::Explain(args) => args.request().and_then(|request| explain::explain(&request)),
+        Command::Explain(args) => args.explain(),
         Command::Completions(args) => args.print(),
         Command::Man(args) => args.write(),
         Command::Help(args) => args.print(),

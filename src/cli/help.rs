@@ -87,6 +87,19 @@ fn page(topic: &str, width: usize) -> Result<String, Failure> {
     }
 }
 
+/// Returns what the glossary of the guide says about a term; `None` if it has no such term.
+///
+/// An entry of the glossary is `- **Term**: text`, and may name several terms: `- **VALID, INVALID**: text`.
+pub(super) fn glossary(term: &str) -> Option<String> {
+    let chapter = CHAPTERS.iter().find(|chapter| chapter.path == "glossary")?;
+    let term = term.trim().to_lowercase();
+    chapter.text.split("\n- **").skip(1).find_map(|entry| {
+        let (terms, meaning) = entry.split_once("**: ")?;
+        let is_meant = terms.split(", ").any(|one| one.to_lowercase() == term);
+        is_meant.then(|| format!("{terms}: {}\n", meaning.split_whitespace().collect::<Vec<_>>().join(" ")))
+    })
+}
+
 /// Describes a topic that does not exist, with the nearest one.
 fn unknown(topic: &str, cli: &clap::Command) -> String {
     let shown = visible(topic);
@@ -133,6 +146,18 @@ fn every_chapter_is_found_by_its_names() {
                 "{name}: {text}"
             );
         }
+    }
+}
+
+#[test]
+fn terms_of_reports_are_in_the_glossary() {
+    assert_eq!(glossary("no such term"), None);
+    for term in ["headline", "void", "cell", "depth", "valid", "INVALID", "suspect", "p99", "ledger"] {
+        let meaning = glossary(term).unwrap_or_default();
+        assert!(
+            meaning.to_lowercase().contains(&term.to_lowercase()) && meaning.lines().count() == 1,
+            "{term}: {meaning}"
+        );
     }
 }
 

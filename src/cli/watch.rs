@@ -228,11 +228,12 @@ mod tests {
 
     #[test]
     fn options_of_iostat_select_parts_and_columns() {
-        let listing = request("-xmt 1 /no/disk").unwrap();
+        let parsed = |line: &str| request(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let listing = parsed("-xmt 1 /no/disk");
         let layout = Layout { all_columns: true, time: true, unit: RateUnit::Mib, ..Layout::default() };
         assert_eq!((listing.layout, listing.plain, listing.targets.len()), (layout, true, 1));
         let selected = |line: &str| {
-            let s = request(line).unwrap_or_else(|e| panic!("{line}: {e}")).selection;
+            let s = parsed(line).selection;
             [s.cpu, s.devices, s.processes, s.partitions, s.unused]
         };
         for (line, parts) in [
@@ -249,11 +250,11 @@ mod tests {
             assert_eq!(selected(line), parts, "{line}");
         }
         // A number after -p is the interval, as with iostat.
-        let numbered = request("-p 2 3").unwrap();
+        let numbered = parsed("-p 2 3");
         assert_eq!((numbered.interval.as_secs(), numbered.count, numbered.targets.len()), (2, Some(3), 0));
-        assert!(request("-y --compact --human --pretty").unwrap().plain);
-        assert!(!request("1").unwrap().plain);
-        assert!(!request("-xs").unwrap().layout.all_columns);
+        assert!(parsed("-y --compact --human --pretty").plain);
+        assert!(!parsed("1").plain);
+        assert!(!parsed("-xs").layout.all_columns);
         for (line, why) in [
             ("-k -m", "cannot be used with"),
             ("-o JSON", "--format json"),

@@ -125,6 +125,7 @@ impl RateUnit {
 
 /// Percent of the time of all CPUs in an interval, as `/proc/stat` counts it. All six add up to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuShares {
     /// Programs, guests included.
     pub user_percent: f64,
@@ -142,6 +143,7 @@ pub struct CpuShares {
 
 /// What the figures of one device in one interval mean for its user.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conclusion {
     /// The rule that applied.
     pub rule: Rule,
@@ -156,6 +158,7 @@ pub struct Conclusion {
 
 /// The rules that conclusions are drawn by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// The load is at what was measured on the device.

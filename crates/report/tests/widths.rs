@@ -135,6 +135,7 @@ fn tables_of_sessions_fit() {
             older: 1,
             beyond_limit: 1234,
             reports: Vec::new(),
+            is_job_chosen: false,
         };
         fits("a table of sessions", &table);
     }

@@ -82,7 +82,7 @@ pub(super) fn ask(
 
 /// Asks whether the repeats of a command agree. `seconds` are the wall times of the runs that succeeded.
 pub(super) fn ask_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
-    let answers = [(CheckId::E05, few_runs(seconds)), (CheckId::E06, runs_disagree(seconds))];
+    let answers = [(CheckId::E05, few_runs(seconds)), (CheckId::E06, Ok(runs_disagree(seconds)))];
     answers.into_iter().filter_map(|(id, answer)| finding(id, command, answer)).collect()
 }
 
@@ -96,14 +96,14 @@ fn few_runs(seconds: &[f64]) -> Answer {
     })
 }
 
-fn runs_disagree(seconds: &[f64]) -> Answer {
+fn runs_disagree(seconds: &[f64]) -> Reply {
     if seconds.len() < FEWEST_RUNS {
-        return Ok(Reply::DoesNotApply);
+        return Reply::DoesNotApply;
     }
     let deviation = variance(seconds).sqrt() / mean(seconds);
-    let Some(severity) = checks::severity_of_spread(deviation) else { return Ok(Reply::Holds) };
+    let Some(severity) = checks::severity_of_spread(deviation) else { return Reply::Holds };
     let (least, most) = seconds.iter().fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(*s), b.max(*s)));
-    Ok(Reply::Found(
+    Reply::Found(
         severity,
         format!(
             "Its runs took from {} to {}: they differ by {} of their mean (standard deviation). Find what differs, such as \
@@ -112,7 +112,7 @@ fn runs_disagree(seconds: &[f64]) -> Answer {
             show_ns(most * 1e9),
             show_share(deviation)
         ),
-    ))
+    )
 }
 
 fn finding(id: CheckId, command: &Command, answer: Answer) -> Option<Finding> {

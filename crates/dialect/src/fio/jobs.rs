@@ -30,7 +30,7 @@ pub(super) struct Job {
 struct Said {
     /// Its place in the order of saying.
     at: usize,
-    said: Assignment,
+    assignment: Assignment,
     /// What its suffixes stand for.
     units: Units,
 }
@@ -58,12 +58,12 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, F
             let mut one = one.clone();
             // Each line adds files to those before, also to those of [global].
             if let Some(before) = said.get(one.option.name).filter(|_| one.option.name == "filename") {
-                one.value = format!("{}:{}", before.said.value, one.value);
+                one.value = format!("{}:{}", before.assignment.value, one.value);
             }
             // A log without a name keeps the one that was said before it.
             let keeps = one.value.trim().is_empty() && LOGS.contains(&one.option.name);
             if !(keeps && said.contains_key(one.option.name)) {
-                said.insert(one.option.name, Said { at: order, said: one, units });
+                said.insert(one.option.name, Said { at: order, assignment: one, units });
             }
         }
         if section.is_global() {
@@ -94,7 +94,7 @@ fn units_of_base(one: &Assignment) -> Result<Units, Fault> {
 pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
     let mut by_reason: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
     let mut out = Vec::new();
-    for Said { said, .. } in jobs.iter().flat_map(|j| j.said.values()) {
+    for Said { assignment: said, .. } in jobs.iter().flat_map(|j| j.said.values()) {
         if let How::NoEffect(why) = said.option.how {
             let names = by_reason.entry(why).or_default();
             if !names.contains(&said.option.name) {
@@ -107,7 +107,9 @@ pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
         out.push(format!("{} {verb} nothing here: {why}", names.join(", ")));
     }
     for job in jobs {
-        for Said { said, .. } in job.said.values().filter(|s| s.units.notable(&s.said.value)) {
+        for Said { assignment: said, .. } in
+            job.said.values().filter(|s| s.units.notable(&s.assignment.value))
+        {
             let remark = format!(
                 "{}={}: as in fio, kib, mib and gib are powers of ten; k, m and g are powers of two",
                 said.option.name, said.value
@@ -128,7 +130,7 @@ impl Job {
 
     /// The value of an option of the table; empty where it was said without one.
     pub(super) fn text(&self, option: &str) -> Option<&str> {
-        self.said.get(option).map(|said| said.said.value.trim())
+        self.said.get(option).map(|said| said.assignment.value.trim())
     }
 
     /// Whether it is what stands in a log.
@@ -152,7 +154,7 @@ impl Job {
 
     /// Why an option cannot be, at its place; at the job's where it was not said.
     pub(super) fn fault(&self, option: &str, why: impl AsRef<str>) -> Fault {
-        let said = self.said.get(option).map(|said| &said.said);
+        let said = self.said.get(option).map(|said| &said.assignment);
         let spot = said.map_or(&self.spot, |said| &said.spot).clone();
         match said {
             Some(said) if said.value.is_empty() => (spot, format!("{option}: {}", why.as_ref())),

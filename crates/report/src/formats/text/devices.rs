@@ -352,7 +352,7 @@ fn every_fact_of_a_named_device_has_a_line_and_what_is_missing_a_reason() {
         "    link            SATA, 6.0 Gbps",
         "    logical block   512 bytes",
         "    physical block  4096 bytes",
-        "    largest request 1.25 MiB (max_sectors_kb 1280); the hardware takes an unknown",
+        "    largest request 1.25 MiB (max_sectors_kb 1280); the hardware takes an",
         "    rotational      yes",
         "    write cache     write back: a write is stable after a flush",
         "    FUA             no",
