@@ -9,6 +9,18 @@
 use crate::stand_in;
 use std::borrow::Cow;
 
+/// Longest piece of foreign text that a message repeats, in characters.
+const SHOWN: usize = 40;
+
+/// Quotes foreign text in a message: short, and without characters that a terminal would obey.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut words: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        words += "...";
+    }
+    format!("'{words}'")
+}
+
 /// Text with every control character but line feeds and tabs shown by its number.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let acts = |c: char| acts(c) || stand_in::byte(c).is_some();

@@ -5,18 +5,7 @@
 
 use super::limits::MAX_RATE;
 use crate::units::{parse_bytes, parse_duration_ns, show_block, show_ns};
-
-/// Longest piece of foreign text that a message repeats, in characters.
-const SHOWN: usize = 40;
-
-/// Foreign text as a message may repeat it: short, and without characters that a terminal would obey.
-pub(crate) fn shown(text: &str) -> String {
-    let mut words: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        words += "...";
-    }
-    format!("'{words}'")
-}
+pub(super) use crate::visible::quoted as shown;
 
 /// A whole number between the two.
 ///
@@ -223,7 +212,7 @@ fn sizes_times_and_rates_have_units() {
 #[test]
 fn foreign_text_is_repeated_short_and_harmless() {
     assert_eq!(shown("a\u{1b}[2J"), "'a\\u{1b}[2J'");
-    assert_eq!(shown(&"x".repeat(100)).len(), SHOWN + 5);
+    assert_eq!(shown(&"x".repeat(100)).len(), 45);
     assert_eq!(
         (any_of(&["a"]), any_of(&["a", "b"]), any_of(&["a", "b", "c"])),
         ("a".into(), "a or b".into(), "a, b or c".into())

@@ -131,7 +131,7 @@ fn rules_are_read_as_they_are_shown() {
         ("p99:10%:60s", "iops, bw or lat"),
         ("iops:0%:60s", "10% or 500"),
         ("iops:x:60s", "10% or 500"),
-        ("lat:10:1s", "duration"),
+        ("lat:10us:1s", "duration"),
         ("lat:10:60s", "10% or 50us"),
         ("iops:10%:60s:x", "duration"),
         ("iops:10%:60s:1s:1s:1s", "iops:10%:60s"),

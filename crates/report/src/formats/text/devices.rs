@@ -363,7 +363,7 @@ fn every_fact_of_a_named_device_has_a_line_and_what_is_missing_a_reason() {
     ] {
         assert!(text.lines().any(|l| l == line), "{line}: {text}");
     }
-    assert!(text.contains("`smartctl -x") && text.lines().all(|l| l.len() <= 80), "{text}");
+    assert!(text.contains("`smartctl\n") && text.lines().all(|l| l.len() <= 80), "{text}");
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ fn cure(out: &mut Page, f: &Finding) {
 enum Extent {
     /// The sentence and what to do.
     Whole,
-    /// The sentence.
+    /// Without what to do.
     Sentence,
     /// The first sentence, in at most two lines.
     TwoLines,

@@ -11,7 +11,7 @@ use model::units::{show_ns, show_rate};
 
 /// Change of a rate by the final sync from which it is worth a line; the JSON always has it.
 const WORTH_SAYING: f64 = 0.01;
-/// The same where a report has several results.
+/// Change of a rate by the final sync that is worth a line in a short report of several results.
 const LARGE_CHANGE: f64 = 0.1;
 /// The maximum number of results whose true name a short report has below the table.
 const MOST_NAMES: usize = 2;
