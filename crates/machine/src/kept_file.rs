@@ -63,7 +63,10 @@ fn write(
     let failed = |e: io::Error| MachineError::at(path, "made", &e);
     match create.filling {
         Filling::Data => fill(path, file, create.bytes, seed, stop, progress)?,
-        Filling::Blocks => allocate(file, create.bytes).map_err(failed)?,
+        Filling::Blocks => allocate(file, create.bytes, FallocateFlags::empty()).map_err(failed)?,
+        Filling::Reserved => allocate(file, create.bytes, FallocateFlags::KEEP_SIZE).map_err(failed)?,
+        Filling::Hole if file.metadata().map_err(failed)?.len() >= create.bytes => {}
+        Filling::Hole => file.set_len(0).and_then(|()| file.set_len(create.bytes)).map_err(failed)?,
         Filling::Nothing => file.set_len(0).map_err(failed)?,
     }
     file.sync_all().map_err(failed)?;
@@ -137,13 +140,13 @@ fn fill(
 
 /// Makes it new with all blocks allocated, as long as it grows where the file system allocates none; leaves it as it is where it has them,
 /// as fio does: what was written before is overwritten, which takes no new blocks.
-fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+fn allocate(file: &File, bytes: u64, flags: FallocateFlags) -> io::Result<()> {
     let there = file.metadata()?.len();
     if bytes > 0 && there >= bytes && extents::look(file).is_ok_and(|e| e.hole_bytes == 0) {
         return Ok(());
     }
     file.set_len(0)?;
-    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+    match fallocate(file, flags, 0, bytes) {
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
         done => Ok(done?),
     }

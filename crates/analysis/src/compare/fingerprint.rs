@@ -164,9 +164,11 @@ fn order(line: &Line) -> String {
     if line.interleaved > 1 {
         words += &format!(", {} runs at once", line.interleaved);
     }
-    if line.positions == model::job::Positions::Own {
-        words += ", a position for each direction";
-    }
+    words += match line.positions {
+        model::job::Positions::Shared => "",
+        model::job::Positions::Own => ", a position for each direction",
+        model::job::Positions::OwnRestart => ", a position for each direction until one reaches the end",
+    };
     if line.align_bytes > 0 {
         words += &format!(", aligned to {}", show_block(line.align_bytes));
     }

@@ -15,7 +15,7 @@ use super::pause::Pause;
 use super::span::{Span, Target};
 use super::walk::{Last, Walk};
 use super::{Op, Share, Source};
-use model::job::{self, Kind, Order, Positions, Sharing, Sizes, Start, Steps};
+use model::job::{self, Kind, Order, PerKind, Positions, Sharing, Sizes, Start, Steps};
 use model::spec::limits::MAX_INTERLEAVED;
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -57,8 +57,10 @@ pub(super) struct Line {
     /// Operations from each random place on, and how many of them are left.
     row: u32,
     left_in_row: u32,
-    /// Chance that an operation goes on from the one before, where rows have random lengths; else 0.
-    goes_on: f64,
+    /// Chance that an operation of each direction goes on from the one before, where rows have random lengths; else 0.
+    goes_on: [f64; 3],
+    /// Whether all directions begin again where one reaches the end.
+    restarts: bool,
     /// Positions that operations go on from in turn.
     interleaved: u32,
     /// Operations on each place.
@@ -92,6 +94,25 @@ enum Pick {
     RoundRobin { next: usize },
     Random,
     Weighted(Choice),
+    Turns(Turns),
+}
+
+/// Rows of operations on the targets of a group. A target leaves its group when a pass over it is done; the next one takes its place.
+struct Turns {
+    drawn: bool,
+    operations: u32,
+    open: usize,
+    /// The targets of the group, the place of the present one among them, and the operations left of its row.
+    group: Vec<usize>,
+    at: usize,
+    left: u32,
+    /// The first target that was in no group of this pass.
+    next: usize,
+    /// Of each target: the bytes of a pass, and the bytes left of the present one.
+    pass: Vec<u64>,
+    rest: Vec<u64>,
+    /// The smallest operation.
+    least: u64,
 }
 
 /// The second half of a transaction.
@@ -131,7 +152,9 @@ impl Lines {
             Ok::<File, String>(File { index, last: [Last::NONE; 3], places })
         };
         let files: Vec<File> = targets.iter().map(file).collect::<Result<_, _>>()?;
-        let pick = Pick::new(&stream.sharing, targets.len(), share.worker)?;
+        let pass = files.iter().map(|f| f.places.first().map_or(0, |place| place.span.bytes)).collect();
+        let least = rows.iter().map(Line::least).min().unwrap_or(1);
+        let pick = Pick::new(&stream.sharing, targets.len(), share.worker, || (pass, least))?;
         let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
         Ok(Self {
             choice,
@@ -209,7 +232,7 @@ impl Lines {
             let run = self.rng.random_range(0..line.interleaved) as usize;
             &mut place.heads[run * file.last.len() + position]
         };
-        let drawn = if line.goes_on(*last, &mut self.rng) {
+        let drawn = if line.goes_on(op.kind, *last, &mut self.rng) {
             None
         } else {
             place.next_offset.draw(place.span.align, &mut size, &mut self.rng)
@@ -221,14 +244,24 @@ impl Lines {
             }
             line.of_run = Some(op.kind);
         }
-        let start = drawn.unwrap_or_else(|| {
+        let is_drawn = drawn.is_some();
+        let mut start = drawn.unwrap_or_else(|| {
             if let Some(lengths) = line.lengths[op.kind as usize].as_ref().filter(|l| l.varies()) {
                 size = lengths.fitting(size, place.walk.left(*last), &mut self.rng);
             }
             place.walk.next(*last, size)
         });
         op.length = size as u32;
-        *last = Last::at(start, size);
+        if line.restarts && !is_drawn && last.is_after(start) {
+            start = place.walk.next(Last::NONE, size);
+            file.last = [Last::NONE; 3];
+            file.last[position] = Last::at(start, size);
+        } else {
+            *last = Last::at(start, size);
+        }
+        if let Pick::Turns(turns) = &mut self.pick {
+            turns.count(target, size);
+        }
         op.offset = place.span.base + start;
         if line.times > 1 {
             self.again = Some((op, line.times - 1));
@@ -303,10 +336,19 @@ impl Line {
         // Without a pause a burst would only bind operations together that are to be drawn each for itself.
         let pause = Pause::new(line)?;
         let burst = if pause.is_none() { 1 } else { line.burst.max(1) };
-        let own = line.positions == Positions::Own && matches!(kinds, Kinds::Drawn { .. });
+        let own = line.positions != Positions::Shared && matches!(kinds, Kinds::Drawn { .. });
+        let restarts = own && line.positions == Positions::OwnRestart;
         let reply_bytes = line.reply_bytes;
-        let goes_on = line.run_length.map_or(0.0, |length| 1.0 - 1.0 / length);
-        if !(0.0..1.0).contains(&goes_on) {
+        let goes_on = match (line.run_length, &line.order) {
+            (Some(length), _) => [1.0 - 1.0 / length; 3],
+            (None, Order::MixedEach(PerKind { read, write, trim })) => {
+                [read, write, trim].map(|percent| 1.0 - percent / 100.0)
+            }
+            (None, _) => [0.0; 3],
+        };
+        if !goes_on.iter().all(|chance| (0.0..=1.0).contains(chance))
+            || line.run_length.is_some_and(f64::is_infinite)
+        {
             return Err("runs have one operation at least; give a mean length of 1 or more".into());
         }
         let interleaved = line.interleaved.clamp(1, MAX_INTERLEAVED);
@@ -332,6 +374,7 @@ impl Line {
             row,
             left_in_row,
             goes_on,
+            restarts,
             interleaved,
             times,
             by_run,
@@ -351,9 +394,11 @@ impl Line {
 
     /// Whether the next operation is one of a row that has begun, so that none is drawn.
     #[inline]
-    fn goes_on(&mut self, last: Last, rng: &mut Xoshiro256PlusPlus) -> bool {
-        if self.goes_on > 0.0 {
-            return !last.is_none() && rng.random::<f64>() < self.goes_on;
+    fn goes_on(&mut self, kind: Kind, last: Last, rng: &mut Xoshiro256PlusPlus) -> bool {
+        if self.goes_on != [0.0; 3] {
+            let chance = self.goes_on[kind as usize];
+            // A direction that is never random begins at the beginning.
+            return chance >= 1.0 || (!last.is_none() && rng.random::<f64>() < chance);
         }
         let begins = self.left_in_row == 0;
         self.left_in_row = if begins { self.row.saturating_sub(1) } else { self.left_in_row - 1 };
@@ -375,7 +420,7 @@ impl Line {
     /// Whether no rows, positions of directions, pauses or replies bend its order.
     pub(super) fn is_plain(&self) -> bool {
         let has_reply = self.reply_bytes > 0 || self.pair.is_some();
-        let has_rows = self.row > 1 || self.goes_on > 0.0 || self.interleaved > 1;
+        let has_rows = self.row > 1 || self.goes_on != [0.0; 3] || self.interleaved > 1;
         let is_bent = self.own || self.by_run || has_rows || self.times > 1;
         !is_bent && !has_reply && self.pause.is_none()
     }
@@ -453,7 +498,12 @@ impl Place {
 }
 
 impl Pick {
-    fn new(sharing: &Sharing, targets: usize, worker: u32) -> Result<Self, String> {
+    fn new(
+        sharing: &Sharing,
+        targets: usize,
+        worker: u32,
+        pass: impl FnOnce() -> (Vec<u64>, u64),
+    ) -> Result<Self, String> {
         Ok(match sharing {
             Sharing::Weighted(weights) if weights.len() != targets => {
                 return Err(format!(
@@ -465,6 +515,9 @@ impl Pick {
             // Workers that begin at the same target would go around in step and meet at each.
             Sharing::Each | Sharing::RoundRobin => Self::RoundRobin { next: worker as usize % targets },
             Sharing::Random => Self::Random,
+            Sharing::Turns { drawn, operations, open } => {
+                Self::Turns(Turns::new((*drawn, *operations, *open as usize), pass()))
+            }
             Sharing::Weighted(weights) => {
                 Self::Weighted(Choice::new(weights.iter().copied(), "the targets")?)
             }
@@ -482,6 +535,57 @@ impl Pick {
             }
             Self::Random => rng.random_range(0..targets),
             Self::Weighted(choice) => choice.draw(rng),
+            Self::Turns(turns) => turns.draw(rng),
+        }
+    }
+}
+
+impl Turns {
+    fn new((drawn, operations, open): (bool, u32, usize), (pass, least): (Vec<u64>, u64)) -> Self {
+        let rest = pass.clone();
+        let mut turns =
+            Self { drawn, operations, open, group: Vec::new(), at: 0, left: 0, next: 0, pass, rest, least };
+        turns.begin_pass();
+        turns
+    }
+
+    fn begin_pass(&mut self) {
+        self.next = self.open.clamp(1, self.pass.len());
+        self.group = (0..self.next).collect();
+        // The first draw moves on to the first target.
+        self.at = self.group.len() - 1;
+        self.left = 0;
+    }
+
+    fn draw(&mut self, rng: &mut Xoshiro256PlusPlus) -> usize {
+        if self.left == 0 {
+            let count = self.group.len();
+            self.at = if self.drawn { rng.random_range(0..count) } else { (self.at + 1) % count };
+            self.left = self.operations.max(1);
+        }
+        self.left -= 1;
+        self.group.get(self.at).copied().unwrap_or(0)
+    }
+
+    /// Counts an operation on a target, which leaves the group if no further operation fits into its pass.
+    fn count(&mut self, target: usize, bytes: u64) {
+        let (Some(rest), Some(pass)) = (self.rest.get_mut(target), self.pass.get(target)) else { return };
+        *rest = rest.saturating_sub(bytes);
+        if *rest >= self.least {
+            return;
+        }
+        *rest = *pass;
+        self.left = 0;
+        if self.next < self.pass.len() {
+            self.group[self.at] = self.next;
+            self.next += 1;
+        } else {
+            self.group.remove(self.at);
+            // The one that followed has its place now.
+            self.at = (self.at + self.group.len()).saturating_sub(1);
+            if self.group.is_empty() {
+                self.begin_pass();
+            }
         }
     }
 }

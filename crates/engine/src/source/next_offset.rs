@@ -63,7 +63,8 @@ impl NextOffset {
         let uniform = || Uniform { span, fixed: if least == most { count } else { 0 } };
         Ok(match order {
             Order::Sequential(_) => Self::Walk,
-            Order::Random => Self::Uniform(uniform()),
+            // The line decides which operations are drawn.
+            Order::Random | Order::MixedEach(_) => Self::Uniform(uniform()),
             Order::Mixed(percent) if (0.0..=100.0).contains(percent) => {
                 Self::Mixed(percent / 100.0, uniform())
             }

@@ -32,6 +32,11 @@ impl Last {
         self.start == Head::FRESH
     }
 
+    /// Whether it begins no lower than `start`, so that a walk forwards to `start` has begun again.
+    pub(super) fn is_after(self, start: u64) -> bool {
+        !self.is_none() && self.start >= start
+    }
+
     /// An operation that begins `start` bytes into the span.
     #[inline]
     pub(super) fn at(start: u64, size: u64) -> Self {

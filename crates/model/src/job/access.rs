@@ -243,7 +243,11 @@ impl Line {
                 sizes.push(words);
             }
         }
-        let apart = if self.positions == Positions::Own { ", a position each" } else { "" };
+        let apart = match self.positions {
+            Positions::Shared => "",
+            Positions::Own => ", a position each",
+            Positions::OwnRestart => ", a position each until one reaches the end",
+        };
         let times = if self.times > 1 { format!(", each place {} times", self.times) } else { String::new() };
         let runs = if self.mix_by_run { ", a direction each run" } else { "" };
         let row = match self.run_length {

@@ -24,6 +24,10 @@ pub struct Create {
 pub enum Filling {
     /// Nothing: it grows by what is written.
     Nothing,
+    /// Nothing, with blocks allocated beyond its end.
+    Reserved,
+    /// A hole of its whole length.
+    Hole,
     /// Allocated blocks that were never written.
     Blocks,
     /// Data that nothing else has.
@@ -33,8 +37,13 @@ pub enum Filling {
 
 impl Filling {
     /// All of them with their words.
-    pub const WORDS: [(&'static str, Self); 3] =
-        [("data", Self::Data), ("blocks", Self::Blocks), ("nothing", Self::Nothing)];
+    pub const WORDS: [(&'static str, Self); 5] = [
+        ("data", Self::Data),
+        ("blocks", Self::Blocks),
+        ("nothing", Self::Nothing),
+        ("reserved", Self::Reserved),
+        ("hole", Self::Hole),
+    ];
 
     /// As it is typed.
     pub fn word(self) -> &'static str {

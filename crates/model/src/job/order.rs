@@ -2,6 +2,7 @@
 //!
 //! For: which block comes after which. Not for: sizes and directions ([`super::access`]).
 
+use super::PerKind;
 use crate::units::{show_block, show_bytes};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,8 @@ pub enum Order {
     Once,
     /// Random with this chance in percent, else on from the last operation: sequential runs of geometric length.
     Mixed(f64),
+    /// As [`Order::Mixed`], with a chance for each direction.
+    MixedEach(PerKind<f64>),
     /// Block of rank k with a chance proportional to k^-theta; ranks are scattered over the span.
     Zipf(f64),
     /// Self-similar: the share h (0 to 0.5) of the blocks gets 1 - h of the operations, and so on inside it. Scattered.
@@ -80,6 +83,8 @@ pub enum Positions {
     Shared,
     /// From the last operation of its own direction; all begin at the same place.
     Own,
+    /// As [`Positions::Own`]. Where one direction reaches the end of the span, all of them begin again.
+    OwnRestart,
 }
 
 /// A zone of a span.
@@ -117,7 +122,7 @@ impl Order {
     pub fn pattern(&self) -> Option<Pattern> {
         match self {
             Self::Sequential(_) => Some(Pattern::Sequential),
-            Self::Mixed(_) => None,
+            Self::Mixed(_) | Self::MixedEach(_) => None,
             _ => Some(Pattern::Random),
         }
     }
@@ -141,6 +146,9 @@ impl Order {
             Self::Random => "random".into(),
             Self::Once => "random once".into(),
             Self::Mixed(percent) => format!("{percent} % random"),
+            Self::MixedEach(PerKind { read, write, trim }) => {
+                format!("{read} % of reads, {write} % of writes and {trim} % of trims random")
+            }
             Self::Zipf(theta) => format!("zipf {theta}"),
             Self::Pareto(h) => format!("pareto {h}"),
             Self::Normal(deviation) => format!("normal {deviation} %"),

@@ -201,6 +201,15 @@ pub enum Sharing {
     Random,
     /// Drawn for every operation by weight, one per target.
     Weighted(Vec<u32>),
+    /// Some operations in a row on each target of a group, until a pass over a target is done and the next target takes its place.
+    Turns {
+        /// Whether the target of each row is drawn; else they take turns.
+        drawn: bool,
+        /// Operations in a row.
+        operations: u32,
+        /// Targets of a group.
+        open: u32,
+    },
 }
 
 /// Workers of which each does all of the work by itself: its own way through the blocks, each once where that is the order.

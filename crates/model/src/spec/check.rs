@@ -45,6 +45,11 @@ impl Problem {
         })
     }
 
+    /// The message with each key, and its value where it has one, as `say` writes them.
+    pub fn spelled(&self, say: impl Fn(&str, Option<&str>) -> String) -> String {
+        spell(&self.message, say)
+    }
+
     /// The message as the reader of a job file knows the keys: `rw = "randrw"`.
     pub fn in_toml(&self) -> String {
         spell(&self.message, |key, value| match value {

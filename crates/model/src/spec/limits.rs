@@ -49,13 +49,13 @@ pub const MAX_TURNS: usize = 100;
 /// Most sizes of a split.
 pub const MAX_SPLIT: usize = 100;
 /// Most phases of a job.
-pub const MAX_PHASES: usize = 100;
+pub const MAX_PHASES: usize = 1000;
 /// Most streams of a phase.
-pub const MAX_STREAMS: usize = 100;
+pub const MAX_STREAMS: usize = 1000;
 /// Most streams of a job, over all its phases.
 pub const MAX_JOB_STREAMS: usize = 1000;
 /// Most targets of a stream.
-pub const MAX_TARGETS: usize = 100;
+pub const MAX_TARGETS: usize = 1000;
 /// Longest path in bytes: the kernel's `PATH_MAX`, its final zero aside.
 pub const MAX_PATH: usize = 4095;
 /// Most hosts from the part that a host works on to its own.

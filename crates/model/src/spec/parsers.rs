@@ -144,7 +144,8 @@ pub fn of_positions(positions: Positions) -> &'static str {
     POSITIONS.iter().find(|(_, known)| *known == positions).map_or("", |(word, _)| word)
 }
 
-const POSITIONS: [(&str, Positions); 2] = [("shared", Positions::Shared), ("own", Positions::Own)];
+const POSITIONS: [(&str, Positions); 3] =
+    [("shared", Positions::Shared), ("own", Positions::Own), ("own-restart", Positions::OwnRestart)];
 
 /// A file that is made where it is missing: its size, and what is in it.
 ///
@@ -281,8 +282,11 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
         "round-robin" => Ok(Sharing::RoundRobin),
         "random" => Ok(Sharing::Random),
         other => {
+            if let Some(turns) = turns(other)? {
+                return Ok(turns);
+            }
             let Some(weights) = other.strip_prefix("weighted:") else {
-                let known = any_of(&["each", "round-robin", "random", "weighted:3,1"]);
+                let known = any_of(&["each", "round-robin", "random", "round-robin:8", "weighted:3,1"]);
                 return Err(format!("{} is not a valid value; type {known}", shown(text)));
             };
             let weights: Vec<u32> = weights
@@ -300,6 +304,20 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
     }
 }
 
+/// Operations in a row on each target, and how many targets form a group: `round-robin:8:2`. `None` for other words.
+fn turns(text: &str) -> Result<Option<Sharing>, String> {
+    let Some((order, numbers)) = text.split_once(':') else { return Ok(None) };
+    let drawn = match order {
+        "round-robin" => false,
+        "random" => true,
+        _ => return Ok(None),
+    };
+    let (operations, open) = numbers.split_once(':').unwrap_or((numbers, ""));
+    let operations = count(operations, 1, u32::MAX)?;
+    let open = if open.is_empty() { MAX_TARGETS as u32 } else { count(open, 1, MAX_TARGETS as u32)? };
+    Ok(Some(Sharing::Turns { drawn, operations, open }))
+}
+
 /// How operations are divided, as it is typed: `weighted:3,1`.
 pub fn of_sharing(sharing: &Sharing) -> String {
     match sharing {
@@ -307,6 +325,10 @@ pub fn of_sharing(sharing: &Sharing) -> String {
         Sharing::RoundRobin => "round-robin".into(),
         Sharing::Random => "random".into(),
         Sharing::Weighted(weights) => format!("weighted:{}", joined(weights.iter().map(u32::to_string))),
+        Sharing::Turns { drawn, operations, open } => {
+            let order = if *drawn { "random" } else { "round-robin" };
+            format!("{order}:{operations}:{open}")
+        }
     }
 }
 
@@ -490,6 +512,9 @@ fn lists_are_read_and_limited() {
     assert_eq!(batch("32"), Ok(Batch { submit: 32, complete: 1 }));
     assert!(batch("0").is_err() && batch("1,2,3").is_err());
     assert_eq!(sharing("weighted:3,1"), Ok(Sharing::Weighted(vec![3, 1])));
+    let turns = Sharing::Turns { drawn: true, operations: 8, open: 2 };
+    assert_eq!((sharing("random:8:2"), of_sharing(&turns).as_str()), (Ok(turns.clone()), "random:8:2"));
+    assert!(sharing("round-robin:0").is_err() && sharing("round-robin:1:0").is_err());
     assert!(sharing("weighted").is_err() && sharing("weighted:0").is_err());
     assert!(name("a\u{1b}[2J").is_err() && name(" ").is_err() && path("a\0").is_err() && path("").is_err());
 }

@@ -134,7 +134,9 @@ fn of_one_file(case: &Case, ranks: &[usize], mut numbers: crate::checks::check::
     let part = match &line.order {
         // All begin at the beginning.
         Order::Sequential(_) => 1.0 - 1.0 / hosts.max(passes),
-        Order::Random | Order::Once | Order::Mixed(_) => 1.0 + (-passes).exp_m1() / passes,
+        Order::Random | Order::Once | Order::Mixed(_) | Order::MixedEach(_) => {
+            1.0 + (-passes).exp_m1() / passes
+        }
         other => return Err(format!("{} comes back to the same blocks by intention", other.words())),
     };
     numbers.insert("expected_repeat_share".into(), part);

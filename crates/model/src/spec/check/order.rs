@@ -82,7 +82,8 @@ impl StreamSpec {
         if self.mix_by_run != Some(true) {
             return;
         }
-        let in_runs = matches!(self.random, Some(Order::Mixed(_))) || self.run_length.is_some();
+        let in_runs =
+            matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_))) || self.run_length.is_some();
         if !self.way().is_mixed() || !in_runs {
             let message = "{mix-by-run} is about sequential operations between random ones, in several directions; type {rw randrw} and {random mixed:30}, or {run-length 4}, too, or leave it out";
             found.push(Problem::new(&["mix-by-run", "random"], message.into()));
@@ -90,7 +91,7 @@ impl StreamSpec {
             let message =
                 "{mix-by-run} needs one size for all operations; type one, or leave {mix-by-run} out";
             found.push(Problem::new(&["mix-by-run", "bs"], message.into()));
-        } else if self.positions == Some(Positions::Own) {
+        } else if matches!(self.positions, Some(Positions::Own | Positions::OwnRestart)) {
             let message = "{positions own} lets each direction go on by itself, and {mix-by-run} lets none; type one of them";
             found.push(Problem::new(&["mix-by-run", "positions"], message.into()));
         }
@@ -98,7 +99,7 @@ impl StreamSpec {
 
     /// Lengths and number of sequential runs.
     fn check_interleaved(&self, found: &mut Vec<Problem>) {
-        let mixed = matches!(self.random, Some(Order::Mixed(_)));
+        let mixed = matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_)));
         if self.run_length.is_some() {
             let other = match (self.consecutive.is_some(), mixed) {
                 (true, _) => Some(("consecutive", "consecutive")),
@@ -149,13 +150,15 @@ impl StreamSpec {
             );
             found.push(Problem::new(&["positions", "rw"], message));
         } else if way.is_random()
-            && !matches!(self.random, Some(Order::Mixed(_)))
+            && !matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_)))
             && self.consecutive.unwrap_or(1) < 2
             && self.run_length.is_none()
         {
             let message = "{positions} says where an operation goes on, and here each is at a random offset; type {rw rw} or {consecutive 8}, or leave {positions} out";
             found.push(Problem::new(&["positions", "rw"], message.into()));
-        } else if self.positions == Some(Positions::Own) && self.start == Some(Start::Interlocked) {
+        } else if matches!(self.positions, Some(Positions::Own | Positions::OwnRestart))
+            && self.start == Some(Start::Interlocked)
+        {
             let message = "{start interlocked} has one position for all workers and directions; type another {start}, or {positions shared}";
             found.push(Problem::new(&["positions", "start"], message.into()));
         }

@@ -164,6 +164,9 @@ fn distribution(line: &Line) -> Option<Named> {
         Order::Sequential(_) | Order::Once => None,
         Order::Random => Some(("norandommap", "1".into())),
         Order::Mixed(percent) => Some(("percentage_random", percent.to_string())),
+        Order::MixedEach(each) => {
+            Some(("percentage_random", format!("{},{},{}", each.read, each.write, each.trim)))
+        }
         Order::Zipf(theta) => Some(("random_distribution", format!("zipf:{theta}"))),
         Order::Pareto(share) => Some(("random_distribution", format!("pareto:{share}"))),
         Order::Normal(deviation) => Some(("random_distribution", format!("normal:{deviation}"))),
