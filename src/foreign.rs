@@ -12,6 +12,7 @@ use crate::run::{Early, SoFar};
 use crate::show::{Showing, judge};
 use crate::spared::Spared;
 use crate::{history, op_log, output, plan, run, stderr, stdout};
+use dialect::{Tool, in_names_of};
 use model::annotations::Annotations;
 use model::name;
 use model::report::Report;
@@ -29,6 +30,8 @@ const INTERRUPTED: u8 = 128;
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct ToolOutput {
+    /// Whose names messages use.
+    pub tool: Tool,
     /// What is written, in this order.
     pub formats: Vec<&'static Format>,
     /// The file that it goes to; standard output where there is none.
@@ -58,11 +61,17 @@ impl ToolOutput {
 
 /// Measures and answers; `None` where there is nothing to measure. Whatever goes wrong is exit code 1, as in fio and DISKSPD.
 pub fn answer(said: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
+    let tool = said.as_ref().ok().and_then(|said| said.as_ref()).map(|(_, manners)| manners.tool);
     let done = said.and_then(|said| match said {
         Some((request, manners)) => measure(&request, &manners),
         None => Ok(ExitCode::SUCCESS),
     });
     done.unwrap_or_else(|failure| {
+        let failure = match (failure, tool) {
+            (Failure::Usage(text), Some(tool)) => Failure::Usage(in_names_of(tool, &text)),
+            (Failure::Refused(text), Some(tool)) => Failure::Refused(in_names_of(tool, &text)),
+            (failure, _) => failure,
+        };
         failure.tell();
         match failure {
             Failure::Interrupted => ExitCode::from(INTERRUPTED),
@@ -194,7 +203,7 @@ fn has_failed(report: &Report) -> bool {
 /// What fathom makes of it, in lines.
 fn verdict(report: &Report, manners: &ToolOutput) -> String {
     if manners.measures {
-        report::fio_verdict(report)
+        in_names_of(manners.tool, &report::fio_verdict(report))
     } else {
         "fathom: the files are made, and nothing was measured (create_only)\n".into()
     }

@@ -132,6 +132,7 @@ fn look_at(target: &Target) -> Result<(), Failure> {
 fn manners(said: &CommandLine, job: &JobSpec) -> ToolOutput {
     let format = if said.profile.xml { report::DISKSPD_XML } else { report::DISKSPD };
     ToolOutput {
+        tool: Tool::Diskspd,
         formats: report::find::<Report>(format).into_iter().collect(),
         output: None,
         bandwidth_log: false,

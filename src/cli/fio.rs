@@ -17,6 +17,7 @@ use model::report::Report;
 use model::spec::{JobSpec, Rw, StreamSpec};
 use std::io::IsTerminal;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::time::Duration;
 
 /// A job file that is read from standard input.
@@ -52,6 +53,7 @@ impl Args {
             Ask::Measure => {
                 let mut job = fio::read(&line, &crate::plan::problems).map_err(pointed)?;
                 refuse_trims_of_files(&job)?;
+                make_directories(&job)?;
                 if let Some(typed) = &mut job.typed {
                     typed.counts_depth = true;
                 }
@@ -82,6 +84,26 @@ fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
     }
 }
 
+/// Makes the directories that names of files have in them, as fio does. The `directory` itself has to be there.
+fn make_directories(job: &JobSpec) -> Result<(), Failure> {
+    let typed = job.typed.iter();
+    let of_streams = typed.clone().flat_map(|t| &t.phases).flatten().flat_map(|stream| &stream.options);
+    let mut options = typed.flat_map(|t| &t.defaults).chain(of_streams);
+    if options
+        .any(|(name, value)| name == "directory" && !value.split(':').all(|dir| Path::new(dir).is_dir()))
+    {
+        return Ok(());
+    }
+    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| stream.create.is_some());
+    for path in streams.flat_map(|stream| &stream.target).map(|target| name::path(target)) {
+        let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { continue };
+        std::fs::create_dir_all(folder).map_err(|e| {
+            Failure::Refused(format!("the directory {} cannot be made: {e}", name::shown(folder)))
+        })?;
+    }
+    Ok(())
+}
+
 /// The text of a job file.
 fn text(path: &str) -> Result<String, String> {
     let text = if path == STANDARD_INPUT { job_file::typed() } else { job_file::text(&name::path(path)) };
@@ -96,6 +118,7 @@ fn manners(line: &CommandLine, job: &JobSpec) -> ToolOutput {
     });
     let mut streams = job.phases.iter().flat_map(|phase| &phase.streams);
     ToolOutput {
+        tool: Tool::Fio,
         formats,
         measures: streams.any(|stream| stream.limit.operations != Some(0)),
         output: line.output.as_deref().map(name::path),

@@ -18,11 +18,12 @@ use model::spec::specs::Spec;
 use std::io::IsTerminal;
 use std::path::Path;
 
-const HELP: &str = "Usage: fathom iometer /c FILE [/r FILE] [/t SECONDS] [TARGET...]
+const HELP: &str = "Usage: fathom iometer /c FILE [/r FILE] [/t SECONDS] [--explain] [TARGET...]
 
   /c FILE        configuration file of Iometer (.icf) that is carried out
   /r FILE        file that the results go to, as Iometer's CSV [default: standard output]
   /t SECONDS     run time of each test [default: that of the configuration file]
+  --explain      print the tests of the file with their workers and targets, and measure nothing
   --destroy=NAME allow overwriting a file that fathom did not make (its path) or a device (its name or serial);
                  may be repeated; FATHOM_DESTROY has the same, as paths with : between several.
                  FATHOM_UNSEEN_USERS names in the same way what may be written though users of it may be hidden
@@ -50,6 +51,7 @@ struct CommandLine {
     seconds: Option<u64>,
     destroy: Vec<String>,
     targets: Vec<String>,
+    explains: bool,
     helps: bool,
 }
 
@@ -69,9 +71,14 @@ impl Args {
         };
         let text = job_file::text(&name::path(file))?;
         let here = Here { places: said.targets.clone(), seconds: said.seconds };
+        if said.explains {
+            let text = iometer::explain(file, &text, &here).map_err(|trouble| job_file::pointed(&trouble))?;
+            return stdout::text(&text).map(|()| None);
+        }
         let job = iometer::read(file, &text, &here, &crate::plan::problems)
             .map_err(|trouble| job_file::pointed(&trouble))?;
         let manners = ToolOutput {
+            tool: Tool::Iometer,
             formats: report::find::<Report>(report::IOMETER).into_iter().collect(),
             output: said.results.as_deref().map(name::path),
             bandwidth_log: false,
@@ -104,6 +111,7 @@ fn said(words: &[String]) -> Result<CommandLine, String> {
                 );
             }
             "/?" | "-?" | "--help" => said.helps = true,
+            "--explain" => said.explains = true,
             _ if word.starts_with("--destroy=") => said.destroy.push(word["--destroy=".len()..].to_owned()),
             _ if word.starts_with('-') => {
                 return Err(format!("{word} is no option; `fathom iometer /?` lists them"));
@@ -133,6 +141,7 @@ fn words_are_those_of_iometer_and_what_is_none_of_them_is_a_target() {
         seconds: Some(5),
         destroy: vec!["/dev/sdx".into()],
         targets: vec!["/data".into(), "b".into()],
+        explains: false,
         helps: false,
     };
     assert_eq!(all, Ok(expected));

@@ -11,6 +11,7 @@ use dialect::{MAX_FILE_BYTES, Trouble};
 use model::spec::JobSpec;
 use model::spec::keys::{self, Command, Set};
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// What is wrong with a job file, with its place.
@@ -21,7 +22,10 @@ pub(super) fn pointed(trouble: &Trouble) -> Failure {
 /// The text of a job file.
 pub(super) fn text(path: &Path) -> Result<String, Failure> {
     let name = path.display().to_string();
-    let file = input::open(path).map_err(|e| match e.kind() {
+    // A shell's <(...) is a pipe.
+    let is_pipe = std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo());
+    let opened = if is_pipe { std::fs::File::open(path) } else { input::open(path) };
+    let file = opened.map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => Failure::Usage(format!(
             "{name} does not exist, and it looks like the name of a job file; type the path of an existing \
              job file or target"

@@ -12,6 +12,7 @@
 use super::{Cli, tool};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
+use dialect::LONG_DASHES;
 use model::shell;
 use model::spec::counterpart::{self, Counterpart};
 use model::spec::foreign::Tool;
@@ -19,10 +20,6 @@ use model::spec::keys::{self, Key, TARGET};
 use model::spec::number::any_of;
 use std::ffi::OsString;
 use std::path::Path;
-
-/// Dashes that word processors and web pages print in place of `-`: hyphen, figure dash, en dash, em dash, horizontal bar and minus.
-const LONG_DASHES: [char; 7] =
-    ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
 
 /// Rewrites an error so that its first line names what to type. Text that the user typed is shown in one line, without control characters.
 pub(super) fn advise(mut error: clap::Error, words: &[String]) -> clap::Error {

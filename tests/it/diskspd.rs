@@ -417,3 +417,40 @@ fn what_is_wrong_is_told_before_anything_is_made_with_exit_code_1() {
         wait(stage.command(&[], "diskspd -d1 -W0 -c1M b", Path::new("")).current_dir(stage.folder("here")));
     assert_eq!(out.code, Some(0), "{out:?}");
 }
+
+#[test]
+fn a_file_that_c_made_is_written_by_the_next_call_and_another_file_is_not() {
+    let stage = Stage::beside_others();
+    let folder = stage.folder("here");
+    let run = |words: &str| {
+        wait(stage.command(&[], &format!("diskspd {words}"), Path::new("")).current_dir(&folder))
+    };
+    let out = run("-c1M -w0 -d1 -W0 f");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let out = run("-w100 -d1 -W0 f");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    // Since another program wrote it, it is the user's.
+    std::fs::write(folder.join("f"), vec![7; 1 << 20]).unwrap();
+    let out = run("-w100 -d1 -W0 f");
+    assert!(out.code == Some(1) && out.stderr.contains("--destroy"), "{out:?}");
+    assert!(std::fs::read(folder.join("f")).unwrap().iter().all(|byte| *byte == 7));
+}
+
+#[test]
+fn a_profile_that_rp_wrote_runs_and_dashes_of_a_web_page_are_recognised() {
+    let stage = Stage::beside_others();
+    let folder = stage.folder("here");
+    let run = |words: &str| {
+        wait(stage.command(&[], &format!("diskspd {words}"), Path::new("")).current_dir(&folder))
+    };
+    let profile = run("-Rpxml -c1M -w50 -d1 -W0 -t2 -o4 -b8K -r -L -Sh -Z1M f");
+    assert_eq!(profile.code, Some(0), "{profile:?}");
+    std::fs::write(folder.join("p.xml"), &profile.stdout).unwrap();
+    let out = run("-Xp.xml");
+    assert!(out.code == Some(0) && out.stdout.contains("<ThreadsPerFile>2</ThreadsPerFile>"), "{out:?}");
+    let out = run("\u{2013}b8K \u{2013}d1 f");
+    assert!(
+        out.code == Some(1) && out.stderr.contains("type -b8K") && out.stderr.contains("U+2013"),
+        "{out:?}"
+    );
+}

@@ -394,3 +394,153 @@ fn after_a_signal_what_was_measured_until_then_is_told_as_under_fio() {
         }
     }
 }
+
+/// Reads, writes and trims of each job, and the files with their sizes, after a call of fio or of fathom by that name.
+fn moved(stage: &Stage, program: &str, words: &str) -> (Option<i32>, Vec<[u64; 6]>, Vec<(String, u64)>) {
+    let folder = stage.folder(program);
+    let all = format!("--name=x {words} --output-format=json --output=out");
+    let out = if program == "fio" {
+        wait(Command::new("fio").current_dir(&folder).args(all.split_whitespace()))
+    } else {
+        wait(stage.command(&[], &format!("fio {all}"), Path::new("")).current_dir(&folder))
+    };
+    let text = std::fs::read_to_string(folder.join("out")).unwrap_or_default();
+    let json: Value =
+        text.find('{').map_or(Value::Null, |at| serde_json::from_str(&text[at..]).unwrap_or_default());
+    let figures = |job: &Value| {
+        let of = |kind: &str, figure: &str| job[kind][figure].as_u64().unwrap_or(0);
+        let [read, write, trim] =
+            ["read", "write", "trim"].map(|kind| [of(kind, "total_ios"), of(kind, "io_bytes")]);
+        [read[0], read[1], write[0], write[1], trim[0], trim[1]]
+    };
+    let jobs = json["jobs"].as_array().map(|jobs| jobs.iter().map(figures).collect()).unwrap_or_default();
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("x.") {
+            files.push((name, entry.metadata().unwrap().len()));
+        }
+    }
+    files.sort();
+    std::fs::remove_dir_all(&folder).unwrap();
+    (out.code, jobs, files)
+}
+
+#[test]
+fn what_fio_accepts_moves_the_same_bytes_here() {
+    if let Err(why) = tool(&[&"fio", &"--version"]) {
+        return skip(&why);
+    }
+    let stage = Stage::beside_others();
+    for words in [
+        "--rw=read --filesize=1m --size=100%%",
+        "--rw=read --size=1m --time_based",
+        "--rw=write --size=1m --io_size=512k --fallocate=truncate",
+        "--rw=write --size=1m --io_size=512k --fallocate=keep",
+        "--rw=read --size=1m --nrfiles=4 --openfiles=2",
+        "--rw=read --size=1m --nrfiles=2 --file_service_type=sequential:8",
+        "--rw=read --size=1m --nrfiles=3 --file_service_type=random:8",
+        "--rw=read --filesize=1m --size=256k --offset=50%",
+        "--rw=read --filesize=1m --offset=25% --size=50%",
+        "--rw=read --size=1m --numjobs=3 --offset_increment=10%",
+        "--rw=read --size=1m --bs=64k --io_size=30%",
+        "--rw=read --size=1m --bs=64k --io_size=500k",
+        "--rw=randread --size=1m --percentage_random=20%",
+        "--rw=randread --size=1m --iodepth_batch_complete_min=0 --ioengine=libaio --iodepth=4",
+        "--rw=randrw --rwmixread=100 --size=1m --rate=50m,50m",
+        "--rw=read --size=1m --runtime=90000",
+        "--rw=read --size=4k --numjobs=101",
+        "--rw=read --size=4k --numjobs=101 --group_reporting",
+        "--rw=write --size=1m-2m",
+        "--rw=write --size=1m --buffer_compress_percentage=50 --buffer_compress_chunk=8k",
+        "--rw=write --size=1m --eta=soon --write_hint=short",
+        "--rw=read --size=1m --eta=0",
+    ] {
+        assert_eq!(moved(&stage, "fathom", words), moved(&stage, "fio", words), "{words}");
+    }
+    for words in [
+        "--rw=rw --size=1m --loops=2",
+        "--rw=rw --size=1m --io_size=3m",
+        "--rw=randrw --size=1m --percentage_random=100,50",
+    ] {
+        // Directions are drawn, so that only their sum is the same.
+        let both = |who: &str| {
+            moved(&stage, who, words)
+                .1
+                .iter()
+                .map(|job| (job[0] + job[2], job[1] + job[3]))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(both("fathom"), both("fio"), "{words}");
+    }
+}
+
+#[test]
+fn files_are_visited_in_the_order_of_fio() {
+    if let Err(why) = tool(&[&"fio", &"--version"]) {
+        return skip(&why);
+    }
+    let stage = Stage::beside_others();
+    for words in [
+        "--openfiles=1",
+        "--openfiles=3",
+        "--file_service_type=roundrobin:3",
+        "--file_service_type=sequential --loops=2",
+    ] {
+        let log = |program: &str| {
+            let folder = stage.folder(program);
+            let all =
+                format!("--name=x --rw=read --size=96k --nrfiles=4 --write_iolog=log --minimal {words}");
+            let out = if program == "fio" {
+                wait(Command::new("fio").current_dir(&folder).args(all.split_whitespace()))
+            } else {
+                wait(stage.command(&[], &format!("fio {all}"), Path::new("")).current_dir(&folder))
+            };
+            assert_eq!(out.code, Some(0), "{out:?}");
+            let text = std::fs::read_to_string(folder.join("log")).unwrap();
+            std::fs::remove_dir_all(&folder).unwrap();
+            let reads = text.lines().filter(|line| line.contains(" read "));
+            reads.map(|line| line.split_once(' ').unwrap().1.to_owned()).collect::<Vec<_>>()
+        };
+        let (here, there) = (log("fathom"), log("fio"));
+        assert_eq!((here.len(), &here), (there.len(), &there), "{words}");
+    }
+}
+
+#[test]
+fn directories_in_names_pipes_and_calls_without_a_job_are_taken() {
+    let stage = Stage::beside_others();
+    let folder = stage.folder("here");
+    let run = |words: &str| {
+        let words = format!("fio {words}");
+        wait(stage.command(&[], &words, Path::new("")).current_dir(&folder))
+    };
+    let out =
+        run("--name=x --rw=write --size=64k --filename_format=d.$jobnum/f.$filenum --numjobs=2 --minimal");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    for name in ["d.0/f.0", "d.1/f.0"] {
+        assert_eq!(std::fs::metadata(folder.join(name)).unwrap().len(), 64 << 10, "{name}");
+    }
+    let out = run("--name=x --rw=write --size=64k --directory=none --minimal");
+    assert!(out.code == Some(1) && !folder.join("none").exists(), "{out:?}");
+    assert_eq!(run("--parse-only").code, Some(0));
+    std::fs::write(folder.join("job"), "[a]\nrw=read\nsize=64k\n").unwrap();
+    let script = "exec \"$0\" fio --minimal <(cat job)".to_owned();
+    let out =
+        wait(stage.command(&["bash".into(), "-c".into(), script], "", Path::new("")).current_dir(&folder));
+    assert!(out.code == Some(0) && out.stdout.contains(";a;0;0;64;"), "{out:?}");
+}
+
+#[test]
+fn messages_name_options_of_the_tool_whose_command_was_typed() {
+    let stage = Stage::beside_others();
+    let out = fio(&stage, "--name=x --rw=read --size=1m --direct=1 --bs=1000 --ioengine=psync");
+    assert!(out.code == Some(1) && out.stderr.contains("bs"), "{out:?}");
+    for flag in ["--engine", "--bs", "--cache", "--limit-bandwidth", "--depth"] {
+        assert!(!out.stderr.contains(flag), "{out:?}");
+    }
+    let out = fio(&stage, "\u{2014}name=x");
+    assert!(out.code == Some(1) && out.stderr.contains("type --name=x"), "{out:?}");
+    let out = stage.fathom("run \u{2013}-rw", Path::new("randread"));
+    says(&out, 2, &["U+2013", "type --rw"]);
+}

@@ -185,3 +185,20 @@ fn what_is_wrong_with_a_file_is_told_before_anything_is_made() {
     says(&iometer(&stage, "/c x.icf /t 1 foreign b"), 1, &["--destroy"]);
     assert!(std::fs::read(&foreign).unwrap().iter().all(|byte| *byte == 7));
 }
+
+#[test]
+fn tests_are_explained_and_nothing_is_measured() {
+    let stage = Stage::beside_others();
+    file(&stage, "CYCLE_OUTSTANDING_IOS");
+    let out = iometer(&stage, "--explain /c x.icf");
+    says(&out, 0, &[]);
+    for line in
+        ["8 tests of 1 s", "C: = (no path of Linux", "Worker 1: 4K OLTP, 2 outstanding on each of C:, D:"]
+    {
+        assert!(out.stdout.contains(line), "no {line:?}: {out:?}");
+    }
+    let out = iometer(&stage, "--explain /c x.icf a b");
+    assert!(out.code == Some(0) && out.stdout.contains("  C: = a\n"), "{out:?}");
+    assert!(!stage.folder("here").join("out.csv").exists());
+    says(&iometer(&stage, "/c x.icf"), 1, &["no path of Linux", "--explain"]);
+}

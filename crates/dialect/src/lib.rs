@@ -4,16 +4,20 @@
 #![forbid(unsafe_code)]
 
 mod content;
+mod dashes;
 pub mod diskspd;
 pub mod fio;
 pub mod iometer;
 pub mod job;
 mod language;
+mod names_in_tool;
 mod nearest;
 pub mod trouble;
 
 pub use content::what_language;
+pub use dashes::LONG_DASHES;
 pub use language::{Language, MAX_FILE_BYTES, Tool};
+pub use names_in_tool::in_names_of;
 pub use trouble::Trouble;
 
 use std::path::Path;

@@ -11,6 +11,7 @@ use super::options::{self, ETW, EVENTS, EXPERIMENT, STATISTICS, help};
 use super::source::Source;
 use super::value::{affinity, bounds, number, shown, size};
 use super::xml;
+use crate::dashes::typed_hyphens;
 use crate::trouble::{Mark, Trouble};
 use model::diskspd::{BLOCK, Profile, Target, TimeSpan};
 
@@ -106,7 +107,9 @@ impl CommandLine {
     fn targets(&mut self, marks: &mut Vec<Mark>) -> Vec<String> {
         let mut targets = Vec::new();
         for (word, place) in &self.source.words {
-            if let Some(name) = word.strip_prefix(DESTROY) {
+            if let Some(hyphens) = typed_hyphens(word) {
+                marks.push(Mark::new(place.clone(), hyphens));
+            } else if let Some(name) = word.strip_prefix(DESTROY) {
                 match name.strip_prefix('=').filter(|name| !name.is_empty()) {
                     Some(name) => self.destroy.push(name.to_owned()),
                     None => {

@@ -20,6 +20,7 @@ mod value;
 mod xml;
 
 use crate::language::{Language, Objections, Tool};
+use crate::names_in_tool::spelled;
 use crate::trouble::{Mark, Trouble};
 pub use command::{Ask, CommandLine, Here};
 use model::spec::JobSpec;
@@ -55,7 +56,10 @@ pub fn job(said: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<
     let mut job = jobs::job(&said.profile, cpus);
     let problems = job.check().into_iter().chain(also(&job));
     let marks: Vec<Mark> = problems
-        .map(|problem| Mark::new(said.source.place(problem.phase, problem.stream, "\0"), problem.in_flags()))
+        .map(|problem| {
+            let message = problem.spelled(|key, value| spelled(Tool::Diskspd, key, value));
+            Mark::new(said.source.place(problem.phase, problem.stream, "\0"), message)
+        })
         .collect();
     if !marks.is_empty() {
         return Err(said.source.trouble(marks));

@@ -9,6 +9,9 @@ use model::spec::limits::{MAX_BLOCK_BYTES, MAX_SPLIT};
 use model::spec::replay::kinds;
 use model::spec::{Rw, StreamSpec, order};
 
+/// Most bytes of one call to Linux (`MAX_RW_COUNT`).
+const KERNEL_MOST: u64 = 0x7fff_f000;
+
 /// What fio takes for the size of an operation.
 pub(super) const BLOCK_BYTES: u32 = 4096;
 
@@ -154,7 +157,8 @@ pub(super) fn say(job: &Job, way: &ParsedRw, stream: &mut StreamSpec) -> Result<
         steps(job, way, &sizes, stream)?;
     }
     // Each direction goes on from its own last operation, where any goes on at all.
-    let goes_on = matches!(stream.random, None | Some(Order::Mixed(_))) || stream.consecutive.is_some();
+    let is_partly_random = matches!(stream.random, Some(Order::Mixed(_) | Order::MixedEach(_)));
+    let goes_on = stream.random.is_none() || is_partly_random || stream.consecutive.is_some();
     stream.positions = Some(Positions::Own).filter(|_| way.rw.is_mixed() && goes_on);
     stream.bs = Some(sizes);
     Ok(())
@@ -228,6 +232,9 @@ fn block(job: &Job, text: &str) -> Result<u32, String> {
     if (1..=MAX_BLOCK_BYTES).contains(&bytes) {
         return Ok(bytes as u32);
     }
+    if bytes > KERNEL_MOST {
+        return Err("one call to Linux moves at most 2 GiB less 4 KiB; type bs=1g or less".into());
+    }
     Err("an operation has 1 byte to 1 GiB; type such a size".into())
 }
 
@@ -261,23 +268,19 @@ fn multiples(job: &Job, least: u32, most: u32) -> Result<Sizes, String> {
     Ok(Sizes::Split(whole.chain([(most, rest)]).collect()))
 }
 
-/// `4k/60:64k/40`; sizes without a share divide what is left, and where all have one the last has what they leave. As in fio each is
-/// rounded down to a multiple of the smallest.
+/// `4k/60:64k/40`; sizes without a share divide what the others leave. As in fio each size is rounded down to a multiple of the smallest.
 fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     let mut sizes: Vec<(u32, Option<u32>)> = Vec::new();
     for piece in text.split(':') {
         let (size, share) = piece.split_once('/').unwrap_or((piece, ""));
-        let share = share.trim().trim_end_matches('%');
-        let share = match share {
-            "" => None,
-            digits => Some(
-                digits
-                    .parse()
-                    .ok()
-                    .filter(|n| *n <= 100)
-                    .ok_or("a share is no whole percent; type 4k/60:64k/40")?,
-            ),
-        };
+        // As in fio a share is the whole number that it begins with, and none is as 0.
+        let digits = share.trim().split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+        if digits.is_empty() && !share.trim().is_empty() {
+            return Err("a share is no percentage; type 4k/60:64k/40".into());
+        }
+        let share = digits.parse().ok().map(|share: u32| share.min(100)).filter(|share| *share > 0);
+        // As in fio a range is its first size.
+        let size = size.split_once('-').map_or(size, |(first, _)| first);
         sizes.push((block(job, size)?, share));
         if sizes.len() > MAX_SPLIT {
             return Err(format!("there are more than {MAX_SPLIT} sizes; leave some out"));
@@ -285,13 +288,20 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     }
     let said: u32 = sizes.iter().filter_map(|s| s.1).sum();
     let open = sizes.iter().filter(|s| s.1.is_none()).count() as u32;
-    let left =
-        100_u32.checked_sub(said).ok_or("the shares sum to more than 100; type shares that sum to 100")?;
-    if open > 0 && left % open > 0 {
-        return Err("the shares do not sum to 100; type shares that do".into());
+    if said > 100 && open > 0 {
+        return Err("the shares sum to more than 100; type shares that sum to 100".into());
     }
-    if let Some((_, Some(last))) = sizes.iter_mut().rfind(|s| s.1 != Some(0)).filter(|_| open == 0) {
-        *last += left;
+    let each = 100_u32.saturating_sub(said) / open.max(1);
+    let mut sizes: Vec<(u32, u32)> =
+        sizes.into_iter().map(|(size, share)| (size, share.unwrap_or(each))).collect();
+    // As in fio the largest share is what the smaller ones leave of 100.
+    let mut shares: Vec<&mut u32> = sizes.iter_mut().map(|(_, share)| share).collect();
+    shares.sort_by_key(|share| **share);
+    let mut left = 100;
+    let largest = shares.len().saturating_sub(1);
+    for (at, share) in shares.into_iter().enumerate() {
+        *share = if at == largest { left } else { left.min(*share) };
+        left -= *share;
     }
     if !job.on("bs_unaligned", false).map_err(|fault| fault.1)? {
         let least = sizes.iter().map(|s| s.0).min().unwrap_or(1);
@@ -301,7 +311,6 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     }
     let mut split: Vec<(u32, u32)> = Vec::new();
     for (size, share) in sizes {
-        let share = share.unwrap_or_else(|| left / open.max(1));
         // The same size twice has both shares; one of none never comes.
         match split.iter_mut().find(|s| s.0 == size) {
             Some(known) => known.1 += share,
@@ -322,30 +331,54 @@ fn law(job: &Job, way: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, F
     // As in fio a register of so many states comes to each block of one size once.
     let register = job.text("random_generator") == Some("lfsr") && fixed;
     let may_repeat = (job.on("norandommap", false)? && !register) || aligned;
-    let random = job.same_for("percentage_random", way.directions(), |text| {
-        job.units("percentage_random")
-            .whole(text)
-            .ok()
-            .filter(|n| *n <= 100)
-            .ok_or_else(|| "it is no share; type 0 to 100".to_owned())
-    })?;
+    let shares = random_shares(job)?;
+    let used: Vec<f64> = way.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
+    let is_partly_random = used.iter().any(|share| *share < 100.0);
     if words != "random" {
-        if random.is_some_and(|p| p < 100) {
+        if is_partly_random {
             return Err(
                 job.fault("percentage_random", "it goes with uniform offsets; leave random_distribution out")
             );
         }
         return distribution(words).map_err(|why| job.fault("random_distribution", why));
     }
-    match random {
-        Some(percent) if percent < 100 && may_repeat => return Ok(Order::Mixed(percent as f64)),
-        Some(percent) if percent < 100 => {
-            let why = "each block once does not go with runs of blocks; type norandommap=1 too";
-            return Err(job.fault("percentage_random", why));
-        }
-        _ => {}
+    if is_partly_random {
+        let [read, write, trim] = shares;
+        let first = used.first().copied().unwrap_or(100.0);
+        return Ok(if used.iter().all(|share| *share == first) {
+            Order::Mixed(first)
+        } else {
+            Order::MixedEach(PerKind { read, write, trim })
+        });
     }
     Ok(if may_repeat { Order::Random } else { Order::Once })
+}
+
+/// The shares of random operations among reads, writes and trims, in percent.
+fn random_shares(job: &Job) -> Result<[f64; 3], Fault> {
+    let Some(text) = job.text("percentage_random") else { return Ok([100.0; 3]) };
+    let mut shares = [100.0; 3];
+    for (share, text) in
+        shares.iter_mut().zip(triplet(text).map_err(|why| job.fault("percentage_random", why))?)
+    {
+        let Some(text) = text else { continue };
+        let number =
+            job.units("percentage_random").whole(text.trim_end_matches('%')).ok().filter(|n| *n <= 100);
+        let number = number.ok_or_else(|| job.fault("percentage_random", "it is no share; type 0 to 100"))?;
+        *share = number as f64;
+    }
+    Ok(shares)
+}
+
+/// The remark on jobs of which a part is sequential and each block was to come once.
+pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
+    let differs = |job: &Job| {
+        let is_random = way(job).is_ok_and(|way| way.rw.is_random());
+        let has_map = job.on("norandommap", false).is_ok_and(|on| !on);
+        is_random && has_map && random_shares(job).is_ok_and(|all| all.iter().any(|share| *share < 100.0))
+    };
+    let remark = "percentage_random: a random operation may touch a block again, as with norandommap=1; fio skips the blocks that it touched";
+    jobs.iter().any(differs).then(|| remark.into())
 }
 
 fn distribution(text: &str) -> Result<Order, String> {

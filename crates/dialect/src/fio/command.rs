@@ -9,6 +9,7 @@ use super::options::How::{Held, NoEffect, Only, Refused};
 use super::options::{self, OPTIONS};
 use super::own::{OWN, OwnOption};
 use super::value::{Bare, time};
+use crate::dashes::typed_hyphens;
 use model::typed::Idle;
 
 /// What is asked of fio.
@@ -101,6 +102,9 @@ impl CommandLine {
         let mut files: Vec<&String> = Vec::new();
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
+            if let Some(hyphens) = typed_hyphens(word) {
+                return Err(hyphens);
+            }
             let bare =
                 word.strip_prefix("--").or_else(|| word.strip_prefix('-')).filter(|bare| !bare.is_empty());
             let Some(bare) = bare.filter(|_| word != "--") else {
@@ -164,7 +168,8 @@ impl CommandLine {
                 "append-terse" => forms.terse = true,
                 "output-format" => forms.say(value)?,
                 "terse-version" => forms.version = terse(value)?,
-                "eta" => self.quiet = is_never(value)?,
+                // As in fio any other word is no error.
+                "eta" => self.quiet = value == "never",
                 "bandwidth-log" => self.bandwidth_log = true,
                 "status-interval" => self.status_interval_ns = Some(interval(value)?),
                 "idle-prof" => self.idle = idle(value)?,
@@ -229,14 +234,6 @@ fn terse(value: &str) -> Result<&'static str, String> {
         "4" => Ok("fio-terse-4"),
         "5" => Ok("fio-terse-5"),
         _ => Err(format!("--terse-version={value}: there is no such version; type 2, 3, 4 or 5")),
-    }
-}
-
-fn is_never(value: &str) -> Result<bool, String> {
-    match value {
-        "never" => Ok(true),
-        "always" | "auto" => Ok(false),
-        _ => Err(format!("--eta={value}: progress is shown or not; type always, never or auto")),
     }
 }
 
@@ -305,7 +302,6 @@ fn outputs_are_in_the_order_in_which_fio_writes_them() {
     for (words, cure) in [
         ("--output-format=xml", "type normal, terse, json or json+"),
         ("--terse-version=1", "type 2, 3, 4 or 5"),
-        ("--eta=soon", "type always, never or auto"),
         ("--idle-prof=calibrate", "type none, system or percpu"),
         ("--client=host", "leave it out"),
         ("--output", "type --output=VALUE"),

@@ -34,6 +34,7 @@ mod value;
 mod zones;
 
 use crate::language::{Language, MAX_FILE_BYTES, Objections, Tool};
+use crate::names_in_tool::spelled;
 use crate::trouble::{Mark, Trouble};
 use around::{Around, Here};
 pub use command::{Ask, CommandLine};
@@ -109,6 +110,10 @@ fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Res
     let jobs = jobs::jobs(&reader.sections, &line.sections)
         .and_then(|jobs| if line.readonly { access::only_reading(jobs) } else { Ok(jobs) })
         .map_err(|fault| trouble(&reader.texts, vec![at(fault)]))?;
+    if jobs.is_empty() && line.ask == Ask::Parse && reader.sections.iter().all(sections::Section::is_global) {
+        // There is nothing that could be wrong.
+        return Ok(JobSpec::default());
+    }
     if jobs.is_empty() {
         let why = "there is no job; type [NAME] with options below it, or --name=NAME on the command line";
         return Err(trouble(&reader.texts, vec![(0, Mark::new(0..0, why))]));
@@ -128,7 +133,7 @@ fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Res
             let job =
                 from.get(problem.phase).and_then(|p| p.get(problem.stream)).and_then(|at| jobs.get(*at));
             let spot = job.map(|job| job.spot.clone()).unwrap_or_default();
-            (spot.text, Mark::new(spot.span, problem.in_flags()))
+            (spot.text, Mark::new(spot.span, problem.spelled(|key, value| spelled(Tool::Fio, key, value))))
         })
         .collect();
     if !marks.is_empty() {
@@ -136,6 +141,8 @@ fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Res
     }
     spec.remarks = std::mem::take(&mut reader.remarks);
     spec.remarks.extend(jobs::remarks(&jobs));
+    spec.remarks.extend(times::remarks(&jobs));
+    spec.remarks.extend(access::remarks(&jobs));
     spec.remarks.extend(replay::remarks(&jobs));
     Ok(spec)
 }

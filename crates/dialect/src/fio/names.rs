@@ -34,16 +34,6 @@ pub(super) fn paths(job: &Job, clone: u32, files: u32) -> Vec<String> {
     (0..files).map(|file| within(name(file))).collect()
 }
 
-/// How many files each clone has.
-pub(super) fn files(job: &Job) -> Result<u32, Fault> {
-    let files = listed(job)?;
-    if job.count("openfiles", 1)?.is_some_and(|open| open < files) {
-        let why = format!("all of the {files} files are open at once; leave it out");
-        return Err(job.fault("openfiles", why));
-    }
-    Ok(files)
-}
-
 /// Refuses a directory as `filename`: a new file in it would not be what was typed.
 pub(super) fn refuse_directories(job: &Job, around: &dyn Around) -> Result<(), Fault> {
     if job.text("filename").is_none() || job.text("ioengine") == Some("null") {
@@ -59,7 +49,8 @@ pub(super) fn refuse_directories(job: &Job, around: &dyn Around) -> Result<(), F
     }
 }
 
-fn listed(job: &Job) -> Result<u32, Fault> {
+/// How many files each clone has.
+pub(super) fn files(job: &Job) -> Result<u32, Fault> {
     let asked = job.count("nrfiles", 1)?;
     if let Some(names) = job.text("filename") {
         let named = split(names);

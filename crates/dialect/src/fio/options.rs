@@ -42,11 +42,15 @@ const MERGE: &str = "traces are not merged; type a job with read_iolog for each,
 const TRACE: &str = "no latency is left out of a measurement; there is nothing to save";
 pub(super) const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
 const STATE: &str = "fathom steps between no states of verification; type `fathom verify`";
+const SPRANDOM: &str =
+    "preconditioning writes the whole device twice here; type `fathom run --precondition`, and leave it out";
+const PLACEMENT: &str =
+    "places of data are named by NVMe commands, which only the engine io_uring_cmd passes on; leave it out";
 const CGROUP: &str =
     "fathom enters a cgroup of its own; begin it inside the one that you mean, and leave this out";
 const ROOTS: &str = "type `sudo -u USER fathom`, and leave it out";
 
-/// Every option that fio 3.33 has for files and block devices, in the order of its help.
+/// Every option that fio 3.33 has for files and block devices, in the order of its help, and then those of 3.42.
 pub const OPTIONS: &[FioOption] = &[
     option(
         "description",
@@ -58,7 +62,11 @@ pub const OPTIONS: &[FioOption] = &[
     option("filename", &[], Held("the targets, with `:` between them")),
     option("lockfile", &[], Only(&["none"], "files are not locked; leave it out")),
     option("directory", &[], Held("where files are made; several are given to clones in turn")),
-    option("filename_format", &[], Held("names of files: $jobname, $jobnum and $filenum")),
+    option(
+        "filename_format",
+        &[],
+        Held("names of files: $jobname, $jobnum and $filenum; directories in it are made"),
+    ),
     option("unique_filename", &[], NoEffect("it is for clients over a network")),
     option(
         "opendir",
@@ -119,7 +127,7 @@ pub const OPTIONS: &[FioOption] = &[
     ),
     option("filesize", &[], Held("the size of each file")),
     option("file_append", &[], Only(OFF, "files are not appended to; leave it out")),
-    option("offset", &[], Held("--offset")),
+    option("offset", &[], Held("--offset; a share of a file that is not there yet is 0, as in fio")),
     option("offset_increment", &[], Held("--offset of each clone")),
     option("offset_align", &[], Held("what an offset in percent is a multiple of")),
     option("number_ios", &[], Held("--ops")),
@@ -129,12 +137,28 @@ pub const OPTIONS: &[FioOption] = &[
         Held("fathom draws with its own; lfsr touches each block once, whatever norandommap says"),
     ),
     option("random_distribution", &[], Held("--random zipf, pareto, normal or zones")),
-    option("percentage_random", &[], Held("--random mixed")),
+    option("percentage_random", &[], Held("--random mixed; random operations may touch a block again")),
     option("allrandrepeat", &[], NoEffect("one seed decides all that is random")),
     option("nrfiles", &["nr_files"], Held("that many targets")),
-    option("file_service_type", &[], Held("--sharing round-robin or random")),
-    option("openfiles", &[], Held("that of all files or more; all are open at once")),
-    option("fallocate", &[], Held("whether a file that is only written is allocated before")),
+    option(
+        "file_service_type",
+        &[],
+        Held(
+            "--sharing round-robin or random, with N operations in a row; sequential is one file after another",
+        ),
+    ),
+    option(
+        "openfiles",
+        &[],
+        Held("files in groups of that size, one group after another; all are open at once"),
+    ),
+    option(
+        "fallocate",
+        &[],
+        Held(
+            "whether a file that is only written is allocated before: with its length, beyond its end (keep), or as a hole (truncate)",
+        ),
+    ),
     option("fadvise_hint", &[], Held("--advice where the page cache is used; 1 unless it is said otherwise")),
     option("fsync", &[], Held("--fsync")),
     option("fdatasync", &[], Held("--fdatasync")),
@@ -152,7 +176,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("numjobs", &["thread_number"], Held("--clones, or a stream for each clone")),
     option("startdelay", &[], Held("--delay")),
     option("runtime", &["timeout"], Held("--time")),
-    option("time_based", &[], Held("no end by --passes or --bytes")),
+    option("time_based", &[], Held("no end by --passes or --bytes; nothing without runtime, as in fio")),
     option("verify_only", &[], Held("what would be written is read and compared")),
     option("ramp_time", &[], Held("--warmup")),
     option("clocksource", &[], NoEffect("fathom uses the best clock that the machine has, and tests it")),
@@ -310,7 +334,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("latency_run", &[], Held("--latency-target with :run behind it")),
     option("invalidate", &[], Held("--cold, and --evict-each-pass where there are several")),
     option("sync", &[], Held("--cache sync, dsync and the like")),
-    option("write_hint", &[], Only(&["none"], "writes have no hints; leave it out")),
+    option("write_hint", &[], NoEffect("it is a label of the data's lifetime, and fathom gives writes none")),
     option("create_serialize", &[], NoEffect("files are made one after another")),
     option("create_fsync", &[], NoEffect("files are made stable before the first run")),
     option("create_on_open", &[], NoEffect("files are made before the first run")),
@@ -416,7 +440,7 @@ pub const OPTIONS: &[FioOption] = &[
     option(
         "buffer_compress_chunk",
         &[],
-        Only(&["512", "4k", "4096"], "each 4 KiB are as compressible as asked for; leave it out"),
+        NoEffect("each 4 KiB are as compressible as asked for, and so is every larger chunk"),
     ),
     option("dedupe_percentage", &[], Held("--dedup")),
     option("dedupe_mode", &[], Held("--dedup-set where it is working_set")),
@@ -511,6 +535,42 @@ pub const OPTIONS: &[FioOption] = &[
     ),
     option("cmdprio", &[], Held("the level of --op-priority")),
     option("cmdprio_bssplit", &[], Held("--op-priority for each size")),
+    // Newer than fio 3.33, from the source of 3.42.
+    option(
+        "end_syncfs",
+        &[],
+        Held("as end_fsync: what the job wrote is flushed at the end of every run; what others wrote is not"),
+    ),
+    option("filetype", &[], NoEffect("the kernel says what a file is")),
+    option("comm", &[], NoEffect("it is the name of a process, and workers are threads")),
+    option("libaio_vectored", &[], NoEffect("an operation has one buffer")),
+    option("percentage_sequential", &[], NoEffect("fio takes it without using it")),
+    option("rwmixcycle", &[], NoEffect("fio takes it without using it")),
+    option("verify_header_seed", &[], NoEffect("blocks have no header, and every byte is compared")),
+    option("verify_write_sequence", &[], NoEffect("blocks have no header, and every byte is compared")),
+    option("verify_policy", &[], Only(&["completed"], "every completed write is compared; leave it out")),
+    option("verify_pattern_interval", &[], Only(OFF, "a pattern begins with each operation; leave it out")),
+    option("ramp_size", &[], Only(OFF, "a ramp ends after a time; type ramp_time")),
+    option("priohint", &[], Only(OFF, "operations have a class and a level; leave it out")),
+    option("thinkcycles", &[], Only(OFF, "a pause has a time; type thinktime and thinktime_spin")),
+    option(
+        "random_sequence_stride",
+        &[],
+        Only(OFF, "random offsets are uniform or follow a law; leave it out"),
+    ),
+    option("num_range", &[], Only(&["1"], "a trim has one range; leave it out")),
+    option("job_start_clock_id", &[], Only(OFF, "the start is a time of the clock of the day; leave it out")),
+    option("sprandom", &[], Only(OFF, SPRANDOM)),
+    option("spr_num_regions", &[], NoEffect("it goes with sprandom")),
+    option("spr_op", &[], NoEffect("it goes with sprandom")),
+    option("spr_cs", &[], NoEffect("it goes with sprandom")),
+    option("recover_zbd_write_error", &[], Only(OFF, ZONED)),
+    option("write_zone_remainder", &[], Only(OFF, ZONED)),
+    option("fdp", &[], Only(OFF, PLACEMENT)),
+    option("dataplacement", &["data_placement"], Only(&["none"], PLACEMENT)),
+    option("plid_select", &["fdp_pli_select"], NoEffect("it goes with dataplacement")),
+    option("plids", &["fdp_pli"], NoEffect("it goes with dataplacement")),
+    option("dp_scheme", &[], NoEffect("it goes with dataplacement")),
 ];
 
 /// Engines of fio that fathom has not, with why, and their own options.
@@ -518,7 +578,18 @@ pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
     (
         "io_uring_cmd",
         "it passes commands through to an NVMe device; type ioengine=io_uring on the block device",
-        &["cmd_type"],
+        &[
+            "cmd_type",
+            "write_mode",
+            "verify_mode",
+            "md_per_io_size",
+            "pi_act",
+            "pi_chk",
+            "apptag",
+            "apptag_mask",
+            "deac",
+            "cdb_len",
+        ],
     ),
     (
         "sg",

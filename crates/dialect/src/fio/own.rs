@@ -26,7 +26,7 @@ const LINE: &str = "progress is one line on standard error, where that is a term
 
 /// Every option of fio 3.33 itself, in the order of its help, and one of ours.
 pub const OWN: &[OwnOption] = &[
-    own("debug", Some("WORDS"), Refused("type `fathom show last --verbose` afterwards, and leave it out")),
+    own("debug", Some("WORDS"), NoEffect("`fathom show last --verbose` prints what happened")),
     own("parse-only", None, Held("Read the jobs, say what is wrong with them, and stop")),
     own(
         "merge-blktrace-only",
@@ -61,7 +61,9 @@ pub const OWN: &[OwnOption] = &[
     own(
         "eta",
         Some("always|never|auto"),
-        Held("Whether progress is shown: on standard error, and only where that is a terminal"),
+        Held(
+            "Whether progress is shown: on standard error, and only where that is a terminal; any other word is auto",
+        ),
     ),
     own("eta-newline", Some("TIME"), NoEffect(LINE)),
     own("eta-interval", Some("TIME"), NoEffect(LINE)),

@@ -6,6 +6,7 @@ use super::around::Around;
 use super::jobs::{Fault, Job};
 use super::replay::replays;
 use super::streams::{Streams, streams};
+use super::times::Times;
 use model::spec::limits::{MAX_PHASES, MAX_STREAMS};
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 
@@ -52,7 +53,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
         let (mut backs, mut of_backs) = (PhaseSpec::default(), Vec::new());
         for (at, mut streams) in group {
             for stream in &mut streams.all {
-                let end = streams.times.runtime.map(|t| t.saturating_add(streams.times.delay));
+                let end = end_of_window(streams.times);
                 stream.limit.time_ns = streams.times.runtime.filter(|_| end != phase.time);
             }
             places.extend(std::iter::repeat_n(at, streams.all.len()));
@@ -171,14 +172,26 @@ fn times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
                 "jobs that run at once have one ramp here; type the same for all, or stonewall",
             ));
         }
+        if first.ramp > 0 && streams.times.delay != first.delay {
+            return Err(job.fault(
+                "startdelay",
+                "jobs that run at once end their ramps together here; type the same for all, or leave ramp_time out",
+            ));
+        }
     }
-    let ends = group.iter().map(|(_, s)| s.times.runtime.map(|t| t.saturating_add(s.times.delay)));
+    let ends = group.iter().map(|(_, s)| end_of_window(s.times));
     // The one that lasts longest ends the phase; what ends by what it moves may last for ever.
     phase.time = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
     if phase.time.is_some() || first.ramp > 0 {
-        phase.warmup = Some(first.ramp);
+        phase.warmup = Some(if first.ramp > 0 { first.ramp.saturating_add(first.delay) } else { 0 });
     }
     Ok(phase)
+}
+
+/// When a job ends, counted from the beginning of the measured window: a ramp follows the delay, and the window follows the ramp.
+fn end_of_window(times: Times) -> Option<u64> {
+    let delay = if times.ramp > 0 { 0 } else { times.delay };
+    times.runtime.map(|runtime| runtime.saturating_add(delay))
 }
 
 /// Refuses jobs that become steady as one group, where they are not one stream.

@@ -141,12 +141,19 @@ impl<'j> Rates<'j> {
         let iops = |at: usize| if is_bytes(at) { 0.0 } else { self.of[at] as f64 };
         let limit = |all: [f64; 3]| match (all, self.way.directions()) {
             ([0.0, 0.0, 0.0], _) => None,
+            // A mix of nothing but reads, or of none, has one direction.
+            ([read, write, _], [0, 1])
+                if one.mix == Some(Mix::of(100, 0)) || one.mix == Some(Mix::of(0, 0)) =>
+            {
+                let rate = if one.mix == Some(Mix::of(100, 0)) { read } else { write };
+                Some(rate).filter(|rate| *rate > 0.0).map(RateLimit::All)
+            }
             ([read, write, trim], [_, _]) => Some(RateLimit::Each(PerKind { read, write, trim })),
             (all, _) => Some(RateLimit::All(all.iter().sum())),
         };
         if !self.way.rw.writes_after_trims() {
-            one.limit_iops = limit([0, 1, 2].map(iops));
-            one.limit_bandwidth = limit([0, 1, 2].map(bytes));
+            let (operations, bytes) = (limit([0, 1, 2].map(iops)), limit([0, 1, 2].map(bytes)));
+            (one.limit_iops, one.limit_bandwidth) = (operations, bytes);
             return Ok(());
         }
         // A pair goes when its write may, as in fio, which asks for no rate of the trims.

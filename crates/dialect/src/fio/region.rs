@@ -7,10 +7,10 @@ use super::access::ParsedRw;
 use super::around::Around;
 use super::jobs::{Fault, Job};
 use super::names;
-use super::times::Times;
+use super::times::{Times, is_time_based};
 use super::value::Size;
 use super::zones;
-use model::job::{Create, Filling, PerKind, Sizes};
+use model::job::{Create, Filling, PerKind, Positions, Sizes};
 use model::spec::StreamSpec;
 
 /// How much of each file, what is made where there is none, and what ends it.
@@ -20,10 +20,11 @@ pub(super) fn region(
     (files, around): (u32, &dyn Around),
     times: Times,
     one: &mut StreamSpec,
-) -> Result<(), Fault> {
+) -> Result<Increment, Fault> {
     let nothing = one.engine.as_ref().is_some_and(|e| e.name == "null");
     if job.text("filesize").is_some_and(|text| text.contains('-')) {
-        return Err(job.fault("filesize", "sizes of files are not drawn; type one size"));
+        let why = "fio draws a size for each file, and the files of a job have one size here; type one size";
+        return Err(job.fault("filesize", why));
     }
     if job.on("fill_device", false)? && !on_devices(job, files, around) {
         let why =
@@ -31,19 +32,30 @@ pub(super) fn region(
         return Err(job.fault("fill_device", why));
     }
     let shares = Shares { job, around, files, least: least(one) };
+    let each = job.bytes("filesize")?.filter(|s| *s > 0);
     let offset = match job.size("offset")? {
         Some(Size::Percent(percent)) => shares.offset(percent)?,
         Some(Size::Bytes(bytes)) => bytes,
         None => 0,
     };
     one.offset = Some(offset).filter(|o| *o > 0);
-    let (size, part) = match job.size("size")? {
-        // All that is there, which it is anyway.
-        None | Some(Size::Percent(0.0 | 100.0)) => (None, None),
-        Some(Size::Bytes(bytes)) => (Some(shares.cut(bytes, offset)).filter(|s| *s > 0), None),
-        Some(Size::Percent(percent)) => (None, Some(shares.of_each("size", percent, offset)?)),
+    let typed_size =
+        match job.text("size").filter(|text| !text.starts_with('(')).and_then(|text| text.rsplit_once('-')) {
+            // Of a range fio takes the last number.
+            Some((_, last)) => Some(job.units("size").size(last).map_err(|why| job.fault("size", why))?),
+            None => job.size("size")?,
+        };
+    let (size, part) = match (typed_size, each) {
+        // The whole file, as without size.
+        (None | Some(Size::Percent(0.0 | 100.0)), _) => (None, None),
+        (Some(Size::Bytes(bytes)), _) => (Some(shares.cut(bytes, offset)).filter(|s| *s > 0), None),
+        (Some(Size::Percent(percent)), Some(each)) => {
+            let bytes = (each as f64 * percent / 100.0) as u64;
+            let bytes = bytes.min(each.saturating_sub(offset));
+            (None, Some(bytes / u64::from(shares.least) * u64::from(shares.least)).filter(|bytes| *bytes > 0))
+        }
+        (Some(Size::Percent(percent)), None) => (None, Some(shares.of_each("size", percent, offset)?)),
     };
-    let each = job.bytes("filesize")?.filter(|s| *s > 0);
     // A file of that size begins before the offset.
     let rest = each.map(|each| each.saturating_sub(one.offset.unwrap_or(0)));
     if rest == Some(0) {
@@ -61,12 +73,13 @@ pub(super) fn region(
     let checks = one.verify.as_ref().is_some_and(|verify| verify.checks);
     let makes = job.on("allow_file_create", true)? && !checks;
     // Whatever is a share of a file is of one that is there.
-    if let (false, Some(file), true) = (nothing, file, makes && part.is_none()) {
+    if let (false, Some(file), true) = (nothing, file, makes && (part.is_none() || shares.are_missing())) {
         let bytes = file.saturating_add(one.offset.unwrap_or(0));
         one.create = Some(Create { bytes, filling: filling(job, way)?, unlink: job.on("unlink", false)? });
     }
     ends(&shares, way, (size, each), times, one)?;
-    repeat_first_block(&shares, way, one)
+    repeat_first_block(&shares, way, one)?;
+    shares.increment(one)
 }
 
 /// Goes back by the size of an operation: fio then moves the first block again and again.
@@ -80,6 +93,22 @@ fn repeat_first_block(shares: &Shares, way: &ParsedRw, one: &mut StreamSpec) -> 
     }
     one.size = Some(shares.least.into());
     Ok(())
+}
+
+/// How much further into its files each clone begins than the one before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Increment {
+    pub(super) bytes: u64,
+    /// What a share is rounded up to.
+    align: u64,
+}
+
+impl Increment {
+    /// Where a clone begins, if the first one begins at `first`.
+    pub(super) fn offset(self, first: u64, clone: u32) -> u64 {
+        let offset = first.saturating_add(self.bytes.saturating_mul(u64::from(clone)));
+        offset.checked_next_multiple_of(self.align).unwrap_or(offset)
+    }
 }
 
 /// Whether all that a job touches are block devices, which end where they end.
@@ -122,7 +151,8 @@ impl Shares<'_> {
 
     /// A percentage of each file as an offset: the next multiple of `offset_align`, or of the smallest operation.
     fn offset(&self, percent: f64) -> Result<u64, Fault> {
-        if percent == 0.0 {
+        // When fio computes the offset, a missing file has no bytes.
+        if percent == 0.0 || self.are_missing() {
             return Ok(0);
         }
         let offset = (self.length("offset")? as f64 * percent / 100.0) as u64;
@@ -163,6 +193,39 @@ impl Shares<'_> {
         is_whole && region >= least && !(region - least).is_multiple_of(least.saturating_add(hole))
     }
 
+    /// Whether none of the files is there yet.
+    fn are_missing(&self) -> bool {
+        let clones = if names::own_files(self.job) {
+            self.job.count("numjobs", 1).ok().flatten().unwrap_or(1)
+        } else {
+            1
+        };
+        let mut paths = (0..clones).flat_map(|clone| names::paths(self.job, clone, self.files));
+        paths.all(|path| self.around.length(&path).is_err())
+    }
+
+    /// The increment of offsets. A share is one of the file as the clone finds it: files that the first clone makes for all are there for
+    /// the others.
+    fn increment(&self, one: &StreamSpec) -> Result<Increment, Fault> {
+        let percent = match self.job.size("offset_increment")? {
+            None => return Ok(Increment { bytes: 0, align: 1 }),
+            Some(Size::Bytes(bytes)) => return Ok(Increment { bytes, align: 1 }),
+            Some(Size::Percent(percent)) => percent,
+        };
+        let align = self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(u64::from(self.least));
+        let length = match one.create {
+            Some(create) if self.are_missing() => {
+                if names::own_files(self.job) {
+                    0
+                } else {
+                    create.bytes
+                }
+            }
+            _ => self.length("offset_increment")?,
+        };
+        Ok(Increment { bytes: (length as f64 * percent / 100.0) as u64, align })
+    }
+
     /// Bytes of each file.
     fn length(&self, option: &str) -> Result<u64, Fault> {
         let clones = if names::own_files(self.job) { self.job.count("numjobs", 1)?.unwrap_or(1) } else { 1 };
@@ -189,9 +252,27 @@ fn filling(job: &Job, way: &ParsedRw) -> Result<Filling, Fault> {
     match job.text("fallocate").unwrap_or("native") {
         "native" | "posix" | "1" => Ok(Filling::Blocks),
         "none" | "0" => Ok(Filling::Nothing),
-        _ => Err(job
-            .fault("fallocate", "files are allocated with their length, or not at all; type native or none")),
+        "truncate" => Ok(Filling::Hole),
+        "keep" => Ok(Filling::Reserved),
+        _ => Err(job.fault("fallocate", "fio has no such way; type native, posix, keep, truncate or none")),
     }
+}
+
+/// Whether `io_size` decides how much a job moves: neither 0 nor 100 % does.
+pub(super) fn has_io_size(job: &Job) -> Result<bool, Fault> {
+    Ok(!matches!(job.size("io_size")?, None | Some(Size::Bytes(0) | Size::Percent(0.0 | 100.0))))
+}
+
+/// The bytes that `io_size` asks for. A share is one of what one pass over all files moves; all of it is what a job moves anyway.
+fn io_size(shares: &Shares, size: Option<u64>, one: &StreamSpec) -> Result<Option<u64>, Fault> {
+    let job = shares.job;
+    let percent = match job.size("io_size")? {
+        Some(Size::Bytes(bytes)) => return Ok(Some(bytes).filter(|bytes| *bytes > 0)),
+        None | Some(Size::Percent(0.0 | 100.0)) => return Ok(None),
+        Some(Size::Percent(percent)) => percent,
+    };
+    let share = (shares.region("io_size", one)? as f64 * percent / 100.0) as u64;
+    Ok(Some(size.map_or(share, |size| size.min(share))))
 }
 
 /// What ends it: so many passes, bytes or operations; nothing but the time where it is `time_based`.
@@ -212,7 +293,7 @@ fn ends(
         // Its files are made, and that is all.
         one.limit.operations = Some(0);
     }
-    if job.on("time_based", false)? {
+    if is_time_based(job)? {
         return Ok(());
     }
     if times.ramp > 0 && times.runtime.is_none() {
@@ -221,12 +302,12 @@ fn ends(
     // Without io_size a job moves no more than its files have after the offset.
     let within = one.size.map_or(u64::MAX, |each| each.saturating_mul(shares.files.into()));
     let size_alone = size.filter(|_| each.is_some() && each != size).map(|size| size.min(within));
-    let amount = job.bytes("io_size")?.filter(|a| *a > 0).or(size_alone);
+    let io_size = io_size(shares, size, one)?;
+    let amount = io_size.or(size_alone);
     let passes_over = amount.zip(size).is_some_and(|(amount, size)| amount > size);
-    if one.positions.is_some() && (loops > 1 || passes_over) {
-        let option = if loops > 1 { "loops" } else { "io_size" };
-        let why = "where one direction of a mix comes to the end, fio begins again with both, and fathom with that one; type time_based and runtime, or less";
-        return Err(job.fault(option, why));
+    if one.positions == Some(Positions::Own) && (loops > 1 || passes_over) {
+        // Where one direction of a mix reaches the end, fio begins again with both.
+        one.positions = Some(Positions::OwnRestart);
     }
     if way.rw.writes_after_trims() && amount.zip(one.size).is_some_and(|(amount, size)| amount > size) {
         let why = "beyond the end of the region fio counts trims and writes together; type loops, or time_based and runtime";
@@ -244,9 +325,9 @@ fn ends(
             one.limit.bytes = Some(zones::bytes_in_all(zones, region, one, way.rw.writes_after_trims()));
         }
         (Some(bytes), _) => {
-            // An operation that would go beyond is not begun.
-            let least = least(one);
-            let whole = bytes / u64::from(least) * u64::from(least);
+            // As in fio the last operation of io_size may move more than is left, and one of the size may not.
+            let least = u64::from(least(one));
+            let whole = if io_size.is_some() { bytes.div_ceil(least) } else { bytes / least } * least;
             if whole == 0 {
                 return Err(job.fault("io_size", "it is less than one operation; type more"));
             }

@@ -13,9 +13,9 @@ use super::names;
 use super::options::OTHER_ENGINES;
 use super::priorities::priorities;
 use super::rates;
-use super::region;
+use super::region::{self, Increment};
 use super::rules::rules;
-use super::times::{Times, times};
+use super::times::{Times, is_time_based, times};
 use super::value::{Size, list, mask};
 use super::zones;
 use model::job::{Advice, Batch, Cache, Clones, Create, Every, IoPriority, Options, Order, Sharing};
@@ -94,10 +94,10 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     let files = names::files(job)?;
     names::refuse_directories(job, around)?;
     one.strided = zones::zones(job, &way, files, &one)?;
-    region::region(job, &way, (files, around), times, &mut one)?;
-    one.evict_each_pass = evicts_each_pass(job, &way, &one)?.then_some(true);
+    let increment = region::region(job, &way, (files, around), times, &mut one)?;
+    one.evict_each_pass = evicts_each_pass(job, &way, files, &one)?.then_some(true);
     sharing(job, files, &mut one)?;
-    Ok(Streams { all: clones(job, &one, files)?, times, back })
+    Ok(Streams { all: clones(job, &one, files, increment)?, times, back })
 }
 
 pub(super) fn name(job: &Job) -> Result<String, Fault> {
@@ -218,14 +218,16 @@ pub(super) fn advise_mapping(way: &ParsedRw, one: &mut StreamSpec) {
 
 /// Whether fio evicts a file again where another pass over it begins: where it comes to its end in order, or its map is full, and where
 /// it opens the file for another loop.
-fn evicts_each_pass(job: &Job, way: &ParsedRw, one: &StreamSpec) -> Result<bool, Fault> {
+fn evicts_each_pass(job: &Job, way: &ParsedRw, files: u32, one: &StreamSpec) -> Result<bool, Fault> {
     let in_memory = one.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
     let is_map = one.random == Some(Order::Once);
     let in_order = one.random.is_none();
-    let another = if job.on("time_based", false)? {
+    let another = if is_time_based(job)? {
         is_map || (in_order && one.hole.is_none() && one.strided.is_none())
     } else {
-        let goes_beyond = job.bytes("io_size")?.zip(one.size).is_some_and(|(amount, size)| amount > size);
+        let region = one.size.map(|size| size.saturating_mul(files.into()));
+        let is_more = one.limit.bytes.zip(region).is_some_and(|(amount, region)| amount > region);
+        let goes_beyond = is_more && region::has_io_size(job)?;
         (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
     let repeats_block = in_order && way.step < 0 && one.backwards.is_none();
@@ -247,7 +249,8 @@ pub(super) fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), F
     };
     // A full queue is emptied down to there before it is filled again.
     let low = job.count("iodepth_low", 0)?.filter(|n| *n > 0).unwrap_or(depth);
-    let least = job.count("iodepth_batch_complete_min", 1)?.unwrap_or(1);
+    // Of 0 fio makes 1, as soon as anything is in flight.
+    let least = job.count("iodepth_batch_complete_min", 0)?.unwrap_or(1).max(1);
     let complete = least.max(depth.saturating_sub(low)).min(depth);
     one.serialize_overlap = (job.on("serialize_overlap", false)? && depth > 1).then_some(true);
     one.depth = Some(depth);
@@ -273,7 +276,7 @@ pub(super) fn durability_and_data(job: &Job, way: &ParsedRw, one: &mut StreamSpe
     let (compress, dedup) = (share("buffer_compress_percentage")?, share("dedupe_percentage")?);
     let zeros = job.on("zero_buffers", false)?;
     // Whether it is said or not, every run ends with a flush of what it wrote.
-    for option in ["end_fsync", "fsync_on_close"] {
+    for option in ["end_fsync", "fsync_on_close", "end_syncfs"] {
         job.on(option, false)?;
     }
     if !way.writes() {
@@ -397,35 +400,45 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
     of_place::io_priority(&text).map(Some).map_err(|why| job.fault("prio", why))
 }
 
+/// Which file is next. With `openfiles` the files form groups, one after another, and a sequential order is groups of one file.
 fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {
-    let said = job.text("file_service_type").unwrap_or("roundrobin");
-    let sharing = match said.split(':').next().unwrap_or_default() {
-        "roundrobin" if said.split(':').nth(1).is_none_or(|n| n == "1") => Sharing::RoundRobin,
-        "random" if !said.contains(':') => Sharing::Random,
-        _ if files == 1 => Sharing::RoundRobin,
-        _ => {
-            return Err(job.fault(
-                "file_service_type",
-                "files take turns operation by operation, or are drawn; type roundrobin or random",
-            ));
+    let (order, count) = match job.text("file_service_type").unwrap_or("roundrobin").split_once(':') {
+        Some((order, count)) => (order, Some(count)),
+        None => (job.text("file_service_type").unwrap_or("roundrobin"), None),
+    };
+    let fault = |why: &str| job.fault("file_service_type", why);
+    let operations = match count.map(|text| job.units("file_service_type").whole(text)) {
+        None => 1,
+        Some(Ok(count)) => u32::try_from(count.max(1)).map_err(|_| fault("it is too many; type less"))?,
+        Some(Err(why)) => return Err(fault(&why)),
+    };
+    let open = job.count("openfiles", 1)?.map_or(files, |open| open.min(files));
+    let sharing = match order {
+        "roundrobin" if operations == 1 && open == files => Sharing::RoundRobin,
+        "random" if operations == 1 && open == files => Sharing::Random,
+        "roundrobin" | "random" => Sharing::Turns { drawn: order == "random", operations, open },
+        "sequential" => Sharing::Turns { drawn: false, operations: 1, open: 1 },
+        "zipf" | "pareto" | "normal" | "gauss" if files > 1 => {
+            return Err(fault("files are drawn alike here; type roundrobin, random or sequential"));
         }
+        "zipf" | "pareto" | "normal" | "gauss" => Sharing::RoundRobin,
+        _ => return Err(fault("fio has no such order; type roundrobin, random or sequential")),
     };
     one.sharing = Some(sharing).filter(|_| files > 1);
     Ok(())
 }
 
 /// One stream for all clones where they are one result; else one for each.
-fn clones(job: &Job, one: &StreamSpec, files: u32) -> Result<Vec<StreamSpec>, Fault> {
+fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Result<Vec<StreamSpec>, Fault> {
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     if count > MAX_WORKERS {
         return Err(job.fault("numjobs", format!("a stream has {MAX_WORKERS} workers at most; type less")));
     }
-    let increment = job.bytes("offset_increment")?.unwrap_or(0);
     let grouped = job.on("group_reporting", false)?;
     let nothing = one.create.is_none() && one.cache.is_none();
     let targets = |clone: u32| if nothing { Vec::new() } else { names::paths(job, clone, files) };
     // Clones that begin at offsets of their own have blocks of their own; in fio's formats a group is one result in any case.
-    if count == 1 || !grouped || increment > 0 {
+    if count == 1 || !grouped || increment.bytes > 0 {
         if count as usize > model::spec::limits::MAX_STREAMS {
             let most = model::spec::limits::MAX_STREAMS;
             return Err(job.fault(
@@ -436,7 +449,7 @@ fn clones(job: &Job, one: &StreamSpec, files: u32) -> Result<Vec<StreamSpec>, Fa
         let has_length = job.bytes("filesize")?.is_some_and(|bytes| bytes > 0);
         let clone = |clone: u32| {
             let first = one.offset.unwrap_or(0);
-            let offset = first.saturating_add(increment.saturating_mul(u64::from(clone)));
+            let offset = increment.offset(first, clone);
             let mut stream =
                 StreamSpec { target: targets(clone), offset: Some(offset).filter(|o| *o > 0), ..one.clone() };
             if has_length {
@@ -446,7 +459,7 @@ fn clones(job: &Job, one: &StreamSpec, files: u32) -> Result<Vec<StreamSpec>, Fa
                     let why = "a clone begins beyond the filesize; type less, or fewer clones";
                     return Err(job.fault("offset_increment", why));
                 }
-                if job.text("io_size").is_none() {
+                if !region::has_io_size(job)? {
                     let within = stream.size.map(|size| size.saturating_mul(u64::from(files)));
                     stream.limit.bytes =
                         one.limit.bytes.map(|bytes| within.map_or(bytes, |most| bytes.min(most)));

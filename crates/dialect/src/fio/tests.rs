@@ -185,8 +185,18 @@ fn blocks_are_touched_as_fio_touches_them() {
     assert_eq!(mix("rw=randrw norandommap percentage_random=9"), (Some(Rw::Randrw), Some(Positions::Own)));
     assert_eq!((mix("rw=randrw").1, mix("rw=write").1), (None, None), "none goes on, or there is one");
     assert_eq!(stream("rw=rw loops=2 time_based runtime=1").positions, Some(Positions::Own));
-    refused("rw=rw loops=2", &["loops=2", "begins again with both"]);
-    refused("rw=rw io_size=2m", &["io_size=2m", "time_based"]);
+    for words in ["rw=rw loops=2", "rw=rw io_size=2m"] {
+        assert_eq!(stream(words).positions, Some(Positions::OwnRestart), "{words}");
+    }
+    let each = PerKind { read: 100.0, write: 50.0, trim: 50.0 };
+    assert_eq!(stream("rw=randrw percentage_random=100,50").random, Some(Order::MixedEach(each)));
+    assert_eq!(stream("rw=randread percentage_random=20%").random, Some(Order::Mixed(20.0)));
+    let told = |words: &str| job(&format!("[j]\nsize=1m\n{}\n", words.replace(' ', "\n"))).remarks.join("\n");
+    assert!(told("rw=randread percentage_random=20").contains("touch a block again"));
+    assert!(!told("rw=randread percentage_random=20 norandommap").contains("percentage_random"));
+    assert!(
+        told("time_based").contains("without runtime") && !told("time_based runtime=1").contains("without")
+    );
     refused("rw=rw:-8k bs=4k,2k", &["backwards"]);
     let split = stream("rw=randwrite norandommap bssplit=4k/60:8k/:16k/");
     assert_eq!(split.bs.map(|b| b.write), Some(Sizes::Split(vec![(4096, 60), (8192, 20), (16384, 20)])));
@@ -208,6 +218,7 @@ fn blocks_are_touched_as_fio_touches_them() {
     assert_eq!((stream("rw=randread:1").consecutive, stream("rw=read:8").consecutive), (None, None));
     assert_eq!(stream("rw=write end_fsync=1 fsync_on_close"), stream("rw=write"), "a run ends with a flush");
     refused("end_fsync=maybe", &["end_fsync=maybe"]);
+    assert_eq!(stream("rw=write end_syncfs=1"), stream("rw=write"), "and so with fio 3.42's option");
     refused("rw=randread:-8", &["rw=randread:-8", "type one such as rw=randread:8"]);
     refused("rw=randread:5g", &["follow each other"]);
     refused("rw=raed", &["no direction"]);
@@ -269,7 +280,25 @@ fn clones_are_one_result_where_they_are_a_group() {
     );
     refused("size=50%", &["there is none", "type a size"]);
     refused("size=50% filename=f:shorter", &["several lengths"]);
-    refused("io_size=50%", &["type a size"]);
+    assert_eq!((stream("io_size=50%").limit.bytes, stream("io_size=0%").passes), (Some(1 << 19), Some(1)));
+    assert_eq!(
+        stream("nrfiles=2 filesize=4m io_size=50%").limit.bytes,
+        Some(1 << 20),
+        "no more than the size"
+    );
+    refused("io_size=150%", &["io_size=150%"]);
+    assert_eq!(stream("io_size=30% bs=64k").limit.bytes, Some(5 << 16), "the last operation may be more");
+    let share = job("[j]\nfilesize=1m\nsize=50%\noffset=25%\n").phases[0].streams[0].clone();
+    let made = share.create.map(|create| create.bytes);
+    assert_eq!(
+        (share.size, share.offset, made),
+        (Some(1 << 19), None, Some(1 << 19)),
+        "a missing file has no quarter"
+    );
+    assert_eq!(job("[j]\nsize=1m-2m\n").phases[0].streams[0].size, Some(2 << 20), "the last of a range");
+    let tenths = job("[j]\nsize=100%\nfilename=f\nnumjobs=3\noffset_increment=10%\n");
+    let offsets: Vec<_> = tenths.phases[0].streams.iter().map(|s| s.offset).collect();
+    assert_eq!(offsets, [None, Some(106_496), Some(212_992)], "rounded up to whole blocks");
     let apart = job("[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\nfilename=f\ngroup_reporting\n");
     assert_eq!(apart.phases[0].streams.len(), 2, "each has blocks of its own");
     let two = job("[a]\nsize=1m\nexitall\n[b]\nsize=1m\n");
@@ -281,8 +310,14 @@ fn clones_are_one_result_where_they_are_a_group() {
     refused("prioclass=3 prio=1", &["no levels"]);
     refused("prio=8", &["type rt:0"]);
     refused("nrfiles=2 filename_format=$jobname", &["$filenum"]);
-    refused("nrfiles=4 openfiles=2", &["all of the 4 files"]);
-    assert_eq!(stream("nrfiles=2 openfiles=2").target, stream("nrfiles=2").target);
+    let turns = |words: &str| stream(&format!("nrfiles=4 {words}")).sharing;
+    let some = |drawn, operations, open| Some(Sharing::Turns { drawn, operations, open });
+    assert_eq!(turns("openfiles=2"), some(false, 1, 2));
+    assert_eq!((turns("openfiles=8"), turns("")), (Some(Sharing::RoundRobin), Some(Sharing::RoundRobin)));
+    assert_eq!(turns("file_service_type=sequential:4"), some(false, 1, 1));
+    assert_eq!(turns("file_service_type=roundrobin:3"), some(false, 3, 4));
+    assert_eq!(turns("file_service_type=random:3 openfiles=2"), some(true, 3, 2));
+    refused("nrfiles=4 file_service_type=zipf:1.1", &["drawn alike"]);
 }
 
 #[test]
@@ -441,13 +476,21 @@ fn a_read_only_command_line_makes_no_file() {
 #[test]
 fn a_job_ends_by_its_size_unless_it_is_time_based() {
     assert_eq!(stream("loops=3").passes, Some(3));
-    assert_eq!(stream("io_size=10k loops=2").limit.bytes, Some(16 << 10), "whole operations");
+    assert_eq!(stream("io_size=10k loops=2").limit.bytes, Some(24 << 10), "whole operations");
     let timed = job("[j]\nsize=1m\nruntime=5\ntime_based\nramp_time=1\n");
     assert_eq!((timed.phases[0].time, timed.phases[0].warmup), (Some(5_000_000_000), Some(1_000_000_000)));
     assert_eq!(timed.phases[0].streams[0].passes, None);
     let both = job("[a]\nsize=1m\nruntime=5\n[b]\nsize=1m\nstartdelay=2\nruntime=3s\n");
     assert_eq!(both.phases[0].time, Some(5_000_000_000), "both end at once");
-    refused("time_based", &["for how long"]);
+    assert_eq!(stream("time_based").passes, Some(1), "it ends by its size");
+    let late = job("[j]\nsize=1m\nruntime=5\ntime_based\nramp_time=1\nstartdelay=2\n").phases.remove(0);
+    let seconds = |time: Option<u64>| time.map(|ns| ns / 1_000_000_000);
+    assert_eq!(
+        (seconds(late.warmup), seconds(late.time), seconds(late.streams[0].delay)),
+        (Some(3), Some(5), Some(2))
+    );
+    assert_eq!(seconds(job("[j]\nsize=1m\nruntime=90000\n").phases[0].time), Some(90_000), "more than a day");
+    refused("runtime=400d", &["more than a year"]);
     refused("ramp_time=1", &["type time_based and runtime"]);
     refused("runtime=(60)", &["microseconds"]);
     // What differs from the phase ends by itself.

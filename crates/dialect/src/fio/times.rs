@@ -6,6 +6,9 @@
 use super::jobs::{Fault, Job};
 use super::value::Bare;
 
+/// Longest time of a job in ns: a year. Soak tests run for weeks; a longer time is a slip.
+const LONGEST_NS: u64 = 365 * 86_400 * 1_000_000_000;
+
 /// Times of a job in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Times {
@@ -26,21 +29,27 @@ pub(super) fn times(job: &Job) -> Result<Times, Fault> {
         delay: job.time("startdelay", Bare::Seconds)?.unwrap_or(0),
         runtime,
     };
-    if times.ramp > 0 && times.delay > 0 {
-        return Err(job.fault(
-            "ramp_time",
-            "a ramp behind a delay is not measured from its end; leave startdelay or ramp_time out",
-        ));
-    }
     for (option, time) in
         [("runtime", runtime.unwrap_or(0)), ("ramp_time", times.ramp), ("startdelay", times.delay)]
     {
-        if time > model::spec::limits::MAX_TIME_NS {
-            return Err(job.fault(option, "it is more than a day; type less"));
+        if time > LONGEST_NS {
+            return Err(job.fault(option, "it is more than a year; type less"));
         }
     }
-    if job.on("time_based", false)? && runtime.is_none() {
-        return Err(job.fault("time_based", "it needs to know for how long; type runtime=60 too"));
-    }
     Ok(times)
+}
+
+/// Whether a job ends by its time alone. As in fio a job without a time ends by its size whatever `time_based` says.
+pub(super) fn is_time_based(job: &Job) -> Result<bool, Fault> {
+    Ok(job.on("time_based", false)? && job.time("runtime", Bare::Seconds)?.is_some_and(|time| time > 0))
+}
+
+/// The remark on `time_based` without a time, which fio prints too.
+pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
+    let has_no_time = |job: &Job| {
+        let is_based = job.on("time_based", false).is_ok_and(|on| on);
+        is_based && is_time_based(job).is_ok_and(|on| !on)
+    };
+    let remark = "time_based changes nothing without runtime: the job ends when it has moved its size";
+    jobs.iter().any(has_no_time).then(|| remark.into())
 }

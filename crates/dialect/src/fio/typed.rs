@@ -29,7 +29,9 @@ fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
         }
     };
     let joins = job.on("group_reporting", false)?;
-    let final_sync = job.on("end_fsync", false)? || job.on("fsync_on_close", false)?;
+    let final_sync = ["end_fsync", "fsync_on_close", "end_syncfs"]
+        .iter()
+        .try_fold(false, |any, option| Ok(any | job.on(option, false)?))?;
     let (logs, layout) = (logs(job)?, layout(job)?);
     Ok(TypedStream { options: options(&job.own), group, joins, mixed, final_sync, logs, layout })
 }

@@ -44,8 +44,9 @@ impl Units {
     /// Bytes, or percent.
     pub(super) fn size(self, text: &str) -> Result<Size, String> {
         let text = text.trim();
-        if let Some(share) = text.strip_suffix('%') {
-            let share = share.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
+        if text.ends_with('%') {
+            // Configuration parsers of Python double the sign; fio reads nothing after the first one.
+            let share = text.trim_end_matches('%').parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
             return share
                 .map(Size::Percent)
                 .ok_or_else(|| not(text, "a share; type a number from 0% to 100%"));
@@ -286,7 +287,7 @@ fn sizes_are_those_of_fio() {
     ] {
         assert_eq!(of(text), Ok(Size::Bytes(bytes)), "{text}");
     }
-    assert_eq!(of("20%"), Ok(Size::Percent(20.0)));
+    assert_eq!((of("20%"), of("100%%")), (Ok(Size::Percent(20.0)), Ok(Size::Percent(100.0))));
     let si = Units { base: 1000 };
     assert_eq!((si.size("1m"), si.size("1mib")), (Ok(Size::Bytes(1_000_000)), Ok(Size::Bytes(1 << 20))));
     assert!(Units::USUAL.notable("1MiB") && !si.notable("1MiB") && !Units::USUAL.notable("1mi"));

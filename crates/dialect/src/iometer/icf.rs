@@ -102,6 +102,22 @@ impl Default for Icf {
 }
 
 impl Icf {
+    /// Adds a line to the last specification, or to a new one if the shares of its lines sum to 100. All workers have it, as in Iometer.
+    fn add_unnamed(&mut self, line: LineSpec, place: Range<usize>) {
+        let sum = |spec: &Spec| spec.lines.iter().map(|line| line.share).sum::<u32>();
+        let number = self.specs.len();
+        if let Some(spec) = self.specs.last_mut().filter(|spec| sum(spec) < 100) {
+            spec.lines.push(line);
+            spec.name = format!("Untitled {number}");
+            return;
+        }
+        let (size, reads) = (model::units::show_bytes(line.bs.most().into()), line.mix.read_percent.get());
+        let base = format!("{size}; {reads}% Read; {}% random", line.random);
+        let taken = self.specs.iter().filter(|spec| spec.name.starts_with(&base)).count();
+        let name = if taken == 0 { base } else { format!("{base} {}", taken + 1) };
+        self.specs.push(Spec { name, default: "ALL".into(), lines: vec![line], place });
+    }
+
     /// The access specifications of a worker in their order; where none is assigned those that all disks have. Idle is none.
     pub(super) fn assigned(&self, worker: &Worker) -> Vec<Option<&Spec>> {
         if worker.specs.is_empty() {
@@ -192,7 +208,7 @@ impl Reader {
             }
             h if h.starts_with("ramp up time") => icf.ramp_seconds = number(value)?,
             // Who measures is said by the list of managers.
-            h if h.starts_with("default disk workers") || h.starts_with("default network workers") => {}
+            h if h.starts_with("default ") && h.contains("workers to spawn") => {}
             h if h.starts_with("manager network address") => {
                 let manager = icf.managers.last_mut();
                 let manager =
@@ -203,11 +219,21 @@ impl Reader {
             "worker cycling" => icf.workers = rises(value, false)?,
             "disk cycling" | "target cycling" => icf.targets = rises(value, false)?,
             "queue depth cycling" => icf.outstanding = rises(value, true)?,
-            "test type" => icf.cycle = Cycle::parse(value)?,
+            "test type" => {
+                icf.cycle = match of_number(value, &Cycle::ALL) {
+                    Some((_, cycle)) => *cycle,
+                    None => Cycle::parse(value)?,
+                }
+            }
             h if h.starts_with("access specification name") => {
                 let (name, default) = value.rsplit_once(',').unwrap_or((value, "NONE"));
                 let default = one_of(default, &DEFAULTS)?;
                 icf.specs.push(Spec { name: name.trim().to_owned(), default, lines: Vec::new(), place });
+            }
+            // Before 1998.05.21 lines had six numbers, and specifications no names.
+            h if (h.starts_with("size") || h.starts_with("access specifications")) && count(value) == 6 => {
+                let line = old_line(value)?;
+                icf.add_unnamed(line, place);
             }
             h if h.starts_with("size,") => {
                 let spec = icf
@@ -337,6 +363,21 @@ fn line(value: &str) -> Result<LineSpec, String> {
     })
 }
 
+/// As Iometer wrote lines before 1998.05.21: `size % of size % reads % random delay burst`, aligned to 2 KiB.
+fn old_line(value: &str) -> Result<LineSpec, String> {
+    line(&format!("{value} 2048 0"))
+}
+
+/// How many numbers a line has.
+fn count(value: &str) -> usize {
+    value.split([' ', '\t', ',']).filter(|field| !field.is_empty()).count()
+}
+
+/// The entry that old files name by its number.
+fn of_number<'t, T>(text: &str, all: &'t [T]) -> Option<&'t T> {
+    all.get(text.trim().parse::<usize>().ok()?)
+}
+
 /// `start [end] step LAW`.
 fn rises(value: &str, has_end: bool) -> Result<Rises, String> {
     let fields: Vec<&str> = value.split([' ', '\t', ',']).filter(|f| !f.is_empty()).collect();
@@ -360,7 +401,11 @@ fn rises(value: &str, has_end: bool) -> Result<Rises, String> {
         start: least(fields[0])?,
         end: end.map(least).transpose()?,
         by: least(by)?,
-        law: Step::parse(law)?,
+        law: match law {
+            "0" => Step::Linear,
+            "1" => Step::Exponential,
+            law => Step::parse(law)?,
+        },
     })
 }
 
@@ -378,6 +423,7 @@ fn number(text: &str) -> Result<u64, String> {
 fn one_of(text: &str, words: &[&str]) -> Result<String, String> {
     let found = words.iter().find(|word| word.eq_ignore_ascii_case(text.trim()));
     found
+        .or_else(|| of_number(text, words))
         .map(|word| (*word).to_owned())
         .ok_or_else(|| format!("{} is none of them; write {}", short(text), words.join(", ")))
 }

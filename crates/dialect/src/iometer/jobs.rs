@@ -24,7 +24,7 @@ const LONGEST_S: u64 = 86_400;
 /// # Errors
 /// What cannot be carried out, at its place.
 pub(super) fn job(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
-    let marks = refused(icf, places);
+    let marks = refused(icf, places, true);
     if !marks.is_empty() {
         return Err(marks);
     }
@@ -75,7 +75,7 @@ fn said(icf: &Icf) -> Options {
 }
 
 /// What cannot be carried out.
-fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
+pub(super) fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
     let mut marks = Vec::new();
     let Some((first, _)) = workers(icf).next() else {
         marks.push(Mark::new(0..0, "there is no worker; write 'Manager ID and 'Worker with their targets"));
@@ -90,7 +90,7 @@ fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
         );
         marks.push(Mark::new(manager.place.clone(), why));
     }
-    if icf.seconds == 0 {
+    if icf.seconds == 0 && is_run {
         let why = "its run time is 0, which ends by hand there; write seconds, or type /t SECONDS";
         marks.push(Mark::new(first.place.clone(), why));
     }
@@ -133,11 +133,12 @@ fn refused(icf: &Icf, places: &[String]) -> Vec<Mark> {
             wrong("all workers have one seed here; write the same into each".into());
         }
     }
-    for (name, place) in workers(icf).flat_map(|(_, w)| &w.targets).filter(|_| places.is_empty()) {
+    for (name, place) in workers(icf).flat_map(|(_, w)| &w.targets).filter(|_| places.is_empty() && is_run) {
         if !path(name).starts_with('/') {
             let why = format!(
-                "{} is no path; type a file, directory or device for each target, as in fathom iometer /c FILE TARGET...",
-                short(name)
+                "{} is no path of Linux; type a file, directory or device for each of {}, as in fathom iometer /c FILE TARGET... (--explain shows the tests)",
+                short(name),
+                names.join(", ")
             );
             marks.push(Mark::new(place.clone(), why));
         }
@@ -151,7 +152,7 @@ pub(super) fn workers(icf: &Icf) -> impl Iterator<Item = (&Manager, &Worker)> {
 }
 
 /// What a worker is called: with its manager where several have workers, since each begins with a worker 1.
-fn name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
+pub(super) fn name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
     let several = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
     if several { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }
 }
@@ -168,7 +169,7 @@ pub(super) fn names(icf: &Icf) -> Vec<String> {
 }
 
 /// A target without its file system, which Iometer writes behind it: `/data [ext4]`.
-fn path(name: &str) -> &str {
+pub(super) fn path(name: &str) -> &str {
     name.split_once(" [").map_or(name, |(path, _)| path).trim()
 }
 

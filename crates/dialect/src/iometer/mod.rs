@@ -6,12 +6,14 @@
 //! A file is read into a value (`icf`), of which phases are made (`jobs`), one for each of its tests (`cycle`). Compared with its guide and its files alone.
 
 mod cycle;
+mod explain;
 mod icf;
 mod jobs;
 #[cfg(test)]
 mod tests;
 
 use crate::language::{Language, Objections, Tool};
+use crate::names_in_tool::spelled;
 use crate::trouble::{Mark, Trouble};
 use model::spec::JobSpec;
 use model::spec::specs::Spec;
@@ -44,8 +46,24 @@ pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<Job
     icf.seconds = here.seconds.unwrap_or(icf.seconds);
     let job = jobs::job(&icf, &here.places).map_err(|marks| Trouble::new(name, text, marks))?;
     let problems = job.check().into_iter().chain(also(&job));
-    let marks: Vec<Mark> = problems.map(|problem| Mark::new(0..0, problem.in_flags())).collect();
+    let marks: Vec<Mark> = problems
+        .map(|problem| Mark::new(0..0, problem.spelled(|key, value| spelled(Tool::Iometer, key, value))))
+        .collect();
     if marks.is_empty() { Ok(job) } else { Err(Trouble::new(name, text, marks)) }
+}
+
+/// The tests of a file as text. Its targets need not be paths.
+///
+/// # Errors
+/// Everything that is wrong with it, each at its place with what to write instead.
+pub fn explain(name: &str, text: &str, here: &Here) -> Result<String, Trouble> {
+    let mut icf = icf::read(name, text)?;
+    icf.seconds = here.seconds.unwrap_or(icf.seconds);
+    let marks = jobs::refused(&icf, &here.places, false);
+    if !marks.is_empty() {
+        return Err(Trouble::new(name, text, marks));
+    }
+    Ok(explain::explain(&icf, &here.places))
 }
 
 /// The access specifications of a file.

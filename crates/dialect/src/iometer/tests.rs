@@ -231,3 +231,54 @@ fn a_manager_of_another_host_is_refused_by_name() {
         );
     }
 }
+
+#[test]
+fn files_of_1998_have_numbers_in_place_of_words_and_specifications_without_names() {
+    let old = file("0")
+        .replace("Version 1.1.0", "Version 1998.01.05")
+        .replace("'Default Disk Workers to Spawn\n\tNUMBER_OF_CPUS", "'Default Workers to Spawn\n\t0")
+        .replace("'Record Results\n\tALL", "'Record Results\n\t3")
+        .replace("\t1          1          LINEAR", "\t1          1          0");
+    let (before, rest) = old.split_once("'Access specification name").unwrap_or_default();
+    let (_, after) = rest.split_once("'END access specifications").unwrap_or_default();
+    let lines = "'size,% of size,% reads,% random,delay,burst\n2048 100 67 100 0 1\n512 40 100 0 0 1\n4096 60 0 0 0 1\n";
+    let text = format!("{before}{lines}'END access specifications{after}");
+    let assigned = text.find("'Assigned access specs").map_or(0, |at| at);
+    let text: String = text[assigned..]
+        .split("'Assigned access specs")
+        .map(|part| part.split_once("'End assigned access specs").map_or(part, |(_, rest)| rest))
+        .fold(text[..assigned].to_owned(), |all, part| all + part);
+    let names: Vec<String> =
+        specs("x.icf", &text).unwrap_or_else(|e| panic!("{e}")).into_iter().map(|s| s.name).collect();
+    assert_eq!(names, ["2 KiB; 67% Read; 100% random", "Untitled 2"]);
+    let job = made(&text, &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(job.phases.len(), 2, "all workers have both");
+    assert_eq!(job.phases[0].streams[0].lines[0].align, 2048);
+}
+
+#[test]
+fn more_than_a_hundred_tests_are_a_job() {
+    let many = file("CYCLE_OUTSTANDING_IOS")
+        .replace("\t1          8          2          EXPONENTIAL", "\t1 128 1 LINEAR");
+    assert_eq!(made(&many, &["/a", "/b"]).map(|job| job.phases.len()), Ok(4 * 128));
+}
+
+#[test]
+fn tests_are_explained_without_paths_for_the_targets_of_windows() {
+    let told = |places: &[&str]| {
+        let places = places.iter().map(|p| (*p).to_owned()).collect();
+        super::explain("x.icf", &file("CYCLE_OUTSTANDING_IOS"), &Here { places, seconds: None })
+            .unwrap_or_else(|e| panic!("{e}"))
+    };
+    let bare = told(&[]);
+    for line in [
+        "test type CYCLE_OUTSTANDING_IOS: 16 tests of 2 s after 1 s of ramp up, 48 s in all",
+        "  C: = (no path of Linux",
+        "    100 % of the operations: 4 KiB, 67 % reads, 100 % random",
+        "  Worker 1: 4K OLTP, 8 outstanding on each of C:, D:",
+    ] {
+        assert!(bare.contains(line), "no {line:?} in:\n{bare}");
+    }
+    assert!(bare.contains("a pause of 2 ms after 4 operations, aligned to 4 KiB"), "{bare}");
+    assert!(told(&["/a", "/b"]).contains("  D: = /b"));
+}

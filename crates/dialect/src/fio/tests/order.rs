@@ -114,15 +114,21 @@ fn sizes_have_the_shares_that_they_have_in_fio() {
     let split = |sizes: &[(u32, u32)]| Some(Sizes::Split(sizes.to_vec()));
     assert_eq!(
         sizes("bssplit=64k/10:4k/20:8k/0"),
-        split(&[(65_536, 10), (4096, 90)]),
-        "the last has the rest"
+        split(&[(65_536, 10), (4096, 20), (8192, 70)]),
+        "a share of 0 is as none"
     );
+    assert_eq!(sizes("bssplit=4k/10:8k/30"), split(&[(4096, 10), (8192, 90)]), "the largest has the rest");
+    assert_eq!(sizes("bssplit=8k/30:4k/10"), split(&[(8192, 90), (4096, 10)]), "wherever it is");
+    assert_eq!(sizes("bssplit=4k/33.3:8k/66.7"), split(&[(4096, 33), (8192, 67)]), "whole percent");
+    assert_eq!(sizes("bssplit=4k-8k/40:16k/60"), split(&[(4096, 40), (16_384, 60)]), "the first of a range");
+    assert_eq!(sizes("bssplit=4k/50:8k/70"), split(&[(4096, 50), (8192, 50)]), "no more than 100");
     assert_eq!(sizes("bssplit=64k/1"), Some(Sizes::Fixed(65_536)));
     assert_eq!(sizes("bssplit=4k/50:5k/20:9k/30"), split(&[(4096, 70), (8192, 30)]));
+    refused("bssplit=4k/x:8k/70", &["no percentage"]);
     assert_eq!(sizes("bssplit=4k/50:5k/50 bs_unaligned"), split(&[(4096, 50), (5120, 50)]));
     assert_eq!(sizes("bsrange=4k-10k"), split(&[(4096, 4096), (8192, 4096), (10_240, 2048)]));
     assert_eq!(sizes("bsrange=4k-64k"), Some(Sizes::Range(4096, 65_536)));
-    refused("bssplit=4k/50:8k/70", &["more than 100"]);
+    refused("bssplit=4k/50:8k/70:16k", &["more than 100"]);
     refused("rw=randread bsrange=4k-64k bs_unaligned", &["bsrange=4k-64k", "leave bs_unaligned out"]);
     refused("rw=randread bsrange=512-65000", &["no multiple"]);
     refused("rw=randread bssplit=4k/50:5k/50 bs_unaligned", &["bssplit=", "type norandommap"]);

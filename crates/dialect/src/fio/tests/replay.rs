@@ -66,7 +66,7 @@ fn what_says_other_operations_is_told_and_what_says_other_times_is_refused() {
         ("replay_scale=2", ["replay_scale=2", "replay_align=4096"]),
         ("replay_align=1000", ["replay_align=1000", "power of two"]),
         ("replay_skip=reads", ["replay_skip=reads", "read,write,trim,sync"]),
-        ("numjobs=1000", ["numjobs=1000", "at most"]),
+        ("numjobs=1001", ["numjobs=1001", "at most"]),
     ] {
         refused(&format!("read_iolog=x.log {options}"), &words);
     }

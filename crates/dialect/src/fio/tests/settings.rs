@@ -29,6 +29,8 @@ fn files_and_what_is_made_of_them() {
     let filling = |options: &str| stream(options).create.map(|create: Create| create.filling);
     assert_eq!(filling("rw=write fallocate=none"), Some(Filling::Nothing));
     assert_eq!(filling("rw=write fallocate=posix"), Some(Filling::Blocks));
+    assert_eq!(filling("rw=write fallocate=truncate"), Some(Filling::Hole));
+    assert_eq!(filling("rw=write fallocate=keep"), Some(Filling::Reserved));
     assert_eq!(filling("rw=write overwrite=1"), Some(Filling::Data));
     assert_eq!(filling("filename=f allow_file_create=0"), None);
     let thousands = job("[j]\nkb_base=1000\nsize=1m\n");
@@ -430,4 +432,28 @@ fn a_mapping_is_advised_as_fio_advises_it() {
     let said =
         ["rw=read", "rw=randread", "rw=randwrite fadvise_hint=sequential", "rw=randread fadvise_hint=0"];
     assert_eq!(said.map(words), ["sequential", "random", "random", ""]);
+}
+
+#[test]
+fn a_mix_of_one_direction_has_the_rate_of_that_direction() {
+    let limit = |words: &str| stream(words).limit_bandwidth;
+    assert_eq!(limit("rw=randrw rwmixread=100 rate=1m,2m"), Some(RateLimit::All(1_048_576.0)));
+    assert_eq!(limit("rw=randrw rwmixread=0 rate=1m,2m"), Some(RateLimit::All(2_097_152.0)));
+    assert_eq!(limit("rw=randrw rwmixread=0 rate=1m,"), None, "the writes have none");
+}
+
+#[test]
+fn messages_name_options_of_fio_and_none_of_fathom() {
+    for (_, option) in crate::names_in_tool::FIO {
+        assert!(super::super::options::find(option).is_some(), "{option}");
+    }
+    // Each reaches a check of the whole specification, whose messages name settings.
+    for words in ["rw=randread rate=1m,1m rw_sequencer=identical", "rw=read loops=2 file_service_type=random"]
+    {
+        let trouble = super::parsed(&format!("[j]\nsize=1m\n{}\n", words.replace(' ', "\n")));
+        assert!(
+            !trouble.map_or_else(|e| e.to_string(), |job| job.remarks.concat()).contains("--"),
+            "{words}"
+        );
+    }
 }
