@@ -396,7 +396,7 @@ fn after_a_signal_what_was_measured_until_then_is_told_as_under_fio() {
 }
 
 /// Reads, writes and trims of each job, and the files with their sizes, after a call of fio or of fathom by that name.
-fn moved(stage: &Stage, program: &str, words: &str) -> (Option<i32>, Vec<[u64; 6]>, Vec<(String, u64)>) {
+fn results(stage: &Stage, program: &str, words: &str) -> (Option<i32>, Vec<[u64; 6]>, Vec<(String, u64)>) {
     let folder = stage.folder(program);
     let all = format!("--name=x {words} --output-format=json --output=out");
     let out = if program == "fio" {
@@ -442,6 +442,8 @@ fn what_fio_accepts_moves_the_same_bytes_here() {
         "--rw=read --size=1m --nrfiles=3 --file_service_type=random:8",
         "--rw=read --filesize=1m --size=256k --offset=50%",
         "--rw=read --filesize=1m --offset=25% --size=50%",
+        "--rw=read --nrfiles=2 --filesize=512k --size=512k",
+        "--rw=read --filesize=1m --offset_increment=256k --numjobs=3",
         "--rw=read --size=1m --numjobs=3 --offset_increment=10%",
         "--rw=read --size=1m --bs=64k --io_size=30%",
         "--rw=read --size=1m --bs=64k --io_size=500k",
@@ -456,7 +458,7 @@ fn what_fio_accepts_moves_the_same_bytes_here() {
         "--rw=write --size=1m --eta=soon --write_hint=short",
         "--rw=read --size=1m --eta=0",
     ] {
-        assert_eq!(moved(&stage, "fathom", words), moved(&stage, "fio", words), "{words}");
+        assert_eq!(results(&stage, "fathom", words), results(&stage, "fio", words), "{words}");
     }
     for words in [
         "--rw=rw --size=1m --loops=2",
@@ -465,7 +467,7 @@ fn what_fio_accepts_moves_the_same_bytes_here() {
     ] {
         // Directions are drawn, so that only their sum is the same.
         let both = |who: &str| {
-            moved(&stage, who, words)
+            results(&stage, who, words)
                 .1
                 .iter()
                 .map(|job| (job[0] + job[2], job[1] + job[3]))

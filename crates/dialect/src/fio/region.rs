@@ -300,8 +300,10 @@ fn ends(
         return Err(job.fault("ramp_time", "fio counts what it moves in the ramp to the size, and fathom does not; type time_based and runtime"));
     }
     // Without io_size a job moves no more than its files have after the offset.
-    let within = one.size.map_or(u64::MAX, |each| each.saturating_mul(shares.files.into()));
-    let size_alone = size.filter(|_| each.is_some() && each != size).map(|size| size.min(within));
+    let files = u64::from(shares.files);
+    let within = one.size.map_or(u64::MAX, |each| each.saturating_mul(files));
+    let is_part = |size: &u64| each.is_some_and(|each| each.saturating_mul(files) != *size);
+    let size_alone = size.filter(is_part).map(|size| size.min(within));
     let io_size = io_size(shares, size, one)?;
     let amount = io_size.or(size_alone);
     let passes_over = amount.zip(size).is_some_and(|(amount, size)| amount > size);
