@@ -369,7 +369,9 @@ fn libaio_trims_in_the_call_as_under_fio() {
         let (json, calls) = traced(&stage, by_fio, "ioctl", &words);
         assert_eq!(counts(&json, "trim"), [Some(64), Some(4 << 20)], "{json}");
         let of_blocks = calls.iter().filter(|call| call.contains("BLKDISCARD"));
-        of_blocks.map(|call| call[call.find('[').unwrap_or(0)..].to_owned()).collect::<BTreeSet<String>>()
+        let ranges = of_blocks.map(|call| call[call.find('[').unwrap_or(0)..].split_whitespace());
+        // strace aligns results with spaces, as many as the number of the file leaves.
+        ranges.map(|words| words.collect::<Vec<_>>().join(" ")).collect::<BTreeSet<String>>()
     });
     assert_eq!(trimmed[0].len(), 64);
     assert_eq!(trimmed[0], trimmed[1]);
