@@ -180,10 +180,6 @@ fn translated(tool: Tool, key: &str, value: &str) -> Option<String> {
             "buffered" => Some("0".into()),
             _ => None,
         },
-        (
-            Tool::Fio,
-            "stride" | "hole" | "backwards" | "positions" | "consecutive" | "clones" | "create" | "start",
-        ) => None,
         (Tool::Fio, "cold" | "evict-each-pass" | "serialize-overlap" | "zeros" | "ends-others") => {
             Some(if value == "true" { "1" } else { "0" }.into())
         }
@@ -191,7 +187,11 @@ fn translated(tool: Tool, key: &str, value: &str) -> Option<String> {
             Some(value.into())
         }
         (Tool::Diskspd, "time" | "warmup" | "cooldown") => Some(value.trim_end_matches('s').into()),
-        (Tool::Diskspd, _) | (Tool::Iometer, _) => None,
+        (
+            Tool::Fio,
+            "stride" | "hole" | "backwards" | "positions" | "consecutive" | "clones" | "create" | "start",
+        )
+        | (Tool::Diskspd | Tool::Iometer, _) => None,
         _ => Some(value.into()),
     }
 }
@@ -240,8 +240,7 @@ fn value<'t>(key: &keys::Key, text: &'t str) -> (Option<&'t str>, &'t str) {
     let is_word_of_prose = word.chars().all(char::is_alphabetic)
         && !["rw", "engine", "cache", "sharing", "random", "arrivals", "advice", "start", "clones"]
             .contains(&key.name);
-    let takes =
-        !word.is_empty() && !is_word_of_prose && key.say(&mut JobSpec::default(), [word].into_iter()).is_ok();
+    let takes = !word.is_empty() && !is_word_of_prose && key.say(&mut JobSpec::default(), [word]).is_ok();
     if takes { (Some(word), &after[word.len()..]) } else { (None, text) }
 }
 

@@ -332,8 +332,8 @@ fn law(job: &Job, way: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, F
     let register = job.text("random_generator") == Some("lfsr") && fixed;
     let may_repeat = (job.on("norandommap", false)? && !register) || aligned;
     let shares = random_shares(job)?;
-    let used: Vec<f64> = way.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
-    let is_partly_random = used.iter().any(|share| *share < 100.0);
+    let used: Vec<u32> = way.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
+    let is_partly_random = used.iter().any(|share| *share < 100);
     if words != "random" {
         if is_partly_random {
             return Err(
@@ -343,10 +343,10 @@ fn law(job: &Job, way: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, F
         return distribution(words).map_err(|why| job.fault("random_distribution", why));
     }
     if is_partly_random {
-        let [read, write, trim] = shares;
-        let first = used.first().copied().unwrap_or(100.0);
+        let [read, write, trim] = shares.map(f64::from);
+        let first = used.first().copied().unwrap_or(100);
         return Ok(if used.iter().all(|share| *share == first) {
-            Order::Mixed(first)
+            Order::Mixed(first.into())
         } else {
             Order::MixedEach(PerKind { read, write, trim })
         });
@@ -355,9 +355,9 @@ fn law(job: &Job, way: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, F
 }
 
 /// The shares of random operations among reads, writes and trims, in percent.
-fn random_shares(job: &Job) -> Result<[f64; 3], Fault> {
-    let Some(text) = job.text("percentage_random") else { return Ok([100.0; 3]) };
-    let mut shares = [100.0; 3];
+fn random_shares(job: &Job) -> Result<[u32; 3], Fault> {
+    let Some(text) = job.text("percentage_random") else { return Ok([100; 3]) };
+    let mut shares = [100; 3];
     for (share, text) in
         shares.iter_mut().zip(triplet(text).map_err(|why| job.fault("percentage_random", why))?)
     {
@@ -365,7 +365,7 @@ fn random_shares(job: &Job) -> Result<[f64; 3], Fault> {
         let number =
             job.units("percentage_random").whole(text.trim_end_matches('%')).ok().filter(|n| *n <= 100);
         let number = number.ok_or_else(|| job.fault("percentage_random", "it is no share; type 0 to 100"))?;
-        *share = number as f64;
+        *share = number as u32;
     }
     Ok(shares)
 }
@@ -375,7 +375,7 @@ pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
     let differs = |job: &Job| {
         let is_random = way(job).is_ok_and(|way| way.rw.is_random());
         let has_map = job.on("norandommap", false).is_ok_and(|on| !on);
-        is_random && has_map && random_shares(job).is_ok_and(|all| all.iter().any(|share| *share < 100.0))
+        is_random && has_map && random_shares(job).is_ok_and(|all| all.iter().any(|share| *share < 100))
     };
     let remark = "percentage_random: a random operation may touch a block again, as with norandommap=1; fio skips the blocks that it touched";
     jobs.iter().any(differs).then(|| remark.into())

@@ -41,6 +41,7 @@ pub(super) struct Lines {
 }
 
 /// One line of it, as far as it is the same for all targets.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(super) struct Line {
     pub(super) kinds: Kinds,
     /// By the index of the kind; those that are not drawn have none.
@@ -57,8 +58,8 @@ pub(super) struct Line {
     /// Operations from each random place on, and how many of them are left.
     row: u32,
     left_in_row: u32,
-    /// Chance that an operation of each direction goes on from the one before, where rows have random lengths; else 0.
-    goes_on: [f64; 3],
+    /// By direction, the chance that an operation continues after the last one; `None` if rows have no random lengths.
+    goes_on: Option<[f64; 3]>,
     /// Whether all directions begin again where one reaches the end.
     restarts: bool,
     /// Positions that operations go on from in turn.
@@ -373,7 +374,7 @@ impl Line {
             own,
             row,
             left_in_row,
-            goes_on,
+            goes_on: goes_on.iter().any(|chance| *chance > 0.0).then_some(goes_on),
             restarts,
             interleaved,
             times,
@@ -395,8 +396,8 @@ impl Line {
     /// Whether the next operation is one of a row that has begun, so that none is drawn.
     #[inline]
     fn goes_on(&mut self, kind: Kind, last: Last, rng: &mut Xoshiro256PlusPlus) -> bool {
-        if self.goes_on != [0.0; 3] {
-            let chance = self.goes_on[kind as usize];
+        if let Some(chances) = self.goes_on {
+            let chance = chances[kind as usize];
             // A direction that is never random begins at the beginning.
             return chance >= 1.0 || (!last.is_none() && rng.random::<f64>() < chance);
         }
@@ -420,7 +421,7 @@ impl Line {
     /// Whether no rows, positions of directions, pauses or replies bend its order.
     pub(super) fn is_plain(&self) -> bool {
         let has_reply = self.reply_bytes > 0 || self.pair.is_some();
-        let has_rows = self.row > 1 || self.goes_on != [0.0; 3] || self.interleaved > 1;
+        let has_rows = self.row > 1 || self.goes_on.is_some() || self.interleaved > 1;
         let is_bent = self.own || self.by_run || has_rows || self.times > 1;
         !is_bent && !has_reply && self.pause.is_none()
     }
