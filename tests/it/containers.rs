@@ -310,7 +310,7 @@ fn io_uring_that_was_named_is_refused_in_the_language_that_was_typed() {
     let fio = stage.path("job.fio");
     std::fs::write(
         &fio,
-        format!("[a]\nfilename={}\nrw=randread\nioengine=io_uring\ndirect=1\n", dir.display()),
+        format!("[a]\ndirectory={}\nsize=16m\nrw=randread\nioengine=io_uring\ndirect=1\n", dir.display()),
     )
     .unwrap();
     let file = stage.path("data");

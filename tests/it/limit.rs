@@ -209,7 +209,8 @@ fn what_makes_no_curve_is_refused_with_words_to_type() {
         assert!(code == Some(2) && stderr.contains(expected), "{words}: {code:?} {stderr}");
     };
     refused("--p99 soon", "3s");
-    refused("--p99 0", "1ms");
+    refused("--p99 0ms", "too short");
+    refused("--p99 1", "has no unit; type 1us, 1ms or 1s");
     refused("--engine sim --p99 1ms --budget 2s", "type --budget ");
     refused("--p99 1ms --p50 1ms", "--p50");
     refused("--rate 500", "--rate");

@@ -126,7 +126,7 @@ fn wrong_words_are_refused_with_what_to_type() {
         ("run --engine sim --settle", "--fail-if"),
         ("run --engine sim --settle --fail-if iops<5 --runs 4", "--runs 5"),
         ("run --engine sim --settle --fail-if iops<5 --precision 5%", "type one of them"),
-        ("run --engine sim --against nothing-of-that-name", "neither a file"),
+        ("run --engine sim --against nothing-of-that-name", "no file, tag or session has this name"),
     ] {
         let out = stage.fathom(words, Path::new(""));
         assert!(out.code == Some(2) && out.stderr.contains(expected), "{words}: {out:?}");

@@ -332,7 +332,7 @@ fn the_text_says_who_wins_and_draws_the_map() {
     let out = stage.fathom(words, nothing());
     // On a busy machine a cell may cost less CPU time and be quoted beside the winner: then VALID stands on a line of its own.
     for must in [
-        "FASTEST  read: 64 x 16K direct",
+        "FASTEST  Reads: depth 64, 16 KiB, direct, sim: ",
         "\nVALID  ",
         "16K sequential read, depth 64",
         "fastest",
