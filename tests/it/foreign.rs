@@ -242,7 +242,7 @@ fn a_job_of_ours_is_carried_out_whatever_its_name_is_and_data_are_measured_whate
     let job = stage.path("job.txt");
     let text = "rw = \"read\"\ndepth = 1\nsize = \"16m\"\ntime = \"60ms\"\nwarmup = \"0\"\nruns = 1\n";
     std::fs::write(&job, text).unwrap();
-    let out = wait(stage.command(&[], "run --quiet", &job).arg(stage.folder("here")));
+    let out = wait(stage.command(&[], "run --quiet --verbose", &job).arg(stage.folder("here")));
     assert!(matches!(out.code, Some(0 | 1)) && out.stdout.contains("run /"), "{out:?}");
     let data = stage.file("data.fio", 16);
     assert!(matches!(stage.fathom("run --time 60ms --warmup 0 --runs 1 --quiet", &data).code, Some(0 | 1)));
