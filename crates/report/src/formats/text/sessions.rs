@@ -34,7 +34,7 @@ pub(super) fn write(listing: &Listing, style: Style, to: &mut dyn Write) -> io::
         }
         out.table_of(&table);
         if table.lines(style.width).1.contains(&HEADINGS[0]) {
-            out.prose("", "  ", "`COLUMNS=80 fathom list` shows the ids.");
+            out.prose("", "  ", "`COLUMNS=120 fathom list` shows the ids.");
         }
     }
     for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
