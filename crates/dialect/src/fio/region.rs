@@ -183,14 +183,15 @@ impl Shares<'_> {
     }
 
     /// Whether operations with holes between them begin again at the start of a file until its size is moved, as in fio: only if
-    /// the region is a whole file, and no operation ends exactly at its end.
+    /// the region is a whole file, and the last operation neither ends exactly at its end nor would go beyond.
     fn wraps(&self, one: &StreamSpec) -> bool {
         let Some(hole) = one.hole.filter(|_| one.offset.is_none()) else { return false };
         let length = self.length("size").ok();
         let Some(region) = one.size.or(length) else { return false };
         let least = u64::from(self.least);
         let is_whole = length.is_none_or(|length| length <= region);
-        is_whole && region >= least && !(region - least).is_multiple_of(least.saturating_add(hole))
+        let after_last_hole = region % least.saturating_add(hole);
+        is_whole && region >= least && (after_last_hole == 0 || after_last_hole > least)
     }
 
     /// Whether none of the files is there yet.
@@ -338,10 +339,12 @@ fn ends(
         (None, None) if shares.wraps(one) => {
             // Files of a size that is no multiple of their number have less than the size together, which fio moves all the same.
             let region = size.map_or_else(|| shares.region("size", one), Ok)?;
-            let whole = region - region % u64::from(shares.least);
+            let least = u64::from(shares.least);
+            // fio begins an operation as long as any of these bytes are left.
+            let whole = region.saturating_mul(loops.into()).div_ceil(least).saturating_mul(least);
             // The last operation may be the largest, and must not go beyond.
             let rest = u64::from(most(one).saturating_sub(shares.least));
-            one.limit.bytes = Some(all(whole).saturating_mul(loops.into()).saturating_sub(rest));
+            one.limit.bytes = Some(all(whole).saturating_sub(rest));
         }
         (None, None) => one.passes = Some(loops),
     }

@@ -360,7 +360,12 @@ fn holes_begin_again_until_the_size_is_moved() {
     assert_eq!(ends("size=260k"), (Some(1), None), "an operation ends where the file ends");
     assert_eq!(ends("filename=f size=256k"), (Some(1), None), "the file is longer");
     assert_eq!(ends("size=256k offset=128k"), (Some(1), None));
-    assert_eq!(ends("filename=f size=0"), (None, Some(1 << 20)));
+    assert_eq!(ends("filename=f size=0"), (Some(1), None), "5 bytes remain after the last hole");
+    assert_eq!(
+        ends("bs=64k size=1100k"),
+        (None, Some(18 * 64 << 10)),
+        "a part of an operation counts as one"
+    );
 }
 
 #[test]
