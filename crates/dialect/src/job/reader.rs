@@ -9,7 +9,6 @@ use crate::nearest::nearest;
 use crate::trouble::Mark;
 use model::job::Every;
 use model::spec::counterpart::{self, Counterpart};
-use model::spec::foreign::Tool;
 use model::spec::keys::{self, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
 use model::spec::limits::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS, MAX_TURNS};
 use model::spec::line::LINE_KEYS;
@@ -452,11 +451,7 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
         value => text(value).unwrap_or_default(),
     };
     if let Some(meant) = counterpart::in_other_tools(word, &[&said]).filter(|m| belongs(m.key, rank)) {
-        let origin = match meant.tool {
-            Tool::Fio => format!(", as fio's {word} is called here"),
-            Tool::Diskspd | Tool::Other => String::new(),
-        };
-        return format!("there is no key {}; type {}{origin}", show(word), in_toml(&meant));
+        return format!("there is no key {}; type {}", show(word), in_toml(&meant));
     }
     let own = match rank {
         Rank::Top => [PHASE, STREAM, TURN].as_slice(),
