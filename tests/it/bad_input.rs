@@ -90,8 +90,8 @@ fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can()
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let table: [(&str, &[&str]); 13] = [
-        ("doctor --format csv", &["'csv'", "text, json, markdown, html]"]),
-        ("verify --format csv", &["'csv'", "text, json, markdown, html]"]),
+        ("doctor --format csv", &["'csv'", "text, json, markdown or html"]),
+        ("verify --format csv", &["'csv'", "text, json, markdown or html"]),
         ("bench --format pdf", &["'pdf'", "text, json, csv, markdown, html, cdm, fio, fio-json,"]),
         ("bench --brief --verbose", &["--brief", "--verbose"]),
         ("bench --brief --explain", &["--brief", "--explain"]),
