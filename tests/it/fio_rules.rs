@@ -395,8 +395,17 @@ fn after_a_signal_what_was_measured_until_then_is_told_as_under_fio() {
     }
 }
 
-/// Reads, writes and trims of each job, and the files with their sizes, after a call of fio or of fathom by that name.
-fn results(stage: &Stage, program: &str, words: &str) -> (Option<i32>, Vec<[u64; 6]>, Vec<(String, u64)>) {
+/// What a call of fio, or of fathom by that name, did.
+#[derive(Debug, PartialEq)]
+struct Moved {
+    code: Option<i32>,
+    /// Operations and bytes of the reads, writes and trims of each job.
+    jobs: Vec<[u64; 6]>,
+    /// Names and sizes of the files that it left.
+    files: Vec<(String, u64)>,
+}
+
+fn results(stage: &Stage, program: &str, words: &str) -> Moved {
     let folder = stage.folder(program);
     let all = format!("--name=x {words} --output-format=json --output=out");
     let out = if program == "fio" {
@@ -423,7 +432,7 @@ fn results(stage: &Stage, program: &str, words: &str) -> (Option<i32>, Vec<[u64;
     }
     files.sort();
     std::fs::remove_dir_all(&folder).unwrap();
-    (out.code, jobs, files)
+    Moved { code: out.code, jobs, files }
 }
 
 #[test]
@@ -471,7 +480,7 @@ fn what_fio_accepts_moves_the_same_bytes_here() {
         // Directions are drawn, so that only their sum is the same.
         let both = |who: &str| {
             results(&stage, who, words)
-                .1
+                .jobs
                 .iter()
                 .map(|job| (job[0] + job[2], job[1] + job[3]))
                 .collect::<Vec<_>>()
