@@ -363,7 +363,7 @@ fn holes_begin_again_until_the_size_is_moved() {
     assert_eq!(ends("filename=f size=0"), (Some(1), None), "5 bytes remain after the last hole");
     assert_eq!(
         ends("bs=64k size=1100k"),
-        (None, Some(18 * 64 << 10)),
+        (None, Some(18 * (64 << 10))),
         "a part of an operation counts as one"
     );
 }
