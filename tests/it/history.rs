@@ -108,7 +108,7 @@ fn sessions_are_listed_newest_first_and_found_by_any_word_that_means_one() {
     assert_eq!(shown(stage.session(&ids[0]).to_str().unwrap()), stage.session(&ids[0]));
     stage.must_not(2, "show last~3", &["3 sessions"]);
     stage.must_not(2, "show last~x", &["number"]);
-    stage.must_not(2, "show lastly", &["no file, tag or session has this name", "type last,"]);
+    stage.must_not(2, "show lasst", &["no file, tag or session has this name; type last, or"]);
     stage.must_not(2, "show 20", &["3 sessions have that in their id", &ids[1]]);
     stage.must_not(2, "show nothing", &["no file, tag or session has this name", "fathom list"]);
 
