@@ -158,7 +158,8 @@ mod together {
         let out = wait(&mut two_targets(&stage, &[], words, [&stage.file("full", 64), &file]));
         assert_eq!(out.code, Some(1), "{out:?}");
         assert!(
-            out.stdout.contains(" rank 1: A04 ") && out.stdout.contains("nothing was measured"),
+            out.stdout.contains(" rank 1: 100 % of what is to be read")
+                && out.stdout.contains("Nothing was measured"),
             "{out:?}"
         );
     }
