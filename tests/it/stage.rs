@@ -287,6 +287,14 @@ impl Running {
         }
     }
 
+    /// Waits until this many runs have begun; repeated runs count. Fails if the program ends before.
+    pub(crate) fn until_runs(&mut self, count: usize) {
+        while self.said.lines().filter(|line| line.starts_with("run ")).count() < count {
+            let read = self.stderr.read_line(&mut self.said).unwrap();
+            assert_ne!(read, 0, "it ended before run {count}: {}", self.said);
+        }
+    }
+
     /// Waits until its first run has a worker. It is announced before the syncs that come before a run, and those may take a while.
     pub(crate) fn until_it_loads(&mut self) {
         self.until_it_says("run 1 of");
