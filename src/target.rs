@@ -226,7 +226,14 @@ fn keep(
     let path = &name::path(&target.path);
     let Some(create) = target.create else {
         let may_be_ours = target.role == Role::File && target.writable;
-        return Ok((may_be_ours.then(|| kept_mark::Writing::begin(path)).flatten(), false));
+        let writing = may_be_ours.then(|| kept_mark::Writing::begin(path)).flatten();
+        if target.only_by_mark && writing.is_none() {
+            return Err(Failure::Refused(format!(
+                "{0}: another program wrote this file just now, so it is no longer fathom's to write; type --destroy {0} to overwrite it",
+                name::shown(path)
+            )));
+        }
+        return Ok((writing, false));
     };
     // What is there now is either nothing, or what the plan found.
     let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
@@ -271,4 +278,31 @@ pub(crate) fn refuse_flags(path: &Path, cache: Cache, error: &std::io::Error) ->
         ));
     }
     refuse(path, error)
+}
+
+#[test]
+fn a_file_that_may_be_written_only_by_its_mark_is_refused_once_the_mark_is_void() {
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = dir.path().join("data");
+    std::fs::write(&path, "of another program").unwrap_or_else(|e| panic!("{e}"));
+    let mut target = Target {
+        path: name::text(&path),
+        role: Role::File,
+        bytes: 18,
+        block_bytes: 1,
+        writable: true,
+        identity: None,
+        unseen_users: false,
+        only_by_mark: true,
+        other_names: Vec::new(),
+        create: None,
+        made_for: MadeFor::Host,
+        common: None,
+    };
+    let prepared = |target: &mut Target| {
+        keep(&Root::real(), 0, target, &AtomicBool::new(false), &mut |_, _| ()).map(|_| ())
+    };
+    assert!(prepared(&mut target).is_err_and(|why| why.words().contains("--destroy")));
+    target.only_by_mark = false;
+    assert!(prepared(&mut target).is_ok());
 }

@@ -45,6 +45,7 @@ impl Targets<'_> {
             writable: false,
             identity: None,
             unseen_users: false,
+            only_by_mark: false,
             other_names: Vec::new(),
             create: None,
             made_for: MadeFor::Host,

@@ -180,6 +180,8 @@ impl<'a> Targets<'a> {
             if writes || conditioned {
                 guard_writing(self.request, self.root, said, &path, target.role)
                     .map_err(|why| if writes { why } else { precondition::refused(why) })?;
+                target.only_by_mark |=
+                    self.request.destroy.is_empty() && is_of_earlier_call(self.request, &path, target.role);
                 self.overwritten = true;
                 look_once_opened(self.root, said, &path, target, place)?;
             }
@@ -406,6 +408,7 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         writable: role == Role::Made,
         identity: Some(machine::marks::marked(root, machine::identity::of_facts(&facts))),
         unseen_users: false,
+        only_by_mark: false,
         other_names: Vec::new(),
         create: None,
         made_for: MadeFor::Host,
@@ -469,6 +472,13 @@ fn moved(then: &Place, now: &Place) -> Option<String> {
     (was != is).then(|| format!("{} was below it, and {} is", was.join(" and "), is.join(" and ")))
 }
 
+/// Whether another tool's command line names a file that fathom made in an earlier call and that nothing else has written since. Such tools
+/// write their own files again without asking.
+fn is_of_earlier_call(request: &Request, path: &Path, role: Role) -> bool {
+    let is_of_tool = matches!(request.source, Some(JobSource::CommandOf(_)));
+    is_of_tool && role == Role::File && kept_mark::is_ours(path)
+}
+
 /// The second look, right before a file or device is opened for writing, is in `machine::safety`.
 pub(super) fn guard_writing(
     request: &Request,
@@ -483,9 +493,7 @@ pub(super) fn guard_writing(
         Role::Device => machine::safety::may_write_device(root, path, destroy, unseen),
         Role::Made | Role::None => Ok(()),
     };
-    // Another tool writes the files that it made in an earlier call.
-    let is_foreign = matches!(request.source, Some(JobSource::CommandOf(_)));
-    if is_foreign && role == Role::File && kept_mark::is_ours(path) {
+    if is_of_earlier_call(request, path, role) {
         return Ok(allowed(Some(&name::text(path)))?);
     }
     let mut refusal = None;

@@ -282,6 +282,10 @@ pub struct Target {
     /// Whether `--unseen-users` names it: it may be written though users of it may be hidden.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unseen_users: bool,
+    /// Whether it may be written only because fathom made it. Its mark is checked again before the first run, since another program may
+    /// have written the file after the plan was made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_by_mark: bool,
     /// Other names that were given for it, as they were typed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<String>,
