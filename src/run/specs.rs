@@ -22,8 +22,8 @@ use sys::open_file::OpenFile;
 /// Operations after which the panic of the test hook comes.
 const HOOK_OPERATIONS: u32 = 500;
 
-/// Most writes whose blocks are remembered to read back each once.
-const MOST_REMEMBERED: u64 = 1 << 22;
+/// Most writes of all workers of a stream whose blocks are remembered to read back each once: about 70 MiB of memory.
+const MOST_REMEMBERED: u64 = 1 << 21;
 
 /// Which worker it is.
 #[derive(Clone, Copy)]
@@ -95,7 +95,9 @@ impl Measurement {
                     let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
                     let writes = self.written.get(drawn as usize).copied().unwrap_or(0);
                     let sources = || self.sources(&writer, &targets, number, &share);
-                    if writes <= MOST_REMEMBERED && may_write_twice(&writer, &targets) {
+                    if writes.saturating_mul(stream.workers.into()) <= MOST_REMEMBERED
+                        && may_write_twice(&writer, &targets)
+                    {
                         // Drawn twice: once to count the blocks, once to read them.
                         let back = |source| Back::each_block(source, writes);
                         let blocks = sources()?.into_iter().map(|source| back(source).blocks()).sum();

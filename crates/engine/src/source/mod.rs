@@ -313,7 +313,7 @@ impl Back {
 
     /// Reads each block once that one of the first `writes` wrote.
     pub fn each_block(writer: Box<dyn Source>, writes: u64) -> Self {
-        Self { writer, once: Some(Once { blocks: HashSet::new(), left: writes }) }
+        Self { writer, once: Some(Once { blocks: HashSet::with_capacity(writes as usize), left: writes }) }
     }
 
     /// How many blocks that is; it draws all of them.
