@@ -59,12 +59,22 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// `void`, `rename`, `biased`, `note`.
+    /// The word of formats for programs, the same as in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Void => "void",
             Self::Rename => "rename",
             Self::Biased => "biased",
+            Self::Note => "note",
+        }
+    }
+
+    /// What a finding does to a number, as reports for people print it.
+    pub fn effect(self) -> &'static str {
+        match self {
+            Self::Void => "invalidates",
+            Self::Rename => "relabels",
+            Self::Biased => "biases",
             Self::Note => "note",
         }
     }

@@ -372,10 +372,11 @@ pub fn verdict(report: &Report) -> String {
     fallbacks.sort_unstable();
     fallbacks.dedup();
     lines.extend(fallbacks.iter().map(|sentence| format!("  {sentence}")));
-    for finding in first(report) {
-        let severity = finding.severity.map_or("", Severity::word);
+    // The first line has the finding that decides the verdict.
+    for finding in first(report).into_iter().filter(|f| !report.verdict_reason.ends_with(&f.sentence)) {
+        let effect = finding.severity.map_or("", Severity::effect);
         let about = finding.about.join(", ");
-        lines.push(format!("  {} {} ({severity}) [{about}]: {}", finding.id, finding.name, finding.sentence));
+        lines.push(format!("  {} {} {effect} {about}: {}", finding.id, finding.name, finding.sentence));
     }
     lines.extend(rest(report).map(|rest| format!("  {rest}")));
     lines.join("\n") + "\n"

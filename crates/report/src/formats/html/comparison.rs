@@ -237,7 +237,7 @@ fn answers(findings: &[Finding]) -> String {
         .aligned(2, true);
     for f in findings {
         let answer = match f.outcome {
-            Outcome::Finding => f.severity.map_or("note", model::finding::Severity::word),
+            Outcome::Finding => f.severity.map_or("note", model::finding::Severity::effect),
             Outcome::NotChecked => "not checked",
             Outcome::Holds => "passed",
         };

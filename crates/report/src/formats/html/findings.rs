@@ -81,10 +81,10 @@ fn list(findings: &[Finding], results: usize) -> String {
     let item = |f: &Finding| {
         let (class, word) = match (f.outcome, f.severity) {
             (Outcome::NotChecked, _) => ("unchecked", "not checked"),
-            (_, Some(Severity::Void)) => ("void", "invalidates"),
-            (_, Some(Severity::Rename)) => ("rename", "relabels"),
-            (_, Some(Severity::Biased)) => ("biased", "biases"),
-            (_, Some(Severity::Note) | None) => ("note", "note"),
+            (_, Some(Severity::Void)) => ("void", Severity::Void.effect()),
+            (_, Some(Severity::Rename)) => ("rename", Severity::Rename.effect()),
+            (_, Some(Severity::Biased)) => ("biased", Severity::Biased.effect()),
+            (_, Some(Severity::Note) | None) => ("note", Severity::Note.effect()),
         };
         let accepted = if f.accepted { ", accepted" } else { "" };
         Item {
@@ -108,7 +108,7 @@ fn every(findings: &[Finding]) -> String {
         .aligned(3, true);
     for f in findings.iter().filter(|f| seen.insert((f.id, f.outcome, f.severity))) {
         let answer = match f.outcome {
-            Outcome::Finding => f.severity.unwrap_or(Severity::Note).word(),
+            Outcome::Finding => f.severity.unwrap_or(Severity::Note).effect(),
             Outcome::NotChecked => "not checked",
             Outcome::Holds => "passed",
         };

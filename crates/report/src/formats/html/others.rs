@@ -130,7 +130,7 @@ fn answer(look: &Look) -> String {
     match (look.outcome, look.severity) {
         (Outcome::Holds, _) => "OK".into(),
         (Outcome::NotChecked, _) => "NOT CHECKED".into(),
-        (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).word()),
+        (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).effect()),
     }
 }
 

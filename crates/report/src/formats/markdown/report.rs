@@ -133,7 +133,7 @@ fn every_answer(report: &Report, shown: &[Finding]) -> Vec<String> {
 /// `- **A01 CACHE\_SERVED** (rename): ... -> ...`
 fn item(f: &Finding, results: usize) -> String {
     let severity = match f.outcome {
-        Outcome::Finding => f.severity.unwrap_or(Severity::Note).word(),
+        Outcome::Finding => f.severity.unwrap_or(Severity::Note).effect(),
         _ => "not checked",
     };
     let accepted = if f.accepted { ", accepted" } else { "" };

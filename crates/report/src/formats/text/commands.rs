@@ -44,7 +44,7 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
         out.line("");
         for finding in &report.findings {
             let word = match finding.outcome {
-                Outcome::Finding => finding.severity.map_or("note", Severity::word),
+                Outcome::Finding => finding.severity.map_or("note", Severity::effect),
                 Outcome::NotChecked => "not checked",
                 Outcome::Holds => "holds",
             };

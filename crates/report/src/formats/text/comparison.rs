@@ -143,7 +143,7 @@ fn found<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, result
     for f in findings {
         let severity = f.severity.unwrap_or(Severity::Note);
         let accepted = if f.accepted { ", accepted" } else { "" };
-        let mark = out.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), "1");
+        let mark = out.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.effect()), "1");
         out.prose("  ", "      ", &format!("{mark}{}: {}", about(f, results), f.sentence));
         if !f.cure.is_empty() {
             out.prose("      -> ", "         ", &f.cure);

@@ -280,8 +280,8 @@ pub(in crate::formats) fn used(device: &BlockDevice) -> Option<String> {
     match &device.used_by {
         Ok(Some(_)) if mounted => None,
         Ok(Some(user)) => Some(user.clone()),
-        Ok(None) => Some("by nobody".into()),
-        Err(why) => Some(format!("by nobody that could be seen: {why}")),
+        Ok(None) => Some("by no program".into()),
+        Err(why) => Some(format!("by no program that could be seen: {why}")),
     }
 }
 
@@ -359,7 +359,7 @@ fn every_fact_of_a_named_device_has_a_line_and_what_is_missing_a_reason() {
         "    discard         not supported",
         "    counted         no (queue/iostats is 0)",
         "    removable       not known: is not there",
-        "    used            by nobody",
+        "    used            by no program",
     ] {
         assert!(text.lines().any(|l| l == line), "{line}: {text}");
     }
@@ -381,7 +381,7 @@ fn a_disk_is_told_with_what_is_known_and_what_is_not() {
         "sda  1 TiB, disk, SPINNER 9000, serial S1, SATA (6.0 Gbps), driver sd, rotating",
         "512 logical, 4K physical; requests to 1.25 MiB (hardware unknown); read-ahead 128 KiB; no discards",
         "1 hardware queue of 256, scheduler mq-deadline, cache write back, device takes 32, not counted",
-        "by nobody",
+        "by no program",
         "Without a size: loop0",
     ] {
         let flat = told.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -402,6 +402,6 @@ fn a_partition_has_no_queue_of_its_own_and_an_unseen_user_is_not_nobody() {
     };
     let told = text(vec![part]);
     assert!(told.starts_with("  sda1  1 TiB, partition, from 1 MiB\n"), "{told}");
-    assert!(!told.contains("scheduler") && !told.contains("by nobody\n"), "{told}");
+    assert!(!told.contains("scheduler") && !told.contains("by no program\n"), "{told}");
     assert!(told.contains("permission denied"), "{told}");
 }

@@ -65,9 +65,9 @@ fn one(out: &mut Page, f: &Finding, all: usize) {
     let severity = f.severity.unwrap_or(Severity::Note);
     let accepted = if f.accepted { ", accepted" } else { "" };
     let mark = out.paint(&format!("{} {}", f.id, f.name), colour(severity));
-    let head = match verb(severity) {
-        Some(verb) => format!("{mark} {verb} {}{accepted}", subject(f, all)),
-        None => format!("{mark} (note{accepted}){}", about(f, all)),
+    let head = match severity {
+        Severity::Note => format!("{mark} (note{accepted}){}", about(f, all)),
+        _ => format!("{mark} {} {}{accepted}", severity.effect(), subject(f, all)),
     };
     out.prose("  ", "      ", &format!("{head}: {}", f.sentence));
 }
@@ -77,16 +77,6 @@ fn colour(severity: Severity) -> &'static str {
         Severity::Void => "1;31",
         Severity::Rename | Severity::Biased => "1;33",
         Severity::Note => "1",
-    }
-}
-
-/// What a finding does to a number; `None` for a note.
-fn verb(severity: Severity) -> Option<&'static str> {
-    match severity {
-        Severity::Void => Some("invalidates"),
-        Severity::Rename => Some("relabels"),
-        Severity::Biased => Some("biases"),
-        Severity::Note => None,
     }
 }
 
@@ -130,8 +120,8 @@ pub(super) fn show_reason(out: &mut Page, f: &Finding, all: usize, is_short: boo
     };
     let accepted = if f.accepted { " (accepted)" } else { "" };
     let mark = out.paint(&format!("{} {}", f.id, f.name), colour(severity));
-    let verb = verb(severity).unwrap_or("concerns");
-    let text = format!("{mark} {verb} it{others}{accepted}: {}", f.sentence);
+    let effect = severity.effect();
+    let text = format!("{mark} {effect} it{others}{accepted}: {}", f.sentence);
     if is_short {
         out.prose_within(2, "  ", "    ", &text);
     } else {
@@ -184,10 +174,10 @@ fn two_lines(out: &mut Page, f: &Finding, all: usize) {
     let severity = f.severity.unwrap_or(Severity::Note);
     let mark = out.paint(&f.id.to_string(), colour(severity));
     let accepted = if f.accepted { ", accepted" } else { "" };
-    let verb = verb(severity).unwrap_or("concerns");
+    let effect = severity.effect();
     let first =
         f.sentence.split_once(". ").map_or_else(|| f.sentence.clone(), |(first, _)| format!("{first}."));
-    out.prose_within(2, "  ", "      ", &format!("{mark} {verb} {}{accepted}: {first}", subject(f, all)));
+    out.prose_within(2, "  ", "      ", &format!("{mark} {effect} {}{accepted}: {first}", subject(f, all)));
 }
 
 /// Checks that need the same thing to be seen have the same reason, which is told once.
