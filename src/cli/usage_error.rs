@@ -237,11 +237,11 @@ fn typed(key: &Key, values: &[String]) -> Vec<String> {
     if key.name == TARGET {
         return values.to_vec();
     }
-    let of = |value: &String| {
+    let flag_and_value = |value: &String| {
         let value = (!key.is_switch()).then(|| value.clone());
         std::iter::once(flag_of(key)).chain(value)
     };
-    values.iter().flat_map(of).collect()
+    values.iter().flat_map(flag_and_value).collect()
 }
 
 /// The error of a command line, with its tip.

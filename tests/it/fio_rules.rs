@@ -417,9 +417,9 @@ fn results(stage: &Stage, program: &str, words: &str) -> Moved {
     let json: Value =
         text.find('{').map_or(Value::Null, |at| serde_json::from_str(&text[at..]).unwrap_or_default());
     let figures = |job: &Value| {
-        let of = |kind: &str, figure: &str| job[kind][figure].as_u64().unwrap_or(0);
+        let figure_of = |kind: &str, figure: &str| job[kind][figure].as_u64().unwrap_or(0);
         let [read, write, trim] =
-            ["read", "write", "trim"].map(|kind| [of(kind, "total_ios"), of(kind, "io_bytes")]);
+            ["read", "write", "trim"].map(|kind| [figure_of(kind, "total_ios"), figure_of(kind, "io_bytes")]);
         [read[0], read[1], write[0], write[1], trim[0], trim[1]]
     };
     let jobs = json["jobs"].as_array().map(|jobs| jobs.iter().map(figures).collect()).unwrap_or_default();

@@ -514,7 +514,7 @@ fn counts_name_up_to_two_results_without_a_number() {
 
 #[test]
 fn other_load_that_withholds_another_result_leaves_the_headline_its_number() {
-    let of = |busy: &[usize], second: Fixture| {
+    let judged_with = |busy: &[usize], second: Fixture| {
         let first = Fixture { name: "first".into(), ..Fixture::honest() };
         let second = Fixture { name: "second".into(), ..second };
         let mut record = crate::fixture::together(&[first, second]);
@@ -523,16 +523,16 @@ fn other_load_that_withholds_another_result_leaves_the_headline_its_number() {
         workers.for_each(|w| w.ready_ns = Ok(w.wall_ns / 2));
         judge(&record, &Judging::default())
     };
-    let report = of(&[1], Fixture::honest());
+    let report = judged_with(&[1], Fixture::honest());
     assert!(report.results[1].void && !report.results[0].void, "{:#?}", report.counts);
     assert_eq!((report.verdict, exit_code(&report)), (Verdict::Suspect, 0), "{}", report.verdict_reason);
     assert!(
         report.counts.sentence.as_ref().is_some_and(|s| s.contains("1 without a number (second: CPU busy)"))
     );
     for busy in [&[0][..], &[0, 1]] {
-        assert_eq!(of(busy, Fixture::honest()).verdict, Verdict::Invalid, "{busy:?}");
+        assert_eq!(judged_with(busy, Fixture::honest()).verdict, Verdict::Invalid, "{busy:?}");
     }
     // Holes are a defect of the target, not of this run.
-    let holes = of(&[], Fixture { hole_share: 1.0, ..Fixture::honest() });
+    let holes = judged_with(&[], Fixture { hole_share: 1.0, ..Fixture::honest() });
     assert_eq!((holes.verdict, exit_code(&holes)), (Verdict::Invalid, 1));
 }

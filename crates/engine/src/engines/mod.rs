@@ -168,7 +168,7 @@ pub static ENGINES: &[Entry] = &[
     Entry::of::<preadv::Preadv>(Facts {
         in_the_call: true,
         default_batch: 0,
-        ..deep("preadv", "preadv and pwritev: operations of a batch that lie beside each other in one call")
+        ..deep("preadv", "preadv and pwritev: adjacent operations of a batch in one call")
     }),
     one::<rw::Rw>(
         "rw",
