@@ -44,7 +44,7 @@ impl Collector {
     }
 
     /// For the streams of a phase, of which some may tell their workers apart.
-    pub fn of(phase: &Phase, interval_ns: u64) -> Self {
+    pub fn for_phase(phase: &Phase, interval_ns: u64) -> Self {
         // Where workers tell each operation apart, blocks need not.
         let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.apart_ns().is_none());
         let each_worker = phase.streams.iter().map(by_block).collect();
@@ -176,7 +176,7 @@ fn add_lanes(lanes: &mut Vec<LaneEnd>, worker: u32, block: &Block, bucket: Optio
             if end.course.len() <= number {
                 end.course.resize(number + 1, Bucket::default());
             }
-            end.course[number] = end.course[number].plus(Bucket::of(&tally.latency));
+            end.course[number] = end.course[number].plus(Bucket::from_histogram(&tally.latency));
         }
     }
 }
@@ -261,7 +261,7 @@ fn workers_are_told_apart_where_that_is_asked_for() {
     let mut stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 1, 2, "null");
     stream.each_worker_ns = Some(20_000_000);
     let phase = Phase { warmup_ns: 0, time_ns: 40_000_000, cooldown_ns: 0, streams: vec![stream] };
-    let mut collector = Collector::of(&phase, 10_000_000);
+    let mut collector = Collector::for_phase(&phase, 10_000_000);
     for (worker, ops) in [(1, 5), (0, 3)] {
         for i in 0..4 {
             collector.add(Who { worker, stream: 0 }, &block(i * 10_000_000 + 1, (i + 1) * 10_000_000, ops));

@@ -227,7 +227,7 @@ fn sides_are_split_at_commas_and_ranges_are_those_between() {
     let names = |word: &str| -> Result<Vec<String>, String> {
         let found = files(&word.replace('@', &format!("{}/", dir.display())));
         let name = |p: &PathBuf| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        found.map(|f| f.iter().map(name).collect()).map_err(|f| f.words().to_owned())
+        found.map(|f| f.iter().map(name).collect()).map_err(|f| f.message().to_owned())
     };
     assert_eq!(names("@1.fathom,@3.txt"), Ok(vec!["1.fathom".into(), "3.txt".into()]));
     let three = ["2.fathom", "3.fathom", "4.fathom"].map(str::to_owned).to_vec();

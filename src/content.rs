@@ -26,7 +26,7 @@ impl Content {
     ///
     /// # Errors
     /// Why it cannot be read, but for the lack of permission.
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+    pub(crate) fn scan(path: &Path) -> io::Result<Self> {
         let mut bytes = Vec::new();
         // What may be written and not be read, as a log of others, is nobody's report.
         match File::open(path) {

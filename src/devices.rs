@@ -26,7 +26,7 @@ pub struct Request {
 /// If the kernel does not show its devices, a name is no device, or the answer cannot be printed.
 pub fn devices(request: &Request) -> Result<ExitCode, Failure> {
     let root = Root::real();
-    let all = machine::devices::look(&root).map_err(|why| {
+    let all = machine::devices::list_devices(&root).map_err(|why| {
         Failure::Refused(format!("the block devices of this machine cannot be seen: {why}; `mount -t sysfs sysfs /sys` as root shows them"))
     })?;
     if request.names.is_empty() {

@@ -28,7 +28,7 @@ pub enum Failure {
 
 impl Failure {
     /// The message alone.
-    pub fn words(&self) -> &str {
+    pub fn message(&self) -> &str {
         match self {
             Self::Usage(text) | Self::Refused(text) | Self::Pointed { plain: text, .. } => text,
             Self::Elsewhere(_) => "another host says why",
@@ -53,7 +53,7 @@ impl Failure {
             Self::Pointed { plain, coloured } => {
                 stderr::say_coloured(&format!("fathom: {plain}"), &format!("fathom: {coloured}"));
             }
-            _ => stderr::say(&format!("fathom: {}", self.words())),
+            _ => stderr::say(&format!("fathom: {}", self.message())),
         }
         ExitCode::from(self.code())
     }

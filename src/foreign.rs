@@ -86,7 +86,7 @@ fn measure(request: &Request, manners: &ToolOutput) -> Result<ExitCode, Failure>
     }
     fleet::alone()?;
     let (plan, machine) = plan::plan(request)?;
-    let mut spared = Spared::of(&plan, &machine.places);
+    let mut spared = Spared::from_plan(&plan, &machine.places);
     for file in &manners.job_files {
         spared.add(file, "a job file of this call");
     }
@@ -112,7 +112,7 @@ fn measure(request: &Request, manners: &ToolOutput) -> Result<ExitCode, Failure>
     })?;
     let record = seen.session.record()?;
     let kept = seen.session.is_kept().then(|| seen.session.path());
-    let words = kept.map(history::said).unwrap_or_default();
+    let words = kept.map(history::read_annotations).unwrap_or_default();
     // Every format tells the same.
     let report = judge(&record, kept, words, &Showing::plain(report::TEXT));
     if kept.is_some() {
@@ -213,5 +213,5 @@ fn verdict(report: &Report, manners: &ToolOutput) -> String {
 fn instead(why: &Failure, report: &Report) -> Failure {
     let session = report.session.as_deref();
     let kept = session.map(|path| format!("; `fathom show {}` prints them", name::shown(&name::path(path))));
-    Failure::Refused(format!("{}{}", why.words(), kept.unwrap_or_default()))
+    Failure::Refused(format!("{}{}", why.message(), kept.unwrap_or_default()))
 }

@@ -48,8 +48,8 @@ fn fathom() -> ExitCode {
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Limit(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Watch(args) => args.request().and_then(|request| watch::watch(&request)),
-        Command::Sweep(args) => args.said().and_then(sweep),
-        Command::Iops(args) => args.said().and_then(sweep),
+        Command::Sweep(args) => args.to_action().and_then(sweep),
+        Command::Iops(args) => args.to_sweep_action().and_then(sweep),
         Command::Api(args) => args.request().and_then(|said| match said {
             Some((request, showing)) => measure(&request, &showing),
             None => Ok(ExitCode::SUCCESS),
@@ -62,15 +62,15 @@ fn fathom() -> ExitCode {
         Command::Time(args) => return args.run(),
         Command::Diskspd(args) => return foreign::answer(args.request()),
         Command::Iometer(args) => return foreign::answer(args.request()),
-        Command::Show(args) => args.said().and_then(|said| match said {
-            ShowAction::Sessions(files, showing) => again(&files, &showing),
+        Command::Show(args) => args.to_action().and_then(|said| match said {
+            ShowAction::Sessions(files, showing) => judge_again(&files, &showing),
             ShowAction::Capture(request) => captured::show(&request),
         }),
         Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
         Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),
-        Command::Export(args) => args.said().and_then(|said| match said {
+        Command::Export(args) => args.to_action().and_then(|said| match said {
             ExportAction::Schema(text) => history::schema(text),
             ExportAction::Sessions(request) => history::export(&request),
             ExportAction::Capture(request) => captured::export(&request),
@@ -78,7 +78,7 @@ fn fathom() -> ExitCode {
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
         Command::Capture(args) => args.request().and_then(|request| capture::capture(&request)),
-        Command::Fit(args) => args.said().and_then(|said| match said {
+        Command::Fit(args) => args.to_action().and_then(|said| match said {
             fit::Action::Fit(request) => fit::fit(&request),
             fit::Action::Check(request) => fit::check(&request),
         }),
@@ -141,7 +141,7 @@ fn sweep(said: SweepAction) -> Result<ExitCode, Failure> {
             fleet::alone()?;
             let before = session::read(&history::find(&word)?)?;
             let (meant, keep) =
-                plan::resume::again(&word, sweep_again(&word, &before.header.plan)?, &before)?;
+                plan::resume::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
             show::check_gated(meant.0.is_gated(), &showing)?;
             let outlets = show::outlets(&showing.outputs, showing.replace, spared(&meant, None))?;
             conclude(&run::resume(meant, before, keep, showing.watched, &showing.accept)?, &showing, &outlets)
@@ -151,7 +151,7 @@ fn sweep(said: SweepAction) -> Result<ExitCode, Failure> {
 
 /// What this call reads or measures, over which no report is written.
 fn spared((plan, machine): &(Plan, Machine), job_file: Option<&Path>) -> Spared {
-    let mut spared = Spared::of(plan, &machine.places);
+    let mut spared = Spared::from_plan(plan, &machine.places);
     if let Some(file) = job_file {
         spared.add(file, "the job file of this call");
     }
@@ -173,7 +173,7 @@ fn conclude(
 }
 
 /// Judges a session of before, or several side by side.
-fn again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, Failure> {
+fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, Failure> {
     let mut spared = Spared::default();
     for file in files {
         spared.add(file, "a session that is shown");
@@ -196,7 +196,7 @@ fn again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, Failure
     let mut is_gated = false;
     let table = history::together(files, |file, record| {
         is_gated |= record.header.plan.is_gated();
-        show::judge(record, Some(file), history::said(file), showing)
+        show::judge(record, Some(file), history::read_annotations(file), showing)
     })?;
     show::check_gated(is_gated, showing)?;
     show::table(&table, showing, &outlets)?;
@@ -210,7 +210,7 @@ fn judge(
     outlets: &show::Outlets,
     seen: Option<&run::Finished>,
 ) -> Result<ExitCode, Failure> {
-    let words = kept.map(history::said).unwrap_or_default();
+    let words = kept.map(history::read_annotations).unwrap_or_default();
     let report = show::judge(record, kept, words, showing);
     show::report(&report, showing, outlets, kept)?;
     // How it ended comes before what was found.

@@ -112,7 +112,7 @@ impl Files {
         let mut refused = Vec::new();
         for (file, outlet) in &self.all {
             if let Err(why) = outlet.write(&file.content(&log.all), &self.rules) {
-                refused.push(why.words().to_owned());
+                refused.push(why.message().to_owned());
             }
         }
         if refused.is_empty() { Ok(()) } else { Err(Failure::Refused(refused.join("; "))) }

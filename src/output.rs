@@ -126,7 +126,7 @@ fn descriptor(said: &Path) -> Option<i32> {
 
 impl Outlet {
     /// As it was typed.
-    pub fn said(&self) -> &Path {
+    pub fn path_as_typed(&self) -> &Path {
         &self.said
     }
 
@@ -302,7 +302,7 @@ impl Rules {
         self.refuse_ours(said, path)?;
         // Opening changes nothing, and tells at once about permissions, read-only mounts and running programs.
         open_for_writing(path).map_err(|e| self.cannot(said, &e))?;
-        let content = Content::of(path).map_err(|e| self.cannot(said, &e))?;
+        let content = Content::scan(path).map_err(|e| self.cannot(said, &e))?;
         match content {
             Content::Replaceable => Ok(()),
             Content::Kept(what) => {
@@ -476,7 +476,7 @@ mod tests {
     }
 
     fn why(rules: &Rules, path: &Path) -> String {
-        rules.decide(path).map_or_else(|f| f.words().to_owned(), |o| format!("{:?}", o.to))
+        rules.decide(path).map_or_else(|f| f.message().to_owned(), |o| format!("{:?}", o.to))
     }
 
     #[test]
@@ -526,9 +526,9 @@ mod tests {
         symlink("round.json", &round)?;
         let rules = rules(&[], false);
         assert!(why(&rules, &round).contains("one another"), "{}", why(&rules, &round));
-        let outlet = rules.decide(&link).map_err(|f| f.words().to_owned())?;
+        let outlet = rules.decide(&link).map_err(|f| f.message().to_owned())?;
         for text in ["one", "two"] {
-            outlet.write(text.as_bytes(), &rules).map_err(|f| f.words().to_owned())?;
+            outlet.write(text.as_bytes(), &rules).map_err(|f| f.message().to_owned())?;
             assert_eq!(std::fs::read_to_string(&file)?, text);
         }
         assert!(link.symlink_metadata()?.is_symlink());
@@ -548,7 +548,7 @@ mod tests {
         std::fs::write(&binary, [0; 9])?;
         symlink("a", &link)?;
         let rules = rules(&[], false);
-        let words = |f: Failure| f.words().to_owned();
+        let words = |f: Failure| f.message().to_owned();
         let outlet = rules.decide(&link).map_err(words)?;
         let file = outlet.begin(&rules).map_err(words)?;
         assert_eq!(path.metadata()?.len(), 0);

@@ -148,7 +148,7 @@ pub fn put<K: ReportKind + ?Sized>(
     let (mut refused, mut written) = write_outlets(of, (printed, style), outlets);
     match stdout::report(printed, of, style) {
         Ok(()) => written = true,
-        Err(why) => refused.push(why.words().to_owned()),
+        Err(why) => refused.push(why.message().to_owned()),
     }
     if refused.is_empty() {
         return Ok(());
@@ -184,11 +184,11 @@ fn write_outlets<K: ReportKind + ?Sized>(
     let mut refused = Vec::new();
     let mut written = false;
     for outlet in outlets.all.iter().filter(|o| !o.is_stdout()) {
-        let format = report::of_file::<K>(outlet.said(), printed).unwrap_or(printed);
+        let format = report::of_file::<K>(outlet.path_as_typed(), printed).unwrap_or(printed);
         let done = stdout::rendered(format, of, style).and_then(|b| outlet.write(&b, &outlets.rules));
         match done {
             Ok(()) => written = true,
-            Err(why) => refused.push(why.words().to_owned()),
+            Err(why) => refused.push(why.message().to_owned()),
         }
     }
     (refused, written)
@@ -220,7 +220,7 @@ pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
     let modes = plan.study.grid().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
     let mut out = String::new();
     for setting in plan.study.grid().into_iter().flat_map(|g| &g.cells).map(|c| &c.setting) {
-        out += &setting.words();
+        out += &setting.describe();
         let mode = modes.iter().find(|m| setting.mode.as_deref() == Some(m.name));
         if let Some(mode) = mode.filter(|m| !m.remark.is_empty()) {
             out += &format!(" ({})", mode.remark);
@@ -238,7 +238,7 @@ pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
 pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
     let mut out = String::new();
     for cell in plan.study.grid().into_iter().flat_map(|g| &g.skipped) {
-        out += &format!("{}: {}\n", cell.setting.words(), cell.why);
+        out += &format!("{}: {}\n", cell.setting.describe(), cell.why);
     }
     stdout::text(&out)?;
     Ok(ExitCode::SUCCESS)
@@ -252,7 +252,7 @@ pub fn specs() -> Result<ExitCode, Failure> {
     let mut out = String::new();
     for spec in model::spec::specs::library() {
         out += &format!("{}\n", spec.name);
-        for line in spec.words() {
+        for line in spec.to_lines() {
             out += &format!("    {line}\n");
         }
     }

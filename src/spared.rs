@@ -20,7 +20,7 @@ pub struct Spared {
 
 impl Spared {
     /// What a plan touches: its targets, what lies below them, and the files that say what is written.
-    pub fn of(plan: &Plan, places: &[Place]) -> Self {
+    pub fn from_plan(plan: &Plan, places: &[Place]) -> Self {
         let mut spared = Self::default();
         for target in plan.targets.iter().filter(|t| t.role == Role::File) {
             spared.add(&name::path(&target.path), "a target of this call");

@@ -68,7 +68,7 @@ pub(crate) fn rendered<K: ReportKind + ?Sized>(
 /// A report of any kind for a message, where it cannot be printed: in this format where that is text.
 pub(crate) fn in_words<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
     let format = if format.content == Content::Bytes { TEXT } else { format };
-    let bytes = render(format, report, style).unwrap_or_else(|why| why.words().as_bytes().to_vec());
+    let bytes = render(format, report, style).unwrap_or_else(|why| why.message().as_bytes().to_vec());
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

@@ -302,7 +302,7 @@ fn a_file_that_may_be_written_only_by_its_mark_is_refused_once_the_mark_is_void(
     let prepared = |target: &mut Target| {
         keep(&Root::real(), 0, target, &AtomicBool::new(false), &mut |_, _| ()).map(|_| ())
     };
-    assert!(prepared(&mut target).is_err_and(|why| why.words().contains("--destroy")));
+    assert!(prepared(&mut target).is_err_and(|why| why.message().contains("--destroy")));
     target.only_by_mark = false;
     assert!(prepared(&mut target).is_ok());
 }

@@ -36,7 +36,7 @@ const BEGINS: u64 = 512;
 pub(crate) fn language(path: &Path) -> Option<Language> {
     let mut begins = Vec::new();
     input::open(path).ok()?.take(BEGINS).read_to_end(&mut begins).ok()?;
-    Language::of(&begins)
+    Language::detect(&begins)
 }
 
 /// Opens a trace.
@@ -51,7 +51,7 @@ pub(crate) fn open(from: &Path) -> Result<Trace, Failure> {
     };
     let mut first = open(from)?;
     let begins = first.fill_buf().map_err(|e| usage(e.to_string()))?;
-    let language = Language::of(begins).ok_or_else(|| {
+    let language = Language::detect(begins).ok_or_else(|| {
         usage("it is no trace that fathom knows; type a log of fio (--write_iolog), a file of blktrace or of blkparse, or a CSV file of MSR Cambridge".into())
     })?;
     let mut files = vec![first];

@@ -20,7 +20,7 @@ pub(crate) struct Traced {
 
 impl Traced {
     /// The device of a layer: of a partition its disk, where the events of that are; `None` where the kernel does not say enough.
-    pub(crate) fn of(layers: &[Layer], layer: &Layer) -> Option<Self> {
+    pub(crate) fn from_layer(layers: &[Layer], layer: &Layer) -> Option<Self> {
         let disk = disk_of(layers, layer)?;
         let partition = if layer.kind == LayerKind::Partition {
             let first_sector = layer.device_number("start").ok()?;
@@ -71,15 +71,15 @@ fn a_partition_is_told_by_the_events_of_its_disk() {
         Layer { kind: LayerKind::Partition, below: vec![1], bytes: 8 << 20, ..layer("vda1", "253:17") };
     part.device.insert("start".into(), "2048".into());
     let layers = [part, disk];
-    let of_part = Traced::of(&layers, &layers[0]).unwrap_or_else(|| panic!("none"));
+    let of_part = Traced::from_layer(&layers, &layers[0]).unwrap_or_else(|| panic!("none"));
     assert_eq!((of_part.number, of_part.span()), (253 << 20 | 16, Some((2048, 16384))));
-    let of_disk = Traced::of(&layers, &layers[1]).unwrap_or_else(|| panic!("none"));
+    let of_disk = Traced::from_layer(&layers, &layers[1]).unwrap_or_else(|| panic!("none"));
     assert_eq!((of_disk.unit, of_disk.span()), (Unit::Requests, None));
     let filter = of_disk.filter(Step::Issued, "block_rq_issue");
     assert_eq!(filter.as_deref(), Some("dev == 265289744"));
     assert_eq!(of_disk.filter(Step::Completed, "block_bio_complete"), None);
     // Who has bios alone needs all of them.
     let zram = layer("zram0", "252:0");
-    let bios = Traced::of(&[], &zram).and_then(|zram| zram.filter(Step::Asked, "block_bio_queue"));
+    let bios = Traced::from_layer(&[], &zram).and_then(|zram| zram.filter(Step::Asked, "block_bio_queue"));
     assert_eq!(bios.as_deref(), Some("dev == 264241152"));
 }

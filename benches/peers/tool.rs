@@ -67,8 +67,8 @@ impl Tool {
     /// Does the work on a target, once.
     pub(crate) fn run(self, work: Work, target: Option<&Path>, setting: &Setting) -> Result<Figures, String> {
         match self {
-            Self::Fathom => fathom_figures(&said(&mut fathom(work, target, setting))?),
-            Self::Fio => fio_figures(&said(&mut fio(work, target, setting))?),
+            Self::Fathom => fathom_figures(&json_output(&mut fathom(work, target, setting))?),
+            Self::Fio => fio_figures(&json_output(&mut fio(work, target, setting))?),
             Self::Bare => {
                 let target = target.ok_or("the bare loop needs a file")?;
                 let time = Duration::from_secs(u64::from(setting.seconds));
@@ -150,7 +150,7 @@ fn fio(work: Work, target: Option<&Path>, setting: &Setting) -> Command {
 }
 
 /// What a tool says, as JSON. fathom also says by its exit code that a number is not about storage.
-fn said(command: &mut Command) -> Result<Value, String> {
+fn json_output(command: &mut Command) -> Result<Value, String> {
     let out = command.output().map_err(|e| format!("{}: {e}", command.get_program().display()))?;
     let text = String::from_utf8_lossy(&out.stdout);
     // fio writes warnings before it.

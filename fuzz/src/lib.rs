@@ -57,14 +57,14 @@ pub fn job(text: &str) {
 pub fn fio(text: &str) {
     let words: Vec<String> = text.lines().map(|line| format!("--{line}")).collect();
     for words in [vec!["job.fio".to_owned()], words] {
-        match CommandLine::of(&words, &|_| Ok(text.into())) {
-            Ok(line) => told(&line),
+        match CommandLine::parse(&words, &|_| Ok(text.into())) {
+            Ok(line) => read_back_command_line(&line),
             Err(why) => assert!(!why.is_empty() && !why.contains('\u{1b}'), "{why}"),
         }
     }
 }
 
-fn told(line: &CommandLine) {
+fn read_back_command_line(line: &CommandLine) {
     match fio::read(line, &|_| Vec::new()) {
         Ok(job) => {
             assert_eq!(job.check(), []);
@@ -83,7 +83,7 @@ pub fn diskspd(text: &str) {
     let profile = ["-Xprofile.xml", "first", "second"].map(str::to_owned).to_vec();
     for words in [profile, words] {
         let here = Here { read: &|_| Ok(text.into()), cpus: &[0, 1], clock: 7 };
-        let said = match diskspd::CommandLine::of(&words, &here) {
+        let said = match diskspd::CommandLine::parse(&words, &here) {
             Ok(said) => said,
             Err(trouble) => {
                 assert!(!trouble.to_string().contains('\u{1b}'), "{trouble}");
@@ -98,7 +98,7 @@ pub fn diskspd(text: &str) {
         let mut xml = said.profile.clone();
         xml.xml = true;
         let printed = report::diskspd_profile(&xml);
-        let again = diskspd::CommandLine::of(
+        let again = diskspd::CommandLine::parse(
             &["-Xagain.xml".to_owned()],
             &Here { read: &|_| Ok(printed.clone()), ..here },
         );
@@ -148,17 +148,17 @@ pub fn mountinfo(text: &str) {
 /// Session files: any bytes are a record or an error, and any record has a report in every format.
 /// The input is a file, and also the lines of one without their checksums, which no fuzzer would guess.
 pub fn session(bytes: &[u8]) {
-    look(bytes);
+    check_bytes(bytes);
     let mut file = frame::MAGIC.as_bytes().to_vec();
     for line in bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
         file.extend(format!("{:08x} ", crc32fast::hash(line)).bytes());
         file.extend(line);
         file.push(b'\n');
     }
-    look(&file);
+    check_bytes(&file);
 }
 
-fn look(bytes: &[u8]) {
+fn check_bytes(bytes: &[u8]) {
     let Ok((record, _)) = frame::decode(bytes) else { return };
     let report = analysis::judge(&record, &analysis::Judging::default());
     let _ = analysis::exit_code(&report);
@@ -222,7 +222,7 @@ pub fn capture(bytes: &[u8]) {
     }
     look_at_capture(&file);
     pages(bytes);
-    let Some(language) = Language::of(bytes) else { return };
+    let Some(language) = Language::detect(bytes) else { return };
     let mut rows = 0_u64;
     let from: Box<dyn std::io::BufRead> = Box::new(std::io::Cursor::new(bytes.to_vec()));
     let converted = language.convert(vec![from], &mut |_, _| {

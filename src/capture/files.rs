@@ -19,8 +19,8 @@ use model::name;
 ///
 /// # Errors
 /// [`Failure::Usage`] where what was named has no extents that could be told.
-pub(super) fn look(request: &Request) -> Result<FileExtents, Failure> {
-    let found = file_extents::look(&request.target).map_err(|why| {
+pub(super) fn locate_files(request: &Request) -> Result<FileExtents, Failure> {
+    let found = file_extents::locate_file_extents(&request.target).map_err(|why| {
         Failure::Usage(format!(
             "--extents: where {} lies cannot be told: {why}; leave --extents out to capture its device",
             name::shown(&request.target)
@@ -42,7 +42,7 @@ pub(super) fn keep(
     place: &Place,
     mut outcome: Outcome,
 ) -> Result<Outcome, Failure> {
-    let end = look(request)?;
+    let end = locate_files(request)?;
     let bytes = end.stretches.iter().map(|(begin, end)| end - begin).sum();
     let of = OfFiles {
         files: end.files,

@@ -84,7 +84,7 @@ pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
             subject.layer.name
         ));
     }
-    let begin = request.extents.then(|| files::look(request)).transpose()?;
+    let begin = request.extents.then(|| files::locate_files(request)).transpose()?;
     let outcome = record::record(tracer, &subject, request, &place)?;
     let outcome = match begin {
         Some(begin) => files::keep(&begin, request, &place, outcome)?,
@@ -156,7 +156,7 @@ fn tell(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
         );
     }
     if let Some(of) = &ending.of_files {
-        text += &format!("{}\n", of.words());
+        text += &format!("{}\n", of.describe());
     }
     text += &format!("`fathom show {}` prints the profile of the load.\n", name::shown(path));
     stdout::text(&text)

@@ -55,7 +55,7 @@ pub(super) fn record(
     let (mut recording, origin) = begin(tracer, subject, request, place)?;
     let until =
         request.time_ns.map_or_else(|| "until Ctrl-C".into(), |ns| format!("for {}", show_ns(ns as f64)));
-    stderr::say(&format!("capturing {} {until}{}", subject.words(), subject.words_of_others()));
+    stderr::say(&format!("capturing {} {until}{}", subject.describe(), subject.words_of_others()));
     let recorded = recording.run(&stop);
     let ended = recorded.and_then(|()| recording.end(subject, &stop));
     let outcome = ended.and_then(|ending| recording.close(ending, origin, &stop));
@@ -83,7 +83,7 @@ fn begin<'r>(
 }
 
 fn origin(subject: &Subject, request: &Request) -> Origin {
-    let host = host::look(&Root::real());
+    let host = host::read_host(&Root::real());
     Origin {
         started: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
         asked: model::name::text(&request.target),

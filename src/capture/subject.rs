@@ -50,7 +50,7 @@ pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
 }
 
 fn subject(place: &Place, top: &Layer, disk: &Layer) -> Option<Subject> {
-    let traced = Traced::of(&place.layers, top)?;
+    let traced = Traced::from_layer(&place.layers, top)?;
     let beside = place.layers.iter().filter(|l| l.number != disk.number && l.number != top.number);
     Some(Subject {
         layer: disk.clone(),
@@ -62,7 +62,7 @@ fn subject(place: &Place, top: &Layer, disk: &Layer) -> Option<Subject> {
 
 impl Subject {
     /// What is captured, in words.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let device = match &self.traced.partition {
             Some(part) => format!("{} (of {})", part.name, self.layer.name),
             None => self.layer.name.clone(),

@@ -38,7 +38,7 @@ impl Write for Standard {
         match stdout::piece(bytes) {
             Ok(true) => Ok(bytes.len()),
             Ok(false) => Err(io::ErrorKind::BrokenPipe.into()),
-            Err(why) => Err(io::Error::other(why.words().to_owned())),
+            Err(why) => Err(io::Error::other(why.message().to_owned())),
         }
     }
 

@@ -56,7 +56,7 @@ impl Events {
     ///
     /// # Errors
     /// A usage failure where there is no such form.
-    pub fn of(format: &Format, outputs: &[PathBuf]) -> Result<Self, Failure> {
+    pub fn from_format(format: &Format, outputs: &[PathBuf]) -> Result<Self, Failure> {
         if !outputs.is_empty() {
             return Err(Failure::Usage(
                 "--events goes to standard output; leave out -o, and send it into a file with >".into(),
@@ -121,7 +121,7 @@ fn profile(mut reader: Reader<BufReader<File>>, request: &Request) -> Result<Exi
         damage: reader.damage,
     };
     for outlet in outlets.iter().filter(|outlet| !outlet.is_stdout()) {
-        let form = report::of_file::<Captured>(outlet.said(), format).unwrap_or(format);
+        let form = report::of_file::<Captured>(outlet.path_as_typed(), format).unwrap_or(format);
         outlet.write(&stdout::rendered(form, &captured, Style::default())?, &rules)?;
     }
     stdout::report(format, &captured, Style::default())?;

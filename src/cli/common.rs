@@ -250,7 +250,7 @@ impl From<HookWord> for Hook {
 impl Measuring {
     /// Whether any of this was typed.
     pub(super) fn says_anything(&self) -> bool {
-        !self.said().is_empty()
+        !self.typed_keys().is_empty()
             || self.no_history
             || !self.destroy.is_empty()
             || !self.unseen.unseen_users.is_empty()
@@ -264,7 +264,7 @@ impl Measuring {
     }
 
     /// The keys that were said, in the order of help.
-    pub(super) fn said(&self) -> &[TypedKey] {
+    pub(super) fn typed_keys(&self) -> &[TypedKey] {
         &self.keys.said
     }
 

@@ -41,11 +41,11 @@ impl Args {
         if matches!(words.as_slice(), [word] if word == "--help") {
             return stdout::text(&diskspd::options::help()).map(|()| None);
         }
-        let read = |path: &str| job_file::text(&name::path(path)).map_err(|why| why.words().to_owned());
+        let read = |path: &str| job_file::text(&name::path(path)).map_err(|why| why.message().to_owned());
         let pointed = |trouble| job_file::pointed(&trouble);
         let cpus = cpus();
         let here = Here { read: &read, cpus: &cpus, clock: clock() };
-        let said = CommandLine::of(&words, &here).map_err(pointed)?;
+        let said = CommandLine::parse(&words, &here).map_err(pointed)?;
         if let Ask::Print(text) = &said.ask {
             return stdout::text(text).map(|()| None);
         }

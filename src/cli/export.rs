@@ -68,7 +68,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure where a capture is asked for in a form that it does not have, or among others.
-    pub fn said(self) -> Result<Action, Failure> {
+    pub fn to_action(self) -> Result<Action, Failure> {
         if let Some(text) = self.schema {
             return Ok(Action::Schema(text));
         }

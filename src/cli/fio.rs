@@ -41,7 +41,7 @@ impl Args {
     /// A usage failure that names the option, or the place in a job file.
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let words = self.words.text();
-        let line = CommandLine::of(&words, &text).map_err(Failure::Usage)?;
+        let line = CommandLine::parse(&words, &text).map_err(Failure::Usage)?;
         let pointed = |trouble| job_file::pointed(&trouble);
         match &line.ask {
             Ask::Print(text) => stdout::text(text).map(|()| None),
@@ -70,7 +70,7 @@ fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
         // These trim in their own way under fio too.
         let is_able =
             stream.engine.as_ref().is_some_and(|e| ["null", "fallocate"].contains(&e.name.as_str()));
-        stream.rw.and_then(Rw::fixed_mix) == Some(Mix::of(0, 100)) && !is_able
+        stream.rw.and_then(Rw::fixed_mix) == Some(Mix::of_percents(0, 100)) && !is_able
     };
     let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(trims);
     let is_device = |path: &String| {
@@ -107,7 +107,7 @@ fn make_directories(job: &JobSpec) -> Result<(), Failure> {
 /// The text of a job file.
 fn text(path: &str) -> Result<String, String> {
     let text = if path == STANDARD_INPUT { job_file::typed() } else { job_file::text(&name::path(path)) };
-    text.map_err(|failure| failure.words().to_owned())
+    text.map_err(|failure| failure.message().to_owned())
 }
 
 fn manners(line: &CommandLine, job: &JobSpec) -> ToolOutput {

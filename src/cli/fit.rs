@@ -60,7 +60,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure where something is said that this does not use.
-    pub fn said(self) -> Result<Action, Failure> {
+    pub fn to_action(self) -> Result<Action, Failure> {
         let replace = Replace::by(self.force);
         let Some(target) = self.target else { return self.plain(replace) };
         if !self.check {

@@ -169,7 +169,8 @@ fn a_wrong_topic_is_answered_with_the_nearest() {
         ("cache_served", "`fathom explain A01`"),
         ("a\u{1b}b", "'a\\u{1b}b'"),
     ] {
-        let why = page(&slug(typed), 80).err().map(|failure| failure.words().to_owned()).unwrap_or_default();
+        let why =
+            page(&slug(typed), 80).err().map(|failure| failure.message().to_owned()).unwrap_or_default();
         assert!(why.contains(answer), "{typed}: {why}");
     }
 }

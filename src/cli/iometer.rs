@@ -62,7 +62,7 @@ impl Args {
     /// A usage failure that names the word, or the place in the file.
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let words = self.words.text();
-        let said = said(&words).map_err(Failure::Usage)?;
+        let said = parse(&words).map_err(Failure::Usage)?;
         let Some(file) = said.configuration.as_deref().filter(|_| !said.helps) else {
             if said.helps {
                 return stdout::text(HELP).map(|()| None);
@@ -94,7 +94,7 @@ impl Args {
 }
 
 /// The words behind `iometer`.
-fn said(words: &[String]) -> Result<CommandLine, String> {
+fn parse(words: &[String]) -> Result<CommandLine, String> {
     let mut said = CommandLine::default();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
@@ -133,7 +133,7 @@ pub(super) fn specs(file: &Path) -> Result<Vec<Spec>, Failure> {
 
 #[test]
 fn words_are_those_of_iometer_and_what_is_none_of_them_is_a_target() {
-    let of = |line: &str| said(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    let of = |line: &str| parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
     let all = of("/c a.icf -r out.csv /t 5 --destroy=/dev/sdx /data b");
     let expected = CommandLine {
         configuration: Some("a.icf".into()),

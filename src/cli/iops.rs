@@ -41,7 +41,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure.
-    pub fn said(self) -> Result<sweep::Action, Failure> {
+    pub fn to_sweep_action(self) -> Result<sweep::Action, Failure> {
         if self.machine_readable {
             let why = "-m: iops prints its own lines without units; type fathom sweep --preset iops --format csv DEVICE, whose columns are named";
             return Err(Failure::Usage(why.into()));
@@ -57,7 +57,7 @@ impl Args {
         words.extend(["--".into(), self.device.into_os_string()]);
         let read = Cli::try_parse_from(words).map_err(|wrong| in_own_words(&wrong))?;
         match read.command {
-            Command::Sweep(args) => args.said(),
+            Command::Sweep(args) => args.to_action(),
             _ => Err(Failure::Usage("fathom iops is a sweep; type fathom sweep --preset iops DEVICE".into())),
         }
     }

@@ -50,7 +50,7 @@ pub use show::Action as ShowAction;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
-pub use sweep::{Action as SweepAction, again as sweep_again};
+pub use sweep::{Action as SweepAction, repeat_request as sweep_again};
 
 /// Measures storage, and says whether the number means what you think it means.
 ///

@@ -63,7 +63,7 @@ impl Args {
             stdout::text(&list())?;
             return Ok(None);
         };
-        let said = self.measuring.said().to_vec();
+        let said = self.measuring.typed_keys().to_vec();
         let mut request = self.measuring.request(Work::Job, self.target);
         let source = JobSource::Recipe(recipe);
         let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::problems);
@@ -90,7 +90,7 @@ fn list() -> String {
 fn conditions(recipe: &Recipe) -> Vec<String> {
     let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::problems).ok();
     let said = job.and_then(|job| job.fail_if).unwrap_or_default();
-    said.iter().map(Condition::words).collect()
+    said.iter().map(Condition::to_flag).collect()
 }
 
 #[test]

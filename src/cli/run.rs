@@ -74,7 +74,7 @@ impl Args {
                 second.display()
             )));
         }
-        let said = self.measuring.said().to_vec();
+        let said = self.measuring.typed_keys().to_vec();
         let mut request = self.measuring.request(Work::Job, targets);
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
@@ -113,7 +113,7 @@ impl Args {
             )));
         }
         let not_its: Option<&TypedKey> =
-            self.measuring.said().iter().find(|s| !s.key.taken.contains(&Command::RunCapture));
+            self.measuring.typed_keys().iter().find(|s| !s.key.taken.contains(&Command::RunCapture));
         if let Some(said) = not_its {
             let allowed: Vec<String> =
                 keys::taken_by(Command::RunCapture).map(|key| format!("--{}", key.name)).collect();

@@ -60,7 +60,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure that names the flag.
-    pub fn said(self) -> Result<Action, Failure> {
+    pub fn to_action(self) -> Result<Action, Failure> {
         let files = self.sessions.iter().map(|word| history::find(word)).collect::<Result<Vec<_>, _>>()?;
         if let [file] = files.as_slice()
             && is_capture(file)
@@ -105,7 +105,7 @@ impl Args {
             return Err(Failure::Usage("--from is not before --to; type a later --to".into()));
         }
         let (format, outputs, replace) = self.showing.of_a_capture()?;
-        let events = if self.events { Some(Events::of(format, &outputs)?) } else { None };
+        let events = if self.events { Some(Events::from_format(format, &outputs)?) } else { None };
         let restriction = Restriction { from_ns: self.from, to_ns: self.to, task: self.task };
         Ok(captured::Request { file, restriction, format, outputs, replace, events })
     }

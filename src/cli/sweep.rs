@@ -227,7 +227,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure that names the flag.
-    pub fn said(self) -> Result<Action, Failure> {
+    pub fn to_action(self) -> Result<Action, Failure> {
         if let Some(word) = &self.resume {
             if self.says_more_than_resume() {
                 return Err(Failure::Usage(format!(
@@ -314,7 +314,7 @@ fn places(axes: &Axes, at_once: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
 ///
 /// # Errors
 /// A usage failure where it was no sweep, or this version does not understand it.
-pub fn again(word: &str, before: &Plan) -> Result<Request, Failure> {
+pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
     let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
     if before.study.grid().is_none() {
         return Err(refuse("that session is no sweep; name one that `fathom sweep` wrote"));
@@ -323,8 +323,8 @@ pub fn again(word: &str, before: &Plan) -> Result<Request, Failure> {
     let cli = Cli::try_parse_from(words)
         .map_err(|_| refuse("this version does not understand its command line; begin anew"))?;
     let said = match cli.command {
-        Sweep(args) => args.said()?,
-        Iops(args) => args.said()?,
+        Sweep(args) => args.to_action()?,
+        Iops(args) => args.to_sweep_action()?,
         _ => return Err(refuse("its command line is no sweep")),
     };
     let Action::Measure(request, _) = said else {

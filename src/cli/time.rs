@@ -88,7 +88,7 @@ struct Conditions(Vec<Condition>);
 fn conditions(text: &str) -> Result<Conditions, String> {
     let all = model::spec::gate::conditions(text)?;
     match all.iter().find(|condition| !analysis::command::can_be_asked(condition)) {
-        Some(other) => Err(format!("{} is not about a command; type time>2s", other.words())),
+        Some(other) => Err(format!("{} is not about a command; type time>2s", other.to_flag())),
         None => Ok(Conditions(all)),
     }
 }

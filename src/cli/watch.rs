@@ -223,7 +223,7 @@ mod tests {
     fn request(line: &str) -> Result<Request, String> {
         let words = std::iter::once("watch").chain(line.split_whitespace());
         let line = Line::try_parse_from(words).map_err(|e| e.to_string())?;
-        line.args.request().map_err(|failure| failure.words().to_owned())
+        line.args.request().map_err(|failure| failure.message().to_owned())
     }
 
     #[test]

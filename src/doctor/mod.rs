@@ -44,7 +44,7 @@ pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
             show_ns(observation::watch_time().as_nanos() as f64)
         ));
     }
-    let seen = observation::look(&request.target)?;
+    let seen = observation::observe(&request.target)?;
     stdout::report(request.format, &diagnose(seen), Style::default())?;
     Ok(ExitCode::SUCCESS)
 }

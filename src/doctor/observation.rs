@@ -103,9 +103,9 @@ impl Observation {
 ///
 /// # Errors
 /// Where it cannot be looked at, or cannot be measured by anybody.
-pub(super) fn look(said: &Path) -> Result<Observation, Failure> {
+pub(super) fn observe(said: &Path) -> Result<Observation, Failure> {
     let root = Root::real();
-    let mut machine = host::look(&root);
+    let mut machine = host::read_host(&root);
     machine.places.push(resolve::resolve(&root, said)?);
     let path = said.canonicalize().map_err(|e| Failure::Refused(format!("{}: {e}", name::shown(said))))?;
     machine.places[0].path = path.to_string_lossy().into_owned();
@@ -129,12 +129,12 @@ pub(super) fn look(said: &Path) -> Result<Observation, Failure> {
 
     let watch = Watch::new(root.clone(), &machine, Instant::now());
     let handle = || file.as_ref().ok().map(|file| (file, 0..u64::MAX));
-    let before = Processes::look(&root);
+    let before = Processes::list(&root);
     let start = watch.take(Moment::IdleStart, &[handle()], false);
     std::thread::sleep(watch_time());
     let dirty = dirty_bytes(&start);
     let mut end = watch.take(Moment::IdleEnd, &[handle()], dirty <= MOST_DIRTY_BYTES);
-    let after = Processes::look(&root);
+    let after = Processes::list(&root);
     explain_missing(&mut end, &file, &path, dirty);
     let hidden = after.as_ref().map_or(0, Processes::hidden);
     let busy = before.and_then(|before| Ok(after?.busy_since(&before)));
@@ -212,13 +212,13 @@ pub(super) mod tests {
     const QUIET: &str = "1000 0 8000 40 500 0 4000 20 0 44 60 0 0 0 0 9 11";
 
     /// Files of /sys with their text.
-    fn words(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    fn to_map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(k, v)| ((*k).to_owned(), format!("{v}\n"))).collect()
     }
 
     /// A partition of a disk in order, and the disk.
     fn layers() -> Vec<Layer> {
-        let queue = words(&[
+        let queue = to_map(&[
             ("iostats", "1"),
             ("scheduler", "[none] mq-deadline"),
             ("read_ahead_kb", "128"),
@@ -235,7 +235,7 @@ pub(super) mod tests {
             driver: Some("sd".into()),
             stat_file: "/sys/class/block/sda/stat".into(),
             queue: queue.clone(),
-            device: words(&[("mq", "4"), ("irq_cpus", "0-3"), ("alignment_offset", "0")]),
+            device: to_map(&[("mq", "4"), ("irq_cpus", "0-3"), ("alignment_offset", "0")]),
             ..Layer::default()
         };
         let part = Layer {
@@ -244,7 +244,7 @@ pub(super) mod tests {
             kind: LayerKind::Partition,
             stat_file: "/sys/class/block/sda1/stat".into(),
             queue,
-            device: words(&[("start", "2048"), ("alignment_offset", "0")]),
+            device: to_map(&[("start", "2048"), ("alignment_offset", "0")]),
             below: vec![1],
             ..Layer::default()
         };
@@ -272,7 +272,7 @@ pub(super) mod tests {
 
     /// A machine in order that has it.
     fn machine() -> Machine {
-        let mut machine = host::look(&Root::at("/nonexistent-prefix".into()));
+        let mut machine = host::read_host(&Root::at("/nonexistent-prefix".into()));
         machine.virtual_by = Ok(None);
         machine.clocksource = Ok("tsc".into());
         machine.memory_bytes = Ok(64 << 30);

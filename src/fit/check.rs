@@ -53,7 +53,7 @@ pub fn check(request: &CheckRequest) -> Result<ExitCode, Failure> {
     let outlets = outlets(request, &rules)?;
     let checked = compare(request)?;
     for outlet in outlets.iter().filter(|outlet| !outlet.is_stdout()) {
-        let form = report::of_file::<FitCheck>(outlet.said(), format).unwrap_or(format);
+        let form = report::of_file::<FitCheck>(outlet.path_as_typed(), format).unwrap_or(format);
         outlet.write(&stdout::rendered(form, &checked, Style::default())?, &rules)?;
     }
     stdout::report(format, &checked, Style::default())?;

@@ -83,7 +83,7 @@ pub fn fit(request: &Request) -> Result<ExitCode, Failure> {
         None => stdout::text(&job.text)?,
         Some(outlet) => {
             outlet.write(job.text.as_bytes(), &rules)?;
-            stdout::text(&format!("{}\n", name::shown(outlet.said())))?;
+            stdout::text(&format!("{}\n", name::shown(outlet.path_as_typed())))?;
         }
     }
     if let Some(damage) = &job.damage {

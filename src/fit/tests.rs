@@ -39,7 +39,7 @@ fn rows(random: &mut Random, names: &mut Names) -> Vec<Row> {
             at = at.saturating_add(random.below(gap + 1));
             let is_asked = random.below(9) == 0;
             let kind = if is_asked { RowKind::Asked } else { RowKind::Request };
-            let flags = names.flags(&Flags { kind, ..Flags::of(random.of(&letters)) });
+            let flags = names.flags(&Flags { kind, ..Flags::parse(random.of(&letters)) });
             let sectors = random.of(&[8, 8, 8, 64, 1024, 0, u32::MAX]) / align as u32 * align as u32;
             let goes_on = random.below(3) > 0;
             let sector = if goes_on { last } else { random.below(far) / align * align };

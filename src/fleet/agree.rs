@@ -58,7 +58,7 @@ impl Hosts {
         let state = self.state();
         let phase = |(at, run): (usize, &Run)| {
             let course = courses.get(at).unwrap_or(&run.intervals);
-            Phase::of(self.rank as u32, run, course, state.late_ns.get(at).copied().flatten())
+            Phase::from_run(self.rank as u32, run, course, state.late_ns.get(at).copied().flatten())
         };
         let mut by = Vec::new();
         parts::add_disturbances(&mut by, disturbed);

@@ -30,7 +30,7 @@ impl Reading {
     pub(super) const OURS: Self = Self { offset_ns: 0, round_trip_ns: 0 };
 
     /// Out of when it was asked, what it said, and when that was heard.
-    pub(super) fn of(asked_ns: u64, said_ns: u64, heard_ns: u64) -> Self {
+    pub(super) fn from_exchange(asked_ns: u64, said_ns: u64, heard_ns: u64) -> Self {
         let round_trip_ns = heard_ns.saturating_sub(asked_ns);
         let middle = i128::from(asked_ns) + i128::from(round_trip_ns / 2);
         Self { offset_ns: (i128::from(said_ns) - middle) as i64, round_trip_ns }
@@ -82,10 +82,10 @@ pub(super) fn instant(ns: u64) -> Instant {
 
 #[test]
 fn the_offset_is_that_of_the_middle_of_the_round_trip() {
-    let reading = Reading::of(1_000, 501_100, 1_200);
+    let reading = Reading::from_exchange(1_000, 501_100, 1_200);
     assert_eq!((reading.offset_ns, reading.round_trip_ns, reading.error_ns()), (500_000, 200, 100));
     assert_eq!(reading.there(2_000), 502_000);
-    let behind = Reading::of(900_000, 100, 900_010);
+    let behind = Reading::from_exchange(900_000, 100, 900_010);
     assert_eq!((behind.offset_ns, behind.there(900_005)), (-899_905, 100));
     assert_eq!(reading.better(Some(behind)), behind);
     assert_eq!(behind.better(None), behind);

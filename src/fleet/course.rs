@@ -64,7 +64,7 @@ impl Host {
 
 impl Course {
     /// Of so many hosts.
-    pub(super) fn of(size: usize) -> Self {
+    pub(super) fn for_hosts(size: usize) -> Self {
         Self { hosts: vec![Host::default(); size], ..Self::default() }
     }
 
@@ -159,8 +159,8 @@ impl Course {
 
 /// What is told of hosts by their operations at each quarter of a second.
 #[cfg(test)]
-fn told(operations: impl Fn(usize, u64) -> Option<u64>) -> Vec<(u64, String)> {
-    let mut course = Course::of(3);
+fn slow_hosts(operations: impl Fn(usize, u64) -> Option<u64>) -> Vec<(u64, String)> {
+    let mut course = Course::for_hosts(3);
     course.begin(1_000);
     let mut all = Vec::new();
     for quarter in 1..80 {
@@ -175,30 +175,30 @@ fn told(operations: impl Fn(usize, u64) -> Option<u64>) -> Vec<(u64, String)> {
 
 #[test]
 fn storage_that_hangs_is_named_once_and_within_five_seconds() {
-    let all = told(|rank, quarter| Some(50 * if rank == 1 { quarter.min(20) } else { quarter }));
+    let all = slow_hosts(|rank, quarter| Some(50 * if rank == 1 { quarter.min(20) } else { quarter }));
     let [(quarter, words)] = all.as_slice() else { panic!("{all:?}") };
     assert!((32..=40).contains(quarter), "{quarter}");
     assert!(
         words.starts_with("the storage of h1 does not answer") && words.contains("200 a second"),
         "{words}"
     );
-    let never = told(|rank, quarter| Some(if rank == 2 { 0 } else { quarter }));
+    let never = slow_hosts(|rank, quarter| Some(if rank == 2 { 0 } else { quarter }));
     assert!(never.len() == 1 && never[0].1.contains("h2"), "one that never began: {never:?}");
 }
 
 #[test]
 fn slow_loads_ended_ones_and_what_stops_all_are_not_named() {
-    let slow = told(|rank, quarter| Some((quarter + 6 * rank as u64) / 18));
+    let slow = slow_hosts(|rank, quarter| Some((quarter + 6 * rank as u64) / 18));
     assert!(slow.is_empty(), "one operation in four seconds and a half: {slow:?}");
-    let ended = told(|rank, quarter| (rank != 1 || quarter < 20).then_some(quarter * 50));
+    let ended = slow_hosts(|rank, quarter| (rank != 1 || quarter < 20).then_some(quarter * 50));
     assert!(ended.is_empty(), "{ended:?}");
-    let all = told(|_, quarter| Some(50 * quarter.min(20)));
+    let all = slow_hosts(|_, quarter| Some(50 * quarter.min(20)));
     assert!(all.is_empty(), "{all:?}");
 }
 
 #[test]
 fn whoever_needs_a_look_has_the_first_row_and_nothing_unknown_is_a_zero() {
-    let mut course = Course::of(300);
+    let mut course = Course::for_hosts(300);
     course.begin(0);
     let far = |rank: u64, at: u64| {
         (rank != 299).then_some(Far { operations: at * (100 + rank), p99_ns: Some(5_000) })

@@ -183,7 +183,7 @@ mod tests {
         assign(&mut plans).map(|()| plans)
     }
 
-    fn of(plan: &Plan, at: usize) -> (&str, u32) {
+    fn file_of(plan: &Plan, at: usize) -> (&str, u32) {
         plan.common(at).map_or(("", 0), |common| (common.name.as_str(), common.maker))
     }
 
@@ -193,7 +193,7 @@ mod tests {
             Stream { shared: Some(Shared { layout: Layout::Strided, passes: Some(2) }), ..stream(1) };
         let plans = assigned(3, std::slice::from_ref(&shared)).unwrap_or_else(|why| panic!("{why}"));
         for (rank, plan) in (0..).zip(&plans) {
-            assert_eq!((of(plan, 0).1, of(plan, 1)), (rank, ("of 0, 1", 0)));
+            assert_eq!((file_of(plan, 0).1, file_of(plan, 1)), (rank, ("of 0, 1", 0)));
             // Of 64 blocks each of six workers has ten.
             assert_eq!(plan.jobs[0].phases[0].streams[0].limit.bytes, Some(2 * 2 * 10 * MIB));
             assert_eq!(plan.targets[1].bytes, 64 * MIB, "its size was said");
@@ -230,8 +230,8 @@ mod tests {
         let plans = assigned(3, &streams).unwrap_or_else(|why| panic!("{why}"));
         for (rank, plan) in (0..3).zip(&plans) {
             let next = (rank + 1) % 3;
-            assert_eq!(of(plan, 0), (format!("of {rank}, 0").as_str(), rank));
-            assert_eq!(of(plan, 2), (format!("of {next}, 0").as_str(), next), "opened, not made");
+            assert_eq!(file_of(plan, 0), (format!("of {rank}, 0").as_str(), rank));
+            assert_eq!(file_of(plan, 2), (format!("of {next}, 0").as_str(), next), "opened, not made");
             assert_eq!(plan.targets.len(), 3, "four hosts on and one are the same of three");
             let targets: Vec<usize> = plan.jobs[0].phases[0].streams.iter().map(|s| s.targets[0]).collect();
             assert_eq!(targets, [0, 2, 2]);

@@ -102,14 +102,14 @@ pub(super) fn check(launched: Option<&Launched>, world: u32, has_mpi: bool) -> R
 }
 
 #[cfg(test)]
-fn of(pairs: &[(&str, &str)]) -> Option<Launched> {
+fn launched_from(pairs: &[(&str, &str)]) -> Option<Launched> {
     let all: Vec<(String, String)> = pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
     launched(|name| all.iter().find(|(k, _)| k == name).map(|(_, v)| v.clone()))
 }
 
 #[test]
 fn every_known_launcher_is_told_by_its_variables() {
-    let size = |pairs: &[(&str, &str)]| of(pairs).map(|l| (l.variable, l.processes));
+    let size = |pairs: &[(&str, &str)]| launched_from(pairs).map(|l| (l.variable, l.processes));
     assert_eq!(size(&[]), None);
     assert_eq!(size(&[("OMPI_COMM_WORLD_SIZE", "4")]), Some(("OMPI_COMM_WORLD_SIZE", Some(4))));
     assert_eq!(size(&[("PMI_SIZE", "3"), ("PMI_RANK", "1")]), Some(("PMI_SIZE", Some(3))));
@@ -128,12 +128,12 @@ fn every_known_launcher_is_told_by_its_variables() {
 
 #[test]
 fn a_shell_of_an_allocation_is_one_process() {
-    assert_eq!(of(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "17")]), None);
+    assert_eq!(launched_from(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "17")]), None);
 }
 
 #[test]
 fn only_as_many_as_find_each_other_may_measure() {
-    let started = of(&[("OMPI_COMM_WORLD_SIZE", "4")]);
+    let started = launched_from(&[("OMPI_COMM_WORLD_SIZE", "4")]);
     let refused = |world, has_mpi| check(started.as_ref(), world, has_mpi).err().unwrap_or_default();
     assert!(
         refused(1, false).contains("--features mpi") && refused(1, false).contains("started 4 processes")
@@ -141,9 +141,9 @@ fn only_as_many_as_find_each_other_may_measure() {
     assert!(refused(1, true).contains("another MPI") && refused(2, true).contains("2 of them"));
     assert!(refused(1, false).contains("env -u OMPI_COMM_WORLD_SIZE"));
     assert_eq!(refused(4, true), "");
-    assert_eq!(check(of(&[("OMPI_COMM_WORLD_SIZE", "1")]).as_ref(), 1, false), Ok(()));
+    assert_eq!(check(launched_from(&[("OMPI_COMM_WORLD_SIZE", "1")]).as_ref(), 1, false), Ok(()));
     assert_eq!(check(None, 1, false), Ok(()));
-    let pmix = of(&[("PMIX_RANK", "0")]);
+    let pmix = launched_from(&[("PMIX_RANK", "0")]);
     assert!(check(pmix.as_ref(), 1, false).is_err());
     assert_eq!(check(pmix.as_ref(), 2, true), Ok(()));
 }

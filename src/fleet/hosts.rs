@@ -377,7 +377,7 @@ impl Hosts {
         let code = failure.code();
         let why = match &failure {
             Failure::Interrupted => "was interrupted".to_owned(),
-            other => format!("cannot measure: {}", other.words()),
+            other => format!("cannot measure: {}", other.message()),
         };
         let over = Over { rank: self.rank, why, code, is_silence: false };
         self.shared.end(over.clone());

@@ -114,12 +114,12 @@ pub(super) struct Merged {
 
 impl Phase {
     /// What one host measured, which began so late; `None` of a run without an end.
-    pub(super) fn of(rank: u32, run: &Run, course: &[Interval], late_ns: Option<u64>) -> Option<Self> {
+    pub(super) fn from_run(rank: u32, run: &Run, course: &[Interval], late_ns: Option<u64>) -> Option<Self> {
         let mut end = run.end.clone()?;
         let ending = std::mem::replace(&mut end.ending, RunEnding::Complete);
         let error = |w: &WorkerEnd| w.error.as_ref().map(|why| format!("worker {}: {why}", w.worker));
         let errors: Vec<String> = end.workers.iter().filter_map(error).collect();
-        let notes = Notes::of(rank, std::mem::take(&mut end.notes).into_iter().chain(errors));
+        let notes = Notes::from_host(rank, std::mem::take(&mut end.notes).into_iter().chain(errors));
         let mut workers = Vec::new();
         for worker in std::mem::take(&mut end.workers) {
             add_worker(&mut workers, WorkerEnd { worker: 0, depth: None, error: None, ..worker });
@@ -128,7 +128,7 @@ impl Phase {
         end.streams.iter_mut().for_each(|stream| stream.lanes.clear());
         let window = |stream: usize| {
             let rows = || course.iter().filter(|row| row.stream == stream);
-            Some(Window::of(rows().map(|r| r.start_ns).min()?, rows().map(|r| r.end_ns).max()?))
+            Some(Window::of_host(rows().map(|r| r.start_ns).min()?, rows().map(|r| r.end_ns).max()?))
         };
         let windows = end.streams.iter().filter_map(|s| Some((s.stream, window(s.stream)?))).collect();
         Some(Self {
@@ -139,7 +139,7 @@ impl Phase {
             ended: (ending != RunEnding::Complete).then_some((rank, ending)),
             notes,
             windows,
-            late: late_ns.map_or_else(Late::default, |ns| Late::of(rank, ns)),
+            late: late_ns.map_or_else(Late::default, |ns| Late::of_host(rank, ns)),
             common: None,
         })
     }
@@ -189,7 +189,7 @@ impl Phase {
     /// As one run, with the names of all hosts by rank.
     pub(super) fn merged(self, names: &[String]) -> Merged {
         let Self { start, mut end, hosts, late, .. } = self;
-        end.notes = self.notes.told(names, hosts);
+        end.notes = self.notes.merge_in_order(names, hosts);
         end.ending = match self.ended {
             None => RunEnding::Complete,
             Some((rank, RunEnding::Failed(why))) if rank > 0 => {
@@ -367,7 +367,7 @@ fn ran(
     let end = RunEnd { streams: vec![stream], notes, ..RunEnd::without(ending) };
     let run = Run { start, intervals: Vec::new(), evidence: Vec::new(), end: Some(end), disturbed: None };
     let course: Vec<Interval> = (0..10).map(row).collect();
-    let phases = Phase::of(rank, &run, &course, Some(u64::from(rank))).into_iter().collect();
+    let phases = Phase::from_run(rank, &run, &course, Some(u64::from(rank))).into_iter().collect();
     (RunParts { phases, disturbed: Vec::new() }, vec![course])
 }
 
@@ -388,13 +388,13 @@ fn merged(hosts: [(RunParts, Vec<Vec<Interval>>); 2]) -> Merged {
 }
 
 #[cfg(test)]
-fn of(rank: u32, did: (u64, u64, u64)) -> (RunParts, Vec<Vec<Interval>>) {
+fn run_parts(rank: u32, did: (u64, u64, u64)) -> (RunParts, Vec<Vec<Interval>>) {
     ran(rank, did, RunEnding::Complete, &[])
 }
 
 #[test]
 fn percentiles_of_all_hosts_are_those_of_all_their_operations() {
-    let merged = merged([of(0, (900, 1_000, 1_000_000)), of(1, (100, 50_000, 1_000_000))]);
+    let merged = merged([run_parts(0, (900, 1_000, 1_000_000)), run_parts(1, (100, 50_000, 1_000_000))]);
     let read = &merged.end.streams[0].kinds[&Kind::Read];
     assert_eq!((read.latency.count(), read.bytes), (1_000, 1_000 * 4096));
     assert!(read.latency.quantile_ns(0.5).is_some_and(|ns| ns <= 1_010));
@@ -406,7 +406,7 @@ fn percentiles_of_all_hosts_are_those_of_all_their_operations() {
 #[test]
 fn the_rate_is_of_the_time_in_which_all_ran() {
     // Both do 1,000 operations, and one takes twice as long for them.
-    let merged = merged([of(0, (1_000, 1_000, 1_000_000)), of(1, (1_000, 1_000, 2_000_000))]);
+    let merged = merged([run_parts(0, (1_000, 1_000, 1_000_000)), run_parts(1, (1_000, 1_000, 2_000_000))]);
     let common = merged.end.streams[0].common.clone().unwrap_or_default();
     assert_eq!((common.window_ns, common.kinds[&Kind::Read][0]), (1_000_000, 1_500));
     assert_eq!((merged.common_ns, merged.longest_ns), (1_000_000, 2_000_000));
@@ -426,17 +426,17 @@ fn one_host_that_fails_fails_the_run_and_notes_have_names() {
 fn the_spread_is_that_of_all_hosts_and_unknown_where_one_is_missing() {
     let reading = |offset_ns, round_trip_ns| Some(Reading { offset_ns, round_trip_ns });
     let (before, after) = ([reading(0, 0), reading(50, 600)], [reading(0, 0), reading(850, 500)]);
-    let mut late = Late::of(0, 100);
-    late.add(Late::of(1, 700));
+    let mut late = Late::of_host(0, 100);
+    late.add(Late::of_host(1, 700));
     let seen = began(&late, 2, &before, &after);
     assert_eq!((seen.spread_ns, seen.clock_error_ns, seen.last), (Some(600), Some(800), Some(1)));
-    assert_eq!(began(&Late::of(0, 100), 2, &before, &after), RunSeen::default());
+    assert_eq!(began(&Late::of_host(0, 100), 2, &before, &after), RunSeen::default());
 }
 
 #[test]
 fn loads_of_a_curve_are_runs_of_their_own() {
     let load = |rank, offered| {
-        let mut load = of(rank, (1_000, 1_000, 1_000_000)).0;
+        let mut load = run_parts(rank, (1_000, 1_000, 1_000_000)).0;
         load.phases[0].start.offered_iops = Some(offered);
         load
     };

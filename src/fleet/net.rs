@@ -35,7 +35,7 @@ pub(super) struct Threads {
 #[cfg(test)]
 impl Threads {
     /// So many ranks.
-    pub(super) fn of(size: usize) -> Vec<Self> {
+    pub(super) fn connect(size: usize) -> Vec<Self> {
         let (to, from): (Vec<_>, Vec<_>) = (0..size).map(|_| std::sync::mpsc::channel()).unzip();
         from.into_iter()
             .enumerate()

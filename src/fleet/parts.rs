@@ -24,10 +24,10 @@ pub(super) struct Notes {
 
 impl Notes {
     /// Those of one host, in their order.
-    pub(super) fn of(rank: u32, notes: impl Iterator<Item = String>) -> Self {
+    pub(super) fn from_host(rank: u32, notes: impl Iterator<Item = String>) -> Self {
         let mut all = Self::default();
         for (note, at) in notes.zip(0..) {
-            all.said.entry(note).or_insert_with(|| (Which::of(rank), at));
+            all.said.entry(note).or_insert_with(|| (Which::only(rank), at));
         }
         all.count = all.said.len() as u32;
         all.shorten();
@@ -58,7 +58,7 @@ impl Notes {
     }
 
     /// In the order of happening, with the names of the hosts where not all of so many said it.
-    pub(super) fn told(self, names: &[String], hosts: u32) -> Vec<String> {
+    pub(super) fn merge_in_order(self, names: &[String], hosts: u32) -> Vec<String> {
         let kept: u32 = self.said.values().map(|(which, _)| which.count).sum();
         let mut all: Vec<(String, (Which, u32))> = self.said.into_iter().collect();
         all.sort_by(|(_, (a, at)), (_, (b, other))| (a.first.first(), at).cmp(&(b.first.first(), other)));
@@ -97,7 +97,7 @@ pub(super) struct Window {
 
 impl Window {
     /// Of one host.
-    pub(super) fn of(from_ns: u64, until_ns: u64) -> Self {
+    pub(super) fn of_host(from_ns: u64, until_ns: u64) -> Self {
         Self { begun_ns: from_ns, from_ns, until_ns, ended_ns: until_ns }
     }
 
@@ -141,7 +141,7 @@ pub(super) struct Late {
 }
 
 impl Late {
-    pub(super) fn of(rank: u32, ns: u64) -> Self {
+    pub(super) fn of_host(rank: u32, ns: u64) -> Self {
         Self { hosts: 1, first_ns: ns, last: (ns, rank) }
     }
 
@@ -170,7 +170,7 @@ pub(super) fn add_disturbances(all: &mut Vec<Disturbance>, others: Vec<Disturban
     };
     all.sort_by(|a, b| {
         let ((kind, mine), (other, its)) = (size(a), size(b));
-        kind.cmp(&other).then(its.total_cmp(&mine)).then_with(|| a.words().cmp(&b.words()))
+        kind.cmp(&other).then(its.total_cmp(&mine)).then_with(|| a.describe().cmp(&b.describe()))
     });
     for kind in 0..3 {
         let mut kept = 0;
@@ -188,7 +188,7 @@ fn what_all_say_has_no_names_and_what_many_say_has_few() {
     let of = |rank: u32| {
         let own = (rank == 7).then(|| "its own".to_owned());
         let most = (rank != 7).then(|| "most of them".to_owned());
-        Notes::of(rank, ["said by all".to_owned()].into_iter().chain(own).chain(most))
+        Notes::from_host(rank, ["said by all".to_owned()].into_iter().chain(own).chain(most))
     };
     let sum = |ranks: &mut dyn Iterator<Item = u32>| {
         let mut all = Notes::default();
@@ -197,7 +197,7 @@ fn what_all_say_has_no_names_and_what_many_say_has_few() {
     };
     let all = sum(&mut (0..100));
     assert_eq!(sum(&mut (0..100).rev()), all);
-    let told = all.told(&names, 100);
+    let told = all.merge_in_order(&names, 100);
     assert_eq!(
         told,
         ["said by all", "h0, h1, h2, h3, h4, h5, h6, h8 and 91 more: most of them", "h7: its own"]
@@ -206,13 +206,13 @@ fn what_all_say_has_no_names_and_what_many_say_has_few() {
 
 #[test]
 fn many_different_sentences_are_counted() {
-    let of = |rank: u32| Notes::of(rank, [format!("{rank:03} pages stayed")].into_iter());
+    let of = |rank: u32| Notes::from_host(rank, [format!("{rank:03} pages stayed")].into_iter());
     let (mut all, mut other) = (Notes::default(), Notes::default());
     (0..300).for_each(|rank| all.add(of(rank)));
     (150..300).rev().for_each(|rank| other.add(of(rank)));
     (0..150).for_each(|rank| other.add(of(rank)));
     assert_eq!(all, other);
-    let told = all.told(&[], 300);
+    let told = all.merge_in_order(&[], 300);
     assert_eq!((told.len(), told[0].as_str()), (MOST_NOTES + 1, "rank 0: 000 pages stayed"));
     assert!(told.last().is_some_and(|last| last.starts_with("236 more notes")), "{told:?}");
 }

@@ -234,7 +234,7 @@ impl Post {
         let (size, rank, now) = (net.size(), net.rank(), clock::now_ns());
         let hears = |other: usize| if rank == 0 { other != 0 } else { other == 0 };
         let heard = (0..size).map(|other| if hears(other) { now } else { 0 }).collect();
-        *shared.course() = Course::of(size);
+        *shared.course() = Course::for_hosts(size);
         *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = heard;
         shared.rank.store(rank, Ordering::Relaxed);
         shared.looked_ns.store(now, Ordering::Relaxed);
@@ -283,7 +283,7 @@ impl Post {
                 // The measurement has ended without a word, which the end of the process tells.
                 Err(TryRecvError::Disconnected) => return,
             }
-            self.look();
+            self.poll();
             if let Some((above, number)) = self.asked.take() {
                 let readings = self.clocks_below(number);
                 self.send(above, Letter::Clocks(number, readings));
@@ -324,7 +324,7 @@ impl Post {
     }
 
     /// Takes what has come, gives a sign of life where it is time, and notices who is silent.
-    fn look(&mut self) {
+    fn poll(&mut self) {
         while let Some((from, packet)) = self.net.receive() {
             self.take(from, &packet);
         }
@@ -447,7 +447,7 @@ impl Post {
                 return Vec::new();
             }
             // Without a rest: whoever reads this clock meanwhile wants its answer at once.
-            self.look();
+            self.poll();
             std::thread::yield_now();
         }
     }
@@ -476,10 +476,10 @@ impl Post {
         let (asked, asked_ns) = (Instant::now(), clock::now_ns());
         self.send(rank, Letter::Ping(number));
         while asked.elapsed() < ANSWER {
-            self.look();
+            self.poll();
             let heard_ns = clock::now_ns();
             if let Some((_, said_ns)) = self.pong.take_if(|(answered, _)| *answered == number) {
-                return Some(Reading::of(asked_ns, said_ns, heard_ns));
+                return Some(Reading::from_exchange(asked_ns, said_ns, heard_ns));
             }
         }
         None

@@ -65,7 +65,7 @@ pub(super) fn simulated_run(rank: u64) -> (Run, Vec<Interval>) {
 
 fn ran(rank: usize, common: Option<&CommonTimes>) -> RunParts {
     let (run, course) = simulated_run(rank as u64);
-    let phases = Phase::of(rank as u32, &run, &course, Some(rank as u64)).into_iter().collect();
+    let phases = Phase::from_run(rank as u32, &run, &course, Some(rank as u64)).into_iter().collect();
     let mut ran = RunParts { phases, disturbed: Vec::new() };
     if let Some(common) = common {
         ran.cut(std::slice::from_ref(&course), common);
@@ -74,7 +74,7 @@ fn ran(rank: usize, common: Option<&CommonTimes>) -> RunParts {
 }
 
 /// What a host says of one result in the end: most checks hold, one could not look, and one has found something on some.
-fn said(rank: usize) -> HostReports {
+fn host_reports(rank: usize) -> HostReports {
     let of = |(at, id): (usize, &CheckId)| {
         let (outcome, severity) = match at {
             0 => (Outcome::NotChecked, None),
@@ -168,7 +168,7 @@ fn through_the_tree<S: Sum>(
         traffic.most = traffic.most.max(bytes);
         let began = Instant::now();
         let came = letter::read(&packets).unwrap_or_else(|| panic!("no letter"));
-        sum.add(S::of(came).unwrap_or_else(|other: Letter| panic!("{other:?}")));
+        sum.add(S::from_letter(came).unwrap_or_else(|other: Letter| panic!("{other:?}")));
         worked += began.elapsed();
         if rank == 0 {
             traffic.bytes[0] += bytes;
@@ -202,7 +202,7 @@ fn simulate(size: usize) -> usize {
     let (times, first) = through_the_tree(0, size, &|rank| ran(rank, None).times(), of_times);
     let common = merge::common_times(&times);
     let (sum, second) = through_the_tree(0, size, &|rank| ran(rank, Some(&common)), of_runs);
-    let (mut end, last) = through_the_tree(0, size, &said, of_end);
+    let (mut end, last) = through_the_tree(0, size, &host_reports, of_end);
     let memory = resident().saturating_sub(before);
     let text = format!(
         "{size} hosts: rank 0 was sent {} bytes of when loads ran, {} of what they did ({} all hosts together) and {} of what hosts say; it \
@@ -226,7 +226,7 @@ fn simulate(size: usize) -> usize {
     assert_eq!(times, all);
     assert!(sum == flat(size, &|rank| ran(rank, Some(&common))), "a run is the same through the tree");
     end.hosts.sort_by_key(|host| host.rank);
-    assert!(end == flat(size, &said), "what is said is the same through the tree");
+    assert!(end == flat(size, &host_reports), "what is said is the same through the tree");
     let names: Vec<String> = (0..size).map(|rank| format!("h{rank}")).collect();
     let merged = sum.phases.into_iter().map(|phase| phase.merged(&names)).next();
     let merged = merged.unwrap_or_else(|| panic!("nothing"));

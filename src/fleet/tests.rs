@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 fn met(size: usize, each: impl Fn(Hosts) + Send + Sync) {
-    met_by(Threads::of(size), each);
+    met_by(Threads::connect(size), each);
 }
 
 fn met_by(nets: Vec<Threads>, each: impl Fn(Hosts) + Send + Sync) {
@@ -81,7 +81,7 @@ fn a_host_that_cannot_measure_ends_it_for_all_and_is_named() {
 
 #[test]
 fn a_host_that_falls_silent_is_named_by_rank_0_and_stops_the_others() {
-    let mut nets = Threads::of(3);
+    let mut nets = Threads::connect(3);
     for net in &mut nets {
         net.stands_still = true;
     }
@@ -270,7 +270,7 @@ fn an_inner_host_that_is_lost_takes_none_of_those_below_it_along() {
 /// Host 2 gets the signal earlier than rank 0 by `earlier`, and MPI returns from no call on it in `pause`, in ms.
 fn lost_host(earlier: Duration, pause: Option<[u64; 2]>) -> model::fleet::Fleet {
     let (began, ms) = (Instant::now(), Duration::from_millis);
-    let mut nets = Threads::of(3);
+    let mut nets = Threads::connect(3);
     nets[2].pause = pause.map(|pause| pause.map(|at| began + ms(at)));
     let all = Mutex::new(None);
     met_by(nets, |hosts| {

@@ -17,7 +17,7 @@ pub(super) trait Sum: Sized {
     /// As it is sent.
     fn letter(self) -> Letter;
     /// Out of what was sent; the letter where it is another one.
-    fn of(letter: Letter) -> Result<Self, Letter>;
+    fn from_letter(letter: Letter) -> Result<Self, Letter>;
 }
 
 impl Sum for Times {
@@ -29,7 +29,7 @@ impl Sum for Times {
         Letter::Times(self)
     }
 
-    fn of(letter: Letter) -> Result<Self, Letter> {
+    fn from_letter(letter: Letter) -> Result<Self, Letter> {
         if let Letter::Times(times) = letter { Ok(times) } else { Err(letter) }
     }
 }
@@ -43,7 +43,7 @@ impl Sum for RunParts {
         Letter::RunParts(Box::new(self))
     }
 
-    fn of(letter: Letter) -> Result<Self, Letter> {
+    fn from_letter(letter: Letter) -> Result<Self, Letter> {
         if let Letter::RunParts(ran) = letter { Ok(*ran) } else { Err(letter) }
     }
 }
@@ -57,7 +57,7 @@ impl Sum for HostReports {
         Letter::Done(Box::new(self))
     }
 
-    fn of(letter: Letter) -> Result<Self, Letter> {
+    fn from_letter(letter: Letter) -> Result<Self, Letter> {
         if let Letter::Done(said) = letter { Ok(*said) } else { Err(letter) }
     }
 }
@@ -68,7 +68,7 @@ impl Hosts {
     pub(super) fn add_up<S: Sum>(&self, own: S, tell: &impl Fn(&[String])) -> Result<Option<S>, Failure> {
         let mut sum = own;
         for rank in below(self.rank, self.size) {
-            match S::of(self.hear_telling(rank, tell)?) {
+            match S::from_letter(self.hear_telling(rank, tell)?) {
                 Ok(its) => sum.add(its),
                 Err(other) => return Err(self.misunderstood(rank, &other)),
             }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const MOST_BYTES: u64 = 16 << 20;
 
 /// What the user says about a session. Where that cannot be read, it is said, and the session stands without.
-pub fn said(session: &Path) -> Annotations {
+pub fn read_annotations(session: &Path) -> Annotations {
     read(session).unwrap_or_else(|why| {
         stderr::say(&format!("fathom: {}: {why}", id(session)));
         Annotations::default()
@@ -25,7 +25,7 @@ pub fn said(session: &Path) -> Annotations {
 /// # Errors
 /// What is wrong with the file.
 pub(super) fn read(session: &Path) -> Result<Annotations, String> {
-    let path = beside(session);
+    let path = annotations_path(session);
     let wrong = |why: &dyn std::fmt::Display| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         format!("{name} beside it cannot be read: {why}; repair it or move it away")
@@ -39,7 +39,7 @@ pub(super) fn read(session: &Path) -> Result<Annotations, String> {
 
 /// Keeps what is said about a session; of nothing there is no file.
 pub(super) fn write(session: &Path, words: &Annotations) -> io::Result<()> {
-    let path = beside(session);
+    let path = annotations_path(session);
     if !words.is_empty() {
         return whole::replace(&path, (serde_json::to_string_pretty(words)? + "\n").as_bytes());
     }
@@ -50,6 +50,6 @@ pub(super) fn write(session: &Path, words: &Annotations) -> io::Result<()> {
 }
 
 /// The file that holds what is said about a session.
-pub(super) fn beside(session: &Path) -> PathBuf {
+pub(super) fn annotations_path(session: &Path) -> PathBuf {
     session.with_file_name(format!("{}{WORDS}", id(session)))
 }

@@ -18,7 +18,7 @@ const MOST: u32 = 1000;
 /// # Errors
 /// As asking the index.
 pub fn capacities() -> Result<Vec<(MeasuredIn, Capacity)>, Failure> {
-    let entries = index::with(&Files::look(), |index| index.entries(&Filter::default(), Some(MOST)))?;
+    let entries = index::with(&Files::scan(), |index| index.entries(&Filter::default(), Some(MOST)))?;
     let with_session = |entry: model::entry::Entry| {
         let session = MeasuredIn { session: entry.id, started: entry.started };
         entry.capacities.into_iter().map(move |capacity| (session.clone(), capacity))

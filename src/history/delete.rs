@@ -26,7 +26,7 @@ pub struct Removal {
 /// [`Failure::Usage`] for a word that means none or is not the id of one, [`Failure::Refused`] for a session that is being
 /// measured or cannot be removed.
 pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
-    let files = Files::look();
+    let files = Files::scan();
     let mut meant: Vec<&SessionFile> = Vec::new();
     for word in &request.sessions {
         let found = one(&files, word, request.sure)?;
@@ -59,7 +59,7 @@ fn one<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFile, 
 }
 
 fn remove(found: &SessionFile) -> Result<(), Failure> {
-    let words = annotations::beside(&found.path);
+    let words = annotations::annotations_path(&found.path);
     // The words first: alone they would be nobody's.
     if found.stamp.words_changed_ns.is_some() {
         std::fs::remove_file(&words)

@@ -69,7 +69,7 @@ fn into_directory(sessions: &[PathBuf], format: Option<&'static Format>, dir: &P
 fn into_file(session: &Path, format: Option<&'static Format>, request: &Export) -> Result<(), Failure> {
     let mut spared = Spared::default();
     spared.add(session, "the session itself");
-    spared.add(&annotations::beside(session), "what is said about the session");
+    spared.add(&annotations::annotations_path(session), "what is said about the session");
     let rules = Rules { flag: "-o", spared, replace: Replace::by(request.force) };
     let outlet = rules.decide(&request.to)?;
     outlet.write(&bytes(session, format)?, &rules)?;
@@ -124,7 +124,7 @@ fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Fai
     let report = show::judge(
         &session::read(session)?,
         Some(session),
-        annotations::said(session),
+        annotations::read_annotations(session),
         &Showing::plain(format),
     );
     stdout::rendered(format, &report, Style::default())
@@ -136,7 +136,7 @@ fn hand_on_words(session: &Path, place: &Path) -> Result<(), Failure> {
     if said.is_empty() {
         return Ok(());
     }
-    let place = annotations::beside(place);
+    let place = annotations::annotations_path(place);
     let bytes = serde_json::to_vec_pretty(&said).map_err(|e| refuse(&place, &e.into()))?;
     create(&place, &bytes)
 }

@@ -45,7 +45,7 @@ pub(super) struct Stamp {
 
 impl Files {
     /// Looks at all directories.
-    pub(super) fn look() -> Self {
+    pub(super) fn scan() -> Self {
         let mut files = Self::default();
         for dir in session::directories() {
             if let Err(e) = files.look_in(&dir)
@@ -100,7 +100,7 @@ impl Files {
     }
 
     /// The file of a session, found without looking at the others.
-    pub(super) fn of(id: &str) -> Option<PathBuf> {
+    pub(super) fn find_file(id: &str) -> Option<PathBuf> {
         let mut paths = session::directories().into_iter().map(|d| d.join(format!("{id}.{EXTENSION}")));
         paths.find(|p| p.symlink_metadata().is_ok_and(|facts| facts.is_file() && session::is_own(&facts)))
     }

@@ -24,10 +24,10 @@ pub fn find(word: &str) -> Result<PathBuf, Failure> {
     if path.is_file() || word.contains('/') {
         return Ok(path.to_owned());
     }
-    if let Some(path) = Files::of(word) {
+    if let Some(path) = Files::find_file(word) {
         return Ok(path);
     }
-    let files = Files::look();
+    let files = Files::scan();
     find_in(&files, word).map(|id| files.by_id[&id].path.clone())
 }
 
@@ -36,7 +36,7 @@ pub fn find(word: &str) -> Result<PathBuf, Failure> {
 /// # Errors
 /// Why the history, or that session, cannot be read.
 pub fn last_on(path: &str) -> Result<Option<(String, Record)>, Failure> {
-    let files = Files::look();
+    let files = Files::scan();
     let named = Filter { target: Some(path.into()), ..Filter::default() };
     let entries = index::with(&files, |index| index.entries(&named, None))?;
     let Some(entry) = entries.into_iter().find(|e| e.targets.iter().any(|t| t == path)) else {

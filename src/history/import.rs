@@ -39,7 +39,7 @@ fn one(path: &Path) -> Result<String, Failure> {
         .map_err(|e| Failure::Usage(format!("{e}; import takes what `fathom export` writes")))?;
     let said = annotations::read(path).map_err(Failure::Usage)?;
     let id = id_of(path, &record, &bytes);
-    if let Some(there) = Files::of(&id) {
+    if let Some(there) = Files::find_file(&id) {
         return same_id(&id, &there, &bytes);
     }
     let dir = writable_directory()?;

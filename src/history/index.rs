@@ -477,7 +477,7 @@ mod tests {
             assert!(matches!(opened, Err(Trouble::Future(found)) if found == later.len() as i64));
         }
         let words = from_the_future(Path::new("/x/history.db"), 7);
-        assert!(["/x/history.db", "7", "--rebuild"].iter().all(|w| words.words().contains(w)), "{words:?}");
+        assert!(["/x/history.db", "7", "--rebuild"].iter().all(|w| words.message().contains(w)), "{words:?}");
         Ok(())
     }
 

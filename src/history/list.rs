@@ -38,7 +38,7 @@ pub struct Request {
 /// # Errors
 /// [`Failure::Refused`] where the index is from a later fathom.
 pub fn list(request: &Request) -> Result<ExitCode, Failure> {
-    let files = Files::look();
+    let files = Files::scan();
     files.problems.iter().for_each(|why| stderr::say(&format!("fathom: {why}")));
     if request.rebuild {
         index::rebuild(&files)?;

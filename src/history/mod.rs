@@ -24,7 +24,7 @@ mod schema;
 mod table;
 mod together;
 
-pub use annotations::said;
+pub use annotations::read_annotations;
 pub use capacities::capacities;
 pub use dates::{since, until};
 pub use delete::{Removal, delete};
@@ -45,5 +45,5 @@ pub fn id(path: &Path) -> String {
 
 /// Brings the index up to date after something was done. What cannot be written now is noticed and said by the next `list`.
 pub fn remember() {
-    let _ = index::with(&files::Files::look(), |_| Ok(()));
+    let _ = index::with(&files::Files::scan(), |_| Ok(()));
 }

@@ -71,7 +71,10 @@ fn change_of(session: &Path, change: &Change) -> Result<Annotations, Failure> {
 }
 
 fn refuse(session: &Path, error: &io::Error) -> Failure {
-    Failure::Refused(format!("{} cannot be written: {error}", name::shown(&annotations::beside(session))))
+    Failure::Refused(format!(
+        "{} cannot be written: {error}",
+        name::shown(&annotations::annotations_path(session))
+    ))
 }
 
 #[cfg(test)]
@@ -93,15 +96,15 @@ mod tests {
         assert_eq!(names, ["20261121-161226-1.words.json"]);
 
         // What somebody else wrote there is neither read as nothing nor written over.
-        std::fs::write(annotations::beside(&session), "{").map_err(refuse)?;
+        std::fs::write(annotations::annotations_path(&session), "{").map_err(refuse)?;
         assert!(annotations::read(&session).is_err_and(|why| why.contains("20261121-161226-1.words.json")));
         assert!(matches!(change_of(&session, &Change::Tag(tags(&["c"]))), Err(Failure::Usage(_))));
-        std::fs::remove_file(annotations::beside(&session)).map_err(refuse)?;
+        std::fs::remove_file(annotations::annotations_path(&session)).map_err(refuse)?;
 
         change_of(&session, &Change::Tag(tags(&["c"])))?;
         assert!(change_of(&session, &Change::Untag(tags(&["d"]))).is_err());
         change_of(&session, &Change::Untag(tags(&["c"])))?;
-        assert!(!annotations::beside(&session).exists());
+        assert!(!annotations::annotations_path(&session).exists());
         Ok(())
     }
 }

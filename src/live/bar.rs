@@ -97,7 +97,7 @@ impl State {
     fn draw(&mut self) {
         if self.is_shown {
             let columns = stream::columns(Some(rustix::stdio::stderr()));
-            let left = self.left.map(Left::words).unwrap_or_default();
+            let left = self.left.map(Left::describe).unwrap_or_default();
             write(&format!("{CLEAR}{}", line(&self.message, self.done, &left, (self.gauge, columns))));
             self.drawn = Some(Instant::now());
         }

@@ -28,7 +28,7 @@ impl Left {
     }
 
     /// `at most 4 min left`, `130 s left`.
-    pub(super) fn words(self) -> String {
+    pub(super) fn describe(self) -> String {
         let at_most = if self.at_most { "at most " } else { "" };
         match self.time.as_secs_f64().ceil() as u64 {
             s if s > 180 => format!("{at_most}{} min left", s.div_ceil(60)),
@@ -38,7 +38,7 @@ impl Left {
 
     /// `at most 4 min left`, `about 130 s left`.
     pub(super) fn sentence(self) -> String {
-        if self.at_most { self.words() } else { format!("about {}", self.words()) }
+        if self.at_most { self.describe() } else { format!("about {}", self.describe()) }
     }
 }
 
@@ -56,9 +56,9 @@ impl From<Duration> for Left {
 
 #[test]
 fn what_may_end_before_is_said_so() {
-    assert_eq!(Left::from(Duration::from_secs(90)).words(), "90 s left");
+    assert_eq!(Left::from(Duration::from_secs(90)).describe(), "90 s left");
     assert_eq!(Left::from(Duration::from_millis(129_500)).sentence(), "about 130 s left");
     let left = Left { time: Duration::from_secs(200), at_most: true };
-    assert_eq!([left.words(), left.sentence()], ["at most 4 min left"; 2]);
-    assert_eq!(left.after(Duration::from_secs(300)).words(), "at most 0 s left");
+    assert_eq!([left.describe(), left.sentence()], ["at most 4 min left"; 2]);
+    assert_eq!(left.after(Duration::from_secs(300)).describe(), "at most 0 s left");
 }

@@ -94,7 +94,7 @@ impl Live {
     ///
     /// # Errors
     /// A usage failure where a view was asked for and there can be none.
-    pub fn of(mode: Progress, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
+    pub fn start(mode: Progress, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
         let look = match mode::choose(mode, cost)? {
             Manner::View(look) => look,
             Manner::Quiet => return Ok(Self::on(Display::Quiet)),

@@ -65,7 +65,7 @@ enum StandardError {
 }
 
 impl Place {
-    fn look() -> Self {
+    fn detect() -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         Self {
             kind: match (std::io::stderr().is_terminal(), stream::places_text()) {
@@ -119,20 +119,20 @@ impl Place {
 
 /// What is chosen for a measurement that takes so much.
 pub(super) fn choose(mode: Progress, cost: &Cost) -> Result<Manner, Failure> {
-    Place::look().choose(mode, cost, Look::here()).map_err(|why| {
+    Place::detect().choose(mode, cost, Look::here()).map_err(|why| {
         Failure::Usage(format!("--live: {why}; leave it out, and progress is printed in plain lines"))
     })
 }
 
 /// How the view of what goes on on the machine looks; `None` where nobody looks at standard output and error as one terminal.
 pub(super) fn of_watching() -> Option<Look> {
-    let place = Place::look();
+    let place = Place::detect();
     (std::io::stdout().is_terminal() && place.is_watched()).then(Look::here)
 }
 
 /// How progress is shown where there is no view: not at all where `quiet`, else in one line that changes or a line per step.
 pub(super) fn plain(quiet: bool) -> Manner {
-    if quiet { Manner::Quiet } else { Place::look().plain() }
+    if quiet { Manner::Quiet } else { Place::detect().plain() }
 }
 
 /// How long it takes at least, as far as anybody knows before.

@@ -65,8 +65,8 @@ impl Sight {
     }
 
     /// Looks; `None` where nothing can be said since no time has passed.
-    pub(super) fn look(&mut self, so_far: &SoFar) -> Option<Sample> {
-        let counted = self.going.look(self.watch.glance(), so_far)?;
+    pub(super) fn sample(&mut self, so_far: &SoFar) -> Option<Sample> {
+        let counted = self.going.sample(self.watch.glance(), so_far)?;
         if matches!(counted.others, Ok(Some(_))) {
             self.search();
         }
@@ -106,7 +106,7 @@ impl Sight {
             return;
         }
         let before = self.search.take().filter(|_| age.is_some_and(|age| age < SEARCH_IS_OLD));
-        let found = Processes::look(&self.root);
+        let found = Processes::list(&self.root);
         self.culprit = match (&found, &before) {
             (Err(why), _) => Err(why.clone()),
             (Ok(_), None) => Err("processes were searched through only once".into()),

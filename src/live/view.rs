@@ -182,7 +182,7 @@ impl<'a> Drawing<'a> {
                 self.canvas.forget();
             }
             if self.is_due() {
-                self.look();
+                self.sample_counters();
                 self.draw();
                 self.drawn = Some(Instant::now());
             }
@@ -207,7 +207,7 @@ impl<'a> Drawing<'a> {
     }
 
     /// Looks at the counters, where a run goes on.
-    fn look(&mut self) {
+    fn sample_counters(&mut self) {
         let mut sight = lock(&self.shared.sight);
         let Some(sight) = sight.as_mut() else { return };
         if let Some((start, first)) = lock(&self.shared.begun).take() {
@@ -221,7 +221,7 @@ impl<'a> Drawing<'a> {
             state.pulse.so_far.clone()
         };
         self.looked = Instant::now();
-        if let Some(seen) = sight.look(&so_far) {
+        if let Some(seen) = sight.sample(&so_far) {
             let mut state = lock(&self.shared.state);
             // One that ended meanwhile is not seen any more.
             if state.run.is_some() {

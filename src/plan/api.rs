@@ -162,7 +162,7 @@ pub(super) fn compare(
 ) -> Result<Jobs, Failure> {
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
-    let (found, place) = target::look(root, &said, &path)?;
+    let (found, place) = target::inspect_target(root, &said, &path)?;
     let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let memory = [memory, machine::limits::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
@@ -185,7 +185,7 @@ pub(super) fn compare(
     let may_write = match guarded {
         // Who named it wants it written, and is told why it is not.
         Err(why) if !request.destroy.is_empty() => return Err(why),
-        other => other.map_err(|why| why.words().to_owned()),
+        other => other.map_err(|why| why.message().to_owned()),
     };
     if let Some(work) = works.iter().find(|w| u64::from(w.block_bytes) > span) {
         return Err(Failure::Usage(format!(
@@ -215,7 +215,7 @@ pub(super) fn compare(
                     }
                     renews |= interface.renews_file();
                     let (name, sees) = (interface.name.into(), interface.sees);
-                    let (job, work) = (asked.specs.len(), work.words());
+                    let (job, work) = (asked.specs.len(), work.describe());
                     comparison.candidates.push(Candidate { job, interface: name, work, sees });
                     asked.specs.push(spec);
                 }
@@ -298,14 +298,14 @@ impl Interface {
 
 impl Work {
     /// `4K random read`.
-    fn words(self) -> String {
+    fn describe(self) -> String {
         let pattern = if self.rw.is_random() { Pattern::Random } else { Pattern::Sequential };
-        Access::plain(pattern, self.block_bytes, if writes(self.rw) { 0 } else { 100 }).words()
+        Access::plain(pattern, self.block_bytes, if writes(self.rw) { 0 } else { 100 }).describe()
     }
 }
 
 fn name(interface: &Interface, work: Work) -> String {
-    format!("{}, {}", interface.name, work.words())
+    format!("{}, {}", interface.name, work.describe())
 }
 
 impl Setup<'_> {
@@ -386,7 +386,7 @@ fn a_budget_is_spent_on_rounds_first_and_then_on_longer_runs() {
     let usual = divide(36, None).map(|s| (s.budget_ns, s.runs));
     assert_eq!(usual.ok(), Some((BUDGET_NS, 7)), "the six common interfaces in less than two minutes");
     assert!(divide(36, seconds(120)).is_ok_and(|s| takes(&s, 36) > 108 * 1_000_000_000), "all of it is used");
-    let why = divide(36, seconds(20)).err().map_or_else(String::new, |why| why.words().to_owned());
+    let why = divide(36, seconds(20)).err().map_or_else(String::new, |why| why.message().to_owned());
     let enough = why.split_once("type --budget ").and_then(|(_, rest)| rest.split_once("s or more"));
     let enough = enough.and_then(|(n, _)| n.parse().ok()).unwrap_or_else(|| panic!("{why}"));
     assert!(divide(36, seconds(enough)).is_ok(), "what it says to type is enough: {why}");

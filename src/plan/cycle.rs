@@ -166,7 +166,7 @@ fn tell(said: &SweepSpec, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
         let mut all: Vec<u32> = assignments.iter().map(of).collect();
         all.sort_unstable();
         all.dedup();
-        words(&all)
+        format_list(&all)
     };
     let axes = &said.axes;
     let law = said.step.map_or("its default steps", Step::word);
@@ -183,12 +183,12 @@ fn tell(said: &SweepSpec, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
     origins.fixed("targets", &list(|c| c.targets), &by);
     origins.fixed(
         "outstanding I/Os",
-        &format!("{} per worker and target: the same as depth", words(depths)),
+        &format!("{} per worker and target: the same as depth", format_list(depths)),
         &from(cycle.has_outstanding(), &axes.depth, "as in Iometer"),
     );
 }
 
-fn words(all: &[u32]) -> String {
+fn format_list(all: &[u32]) -> String {
     all.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
@@ -217,7 +217,7 @@ struct Through {
 #[cfg(test)]
 fn through(said: &SweepSpec) -> Result<Through, String> {
     let cycle = said.cycle.unwrap_or(Cycle::Normal);
-    let Loads { assignments, depths } = cycled(said, cycle, 3, 2).map_err(|e| e.words().to_owned())?;
+    let Loads { assignments, depths } = cycled(said, cycle, 3, 2).map_err(|e| e.message().to_owned())?;
     let assignments = assignments.iter().map(|c| (c.workers, c.targets, c.of_last.unwrap_or(0))).collect();
     Ok(Through { assignments, depths })
 }

@@ -48,7 +48,7 @@ fn a_pass_has_as_many_operations_as_fit() {
     zones.access.strided = strided((3 << 20) + 1);
     assert_eq!(pass_bytes(&zones, 64 << 20), 8 << 20, "the last of a zone is done whole");
     let mut pairs = stream.clone();
-    pairs.access.lines[0].mix = Mix::of(0, 100);
+    pairs.access.lines[0].mix = Mix::of_percents(0, 100);
     pairs.access.lines[0].writes_after_trims = true;
     assert_eq!(pass_bytes(&pairs, 128 << 20), 170 << 20, "fio trims 85 and writes 85");
     let clones = Stream { workers: 3, clones: Some(Clones::Same), ..stream };

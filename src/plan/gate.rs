@@ -25,9 +25,9 @@ pub(super) fn conditions(
     for condition in &said {
         check_study(condition, study)
             .and_then(|()| check(condition, jobs))
-            .map_err(|why| Failure::Usage(format!("--fail-if {}: {why}", condition.words())))?;
+            .map_err(|why| Failure::Usage(format!("--fail-if {}: {why}", condition.to_flag())))?;
     }
-    let words = |said: &Vec<Condition>| said.iter().map(Condition::words).collect::<Vec<_>>().join(",");
+    let words = |said: &Vec<Condition>| said.iter().map(Condition::to_flag).collect::<Vec<_>>().join(",");
     origins.note("--fail-if", spec.fail_if.as_ref(), |said| words(said));
     Ok(said)
 }
@@ -51,7 +51,7 @@ pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<
                 .into(),
         ));
     }
-    origins.note("--fail-if-slower", said, Slower::words);
+    origins.note("--fail-if-slower", said, Slower::to_flags);
     Ok(said)
 }
 

@@ -58,7 +58,7 @@ pub(super) fn of_each(
 ) -> Result<LayerJobs, Failure> {
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
-    let (found, place) = target::look(root, &said, &path)?;
+    let (found, place) = target::inspect_target(root, &said, &path)?;
     let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
     let engine = super::engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !engine.moves_bytes {
@@ -155,7 +155,7 @@ impl Setup<'_> {
             if !self.request.destroy.is_empty() {
                 return Err(why);
             }
-            miss(jobs, self.base(), rw, why.words());
+            miss(jobs, self.base(), rw, why.message());
             return Ok(());
         }
         let direct = self.layer(rw, Cache::Direct, "direct", below, jobs);

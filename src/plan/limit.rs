@@ -97,7 +97,7 @@ fn places(stream: &mut Stream, max_depth: u32) {
 }
 
 #[cfg(test)]
-fn of(block_bytes: u32, depth: u32, workers: u32, max_depth: u32) -> (u32, u32) {
+fn curve_point(block_bytes: u32, depth: u32, workers: u32, max_depth: u32) -> (u32, u32) {
     let access = model::job::Access::plain(model::job::Pattern::Random, block_bytes, 100);
     let mut stream = Stream::plain(access, depth, workers, "io_uring");
     places(&mut stream, max_depth);
@@ -106,11 +106,11 @@ fn of(block_bytes: u32, depth: u32, workers: u32, max_depth: u32) -> (u32, u32) 
 
 #[test]
 fn there_are_places_for_a_tail_of_eight_means_four_times() {
-    assert_eq!(of(4096, 32, 1, 16_384), (1024, 1));
-    assert_eq!(of(4096, 1, 1, 16_384), (128, 1));
-    assert_eq!(of(4096, 1, 1, 1), (1, 128), "one operation per worker");
-    assert_eq!(of(4096, 1, 8, 1), (1, 256));
-    assert_eq!(of(4096, 1, 512, 1), (1, 512), "never fewer workers than were asked for");
-    assert_eq!(of(1 << 20, 8, 4, 16_384), (64, 4), "256 MiB of buffers");
-    assert_eq!(of(1 << 30, 2, 1, 16_384), (2, 1), "what was asked for has room");
+    assert_eq!(curve_point(4096, 32, 1, 16_384), (1024, 1));
+    assert_eq!(curve_point(4096, 1, 1, 16_384), (128, 1));
+    assert_eq!(curve_point(4096, 1, 1, 1), (1, 128), "one operation per worker");
+    assert_eq!(curve_point(4096, 1, 8, 1), (1, 256));
+    assert_eq!(curve_point(4096, 1, 512, 1), (1, 512), "never fewer workers than were asked for");
+    assert_eq!(curve_point(1 << 20, 8, 4, 16_384), (64, 4), "256 MiB of buffers");
+    assert_eq!(curve_point(1 << 30, 2, 1, 16_384), (2, 1), "what was asked for has room");
 }

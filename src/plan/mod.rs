@@ -79,7 +79,7 @@ const HUGE_PAGE_BYTES: u64 = 2 << 20;
 /// [`Failure::Usage`] for what nobody could do, [`Failure::Refused`] for what this machine or its owner does not allow.
 pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
-    let mut machine = machine::host::look(&root);
+    let mut machine = machine::host::read_host(&root);
     let memory = machine.memory_bytes.as_ref().ok().copied();
     let denial = fallback::denial(&machine).map(str::to_owned);
     let denial = denial.as_deref();
@@ -102,10 +102,9 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         repeats::repeats(&study, request, is_quick, schedule.map(|s| s.runs), &mut origins);
     let fail_if = gate::conditions(&request.job, (&jobs, &study), &mut origins)?;
     let fail_if_slower = gate::slower(request, &mut origins)?;
-    let against = request
-        .against
-        .as_deref()
-        .map(|word| rerun::again(word, (strategy, denial), &mut jobs, &mut targets, &mut origins));
+    let against = request.against.as_deref().map(|word| {
+        rerun::append_baseline_jobs(word, (strategy, denial), &mut jobs, &mut targets, &mut origins)
+    });
     let against = against.transpose()?;
     let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
     let (mut targets, places) = targets.finish(&mut jobs, apart)?;
@@ -336,7 +335,7 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
         (None, Some(stem), _) => stem,
         (None, None, Some(first)) => {
             let Stream { depth, workers, .. } = first.stream;
-            format!("{} Q{depth}T{workers}", first.stream.words())
+            format!("{} Q{depth}T{workers}", first.stream.describe())
         }
         (None, None, None) => String::new(),
     };
@@ -467,7 +466,7 @@ fn buffers_are_refused_that_do_not_fit_into_the_memory_limit_of_a_cgroup() {
         let jobs = jobs(block, workers, depth);
         let refused = check_memory_limit(&jobs, &limit(killed));
         assert!(
-            refused.is_err_and(|why| why.words().contains("/cg/memory.max")),
+            refused.is_err_and(|why| why.message().contains("/cg/memory.max")),
             "{block} {workers} {depth}"
         );
         assert!(check_memory_limit(&jobs, &limit(ran)).is_ok(), "{block} {workers} {depth}");

@@ -29,7 +29,7 @@ impl<'a> Origins<'a> {
     }
 
     /// Where a setting was said.
-    fn said(&self, setting: &str) -> String {
+    fn source(&self, setting: &str) -> String {
         self.request.origin(setting.trim_start_matches('-'))
     }
 
@@ -66,7 +66,7 @@ impl<'a> Origins<'a> {
         from: &str,
         words: impl Fn(&T) -> String,
     ) -> T {
-        let from = if said.is_some() { self.said(setting) } else { from.to_owned() };
+        let from = if said.is_some() { self.source(setting) } else { from.to_owned() };
         let value = said.unwrap_or(default);
         self.fixed(setting, &words(&value), &from);
         value
@@ -84,7 +84,7 @@ impl<'a> Origins<'a> {
     /// A setting without which things are as everybody expects: kept only where it was said.
     pub(super) fn note<T>(&mut self, setting: &str, said: Option<T>, words: impl Fn(&T) -> String) {
         if let Some(value) = said {
-            let from = self.said(setting);
+            let from = self.source(setting);
             self.fixed(setting, &words(&value), &from);
         }
     }

@@ -64,9 +64,9 @@ pub(super) fn meant(
         jobs.iter().enumerate().filter(|(_, job)| writes(job) && !filled).map(|(at, _)| at).collect();
     let meant = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
     if filled {
-        origins.fixed("precondition", &words(&meant, jobs), &request.origin("precondition"));
+        origins.fixed("precondition", &describe_precondition(&meant, jobs), &request.origin("precondition"));
     } else {
-        origins.note("--precondition", request.job.precondition, |_| words(&meant, jobs));
+        origins.note("--precondition", request.job.precondition, |_| describe_precondition(&meant, jobs));
     }
     Ok(Some(meant))
 }
@@ -117,7 +117,7 @@ fn writer(stream: &Stream, denial: Option<&str>) -> &'static Entry {
     own.or_else(usual).unwrap_or(&engines::ENGINES[0])
 }
 
-fn words(meant: &Precondition, jobs: &[Job]) -> String {
+fn describe_precondition(meant: &Precondition, jobs: &[Job]) -> String {
     let block = show_block(u64::from(BLOCK_BYTES));
     let fill = format!("all written {} times over ({block}, direct)", meant.passes);
     let of = |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();

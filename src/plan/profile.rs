@@ -60,7 +60,7 @@ pub(super) fn tests(
     let mut tests = Tests {
         request,
         profile,
-        target: look(request, root)?,
+        target: target_facts(request, root)?,
         asked: Jobs::default(),
         rows: Vec::new(),
         left_out: Vec::new(),
@@ -95,7 +95,7 @@ pub(super) fn tests(
 }
 
 /// What is below the target; `None` where the engine touches none.
-fn look(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
+fn target_facts(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
     let spec = stream(&request.job);
     let entry = engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !entry.moves_bytes {
@@ -103,7 +103,7 @@ fn look(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> 
     }
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
-    let (found, place) = target::look(root, &said, &path)?;
+    let (found, place) = target::inspect_target(root, &said, &path)?;
     let cache = spec.cache.or(entry.caches.first().copied());
     let align =
         if cache.is_some_and(model::job::Cache::is_direct) { span::whole_alignment(&place) } else { None };

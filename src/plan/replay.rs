@@ -56,7 +56,8 @@ pub(super) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failu
         None if !load.has_completions() => ReplayPace::Timed,
         pace => pace.unwrap_or_default(),
     };
-    let largest = Kind::MOVING.iter().filter_map(|kind| original.of(*kind)).map(|kind| kind.sizes[1]).max();
+    let largest =
+        Kind::MOVING.iter().filter_map(|kind| original.for_kind(*kind)).map(|kind| kind.sizes[1]).max();
     let largest = largest.unwrap_or(u64::from(NO_SIZE));
     if largest > MAX_BLOCK_BYTES {
         return Err(usage(format!(
@@ -104,7 +105,7 @@ fn mix(original: &Original) -> Mix {
     let counts = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| original.count(kind) as f64);
     let all: f64 = counts.iter().sum();
     if all == 0.0 {
-        return Mix::of(100, 0);
+        return Mix::of_percents(100, 0);
     }
     let [reads, writes, trims] =
         counts.map(|count| if count > 0.0 { count.max(all * LEAST_SHARE) } else { 0.0 });
@@ -117,7 +118,7 @@ fn mix(original: &Original) -> Mix {
 /// Smallest and largest size of each direction. A trim has no buffer, however large it is.
 fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
     let of = |kind: Kind| {
-        let Some([least, most]) = original.of(kind).map(|of| of.sizes) else {
+        let Some([least, most]) = original.for_kind(kind).map(|of| of.sizes) else {
             return Sizes::Fixed(NO_SIZE.min(largest));
         };
         let [least, most] = [least, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX).min(largest));
@@ -141,7 +142,7 @@ pub(super) fn fill(
     origins.choose("--speed", said.and_then(|said| said.speed), 1.0, f64::to_string);
     note_changes(&replay.changes, origins);
     let original = &replay.original;
-    origins.fixed("capture", &words(original), &replay.file);
+    origins.fixed("capture", &describe_original(original), &replay.file);
     name_files(request, (&replay, files), draft)?;
     let stream = &mut draft.stream;
     if stream.moves_no_data() {
@@ -215,7 +216,7 @@ fn name_files(
 }
 
 /// `98,026 operations of vda in 12.1 s, 6 tasks`.
-fn words(original: &Original) -> String {
+fn describe_original(original: &Original) -> String {
     format!(
         "{} operations of {} in {}, {} tasks, {} touched",
         show_count(original.operations() as f64),
@@ -282,9 +283,9 @@ fn shares_are_of_what_there_is_and_what_is_never_written_stays_so() {
         };
         mix(&Original { kinds: kinds.map(kind).to_vec(), ..Original::default() })
     };
-    assert_eq!(of(5, 0, 0), Mix::of(100, 0));
+    assert_eq!(of(5, 0, 0), Mix::of_percents(100, 0));
     assert_eq!(
-        [of(0, 5, 0), of(0, 0, 5), of(3, 1, 0), of(0, 0, 0)].map(Mix::words),
+        [of(0, 5, 0), of(0, 0, 5), of(3, 1, 0), of(0, 0, 0)].map(Mix::describe),
         ["write", "trim", "75/25", "read"]
     );
     for (reads, writes, trims) in [(u64::MAX, 1, 0), (1, 1, u64::MAX), (u64::MAX, 0, 1), (1, 0, u64::MAX)] {

@@ -22,7 +22,7 @@ use model::study::Study;
 ///
 /// # Errors
 /// [`Failure::Usage`] where it has none that match, or their targets are gone or others.
-pub(super) fn again(
+pub(super) fn append_baseline_jobs(
     word: &str,
     (strategy, denial): (Strategy, Option<&str>),
     jobs: &mut Vec<Job>,

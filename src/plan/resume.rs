@@ -12,7 +12,11 @@ use model::record::Record;
 ///
 /// # Errors
 /// A usage failure where the same words mean something else today.
-pub fn again(word: &str, mut request: Request, before: &Record) -> Result<((Plan, Machine), bool), Failure> {
+pub fn resume_plan(
+    word: &str,
+    mut request: Request,
+    before: &Record,
+) -> Result<((Plan, Machine), bool), Failure> {
     let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
     let old = &before.header.plan;
     if let Some(part) = old.part {

@@ -33,7 +33,7 @@ pub(super) fn chosen(
         match history::last_on(&target.path) {
             Ok(Some((id, before))) => draws_again(seed, (jobs, index, target), &before).then_some(Ok(id)),
             Ok(None) => None,
-            Err(why) => Some(Err(why.words().to_owned())),
+            Err(why) => Some(Err(why.message().to_owned())),
         }
     });
     (seed, again)

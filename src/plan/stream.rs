@@ -127,7 +127,7 @@ fn usual_depth(pace: &Pace, access: &Access) -> u32 {
 /// Says what is made, how often it is gone over and what the kernel is told of it.
 fn files(spec: &StreamSpec, cache: Cache, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
     origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
-    origins.note("--shared", spec.shared, |layout| layout.words());
+    origins.note("--shared", spec.shared, |layout| layout.describe());
     origins.note("--own", spec.own, bool::to_string);
     origins.note("--shift-hosts", spec.shift_hosts, u32::to_string);
     origins.note("--passes", spec.passes, u32::to_string);
@@ -216,7 +216,7 @@ fn what(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec
     for (at, TurnSpec { operations, what }) in spec.turns.iter().enumerate() {
         let length = operations.unwrap_or(Every::writes(1));
         origins.inside(&format!("turn {}", at + 1), |origins| {
-            origins.note("ops", Some(length), |length| length.words());
+            origins.note("ops", Some(length), |length| length.format_count());
             origins.note("--size", what.size, |s| show_bytes(*s));
             let mut access = access(what, origins);
             access.span_bytes = what.size.unwrap_or(u64::MAX);
@@ -250,14 +250,14 @@ fn access(spec: &StreamSpec, origins: &mut Origins) -> Access {
         origins.note("--line", Some(spec.lines.len()), |n| format!("{n} lines"));
         spec.lines.iter().map(line).collect()
     };
-    origins.note("--strided", spec.strided, model::job::Strided::words);
+    origins.note("--strided", spec.strided, model::job::Strided::describe);
     Access { offset_bytes, span_bytes: u64::MAX, strided: spec.strided, lines }
 }
 
 /// The one line that the plain settings say.
 fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let order = if rw.is_random() {
-        origins.note("--random", spec.random.as_ref(), |o| o.words());
+        origins.note("--random", spec.random.as_ref(), |o| o.describe());
         spec.random.clone().unwrap_or(Order::Random)
     } else {
         Order::Sequential(Steps {
@@ -269,7 +269,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     };
     let mix = match rw.fixed_mix() {
         Some(mix) => mix,
-        None => origins.choose("--mix", spec.mix, Mix::EVEN, |m| m.words()),
+        None => origins.choose("--mix", spec.mix, Mix::EVEN, |m| m.describe()),
     };
     let default = Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 });
     let default = PerKind::all(default);
@@ -281,8 +281,8 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     origins.note("--times", spec.times, u32::to_string);
     origins.note("--mix-by-run", spec.mix_by_run, bool::to_string);
     origins.note("--align", spec.align, |a| show_bytes(*a));
-    origins.note("--think", spec.think.as_ref(), |think| think.words());
-    origins.note("--period", spec.period.as_ref(), |period| period.words());
+    origins.note("--think", spec.think.as_ref(), |think| think.describe());
+    origins.note("--period", spec.period.as_ref(), |period| period.describe());
     // Bursts that end by a time are the stream's.
     let own = spec.burst_time.is_none();
     let delay = spec.period.as_ref().or(spec.think.as_ref().filter(|_| own));
@@ -346,16 +346,16 @@ fn line(spec: &LineSpec) -> Line {
 pub(super) fn size_words(sizes: &PerKind<Sizes>) -> String {
     let PerKind { read, write, trim } = sizes;
     if read == write && write == trim {
-        return read.words();
+        return read.describe();
     }
-    format!("read {}, write {}, trim {}", read.words(), write.words(), trim.words())
+    format!("read {}, write {}, trim {}", read.describe(), write.describe(), trim.describe())
 }
 
 fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     origins.note("--rate", spec.rate, |r| format!("{r} per second, open loop"));
-    origins.note("--limit-iops", spec.limit_iops, |limit| limit.words(|n| n.to_string()));
+    origins.note("--limit-iops", spec.limit_iops, |limit| limit.to_flag(|n| n.to_string()));
     let per_second = |bytes: f64| format!("{} per second", show_bytes(bytes as u64));
-    origins.note("--limit-bandwidth", spec.limit_bandwidth, |limit| limit.words(per_second));
+    origins.note("--limit-bandwidth", spec.limit_bandwidth, |limit| limit.to_flag(per_second));
     if let Some(iops) = spec.rate {
         let arrivals =
             origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| parsers::of_arrivals(*a));
@@ -371,7 +371,7 @@ fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     if only.is_some() || !limits.iter().flatten().any(|limit| limit.each().is_some()) {
         let [iops, bytes_per_s] = limits.map(|limit| match limit {
             Some(RateLimit::All(rate)) => rate,
-            Some(RateLimit::Each(each)) => only.map_or(0.0, |kind| each.of(kind)),
+            Some(RateLimit::Each(each)) => only.map_or(0.0, |kind| each.for_kind(kind)),
             None => 0.0,
         });
         return Pace::Limited { iops, bytes_per_s };
@@ -429,7 +429,8 @@ fn flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Fl
     let (call, every) = said.into_iter().find_map(|(call, every)| Some((call, every?)))?;
     let drain = spec.drain.unwrap_or(false);
     let how = if drain { ", drained" } else { "" };
-    origins.note(call.word(), Some(every), |every| format!("after every {} writes{how}", every.words()));
+    origins
+        .note(call.word(), Some(every), |every| format!("after every {} writes{how}", every.format_count()));
     access.writes().then_some(Flush { call, every: every.writes, calls: every.calls, drain })
 }
 
@@ -466,13 +467,13 @@ fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(),
     origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
     origins.note("--max-errors", spec.max_errors, |n| parsers::of_max_errors(*n));
     origins.note("--ignore-errors", spec.ignored_errors.as_ref(), |e| of_ignored_errors(e));
-    origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.words());
-    origins.note("--steady-state", spec.steady.as_ref(), |s| s.words());
-    origins.note("--min-rate", spec.min_rate.as_ref(), |m| m.words());
+    origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.to_flag());
+    origins.note("--steady-state", spec.steady.as_ref(), |s| s.to_flag());
+    origins.note("--min-rate", spec.min_rate.as_ref(), |m| m.to_flag());
     origins.note("--max-latency", spec.max_latency, |ns| show_ns(*ns as f64));
     origins.note("--ends-others", spec.ends_others, bool::to_string);
     origins.note("--serialize-overlap", spec.serialize_overlap, bool::to_string);
-    origins.note("--flow", spec.flow.as_ref(), |flow| flow.words());
+    origins.note("--flow", spec.flow.as_ref(), |flow| flow.describe());
     origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
     note_place(spec, origins);
     Ok(())

@@ -232,7 +232,7 @@ impl<'a> Targets<'a> {
             return Ok(NOTHING);
         }
         let path = &name::path(&was.path);
-        let (now, place) = look(self.root, path, path)?;
+        let (now, place) = inspect_target(self.root, path, path)?;
         if now.role != was.role {
             return Err(Failure::Usage(format!(
                 "{} is not what that session measured: it is of another kind",
@@ -361,11 +361,11 @@ fn device_bytes(path: &Path) -> std::io::Result<u64> {
 
 /// What a path is. What is made may be there already with nothing in it, as programs that call mkstemp have it.
 fn look_for(draft: &Draft, root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
-    if draft.create.is_some() { look_also_empty(root, said, path) } else { look(root, said, path) }
+    if draft.create.is_some() { look_also_empty(root, said, path) } else { inspect_target(root, said, path) }
 }
 
 /// What a path is; refuses a file in which there is nothing.
-pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
+pub(super) fn inspect_target(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
     let found = look_also_empty(root, said, path)?;
     if found.0.bytes > 0 || found.0.role != Role::File {
         return Ok(found);

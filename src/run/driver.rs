@@ -97,7 +97,7 @@ impl Recording {
         let [target] = stream.targets.as_slice() else { return Err("it has several targets".into()) };
         let path = measurement.plan.targets.get(*target).map(|target| name::path(&target.path));
         let path = path.filter(|path| path.exists()).ok_or("its target is on no device")?;
-        let subject = subject::find(&measurement.root, &path).map_err(|why| why.words().to_owned())?;
+        let subject = subject::find(&measurement.root, &path).map_err(|why| why.message().to_owned())?;
         let events = BlockEvents::begin(std::slice::from_ref(&subject.traced))?;
         let origin = Origin { unit: subject.traced.unit, ..Origin::default() };
         Ok(Self { events, observed: Observed::new(&origin, 0) })

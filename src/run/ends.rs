@@ -72,12 +72,12 @@ pub(super) fn every_ns(stream: &Stream) -> Option<u64> {
 }
 
 impl Ends {
-    pub(super) fn of(phase: &Phase) -> Self {
+    pub(super) fn for_phase(phase: &Phase) -> Self {
         let watched = |(at, stream): (usize, &Stream)| Watched {
             name: if stream.name.is_empty() { format!("stream {}", at + 1) } else { stream.name.clone() },
             ends_others: stream.ends_others,
             steady: stream.steady.map(|s| (s, Series::new(s.every_ns, stream.workers), Steadied::default())),
-            min_rate: stream.min_rate.as_ref().map(|rule| Least::of(rule, stream.workers)),
+            min_rate: stream.min_rate.as_ref().map(|rule| Least::from_rule(rule, stream.workers)),
             max_latency_ns: stream.max_latency_ns,
             is_too_slow: false,
         };
@@ -140,7 +140,7 @@ impl Ends {
                 notes.push(format!(
                     "{} ended before its rate could be looked at (--min-rate {}): the first {} do not count, and it is taken over {} behind them",
                     stream.name,
-                    least.rule.words(),
+                    least.rule.to_flag(),
                     show_ns(MinRate::SETTLES_NS as f64),
                     show_ns(least.rule.every_ns as f64)
                 ));
@@ -152,12 +152,12 @@ impl Ends {
                     None => format!(
                         "{} ended before there were {window} by which it could be steady (--steady-state {})",
                         stream.name,
-                        rule.words()
+                        rule.to_flag()
                     ),
                     Some(_) => format!(
                         "{} did not become steady (--steady-state {}): over its last {window} it came to {}",
                         stream.name,
-                        rule.words(),
+                        rule.to_flag(),
                         came_to(&rule, &seen)
                     ),
                 });
@@ -219,7 +219,7 @@ fn becomes_steady(rule: &Steady, series: &mut Series, seen: &mut Steadied) -> bo
 }
 
 impl Least {
-    fn of(rule: &MinRate, workers: u32) -> Self {
+    fn from_rule(rule: &MinRate, workers: u32) -> Self {
         let series = Series::new(rule.every_ns / PARTS, workers);
         Self { rule: rule.clone(), series, since: None, is_seen: false, done: [(0, 0); Kind::ALL.len()] }
     }
@@ -261,7 +261,7 @@ impl Least {
             }
         };
         Kind::ALL.into_iter().zip(self.done).find_map(|(kind, of)| {
-            let least = self.rule.of(kind)?;
+            let least = self.rule.for_kind(kind)?;
             let done = if bytes { of.1 } else { of.0 };
             let rate = (u128::from(done) * 1_000_000_000 / u128::from(span.max(1))) as u64;
             (rate < least).then(|| {

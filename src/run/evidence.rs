@@ -101,7 +101,7 @@ impl Measurement {
         let seed = self.plan.seed ^ (index as u64) << 32;
         let refused = "it cannot be opened for direct reads, and others would fill the page cache";
         let file = ready.open(&self.root, Cache::Direct, false).map_err(|_| refused.to_owned());
-        Some(file.and_then(|file| machine::probe::look(file, span, ready.align(), seed)))
+        Some(file.and_then(|file| machine::probe::probe_latency(file, span, ready.align(), seed)))
     }
 
     /// Why direct reads of a target would fill the page cache.

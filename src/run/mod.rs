@@ -131,7 +131,7 @@ pub fn resume(
     if done.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    carry_out(meant, Some(&Earlier::of(done)), (keep, Some(accept)), (mode, None), &Fleet::Alone)
+    carry_out(meant, Some(&Earlier::from_record(done)), (keep, Some(accept)), (mode, None), &Fleet::Alone)
 }
 
 fn carry_out(
@@ -271,7 +271,7 @@ impl Measurement {
         // What this machine refuses counts as done.
         let refused = self.refused.iter().flat_map(|job| (from..self.plan.runs).map(move |n| (*job, n)));
         self.done.extend(refused.map(|(job, n)| Summary::refused(job, n)));
-        let budget = Budget::of(&self.plan);
+        let budget = Budget::from_plan(&self.plan);
         while let Next::Measure { job, repeat, attempt, offered_iops } = strategy::next(&self.done, &budget) {
             if self.is_enough() {
                 return Ok(RunEnding::Interrupted);
@@ -337,7 +337,7 @@ impl Measurement {
         let pairing = self.plan.pairing();
         let before = self.done.iter().rev().filter(|s| s.attempt().unit(pairing) == at.unit(pairing));
         let why = before.filter(|s| s.attempt < at.attempt).find_map(|s| s.disturbed.as_ref());
-        why.map_or(String::new(), |why| format!(", measured again: {}", why.words()))
+        why.map_or(String::new(), |why| format!(", measured again: {}", why.describe()))
     }
 
     /// What has to be done before the first run, unless it was done before what is gone on with. A file of our own is a new one
@@ -429,7 +429,7 @@ impl Measurement {
             notes.extend(self.evict(start.job));
         }
         let (workers, refused) = match self.spawn(&phase, &start, (done, course)) {
-            Err(why) if in_sweep => (None, Some(why.words().to_owned())),
+            Err(why) if in_sweep => (None, Some(why.message().to_owned())),
             spawned => (Some(spawned?), None),
         };
         if competes {
@@ -448,8 +448,8 @@ impl Measurement {
         self.op_log.begin(&self.plan, &start, done + 1);
         let before = self.cpu_ns();
         let opened = course::open(&mut workers, begin);
-        let mut collector = Collector::of(&phase, interval_ns(&phase));
-        let mut ends = Ends::of(&phase);
+        let mut collector = Collector::for_phase(&phase, interval_ns(&phase));
+        let mut ends = Ends::for_phase(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
         let (stuck, still) =
@@ -541,7 +541,7 @@ impl Measurement {
         }
         self.rest(None);
         self.live.step("watching the idle machine", self.left());
-        let before = Processes::look(&self.root);
+        let before = Processes::list(&self.root);
         let start_of_watch = self.keep(Moment::IdleStart, false)?;
         let start = Instant::now();
         while start.elapsed() < limit && !self.stopped() {
@@ -549,7 +549,7 @@ impl Measurement {
         }
         let mut end_of_watch = self.watch.take(Moment::IdleEnd, &self.parts(), false);
         let moved =
-            before.and_then(|before| Ok(moved_most(&Processes::look(&self.root)?.busy_since(&before))));
+            before.and_then(|before| Ok(moved_most(&Processes::list(&self.root)?.busy_since(&before))));
         end_of_watch.files.insert(NEIGHBOURS.into(), moved);
         self.session.append(&Frame::Evidence(Box::new(end_of_watch.clone())))?;
         self.last.evidence.extend([start_of_watch, end_of_watch]);

@@ -134,7 +134,7 @@ impl Measurement {
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
         workers.open();
         // What ends a stream of the workload on its way ends it here too.
-        let mut ends = Ends::of(phase);
+        let mut ends = Ends::for_phase(phase);
         let stuck = self.watch_exercise((&mut workers, &mut ends), &mut collector, phase);
         workers.collect(|who, block| collector.add(who, block));
         let outcomes = workers.finish();
@@ -200,7 +200,7 @@ impl Measurement {
             return Err(failed(&format!(
                 "closing {} failed with {}",
                 self.path_of(*target),
-                errno::words(*errno)
+                errno::describe_errno(*errno)
             )));
         }
         Ok(())
@@ -229,7 +229,7 @@ fn failed_writes(streams: &[StreamEnd]) -> Option<String> {
         (_, 1) => "1 write".to_owned(),
         (_, n) => format!("{n} writes"),
     };
-    Some(format!("{operations} failed with {}", errno::words(errno)))
+    Some(format!("{operations} failed with {}", errno::describe_errno(errno)))
 }
 
 /// How much of a phase is done, from 0 to 1: by its time, or by the bytes after which it ends.

@@ -21,7 +21,7 @@ impl Measurement {
         if !self.live.shows_results() || is_search && !self.live.is_viewed() {
             return;
         }
-        let row = row::of(&self.done, &Budget::of(&self.plan), (at.job, at.offered_iops));
+        let row = row::job_row(&self.done, &Budget::from_plan(&self.plan), (at.job, at.offered_iops));
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let name = format!("{}{load}", self.plan.jobs[at.job].name);
         let ends = self.last.runs.iter().filter_map(|r| r.end.as_ref());
@@ -35,7 +35,7 @@ impl Measurement {
 
     /// Whether the last run of a job has ended. Each load of a load curve is measured once.
     fn is_last(&self, at: &Attempt) -> bool {
-        let mut budget = Budget::of(&self.plan);
+        let mut budget = Budget::from_plan(&self.plan);
         // Runs that conditions may ask for later are not known yet.
         if matches!(budget.strategy, Strategy::Settle { .. }) {
             budget.strategy = Strategy::Fixed;

@@ -44,7 +44,7 @@ pub(super) fn begin(
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
     fleet.stops(&stop);
     let cost = cost(&plan);
-    let live = Live::of(mode, &cost, &stop)?;
+    let live = Live::start(mode, &cost, &stop)?;
     let supplies = Supplies::load(&plan)?;
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));

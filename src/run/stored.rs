@@ -52,7 +52,7 @@ impl Measurement {
         let access = &self.plan.jobs[job].phases[0].streams[0].access;
         let span = access.span_bytes.min(upper.bytes());
         let found = stored::pieces(&self.root, place, handle, span, layer)?;
-        let open = lower.open(&self.root, Cache::Direct, false).map_err(|e| e.words().to_owned())?;
+        let open = lower.open(&self.root, Cache::Direct, false).map_err(|e| e.message().to_owned())?;
         stored::prove(handle, &open, &found, lower.align())?;
         let largest = access.largest_bytes();
         let pieces = Pieces::new(found.iter().map(|p| p.physical..p.physical + p.bytes), largest);

@@ -28,7 +28,7 @@ pub(super) struct Earlier {
 
 impl Earlier {
     /// Its runs that ended.
-    pub(super) fn of(mut record: Record) -> Self {
+    pub(super) fn from_record(mut record: Record) -> Self {
         let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
         let runs = record.measured().into_iter().filter(ended).cloned().collect();
         Self { tries: tries(&record), preconditioned: record.preconditioned.take(), runs }
@@ -94,7 +94,7 @@ impl Measurement {
             }
             let complete = end.ending == RunEnding::Complete;
             let at = Attempt { disturbed: summary.disturbed.is_some(), complete, ..at };
-            search.take(Try::of(at, &self.plan.jobs[at.job], &end));
+            search.take(Try::from_attempt(at, &self.plan.jobs[at.job], &end));
             self.done.push(summary);
             self.show_row(&at);
             self.session.sync()?;

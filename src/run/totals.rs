@@ -88,7 +88,7 @@ pub(super) fn found_depths(phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<St
     let words = |(who, outcome): &(Who, Outcome)| {
         let FoundDepth { depth, is_last } = outcome.depth?;
         let target = phase.streams.get(who.stream)?.latency_target?;
-        let rule = format!("worker {}, --latency-target {}", who.worker, target.words());
+        let rule = format!("worker {}, --latency-target {}", who.worker, target.to_flag());
         Some(match (is_last || target.goes_on, depth) {
             (true, _) => format!("{rule}: {depth} in flight"),
             (false, 1) => format!("{rule}: not met with one operation in flight"),

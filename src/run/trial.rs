@@ -120,7 +120,7 @@ impl Measurement {
         let specs = self
             .targets_may_be_used(phase)
             .and_then(|()| self.specs((None, phase), (job, 0), usize::MAX - job, 0));
-        let mut specs = specs.map_err(|e| e.words().to_owned())?;
+        let mut specs = specs.map_err(|e| e.message().to_owned())?;
         let workers = specs.len() as u64;
         for spec in &mut specs {
             shorten(spec, bytes, workers);

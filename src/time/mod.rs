@@ -91,9 +91,9 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let named: Vec<Vec<Named>> = request
         .commands
         .iter()
-        .map(|command| named_files::find(&root, words(command).iter().map(String::as_str)))
+        .map(|command| named_files::find(&root, argument_words(command).iter().map(String::as_str)))
         .collect();
-    let mut machine = machine::host::look(&root);
+    let mut machine = machine::host::read_host(&root);
     machine.places = places(&root, &named);
     let mut spared = Spared::default();
     for one in named.iter().flatten() {
@@ -273,7 +273,7 @@ fn plan(request: &Request) -> Plan {
 }
 
 /// The words of a command in which paths are looked for: its arguments, or the words of a shell command.
-fn words(command: &Command) -> Vec<String> {
+fn argument_words(command: &Command) -> Vec<String> {
     match command.args.as_slice() {
         [shell, flag, script, ..] if flag == "-c" && shell.ends_with("sh") => {
             let between = |c: char| c.is_whitespace() || "<>|;&()\"'`".contains(c);

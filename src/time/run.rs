@@ -8,7 +8,7 @@
 //! 4. Another snapshot, then the final sync and a third snapshot.
 
 use super::tracing::Tracing;
-use super::{Request, Signalled, sync, words};
+use super::{Request, Signalled, argument_words, sync};
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::stderr;
@@ -163,7 +163,7 @@ impl Runner<'_> {
                 single_process: forks_before.and_then(|before| Ok(forks_after? == before + 1)),
                 stdin: stream(rustix::stdio::stdin(), io::stdin().is_terminal()),
                 stdout: stream(rustix::stdio::stdout(), io::stdout().is_terminal()),
-                byte_sources: byte_sources(&words(&self.request.commands[command])),
+                byte_sources: byte_sources(&argument_words(&self.request.commands[command])),
                 named,
                 traced,
                 final_sync,
@@ -225,7 +225,7 @@ impl Runner<'_> {
             if is_to_stop.recv_timeout(LOOK_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return None;
             }
-            let seen = Processes::look(&root).ok();
+            let seen = Processes::list(&root).ok();
             // What an ended thread has read counts as its process's, and so as the command's.
             let _ = is_to_stop.recv();
             seen
@@ -407,7 +407,7 @@ fn byte_sources(words: &[String]) -> Vec<String> {
 
 /// Processes that were there before and after and did something, except fathom.
 fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
-    let Ok(after) = Processes::look(root) else { return Vec::new() };
+    let Ok(after) = Processes::list(root) else { return Vec::new() };
     let mut busy = after.busy_since(before);
     busy.retain(|one| one.cpu_ms >= BUSY_CPU_MS || one.io_bytes.is_some_and(|bytes| bytes >= BUSY_BYTES));
     busy.sort_by_key(|one| std::cmp::Reverse((one.io_bytes, one.cpu_ms)));

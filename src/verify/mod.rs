@@ -103,7 +103,7 @@ pub fn verify(asked: &Options) -> Result<ExitCode, Failure> {
 }
 
 fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
-    let meant = HostTask::of(asked, fleet)?;
+    let meant = HostTask::from_options(asked, fleet)?;
     if let (HostTask::Check(state), Fleet::Alone) = (&meant, fleet)
         && let Some(outcome) = under_way::cut_off(asked, state)
     {
@@ -160,7 +160,7 @@ fn outlets(asked: &Options, (plan, machine): (&Plan, &Machine), fleet: &Fleet) -
     };
     let hosts = plan.part.map_or(1, |part| part.hosts);
     let states = state.into_iter().flat_map(|file| (0..hosts).map(|by| fleet.file_of(file, Some(by))));
-    let mut spared = Spared::of(plan, &machine.places);
+    let mut spared = Spared::from_plan(plan, &machine.places);
     let mut new = outputs.to_vec();
     for state in states {
         spared.add(&state, "a state of this verification");

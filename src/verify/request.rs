@@ -31,7 +31,7 @@ impl<'a> HostTask<'a> {
     ///
     /// # Errors
     /// Where the state cannot be read, or none can be kept.
-    pub(super) fn of(asked: &'a Options, fleet: &Fleet) -> Result<Self, Failure> {
+    pub(super) fn from_options(asked: &'a Options, fleet: &Fleet) -> Result<Self, Failure> {
         match &asked.task {
             Task::Check(file) => {
                 let (own, file) = (fleet.file_of(file, None), fleet.file_of(file, asked.shift_hosts));

@@ -57,7 +57,7 @@ impl Calls {
     /// Why this user may not, or the kernel cannot.
     pub(super) fn new(root: &Root, pid: Option<u32>) -> Result<Self, Failure> {
         let refused = |why: String| Failure::Refused(format!("--syscalls: calls cannot be counted: {why}"));
-        let mut tracer = Tracer::beside(BUFFER_BYTES, WORD).map_err(|e| refused(e.to_string()))?;
+        let mut tracer = Tracer::with_name(BUFFER_BYTES, WORD).map_err(|e| refused(e.to_string()))?;
         let filter: Vec<String> = IO_CALLS.iter().map(|(number, _)| format!("id == {number}")).collect();
         let format = tracer.record_of("raw_syscalls", "sys_enter", &filter.join(" || "));
         let format = format.map_err(|e| refused(e.to_string()))?;

@@ -77,7 +77,7 @@ impl Devices {
         let mut devices =
             Self { root: root.clone(), all: Vec::new(), targets, measured, selection, begun: false };
         devices.follow_targets();
-        devices.look()?;
+        devices.sample()?;
         Ok(devices)
     }
 
@@ -111,8 +111,8 @@ impl Devices {
     ///
     /// # Errors
     /// Where the kernel shows none.
-    pub(super) fn look(&mut self) -> Result<Sample, Failure> {
-        let counted = disk_stats::look(&self.root).map_err(|why| {
+    pub(super) fn sample(&mut self) -> Result<Sample, Failure> {
+        let counted = disk_stats::read_disk_stats(&self.root).map_err(|why| {
             Failure::Refused(format!("{why}; `mount -t proc proc /proc` as root shows the counters"))
         })?;
         let at = Instant::now();
@@ -193,9 +193,9 @@ impl Device {
     ) -> Self {
         // A partition shares the limits of its disk, and memory has none that is ever VALID.
         let has_limits = !matches!(layer.kind, LayerKind::Partition | LayerKind::Zram | LayerKind::Ram);
-        let known_by = KnownBy::of(layer);
+        let known_by = KnownBy::from_layer(layer);
         let limits = || {
-            Limits::of(&known_by, measured)
+            Limits::from_capacities(&known_by, measured)
                 .ok_or_else(|| format!("limit unknown: run `fathom bench {to_bench}`"))
         };
         Self {
@@ -210,7 +210,7 @@ impl Device {
             blind: layer.blind(),
             sequence: disk_stats::sequence(root, &layer.name),
             last: None,
-            traced: Traced::of(layers, layer),
+            traced: Traced::from_layer(layers, layer),
             rules: Vec::new(),
         }
     }
@@ -233,7 +233,7 @@ impl Device {
             "{}: measured in {}; known by {}{}{held}",
             self.name,
             names.join(", "),
-            known.same_by().words(),
+            known.same_by().phrase(),
             only.unwrap_or_default()
         ))
     }

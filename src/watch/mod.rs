@@ -73,7 +73,7 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
     let mut shown = Shown::new(request, &targets)?;
     let (measured, unread) = match history::capacities() {
         Ok(measured) => (measured, None),
-        Err(why) => (Vec::new(), Some(format!("the history cannot be read: {}", why.words()))),
+        Err(why) => (Vec::new(), Some(format!("the history cannot be read: {}", why.message()))),
     };
     let gone = Arc::new(AtomicBool::new(false));
     let stop = signals::watch_until_gone(&gone, live::give_back_now)
@@ -117,7 +117,7 @@ fn run(
         {
             break;
         }
-        let mut seen = devices.look()?;
+        let mut seen = devices.sample()?;
         if with_devices {
             remarks.extend(seen.remarks);
         } else {
@@ -126,7 +126,7 @@ fn run(
         let cpu = cpu_times.shares(root).filter(|_| with_cpu);
         events.tell(&mut seen.devices);
         let mut processes =
-            if with_processes { busiest.look(&devices.tops(), &mut events) } else { Ok(None) };
+            if with_processes { busiest.sample(&devices.tops(), &mut events) } else { Ok(None) };
         if let (Some(calls), Ok(Some(processes))) = (&mut calls, &mut processes) {
             calls.tell(processes);
         }

@@ -63,7 +63,7 @@ impl Busiest {
             open: BTreeMap::new(),
         };
         // Where nothing can be seen the next look says why.
-        let _ = busiest.look(devices, &mut Events::none());
+        let _ = busiest.sample(devices, &mut Events::none());
         busiest.rests = [now, now];
         busiest
     }
@@ -72,7 +72,7 @@ impl Busiest {
     ///
     /// # Errors
     /// That the only process that is watched has ended, or why none can be seen.
-    pub(super) fn look(
+    pub(super) fn sample(
         &mut self,
         devices: &[String],
         events: &mut Events,
@@ -82,7 +82,7 @@ impl Busiest {
             return Ok(None);
         }
         let began = cpu_time();
-        let look = ProcessIo::look(&self.root, self.whose, self.before.as_ref().map(|(_, look)| look));
+        let look = ProcessIo::sample(&self.root, self.whose, self.before.as_ref().map(|(_, look)| look));
         let look = look.map_err(|why| match self.whose {
             Whose::ThreadsOf(pid) => format!("process {pid} has ended"),
             Whose::Processes => format!("processes cannot be seen: {why}"),
@@ -92,13 +92,13 @@ impl Busiest {
             let seconds = now.duration_since(since).as_secs_f64();
             let requests = events.processes();
             let moved = moved_or_asked(&look, &before, requests.as_ref());
-            self.told(&look, &moved, requests.as_ref(), (seconds, devices))
+            self.to_processes(&look, &moved, requests.as_ref(), (seconds, devices))
         });
         self.before = Some((now, look));
         Ok(processes)
     }
 
-    fn told(
+    fn to_processes(
         &mut self,
         look: &ProcessIo,
         moved: &[Moved],
@@ -137,7 +137,7 @@ impl Busiest {
         for moved in most.iter().filter(|m| !m.kernel) {
             let pid = self.pid_of(moved);
             if !self.open.contains_key(&pid) {
-                self.open.insert(pid, open_files::look(&self.root, pid, &self.on));
+                self.open.insert(pid, open_files::open_flags_of_process(&self.root, pid, &self.on));
             }
         }
         self.rests[1] = now + self.rest(began);
@@ -224,11 +224,11 @@ fn this_test_is_among_the_threads_of_its_process_and_one_that_is_not_there_has_e
     assert!(std::fs::read("/proc/self/stat").is_ok_and(|text| !text.is_empty()));
     own.rests = [Instant::now(); 2];
     let seen = own
-        .look(&[], &mut Events::none())
+        .sample(&[], &mut Events::none())
         .unwrap_or_else(|e| panic!("{e}"))
         .unwrap_or_else(|| panic!("it rests"));
     assert!(seen.most.iter().all(|p| p.pid == std::process::id() && p.tid.is_some()), "{seen:?}");
     assert!(seen.most.iter().any(|p| p.read_calls_per_s > 0.0), "{seen:?}");
     let mut gone = Busiest::new(&root, Whose::ThreadsOf(u32::MAX), interval, &[]);
-    assert_eq!(gone.look(&[], &mut Events::none()), Err(format!("process {} has ended", u32::MAX)));
+    assert_eq!(gone.sample(&[], &mut Events::none()), Err(format!("process {} has ended", u32::MAX)));
 }

@@ -62,7 +62,7 @@ impl Shown {
         let rules = Rules { flag: "-o", spared: spared(targets), replace: request.replace };
         let outlets = output::decide_all(&request.outputs, &rules)?;
         let (pages, outlets): (Vec<Outlet>, Vec<Outlet>) =
-            outlets.into_iter().partition(|outlet| page(outlet.said()).is_some());
+            outlets.into_iter().partition(|outlet| page(outlet.path_as_typed()).is_some());
         let targets = request.targets.iter().map(name::text).collect();
         let now = Instant::now();
         let pages = Pages {
@@ -109,7 +109,7 @@ impl Shown {
     pub(super) fn show(&mut self, mut watched: Watched) -> Result<bool, Failure> {
         watched.headed = self.is_headed();
         for outlet in &self.outlets {
-            let format = renewed(outlet.said()).unwrap_or(self.format);
+            let format = renewed(outlet.path_as_typed()).unwrap_or(self.format);
             outlet.write(&stdout::rendered(format, &watched, Style::default())?, &self.rules)?;
         }
         self.pages.add(&watched);
@@ -135,7 +135,7 @@ impl Shown {
     /// If a file cannot be written.
     pub(super) fn write_pages(&mut self) -> Result<(), Failure> {
         for outlet in &self.pages.outlets {
-            let Some(format) = page(outlet.said()) else { continue };
+            let Some(format) = page(outlet.path_as_typed()) else { continue };
             outlet.write(&stdout::rendered(format, &self.pages.load, Style::default())?, &self.rules)?;
         }
         self.pages.written = Instant::now();

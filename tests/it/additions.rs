@@ -46,8 +46,10 @@ impl Scratch {
     fn new() -> Self {
         let turn = Turn::alone();
         let copy = Self { dir: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), _turn: turn };
-        let known =
-            said(Command::new("git").args(["ls-files", "--cached", "--others", "--exclude-standard"]), ROOT);
+        let known = output_of(
+            Command::new("git").args(["ls-files", "--cached", "--others", "--exclude-standard"]),
+            ROOT,
+        );
         for file in known.lines().map(Path::new).filter(|file| Path::new(ROOT).join(file).is_file()) {
             let to = copy.path(file);
             std::fs::create_dir_all(to.parent().unwrap()).unwrap();
@@ -67,7 +69,7 @@ impl Scratch {
     }
 
     fn git(&self, words: &str) -> String {
-        said(Command::new("git").args(words.split(' ')), self.dir.path())
+        output_of(Command::new("git").args(words.split(' ')), self.dir.path())
     }
 
     /// Builds with what this repository's tests were built with, and what is built stays for the next time.
@@ -78,7 +80,7 @@ impl Scratch {
         if bless {
             command.env("FATHOM_BLESS", "1");
         }
-        said(&mut command, self.dir.path())
+        output_of(&mut command, self.dir.path())
     }
 
     fn fathom(&self, words: &str) -> String {
@@ -105,7 +107,7 @@ impl Scratch {
 }
 
 /// What a command that succeeds prints.
-fn said(command: &mut Command, dir: impl AsRef<Path>) -> String {
+fn output_of(command: &mut Command, dir: impl AsRef<Path>) -> String {
     said_with(&[0], command, dir)
 }
 

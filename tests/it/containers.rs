@@ -111,7 +111,7 @@ impl Cell {
         for path in [&dir, &target] {
             chown(path, Some(Uid::from_raw(USER)), Some(Gid::from_raw(USER))).unwrap();
         }
-        let memory = restrictions.contains(&"memory").then(|| Group::of("memory")).flatten();
+        let memory = restrictions.contains(&"memory").then(|| Group::create("memory")).flatten();
         if let Some(group) = &memory {
             std::fs::write(group.dir().join("memory.limit_in_bytes"), MEMORY).unwrap();
         }

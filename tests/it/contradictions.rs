@@ -33,7 +33,7 @@ fn grow(frame: &mut Value, at: &str, times: f64) {
 }
 
 /// The file with the lie in each of its frames that can tell it, and checksums that are right.
-fn told(session: &str, lie: Lie) -> String {
+fn forge_session(session: &str, lie: Lie) -> String {
     let told = |line: &str| -> Option<String> {
         let mut frame: Value = serde_json::from_str(line.split_once(' ')?.1).ok()?;
         lie(&mut frame);
@@ -54,7 +54,7 @@ fn a_session_that_contradicts_itself_is_found_out() {
     for (id, lie) in LIES {
         honest.must_say(id, "holds");
         let path = stage.path(&format!("{id}.fathom"));
-        let lied = told(&session, *lie);
+        let lied = forge_session(&session, *lie);
         assert_ne!(lied, session, "{id}: the lie is nowhere");
         std::fs::write(&path, lied).unwrap();
         let report = stage.fathom("show --format json", &path).report();

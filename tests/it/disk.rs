@@ -167,15 +167,15 @@ impl Disk {
     /// A file system mounted with these options; `None`, and said, where the machine cannot have it.
     pub(crate) fn mounted(stage: &Stage, kind: &str, image: Image, options: &str) -> Option<Self> {
         // Smaller than this, xfs is not made.
-        Self::of(stage, kind, &Device::new(stage, 320, image)?, options)
+        Self::make(stage, kind, &Device::new(stage, 320, image)?, options)
     }
 
     /// One whose device begins so many bytes behind the beginning of its image.
     pub(crate) fn behind(stage: &Stage, kind: &str, image: &Path, offset: u64) -> Option<Self> {
-        Self::of(stage, kind, &Device::at(image, Image::Direct, offset)?, "defaults")
+        Self::make(stage, kind, &Device::at(image, Image::Direct, offset)?, "defaults")
     }
 
-    fn of(stage: &Stage, kind: &str, device: &Device, options: &str) -> Option<Self> {
+    fn make(stage: &Stage, kind: &str, device: &Device, options: &str) -> Option<Self> {
         if let Err(why) = make(kind, &device.path) {
             skip(&why);
             return None;

@@ -18,7 +18,7 @@ struct Diagnosis(Value);
 impl Diagnosis {
     /// What the doctor said, which it did in time and without complaint.
     #[track_caller]
-    fn of(out: &Outcome) -> Self {
+    fn from_outcome(out: &Outcome) -> Self {
         assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
         let all: Value =
             serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {out:?}"));
@@ -29,7 +29,7 @@ impl Diagnosis {
 
     /// The only look whose subject begins like this.
     #[track_caller]
-    fn look(&self, about: &str) -> &Value {
+    fn observation(&self, about: &str) -> &Value {
         let looks = self.0["groups"].as_array().unwrap().iter().flat_map(|g| g["looks"].as_array().unwrap());
         let all: Vec<&Value> = looks.filter(|l| l["about"].as_str().unwrap().starts_with(about)).collect();
         assert_eq!(all.len(), 1, "about {about}: {all:#?}");
@@ -39,7 +39,7 @@ impl Diagnosis {
     /// Fails unless the look's answer is this, and gives the look.
     #[track_caller]
     fn must_say(&self, about: &str, outcome: &str) -> &Value {
-        let look = self.look(about);
+        let look = self.observation(about);
         assert_eq!(look["outcome"], outcome, "{look:#}");
         look
     }
@@ -53,13 +53,13 @@ fn a_written_file_on_ext4_is_in_order_once_its_cure_was_typed() {
     let stage = Stage::beside_others().watching_as_for_users();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 32);
-    let seen = Diagnosis::of(&disk.fathom(&stage, WORDS, &file));
+    let seen = Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &file));
     let cached = seen.must_say("cached", "finding");
     assert_eq!((&cached["check"], &cached["severity"]), (&"A01".into(), &"rename".into()));
     let cure = cached["cure"].as_str().unwrap().split(" (").next().unwrap();
     disk.sh(&format!("{cure} 2>&1"));
 
-    let seen = Diagnosis::of(&disk.fathom(&stage, WORDS, &file));
+    let seen = Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &file));
     for about in
         ["what is below", "direct I/O", "flushes", "cached", "holes", "compressed", "shared", "counters"]
     {
@@ -75,7 +75,7 @@ fn holes_are_found_before_they_are_measured() {
     let stage = Stage::beside_others();
     let hollow = stage.path("it's hollow");
     std::fs::File::create(&hollow).unwrap().set_len(64 << 20).unwrap();
-    let seen = Diagnosis::of(&stage.fathom(WORDS, &hollow));
+    let seen = Diagnosis::from_outcome(&stage.fathom(WORDS, &hollow));
     let holes = seen.must_say("holes", "finding");
     assert_eq!((&holes["check"], &holes["severity"]), (&"A04".into(), &"void".into()));
     assert_eq!(names(&stage.path("xdg")), Vec::<PathBuf>::new(), "a look keeps no session");
@@ -89,7 +89,7 @@ fn holes_are_found_before_they_are_measured() {
 fn a_directory_is_looked_at_and_nothing_is_made_in_it() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
-    let seen = Diagnosis::of(&stage.fathom(WORDS, &folder));
+    let seen = Diagnosis::from_outcome(&stage.fathom(WORDS, &folder));
     seen.must_say("test file", "holds");
     seen.must_say("direct I/O", "not_checked");
     assert_eq!(names(&folder), Vec::<PathBuf>::new());
@@ -104,7 +104,7 @@ fn memory_is_called_memory() {
         return skip("/dev/shm is no tmpfs here");
     }
     let stage = Stage::beside_others();
-    let seen = Diagnosis::of(&stage.fathom(WORDS, Path::new("/dev/shm")));
+    let seen = Diagnosis::from_outcome(&stage.fathom(WORDS, Path::new("/dev/shm")));
     assert_eq!(seen.must_say("what is below", "finding")["check"], "A11");
 }
 
@@ -115,14 +115,14 @@ fn a_loop_device_through_the_page_cache_is_found_and_its_cure_works() {
     }
     let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 16, Image::Buffered) else { return };
-    let seen = Diagnosis::of(&stage.fathom(WORDS, &device.path));
+    let seen = Diagnosis::from_outcome(&stage.fathom(WORDS, &device.path));
     let backing = seen.must_say("backing of", "finding");
     assert_eq!(backing["check"], "A12");
     let cure: Vec<&str> = backing["cure"].as_str().unwrap().split(' ').collect();
     if let Err(why) = tool(&cure.iter().map(|w| w as &dyn AsRef<std::ffi::OsStr>).collect::<Vec<_>>()) {
         return skip(&why);
     }
-    Diagnosis::of(&stage.fathom(WORDS, &device.path)).must_say("backing of", "holds");
+    Diagnosis::from_outcome(&stage.fathom(WORDS, &device.path)).must_say("backing of", "holds");
 }
 
 #[test]
@@ -135,10 +135,10 @@ fn a_limit_is_found_inside_the_cgroup_that_has_it_and_not_outside() {
     let limit = ("blkio", "blkio.throttle.read_iops_device", "$NUMBER 100000");
     let Some(group) = Group::limited(&disk, &limit) else { return };
     let enter = [disk.enter(), group.enter()].concat();
-    let seen = Diagnosis::of(&wait(&mut stage.command(&enter, WORDS, &disk.dir)));
+    let seen = Diagnosis::from_outcome(&wait(&mut stage.command(&enter, WORDS, &disk.dir)));
     let limit = seen.must_say("I/O limits", "finding");
     assert!(limit["check"] == "D04" && limit["sentence"].as_str().unwrap().contains("100000"), "{limit:#}");
-    Diagnosis::of(&disk.fathom(&stage, WORDS, &disk.dir)).must_say("I/O limits", "holds");
+    Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &disk.dir)).must_say("I/O limits", "holds");
 }
 
 #[test]
@@ -150,13 +150,13 @@ fn counters_that_are_off_and_a_neighbour_are_found() {
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 8);
     let beside = disk.sh_beside("while dd if=data of=/dev/null iflag=direct bs=4k status=none; do :; done");
-    let seen = Diagnosis::of(&disk.fathom(&stage, WORDS, &file));
+    let seen = Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &file));
     drop(beside);
     let others = seen.must_say("requests of others", "finding");
     assert_eq!((&others["check"], &others["severity"]), (&"D01".into(), &"biased".into()));
 
     let _uncounted = disk.stop_counting();
-    let seen = Diagnosis::of(&disk.fathom(&stage, WORDS, &file));
+    let seen = Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &file));
     let counters = seen.must_say(&format!("counters of {}", disk.name()), "finding");
     assert!(
         counters["cure"].as_str().unwrap().contains(&format!("/sys/block/{}/queue/iostats", disk.name()))
@@ -171,7 +171,7 @@ fn whoever_owns_nothing_is_told_what_could_not_be_looked_at() {
     let stage = Stage::beside_others();
     let file = stage.file("secret", 1);
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
-    let seen = Diagnosis::of(&stage.fathom_as_nobody(WORDS, &file));
+    let seen = Diagnosis::from_outcome(&stage.fathom_as_nobody(WORDS, &file));
     for about in ["cached", "how it is stored"] {
         let look = seen.must_say(about, "not_checked");
         assert!(look["sentence"].as_str().unwrap().contains("permission denied"), "{look:#}");

@@ -203,7 +203,7 @@ fn a_single_worker_in_a_freezer_is_named_although_the_rest_of_the_program_ran() 
         return;
     }
     let stage = Stage::beside_few();
-    let Some(group) = Group::of("freezer") else { return };
+    let Some(group) = Group::create("freezer") else { return };
     let file = stage.file("data", 64);
     let words = "run --rw randread --depth 4 --time 1500ms --warmup 0 --runs 1 --attempts 1 --format json";
     let mut running = stage.start(words, &file);
@@ -279,7 +279,7 @@ fn a_program_that_a_freezer_stopped_says_that_it_stood_still() {
     let file = stage.file("data", 64);
     let mut told = 0;
     for (controller, switch, [frozen, thawed]) in FREEZERS {
-        let Some(group) = Group::of(controller) else { continue };
+        let Some(group) = Group::create(controller) else { continue };
         told += 1;
         let words = "run --rw randread --depth 4 --time 2s --warmup 0 --runs 1 --attempts 1 --format json";
         let mut running = Running::start(&mut stage.command(&group.enter(), words, &file));

@@ -231,7 +231,7 @@ const GROUPED: &str = "[global]\nioengine=null\nsize=1m\nblocksize=4k\n[a]\nrw=r
                        numjobs=2\ngroup_reporting=1\n[c]\nnew_group\nrw=trim\n[d]\nstonewall\nrw=randrw\nunified_rw_reporting=1\nbs=16k\n";
 
 /// What both have to agree on: names, groups, options, directions with what was done in each.
-fn told(json: &str) -> Vec<Value> {
+fn comparable_parts(json: &str) -> Vec<Value> {
     let json: Value = serde_json::from_str(json).unwrap_or_else(|e| panic!("{e}: {json}"));
     let job = |job: &Value| {
         let mut told = serde_json::json!({ "global": json["global options"] });
@@ -259,7 +259,7 @@ fn groups_and_typed_options_are_told_as_fio_tells_them() {
     assert_eq!(ours.code, Some(0), "{ours:?}");
     let (begin, end) = (ours.stdout.find('{').unwrap(), ours.stdout.rfind("\n}\n").unwrap() + 3);
     let json = &ours.stdout[begin..end];
-    let (ours_told, theirs) = (told(json), told(&theirs));
+    let (ours_told, theirs) = (comparable_parts(json), comparable_parts(&theirs));
     assert_eq!(ours_told.len(), 3, "{ours_told:#?}");
     for (ours, theirs) in ours_told.iter().zip(&theirs) {
         assert_eq!(ours, theirs);
@@ -273,6 +273,6 @@ fn groups_and_typed_options_are_told_as_fio_tells_them() {
         lines.iter().filter(|line| line.starts_with("3;")).map(|line| line.split(';').count()).collect();
     assert_eq!(terse, [121, 121, 80], "{}", ours.stdout);
     // A session keeps them.
-    let again = told(&shown(&stage, "fio-json"));
+    let again = comparable_parts(&shown(&stage, "fio-json"));
     assert_eq!(again, ours_told);
 }

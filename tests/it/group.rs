@@ -20,13 +20,13 @@ impl Group {
     /// A group with a limit: controller, file, value, in which `$NUMBER` is the disk's. `None`, and said, where the machine
     /// has no such controller.
     pub(crate) fn limited(disk: &Disk, (controller, file, value): &(&str, &str, &str)) -> Option<Self> {
-        let group = Self::of(controller)?;
+        let group = Self::create(controller)?;
         std::fs::write(group.0.join(file), value.replace("$NUMBER", &disk.number())).unwrap();
         Some(group)
     }
 
     /// A group without one.
-    pub(crate) fn of(controller: &str) -> Option<Self> {
+    pub(crate) fn create(controller: &str) -> Option<Self> {
         let controller = Path::new(ROOT).join(controller);
         if !controller.join("cgroup.procs").exists() {
             skip(&format!("there is no cgroup controller at {}", controller.display()));

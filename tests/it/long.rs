@@ -98,7 +98,7 @@ const TRUE_HERE: &[True] = &[
 ];
 
 impl Shape {
-    fn of(run: usize) -> Self {
+    fn for_run(run: usize) -> Self {
         let mut rest = run * STRIDE;
         let mut take = |of: usize| {
             let at = rest % of;
@@ -121,7 +121,7 @@ impl Shape {
         self.cache != "direct" && self.writes()
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         format!("--rw {} --bs {} --depth {} --cache {}", self.order, self.size, self.depth, self.cache)
     }
 
@@ -164,7 +164,7 @@ impl Alarms {
             *self.fired.entry((id.clone(), severity.clone())).or_default() += 1;
             let host = stolen && BY_THE_HOST.contains(&id.as_str());
             if ACTING.contains(&severity.as_str()) && !host && shape.excuse(&id).is_none() {
-                let said = format!("{}: {}", shape.words(), word("sentence"));
+                let said = format!("{}: {}", shape.describe(), word("sentence"));
                 self.unexcused.entry(id).or_default().push(said);
             }
         }
@@ -190,12 +190,12 @@ fn honest_runs_raise_no_alarm() {
     let mut alarms = Alarms::default();
     let runs = runs();
     for run in 0..runs {
-        let shape = Shape::of(run);
+        let shape = Shape::for_run(run);
         let allowed = if shape.writes() { format!("--destroy {}", file.display()) } else { String::new() };
-        let words = format!("run {} {allowed} {SHORT}", shape.words());
+        let words = format!("run {} {allowed} {SHORT}", shape.describe());
         let before = stolen_ticks();
         let out = stage.fathom(&words, &file);
-        assert!(matches!(out.code, Some(0 | 1)), "{}: {out:?}", shape.words());
+        assert!(matches!(out.code, Some(0 | 1)), "{}: {out:?}", shape.describe());
         alarms.take(&shape, &out, stolen_ticks() > before);
     }
     println!("{}", alarms.table(runs));
@@ -341,8 +341,9 @@ fn ten_thousand_sessions_are_listed() {
 #[test]
 fn the_first_runs_already_mix_all_axes_and_all_runs_visit_every_shape() {
     let all = ORDERS.len() * SIZES.len() * DEPTHS.len() * CACHES.len();
-    let words =
-        |runs: usize| (0..runs).map(|r| Shape::of(r).words()).collect::<std::collections::BTreeSet<_>>();
+    let words = |runs: usize| {
+        (0..runs).map(|r| Shape::for_run(r).describe()).collect::<std::collections::BTreeSet<_>>()
+    };
     assert_eq!(words(all).len(), all);
     let first: String = words(20).into_iter().collect();
     assert!(

@@ -41,7 +41,7 @@ fn network(stage: &Stage) -> Option<Disk> {
 }
 
 /// Runs it there, however long; nothing may panic, and a number that does not hold is exit code 1.
-fn told(stage: &Stage, disk: &Disk, words: &str) -> Report {
+fn run_there(stage: &Stage, disk: &Disk, words: &str) -> Report {
     let out: Outcome = wait_long(&mut stage.command(&disk.enter(), words, &disk.dir));
     assert!(matches!(out.code, Some(0 | 1)), "{words}: {out:?}");
     assert!(!out.stdout.contains("panicked") && !out.stderr.contains("panicked"), "{words}: {out:?}");
@@ -133,7 +133,7 @@ fn a_sweep_of_a_disk_keeps_its_ledger_and_names_the_page_cache() {
         return;
     }
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    let report = told(&stage, &disk, &format!("{GRID} --cache direct"));
+    let report = run_there(&stage, &disk, &format!("{GRID} --cache direct"));
     for name in winners(&report) {
         assert!(name.contains("direct") && !name.contains("memory") && !name.contains("fuse"), "{name}");
     }
@@ -142,7 +142,7 @@ fn a_sweep_of_a_disk_keeps_its_ledger_and_names_the_page_cache() {
         report.must_say(id, "holds");
     }
     // What is written stays in memory for longer than these runs, whoever wins.
-    let cached = told(&stage, &disk, &format!("{GRID} --cache buffered --rw write"));
+    let cached = run_there(&stage, &disk, &format!("{GRID} --cache buffered --rw write"));
     assert_eq!(cached.must_say("A09", "finding")["severity"], "rename");
     never_says(&cached, &["A03", "A11", "A13", "D24"]);
 }
@@ -154,7 +154,7 @@ fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
         return;
     }
     let Some(disk) = memory(&stage) else { return };
-    let report = told(&stage, &disk, GRID);
+    let report = run_there(&stage, &disk, GRID);
     for name in winners(&report) {
         assert!(name.contains("memory (tmpfs)") && !name.contains("direct"), "{name}");
     }
@@ -166,7 +166,7 @@ fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
     let notes = report.0["notes"].as_array().unwrap();
     let stayed = |n: &&str| n.contains("stayed in the page cache") && n.contains("others");
     assert_eq!(notes.iter().filter_map(serde_json::Value::as_str).filter(stayed).count(), 1, "{notes:#?}");
-    let direct = told(&stage, &disk, &format!("{GRID} --rw read --cache direct"));
+    let direct = run_there(&stage, &disk, &format!("{GRID} --rw read --cache direct"));
     assert_eq!(direct.must_say("A03", "finding")["severity"], "rename");
     // Full, it is refused by both with the same words, whatever size was said or not.
     disk.sh("head -c 245M /dev/zero > fill");
@@ -197,7 +197,7 @@ fn a_sweep_over_the_network_says_so() {
 }
 
 fn elsewhere(stage: &Stage, disk: &Disk, name: &str, why: &str) {
-    let report = told(stage, disk, &format!("{GRID} --cache direct,buffered"));
+    let report = run_there(stage, disk, &format!("{GRID} --cache direct,buffered"));
     for winner in winners(&report) {
         assert!(winner.contains(name), "{winner}");
     }
@@ -216,7 +216,7 @@ fn interfaces_on_a_disk_are_told_with_what_it_moved() {
         return;
     }
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    let report = told(&stage, &disk, &format!("{TABLE} --rw read"));
+    let report = run_there(&stage, &disk, &format!("{TABLE} --rw read"));
     counts_calls(&report);
     for row in rows(&report) {
         assert_eq!(row["cached_pages_at_start"]["Ok"], 0, "{row:#}");
@@ -235,7 +235,7 @@ fn interfaces_on_memory_have_no_direct_ones_and_no_cold_start() {
     }
     let Some(disk) = memory(&stage) else { return };
     for rw in ["read", "randwrite"] {
-        let report = told(&stage, &disk, &format!("{TABLE} --rw {rw}"));
+        let report = run_there(&stage, &disk, &format!("{TABLE} --rw {rw}"));
         counts_calls(&report);
         assert!(missing(&report, "pread O_DIRECT").contains("tmpfs is nothing but page cache"));
         for row in rows(&report) {
@@ -272,7 +272,7 @@ fn interfaces_over_the_network_work_or_are_named() {
 
 fn through_a_program(stage: &Stage, disk: &Disk, kind: &str) {
     for rw in ["read", "randwrite"] {
-        let report = told(stage, disk, &format!("{TABLE} --rw {rw}"));
+        let report = run_there(stage, disk, &format!("{TABLE} --rw {rw}"));
         counts_calls(&report);
         assert!(report.name().contains(kind), "{}", report.name());
         assert!(missing(&report, "copy_file_range").contains("second file"));

@@ -135,7 +135,7 @@ fn wrong_words_are_refused_with_what_to_type() {
 }
 
 /// The report of the earlier session, measured again.
-fn again(report: &Report) -> &Value {
+fn repeated_report(report: &Report) -> &Value {
     &report.0["against"]["again"]
 }
 
@@ -152,10 +152,13 @@ fn an_earlier_session_is_measured_again_in_turns() {
     let report = out.report();
     assert_eq!(report.0["results"].as_array().unwrap().len(), 1, "its own results stand alone");
     assert!(
-        (iops(&report.0) / iops(again(&report)) / 2.0 - 1.0).abs() < 0.01,
+        (iops(&report.0) / iops(repeated_report(&report)) / 2.0 - 1.0).abs() < 0.01,
         "twice as deep, twice as fast"
     );
-    assert_eq!((runs(&report).len(), again(&report)["results"][0]["runs"].as_array().unwrap().len()), (5, 5));
+    assert_eq!(
+        (runs(&report).len(), repeated_report(&report)["results"][0]["runs"].as_array().unwrap().len()),
+        (5, 5)
+    );
     // Faster, and then as now, unless its own time on the CPU varied so much that a run is no number.
     let said = |which: &str| report.0["against"][which]["pairs"][0]["metrics"][0].clone();
     assert_eq!((&said("beside")["name"], &said("beside")["answer"]), (&"IOPS".into(), &"FASTER".into()));
@@ -167,7 +170,7 @@ fn an_earlier_session_is_measured_again_in_turns() {
     assert!(order.len() == 10 && order.chunks(2).all(|round| round[0] != round[1]), "{}", out.stderr);
     // What was measured against another is an earlier session like any.
     let third = stage.fathom(&format!("{SIM} --depth 2 --against last"), Path::new("")).report();
-    assert!((iops(again(&third)) / iops(&report.0) - 1.0).abs() < 0.01);
+    assert!((iops(repeated_report(&third)) / iops(&report.0) - 1.0).abs() < 0.01);
     // A bench is planned on a place.
     let refused = |words: &str, expected: &str| {
         let place = if words.starts_with("bench") { stage.folder("place") } else { "".into() };
@@ -180,7 +183,7 @@ fn an_earlier_session_is_measured_again_in_turns() {
     let null = "run --engine null --time 50ms --warmup 0 --runs 3 --seed 7 --format json --quiet";
     stage.fathom(null, Path::new("")).report();
     let report = stage.fathom(&format!("{null} --bs 8k --against last"), Path::new("")).report();
-    assert!(report.name().contains("null engine") && iops(again(&report)) > 0.0);
+    assert!(report.name().contains("null engine") && iops(repeated_report(&report)) > 0.0);
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn on_a_disk_both_are_measured_on_the_same_file() {
     let words = "run --rw randread --size 32m --time 200ms --warmup 50ms --runs 3 --format json --quiet";
     stage.fathom(&format!("{words} --depth 1"), &dir).report();
     let report = stage.fathom(&format!("{words} --depth 16 --against last"), &dir).report();
-    let beside = again(&report);
+    let beside = repeated_report(&report);
     let depth = |r: &Value| r["results"][0]["job"]["phases"][0]["streams"][0]["depth"].as_u64();
     assert_eq!((depth(&report.0), depth(beside)), (Some(16), Some(1)));
     assert_eq!((beside["results"][0]["runs"].as_array().unwrap().len(), runs(&report).len()), (3, 3));

@@ -59,7 +59,7 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// Begins to watch devices by their kernel names; `None`, and said, where the kernel cannot trace.
-    pub(crate) fn of(stage: &Stage, devices: &[&str]) -> Option<Self> {
+    pub(crate) fn start(stage: &Stage, devices: &[&str]) -> Option<Self> {
         // As the stage is called, which no other one is.
         let (dir, name) = (stage.folder("tracing"), stage.name());
         let script = "trap '' INT TERM; mount -t tracefs none \"$1\" && cd \"$1/instances\" && mkdir \"$2\" || exit; \

@@ -24,13 +24,13 @@ pub(crate) fn device(stage: &Stage, mib: usize) -> Option<Device> {
 }
 
 /// Words of a call that watches something: what is watched stands before the interval.
-pub(crate) fn words(flags: &str, target: &Path, interval: &str) -> String {
+pub(crate) fn watch_arguments(flags: &str, target: &Path, interval: &str) -> String {
     format!("watch {flags} {} {interval}", target.display())
 }
 
 /// Watches something to the end.
 pub(crate) fn watched(stage: &Stage, flags: &str, target: &Path, interval: &str) -> Outcome {
-    stage.fathom(&words(flags, target, interval), Path::new(""))
+    stage.fathom(&watch_arguments(flags, target, interval), Path::new(""))
 }
 
 /// The lines of JSON, those of this kind.
@@ -59,7 +59,7 @@ fn totals_are_those_of_iostat_within_a_percent() {
     let mut iostat = Command::new("iostat");
     iostat.args(["-x", "-y", "-k", "-o", "JSON", device.name(), "1", "5"]).env("S_TIME_FORMAT", "ISO");
     let Ok(mut iostat) = iostat.stdout(Stdio::piped()).spawn() else { return skip("there is no iostat") };
-    let watching = stage.start(&words("--format json", &device.path, "1 5"), Path::new(""));
+    let watching = stage.start(&watch_arguments("--format json", &device.path, "1 5"), Path::new(""));
     // All of it lies within both windows, wherever their intervals begin.
     sleep(Duration::from_millis(500));
     tool(&[
@@ -176,7 +176,7 @@ fn a_process_is_named_with_how_it_has_files_open() {
     let open = |pid: u32, is_there: fn(&Value) -> bool| {
         let seen = (0..20).find_map(|_| {
             let flags = format!("--format json --pid {pid}");
-            let out = disk.fathom(&stage, &words(&flags, &disk.dir, "200ms 1"), Path::new(""));
+            let out = disk.fathom(&stage, &watch_arguments(&flags, &disk.dir, "200ms 1"), Path::new(""));
             lines(&out, "process").into_iter().map(|p| p["open"].clone()).find(is_there)
         });
         seen.unwrap_or_default()
@@ -328,7 +328,7 @@ fn a_disk_that_comes_goes_or_gets_another_file_is_said_and_has_no_wild_figure() 
     let stage = Stage::beside_others();
     let (one, two) = (stage.file("one", 8), stage.file("two", 8));
     let Some(device) = Device::on(&one, Image::Direct) else { return };
-    let watching = stage.start(&words("--format json", &device.path, "300ms 8"), Path::new(""));
+    let watching = stage.start(&watch_arguments("--format json", &device.path, "300ms 8"), Path::new(""));
     sleep(Duration::from_millis(750));
     let nobody_else = attaching();
     tool(&[&"losetup", &"--detach", &device.path]).unwrap();

@@ -5,7 +5,7 @@
 use crate::capture::instances_of;
 use crate::disk::{Disk, Image};
 use crate::stage::{Outcome, Running, Stage, is_root, skip};
-use crate::watch::{device, lines, of_device, until_busy, watched, words};
+use crate::watch::{device, lines, of_device, until_busy, watch_arguments, watched};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
@@ -105,7 +105,7 @@ fn calls_of_a_process_are_counted_where_that_is_asked_for() {
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let writer = disk.sh_beside("exec dd if=/dev/zero of=direct bs=4k oflag=direct,dsync status=none");
     let flags = format!("--format json --syscalls --pid {}", writer.id());
-    let out = disk.fathom(&stage, &words(&flags, &disk.dir, "500ms 4"), Path::new(""));
+    let out = disk.fathom(&stage, &watch_arguments(&flags, &disk.dir, "500ms 4"), Path::new(""));
     let mut processes = lines(&out, "process");
     let process = processes.last().unwrap_or_else(|| panic!("{out:?}")).clone();
     let seconds = |of: &Value| of["seconds"].as_f64().unwrap();
@@ -135,7 +135,7 @@ fn calls_of_a_process_are_counted_where_that_is_asked_for() {
     assert!(process["calls"]["faults"]["major_per_s"].is_f64(), "{process:#}");
     let said = lines(&out, "remark");
     assert!(said.iter().any(|r| r["text"].as_str().unwrap().contains("about 1 us more")), "{out:?}");
-    let quiet = disk.fathom(&stage, &words("--format json", &disk.dir, "200ms 1"), Path::new(""));
+    let quiet = disk.fathom(&stage, &watch_arguments("--format json", &disk.dir, "200ms 1"), Path::new(""));
     assert!(lines(&quiet, "process").iter().all(|process| process["calls"].is_null()), "{quiet:?}");
 }
 
@@ -150,7 +150,7 @@ fn lost_events_make_latencies_unknown_and_are_counted() {
     let on_one_cpu = ["taskset", "-c", "0"].map(str::to_owned);
     let loading = Running::start(&mut stage.command(&on_one_cpu, load, &device.path));
     until_busy(device.name());
-    let watching = stage.start(&words("--format json", &device.path, "500ms"), Path::new(""));
+    let watching = stage.start(&watch_arguments("--format json", &device.path, "500ms"), Path::new(""));
     let id = watching.id();
     sleep(Duration::from_millis(1200));
     // More than a buffer holds, of a CPU that submits all of them.
@@ -184,7 +184,7 @@ fn the_tracers_instance_goes_with_every_end_and_one_of_a_killed_watch_with_the_n
     let stage = Stage::beside_others();
     let Some(device) = device(&stage, 8) else { return };
     let left = |signal: Signal| {
-        let watching = stage.start(&words("--format json", &device.path, "200ms"), Path::new(""));
+        let watching = stage.start(&watch_arguments("--format json", &device.path, "200ms"), Path::new(""));
         let id = watching.id();
         let begun = (0..100).any(|_| {
             sleep(Duration::from_millis(50));

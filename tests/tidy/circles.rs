@@ -24,7 +24,7 @@ pub(crate) fn find(root: &Path) -> Vec<Untidy> {
 
 fn of_crate(root: &Path, dir: &Path) -> Option<Untidy> {
     let entry = ["src/lib.rs", "src/main.rs"].iter().map(|name| dir.join(name)).find(|path| path.exists())?;
-    let imports = Imports::of(root, &entry);
+    let imports = Imports::from_crate(root, &entry);
     let loops = loops(&imports, &(0..imports.files.len()).collect());
     let largest = loops.iter().max_by_key(|files| files.len())?;
     let name = entry.parent()?.strip_prefix(root).ok()?.display().to_string();

@@ -38,7 +38,7 @@ struct Docs {
 }
 
 impl Docs {
-    fn look(&mut self, attributes: &[Attribute], name: &Ident) {
+    fn check_name(&mut self, attributes: &[Attribute], name: &Ident) {
         let said: Vec<String> = attributes.iter().filter_map(doc).collect();
         let full = self.owner.iter().fold(name.to_string(), |name, owner| format!("{owner}::{name}"));
         let text = said.join(" ");
@@ -52,7 +52,7 @@ impl Docs {
         self.found.push(format!("{}:{line} {full}: '{}' {what}", self.path, text.trim()));
     }
 
-    fn of(&mut self, owner: &Ident, visit: impl FnOnce(&mut Self)) {
+    fn within(&mut self, owner: &Ident, visit: impl FnOnce(&mut Self)) {
         let before = self.owner.replace(owner.to_string());
         visit(self);
         self.owner = before;
@@ -71,7 +71,7 @@ fn doc(attribute: &Attribute) -> Option<String> {
 
 /// Whether each of its words stands in the name, or says nothing.
 fn only_repeats(doc: &str, name: &str) -> bool {
-    let (doc, name) = (words(doc), words(name));
+    let (doc, name) = (split_words(doc), split_words(name));
     !doc.is_empty() && doc.iter().all(|word| name.contains(word))
 }
 
@@ -87,7 +87,7 @@ fn refers(doc: &str) -> bool {
 }
 
 /// In lower case and without the ending of a plural; `TwoWords` and `two_words` are two.
-fn words(text: &str) -> BTreeSet<String> {
+fn split_words(text: &str) -> BTreeSet<String> {
     let mut spaced = String::new();
     let mut before = ' ';
     for c in text.chars() {
@@ -103,49 +103,49 @@ fn words(text: &str) -> BTreeSet<String> {
 
 impl<'s> Visit<'s> for Docs {
     fn visit_item_struct(&mut self, item: &'s syn::ItemStruct) {
-        self.look(&item.attrs, &item.ident);
-        self.of(&item.ident, |d| visit::visit_item_struct(d, item));
+        self.check_name(&item.attrs, &item.ident);
+        self.within(&item.ident, |d| visit::visit_item_struct(d, item));
     }
 
     fn visit_item_enum(&mut self, item: &'s syn::ItemEnum) {
-        self.look(&item.attrs, &item.ident);
-        self.of(&item.ident, |d| visit::visit_item_enum(d, item));
+        self.check_name(&item.attrs, &item.ident);
+        self.within(&item.ident, |d| visit::visit_item_enum(d, item));
     }
 
     fn visit_item_trait(&mut self, item: &'s syn::ItemTrait) {
-        self.look(&item.attrs, &item.ident);
-        self.of(&item.ident, |d| visit::visit_item_trait(d, item));
+        self.check_name(&item.attrs, &item.ident);
+        self.within(&item.ident, |d| visit::visit_item_trait(d, item));
     }
 
     fn visit_field(&mut self, field: &'s syn::Field) {
         if let Some(name) = &field.ident {
-            self.look(&field.attrs, name);
+            self.check_name(&field.attrs, name);
         }
     }
 
     fn visit_variant(&mut self, variant: &'s syn::Variant) {
-        self.look(&variant.attrs, &variant.ident);
-        self.of(&variant.ident, |d| visit::visit_variant(d, variant));
+        self.check_name(&variant.attrs, &variant.ident);
+        self.within(&variant.ident, |d| visit::visit_variant(d, variant));
     }
 
     fn visit_item_fn(&mut self, item: &'s syn::ItemFn) {
-        self.look(&item.attrs, &item.sig.ident);
+        self.check_name(&item.attrs, &item.sig.ident);
     }
 
     fn visit_impl_item_fn(&mut self, item: &'s syn::ImplItemFn) {
-        self.look(&item.attrs, &item.sig.ident);
+        self.check_name(&item.attrs, &item.sig.ident);
     }
 
     fn visit_trait_item_fn(&mut self, item: &'s syn::TraitItemFn) {
-        self.look(&item.attrs, &item.sig.ident);
+        self.check_name(&item.attrs, &item.sig.ident);
     }
 
     fn visit_item_const(&mut self, item: &'s syn::ItemConst) {
-        self.look(&item.attrs, &item.ident);
+        self.check_name(&item.attrs, &item.ident);
     }
 
     fn visit_item_type(&mut self, item: &'s syn::ItemType) {
-        self.look(&item.attrs, &item.ident);
+        self.check_name(&item.attrs, &item.ident);
     }
 }
 

@@ -49,7 +49,7 @@ struct Crate {
 
 impl Imports {
     /// Of the crate whose first file is `entry`, in the repository at `root`.
-    pub(crate) fn of(root: &Path, entry: &Path) -> Self {
+    pub(crate) fn from_crate(root: &Path, entry: &Path) -> Self {
         let mut all = Crate::default();
         all.add_file(root, entry, &[]);
         let mut imports = Self { files: all.files.clone(), edges: BTreeMap::new() };

@@ -181,13 +181,13 @@ fn falling(runs: u32) -> Record {
 }
 
 #[cfg(test)]
-fn told(record: &Record) -> Vec<Deduction> {
+fn deductions(record: &Record) -> Vec<Deduction> {
     crate::case::cases(record).iter().filter_map(of_case).collect()
 }
 
 #[test]
 fn a_cliff_of_writes_is_a_burst_of_so_many_bytes_and_two_rates() {
-    let all = told(&falling(1));
+    let all = deductions(&falling(1));
     let [burst] = all.as_slice() else { panic!("{all:?}") };
     let known = 4096.0 * (2_000.0 + 20_000.0 * 6.0);
     assert!((burst.evidence["burst_bytes"] / known - 1.0).abs() < 0.01, "{burst:?}");
@@ -213,7 +213,7 @@ fn the_first_run_is_told_and_how_many_others_fell() {
     // The second stayed on its level.
     let flat = shaped(&Fixture { runs: 3, ..Fixture::honest_write() }, (100, 10), |_, _| 20_000.0);
     record.runs[1].intervals.clone_from(&flat.runs[1].intervals);
-    let all = told(&record);
+    let all = deductions(&record);
     assert!(
         all[0].sentence.contains("(run 1; 2 of 3 runs fell so, after 476.56 MiB to 476.56 MiB)"),
         "{all:?}"
@@ -223,7 +223,7 @@ fn the_first_run_is_told_and_how_many_others_fell() {
 #[test]
 fn a_second_cliff_is_a_third_rate_and_a_recovery_is_no_burst() {
     let shape = |rate: fn(f64) -> f64| {
-        told(&shaped(&Fixture { runs: 1, ..Fixture::honest_write() }, (100, 10), |_, t| rate(t)))
+        deductions(&shaped(&Fixture { runs: 1, ..Fixture::honest_write() }, (100, 10), |_, t| rate(t)))
     };
     let twice = shape(|t| {
         if t < 0.4 {
@@ -254,7 +254,7 @@ fn on_a_loop_device_its_own_bytes_are_quoted_and_not_those_of_the_disk_below() {
         words[6] = (words[6].parse::<u64>().unwrap() % 1_000 + (1 << 21)).to_string();
         snapshot.files.insert("/sys/block/loop0/stat".into(), Ok(words.join(" ")));
     }
-    let all = told(&record);
+    let all = deductions(&record);
     assert!(all[0].sentence.contains("1.00 GiB had been written to loop0 since it was set up"), "{all:?}");
 }
 
@@ -266,13 +266,14 @@ fn heat_is_told_where_the_drive_shows_it() {
             format!("/sys/class/hwmon/hwmon3/name: nvme\n/sys/class/hwmon/hwmon3/temp1_input: {degrees}\n");
         snapshot.files.insert(TEMPERATURES.into(), Ok(text));
     }
-    let all = told(&record);
+    let all = deductions(&record);
     assert!(all[0].sentence.contains("38 degrees at the start of the run and 71 at its end"), "{all:?}");
 }
 
 #[test]
 fn reads_a_rise_and_a_level_are_no_burst() {
-    let shape = |fixture: &Fixture, rate: fn(f64) -> f64| told(&shaped(fixture, (100, 10), |_, t| rate(t)));
+    let shape =
+        |fixture: &Fixture, rate: fn(f64) -> f64| deductions(&shaped(fixture, (100, 10), |_, t| rate(t)));
     let fall = |t| if t < 0.6 { 20_000.0 } else { 5_000.0 };
     let rise = |t| if t < 0.6 { 5_000.0 } else { 20_000.0 };
     let write = Fixture { runs: 1, ..Fixture::honest_write() };

@@ -42,7 +42,7 @@ fn of_result(plan: &Plan, places: &[Place], result: &Measured) -> Option<Capacit
     let requests_per_s = at_device.requests_per_s(rates.iops);
     let request_bytes = at_device.request_bytes().filter(|bytes| *bytes > 0)?;
     (requests_per_s.is_finite() && requests_per_s > 0.0).then(|| Capacity {
-        device: KnownBy::of(device),
+        device: KnownBy::from_layer(device),
         direction,
         sequential,
         request_bytes,
@@ -68,8 +68,8 @@ fn kind(stream: &Stream) -> Option<(Direction, bool)> {
     let [line] = stream.access.lines.as_slice() else { return None };
     stream.access.block_bytes()?;
     let direction = match line.mix {
-        mix if mix == Mix::of(100, 0) => Direction::Read,
-        mix if mix == Mix::of(0, 0) => Direction::Write,
+        mix if mix == Mix::of_percents(100, 0) => Direction::Read,
+        mix if mix == Mix::of_percents(0, 0) => Direction::Write,
         _ => return None,
     };
     Some((direction, stream.access.pattern()? == Pattern::Sequential))
@@ -107,7 +107,7 @@ mod tests {
     use crate::{Judging, judge};
     use model::job::{Cache, Flush, Pace, SyncCall};
 
-    fn told(change: impl Fn(&mut Report)) -> Vec<Capacity> {
+    fn capacities_after(change: impl Fn(&mut Report)) -> Vec<Capacity> {
         let record = Fixture::honest().record();
         let mut report = judge(&record, &Judging::default());
         change(&mut report);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn an_honest_result_is_a_capacity_with_the_figures_of_the_device() {
-        let all = told(|_| {});
+        let all = capacities_after(|_| {});
         let report = judge(&Fixture::honest().record(), &Judging::default());
         let [one] = &all[..] else { panic!("{all:?}: {:?}", report.verdict_reason) };
         assert_eq!((one.direction, one.sequential, one.request_bytes), (Direction::Read, false, 4096));
@@ -129,26 +129,33 @@ mod tests {
         let stream = |report: &mut Report, change: fn(&mut Stream)| {
             change(&mut report.results[0].job.phases[0].streams[0]);
         };
-        assert!(told(|r| r.results[0].verdict = Verdict::Suspect).is_empty());
-        let held_back = told(|r| {
+        assert!(capacities_after(|r| r.results[0].verdict = Verdict::Suspect).is_empty());
+        let held_back = capacities_after(|r| {
             r.results[0].verdict = Verdict::Suspect;
             r.results[0].limiter.name = limiter::THROTTLE.into();
         });
-        assert!(held_back.len() == 1 && held_back[0].throttled && !told(|_| {})[0].throttled);
-        assert!(told(|r| r.results[0].renamed = true).is_empty());
-        assert!(told(|r| r.results[0].void = true).is_empty());
-        assert!(told(|r| r.results[0].runs.iter_mut().for_each(|run| run.device = None)).is_empty());
-        assert!(told(|r| stream(r, |s| s.cache = Cache::Buffered)).is_empty());
-        assert!(told(|r| stream(r, |s| s.pace = Pace::Limited { iops: 5.0, bytes_per_s: 0.0 })).is_empty());
-        assert!(told(|r| stream(r, |s| s.access.lines[0].mix = Mix::of(70, 0))).is_empty());
+        assert!(held_back.len() == 1 && held_back[0].throttled && !capacities_after(|_| {})[0].throttled);
+        assert!(capacities_after(|r| r.results[0].renamed = true).is_empty());
+        assert!(capacities_after(|r| r.results[0].void = true).is_empty());
         assert!(
-            told(|r| stream(r, |s| s.flush =
+            capacities_after(|r| r.results[0].runs.iter_mut().for_each(|run| run.device = None)).is_empty()
+        );
+        assert!(capacities_after(|r| stream(r, |s| s.cache = Cache::Buffered)).is_empty());
+        assert!(
+            capacities_after(|r| stream(r, |s| s.pace = Pace::Limited { iops: 5.0, bytes_per_s: 0.0 }))
+                .is_empty()
+        );
+        assert!(
+            capacities_after(|r| stream(r, |s| s.access.lines[0].mix = Mix::of_percents(70, 0))).is_empty()
+        );
+        assert!(
+            capacities_after(|r| stream(r, |s| s.flush =
                 Some(Flush { call: SyncCall::default(), every: 1, calls: 1, drain: false })))
             .is_empty()
         );
         // A device that moved other bytes than were asked for: something between answered.
         assert!(
-            told(|r| for run in &mut r.results[0].runs {
+            capacities_after(|r| for run in &mut r.results[0].runs {
                 run.device = run.device.map(|d| model::report::DeviceFigures {
                     bytes: d.bytes / 10,
                     ios: d.ios / 10,
@@ -157,6 +164,8 @@ mod tests {
             })
             .is_empty()
         );
-        assert!(told(|r| r.machine.places.iter_mut().for_each(|p| p.tops = Vec::new())).is_empty());
+        assert!(
+            capacities_after(|r| r.machine.places.iter_mut().for_each(|p| p.tops = Vec::new())).is_empty()
+        );
     }
 }

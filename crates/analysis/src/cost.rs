@@ -33,7 +33,7 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
         let before_ns = if has_budget(grid) { plan.baseline_ns } else { 0 };
         return TimeLeft { ns: ns.saturating_sub(before_ns), at_most };
     }
-    let budget = Budget::of(plan);
+    let budget = Budget::from_plan(plan);
     let strategy::Left { runs, at_most, .. } = strategy::left(done, &budget);
     let repeats = strategy::disturbed::expected_repeats(done, &budget);
     let ns: u64 = plan
@@ -116,7 +116,7 @@ pub fn cost(plan: &Plan) -> Cost {
 fn of_runs(plan: &Plan, cost: &mut Cost) {
     // Each interface is tried before its first run, with no more than one of its runs does.
     let tried = u64::from(matches!(plan.study, Study::Interfaces(_)));
-    for (job, runs) in plan.jobs.iter().zip(strategy::left(&[], &Budget::of(plan)).runs) {
+    for (job, runs) in plan.jobs.iter().zip(strategy::left(&[], &Budget::from_plan(plan)).runs) {
         let times = u64::from(runs).saturating_add(tried);
         for phase in &job.phases {
             if is_counted(phase) {

@@ -40,8 +40,8 @@ impl Row<'_> {
     }
 
     /// `4K random read`.
-    fn words(&self) -> String {
-        self.stream.access.words()
+    fn describe_work(&self) -> String {
+        self.stream.access.describe()
     }
 }
 
@@ -88,12 +88,12 @@ fn seek(rows: &[Row], read_percent: u8) -> Option<Deduction> {
     let per_operation = sequential.rates.mb_per_s * 1e6 / sequential.rates.iops;
     let scale = per_operation / f64::from(random.block_bytes()?);
     let moved: Vec<f64> = sequential.runs.iter().map(|iops| iops * scale).collect();
-    Ratio::of(&random.runs, &moved).is_some_and(|r| r.is_below(1.0)).then(|| {
+    Ratio::from_rates(&random.runs, &moved).is_some_and(|r| r.is_below(1.0)).then(|| {
         deduction(
             "cost of a seek",
             format!(
                 "A {} at depth 1 takes {}; moving its bytes at the sequential rate of {} MB/s takes {}. The remaining {} is access latency.",
-                random.words(),
+                random.describe_work(),
                 show_ns(time_ns),
                 show_rate(sequential.rates.mb_per_s),
                 show_ns(transfer_ns),
@@ -118,7 +118,7 @@ fn scaling(rows: &[Row], read_percent: u8) -> Vec<Deduction> {
 fn scaled(alone: &Row, queued: &Row) -> Option<Deduction> {
     let depth = asked_depth(queued.stream);
     let ratio = queued.rates.iops / alone.rates.iops;
-    let surely = Ratio::of(&queued.runs, &alone.runs)?;
+    let surely = Ratio::from_rates(&queued.runs, &alone.runs)?;
     let meaning = match surely {
         r if r.is_below(1.0 / DIFFERENT) => " Queueing costs more than it gains here.",
         r if r.is_one(DIFFERENT) => " 1.0 means no queueing: the operations are done one after another.",
@@ -130,7 +130,7 @@ fn scaled(alone: &Row, queued: &Row) -> Option<Deduction> {
         "scaling with depth",
         format!(
             "{}: {} IOPS with {depth:.0} in flight against {} with one, {ratio:.1} times as many.{meaning}",
-            queued.words(),
+            queued.describe_work(),
             show_rate(queued.rates.iops),
             show_rate(alone.rates.iops)
         ),
@@ -150,7 +150,7 @@ fn write_cache(rows: &[Row]) -> Option<Deduction> {
     let bytes = read.block_bytes().filter(|b| write.block_bytes() == Some(*b))?;
     let ratio = write.rates.iops / read.rates.iops;
     let block = show_block(u64::from(bytes));
-    let surely = Ratio::of(&write.runs, &read.runs)?;
+    let surely = Ratio::from_rates(&write.runs, &read.runs)?;
     let meaning = if surely.is_above(DIFFERENT) {
         format!(
             "are {ratio:.1} times as fast as reads: a write cache acknowledges them before they are on the medium"

@@ -34,7 +34,7 @@ impl Course {
     ///
     /// # Errors
     /// Why one was not counted.
-    pub(crate) fn of(ran: &CaseRun, layers: &[&Layer]) -> Known<Self> {
+    pub(crate) fn from_run(ran: &CaseRun, layers: &[&Layer]) -> Known<Self> {
         let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
         let parse = |text: &str| BlockStat::parse(text);
         let mut first = Vec::new();
@@ -180,7 +180,7 @@ fn counters_are_drawn_from_look_to_look() {
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     look_inside(&mut record, |part| if part <= 0.5 { 1.0 } else { 3.0 }, |part| part);
     let case = &crate::case::cases(&record)[0];
-    let course = Course::of(&case.runs[0], &case.tops().unwrap()).unwrap();
+    let course = Course::from_run(&case.runs[0], &case.tops().unwrap()).unwrap();
     let first = course.between(0.0, 0.5e9).unwrap();
     let second = course.between(0.5e9, 1e9).unwrap();
     assert!((second.ios - 5_500.0).abs() < 2.0 && (second.bytes - 5_500.0 * 4096.0).abs() < 8192.0);
@@ -193,5 +193,7 @@ fn counters_are_drawn_from_look_to_look() {
 fn a_run_without_counters_has_no_course_and_says_why() {
     let record = Fixture { stat_unreadable: true, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
-    assert!(Course::of(&case.runs[0], &case.tops().unwrap()).is_err_and(|why| why.contains("Permission")));
+    assert!(
+        Course::from_run(&case.runs[0], &case.tops().unwrap()).is_err_and(|why| why.contains("Permission"))
+    );
 }

@@ -43,7 +43,11 @@ impl Scene {
     fn judge(&self, seed: u64) -> Steadiness {
         let rates = self.draw(seed);
         let all = vec![mean(&rates)];
-        steadiness::of(Ok(vec![Series { from_ns: 0.0, step_ns: 1e9, rates }]), all, self.seconds as f64)
+        steadiness::judge_steadiness(
+            Ok(vec![Series { from_ns: 0.0, step_ns: 1e9, rates }]),
+            all,
+            self.seconds as f64,
+        )
     }
 
     /// How often each state is said, in the order of [`STATES`].
@@ -121,7 +125,7 @@ fn over_rounds(count: usize, share: f64, deviation: f64, draws: u64) -> ([f64; 5
             step_ns: 1e9,
             rates: flat(60, 0.02, 0.0, seed * 100 + i as u64).iter().map(|v| v * level).collect(),
         };
-        let said = steadiness::of(
+        let said = steadiness::judge_steadiness(
             Ok(rates.iter().enumerate().map(course).collect()),
             rates.clone(),
             60.0 * count as f64,

@@ -69,7 +69,7 @@ fn disturbed(case: &Case) -> Vec<DisturbedRun> {
             run: ran.run.start.repeat,
             attempt: ran.run.start.attempt,
             counts,
-            why: by.map(Disturbed::words),
+            why: by.map(Disturbed::describe),
             by: by.map_or_else(Vec::new, |d| d.by.clone()),
             iops,
             mb_per_s: bytes / MB,
@@ -268,41 +268,45 @@ fn of_device(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
 use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn of(fixture: &Fixture) -> Figured {
+fn figures_from(fixture: &Fixture) -> Figured {
     figures(&crate::case::cases(&fixture.record())[0])
 }
 
 #[test]
 fn a_rate_is_operations_over_time_and_has_an_interval_from_three_runs() {
-    let f = of(&Fixture::honest());
+    let f = figures_from(&Fixture::honest());
     let total = f.total.unwrap();
     assert!((total.iops - 10_000.0).abs() < 1e-6 && (total.mb_per_s - 40.96).abs() < 1e-9);
     assert!(total.iops_interval.is_some() && f.write.is_none());
     let read = f.read.unwrap();
     assert_eq!((read.ops, read.bytes), (50_000, 50_000 * 4096));
     assert!((read.depth_mean - 31.5).abs() < 0.01);
-    assert_eq!(of(&Fixture { runs: 2, ..Fixture::honest() }).total.unwrap().iops_interval, None);
+    assert_eq!(figures_from(&Fixture { runs: 2, ..Fixture::honest() }).total.unwrap().iops_interval, None);
 }
 
 #[test]
 fn percentiles_of_few_operations_are_withheld() {
-    let p = of(&Fixture { ops: 200, runs: 1, ..Fixture::honest() }).read.unwrap().latency_ns.percentiles;
+    let p = figures_from(&Fixture { ops: 200, runs: 1, ..Fixture::honest() })
+        .read
+        .unwrap()
+        .latency_ns
+        .percentiles;
     assert!(p["90"].is_some() && p["99"].is_none() && p["99.99"].is_none());
     assert_eq!(p.len(), PERCENTILES.len());
 }
 
 #[test]
 fn the_device_stands_beside_what_was_issued() {
-    let device = of(&Fixture::honest()).runs[0].device.unwrap();
+    let device = figures_from(&Fixture::honest()).runs[0].device.unwrap();
     assert_eq!((device.issued_ops, device.ios), (11_000, 11_000));
     assert!(device.depth_mean > 25.0 && device.depth_mean < 33.0, "{}", device.depth_mean);
-    assert_eq!(of(&Fixture { stat_unreadable: true, ..Fixture::honest() }).runs[0].device, None);
+    assert_eq!(figures_from(&Fixture { stat_unreadable: true, ..Fixture::honest() }).runs[0].device, None);
 }
 
 #[test]
 fn operations_without_data_have_a_rate_and_no_bytes() {
     let fixture = Fixture { engine: "fallocate", ..Fixture::honest_sequential() };
-    let f = of(&fixture);
+    let f = figures_from(&fixture);
     let total = f.total.unwrap();
     assert!(total.iops > 0.0 && total.iops_interval.is_some());
     assert_eq!((total.mb_per_s, total.mb_per_s_interval, f.read.unwrap().bytes), (0.0, None, 0));
@@ -316,7 +320,7 @@ fn operations_without_data_have_a_rate_and_no_bytes() {
 
 #[test]
 fn nothing_completed_is_none_and_not_zero() {
-    let f = of(&Fixture { ops: 0, ..Fixture::honest() });
+    let f = figures_from(&Fixture { ops: 0, ..Fixture::honest() });
     assert!(f.total.is_none() && f.read.is_none());
-    assert!(of(&Fixture { runs: 0, ..Fixture::honest() }).runs.is_empty());
+    assert!(figures_from(&Fixture { runs: 0, ..Fixture::honest() }).runs.is_empty());
 }

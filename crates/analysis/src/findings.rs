@@ -46,7 +46,7 @@ pub(crate) fn ask_all(case: &Case) -> Vec<(&'static Check, Known<Answer>)> {
             break;
         }
         for check in now {
-            answers.insert(check.id, check.look(case, &answers));
+            answers.insert(check.id, check.ask(case, &answers));
         }
         waiting = later;
     }

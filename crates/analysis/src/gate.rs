@@ -102,9 +102,9 @@ fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
 /// No result that it could be about, as in a session that ended before.
 pub(crate) fn nothing(condition: &Condition) -> Gate {
     let result = condition.result.clone().unwrap_or_default();
-    let sentence = format!("{}: there is no result that has this number.", condition.words());
+    let sentence = format!("{}: there is no result that has this number.", condition.to_flag());
     Gate {
-        condition: condition.words(),
+        condition: condition.to_flag(),
         result,
         number: condition.limit.number(),
         unit: unit(&condition.limit).into(),
@@ -163,7 +163,7 @@ impl Gated<'_> {
         };
         let seen = seen.ok().filter(|_| !self.result.void);
         let gate = Gate {
-            condition: self.condition.words(),
+            condition: self.condition.to_flag(),
             result: self.result.name.clone(),
             number: self.limit.number(),
             unit: unit(&self.limit).into(),

@@ -32,7 +32,7 @@ pub(crate) struct Judged<'r> {
 
 impl Judged<'_> {
     /// By what was asked.
-    pub(crate) fn of(&self, studied: &Studied) -> First {
+    pub(crate) fn summarize_study(&self, studied: &Studied) -> First {
         let quoted = studies::quoted(studied, self.results);
         let words = match studied {
             Studied::Limit(curve) => self.of_curve(curve, &quoted),

@@ -64,7 +64,7 @@ fn paused_ns(ran: &CaseRun) -> Known<f64> {
 use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn of(record: &model::record::Record) -> HostFigures {
+fn host_figures_from(record: &model::record::Record) -> HostFigures {
     let case = &crate::case::cases(record)[0];
     of_run(case, &case.runs[1])
 }
@@ -85,7 +85,7 @@ fn with_ticks(fields: &str) -> model::record::Record {
 fn shares_are_of_the_runs_time_and_waiting_for_io_is_no_work() {
     let mut record = with_ticks("cpu  30 0 20 100 40 5 5 0 0 0\n");
     crate::pressure::fixture(&mut record, IO, 0.25);
-    let host = of(&record);
+    let host = host_figures_from(&record);
     assert!(host.cpu.is_some_and(|share| (share - 0.3).abs() < 1e-9), "{host:?}");
     assert!(host.io_pressure.is_some_and(|share| (share - 0.25).abs() < 1e-3), "{host:?}");
     assert!(host.worker_cpu.is_some_and(|share| share > 0.0 && share <= 1.0), "{host:?}");
@@ -94,14 +94,14 @@ fn shares_are_of_the_runs_time_and_waiting_for_io_is_no_work() {
 #[test]
 fn what_was_not_counted_is_not_zero() {
     let mut record = with_ticks("cpu  1 0 1 2 0 0 0 0 0 0\n");
-    assert_eq!(of(&record).cpu, None, "four ticks are rounding");
+    assert_eq!(host_figures_from(&record).cpu, None, "four ticks are rounding");
     for run in &mut record.runs {
         run.evidence.iter_mut().for_each(|snapshot| snapshot.files.clear());
         for worker in run.end.iter_mut().flat_map(|end| &mut end.workers) {
             worker.wall_ns = worker.wall_ns.saturating_mul(1000);
         }
     }
-    assert!(of(&record).is_unknown(), "{:?}", of(&record));
+    assert!(host_figures_from(&record).is_unknown(), "{:?}", host_figures_from(&record));
     record.runs.iter_mut().for_each(|run| run.evidence.clear());
-    assert!(of(&record).is_unknown());
+    assert!(host_figures_from(&record).is_unknown());
 }

@@ -234,13 +234,13 @@ fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Cou
 use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn of(record: &model::record::Record) -> Ledger {
+fn ledger_from(record: &model::record::Record) -> Ledger {
     ledger(&case::cases(record)[0]).unwrap()
 }
 
 #[test]
 fn issued_charged_and_completed_agree_from_the_top_to_the_ground() {
-    let ledger = of(&Fixture::honest_loop().record());
+    let ledger = ledger_from(&Fixture::honest_loop().record());
     let read = ledger.read.unwrap();
     assert_eq!((ledger.runs, ledger.write), (5, None));
     assert_eq!((read.issued.ios, read.issued.bytes), (55_000, 55_000 * 4096));
@@ -252,26 +252,27 @@ fn issued_charged_and_completed_agree_from_the_top_to_the_ground() {
 
 #[test]
 fn what_is_missing_is_not_counted_and_never_zero() {
-    let read =
-        of(&Fixture { stat_unreadable: true, cgroup: false, ..Fixture::honest() }.record()).read.unwrap();
+    let read = ledger_from(&Fixture { stat_unreadable: true, cgroup: false, ..Fixture::honest() }.record())
+        .read
+        .unwrap();
     for entry in read.layers.iter().chain([&read.charged]) {
         assert!(entry.word.starts_with("not counted: "), "{entry:?}");
         assert!(entry.counted.is_none() && entry.difference.is_none());
     }
-    let fuse = of(&Fixture { nothing_below: true, ..Fixture::honest() }.record()).read.unwrap();
+    let fuse = ledger_from(&Fixture { nothing_below: true, ..Fixture::honest() }.record()).read.unwrap();
     assert!(fuse.layers[0].word.contains("fuse"), "{:?}", fuse.layers);
-    let off = of(&Fixture { iostats_off: true, ..Fixture::honest() }.record()).read.unwrap();
+    let off = ledger_from(&Fixture { iostats_off: true, ..Fixture::honest() }.record()).read.unwrap();
     assert!(off.layers[0].counted.is_none() && off.layers[0].word.contains("iostats"));
 }
 
 #[test]
 fn more_and_less_are_said_in_percent() {
-    let more = of(&Fixture { foreign_ios: 33, ..Fixture::honest() }.record()).read.unwrap();
+    let more = ledger_from(&Fixture { foreign_ios: 33, ..Fixture::honest() }.record()).read.unwrap();
     assert_eq!(more.layers[0].word, "0.3 % more");
     assert!((more.layers[0].difference.unwrap() - 0.003).abs() < 1e-6);
-    let less = of(&Fixture { delivered: 0.5, ..Fixture::honest() }.record()).read.unwrap();
+    let less = ledger_from(&Fixture { delivered: 0.5, ..Fixture::honest() }.record()).read.unwrap();
     assert_eq!(less.layers[0].word, "50 % less");
-    let tiny = of(&Fixture { foreign_ios: 9, ..Fixture::honest() }.record()).read.unwrap();
+    let tiny = ledger_from(&Fixture { foreign_ios: 9, ..Fixture::honest() }.record()).read.unwrap();
     assert_eq!(tiny.layers[0].word, "agrees");
 }
 
@@ -284,14 +285,14 @@ fn requests_in_flight_at_a_snapshot_are_tolerated() {
         fields[8] = "17";
         snapshot.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
     }
-    let entry = of(&record).read.unwrap().layers.remove(0);
+    let entry = ledger_from(&record).read.unwrap().layers.remove(0);
     // 17 at each of two snapshots of five runs.
     assert_eq!((entry.tolerance_bytes, entry.word.as_str()), (170 * 4096, "agrees"));
 }
 
 #[test]
 fn what_was_charged_twice_is_said_beside_the_kernels_count() {
-    let read = of(&crate::case::charged_twice::split(4, 2.0)).read.unwrap();
+    let read = ledger_from(&crate::case::charged_twice::split(4, 2.0)).read.unwrap();
     assert!(read.charged.word.starts_with("100 % more: operations that"), "{}", read.charged.word);
     assert_eq!(read.charged.counted.unwrap().bytes, 2 * read.issued.bytes);
     assert_eq!(read.layers[0].word, "agrees");
@@ -309,18 +310,18 @@ fn layers_side_by_side_are_added_up() {
         let text = snapshot.files["/sys/block/vda/stat"].clone();
         snapshot.files.insert("/sys/block/vdb/stat".into(), text);
     }
-    let layers = of(&record).read.unwrap().layers;
+    let layers = ledger_from(&record).read.unwrap().layers;
     assert_eq!(layers[1].word, "100 % more with vdb");
     assert_eq!((layers[2].step, layers[2].word.as_str()), (1, "100 % more with vda"));
 }
 
 #[test]
 fn writes_are_followed_into_the_final_sync_and_their_charge_needs_direct_io() {
-    let write = of(&Fixture::honest_write().record()).write.unwrap();
+    let write = ledger_from(&Fixture::honest_write().record()).write.unwrap();
     assert_eq!(write.layers[0].with_sync.map(|m| m.ios), Some(55_000));
     assert_eq!(write.charged.word, "agrees");
     let late = Fixture { cache: model::job::Cache::Buffered, delivered: 0.0, ..Fixture::honest_write() };
-    let write = of(&late.record()).write.unwrap();
+    let write = ledger_from(&late.record()).write.unwrap();
     assert!(write.charged.word.contains("written back"), "{}", write.charged.word);
     assert_eq!(write.layers[0].word, "100 % less");
 }

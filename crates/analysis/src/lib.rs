@@ -126,7 +126,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let is_of_many = matches!(header.plan.study, Study::Sweep(_) | Study::Interfaces(_) | Study::Limit(_));
     for (result, answers) in results.iter_mut().zip(&answered) {
         result.accepted = findings::accepted(result, &acting);
-        result.verdict = verdict::of(result, &acting).verdict;
+        result.verdict = verdict::result_verdict(result, &acting).verdict;
         // Of hundreds of results that would be most of the report.
         if !is_of_many {
             result.course = course::course(&answers.case);
@@ -136,7 +136,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     }
     let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
     let study = studies::studied(record, &answered, &results, &acting);
-    let first = seen.of(&study);
+    let first = seen.summarize_study(&study);
     let gates = gate::gates(record, (&answered, &results), &study, &acting);
     // The cells of a grid are many, and what they say together is what the study says.
     let mut deductions = match &study {
@@ -183,7 +183,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         preconditioned: record.preconditioned.clone(),
         against: None,
     };
-    studies::beside(record, &jobs, fleet::add(record, report))
+    studies::attach_comparison(record, &jobs, fleet::add(record, report))
 }
 
 fn measured(answered: &CaseAnswers) -> Measured {

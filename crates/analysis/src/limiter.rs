@@ -389,7 +389,7 @@ fn unknown(why: &str) -> Limiter {
 use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn of(fixture: &Fixture) -> Limiter {
+fn limiter_from(fixture: &Fixture) -> Limiter {
     of_record(&fixture.record())
 }
 
@@ -420,10 +420,10 @@ fn each_limiter_is_told_from_its_evidence() {
         ("unknown", Fixture { runs: 0, ..honest() }),
         ("unknown", Fixture { ops: 0, ..honest() }),
     ] {
-        let limiter = of(&fixture);
+        let limiter = limiter_from(&fixture);
         assert_eq!(limiter.name, name, "{}", limiter.sentence);
     }
-    assert!(of(&honest()).sentence.contains("95 %"), "{}", of(&honest()).sentence);
+    assert!(limiter_from(&honest()).sentence.contains("95 %"), "{}", limiter_from(&honest()).sentence);
 }
 
 /// Writes, each followed by a sync that takes this long in ns.
@@ -509,9 +509,9 @@ fn a_device_that_reads_ahead_of_a_busy_cpu_is_no_limit() {
         cpu_share,
         ..Fixture::honest()
     };
-    let busy = of(&ahead(0.84));
+    let busy = limiter_from(&ahead(0.84));
     assert!(busy.name == "CPU" && busy.sentence.contains("84 %"), "{}: {}", busy.name, busy.sentence);
-    assert_ne!(of(&ahead(0.02)).name, "CPU");
+    assert_ne!(limiter_from(&ahead(0.02)).name, "CPU");
 }
 
 #[test]

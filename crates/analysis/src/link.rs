@@ -76,19 +76,24 @@ fn leading(text: &str) -> Option<f64> {
 }
 
 #[cfg(test)]
-fn of(files: &[(&str, &str)]) -> Known<f64> {
+fn parse_width(files: &[(&str, &str)]) -> Known<f64> {
     let device = files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     link(&Layer { device, ..Layer::default() }).map(|l| (l.bytes_per_s / 1e6).round())
 }
 
 #[test]
 fn links_are_read_as_the_kernel_writes_them() {
-    let pci = |speed, width| of(&[("current_link_speed", speed), ("current_link_width", width)]);
+    let pci = |speed, width| parse_width(&[("current_link_speed", speed), ("current_link_width", width)]);
     assert_eq!(pci("8.0 GT/s PCIe\n", "4\n"), Ok(3_938.0));
     assert_eq!(pci("5.0 GT/s PCIe", "1"), Ok(500.0));
-    assert_eq!(of(&[("sata_spd", "6.0 Gbps\n"), ("current_link_speed", "8.0 GT/s")]), Ok(600.0));
-    for bad in [pci("Unknown", "4"), pci("8.0 GT/s PCIe", "0"), pci("8.0", "255"), pci("nan", "inf"), of(&[])]
-    {
+    assert_eq!(parse_width(&[("sata_spd", "6.0 Gbps\n"), ("current_link_speed", "8.0 GT/s")]), Ok(600.0));
+    for bad in [
+        pci("Unknown", "4"),
+        pci("8.0 GT/s PCIe", "0"),
+        pci("8.0", "255"),
+        pci("nan", "inf"),
+        parse_width(&[]),
+    ] {
         assert!(bad.is_err());
     }
 }

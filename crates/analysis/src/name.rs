@@ -9,7 +9,7 @@ use model::units::show_rate;
 /// The name of a case with all renamings applied.
 pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
     let stream = &case.stream;
-    let mut parts = vec![stream.words()];
+    let mut parts = vec![stream.describe()];
     // How much is in flight is the capture's.
     parts.extend(stream.replay.is_none().then(|| depth(case, renames)));
     if stream.workers > 1 {
@@ -28,7 +28,7 @@ pub(crate) fn is_another(case: &Case, renames: &[&Rename]) -> bool {
 
 /// What is done and to what, whatever the load: `4K random read, direct`.
 pub(crate) fn work(case: &Case, renames: &[&Rename]) -> String {
-    let parts = [case.stream.words(), medium(case, renames)].into_iter();
+    let parts = [case.stream.describe(), medium(case, renames)].into_iter();
     parts.chain(conditions(renames)).collect::<Vec<_>>().join(", ")
 }
 

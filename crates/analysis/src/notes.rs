@@ -48,7 +48,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
             Remark::add(&mut remarks, None, note.clone());
         }
     }
-    remarks.into_iter().map(Remark::words).collect()
+    remarks.into_iter().map(Remark::to_sentence).collect()
 }
 
 /// Which engine replaced a default one that was denied, each once.
@@ -81,7 +81,7 @@ impl Remark {
     }
 
     /// `4K reads and 3 others: it is so (7 times)`.
-    fn words(self) -> String {
+    fn to_sentence(self) -> String {
         let who = match self.jobs.as_slice() {
             [] => String::new(),
             [one] => format!("{one}: "),

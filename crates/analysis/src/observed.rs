@@ -21,12 +21,12 @@ use std::collections::BTreeMap;
 /// Adds it up.
 pub(crate) fn observed(case: &Case) -> Observed {
     match case.cut() {
-        Some(cut) => Observed { is_cut: true, ..of(&cut) },
-        None => of(case),
+        Some(cut) => Observed { is_cut: true, ..observe(&cut) },
+        None => observe(case),
     }
 }
 
-fn of(case: &Case) -> Observed {
+fn observe(case: &Case) -> Observed {
     let sum =
         |of: fn(&StreamEnd) -> u64| case.runs.iter().fold(0, |sum: u64, r| sum.saturating_add(of(r.stream)));
     let targets = case.stream.targets.iter().filter_map(|t| case.record.header.plan.targets.get(*t));

@@ -28,7 +28,7 @@ fn of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     let step = SECOND_NS * (span / SECOND_NS / MOST_ROWS).ceil().max(1.0);
     let count = (span / step - CRUMB).ceil().max(1.0) as usize;
     // A device does not know streams: what it did for several at once is nobody's alone, and is shown with each.
-    let device = case.has_storage().then(|| Course::of(ran, &case.tops().ok()?).ok()).flatten();
+    let device = case.has_storage().then(|| Course::from_run(ran, &case.tops().ok()?).ok()).flatten();
     let end_of = |i: usize| if i + 1 == count { span } else { step * (i + 1) as f64 };
     let ours = ours(ran, from, count, step);
     let moved = |bytes: f64| if case.stream.moves_no_data() { 0.0 } else { bytes };

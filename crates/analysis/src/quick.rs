@@ -30,7 +30,7 @@ use crate::fixture::{Fixture, together};
 use crate::{Judging, judge};
 
 #[cfg(test)]
-fn look() -> Record {
+fn quick_record() -> Record {
     let other = Fixture { name: "other".into(), runs: 1, ..Fixture::honest() };
     let mut record = together(&[Fixture { runs: 1, ..Fixture::honest() }, other]);
     record.header.plan.quick_ns = Some(9_000_000_000);
@@ -39,12 +39,12 @@ fn look() -> Record {
 
 #[test]
 fn it_says_what_it_is_and_nothing_that_needs_an_interval() {
-    let report = judge(&look(), &Judging::default());
+    let report = judge(&quick_record(), &Judging::default());
     assert_eq!(report.quick.as_ref().map(|q| q.not_measured.len()), Some(0));
     assert_eq!((report.results.len(), report.headline.interval), (2, None));
     assert!(report.deductions.is_empty());
     assert!(report.results.iter().all(|r| r.limiter.name == "not judged"), "{:?}", report.limiter);
-    let mut usual = look();
+    let mut usual = quick_record();
     usual.header.plan.quick_ns = None;
     let usual = judge(&usual, &Judging::default());
     assert_eq!((usual.quick, usual.limiter.name.as_str()), (None, "device"));
@@ -60,7 +60,7 @@ fn what_a_fact_limits_is_told_all_the_same() {
 
 #[test]
 fn a_row_that_was_never_begun_is_named_and_one_that_was_cut_off_has_no_number() {
-    let mut record = look();
+    let mut record = quick_record();
     record.runs.retain(|r| r.start.job == 0);
     let report = judge(&record, &Judging::default());
     assert_eq!(report.quick.map(|q| q.not_measured), Some(vec!["other".to_owned()]));

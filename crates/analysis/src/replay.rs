@@ -73,21 +73,21 @@ fn figures(case: &Case, replay: &Replay, (elapsed_ns, driver): (f64, Option<&AtD
     let bytes: f64 = Kind::MOVING.iter().map(|k| amount(*k).bytes as f64).sum::<f64>() / runs;
     let (seconds, then) = (elapsed_ns / 1e9, original.elapsed_ns as f64 / 1e9);
     let per_second = |amount: f64| (then > 0.0).then(|| amount / then);
-    let moved: u64 = Kind::MOVING.iter().filter_map(|k| original.of(*k)).map(|k| k.bytes).sum();
+    let moved: u64 = Kind::MOVING.iter().filter_map(|k| original.for_kind(*k)).map(|k| k.bytes).sum();
     let all = original.operations() as f64;
     let depth = driver.map_or_else(|| case.depth_mean().ok(), |driver| driver.depth);
     let mut out = vec![
-        Compared::of("elapsed", "ns", Some(original.elapsed_ns as f64), Some(elapsed_ns)),
-        Compared::of("operations", "", Some(all), Some(ops(&Kind::ALL))),
-        Compared::of("IOPS", "", per_second(all), Some(ops(&Kind::ALL) / seconds)),
-        Compared::of("MB/s", "", per_second(moved as f64 / 1e6), Some(bytes / 1e6 / seconds)),
-        Compared::of("depth", "", original.depth_mean, depth),
+        Compared::from_figures("elapsed", "ns", Some(original.elapsed_ns as f64), Some(elapsed_ns)),
+        Compared::from_figures("operations", "", Some(all), Some(ops(&Kind::ALL))),
+        Compared::from_figures("IOPS", "", per_second(all), Some(ops(&Kind::ALL) / seconds)),
+        Compared::from_figures("MB/s", "", per_second(moved as f64 / 1e6), Some(bytes / 1e6 / seconds)),
+        Compared::from_figures("depth", "", original.depth_mean, depth),
     ];
     for of in &original.kinds {
         let (kind, word) = (of.kind, of.kind.word());
         let amount = amount(kind);
         let now = ops(&[kind]);
-        let share = Compared::of(
+        let share = Compared::from_figures(
             &format!("{word} share"),
             "share",
             Some(of.operations as f64 / all),
@@ -96,7 +96,7 @@ fn figures(case: &Case, replay: &Replay, (elapsed_ns, driver): (f64, Option<&AtD
         out.push(share);
         if kind != Kind::Sync {
             let size = (amount.ops > 0).then(|| amount.bytes as f64 / amount.ops as f64);
-            out.push(Compared::of(
+            out.push(Compared::from_figures(
                 &format!("{word} size"),
                 "bytes",
                 Some(of.bytes as f64 / of.operations.max(1) as f64),
@@ -108,7 +108,7 @@ fn figures(case: &Case, replay: &Replay, (elapsed_ns, driver): (f64, Option<&AtD
                 || at(case, kind, q),
                 |driver| driver.kinds.get(&kind)?.1.supported_quantile_ns(q).map(|ns| ns as f64),
             );
-            out.push(Compared::of(&format!("{word} {rank}"), "ns", then.map(|ns| ns as f64), now));
+            out.push(Compared::from_figures(&format!("{word} {rank}"), "ns", then.map(|ns| ns as f64), now));
         }
     }
     out
@@ -308,14 +308,18 @@ pub(crate) fn make_replay(
 }
 
 #[cfg(test)]
-fn of(pace: ReplayPace, change: impl FnOnce(&mut Replay), counted: Option<&Replayed>) -> ReplayComparison {
+fn compare_replay(
+    pace: ReplayPace,
+    change: impl FnOnce(&mut Replay),
+    counted: Option<&Replayed>,
+) -> ReplayComparison {
     let record = replaying(pace, change, counted);
     compared(&crate::case::cases(&record)[0]).unwrap_or_else(|| panic!("no comparison"))
 }
 
 #[test]
 fn figures_stand_beside_each_other_and_what_differs_says_why() {
-    let same = of(ReplayPace::Dependent, |_| {}, None);
+    let same = compare_replay(ReplayPace::Dependent, |_| {}, None);
     let figure =
         |name: &str| same.figures.iter().find(|f| f.name == name).unwrap_or_else(|| panic!("{name}"));
     assert_eq!((figure("IOPS").original, figure("read size").change), (Some(1000.0), Some(0.0)));
@@ -329,12 +333,12 @@ fn figures_stand_beside_each_other_and_what_differs_says_why() {
         is_whole: true,
         ..Replayed::default()
     };
-    let held = of(ReplayPace::Timed, |replay| replay.dense = true, Some(&counted));
+    let held = compare_replay(ReplayPace::Timed, |replay| replay.dense = true, Some(&counted));
     // Of all five runs.
     for words in ["15 operations were read", "35 times an operation was due", "moved together"] {
         assert!(held.differs.iter().any(|why| why.contains(words)), "{words}: {:?}", held.differs);
     }
-    let fast = of(ReplayPace::Fast, |replay| replay.original.left_out = 2, None);
+    let fast = compare_replay(ReplayPace::Fast, |replay| replay.original.left_out = 2, None);
     assert!(fast.differs.len() == 3 && fast.differs[0].starts_with("2 requests"), "{:?}", fast.differs);
 }
 

@@ -50,7 +50,7 @@ const LONGER_AT_MOST: f64 = 20.0;
 
 /// The steps in a run.
 pub(crate) fn steps(course: &Series) -> Change {
-    change(&course.rates, STEP_FROM.of(course))
+    change(&course.rates, STEP_FROM.share_for(course))
 }
 
 /// Runs with steps.
@@ -106,7 +106,7 @@ pub(crate) struct Drifts {
 impl Drifts {
     /// The drifts of runs without their warm-up.
     pub(crate) fn within(courses: &[Series]) -> Self {
-        let of = |course: &Series| Some((drift(settled(course))?, DRIFT_TO.of(course)));
+        let of = |course: &Series| Some((drift(settled(course))?, DRIFT_TO.share_for(course)));
         Self {
             each: courses.iter().filter_map(of).collect(),
             settling: courses.iter().filter(|c| settles(c)).count(),
@@ -159,7 +159,7 @@ fn settles(course: &Series) -> bool {
     let [first, second, third] = [0, 1, 2].map(|i| levels[i + 1] - levels[i]);
     let one_way = first * second > 0.0 && second * third > 0.0;
     let slower = second.abs() < first.abs() && third.abs() < second.abs().min(SETTLES_BELOW * first.abs());
-    let far = (levels[3] - levels[0]).abs() > DRIFT_TO.of(course) * mean(&course.rates);
+    let far = (levels[3] - levels[0]).abs() > DRIFT_TO.share_for(course) * mean(&course.rates);
     one_way && slower && far && warm_up(&course.rates).is_none()
 }
 
@@ -172,12 +172,12 @@ pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
         return None;
     }
     let rates = case.runs.iter().filter_map(iops).collect();
-    Some(of(courses(case), rates, case.window_ns() / 1e9))
+    Some(judge_steadiness(courses(case), rates, case.window_ns() / 1e9))
 }
 
 /// The answer for runs with these courses and rates, of so many seconds in all.
-pub(crate) fn of(courses: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Steadiness {
-    Observed::of(courses, rates, seconds).answer()
+pub(crate) fn judge_steadiness(courses: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Steadiness {
+    Observed::from_rates(courses, rates, seconds).answer()
 }
 
 /// All that is asked of the runs of a case.
@@ -193,7 +193,7 @@ struct Observed {
 }
 
 impl Observed {
-    fn of(courses: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Self {
+    fn from_rates(courses: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Self {
         let all: &[Series] = courses.as_deref().unwrap_or_default();
         let (cliff, within) = (cliff(all), Drifts::within(all));
         let over_runs = over_runs(&rates);
@@ -299,7 +299,7 @@ impl Observed {
 
     /// What is allowed within a run.
     fn limit(&self) -> f64 {
-        self.all().first().map_or(STEADY_TO, |c| DRIFT_TO.of(c))
+        self.all().first().map_or(STEADY_TO, |c| DRIFT_TO.share_for(c))
     }
 
     /// What is steady, in words.

@@ -59,7 +59,7 @@ fn invalid_by<'c, 'r>(
     }
     let mut answers = Answers::new();
     for check in checks::all().filter(|check| NEED_NO_RUN.contains(&check.id)) {
-        match check.look(case, &answers) {
+        match check.ask(case, &answers) {
             Ok(Answer::Finding(found)) if found.severity == Severity::Void && !accept.contains(&check.id) => {
                 return Some((case, check, found));
             }

@@ -284,7 +284,7 @@ use model::record::Record;
 
 /// A record of a loop device on a disk which did so many requests more in each run.
 #[cfg(test)]
-pub(crate) fn beside(fixture: &Fixture, slot: usize, ios_per_run: u64) -> Record {
+pub(crate) fn with_foreign_requests(fixture: &Fixture, slot: usize, ios_per_run: u64) -> Record {
     let mut record = fixture.record();
     let mut done = 0;
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
@@ -319,20 +319,20 @@ const THOUSAND: Amount = Amount { ops: 1_000, bytes: 4_096_000 };
 fn reads_below_a_loop_device_that_were_not_charged_to_us_are_of_others() {
     let honest = Fixture::honest_loop();
     assert_eq!(seen_below(&honest.record()), Ok((NOBODY, NOBODY, false)));
-    assert_eq!(seen_below(&beside(&honest, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&honest, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
     let of_the_user = Fixture { role: Role::File, ..Fixture::honest_loop() };
-    assert_eq!(seen_below(&beside(&of_the_user, 4, 1_000)), Ok((NOBODY, THOUSAND, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&of_the_user, 4, 1_000)), Ok((NOBODY, THOUSAND, false)));
     // A test file that was just made is still written back.
-    assert_eq!(seen_below(&beside(&honest, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&honest, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
     let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
-    assert_eq!(seen_below(&beside(&cached, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&cached, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
 }
 
 #[test]
 fn below_a_loop_device_writes_are_not_judged_where_anything_writes() {
     let writes = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
-    assert_eq!(seen_below(&beside(&writes, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
-    assert_eq!(seen_below(&beside(&writes, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&writes, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&writes, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn below_a_loop_device_nothing_is_told_where_nothing_is_charged() {
 /// A record of a layer of this kind, of which the kernel says `said`, on a disk which did 1,000 requests more in each run.
 #[cfg(test)]
 fn on(kind: LayerKind, said: &[(&str, &str)], fixture: &Fixture) -> Record {
-    let mut record = beside(fixture, 0, 1_000);
+    let mut record = with_foreign_requests(fixture, 0, 1_000);
     let top = &mut record.header.hosts[0].places[0].layers[0];
     top.kind = kind;
     top.device = said.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();

@@ -71,12 +71,12 @@ pub(crate) fn verdict(first: Option<&Measured>, quoted: &[&Measured], findings: 
         || Reasoned::new(Verdict::Invalid, "nothing was planned that could be measured.".to_owned());
     let Some((first, worst)) = first.zip(quoted.iter().map(|r| r.verdict).max()) else { return nothing() };
     let told = std::iter::once(first).chain(quoted.iter().copied()).find(|r| r.verdict == worst);
-    told.map_or_else(nothing, |result| of(result, findings))
+    told.map_or_else(nothing, |result| result_verdict(result, findings))
 }
 
 /// The verdict on one result, with the one sentence that says why. A finding that the user accepts withholds no number, and the
 /// result is suspect.
-pub(crate) fn of(result: &Measured, findings: &[Finding]) -> Reasoned {
+pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasoned {
     let about_it: Vec<&Finding> = findings.iter().filter(|f| f.about.contains(&result.name)).collect();
     let found_all = |severity| {
         about_it

@@ -55,26 +55,29 @@ pub(crate) fn too_little(case: &Case) -> Option<TooLittle> {
 use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn of(record: &model::record::Record) -> Option<TooLittle> {
+fn too_little_in(record: &model::record::Record) -> Option<TooLittle> {
     too_little(&crate::case::cases(record)[0])
 }
 
 #[test]
 fn ten_operations_and_ten_ticks_are_enough() {
-    assert_eq!(of(&Fixture { ops: 10, ..Fixture::honest() }.record()), None);
-    assert_eq!(of(&Fixture { ops: 9, ..Fixture::honest() }.record()), Some(TooLittle::Operations(9.0)));
+    assert_eq!(too_little_in(&Fixture { ops: 10, ..Fixture::honest() }.record()), None);
+    assert_eq!(
+        too_little_in(&Fixture { ops: 9, ..Fixture::honest() }.record()),
+        Some(TooLittle::Operations(9.0))
+    );
     let of_ms = |ms: u64| {
         let mut record = Fixture::honest().record();
         let ends = record.runs.iter_mut().filter_map(|r| r.end.as_mut());
         ends.flat_map(|e| &mut e.streams).for_each(|s| s.window_ns = ms * 1_000_000);
         record
     };
-    assert_eq!(of(&of_ms(100)), None);
-    assert_eq!(of(&of_ms(50)), Some(TooLittle::Time(5e7)));
+    assert_eq!(too_little_in(&of_ms(100)), None);
+    assert_eq!(too_little_in(&of_ms(50)), Some(TooLittle::Time(5e7)));
     let mut simulated = of_ms(50);
     simulated.header.plan.jobs[0].phases[0].streams[0].engine = VIRTUAL.into();
-    assert_eq!(of(&simulated), None);
+    assert_eq!(too_little_in(&simulated), None);
     let mut by_operations = of_ms(50);
     by_operations.header.plan.jobs[0].phases[0].streams[0].limit.operations = Some(11_000);
-    assert_eq!(of(&by_operations), None);
+    assert_eq!(too_little_in(&by_operations), None);
 }

@@ -97,6 +97,6 @@ fn each_has_one_number() {
     assert_eq!(names.task_at(1), Some(&worker));
     assert!(fio.is("fio") && fio.is("5") && fio.is("7") && !fio.is("8"));
     assert!(worker.is_worker() && !fio.is_worker());
-    assert_eq!([names.flags(&Flags::of("R")), names.flags(&Flags::of("W"))], [0, 1]);
+    assert_eq!([names.flags(&Flags::parse("R")), names.flags(&Flags::parse("W"))], [0, 1]);
     assert_eq!(names.flags_at(2), None);
 }

@@ -59,7 +59,7 @@ pub struct Flags {
 
 impl Flags {
     /// A request with these letters.
-    pub fn of(rwbs: &str) -> Self {
+    pub fn parse(rwbs: &str) -> Self {
         Self { rwbs: rwbs.to_owned(), ..Self::default() }
     }
 
@@ -123,11 +123,11 @@ fn the_letters_of_the_kernel_are_told_apart() {
         ("", Op::Other),
     ];
     for (letters, meant) in table {
-        assert_eq!(Flags::of(letters).op(8), meant, "{letters}");
+        assert_eq!(Flags::parse(letters).op(8), meant, "{letters}");
     }
-    assert_eq!((Flags::of("FWS").op(0), Flags::of("N").op(0)), (Op::Flush, Op::Other));
-    let all = Flags::of("FWFSM");
+    assert_eq!((Flags::parse("FWS").op(0), Flags::parse("N").op(0)), (Op::Flush, Op::Other));
+    let all = Flags::parse("FWFSM");
     assert!(all.has_preflush() && all.has_fua() && all.has(b'M') && !all.has(b'A'));
-    let fua = Flags::of("WFS");
-    assert!(!fua.has_preflush() && fua.has_fua() && !Flags::of("FWS").has_fua());
+    let fua = Flags::parse("WFS");
+    assert!(!fua.has_preflush() && fua.has_fua() && !Flags::parse("FWS").has_fua());
 }

@@ -201,7 +201,7 @@ mod tests {
             latency_ns: Some(us * 1000),
             sector,
             sectors,
-            flags: names.flags(&Flags::of(letters)),
+            flags: names.flags(&Flags::parse(letters)),
             task: names.task(&task),
             ..Row::default()
         }

@@ -28,7 +28,7 @@ fn line(order: Order, read_percent: u8) -> Line {
         interleaved: 1,
         times: 1,
         mix_by_run: false,
-        mix: Mix::of(read_percent, 0),
+        mix: Mix::of_percents(read_percent, 0),
         sizes: PerKind::all(size),
         align_bytes: 0,
         burst: 1,

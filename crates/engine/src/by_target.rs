@@ -19,7 +19,7 @@ pub(crate) struct ByTarget {
 
 impl ByTarget {
     /// `None` where it is not asked for.
-    pub(crate) fn of(spec: &WorkerSpec) -> Option<Self> {
+    pub(crate) fn from_spec(spec: &WorkerSpec) -> Option<Self> {
         let by_target = spec.by_target?;
         let stretches = spec.time_ns.div_ceil(by_target.stretch_ns.max(1));
         let course = if by_target.stretch_ns > 0 { stretches as usize } else { 0 };
@@ -60,7 +60,7 @@ fn operations_are_told_apart_by_target_and_stretch() {
     use crate::spec::Apart;
     let by_target = Some(Apart { stretch_ns: 100, targets: 2 });
     let spec = WorkerSpec { by_target, warmup_ns: 1000, time_ns: 250, ..crate::tests::spec("sim", 1, 250) };
-    let mut all = ByTarget::of(&spec).expect("it is asked for");
+    let mut all = ByTarget::from_spec(&spec).expect("it is asked for");
     let op = |file, kind| Op { file, kind, length: 512, ..Op::NONE };
     for (file, kind, end) in [
         (0, Kind::Read, 1000),
@@ -80,7 +80,7 @@ fn operations_are_told_apart_by_target_and_stretch() {
     assert_eq!(of(&ends[1], Kind::Write), (3, 1, 512, vec![0, 0, 1]));
     assert_eq!((ends.len(), ends[0].kinds.len(), ends[1].kinds.len()), (2, 1, 1));
     let totals = WorkerSpec { by_target: Some(Apart { stretch_ns: 0, targets: 1 }), ..spec };
-    let mut all = ByTarget::of(&totals).expect("it is asked for");
+    let mut all = ByTarget::from_spec(&totals).expect("it is asked for");
     all.count(&op(0, Kind::Read), 1000, 40);
     let read = &all.ends(0)[0].kinds[&Kind::Read];
     assert_eq!((read.latency.count(), read.course.len()), (1, 0));

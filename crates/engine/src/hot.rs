@@ -95,7 +95,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         let Task { spec, link } = task;
         let fills_ahead = spec.fills_ahead();
         let per_lane = spec.depth + u32::from(fills_ahead);
-        let recorder = R::of(spec, link);
+        let recorder = R::for_worker(spec, link);
         let sources = std::mem::take(&mut spec.sources);
         let lanes: Vec<Lane> =
             (0_u32..).zip(sources).map(|(i, s)| Lane::new(s, i * per_lane..(i + 1) * per_lane)).collect();
@@ -149,7 +149,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             last: Some(self.block),
             totals: self.totals,
             depth: self.search.as_ref().map(Search::found),
-            replayed: self.spec.replay.as_ref().map(|counts| counts.told()),
+            replayed: self.spec.replay.as_ref().map(|counts| counts.totals()),
             turns: self.turn_count,
             ..Outcome::default()
         })

@@ -24,7 +24,7 @@ pub(crate) struct Priorities {
 
 impl Priorities {
     /// `None` where no operation has one of its own.
-    pub(crate) fn of(spec: &WorkerSpec) -> Option<Self> {
+    pub(crate) fn from_spec(spec: &WorkerSpec) -> Option<Self> {
         let shares = spec.op_priorities.clone();
         (!shares.is_empty()).then(|| Self {
             random: Xoshiro256PlusPlus::seed_from_u64(spec.priority_seed),
@@ -91,7 +91,7 @@ fn shares_are_drawn_as_often_as_they_say_and_told_apart() {
         share(None, None, 5, high),
     ];
     let spec = WorkerSpec { op_priorities, priority_seed: 1, ..spec };
-    let mut all = Priorities::of(&spec).expect("there are shares");
+    let mut all = Priorities::from_spec(&spec).expect("there are shares");
     let rounds = 20_000;
     for (kind, length) in [(Kind::Read, 4096), (Kind::Write, 8192), (Kind::Trim, 4096)] {
         for _ in 0..rounds {

@@ -23,7 +23,7 @@ pub(crate) trait Recorder: Sized {
     /// Whether it keeps anything.
     const KEEPS: bool;
     /// For a worker whose sources it still has.
-    fn of(spec: &WorkerSpec, link: &mut Link) -> Self;
+    fn for_worker(spec: &WorkerSpec, link: &mut Link) -> Self;
     /// An operation has got its slot, whose data it may write.
     fn begin(&mut self, slot: u32, op: &Op, data: &mut [u8]);
     /// The operation on a slot.
@@ -55,7 +55,7 @@ pub(crate) struct Off;
 impl Recorder for Off {
     const KEEPS: bool = false;
 
-    fn of(_: &WorkerSpec, _: &mut Link) -> Self {
+    fn for_worker(_: &WorkerSpec, _: &mut Link) -> Self {
         Self
     }
 
@@ -110,16 +110,16 @@ pub(crate) struct Watched {
 impl Recorder for Watched {
     const KEEPS: bool = true;
 
-    fn of(spec: &WorkerSpec, link: &mut Link) -> Self {
+    fn for_worker(spec: &WorkerSpec, link: &mut Link) -> Self {
         let ops = vec![Op::NONE; spec.slots()];
-        let priorities = Priorities::of(spec).map(Box::new);
+        let priorities = Priorities::from_spec(spec).map(Box::new);
         Self {
             ops,
             to: link.log.take(),
             verify: spec.verify.clone(),
             difference: None,
             priorities,
-            by_target: ByTarget::of(spec).map(Box::new),
+            by_target: ByTarget::from_spec(spec).map(Box::new),
             waits: 0,
             worker: spec.worker,
         }

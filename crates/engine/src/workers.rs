@@ -114,7 +114,8 @@ impl Workers {
                 }
             };
             catch_unwind(AssertUnwindSafe(|| run(&mut task))).unwrap_or_else(|panic| {
-                let error = format!("worker {} ({}) panicked: {}", who.worker, entry.name, words(&*panic));
+                let error =
+                    format!("worker {} ({}) panicked: {}", who.worker, entry.name, panic_message(&*panic));
                 barrier.fail(error.clone().into());
                 failed.store(true, Ordering::Relaxed);
                 Outcome::failed(error)
@@ -228,7 +229,7 @@ impl Workers {
     pub fn finish(self) -> Vec<(Who, Outcome)> {
         let outcomes = self.all.into_iter().map(|worker| {
             let outcome = if worker.thread.is_finished() {
-                worker.thread.join().unwrap_or_else(|panic| Outcome::failed(words(&*panic)))
+                worker.thread.join().unwrap_or_else(|panic| Outcome::failed(panic_message(&*panic)))
             } else {
                 Outcome::failed(format!(
                     "worker {} ({}) is stuck in the kernel",
@@ -246,7 +247,7 @@ impl Workers {
 }
 
 /// The words of a panic.
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
         .unwrap_or_else(|| "without words".into())

@@ -37,7 +37,7 @@ const ABOVE: [&str; 6] = [
 const SATA: [&str; 3] = ["sata_spd", "sata_spd_limit", "hw_sata_spd_limit"];
 
 /// Looks at a device or partition `name` of the whole device `disk`. What is not there is left out.
-pub(crate) fn look(root: &Root, name: &str, disk: &str) -> BTreeMap<String, String> {
+pub(crate) fn read_device_attributes(root: &Root, name: &str, disk: &str) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     let mut keep = |key: &str, text: Option<String>| {
         if let Some(text) = text {
@@ -201,7 +201,7 @@ mod tests {
             put(dir.path(), &format!("proc/irq/{irq}/effective_affinity_list"), &format!("{cpus}\n"));
         }
         let root = Root::at(dir.path().to_owned());
-        let seen = look(&root, "nvme0n1p1", "nvme0n1");
+        let seen = read_device_attributes(&root, "nvme0n1p1", "nvme0n1");
         let expected = [
             ("alignment_offset", "0"),
             ("current_link_speed", "8.0 GT/s PCIe"),
@@ -234,10 +234,13 @@ mod tests {
         link(dir.path(), "../../../pci0/0000:03:00.0/nvme/nvme0", &format!("{subsystem}/nvme0"));
         link(dir.path(), &format!("../../../{subsystem}/nvme0n1"), "sys/class/block/nvme0n1");
         let root = Root::at(dir.path().to_owned());
-        assert_eq!(look(&root, "nvme0n1", "nvme0n1").get("max_link_width").map(String::as_str), Some("4"));
+        assert_eq!(
+            read_device_attributes(&root, "nvme0n1", "nvme0n1").get("max_link_width").map(String::as_str),
+            Some("4")
+        );
         // A second way to it: which link counts is not known.
         link(dir.path(), "../../../pci0/0000:03:00.0/nvme/nvme0", &format!("{subsystem}/nvme1"));
-        assert_eq!(look(&root, "nvme0n1", "nvme0n1").get("max_link_width"), None);
+        assert_eq!(read_device_attributes(&root, "nvme0n1", "nvme0n1").get("max_link_width"), None);
         Ok(())
     }
 
@@ -263,7 +266,7 @@ mod tests {
         link(dir.path(), "../../../2:0:0:0", &format!("{block}/device"));
         link(dir.path(), &format!("../../../{block}"), "sys/class/block/sda");
         let root = Root::at(dir.path().to_owned());
-        let seen = look(&root, "sda", "sda");
+        let seen = read_device_attributes(&root, "sda", "sda");
         let text = |key: &str| seen.get(key).map_or("", String::as_str);
         assert_eq!((text("sata_spd"), text("hw_sata_spd_limit")), ("1.5 Gbps", "6.0 Gbps"));
         assert_eq!((text("device/queue_depth"), text("device/state")), ("32", "running"));
@@ -278,7 +281,7 @@ mod tests {
             [("md/degraded", "1\n"), ("md/sync_action", "recover\n"), ("md/level", "raid1\n"), ("ro", "0\n")];
         all(dir.path(), "sys/devices/virtual/block/md0", &files);
         link(dir.path(), "../../devices/virtual/block/md0", "sys/class/block/md0");
-        let seen = look(&Root::at(dir.path().to_owned()), "md0", "md0");
+        let seen = read_device_attributes(&Root::at(dir.path().to_owned()), "md0", "md0");
         let seen: Vec<(&str, &str)> = seen.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         let expected =
             [("md/degraded", "1"), ("md/level", "raid1"), ("md/sync_action", "recover"), ("ro", "0")];
@@ -297,7 +300,7 @@ mod tests {
     fn the_devices_of_this_machine_are_looked_at() {
         let root = Root::real();
         for name in root.list("/sys/class/block").unwrap_or_default() {
-            println!("{name} {:?}", look(&root, &name, &name));
+            println!("{name} {:?}", read_device_attributes(&root, &name, &name));
         }
     }
 }

@@ -34,7 +34,7 @@ const FIRMWARE: [&str; 4] =
 ///
 /// # Errors
 /// Why they cannot be listed.
-pub fn look(root: &Root) -> Known<Devices> {
+pub fn list_devices(root: &Root) -> Known<Devices> {
     let mut names = root.list(ALL).map_err(|why| format!("{ALL}: {why}"))?;
     names.sort_by_cached_key(|name| order(root, name));
     let mounts = mountinfo::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"));
@@ -65,7 +65,7 @@ fn sectors(root: &Root, name: &str) -> Option<u64> {
 /// `None` where it went while it was looked at.
 fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDevice> {
     let number = stack::number_of(root, name)?;
-    let layer = stack::look(root, name, &number);
+    let layer = stack::read_layer(root, name, &number);
     let disk = stack::parent(root, name);
     let start = layer.device_number("start").ok().filter(|_| disk.is_some());
     Some(BlockDevice {
@@ -257,7 +257,7 @@ mod tests {
 
     fn seen() -> Devices {
         let dir = machine();
-        look(&Root::at(dir.path().to_owned())).unwrap_or_else(|why| panic!("{why}"))
+        list_devices(&Root::at(dir.path().to_owned())).unwrap_or_else(|why| panic!("{why}"))
     }
 
     #[test]
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn without_sys_there_is_a_reason() {
-        let nowhere = look(&Root::at("/nonexistent-prefix".into()));
+        let nowhere = list_devices(&Root::at("/nonexistent-prefix".into()));
         assert!(nowhere.is_err_and(|why| why.contains("/sys/class/block")));
     }
 }

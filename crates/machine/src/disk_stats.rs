@@ -27,7 +27,7 @@ pub struct Counted {
 ///
 /// # Errors
 /// Why they cannot be read.
-pub fn look(root: &Root) -> Known<Vec<Counted>> {
+pub fn read_disk_stats(root: &Root) -> Known<Vec<Counted>> {
     let text = root.read(FILE).map_err(|why| format!("{FILE}: {why}"))?;
     let own = |line: model::disk_counters::DiskLine<'_>| Counted {
         name: line.name.to_owned(),
@@ -77,11 +77,12 @@ mod tests {
         let whole = ["vda", "vda1", "loop0", "gone"].map(|name| is_whole(&root, name));
         assert_eq!(whole, [true, false, false, false]);
         assert_eq!(sequence(&root, "vda1").as_deref(), Some("9"));
-        let seen = look(&root).unwrap_or_else(|e| panic!("{e}"));
+        let seen = read_disk_stats(&root).unwrap_or_else(|e| panic!("{e}"));
         let names: Vec<(&str, &str)> = seen.iter().map(|d| (d.name.as_str(), d.number.as_str())).collect();
         assert_eq!(names, [("vda", "254:0"), ("vda1", "254:1")]);
         assert!(
-            look(&Root::at("/nonexistent-prefix".into())).is_err_and(|why| why.contains("/proc/diskstats"))
+            read_disk_stats(&Root::at("/nonexistent-prefix".into()))
+                .is_err_and(|why| why.contains("/proc/diskstats"))
         );
     }
 }

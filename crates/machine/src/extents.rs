@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use sys::fiemap::{self, Extent};
 
 /// Looks at a whole file. Dirty pages are written back only where they hide how the file will be stored.
-pub(crate) fn look(file: &File) -> Known<Extents> {
+pub(crate) fn map_file_extents(file: &File) -> Known<Extents> {
     look_at(file, 0..u64::MAX)
 }
 
@@ -34,12 +34,16 @@ pub(crate) fn look_behind(root: &Root, device: &File) -> Option<Known<Extents>> 
     if root.word(&format!("{dir}/offset")).is_none_or(|o| o != "0") {
         return Some(Err(format!("it begins somewhere in {path}")));
     }
-    Some(File::open(root.path(&path)).map_err(|e| format!("{path}: {}", describe(&e))).and_then(|f| look(&f)))
+    Some(
+        File::open(root.path(&path))
+            .map_err(|e| format!("{path}: {}", describe(&e)))
+            .and_then(|f| map_file_extents(&f)),
+    )
 }
 
 fn read(file: &File, region: Range<u64>) -> Known<Extents> {
     let end = region.end;
-    let mut sum = Sum::of(region);
+    let mut sum = Sum::of_region(region);
     for extent in fiemap::extents(file, end).map_err(|e| why(&e))? {
         sum.add(&extent);
     }
@@ -68,7 +72,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn of(region: Range<u64>) -> Self {
+    fn of_region(region: Range<u64>) -> Self {
         let span_bytes = region.end.saturating_sub(region.start);
         let out = Extents { span_bytes, ..Extents::default() };
         Self { out, end: region.end, reached: region.start, places: 0, piece: (0, [0; 2]) }
@@ -121,7 +125,7 @@ impl Sum {
 
 #[test]
 fn extents_that_follow_each_other_on_the_device_are_one_piece() {
-    let mut sum = Sum::of(0..400);
+    let mut sum = Sum::of_region(0..400);
     for (logical, physical, length) in [(0, 1000, 100), (100, 1100, 50), (150, 5000, 200), (360, 5210, 999)] {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length) = (logical, physical, length);
@@ -132,7 +136,7 @@ fn extents_that_follow_each_other_on_the_device_are_one_piece() {
 
 #[test]
 fn holes_tails_and_states_are_added_up() {
-    let mut sum = Sum::of(0..100);
+    let mut sum = Sum::of_region(0..100);
     let piece = |logical, length, flags| {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length, e.flags) = (logical, (logical + 2) << 12, length, flags);
@@ -157,7 +161,7 @@ fn what_lies_outside_of_the_region_counts_neither_as_stored_nor_as_a_hole() {
         e
     };
     let sums = |region| {
-        let mut sum = Sum::of(region);
+        let mut sum = Sum::of_region(region);
         sum.add(&at(0, 50));
         sum.add(&at(100, 50));
         let e = sum.close();
@@ -169,7 +173,7 @@ fn what_lies_outside_of_the_region_counts_neither_as_stored_nor_as_a_hole() {
 
 #[test]
 fn places_that_are_not_told_or_beyond_the_end_say_nothing_of_alignment() {
-    let mut sum = Sum::of(0..4096);
+    let mut sum = Sum::of_region(0..4096);
     let pieces =
         [(0, 512, Extent::INLINE), (1024, 1, Extent::DELAYED), (2048, 3, Extent::UNPLACED), (8192, 7, 0)];
     for (logical, physical, flags) in pieces {
@@ -184,7 +188,7 @@ fn places_that_are_not_told_or_beyond_the_end_say_nothing_of_alignment() {
 fn a_file_of_holes_is_one_hole() -> io::Result<()> {
     let file = tempfile::tempfile()?;
     file.set_len(1 << 20)?;
-    match look(&file) {
+    match map_file_extents(&file) {
         Ok(e) => assert_eq!((e.count, e.hole_bytes), (0, 1 << 20)),
         Err(why) => println!("skipped: {why}"),
     }

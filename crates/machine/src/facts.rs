@@ -11,9 +11,9 @@ use model::kernel_files as kept;
 use std::collections::BTreeMap;
 
 /// Reads all facts, each with its text or the reason why there is none.
-pub(crate) fn look(root: &Root) -> BTreeMap<String, Known<String>> {
+pub(crate) fn read_host_facts(root: &Root) -> BTreeMap<String, Known<String>> {
     let facts = [
-        (kept::LIMITS, limits::look(root)),
+        (kept::LIMITS, limits::read_limits(root)),
         (kept::IO_URING, Ok(async_io::io_uring(root).err().map_or_else(String::new, |why| why.to_string()))),
         (kept::GOVERNORS, root.matches(kept::GOVERNORS).and_then(|paths| root.first_lines(&paths))),
         (kept::SLEEPS, sleeps(root)),
@@ -76,7 +76,7 @@ mod tests {
              3000-4000 r-xp 0 08:01 8    /lib/libc.so.6\n4000-5000 rw-p 0 00:00 0 [heap]\n5-6 r 0 0 9 /usr/bin/fathom\n",
         );
         put(dir.path(), "proc/self/environ", "HOME=/\0LD_PRELOAD=libeat my.so\0");
-        let facts = look(&Root::at(dir.path().to_owned()));
+        let facts = read_host_facts(&Root::at(dir.path().to_owned()));
         let text = |name: &str| facts[name].clone().unwrap_or_else(|why| format!("! {why}"));
         let governors = text(kept::GOVERNORS);
         assert!(governors.contains("cpu0/cpufreq/scaling_governor: powersave\n"), "{governors}");
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn every_fact_of_this_machine_is_a_text_or_a_reason() {
-        let facts = look(&Root::real());
+        let facts = read_host_facts(&Root::real());
         println!("{facts:#?}");
         assert_eq!(facts.len(), 11);
         assert!(facts[kept::LIBRARIES].is_ok());

@@ -34,7 +34,7 @@ pub struct FileExtents {
 ///
 /// # Errors
 /// Why they cannot be told, in words.
-pub fn look(target: &Path) -> Result<FileExtents, String> {
+pub fn locate_file_extents(target: &Path) -> Result<FileExtents, String> {
     let facts = target.metadata().map_err(|e| describe(&e))?;
     let mut found = FileExtents::default();
     if facts.is_file() {
@@ -124,6 +124,6 @@ fn joined(mut stretches: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 fn stretches_that_touch_are_one() {
     let all = joined(vec![(50, 60), (0, 10), (10, 20), (15, 18), (55, 70)]);
     assert_eq!(all, [(0, 20), (50, 70)]);
-    let none = look(Path::new("/dev/null")).map_err(|e| e.contains("neither a file"));
+    let none = locate_file_extents(Path::new("/dev/null")).map_err(|e| e.contains("neither a file"));
     assert_eq!(none, Err(true));
 }

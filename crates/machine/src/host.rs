@@ -26,7 +26,7 @@ const HINTS: [(&str, &str); 13] = [
 ];
 
 /// Looks at the host. `cgroup` and `places` are left for the caller to fill.
-pub fn look(root: &Root) -> Machine {
+pub fn read_host(root: &Root) -> Machine {
     let cpuinfo = root.read("/proc/cpuinfo");
     let name = rustix::system::uname();
     let part = |p: &std::ffi::CStr| p.to_string_lossy().into_owned();
@@ -42,7 +42,7 @@ pub fn look(root: &Root) -> Machine {
             .map(|text| text.trim().to_owned()),
         user_id: rustix::process::geteuid().as_raw(),
         cgroup: Err("not entered".into()),
-        facts: facts::look(root),
+        facts: facts::read_host_facts(root),
         places: Vec::new(),
     }
 }
@@ -122,7 +122,7 @@ fn a_machine_without_hints_is_bare_metal_only_where_the_flag_could_stand() {
 
 #[test]
 fn this_host_is_seen() {
-    let machine = look(&Root::real());
+    let machine = read_host(&Root::real());
     println!("{machine:?}");
     assert!(machine.cpus > 0 && machine.kernel.starts_with("Linux") && machine.memory_bytes.is_ok());
 }

@@ -49,7 +49,7 @@ fn below(root: &Root, name: &str) -> Vec<Identity> {
         all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::of_device));
         let disk = stack::parent(root, &name).unwrap_or(name);
         left.extend(root.list(&format!("/sys/class/block/{disk}/slaves")).unwrap_or_default());
-        let Some(own) = loops::of(root, &disk) else { continue };
+        let Some(own) = loops::find_loop(root, &disk) else { continue };
         if let Ok(Identity::Device { number, .. }) = &own.backing {
             left.extend(stack::name_of(root, number));
         }
@@ -88,7 +88,7 @@ fn device_except(
 
 /// Who else uses what a loop device is over: another one on other bytes of it may be mounted.
 fn sharer(root: &Root, name: &str, depth: usize) -> Result<Option<String>, String> {
-    let Some(own) = loops::of(root, name) else { return Ok(None) };
+    let Some(own) = loops::find_loop(root, name) else { return Ok(None) };
     let backing = own.backing.map_err(|why| format!("what is behind {name} is not known: {why}"))?;
     if let Identity::Device { number, .. } = &backing {
         let Some(below) = stack::name_of(root, number) else { return Ok(None) };
@@ -207,7 +207,7 @@ pub(crate) fn is_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> b
 /// Who uses a block device, without programs that have it open. A loop device is in use while it is bound.
 fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
     let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
-    if loops::of(root, &disk).is_some() {
+    if loops::find_loop(root, &disk).is_some() {
         return Ok(Some(behind(root, name)));
     }
     device_except(root, name, None, 0)

@@ -42,7 +42,7 @@ pub fn make(
 ) -> Result<Made, MachineError> {
     let (file, found_empty) = match planned {
         None => (begin(path)?, false),
-        Some(_) => again(root, path, planned)?,
+        Some(_) => recreate(root, path, planned)?,
     };
     let made = Made { writing: Writing::begin_on(path, &file), found_empty };
     let written = write(path, &file, create, seed, stop, progress);
@@ -84,7 +84,7 @@ fn begin(path: &Path) -> Result<File, MachineError> {
 }
 
 /// Opens a file of fathom's, or an empty one, to make it again. Returns whether it was another program's empty file.
-fn again(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(File, bool), MachineError> {
+fn recreate(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(File, bool), MachineError> {
     safety::must_be_at(root, path, planned)?;
     let nonblock = OFlags::NONBLOCK.bits() as i32;
     let open = |write: bool| {
@@ -118,7 +118,7 @@ fn fill(
 ) -> Result<(), MachineError> {
     let failed = |e: io::Error| MachineError::at(path, "filled", &e);
     let there = file.metadata().map_err(failed)?.len();
-    let whole = extents::look(file).is_ok_and(|e| e.hole_bytes == 0 && e.unwritten_bytes == 0);
+    let whole = extents::map_file_extents(file).is_ok_and(|e| e.hole_bytes == 0 && e.unwritten_bytes == 0);
     let from = if whole { there } else { 0 };
     if from >= bytes {
         return Ok(());
@@ -142,7 +142,7 @@ fn fill(
 /// as fio does: what was written before is overwritten, which takes no new blocks.
 fn allocate(file: &File, bytes: u64, flags: FallocateFlags) -> io::Result<()> {
     let there = file.metadata()?.len();
-    if bytes > 0 && there >= bytes && extents::look(file).is_ok_and(|e| e.hole_bytes == 0) {
+    if bytes > 0 && there >= bytes && extents::map_file_extents(file).is_ok_and(|e| e.hole_bytes == 0) {
         return Ok(());
     }
     file.set_len(0)?;

@@ -19,7 +19,7 @@ const V2_FILES: [&str; 7] =
 ///
 /// # Errors
 /// Where no limit was found and some place could not be looked at. A limit that was found says more than one that was not.
-pub(crate) fn look(root: &Root) -> Known<String> {
+pub(crate) fn read_limits(root: &Root) -> Known<String> {
     let groups = Groups::read(root)?;
     let mut found = LimitTexts::default();
     for limit in V1_LIMITS {
@@ -242,7 +242,7 @@ mod tests {
         ]);
         let root = Root::at(dir.path().to_owned());
         assert_eq!(
-            look(&root),
+            read_limits(&root),
             Ok("/cg/user.slice/io.max: 8:0 rbps=max wbps=max riops=500 wiops=max\n\
                 /cg/user.slice/me.scope/io.weight: 8:0 50\n\
                 /cg/io.cost.qos: 8:16 enable=1 ctrl=user\n\
@@ -271,7 +271,7 @@ mod tests {
         ]);
         let root = Root::at(dir.path().to_owned());
         assert_eq!(
-            look(&root),
+            read_limits(&root),
             Ok("/b/a/b/blkio.throttle.read_bps_device: 254:16 1000\n\
                 /c/x/cpu.cfs_quota_us: 20000\n/c/x/cpu.cfs_period_us: 100000\n"
                 .to_owned())
@@ -311,11 +311,11 @@ mod tests {
     fn a_machine_without_limits_is_empty_and_a_hidden_hierarchy_is_a_reason() {
         let dir = machine(&[V2, ("/proc/self/cgroup", "0::/\n"), ("/cg/cpu.stat", "usage_usec 3\n")]);
         let root = Root::at(dir.path().to_owned());
-        assert_eq!((look(&root), cpu_stat(&root)), (Ok(String::new()), Ok("/cg/cpu.stat".to_owned())));
+        assert_eq!((read_limits(&root), cpu_stat(&root)), (Ok(String::new()), Ok("/cg/cpu.stat".to_owned())));
         let dir = machine(&[V2, ("/proc/self/cgroup", "0::/../../other\n")]);
         let root = Root::at(dir.path().to_owned());
-        assert!(look(&root).is_err_and(|why| why.contains("container")));
+        assert!(read_limits(&root).is_err_and(|why| why.contains("container")));
         assert!(cpu_stat(&root).is_err());
-        assert!(look(&Root::at("/nonexistent-prefix".into())).is_err());
+        assert!(read_limits(&Root::at("/nonexistent-prefix".into())).is_err());
     }
 }

@@ -33,11 +33,11 @@ pub(crate) struct Loop {
 /// Why nobody can tell which there are.
 pub(crate) fn all(root: &Root) -> Known<Vec<Loop>> {
     let names = root.list("/sys/class/block").map_err(|why| format!("/sys/class/block: {why}"))?;
-    Ok(names.iter().filter_map(|name| of(root, name)).collect())
+    Ok(names.iter().filter_map(|name| find_loop(root, name)).collect())
 }
 
 /// One of them, by its kernel name; `None` where it is none, or not bound.
-pub(crate) fn of(root: &Root, name: &str) -> Option<Loop> {
+pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
     let number = name.strip_prefix("loop")?;
     if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
         return None;
@@ -83,7 +83,7 @@ impl Loop {
 
 /// What is behind one of them, by its kernel name; `None` where it is none, or nobody can tell.
 pub fn backing(root: &Root, name: &str) -> Option<Identity> {
-    of(root, name)?.backing.ok()
+    find_loop(root, name)?.backing.ok()
 }
 
 /// Returns the identity of a loop device's backing file or device, and the first byte of it that is used.

@@ -113,11 +113,11 @@ fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
     let is_file = facts.is_file();
     let bytes = if is_file { facts.len() } else { sys::ioctl::device_bytes(&file).unwrap_or(0) };
     let allocated = facts.blocks().saturating_mul(SECTOR_BYTES);
-    let pages = pages::look(&file).ok();
+    let pages = pages::count_cached_pages(&file).ok();
     let in_bytes = |count: u64| pages.map_or(0, |pages| count.saturating_mul(pages.page_bytes));
     let plus = |sum: Option<u64>, part: Option<u64>| Some(sum?.saturating_add(part?));
     let unwritten = if is_file && with_extents {
-        extents::look(&file).ok().map(|extents| extents.unwritten_bytes)
+        extents::map_file_extents(&file).ok().map(|extents| extents.unwritten_bytes)
     } else {
         Some(0)
     };

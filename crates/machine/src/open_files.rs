@@ -25,7 +25,7 @@ const RING: &str = "anon_inode:[io_uring]";
 ///
 /// # Errors
 /// Why its descriptors may not be seen.
-pub fn look(root: &Root, pid: u32, on: &OnDevices) -> Known<Open> {
+pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Open> {
     let dir = format!("/proc/{pid}");
     let names = root.list(&format!("{dir}/fd"))?;
     let mut open = Open::default();
@@ -126,7 +126,7 @@ mod tests {
         put("proc/7/maps", &maps.replace("$DEVICE", &hex(&number)));
         let root = Root::at(dir.path().to_owned());
         let on = OnDevices::new(&root, vec![number]);
-        look(&root, 7, &on).unwrap_or_else(|e| panic!("{e}"))
+        open_flags_of_process(&root, 7, &on).unwrap_or_else(|e| panic!("{e}"))
     }
 
     fn hex(number: &str) -> String {
@@ -138,10 +138,10 @@ mod tests {
     #[test]
     fn flags_of_descriptors_are_told_in_words_and_sockets_are_no_files() {
         let direct = format!("{:o}", (OFlags::RDWR | OFlags::DIRECT).bits() | O_DSYNC.cast_unsigned());
-        assert_eq!(seen(&direct, "").words(), "direct, sync, io_uring");
-        assert_eq!(seen("0100000", "").words(), "buffered, io_uring");
+        assert_eq!(seen(&direct, "").describe(), "direct, sync, io_uring");
+        assert_eq!(seen("0100000", "").describe(), "buffered, io_uring");
         let directory = format!("{:o}", OFlags::DIRECTORY.bits());
-        assert_eq!(seen(&directory, "").words(), "no file open here, io_uring");
+        assert_eq!(seen(&directory, "").describe(), "no file open here, io_uring");
         assert_eq!(seen("junk", "").files, 0);
     }
 
@@ -158,6 +158,6 @@ mod tests {
     #[test]
     fn what_may_not_be_seen_is_a_reason() {
         let nowhere = Root::at("/nonexistent-prefix".into());
-        assert!(look(&nowhere, 7, &OnDevices::default()).is_err());
+        assert!(open_flags_of_process(&nowhere, 7, &OnDevices::default()).is_err());
     }
 }

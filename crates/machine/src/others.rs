@@ -45,7 +45,7 @@ impl Processes {
     ///
     /// # Errors
     /// Why `/proc` cannot be listed.
-    pub fn look(root: &Root) -> Known<Self> {
+    pub fn list(root: &Root) -> Known<Self> {
         let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
         let pids = names.iter().filter_map(|n| n.parse::<u32>().ok());
         // One that is gone by now has nothing to tell.
@@ -190,11 +190,11 @@ mod tests {
         put(7, STAT, Some("read_bytes: 0\nwrite_bytes: 0\n"));
         put(8, STAT, None);
         put(9, STAT, None);
-        let first = Processes::look(&root).unwrap_or_else(|e| panic!("{e}"));
+        let first = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
         put(7, STAT, Some("read_bytes: 4096\nwrite_bytes: 0\n"));
         put(8, &STAT.replace("30 12", "31 13"), None);
         put(9, &STAT.replace("30 12", "99 99").replace("991", "992"), None);
-        let second = Processes::look(&root).unwrap_or_else(|e| panic!("{e}"));
+        let second = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
         let busy = second.busy_since(&first);
         let ticks = rustix::param::clock_ticks_per_second();
         assert_eq!(busy.len(), 2, "{busy:?}");
@@ -203,9 +203,9 @@ mod tests {
         assert_eq!(second.hidden(), 2);
         // The faults and the bytes of a child that ended are added to its parent's.
         put(7, &STAT.replace("1 2 3 4 30", "1 9 3 4 30"), Some("read_bytes: 8192\nwrite_bytes: 0\n"));
-        let third = Processes::look(&root).unwrap_or_else(|e| panic!("{e}"));
+        let third = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
         let busy = third.busy_since(&second);
         assert_eq!((busy[0].pid, busy[0].name.as_str()), (7, "a) b and its ended children"));
-        assert!(Processes::look(&Root::at("/nonexistent-prefix".into())).is_err());
+        assert!(Processes::list(&Root::at("/nonexistent-prefix".into())).is_err());
     }
 }

@@ -20,7 +20,7 @@ const OVERLAY: i64 = 0x794c_7630;
 ///
 /// # Errors
 /// Why nobody can say.
-pub fn look(file: &File) -> Known<Pages> {
+pub fn count_cached_pages(file: &File) -> Known<Pages> {
     let page_bytes = rustix::param::page_size() as u64;
     let overlay = fstatfs(file).is_ok_and(|s| s.f_type == OVERLAY);
     if overlay {
@@ -54,6 +54,6 @@ fn written_pages_are_seen() -> io::Result<()> {
     use std::io::Write;
     let mut file = tempfile::tempfile()?;
     file.write_all(&vec![1; 1 << 20])?;
-    assert_eq!(look(&file).map(|p| p.cached * p.page_bytes), Ok(1 << 20));
+    assert_eq!(count_cached_pages(&file).map(|p| p.cached * p.page_bytes), Ok(1 << 20));
     Ok(())
 }

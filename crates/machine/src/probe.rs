@@ -36,7 +36,7 @@ const SALT: u64 = 0x7072_6f62_6500;
 /// # Errors
 /// Why nothing can be said: no whole block in the span, a read that failed or never came back, or reads that went
 /// through the page cache although they were not to.
-pub fn look(file: File, span: Range<u64>, align: u32, seed: u64) -> Known<Probe> {
+pub fn probe_latency(file: File, span: Range<u64>, align: u32, seed: u64) -> Known<Probe> {
     let block_bytes = LEAST_BLOCK_BYTES.max(u64::from(align));
     let offsets = offsets(&span, block_bytes, seed);
     if offsets.is_empty() {
@@ -54,7 +54,7 @@ pub fn look(file: File, span: Range<u64>, align: u32, seed: u64) -> Known<Probe>
 
 fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
     let mut arena = Arena::new(1, block_bytes as usize).map_err(|e| describe(&e))?;
-    let cached_before = pages::look(file).map(|p| p.cached);
+    let cached_before = pages::count_cached_pages(file).map(|p| p.cached);
     let mut probe = Probe { block_bytes, ..Probe::default() };
     let began = Instant::now();
     for round in offsets.chunks(ROUND) {
@@ -70,7 +70,7 @@ fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
             probe.again_ns.push(read_one(file, arena.slot_mut(0), *offset)?);
         }
     }
-    match (cached_before, pages::look(file).map(|p| p.cached)) {
+    match (cached_before, pages::count_cached_pages(file).map(|p| p.cached)) {
         (Ok(before), Ok(after)) if after > before => {
             Err("direct reads of it went through the page cache".into())
         }
@@ -140,13 +140,13 @@ mod tests {
             return Ok(());
         };
         crate::rest::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
-        let probe = look(file, 0..64 * 4096, 512, 3).unwrap_or_else(|e| panic!("{e}"));
+        let probe = probe_latency(file, 0..64 * 4096, 512, 3).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((probe.block_bytes, probe.first_ns.len()), (4096, probe.again_ns.len()));
         if probe.first_ns.len() == 64 {
             assert_eq!(probe.zero_blocks, 32);
         }
         assert!(probe.zero_blocks <= probe.first_ns.len() as u64 && probe.first_ns.iter().all(|ns| *ns > 0));
-        assert_eq!(pages::look(made.as_file()).map(|p| p.cached), Ok(0));
+        assert_eq!(pages::count_cached_pages(made.as_file()).map(|p| p.cached), Ok(0));
         Ok(())
     }
 
@@ -155,12 +155,12 @@ mod tests {
         let mut made = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR"))?;
         made.write_all(&[7; 8192])?;
         let open = || File::open(made.path());
-        assert!(look(open()?, 0..100, 512, 1).is_err_and(|why| why.contains("no whole block")));
-        assert!(look(open()?, 0..1 << 20, 512, 1).is_err_and(|why| why.contains("bytes only")));
+        assert!(probe_latency(open()?, 0..100, 512, 1).is_err_and(|why| why.contains("no whole block")));
+        assert!(probe_latency(open()?, 0..1 << 20, 512, 1).is_err_and(|why| why.contains("bytes only")));
         let written = std::fs::File::options().write(true).open(made.path())?;
-        assert!(look(written, 0..8192, 512, 1).is_err_and(|why| why.contains("a read at")));
+        assert!(probe_latency(written, 0..8192, 512, 1).is_err_and(|why| why.contains("a read at")));
         crate::rest::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
-        assert!(look(open()?, 0..8192, 512, 1).is_err_and(|why| why.contains("page cache")));
+        assert!(probe_latency(open()?, 0..8192, 512, 1).is_err_and(|why| why.contains("page cache")));
         Ok(())
     }
 }

@@ -107,7 +107,7 @@ impl ProcessIo {
     ///
     /// # Errors
     /// Why they cannot be listed: of [`Whose::ThreadsOf`], that there is no such process.
-    pub fn look(root: &Root, whose: Whose, before: Option<&Self>) -> Known<Self> {
+    pub fn sample(root: &Root, whose: Whose, before: Option<&Self>) -> Known<Self> {
         let dir = match whose {
             Whose::Processes => "/proc".to_owned(),
             Whose::ThreadsOf(pid) => format!("/proc/{pid}/task"),
@@ -300,7 +300,7 @@ mod tests {
         let put = |path: &str, text: &str| put(dir.path(), path, text);
         let root = Root::at(dir.path().to_owned());
         let look =
-            |before| ProcessIo::look(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
+            |before| ProcessIo::sample(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
         put("proc/1/stat", &stat("init", 0, 1));
         put("proc/1/io", &io(0, 0));
         for (pid, name) in [(7, "dd"), (8, "old"), (9, "still")] {
@@ -335,7 +335,7 @@ mod tests {
         let put = |path: &str, text: &str| put(dir.path(), path, text);
         let root = Root::at(dir.path().to_owned());
         let look =
-            |before| ProcessIo::look(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
+            |before| ProcessIo::sample(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
         // A shell with children, of which field 11 has the page faults once they ended.
         let shell =
             |faults: u32| format!("7 (sh) S 1 7 7 0 -1 4194304 1 {faults} 0 0 30 12 0 0 20 0 1 0 5 1 2");
@@ -373,13 +373,13 @@ mod tests {
         let root = Root::at(dir.path().to_owned());
         put(dir.path(), "proc/7/task/8/stat", &stat("worker", 0, 5));
         put(dir.path(), "proc/7/task/8/io", &io(1, 1));
-        let look = ProcessIo::look(&root, Whose::ThreadsOf(7), None).unwrap_or_else(|e| panic!("{e}"));
+        let look = ProcessIo::sample(&root, Whose::ThreadsOf(7), None).unwrap_or_else(|e| panic!("{e}"));
         let moved = look.moved_since(&ProcessIo::default());
         assert_eq!((moved.len(), moved[0].name.as_str(), look.hidden()), (1, "worker", 0));
         put(dir.path(), "proc/7/task/8/stat", &stat("worker", 0, 5).replace(" S ", " Z "));
-        let ended = ProcessIo::look(&root, Whose::ThreadsOf(7), None);
+        let ended = ProcessIo::sample(&root, Whose::ThreadsOf(7), None);
         assert!(ended.is_err_and(|why| why.contains("has ended")));
-        let gone = ProcessIo::look(&root, Whose::ThreadsOf(9), None);
+        let gone = ProcessIo::sample(&root, Whose::ThreadsOf(9), None);
         assert!(gone.is_err_and(|why| why.contains("/proc/9/task: no such file")));
     }
 }

@@ -40,13 +40,13 @@ pub fn evict(file: &File) -> Known<Pages> {
     for attempt in 1.. {
         fadvise(file, 0, None, Advice::DontNeed)
             .map_err(|e| format!("it could not be evicted: {}", describe(&e.into())))?;
-        let seen = pages::look(file)?;
+        let seen = pages::count_cached_pages(file)?;
         if seen.cached == 0 || attempt == TRIES {
             return Ok(seen);
         }
         std::thread::sleep(BETWEEN_TRIES);
     }
-    pages::look(file)
+    pages::count_cached_pages(file)
 }
 
 /// Asks the file system of a file to write everything back that is dirty, whoever made it so: it would be written during
@@ -151,7 +151,7 @@ fn what_was_evicted_is_filled_again_to_the_end_of_the_file() -> io::Result<()> {
         return Ok(());
     }
     assert_eq!(fill(&file, 0, u64::MAX, &AtomicBool::new(false)), Ok(()));
-    assert_eq!(pages::look(&file).map(|p| p.cached * p.page_bytes), Ok(4 << 20));
+    assert_eq!(pages::count_cached_pages(&file).map(|p| p.cached * p.page_bytes), Ok(4 << 20));
     Ok(())
 }
 

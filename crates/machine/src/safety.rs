@@ -220,7 +220,7 @@ pub fn may_write_file(
     destroy: Option<&str>,
     unseen: bool,
 ) -> Result<(), MachineError> {
-    let facts = look(path)?;
+    let facts = file_metadata(path)?;
     if !facts.is_file() {
         return Err(MachineError::Usage(format!(
             "{} is no regular file; name one, or a directory",
@@ -278,7 +278,7 @@ fn claimed() -> std::sync::MutexGuard<'static, BTreeMap<String, File>> {
 
 /// Kernel name and number of a block device.
 fn identify(root: &Root, path: &Path) -> Result<(String, String), MachineError> {
-    let facts = look(path)?;
+    let facts = file_metadata(path)?;
     if !facts.file_type().is_block_device() {
         return Err(MachineError::Usage(format!("{} is no block device", name::shown(path))));
     }
@@ -289,7 +289,7 @@ fn identify(root: &Root, path: &Path) -> Result<(String, String), MachineError> 
     Ok((name, number))
 }
 
-fn look(path: &Path) -> Result<Metadata, MachineError> {
+fn file_metadata(path: &Path) -> Result<Metadata, MachineError> {
     std::fs::metadata(path).map_err(|e| MachineError::at(path, "looked at", &e))
 }
 

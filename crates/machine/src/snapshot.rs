@@ -99,7 +99,7 @@ impl Watch {
         let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
         let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
         if moment == Moment::Start {
-            files.insert(kept::LIMITS.to_owned(), limits::look(&self.root));
+            files.insert(kept::LIMITS.to_owned(), limits::read_limits(&self.root));
         }
         Snapshot { moment, at_ns, files, targets: Vec::new() }
     }
@@ -110,7 +110,7 @@ impl Watch {
         let now = self.devices.iter().map(|path| self.read(path.clone()));
         let mut files: BTreeMap<_, _> =
             now.filter(|(path, text)| last.files.get(path) != Some(text)).collect();
-        files.extend(self.ours.look(&self.root).map(|text| (kept::THREADS.to_owned(), text)));
+        files.extend(self.ours.list_threads(&self.root).map(|text| (kept::THREADS.to_owned(), text)));
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
     }
 
@@ -131,7 +131,7 @@ impl Watch {
             (kept::TEMPERATURES, self.temperatures()),
             (kept::CPU_STAT, stat.and_then(|path| self.root.read(path))),
             (kept::SUSPENDED, Ok(suspended_ns().to_string())),
-            (kept::LIMITS, limits::look(&self.root)),
+            (kept::LIMITS, limits::read_limits(&self.root)),
         ];
         if !self.books.is_empty() {
             let text = self.root.read(kept::MOUNT_STATS);
@@ -171,7 +171,7 @@ fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
     let stored =
         || part.map_or_else(|| Err(nothing()), |(file, region)| extents::look_at(file, region.clone()));
     TargetState {
-        pages: target.map_or_else(|| Err(nothing()), pages::look),
+        pages: target.map_or_else(|| Err(nothing()), pages::count_cached_pages),
         extents: with_extents.then(stored),
         backing: target.filter(|_| with_extents).and_then(|t| extents::look_behind(root, t)),
         file: target.map(file_state),
@@ -263,7 +263,7 @@ mod tests {
         let layer = Layer { stat_file: stat_file.into(), ..Layer::default() };
         let place = Place { layers: vec![layer.clone(), layer], tops: vec![0], ..Place::default() };
         let places = vec![place];
-        Machine { places, ..crate::host::look(&Root::real()) }
+        Machine { places, ..crate::host::read_host(&Root::real()) }
     }
 
     #[test]

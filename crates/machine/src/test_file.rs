@@ -237,11 +237,11 @@ impl TestFile {
 
     /// Looks at what was made, and says what is not as it should be.
     fn prove(&mut self) {
-        match extents::look(&self.file) {
+        match extents::map_file_extents(&self.file) {
             Ok(found) => self.notes.extend(extent_notes(&found)),
             Err(why) => self.notes.push(format!("how the test file is stored cannot be proven: {why}")),
         }
-        match rest::evict(&self.file).and_then(|_| pages::look(&self.file)) {
+        match rest::evict(&self.file).and_then(|_| pages::count_cached_pages(&self.file)) {
             Ok(pages) if pages.cached > 0 => self.notes.push(format!(
                 "{} of the test file stay in memory after eviction",
                 show_bytes(pages.cached.saturating_mul(pages.page_bytes))

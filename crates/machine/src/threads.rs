@@ -83,7 +83,7 @@ pub(crate) struct Ours {
 
 impl Ours {
     /// All our threads, a line for each, `tid: name`. `None` where there are very many and nothing has changed.
-    pub(crate) fn look(&mut self, root: &Root) -> Option<Known<String>> {
+    pub(crate) fn list_threads(&mut self, root: &Root) -> Option<Known<String>> {
         let ids = match root.list("/proc/self/task") {
             Ok(ids) => ids,
             Err(why) => return Some(Err(why)),
@@ -164,17 +164,17 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let root = Root::at(dir.path().to_owned());
         let mut ours = Ours::default();
-        assert!(ours.look(&root).is_some_and(|t| t.is_err()));
+        assert!(ours.list_threads(&root).is_some_and(|t| t.is_err()));
         put(dir.path(), "proc/self/task/10/comm", "fathom\n");
         put(dir.path(), "proc/self/task/11/comm", "fathom\n");
-        assert_eq!(ours.look(&root), Some(Ok("10: fathom\n11: fathom\n".to_owned())));
+        assert_eq!(ours.list_threads(&root), Some(Ok("10: fathom\n11: fathom\n".to_owned())));
         put(dir.path(), "proc/self/task/11/comm", "iou-wrk-10\n");
         let named = Some(Ok("10: fathom\n11: iou-wrk-10\n".to_owned()));
-        assert_eq!(ours.look(&root), named);
+        assert_eq!(ours.list_threads(&root), named);
         put(dir.path(), "proc/self/task/11/comm", "another\n");
-        assert_eq!(ours.look(&root), named);
+        assert_eq!(ours.list_threads(&root), named);
         fs::remove_dir_all(dir.path().join("proc/self/task/11"))?;
-        assert_eq!(ours.look(&root), Some(Ok("10: fathom\n".to_owned())));
+        assert_eq!(ours.list_threads(&root), Some(Ok("10: fathom\n".to_owned())));
         Ok(())
     }
 
@@ -196,8 +196,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         (0..400).for_each(|id| put(dir.path(), &format!("proc/self/task/{id}/comm"), "fathom-7\n"));
         let (root, mut ours) = (Root::at(dir.path().to_owned()), Ours::default());
-        assert!(ours.look(&root).is_some() && ours.look(&root).is_none());
+        assert!(ours.list_threads(&root).is_some() && ours.list_threads(&root).is_none());
         put(dir.path(), "proc/self/task/400/comm", "iou-wrk-3\n");
-        assert!(ours.look(&root).is_some_and(|t| t.is_ok_and(|t| t.contains("400: iou-wrk-3"))));
+        assert!(ours.list_threads(&root).is_some_and(|t| t.is_ok_and(|t| t.contains("400: iou-wrk-3"))));
     }
 }

@@ -67,7 +67,7 @@ impl Tracer {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn beside(buffer_bytes: u64, word: &str) -> Result<Self, MachineError> {
+    pub fn with_name(buffer_bytes: u64, word: &str) -> Result<Self, MachineError> {
         Self::named(Some(buffer_bytes), "mono", format!("{}{BESIDE}{word}", name_of(std::process::id())))
     }
 

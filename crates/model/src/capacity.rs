@@ -83,7 +83,7 @@ pub enum SameBy {
 
 impl SameBy {
     /// As it stands behind "known by".
-    pub fn words(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
             Self::Serial => "serial number",
             Self::BackingFile => "device and inode of its file",
@@ -99,7 +99,7 @@ const VOLUME: &str = "dm/uuid";
 
 impl KnownBy {
     /// Of a layer of the block stack; a partition is known by its disk, which the caller names.
-    pub fn of(layer: &Layer) -> Self {
+    pub fn from_layer(layer: &Layer) -> Self {
         let is_loop = layer.kind == LayerKind::Loop;
         let told = |key: &str| layer.device.get(key).cloned();
         Self {

@@ -36,7 +36,7 @@ pub struct AtDevice {
 
 impl AtDevice {
     /// The sum of runs, each with its operations per second; `None` where nothing was issued.
-    pub fn of(runs: &[(f64, DeviceFigures)]) -> Option<Self> {
+    pub fn sum_runs(runs: &[(f64, DeviceFigures)]) -> Option<Self> {
         let sum =
             |of: fn(&DeviceFigures) -> u64| runs.iter().fold(0u64, |sum, (_, d)| sum.saturating_add(of(d)));
         let issued_ops = sum(|d| d.issued_ops);

@@ -163,7 +163,7 @@ impl Flush {
     ];
 
     /// The word of its XML and that of its text.
-    pub fn words(self) -> (&'static str, &'static str) {
+    pub fn names(self) -> (&'static str, &'static str) {
         Self::ALL.iter().find(|(.., flush)| *flush == self).map_or(("", ""), |(xml, text, _)| (xml, text))
     }
 }
@@ -208,7 +208,7 @@ pub struct Range {
 
 impl Distribution {
     /// These parts, and behind them what is left of operations for what is left of the target.
-    pub fn of(percent: bool, mut ranges: Vec<Range>) -> Self {
+    pub fn from_ranges(percent: bool, mut ranges: Vec<Range>) -> Self {
         let said: u64 = ranges.iter().map(|r| u64::from(r.io)).sum();
         let length = ranges.iter().fold(0_u64, |sum, r| sum.saturating_add(r.length));
         if said < 100 {
@@ -346,7 +346,7 @@ impl Target {
 fn what_is_left_of_operations_goes_to_what_is_left_of_the_target() {
     let of = |percent, ranges: &[(u32, u64)]| {
         let ranges = ranges.iter().map(|(io, length)| Range { io: *io, length: *length }).collect();
-        let all = Distribution::of(percent, ranges).ranges;
+        let all = Distribution::from_ranges(percent, ranges).ranges;
         all.iter().map(|r| (r.io, r.length)).collect::<Vec<_>>()
     };
     assert_eq!(of(true, &[(10, 10), (10, 10), (0, 10)]), [(10, 10), (10, 10), (0, 10), (80, 70)]);

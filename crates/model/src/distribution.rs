@@ -83,7 +83,7 @@ impl Distribution {
 }
 
 #[cfg(test)]
-fn of(latencies: &[u64]) -> Distribution {
+fn distribution_of(latencies: &[u64]) -> Distribution {
     let mut histogram = Histogram::new();
     for ns in latencies {
         histogram.record(*ns);
@@ -94,7 +94,7 @@ fn of(latencies: &[u64]) -> Distribution {
 #[test]
 fn it_says_what_the_histogram_says() {
     let ten: Vec<u64> = (1..=10).collect();
-    let d = of(&ten);
+    let d = distribution_of(&ten);
     assert_eq!((d.count, d.min_ns, d.max_ns, d.mean_ns), (10, 1, 10, 5.5));
     assert_eq!([0.0, 0.1, 0.5, 0.91, 1.0].map(|q| d.quantile_ns(q)), [1, 1, 5, 10, 10].map(Some));
     assert!((d.deviation_ns() - 3.027_65).abs() < 1e-4, "{}", d.deviation_ns());
@@ -103,17 +103,31 @@ fn it_says_what_the_histogram_says() {
 
 #[test]
 fn of_nothing_there_is_no_percentile_and_of_one_no_deviation() {
-    assert_eq!((of(&[]).quantile_ns(0.5), of(&[]).deviation_ns(), of(&[]).count), (None, 0.0, 0));
-    assert_eq!((of(&[7]).quantile_ns(0.999), of(&[7]).deviation_ns()), (Some(7), 0.0));
+    assert_eq!(
+        (
+            distribution_of(&[]).quantile_ns(0.5),
+            distribution_of(&[]).deviation_ns(),
+            distribution_of(&[]).count
+        ),
+        (None, 0.0, 0)
+    );
+    assert_eq!(
+        (distribution_of(&[7]).quantile_ns(0.999), distribution_of(&[7]).deviation_ns()),
+        (Some(7), 0.0)
+    );
 }
 
 #[test]
 fn several_together_are_as_if_one_histogram_had_them_all() {
     let (some, others) = ([3, 900, 70_000], [5, 5, 1_000_000]);
-    let together: Distribution = [of(&some), of(&[]), of(&others)].iter().collect();
-    let whole = of(&[some, others].concat());
+    let together: Distribution =
+        [distribution_of(&some), distribution_of(&[]), distribution_of(&others)].iter().collect();
+    let whole = distribution_of(&[some, others].concat());
     assert_eq!((together.count, &together.bins), (whole.count, &whole.bins));
     assert_eq!((together.min_ns, together.max_ns), (3, 1_000_000));
     assert!((together.mean_ns - whole.mean_ns).abs() < 1e-6);
-    assert_eq!([of(&[]), of(&[])].iter().collect::<Distribution>(), of(&[]));
+    assert_eq!(
+        [distribution_of(&[]), distribution_of(&[])].iter().collect::<Distribution>(),
+        distribution_of(&[])
+    );
 }

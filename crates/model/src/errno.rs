@@ -54,7 +54,7 @@ const NAMES: [(i32, &str, &str); 46] = [
 ];
 
 /// As a sentence names it: `EIO, input/output error`, or `errno 250` where it has no name here.
-pub fn words(errno: i32) -> String {
+pub fn describe_errno(errno: i32) -> String {
     match NAMES.iter().find(|(number, ..)| *number == errno) {
         Some((_, name, "")) => (*name).into(),
         Some((_, name, words)) => format!("{name}, {words}"),
@@ -91,7 +91,7 @@ fn names_lead_to_numbers_and_back() {
         (Some(5), None, None, None, None)
     );
     assert_eq!(
-        (words(5).as_str(), words(2).as_str(), words(250).as_str()),
+        (describe_errno(5).as_str(), describe_errno(2).as_str(), describe_errno(250).as_str()),
         ("EIO, input/output error", "ENOENT", "errno 250")
     );
 }

@@ -21,7 +21,7 @@ pub struct Slower {
 
 impl Slower {
     /// As it is typed: `5% --fail-on all`.
-    pub fn words(&self) -> String {
+    pub fn to_flags(&self) -> String {
         let on = if self.all { " --fail-on all" } else { "" };
         format!("{}%{on}", (self.by * 1e6).round() / 1e4)
     }
@@ -113,7 +113,7 @@ impl Gate {
 
 impl Condition {
     /// As it is typed: `sync.p99>10ms`.
-    pub fn words(&self) -> String {
+    pub fn to_flag(&self) -> String {
         let result = self.result.as_ref().map_or_else(String::new, |name| format!("{name}: "));
         let limit = match &self.limit {
             Limit::Latency { kind, percentile, at_most_ns } => {
@@ -166,7 +166,7 @@ pub struct Gate {
 
 #[test]
 fn a_share_is_written_as_it_is_typed() {
-    let words = |by: f64, all| Slower { by, all }.words();
+    let words = |by: f64, all| Slower { by, all }.to_flags();
     assert_eq!([words(0.05, false), words(0.025, true)], ["5%", "2.5% --fail-on all"]);
     assert_eq!(words(0.07, false), "7%", "no digits of the machine's");
 }
@@ -176,6 +176,6 @@ fn a_condition_is_written_as_it_is_typed() {
     for typed in ["sync.p99>10ms", "a, b: p99.9>1500us", "iops<20000", "mb/s<90.5", "read.p50>1s", "time>2s"]
     {
         let said = crate::spec::gate::conditions(typed).unwrap_or_default();
-        assert_eq!(said.iter().map(Condition::words).collect::<Vec<_>>(), [typed]);
+        assert_eq!(said.iter().map(Condition::to_flag).collect::<Vec<_>>(), [typed]);
     }
 }

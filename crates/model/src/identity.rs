@@ -38,7 +38,7 @@ impl Identity {
     }
 
     /// `inode 42 of 8:1`, `device 8:1`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Device { number, .. } => format!("device {number}"),
             Self::File { device, inode } => format!("inode {inode} of {device}"),
@@ -57,7 +57,7 @@ impl Identity {
                     (number != their).then(|| format!("device {number}")).into_iter().chain(own).collect();
                 if all.is_empty() { format!("device {number}") } else { all.join(", ") }
             }
-            (me, _) => me.words(),
+            (me, _) => me.describe(),
         };
         Some(format!("it was {} and is {}", of(before, self), of(self, before)))
     }

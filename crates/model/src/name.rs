@@ -19,10 +19,10 @@ pub fn text(name: impl AsRef<OsStr>) -> String {
             if is_plain(c) {
                 out.push(c);
             } else {
-                out.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().copied().map(stand_in::of));
+                out.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().copied().map(stand_in::stand_in));
             }
         }
-        out.extend(chunk.invalid().iter().copied().map(stand_in::of));
+        out.extend(chunk.invalid().iter().copied().map(stand_in::stand_in));
     }
     out
 }

@@ -324,8 +324,8 @@ impl Test {
         if let Some(percent) = self.rewrites {
             return format!("compress {percent}");
         }
-        let mix = Mix::of(read_percent, 0);
-        format!("{} {}", self.name(), mix.words())
+        let mix = Mix::of_percents(read_percent, 0);
+        format!("{} {}", self.name(), mix.describe())
     }
 
     /// What its row of a card is called: `4K-64Thrd`, or its block size.
@@ -368,7 +368,7 @@ impl Test {
     fn say(&self, read_percent: u8, stream: &mut StreamSpec) {
         let sizes = Sizes::Fixed(self.block_bytes);
         stream.rw = Some(if self.pattern == Random { Rw::Randrw } else { Rw::Rw });
-        stream.mix = Some(Mix::of(read_percent, 0));
+        stream.mix = Some(Mix::of_percents(read_percent, 0));
         stream.bs = Some(PerKind::all(sizes));
         stream.depth = Some(self.depth);
         // Who says it otherwise was let through.
@@ -454,5 +454,5 @@ fn a_rewriting_test_writes_everything_and_then_reads_it() {
     assert_eq!(streams.len(), 2);
     assert!(streams.iter().all(|s| s.limit.operations == Some(64)));
     assert_eq!((streams[0].compress, streams[1].compress), (Some(30), None));
-    assert_eq!(streams[1].mix, Some(Mix::of(100, 0)));
+    assert_eq!(streams[1].mix, Some(Mix::of_percents(100, 0)));
 }

@@ -50,7 +50,7 @@ pub struct Compared {
 
 impl Compared {
     /// Both beside each other.
-    pub fn of(name: &str, unit: &str, original: Option<f64>, replay: Option<f64>) -> Self {
+    pub fn from_figures(name: &str, unit: &str, original: Option<f64>, replay: Option<f64>) -> Self {
         let change = original.zip(replay).filter(|(original, _)| *original > 0.0);
         let change = change.map(|(original, replay)| replay / original - 1.0);
         Self { name: name.into(), unit: unit.into(), original, replay, change }

@@ -469,7 +469,7 @@ impl Measured {
         }
         let seen: Vec<(f64, DeviceFigures)> =
             self.runs.iter().filter_map(|r| Some((r.iops, r.device?))).collect();
-        AtDevice::of(&seen)
+        AtDevice::sum_runs(&seen)
     }
 }
 

@@ -158,7 +158,7 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     for (sector, bytes) in (0..).zip(sectors) {
         let within = u64::from(sector) * SECTOR as u64;
         let here = Expected { offset: expected.offset.wrapping_add(within), ..*expected };
-        match look(bytes, &here, within as u32) {
+        match check_sector(bytes, &here, within as u32) {
             Ok(sequence) => tally.add(sector, sequence, expected),
             Err(kind) => broken.get_or_insert(Damage { sector, sectors: 0, of, kind }).sectors += 1,
         }
@@ -171,7 +171,7 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
 
 /// The write that a whole sector of ours is of; 0 where nothing of ours has to be here yet, and is not. `within` is its
 /// distance from the beginning of the block.
-fn look(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
+fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
     let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
     let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
     let whole = magic == MAGIC && sector[CRC] == checksum(sector).to_le_bytes();

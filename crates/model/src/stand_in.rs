@@ -7,7 +7,7 @@
 const FIRST: u32 = 0x10_ff00;
 
 /// The character that stands for a byte.
-pub(crate) fn of(byte: u8) -> char {
+pub(crate) fn stand_in(byte: u8) -> char {
     char::from_u32(FIRST + u32::from(byte)).unwrap_or_default()
 }
 

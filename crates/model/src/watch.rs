@@ -473,7 +473,7 @@ pub struct Open {
 
 impl Open {
     /// `direct, sync, io_uring`.
-    pub fn words(self) -> String {
+    pub fn describe(self) -> String {
         let all = [
             (self.direct, "direct"),
             (self.buffered, "buffered"),
@@ -497,10 +497,10 @@ fn known<S: serde::Serializer>(open: &Known<Open>, to: S) -> Result<S::Ok, S::Er
 #[test]
 fn how_files_are_open_is_told_in_words() {
     let open = Open { files: 2, direct: true, sync: true, io_uring: true, ..Open::default() };
-    assert_eq!(open.words(), "direct, sync, io_uring");
-    assert_eq!(Open::default().words(), "no file open here");
-    assert_eq!(Open { io_uring: true, ..Open::default() }.words(), "no file open here, io_uring");
-    assert_eq!(Open { mmap: true, ..Open::default() }.words(), "mmap");
+    assert_eq!(open.describe(), "direct, sync, io_uring");
+    assert_eq!(Open::default().describe(), "no file open here");
+    assert_eq!(Open { io_uring: true, ..Open::default() }.describe(), "no file open here, io_uring");
+    assert_eq!(Open { mmap: true, ..Open::default() }.describe(), "mmap");
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
     let mut out = String::new();
     let mut line = first.to_owned();
     let mut empty = true;
-    for word in &words(text) {
+    for word in &split_words(text) {
         let gap = usize::from(!empty);
         let fits = columns(&line) + gap + columns(word) <= width;
         if !fits && (!empty || columns(&line) > columns(indent)) {
@@ -59,7 +59,7 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
 }
 
 /// The words of a text, a percent sign being one with its number.
-fn words(text: &str) -> Vec<Cow<'_, str>> {
+fn split_words(text: &str) -> Vec<Cow<'_, str>> {
     let mut words: Vec<Cow<'_, str>> = Vec::new();
     for word in text.split_whitespace() {
         match words.last_mut() {

@@ -34,7 +34,7 @@ const LEAVING: [usize; 5] = [5, 6, 1, 2, 4];
 pub(crate) fn table(pairs: &[Pair], all: bool) -> Table {
     let mut table = Table::new(&HEADINGS, &LEAVING);
     for pair in pairs {
-        table.add_all(if is_short(pairs, all) { told(pair) } else { whole(pair) });
+        table.add_all(if is_short(pairs, all) { comparison_rows(pair) } else { whole(pair) });
     }
     table
 }
@@ -63,7 +63,7 @@ pub(crate) fn number_name(pair: &Pair, metric: &Metric) -> String {
     format!("{} {}", pair.name, rank.map_or(metric.name.as_str(), |(_, rank)| rank))
 }
 
-fn told(pair: &Pair) -> Vec<Row> {
+fn comparison_rows(pair: &Pair) -> Vec<Row> {
     if pair.metrics.is_empty() {
         return vec![not_compared(pair, pair.name.clone())];
     }

@@ -37,7 +37,7 @@ pub(crate) fn reason<'r>(report: &'r Report, shown: &[Finding]) -> Option<&'r st
 /// The finding that decides the verdict of the headline; `None` if the headline is valid or no finding decides.
 pub(crate) fn of_headline(report: &Report) -> Option<Finding> {
     let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
-    let mine = told(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
+    let mine = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
     mine.min_by_key(|f| (f.accepted, f.severity))
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn limited(report: &Report, shown: &[Finding]) -> String {
 
 /// The first of those of a report.
 pub(crate) fn first(report: &Report) -> Vec<Finding> {
-    first_of(told(report))
+    first_of(shown_findings(report))
 }
 
 /// The first of these.
@@ -65,7 +65,7 @@ pub(crate) fn first_of(findings: Vec<Finding>) -> Vec<Finding> {
 
 /// `1 more finding, 12 notes, 3 not checked, 66 passed`; `None` where the findings that are told are all there is to tell.
 pub(crate) fn rest(report: &Report) -> Option<String> {
-    rest_of(&told(report))
+    rest_of(&shown_findings(report))
 }
 
 /// `1 more finding, 12 notes, 3 not checked, 66 passed` of these findings; `None` where those that are told are all there is to tell.
@@ -100,7 +100,7 @@ fn acts(finding: &Finding) -> bool {
 }
 
 /// The findings that are told: of a grid those about its best cells, and of these only about these.
-pub(crate) fn told(report: &Report) -> Vec<Finding> {
+pub(crate) fn shown_findings(report: &Report) -> Vec<Finding> {
     let Some(sweep) = report.study.sweep().filter(|s| !s.is_in_order()) else {
         return report.findings.clone();
     };

@@ -133,7 +133,7 @@ fn weigh(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts 
         return Cuts::None;
     }
     let found = steps(logs, &cuts);
-    let noise = Noise::of(&without_levels(logs, &found), parts.len());
+    let noise = Noise::from_residuals(&without_levels(logs, &found), parts.len());
     let (least, shortness) = SURELY;
     let errors = least + FOR_ANOTHER * (cuts.len() as f64 - 1.0) + shortness / values.len() as f64;
     let sure = |(step, sides): (&Step, &[(usize, usize)])| {
@@ -188,7 +188,7 @@ struct Noise {
 impl Noise {
     /// Of the rest around so many levels. Short series hide their correlation: the estimate of it is too low by some
     /// (1 + 4 rho) / n for each level that was taken away, which is put back.
-    fn of(rest: &[f64], levels: usize) -> Self {
+    fn from_residuals(rest: &[f64], levels: usize) -> Self {
         let n = rest.len() as f64;
         let power: f64 = rest.iter().map(|r| r * r).sum();
         let product: f64 = rest.iter().zip(rest.iter().skip(1)).map(|(a, b)| a * b).sum();

@@ -16,7 +16,7 @@ pub struct Ratio {
 
 impl Ratio {
     /// The rates of some runs by those of others. `None` where one has no run, or one of no rate.
-    pub fn of(rates: &[f64], base: &[f64]) -> Option<Self> {
+    pub fn from_rates(rates: &[f64], base: &[f64]) -> Option<Self> {
         let logs = |rates: &[f64]| -> Option<Vec<f64>> {
             let all = rates.iter().all(|r| r.is_finite() && *r > 0.0) && !rates.is_empty();
             all.then(|| rates.iter().map(|r| r.ln()).collect())
@@ -48,21 +48,21 @@ fn what_overlaps_is_neither_faster_nor_slower_nor_the_same() {
     // The figures of a virtual disk: 12,677 IOPS with a deviation of half of it, against 14,573 with a tenth.
     let shaky = [6_000.0, 9_000.0, 13_000.0, 17_000.0, 27_000.0];
     let calm = [13_000.0, 13_900.0, 14_500.0, 15_300.0, 16_200.0];
-    let ratio = Ratio::of(&shaky, &calm).unwrap();
+    let ratio = Ratio::from_rates(&shaky, &calm).unwrap();
     assert!(
         ratio.value < 1.0 && !ratio.is_below(1.0) && !ratio.is_above(1.0) && !ratio.is_one(1.1),
         "{ratio:?}"
     );
     let half: Vec<f64> = calm.iter().map(|r| r / 2.0).collect();
-    assert!(Ratio::of(&half, &calm).unwrap().is_below(1.0 / 1.1));
-    assert!(Ratio::of(&calm, &half).unwrap().is_above(1.1));
-    assert!(Ratio::of(&[100.0, 101.0, 99.0], &[100.0; 3]).unwrap().is_one(1.1));
+    assert!(Ratio::from_rates(&half, &calm).unwrap().is_below(1.0 / 1.1));
+    assert!(Ratio::from_rates(&calm, &half).unwrap().is_above(1.1));
+    assert!(Ratio::from_rates(&[100.0, 101.0, 99.0], &[100.0; 3]).unwrap().is_one(1.1));
 }
 
 #[test]
 fn two_runs_have_a_ratio_of_which_nothing_is_said() {
-    let ratio = Ratio::of(&[9.0, 9.0], &[1.0, 1.0, 1.0]).unwrap();
+    let ratio = Ratio::from_rates(&[9.0, 9.0], &[1.0, 1.0, 1.0]).unwrap();
     assert!(ratio.interval.is_none() && !ratio.is_above(1.0) && !ratio.is_below(99.0));
-    assert_eq!(Ratio::of(&[], &[1.0]), None);
-    assert_eq!(Ratio::of(&[0.0, 1.0], &[1.0]), None);
+    assert_eq!(Ratio::from_rates(&[], &[1.0]), None);
+    assert_eq!(Ratio::from_rates(&[0.0, 1.0], &[1.0]), None);
 }

@@ -42,7 +42,7 @@ pub struct ByLength {
 
 impl ByLength {
     /// The share for a run.
-    pub fn of(&self, series: &Series) -> f64 {
+    pub fn share_for(&self, series: &Series) -> f64 {
         self.at(series.seconds())
     }
 

@@ -46,7 +46,7 @@ pub fn warm_ups(courses: &[Series]) -> Option<WarmUps> {
     let (whole, rest) = (of(&|c| c.whole), of(&|c| c.rest));
     let error = (of(&|c| c.uncertain) / cuts.len() as f64).sqrt();
     let warm = cuts.iter().filter(|c| c.seconds > 0.0).count();
-    let matters_from = courses.first().map_or(1.0, |c| MATTERS_FROM.of(c));
+    let matters_from = courses.first().map_or(1.0, |c| MATTERS_FROM.share_for(c));
     Some(WarmUps {
         whole,
         rest,

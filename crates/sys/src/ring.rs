@@ -299,7 +299,7 @@ impl Ring {
             self.submitter.submit()
         };
         self.asked = true;
-        again(answer)
+        ignore_retryable(answer)
     }
 
     /// Waits until an operation in flight has completed, `ns` at most.
@@ -310,7 +310,7 @@ impl Ring {
         let limit = types::Timespec::from(Duration::from_nanos(ns));
         let args = types::SubmitArgs::new().timespec(&limit);
         self.submission.sync();
-        again(self.submitter.submit_with_args(1, &args))
+        ignore_retryable(self.submitter.submit_with_args(1, &args))
     }
 
     /// Takes completions that are there. A system call only where the kernel says that it needs one to show them, and none
@@ -411,7 +411,7 @@ impl Drop for Ring {
 
 /// Lets the answers pass that mean "look again": a signal, the time limit, a full queue.
 #[inline]
-fn again(answer: io::Result<usize>) -> io::Result<()> {
+fn ignore_retryable(answer: io::Result<usize>) -> io::Result<()> {
     match answer {
         Ok(_) => Ok(()),
         Err(e) => match e.raw_os_error() {

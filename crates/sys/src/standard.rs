@@ -15,9 +15,9 @@ static CLOSED: AtomicU8 = AtomicU8::new(0);
 // that it may call (its arguments are ignored), and the function only asks the kernel and stores into an atomic.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static LOOK: extern "C" fn() = restore_standard_streams;
 
-extern "C" fn look() {
+extern "C" fn restore_standard_streams() {
     for descriptor in 0..3 {
         // SAFETY: asks for the flags of a descriptor and takes no memory; for one that is not open the answer is an error.
         if unsafe { libc::fcntl(descriptor, libc::F_GETFD) } == -1 {

@@ -63,7 +63,7 @@ pub(super) fn figures(frame: &mut Frame, rest: &mut Rect, state: &State, look: L
         let words = words.max(Span::raw(figure.words.as_str()).width() + 1);
         let course = figure.course.filter(|_| room >= words + LEAST_COURSE);
         let room = if course.is_some() { words } else { room };
-        let style = if figure.bad { paint.of(Color::Yellow) } else { ratatui::style::Style::new() };
+        let style = if figure.bad { paint.style(Color::Yellow) } else { ratatui::style::Style::new() };
         let spans = [
             Span::styled(format!("{:label$}", figure.label), paint.label()),
             Span::styled(fitting(&figure.words, room), style),
@@ -177,8 +177,8 @@ fn others(seen: Option<&Sample>) -> (String, bool) {
         None => (UNKNOWN.into(), false),
         Some((Err(why), _)) => (format!("{UNKNOWN} ({why})"), false),
         Some((Ok(None), _)) => ("too little to disturb".into(), false),
-        Some((Ok(Some(by)), Ok(who))) => (format!("{who}: {}", by.words()), true),
-        Some((Ok(Some(by)), Err(_))) => (by.words(), true),
+        Some((Ok(Some(by)), Ok(who))) => (format!("{who}: {}", by.describe()), true),
+        Some((Ok(Some(by)), Err(_))) => (by.describe(), true),
     }
 }
 

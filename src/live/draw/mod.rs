@@ -48,24 +48,24 @@ const HELP: [&str; 9] = [
 struct Paint(bool);
 
 impl Paint {
-    fn of(self, colour: Color) -> Style {
+    fn style(self, colour: Color) -> Style {
         if self.0 { Style::new().fg(colour) } else { Style::new() }
     }
 
     fn title(self) -> Style {
-        self.of(Color::Cyan).add_modifier(Modifier::BOLD)
+        self.style(Color::Cyan).add_modifier(Modifier::BOLD)
     }
 
     fn label(self) -> Style {
-        self.of(Color::DarkGray)
+        self.style(Color::DarkGray)
     }
 
     fn course(self) -> Style {
-        self.of(Color::Cyan)
+        self.style(Color::Cyan)
     }
 
     fn bad(self, severity: Option<Severity>) -> Style {
-        self.of(if severity <= Some(Severity::Rename) { Color::Red } else { Color::Yellow })
+        self.style(if severity <= Some(Severity::Rename) { Color::Red } else { Color::Yellow })
     }
 }
 
@@ -129,7 +129,7 @@ fn fitting(text: &str, columns: usize) -> String {
 }
 
 fn title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
-    let left = state.left.map_or_else(|| "-".to_owned(), Left::words);
+    let left = state.left.map_or_else(|| "-".to_owned(), Left::describe);
     let room = usize::from(at.width).saturating_sub(left.len() + 2);
     let narrow = at.width < NARROW;
     let name = if narrow { "" } else { "fathom  " };
@@ -148,7 +148,7 @@ fn gauge(frame: &mut Frame, at: Rect, state: &State, look: Look) {
     let filled = (share.unwrap_or(0.0) * width as f64) as usize;
     let [full, empty] = look.gauge();
     let line = format!("{}{} {words:>6}", full.repeat(filled), empty.repeat(width - filled));
-    frame.render_widget(Line::styled(line, Paint(look.colours).of(Color::Green)), at);
+    frame.render_widget(Line::styled(line, Paint(look.colours).style(Color::Green)), at);
 }
 
 /// What is certain by now, worst first, and below it what was said beside it, in no more than a third of what is left.

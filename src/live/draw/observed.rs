@@ -137,7 +137,7 @@ fn devices(frame: &mut Frame, rest: &mut Rect, observed: &Observed, look: Look) 
         for conclusion in &device.conclusions {
             for line in wrapped(&conclusion.text, usize::from(rest.width).saturating_sub(INDENT.len())) {
                 let at = take(rest, 1);
-                frame.render_widget(Line::styled(format!("{INDENT}{line}"), paint.of(Color::Yellow)), at);
+                frame.render_widget(Line::styled(format!("{INDENT}{line}"), paint.style(Color::Yellow)), at);
             }
         }
     }
@@ -167,7 +167,7 @@ fn load_words(device: &WatchedDevice) -> String {
 fn latencies(frame: &mut Frame, rest: &mut Rect, device: &WatchedDevice, paint: Paint) {
     let (words, style) = match &device.latency {
         None => return,
-        Some(Err(why)) => (format!("  latencies not known: {why}"), paint.of(Color::Yellow)),
+        Some(Err(why)) => (format!("  latencies not known: {why}"), paint.style(Color::Yellow)),
         Some(Ok(all)) => {
             let parts: Vec<String> = all.all().map(|(name, of)| format!("{name} {}", times(&of))).collect();
             if parts.is_empty() {
@@ -192,7 +192,7 @@ fn processes(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Pai
     if let Some(why) = &processes.calls_not_known {
         let at = take(rest, 1);
         let words = fitting(&format!("  calls not known: {why}"), at.width.into());
-        frame.render_widget(Line::styled(words, paint.of(Color::Yellow)), at);
+        frame.render_widget(Line::styled(words, paint.style(Color::Yellow)), at);
     }
     for process in &processes.most {
         let at = take(rest, 1);
@@ -232,7 +232,7 @@ fn how(process: &WatchedProcess) -> String {
     words.extend(calls.map(|call| format!("{} {}/s", call.name, show_rate(call.per_s))));
     words.push(match &process.open {
         _ if process.kernel => "kernel worker".into(),
-        Ok(open) => open.words(),
+        Ok(open) => open.describe(),
         Err(_) => UNKNOWN.into(),
     });
     words.join("; ")

@@ -195,7 +195,7 @@ impl Growing<'_> {
     fn job(&mut self, spec: JobSpec, setting: &Setting) -> usize {
         let same = |known: &JobSpec| known.phases == spec.phases;
         self.specs.iter().position(same).unwrap_or_else(|| {
-            self.specs.push(JobSpec { name: Some(setting.words()), ..spec });
+            self.specs.push(JobSpec { name: Some(setting.describe()), ..spec });
             self.specs.len() - 1
         })
     }
@@ -327,7 +327,7 @@ impl Growing<'_> {
                     self.skipped.push(Skipped { setting, why });
                     continue;
                 }
-                let name_of_job = Some(format!("{name}: {}", setting.words()));
+                let name_of_job = Some(format!("{name}: {}", setting.describe()));
                 let mut spec = JobSpec { name: name_of_job, ..self.spec(&point) };
                 for phase in &mut spec.phases {
                     phase.warmup = Some(0);
@@ -387,14 +387,14 @@ impl Point<'_> {
     fn setting(&self) -> Setting {
         let Assignment { workers, targets, of_last, alone } = self.assignment;
         let (rw, mix, spec) = match self.doing {
-            Doing::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::words), None),
+            Doing::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::describe), None),
             Doing::Named(spec) => (String::new(), None, Some(spec.name.clone())),
         };
         Setting {
             block_bytes: self.bs,
             depth: self.depth,
             workers,
-            engine: self.engine.words(),
+            engine: self.engine.to_flag(),
             cache: self.cache,
             rw,
             mix,

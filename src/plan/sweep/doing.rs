@@ -122,7 +122,7 @@ impl Doing {
     /// What it is called, as [`Setting::work`](model::sweep::Setting::work) says it.
     fn name(&self) -> String {
         match self {
-            Self::Plain(rw, Some(mix)) => format!("{} {}", rw.word(), mix.words()),
+            Self::Plain(rw, Some(mix)) => format!("{} {}", rw.word(), mix.describe()),
             Self::Plain(rw, None) => rw.word().into(),
             Self::Named(spec) => spec.name.clone(),
         }

@@ -27,7 +27,7 @@ use model::spec::presets::{IOMETER, MEMORY_BYTES, Preset, Procedure};
 use model::spec::{EngineSpec, JobSpec, StreamSpec};
 use model::sweep::{Grid, TOLERANCE};
 use model::units::show_bytes;
-use target_facts::{TargetFacts, look};
+use target_facts::{TargetFacts, target_facts};
 
 /// Settings that cells say for themselves, or that are told in words of the sweep's own.
 pub(in crate::plan) const OF_CELLS: &[&str] = &[
@@ -70,7 +70,8 @@ pub(in crate::plan) fn grid(
     let engines =
         if axes.engine.is_empty() { vec![default_engine(axes, denial)] } else { axes.engine.clone() };
     let entries: Vec<&'static Entry> = engines.iter().map(|e| entry(e)).collect::<Result<_, _>>()?;
-    let targets = if entries.iter().any(|e| e.moves_bytes) { look(request, root)? } else { Vec::new() };
+    let targets =
+        if entries.iter().any(|e| e.moves_bytes) { target_facts(request, root)? } else { Vec::new() };
     let loads = cycle::loads(said, (targets.len() as u32).max(1), origins)?;
     let works = doing::works(request, said, &targets, origins)?;
     let measures = doing::measures(said, &works, origins);
@@ -97,7 +98,7 @@ pub(in crate::plan) fn grid(
     if cells.is_empty() {
         let why = skipped
             .first()
-            .map_or("the axes have no cell".to_owned(), |s| format!("{}: {}", s.setting.words(), s.why));
+            .map_or("the axes have no cell".to_owned(), |s| format!("{}: {}", s.setting.describe(), s.why));
         return Err(Failure::Usage(format!(
             "no cell of the grid can be measured: {why}; `--skipped` names all of them"
         )));

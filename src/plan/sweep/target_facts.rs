@@ -23,7 +23,7 @@ pub(super) struct TargetFacts {
 }
 
 /// Every named target, each once.
-pub(super) fn look(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, Failure> {
+pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, Failure> {
     let here = [PathBuf::from(".")];
     let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
     let mut all: Vec<TargetFacts> = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn look(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, F
                 name::shown(said)
             )));
         }
-        let (found, place) = target::look(root, said, &path)?;
+        let (found, place) = target::inspect_target(root, said, &path)?;
         let direct = place.without_direct().is_none();
         all.push(TargetFacts {
             role: found.role,

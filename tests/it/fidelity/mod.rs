@@ -169,7 +169,7 @@ fn on(
     for storage in storages {
         let stage = stage();
         let Some(storage) = storage(&stage) else { return };
-        let Some(trace) = Trace::of(&stage, &[storage.name()]) else { return };
+        let Some(trace) = Trace::start(&stage, &[storage.name()]) else { return };
         story(&storage.requests(&stage, &trace, &format!("run {words}")));
     }
 }

@@ -36,7 +36,7 @@ fn depth(words: &str, asked: u32) {
     }
     let stage = Stage::beside_few().watching_as_for_users();
     let Some(Storage::Device(device)) = Storage::full_device(&stage) else { return };
-    let Some(trace) = Trace::of(&stage, &[device.name()]) else { return };
+    let Some(trace) = Trace::start(&stage, &[device.name()]) else { return };
     // Without a block twice in flight: its sector is what a request is known by.
     let words = format!("run --rw randread --bs 256k --random once --time 500ms {TIMED} {words}");
     let out = stage.fathom(&words, &device.path);
@@ -75,7 +75,7 @@ fn on_two(words: &str, story: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
     let image = stage.path("second");
     std::fs::File::create(&image).unwrap().set_len(TARGET_MIB as u64 * MIB).unwrap();
     let Some(two) = Device::on(&image, Image::Direct) else { return };
-    let Some(trace) = Trace::of(&stage, &[one.name(), two.name()]) else { return };
+    let Some(trace) = Trace::start(&stage, &[one.name(), two.name()]) else { return };
     let words = format!("run {words} {NEVER_WRITTEN} {}", one.path.display());
     went_well(&stage.fathom(&words, &two.path));
     let (events, numbers) = (trace.take(), [number(one.name()), number(two.name())]);
@@ -127,7 +127,7 @@ fn a_flush_comes_behind_every_so_many_writes() {
     }
     let stage = Stage::beside_others();
     let Some(Storage::Device(device)) = Storage::device(&stage) else { return };
-    let Some(trace) = Trace::of(&stage, &[device.name()]) else { return };
+    let Some(trace) = Trace::start(&stage, &[device.name()]) else { return };
     let words = format!("run --rw randwrite --depth 1 --fsync 8 --ops 400 {COUNTED}");
     let out = stage.fathom(&format!("{words} --destroy {}", device.name()), &device.path);
     went_well(&out);

@@ -30,7 +30,7 @@ fn pages_are_read_by_everybody_and_say_what_the_json_says() {
         if let Err(why) = &axe {
             skip(why);
         }
-        made.iter().inspect(|made| look(&mut browser, made, axe.as_deref().ok())).collect()
+        made.iter().inspect(|made| check_page(&mut browser, made, axe.as_deref().ok())).collect()
     });
     numbers(&mut browser, &pages);
     let page = |name: &str| pages.iter().find(|made| made.name == name).unwrap();
@@ -39,7 +39,7 @@ fn pages_are_read_by_everybody_and_say_what_the_json_says() {
 }
 
 /// Looks at a page with the eyes of everybody.
-fn look(browser: &mut Browser, made: &Made, axe: Option<&str>) {
+fn check_page(browser: &mut Browser, made: &Made, axe: Option<&str>) {
     let phone = Looks { width: 390, ..Looks::default() };
     let print = Looks { print: true, ..Looks::default() };
     let dark = Looks { dark: true, ..Looks::default() };

@@ -78,7 +78,7 @@ impl Check {
     }
 
     /// Asks it, with the answers so far.
-    pub(crate) fn look(&self, case: &Case, answers: &Answers) -> Known<Answer> {
+    pub(crate) fn ask(&self, case: &Case, answers: &Answers) -> Known<Answer> {
         match self.ask {
             Ask::Alone(ask) => ask(case),
             Ask::After(named, ask) => ask(case, &Earlier { named, answers }),
@@ -173,7 +173,7 @@ impl Check {
             earlier
                 .extend(crate::findings::ask_all(case).into_iter().map(|(check, answer)| (check.id, answer)));
         }
-        self.look(case, &earlier)
+        self.ask(case, &earlier)
     }
 
     /// The severity with which it fires, if it does.

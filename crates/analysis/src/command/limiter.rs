@@ -204,7 +204,7 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
                 (_, crate::checks::Of::Operations) => device.write_requests,
             };
             if limit.is_reached_by(amount as f64 / run.seconds.max(1e-9), run.seconds * 1e9) {
-                return Some(limit.words());
+                return Some(limit.describe());
             }
         }
     }

@@ -222,7 +222,7 @@ fn gate(condition: &Condition, one: &CommandResult) -> Gate {
     };
     let value = one.seconds.map(|seconds| seconds * 1e9);
     let sentence = match value.zip(bounds_ns) {
-        None => format!("{}: no run of {} ended with exit code 0.", condition.words(), one.command),
+        None => format!("{}: no run of {} ended with exit code 0.", condition.to_flag(), one.command),
         Some((value, [low, high])) => {
             let between = match one.runs.len() {
                 1 => String::new(),
@@ -233,7 +233,7 @@ fn gate(condition: &Condition, one: &CommandResult) -> Gate {
         }
     };
     Gate {
-        condition: condition.words(),
+        condition: condition.to_flag(),
         result: condition.result.clone().unwrap_or_default(),
         number: condition.limit.number(),
         unit: "ns".into(),

@@ -47,7 +47,7 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
     let phase = result.job.phases.get(result.phase as usize);
     if let Some((phase, stream)) = phase.and_then(|p| Some((p, p.streams.get(result.stream as usize)?))) {
         all.extend(work(stream).map(|(name, value)| aspect(name, value, true)));
-        all.push(aspect("beside it", beside(phase, result.stream as usize), true));
+        all.push(aspect("beside it", describe_other_streams(phase, result.stream as usize), true));
         all.push(engine(stream));
         all.extend(carried_out(phase, stream).map(|(name, value)| aspect(name, value, false)));
         let places = stream.targets.iter().enumerate();
@@ -92,16 +92,17 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let span = if access.span_bytes == u64::MAX { "all".into() } else { show_bytes(access.span_bytes) };
     let flush = stream.flush.map_or("none".into(), |f| {
         let drain = if f.drain { ", waiting for the writes in flight" } else { "" };
-        format!("{}{drain}", f.words())
+        format!("{}{drain}", f.describe())
     });
     let data = if access.writes() { data(&stream.data) } else { "none".into() };
     [
         (
             "order",
             if stream.turns.is_empty() {
-                lines(order) + &access.strided.map_or_else(String::new, |zones| format!(" {}", zones.words()))
+                lines(order)
+                    + &access.strided.map_or_else(String::new, |zones| format!(" {}", zones.describe()))
             } else {
-                stream.words()
+                stream.describe()
             },
         ),
         ("direction", lines(Line::direction)),
@@ -122,7 +123,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         (
             "pace",
             pace(stream.pace)
-                + &stream.flow.map_or_else(String::new, |flow| format!(", {}", flow.words()))
+                + &stream.flow.map_or_else(String::new, |flow| format!(", {}", flow.describe()))
                 + if stream.serialize_overlap { ", overlapping ones one by one" } else { "" },
         ),
         ("syncs", flush),
@@ -133,7 +134,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
 
 /// How many there are, and which part of them is whose.
 fn targets(stream: &Stream) -> String {
-    let shared = stream.shared.map(|shared| format!(", shared {}", shared.layout.words()));
+    let shared = stream.shared.map(|shared| format!(", shared {}", shared.layout.describe()));
     let shift = match stream.shift_hosts {
         0 => String::new(),
         hosts => format!(", of the host {hosts} further on"),
@@ -143,14 +144,14 @@ fn targets(stream: &Stream) -> String {
 }
 
 fn sizes(line: &Line) -> String {
-    let mut words: Vec<String> = line.drawn_sizes().map(model::job::Sizes::words).collect();
+    let mut words: Vec<String> = line.drawn_sizes().map(model::job::Sizes::describe).collect();
     words.dedup();
     words.join("/")
 }
 
 /// The order of a line with all that bends it; the plain line is one word.
 fn order(line: &Line) -> String {
-    let mut words = line.order.words();
+    let mut words = line.order.describe();
     if let model::job::Order::Sequential(steps) = &line.order
         && steps.start != model::job::Start::default()
     {
@@ -173,7 +174,8 @@ fn order(line: &Line) -> String {
         words += &format!(", aligned to {}", show_block(line.align_bytes));
     }
     if line.delay_ns > 0 {
-        words += &format!(", {} between bursts of {}", line.delay_law.words(line.delay_ns), line.burst);
+        words +=
+            &format!(", {} between bursts of {}", line.delay_law.describe_mean(line.delay_ns), line.burst);
     }
     if line.reply_bytes > 0 {
         words += &format!(", replies of {}", show_block(u64::from(line.reply_bytes)));
@@ -211,7 +213,7 @@ fn pace(pace: Pace) -> String {
 }
 
 fn depth(stream: &Stream) -> String {
-    let target = stream.latency_target.map(|target| format!(" at most, by {}", target.words()));
+    let target = stream.latency_target.map(|target| format!(" at most, by {}", target.to_flag()));
     format!("{}{}", stream.depth, target.unwrap_or_default())
 }
 
@@ -229,10 +231,12 @@ fn data(data: &Data) -> String {
 }
 
 /// Other streams of the same time.
-fn beside(phase: &Phase, own: usize) -> String {
+fn describe_other_streams(phase: &Phase, own: usize) -> String {
     let others = phase.streams.iter().enumerate().filter(|(i, _)| *i != own);
     let words: Vec<String> = others
-        .map(|(_, s)| format!("{}, depth {} x {}, {}", s.access.words(), s.depth, s.workers, s.cache.word()))
+        .map(|(_, s)| {
+            format!("{}, depth {} x {}, {}", s.access.describe(), s.depth, s.workers, s.cache.word())
+        })
         .collect();
     if words.is_empty() { "nothing".into() } else { words.join("; ") }
 }
@@ -271,7 +275,7 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
         stream.limit.bytes.map(|n| format!(" or {}", show_bytes(n))),
         stream.limit.time_ns.map(|ns| format!(" or {}", show_ns(ns as f64))),
     ];
-    let steady = stream.steady.as_ref().map(|rule| format!(" or until it is steady ({})", rule.words()));
+    let steady = stream.steady.as_ref().map(|rule| format!(" or until it is steady ({})", rule.to_flag()));
     let ended = if phase.streams.iter().any(|s| s.ends_others) { " or with another stream" } else { "" };
     let limit = limit.into_iter().chain([steady]).flatten().collect::<String>();
     let time = show_ns(phase.time_ns as f64) + &limit + ended;

@@ -114,7 +114,7 @@ fn holds(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> Held {
         Some(needed.max(a.len().min(b.len()) as u32 + 1))
     };
     let runs_needed = (outcome == Passing::Undecided).then(needed).flatten();
-    let mut told = told(pair, metric, runs);
+    let mut told = describe_difference(pair, metric, runs);
     if outcome == Passing::Undecided && is_beyond(metric, limit, runs) {
         told += &format!(", but {}", not_slower(metric));
     }
@@ -167,7 +167,7 @@ fn not_slower(metric: &Metric) -> String {
 }
 
 /// `RND4K Q32T1 read IOPS -10.3 % (-12.0 % to -8.6 %)`.
-fn told(pair: &Pair, metric: &Metric, runs: Runs) -> String {
+fn describe_difference(pair: &Pair, metric: &Metric, runs: Runs) -> String {
     let between = bounds(metric, runs).map_or_else(
         || " (no interval)".into(),
         |[low, high]| format!(" ({} to {})", show_change(low), show_change(high)),

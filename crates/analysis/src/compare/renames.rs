@@ -46,8 +46,8 @@ pub(super) fn differences(a: One, b: One) -> Vec<Difference> {
         }
         out.push(Difference {
             aspect: aspect.into(),
-            a: told(a, &left),
-            b: told(b, &right),
+            a: describe_results(a, &left),
+            b: describe_results(b, &right),
             refuses: !same_work,
         });
     }
@@ -62,7 +62,7 @@ fn renaming(one: One) -> BTreeSet<Named> {
 }
 
 /// `4K random read, depth 32, page cache (A01 CACHE_SERVED)`.
-fn told(one: One, findings: &[Named]) -> String {
+fn describe_results(one: One, findings: &[Named]) -> String {
     let ids: Vec<String> = findings.iter().map(|(id, name)| format!("{id} {name}")).collect();
     let ids = if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) };
     format!("{}{ids}", one.result.true_name)

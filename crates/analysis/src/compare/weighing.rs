@@ -235,7 +235,7 @@ pub(super) fn in_turns() -> Options {
 }
 
 #[cfg(test)]
-fn said(measure: Measure) -> Metric {
+fn metric_for(measure: Measure) -> Metric {
     let weighed = weigh(measure, &in_turns());
     let chance = weighed.chance();
     weighed.answered(chance, 1)
@@ -254,7 +254,7 @@ fn the_words_and_their_direction() {
         (0.96, Answer::Slower),
         (1.0, Answer::Same),
     ] {
-        let metric = said(rates(&RUNS, &times(factor)));
+        let metric = metric_for(rates(&RUNS, &times(factor)));
         assert_eq!(metric.answer, expected, "{metric:?}");
         assert!(
             (metric.ratio / factor - 1.0).abs() < 1e-9 && (metric.ratio_by_ranks / factor - 1.0).abs() < 0.01
@@ -266,7 +266,7 @@ fn the_words_and_their_direction() {
             Answer::Slower => Answer::Faster,
             other => other,
         };
-        assert_eq!(said(latency).answer, turned);
+        assert_eq!(metric_for(latency).answer, turned);
     }
     let typed = Options { margin: Some(0.02), ..in_turns() };
     let weighed = weigh(rates(&RUNS, &times(1.02)), &typed);
@@ -282,22 +282,22 @@ fn wide(factor: f64) -> [f64; 5] {
 #[test]
 fn what_is_neither_shown_to_differ_nor_to_be_the_same_has_a_bound() {
     let near = RUNS.map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
-    let open = said(rates(&near, &near.map(|v| v * 1.01)));
+    let open = metric_for(rates(&near, &near.map(|v| v * 1.01)));
     assert_eq!((open.answer, open.why.as_str()), (Answer::NoDifferenceSeen, ""), "{open:?}");
     let [faster, slower] = open.at_most().unwrap();
     assert!((0.04..0.08).contains(&faster) && (0.02..0.06).contains(&slower), "{open:?}");
     assert!(open.runs_needed > Some(5) && (10..20).contains(&open.runs_to_halve.unwrap()), "{open:?}");
     assert!(open.bound().unwrap().starts_with("at most "), "{open:?}");
     // For a time the same ratio is the other way round.
-    let time = said(Measure { more_is_better: false, ..rates(&near, &near.map(|v| v * 1.01)) });
+    let time = metric_for(Measure { more_is_better: false, ..rates(&near, &near.map(|v| v * 1.01)) });
     assert_eq!(time.at_most(), Some([slower, faster]));
     // A few per cent and perhaps less than the margin: it is not slower.
-    let small = said(rates(&near, &near.map(|v| v * 1.05)));
+    let small = metric_for(rates(&near, &near.map(|v| v * 1.05)));
     assert_eq!(small.answer, Answer::NoDifferenceSeen, "{small:?}");
     assert!(small.bound().unwrap().ends_with("faster and not slower"), "{small:?}");
     // A range that allows anything says nothing.
     let far = wide(1.0).map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
-    let nothing = said(rates(&far, &far.map(|v| v * 1.01)));
+    let nothing = metric_for(rates(&far, &far.map(|v| v * 1.01)));
     assert_eq!((nothing.answer, nothing.runs_to_halve), (Answer::CannotTell, None), "{nothing:?}");
     assert!(nothing.why.contains("is possible"), "{nothing:?}");
 }
@@ -323,29 +323,29 @@ fn a_difference_that_is_one_by_itself_alone_is_not_seen_among_many() {
 #[test]
 fn three_against_three_are_never_told_apart_and_four_are() {
     let of = |n: usize, factor: f64| RUNS[..n].iter().map(|v| v * factor).collect::<Vec<f64>>();
-    let three = said(rates(&of(3, 1.0), &of(3, 2.0)));
+    let three = metric_for(rates(&of(3, 1.0), &of(3, 2.0)));
     assert_eq!(three.answer, Answer::CannotTell);
     assert!(three.why.contains("4 against 4") && three.runs_needed == Some(4), "{three:?}");
     assert_eq!(three.could_have_seen, None);
-    assert_eq!(said(rates(&of(4, 1.0), &of(4, 2.0))).answer, Answer::Faster);
-    assert_eq!(said(rates(&of(3, 1.0), &of(5, 2.0))).answer, Answer::Faster, "chance 3.6 %");
-    let two = said(rates(&of(2, 1.0), &of(5, 2.0)));
+    assert_eq!(metric_for(rates(&of(4, 1.0), &of(4, 2.0))).answer, Answer::Faster);
+    assert_eq!(metric_for(rates(&of(3, 1.0), &of(5, 2.0))).answer, Answer::Faster, "chance 3.6 %");
+    let two = metric_for(rates(&of(2, 1.0), &of(5, 2.0)));
     assert_eq!((two.answer, two.interval, two.runs_needed), (Answer::CannotTell, None, None));
     // Three may well be the same.
-    assert_eq!(said(rates(&[1e4; 3], &[1e4; 3])).answer, Answer::Same);
+    assert_eq!(metric_for(rates(&[1e4; 3], &[1e4; 3])).answer, Answer::Same);
 }
 
 #[test]
 fn percentiles_of_few_runs_must_not_overlap_and_those_of_many_are_drawn() {
     let latency = |a: &[f64], b: &[f64]| Measure { more_is_better: false, percentile: true, ..rates(a, b) };
-    let apart = said(latency(&RUNS, &RUNS.map(|v| v * 1.1)));
+    let apart = metric_for(latency(&RUNS, &RUNS.map(|v| v * 1.1)));
     assert_eq!((apart.answer, apart.margin), (Answer::Slower, MARGIN_OF_PERCENTILE));
     let touching = [9_900.0, 10_900.0, 10_800.0, 10_850.0, 10_950.0, 10_870.0, 10_880.0];
     let touching: Vec<f64> = touching[1..6].iter().map(|v: &f64| (v - 750.0).powi(12) / 1e44).collect();
-    let few = said(latency(&RUNS.map(|v: f64| v.powi(12) / 1e44), &touching));
+    let few = metric_for(latency(&RUNS.map(|v: f64| v.powi(12) / 1e44), &touching));
     assert_eq!(few.answer, Answer::CannotTell, "{few:?}");
     let many = [RUNS.as_slice(), &[9_980.0, 10_020.0]].concat();
-    let drawn = said(latency(&many, &many.iter().map(|v| v * 1.1).collect::<Vec<_>>()));
+    let drawn = metric_for(latency(&many, &many.iter().map(|v| v * 1.1).collect::<Vec<_>>()));
     let [low, high] = drawn.interval.unwrap();
     assert!(drawn.answer == Answer::Slower && low < 1.1 && 1.1 < high, "{drawn:?}");
 }
@@ -354,12 +354,12 @@ fn percentiles_of_few_runs_must_not_overlap_and_those_of_many_are_drawn() {
 fn sessions_of_one_side_that_differ_widen_the_margin() {
     let sessions = |factors: &[f64]| factors.iter().map(|f| RUNS.map(|v| v * f).to_vec()).collect::<Vec<_>>();
     let apart = Measure { a: sessions(&[1.0, 1.06]), b: sessions(&[1.1, 1.1]), ..rates(&[], &[]) };
-    let metric = said(apart);
+    let metric = metric_for(apart);
     assert!(metric.floor.is_some_and(|f| (f - 0.06).abs() < 1e-9) && Some(metric.margin) == metric.floor);
     assert_eq!(metric.answer, Answer::NoDifferenceSeen, "{metric:?}");
     let alike = Measure { a: sessions(&[1.0, 1.001]), b: sessions(&[1.1, 1.1]), ..rates(&[], &[]) };
-    assert_eq!(said(alike).answer, Answer::Faster);
-    assert_eq!(said(rates(&RUNS, &RUNS)).floor, None);
+    assert_eq!(metric_for(alike).answer, Answer::Faster);
+    assert_eq!(metric_for(rates(&RUNS, &RUNS)).floor, None);
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn an_outlier_does_not_make_a_difference() {
     // The mean of the logarithms moves by a third, and the ranks do not move.
     let mut odd = RUNS;
     odd[2] = 60_000.0;
-    let metric = said(rates(&RUNS, &odd));
+    let metric = metric_for(rates(&RUNS, &odd));
     assert_eq!(metric.answer, Answer::CannotTell, "{metric:?}");
     assert!((metric.ratio_by_ranks - 1.0).abs() < 0.02 && metric.ratio > 1.3);
 }

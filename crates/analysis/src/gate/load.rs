@@ -28,7 +28,7 @@ pub(super) fn gate(
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
     let (word, sentence) = under_its_name(name, acting, word);
     Gate {
-        condition: condition.words(),
+        condition: condition.to_flag(),
         result: name.to_owned(),
         number: limit.number(),
         unit: unit(limit).into(),

@@ -66,7 +66,7 @@ pub(crate) struct Foreign {
 
 impl Outside {
     /// Looks at all runs of a case together.
-    pub(crate) fn of(case: &Case) -> Self {
+    pub(crate) fn from_runs(case: &Case) -> Self {
         Self { foreign: foreign(case), ticks: ticks(case), limits: limits(case) }
     }
 
@@ -188,7 +188,7 @@ pub fn disturbances(record: &Record) -> Vec<Disturbance> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let mut out: Vec<Disturbance> = Vec::new();
     for case in case::of_job(record, job).iter().filter(|c| !c.runs.is_empty()) {
-        for one in Outside::of(case).disturbances() {
+        for one in Outside::from_runs(case).disturbances() {
             let kind = std::mem::discriminant(&one);
             if out.iter().all(|known| std::mem::discriminant(known) != kind) {
                 out.push(one);
@@ -214,7 +214,7 @@ impl Neighbour {
             [] => "which process is not visible from here".to_owned(),
             names => format!("most by {}", names.join(", ")),
         };
-        format!("the machine was busy before the first run: {}, {most}", self.by.words())
+        format!("the machine was busy before the first run: {}, {most}", self.by.describe())
     }
 }
 

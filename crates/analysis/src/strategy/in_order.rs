@@ -142,7 +142,7 @@ impl<'g> InOrder<'g> {
     }
 
     /// The runs that a cell is told by: those of the window where there is one.
-    pub(crate) fn told(&self, job: usize) -> impl Iterator<Item = &Sample> {
+    pub(crate) fn window_samples(&self, job: usize) -> impl Iterator<Item = &Sample> {
         let len = self.jobs.len();
         let range = self
             .window()

@@ -47,7 +47,7 @@ pub struct Budget {
 
 impl Budget {
     /// What the plan allows.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn from_plan(plan: &Plan) -> Self {
         let Plan { runs, strategy, seed, attempts, budget_ns: ends_ns, .. } = *plan;
         let (jobs, paired, blocks) = (plan.jobs.len(), plan.is_paired(), blocks(plan));
         Self { jobs, runs, strategy, seed, paired, attempts, ends_ns, blocks }

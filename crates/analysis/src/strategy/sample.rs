@@ -35,7 +35,7 @@ impl Sample {
     /// What a run gave: all that was handed over by the time until the last of it completed, the soft limit of CCSIO. So
     /// large operations on slow storage have a rate too, and none is cut at the end of a window. Writes that went to memory
     /// count until the final sync has made them stable.
-    pub fn of(index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
+    pub fn from_run(index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
         let streams = || job.phases.iter().flat_map(|p| &p.streams);
         let issued =
             || end.streams.iter().flat_map(|s| s.issued.iter()).filter(|(kind, _)| **kind != Kind::Sync);
@@ -97,10 +97,10 @@ pub struct Try {
 
 impl Try {
     /// What a run gave.
-    pub fn of(attempt: Attempt, job: &Job, end: &RunEnd) -> Self {
+    pub fn from_attempt(attempt: Attempt, job: &Job, end: &RunEnd) -> Self {
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
         let alone = wall.saturating_add(end.sync_ns.unwrap_or(0));
-        Self { attempt, sample: Sample::of(attempt.job, job, end, alone), until_ns: end.at_ns }
+        Self { attempt, sample: Sample::from_run(attempt.job, job, end, alone), until_ns: end.at_ns }
     }
 }
 
@@ -108,7 +108,7 @@ impl Try {
 pub fn tries(record: &Record) -> Vec<Try> {
     let of = |run: &Run| {
         let end = run.end.as_ref().filter(|e| e.ending != RunEnding::Interrupted)?;
-        Some(Try::of(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
+        Some(Try::from_attempt(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
     };
     record.measured().into_iter().filter_map(of).collect()
 }

@@ -73,7 +73,7 @@ fn only_what_is_too_near_to_tell_asks_for_more() {
 fn what_is_left_holds_what_may_be_asked_for() {
     let mut plan = Fixture::honest().record().header.plan;
     plan.strategy = Strategy::Settle { at_most: 50 };
-    let left = super::left(&[], &super::Budget::of(&plan));
+    let left = super::left(&[], &super::Budget::from_plan(&plan));
     assert_eq!((left.runs, left.at_most), (vec![50], true));
 }
 

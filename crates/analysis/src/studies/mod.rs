@@ -52,7 +52,7 @@ pub(crate) fn studied(
 
 /// The report with what its results say beside one another, where the same tests were on several targets or numbers of hosts. `jobs` has
 /// the job of each result.
-pub(crate) fn beside(record: &Record, jobs: &[usize], mut report: Report) -> Report {
+pub(crate) fn attach_comparison(record: &Record, jobs: &[usize], mut report: Report) -> Report {
     report.study = match &record.header.plan.study {
         Study::Targets(comparison) => {
             Studied::Targets(targets::compare(&report, comparison, jobs, record.header.plan.headline))

@@ -90,14 +90,14 @@ pub(super) fn asked(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) ->
     let winners = search.races.iter().filter_map(|race| {
         let winner = race.winner()?;
         let result = answered.iter().position(|a| a.case.at == winner.job)?;
-        Some(GatedResult { result, told: Some(winner.told().to_vec()) })
+        Some(GatedResult { result, told: Some(winner.window_samples().to_vec()) })
     });
     winners.collect()
 }
 
 /// Figures of a cell: from its fresh runs where it was measured beside a winner, else from all.
 fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
-    let told = lane.map_or(&[][..], Lane::told);
+    let told = lane.map_or(&[][..], Lane::window_samples);
     let over_runs = |of: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = told.iter().filter_map(of).collect();
         // What only some runs have is no figure of all of them.

@@ -84,7 +84,7 @@ impl Going {
     }
 
     /// What was counted since the last look; `None` where no run goes on or no time has passed.
-    pub fn look(&mut self, now: Snapshot, so_far: &SoFar) -> Option<Counted> {
+    pub fn sample(&mut self, now: Snapshot, so_far: &SoFar) -> Option<Counted> {
         let (first, last) = (self.first.clone()?, self.last.replace(now.clone())?);
         if now.at_ns <= last.at_ns {
             return None;
@@ -169,7 +169,7 @@ impl Going {
 fn device(case: &Case) -> Known<Device> {
     let tops = case.tops()?;
     let run = case.runs.first().ok_or_else(case::no_run)?;
-    let done = Course::of(run, &tops)?.between(0.0, f64::INFINITY).ok_or("no time has passed")?;
+    let done = Course::from_run(run, &tops)?.between(0.0, f64::INFINITY).ok_or("no time has passed")?;
     let names: Vec<&str> = tops.iter().map(|l| l.name.as_str()).collect();
     Ok(Device {
         name: names.join(" and "),
@@ -190,12 +190,12 @@ fn seen(fixture: &Fixture, so_far: &SoFar) -> Counted {
     crate::pressure::fixture(&mut record, crate::pressure::IO, 0.25);
     let run = record.runs.remove(0);
     let mut going = Going::new(&record.header.plan, &record.header.hosts[0]);
-    assert_eq!(going.look(run.evidence[1].clone(), so_far), None, "no run goes on");
+    assert_eq!(going.sample(run.evidence[1].clone(), so_far), None, "no run goes on");
     going.begin(run.start, run.evidence[0].clone());
-    assert_eq!(going.look(run.evidence[0].clone(), so_far), None, "no time has passed");
+    assert_eq!(going.sample(run.evidence[0].clone(), so_far), None, "no time has passed");
     let mut now = run.evidence[1].clone();
     now.files.remove(crate::pressure::MEMORY);
-    going.look(now, so_far).unwrap()
+    going.sample(now, so_far).unwrap()
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_stretch_of_a_run_is_judged_as_a_whole_one_is() {
     assert!(counted.pressure[2].is_err(), "missing is no zero: {:?}", counted.pressure);
     assert_eq!(counted.others, Ok(None));
     let disturbed = seen(&Fixture { foreign_ios: 5_000, ..Fixture::honest() }, &so_far);
-    let words = disturbed.others.unwrap().map(|d| d.words()).unwrap_or_default();
+    let words = disturbed.others.unwrap().map(|d| d.describe()).unwrap_or_default();
     assert!(words.contains("of others on vda"), "{words}");
 }
 

@@ -209,7 +209,7 @@ mod tests {
             throttled,
         };
         let all = [(session.clone(), capacity(4, 2000.0)), (session, capacity(1024, 250.0))];
-        Limits::of(&disk(), &all).unwrap()
+        Limits::from_capacities(&disk(), &all).unwrap()
     }
 
     fn reads(per_s: f64, kib: f64) -> DeviceInterval {

@@ -65,7 +65,7 @@ pub struct Limits {
 impl Limits {
     /// Of a device, from capacities with their sessions, the newest first; `None` where none is of this device. Of a class that was measured
     /// several times the highest rate counts.
-    pub fn of(device: &KnownBy, measured: &[(MeasuredIn, Capacity)]) -> Option<Self> {
+    pub fn from_capacities(device: &KnownBy, measured: &[(MeasuredIn, Capacity)]) -> Option<Self> {
         let mut limits = Self { classes: Vec::new(), sessions: Vec::new(), same_by: SameBy::Serial };
         for (session, capacity) in measured {
             let Some(same_by) = capacity.device.same_as(device) else { continue };
@@ -242,7 +242,7 @@ mod tests {
 
     fn limits(all: &[(&str, Capacity)]) -> Limits {
         let all: Vec<(MeasuredIn, Capacity)> = all.iter().map(|(id, c)| (session(id), c.clone())).collect();
-        Limits::of(&disk(), &all).unwrap()
+        Limits::from_capacities(&disk(), &all).unwrap()
     }
 
     fn requests(per_s: f64, kib: f64) -> Requests {
@@ -325,6 +325,9 @@ mod tests {
         assert_eq!(limits.sessions(), [session("old")]);
         assert_eq!(load(&limits, requests(100.0, 4.0), requests(NONE, 0.0)), (10.0, Some(10.0)));
         let other = KnownBy { serial: Some("T".into()), ..disk() };
-        assert_eq!(Limits::of(&other, &[(session("a"), capacity(Direction::Read, false, 4, 1.0))]), None);
+        assert_eq!(
+            Limits::from_capacities(&other, &[(session("a"), capacity(Direction::Read, false, 4, 1.0))]),
+            None
+        );
     }
 }

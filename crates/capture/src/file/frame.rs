@@ -28,7 +28,7 @@ impl FrameKind {
         }
     }
 
-    fn of(letter: u8) -> Option<Self> {
+    fn from_letter(letter: u8) -> Option<Self> {
         [Self::Header, Self::Block, Self::End].into_iter().find(|kind| kind.letter() == letter)
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn read(from: &mut impl Read, inside: &mut Vec<u8>) -> Next {
         Err(e) => return Next::Damaged(format!("it cannot be read: {e}")),
     }
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    let Some(kind) = FrameKind::of(head[0]) else {
+    let Some(kind) = FrameKind::from_letter(head[0]) else {
         return Next::Damaged("what stands there is no block of a capture".into());
     };
     let length = word(1) as usize;

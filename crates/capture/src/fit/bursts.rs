@@ -36,7 +36,7 @@ pub(super) struct Fit {
 }
 
 /// The arrivals of so many a second, with these gaps and dispersions.
-pub(super) fn of(rate: f64, gaps: &Histogram, idc: [Option<f64>; 2]) -> Fit {
+pub(super) fn fit_bursts(rate: f64, gaps: &Histogram, idc: [Option<f64>; 2]) -> Fit {
     let fit = match idc {
         [Some(short), long] => plainer(choose(rate, gaps, short, long.unwrap_or(short)), rate, gaps),
         _ => Fit::new(Arrivals::Poisson, rate, gaps),
@@ -141,14 +141,14 @@ pub(super) fn thinned(idc: Option<f64>, share: f64) -> Option<f64> {
 #[test]
 fn what_was_drawn_by_a_law_is_found_by_its_dispersion() {
     let none = Histogram::new();
-    assert_eq!(of(100.0, &none, [Some(1.02), Some(0.97)]).arrivals, Arrivals::Poisson);
-    assert_eq!(of(100.0, &none, [None, None]).arrivals, Arrivals::Poisson);
-    let batches = of(100.0, &none, [Some(7.0), Some(7.1)]).arrivals;
+    assert_eq!(fit_bursts(100.0, &none, [Some(1.02), Some(0.97)]).arrivals, Arrivals::Poisson);
+    assert_eq!(fit_bursts(100.0, &none, [None, None]).arrivals, Arrivals::Poisson);
+    let batches = fit_bursts(100.0, &none, [Some(7.0), Some(7.1)]).arrivals;
     assert!(matches!(batches, Arrivals::Batch { mean } if (mean - 4.0).abs() < 1e-9), "{batches:?}");
     for (on_ns, off_ns) in [(5_000_000, 15_000_000), (2_000_000, 200_000_000), (40_000_000, 60_000_000)] {
         let truth = Arrivals::OnOff { on_ns, off_ns };
         let idc = LENGTHS.map(|length| Some(dispersion(truth, 2000.0, length)));
-        let fit = of(2000.0, &none, idc);
+        let fit = fit_bursts(2000.0, &none, idc);
         let Arrivals::OnOff { on_ns: on, off_ns: off } = fit.arrivals else { panic!("{fit:?}") };
         let near = |a: u64, b: u64| (a as f64 / b as f64 - 1.0).abs() < 0.02;
         assert!(near(on, on_ns) && near(off, off_ns), "{on_ns} {off_ns}: {fit:?}");

@@ -7,7 +7,7 @@ use super::gather::{Class, DATA, OfKind, align};
 use super::law::Law;
 use super::pace::{Loop, Signs};
 use super::part::{Shape, rounded};
-use super::stream::{About, Described, MOSTLY, by_memory, told};
+use super::stream::{About, Described, MOSTLY, by_memory, format_figure};
 use model::job::ThinkLaw;
 use model::spec::limits::{MAX_RATE, MAX_TIME_NS};
 use model::spec::think::of_think;
@@ -43,7 +43,7 @@ impl About<'_> {
         let directions = kinds.iter().filter(|of| of.count() > 0).count();
         let sequential = directions == 1 && long as f64 >= MOSTLY * all as f64;
         let of = DATA.into_iter().zip(classes).collect();
-        Shape::of(of, align(kinds.iter().fold(0, |bits, of| bits | of.bits)), sequential)
+        Shape::from_classes(of, align(kinds.iter().fold(0, |bits, of| bits | of.bits)), sequential)
     }
 
     /// Most operations in flight that there is memory for.
@@ -56,7 +56,7 @@ impl About<'_> {
         let why = format!(
             "closed loop: {:.1} % overlap, IDC {} in 10 ms",
             100.0 * signs.overlapping,
-            told(signs.idc[0])
+            format_figure(signs.idc[0])
         );
         let most = self.load.pacing.most.clamp(1, by_memory(shape));
         let mut say = |entry: Entry| stream.entries.push(entry);

@@ -99,8 +99,8 @@ impl Gathering {
     /// Why there is nothing to be fitted.
     pub fn new(origin: &Origin, survey: Survey, names: &Names) -> Result<Self, Nothing> {
         let surveyed = survey.finish(names)?;
-        let parts = surveyed.parts.iter().map(Gathered::of).collect();
-        Ok(Self { operations: Operations::of(origin, &Changes::default()), surveyed, parts })
+        let parts = surveyed.parts.iter().map(Gathered::from_part).collect();
+        Ok(Self { operations: Operations::from_origin(origin, &Changes::default()), surveyed, parts })
     }
 
     /// Takes rows of a block, whose names these are.
@@ -124,8 +124,8 @@ pub(super) fn align(bits: u64) -> u64 {
 }
 
 impl Gathered {
-    fn of(part: &Part) -> Self {
-        let load = || Load::of(part);
+    fn from_part(part: &Part) -> Self {
+        let load = || Load::from_part(part);
         let (stretch, data, until_ns) = (Vec::new(), 0, 0);
         let (sides, is_many, ended_ns, began_ns) = (Default::default(), None, 0, None);
         Self {
@@ -201,7 +201,7 @@ impl Gathered {
 }
 
 impl Load {
-    fn of(part: &Part) -> Self {
+    fn from_part(part: &Part) -> Self {
         let (first, behind) = part.seen.span.unwrap_or((0, 1));
         let bins = Bins::over(first, behind, align(part.seen.bits));
         let class = || Class { bins: bins.clone(), ..Class::default() };

@@ -37,11 +37,11 @@ pub(super) fn of_seen(seen: &Histogram) -> Option<Law> {
     for (ns, count) in seen.counts() {
         (0..count).for_each(|_| own.record(ns.saturating_sub(taken_ns)));
     }
-    Some(Law { taken_ns, ..of(&own)? })
+    Some(Law { taken_ns, ..fit_think_law(&own)? })
 }
 
 /// The plainest one, with the mean that was seen; `None` where there are no pauses.
-pub(super) fn of(seen: &Histogram) -> Option<Law> {
+pub(super) fn fit_think_law(seen: &Histogram) -> Option<Law> {
     let (mean, median) = (seen.mean_ns()?, seen.quantile_ns(0.5)?);
     let mean_ns = (mean.round() as u64).max(1);
     let [low, high] = [0.05, 0.95].map(|q| seen.quantile_ns(q).unwrap_or(0) as f64);
@@ -142,13 +142,13 @@ fn seen(quantile: impl Fn(f64) -> f64) -> Histogram {
 
 #[test]
 fn each_law_is_found_with_its_numbers() {
-    assert_eq!(of(&Histogram::new()), None);
-    assert_eq!(of(&seen(|_| 50_000.0)).map(|law| law.think), Some(Think::fixed(50_000)));
-    let exponential = of(&seen(|u| -80_000.0 * (1.0 - u).ln())).map(|law| law.think);
+    assert_eq!(fit_think_law(&Histogram::new()), None);
+    assert_eq!(fit_think_law(&seen(|_| 50_000.0)).map(|law| law.think), Some(Think::fixed(50_000)));
+    let exponential = fit_think_law(&seen(|u| -80_000.0 * (1.0 - u).ln())).map(|law| law.think);
     let Some(Think { mean_ns, law: ThinkLaw::Exponential }) = exponential else { panic!("{exponential:?}") };
     assert!(mean_ns.abs_diff(80_000) < 800, "{mean_ns}");
     // Two kinds of pauses: none of the plain laws.
-    let two = of(&seen(|u| if u < 0.7 { 10_000.0 + 1000.0 * u } else { 900_000.0 + 1000.0 * u }));
+    let two = fit_think_law(&seen(|u| if u < 0.7 { 10_000.0 + 1000.0 * u } else { 900_000.0 + 1000.0 * u }));
     let Some(Law { think, distance: Some(distance), .. }) = two else { panic!("{two:?}") };
     assert!(matches!(think.law, ThinkLaw::Quantiles(_)) && distance < 0.11, "{think:?} {distance}");
     let mean = 0.7 * 10_350.0 + 0.3 * 900_850.0;

@@ -55,7 +55,7 @@ impl Observed {
     /// Of a capture with this header, with offsets up to this sector.
     pub fn new(origin: &Origin, end_sector: u64) -> Self {
         Self {
-            operations: Operations::of(origin, &Changes::default()),
+            operations: Operations::from_origin(origin, &Changes::default()),
             figures: Figures {
                 elapsed_ns: 0,
                 counts: [0; Kind::ALL.len()],

@@ -28,7 +28,7 @@ pub(super) struct Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    pub(super) fn of(kinds: Vec<(Kind, &'a Class)>, align: u64, may_be_sequential: bool) -> Self {
+    pub(super) fn from_classes(kinds: Vec<(Kind, &'a Class)>, align: u64, may_be_sequential: bool) -> Self {
         let sum: u64 = kinds.iter().map(|(_, class)| class.operations()).sum();
         // Fewer than a share can say are not there.
         let is_told = |count: u64| count > 0 && u128::from(count) * u128::from(PARTS) >= u128::from(sum);
@@ -114,9 +114,11 @@ impl<'a> Shape<'a> {
         let of: Vec<(Kind, Shares)> = self.kinds.iter().map(|(kind, class)| (*kind, shares(class))).collect();
         let worst = of.iter().map(|(_, shares)| shares.distance).fold(0.0, f64::max);
         let text = match of.as_slice() {
-            [(_, only)] => words(only),
+            [(_, only)] => format_size_shares(only),
             several => {
-                let one = |(kind, shares): &(Kind, Shares)| format!("{}={}", kind.word(), words(shares));
+                let one = |(kind, shares): &(Kind, Shares)| {
+                    format!("{}={}", kind.word(), format_size_shares(shares))
+                };
                 several.iter().map(one).collect::<Vec<_>>().join(",")
             }
         };
@@ -199,7 +201,7 @@ impl<'a> Shape<'a> {
 }
 
 /// `4k`, or `4k:70,8k:30`.
-fn words(shares: &Shares) -> String {
+fn format_size_shares(shares: &Shares) -> String {
     let bytes = |sectors: u32| size(u64::from(sectors) * SECTOR);
     match shares.all.as_slice() {
         [(sectors, _)] => bytes(*sectors),

@@ -89,7 +89,7 @@ impl Gathering {
     /// The job that it comes to.
     pub fn finish(mut self) -> Fitted {
         self.parts.iter_mut().for_each(Gathered::end_stretch);
-        Fitted::of(&self.surveyed, &self.parts)
+        Fitted::from_survey(&self.surveyed, &self.parts)
     }
 }
 
@@ -105,7 +105,7 @@ impl Fitted {
         self.streams.iter().any(|stream| !stream.entries.iter().any(is_held))
     }
 
-    pub(super) fn of(surveyed: &Surveyed, gathered: &[Gathered]) -> Self {
+    pub(super) fn from_survey(surveyed: &Surveyed, gathered: &[Gathered]) -> Self {
         let all = &surveyed.all;
         let first_ns = all.first_ns.unwrap_or(0);
         let span_ns = all.last_ns.saturating_sub(first_ns).min(MAX_TIME_NS);
@@ -288,7 +288,7 @@ impl About<'_> {
                 kinds.extend(rare.iter().map(|(kind, class)| (*kind, class)));
                 kinds.sort_by_key(|(kind, _)| *kind as usize);
             }
-            let shape = Shape::of(kinds, sectors, flow.long);
+            let shape = Shape::from_classes(kinds, sectors, flow.long);
             stream.entries.extend(shape.entries());
             self.arrive(&mut stream, flow, shape.operations());
             let depth = self.room(&shape);
@@ -337,7 +337,7 @@ impl About<'_> {
         let share = (flow.class.operations() as f64 / of.count().max(1) as f64).min(1.0);
         // Few say nothing of how they come.
         let idc = seen.map(|idc| bursts::thinned(idc, share).filter(|_| count >= FEWEST));
-        let fit = bursts::of(rate, &of.arriving.gaps, idc);
+        let fit = bursts::fit_bursts(rate, &of.arriving.gaps, idc);
         let signs = self.load.pacing.signs(self.active_ns);
         stream.entries.push(Entry::bare(
             "rate",
@@ -347,16 +347,17 @@ impl About<'_> {
                 show_count(count as f64),
                 show_ns(self.active_ns as f64),
                 100.0 * signs.overlapping,
-                told(signs.idc[0])
+                format_figure(signs.idc[0])
             ),
         ));
         let near = fit
             .distance
             .filter(|_| share >= 1.0)
             .map_or_else(String::new, |d| format!("; KS of the times between {d:.3}"));
-        let [short, long] = [0, 1].map(|at| format!("{} (fit {})", told(idc[at]), told(Some(fit.idc[at]))));
+        let [short, long] =
+            [0, 1].map(|at| format!("{} (fit {})", format_figure(idc[at]), format_figure(Some(fit.idc[at]))));
         let comment = format!("IDC {short} in 10 ms, {long} in 100 ms{near}");
-        stream.entries.push(Entry::text("arrivals", &words(fit.arrivals), comment));
+        stream.entries.push(Entry::text("arrivals", &format_arrivals(fit.arrivals), comment));
     }
 
     /// Room for what is in flight.
@@ -428,7 +429,7 @@ pub(super) fn by_memory(shape: &Shape<'_>) -> u32 {
 }
 
 /// As arrivals are typed, with means that people can read.
-fn words(arrivals: Arrivals) -> String {
+fn format_arrivals(arrivals: Arrivals) -> String {
     match arrivals {
         Arrivals::Batch { mean } => of_arrivals(Arrivals::Batch { mean: (mean * 1000.0).round() / 1000.0 }),
         Arrivals::OnOff { on_ns, off_ns } => {
@@ -444,6 +445,6 @@ pub(super) fn fraction(number: f64) -> String {
     number.to_string()
 }
 
-pub(super) fn told(figure: Option<f64>) -> String {
+pub(super) fn format_figure(figure: Option<f64>) -> String {
     figure.map_or_else(|| "unknown".into(), |figure| format!("{figure:.2}"))
 }

@@ -94,7 +94,7 @@ impl Survey {
     /// Of a capture with this header.
     pub fn new(origin: &Origin) -> Self {
         Self {
-            operations: Operations::of(origin, &Changes::default()),
+            operations: Operations::from_origin(origin, &Changes::default()),
             tasks: Vec::new(),
             unfinished: 0,
             large: 0,
@@ -188,13 +188,13 @@ impl Surveyed {
             if members.len() >= MANY
                 || names.task_at(members[0] as u32).is_some_and(crate::names::Task::is_worker)
             {
-                drafts.push((Part::of(name, &members, tasks), members));
+                drafts.push((Part::from_tasks(name, &members, tasks), members));
                 continue;
             }
             for member in members {
                 let own = names.task_at(member as u32).map_or(0, |task| task.tid);
                 let name = if own > 0 { format!("{name} {own}") } else { name.to_owned() };
-                drafts.push((Part::of(&name, &[member], tasks), vec![member]));
+                drafts.push((Part::from_tasks(&name, &[member], tasks), vec![member]));
             }
         }
         drafts.sort_by_key(|(part, members)| (Reverse(part.seen.operations()), members[0]));
@@ -233,7 +233,7 @@ impl Surveyed {
 }
 
 impl Part {
-    fn of(name: &str, members: &[usize], tasks: &[Observations]) -> Self {
+    fn from_tasks(name: &str, members: &[usize], tasks: &[Observations]) -> Self {
         let mut seen = Observations::default();
         for member in members {
             seen.join(&tasks[*member]);

@@ -44,7 +44,7 @@ impl Load {
 
     /// A request at a time in us.
     fn add(&mut self, at_us: f64, letters: &str, (sector, sectors): (u64, u32), task: u32, took_us: f64) {
-        let flags = self.names.flags(&Flags::of(letters));
+        let flags = self.names.flags(&Flags::parse(letters));
         let latency_ns = Some((took_us * 1000.0) as u64);
         self.rows.push(Row {
             issue_ns: (at_us * 1000.0) as u64,
@@ -58,7 +58,7 @@ impl Load {
     }
 
     fn flush(&mut self, at_us: f64, task: u32, took_us: f64) {
-        let flags = self.names.flags(&Flags { kind: RowKind::Asked, ..Flags::of("FWS") });
+        let flags = self.names.flags(&Flags { kind: RowKind::Asked, ..Flags::parse("FWS") });
         let latency_ns = Some((took_us * 1000.0) as u64);
         self.rows.push(Row { issue_ns: (at_us * 1000.0) as u64, latency_ns, flags, task, ..Row::default() });
     }

@@ -60,7 +60,7 @@ impl About<'_> {
             mean if mean >= WHOLE * length => length.ceil(),
             mean => mean.round().max(1.0),
         };
-        if let Some(law) = law::of(&side.periods) {
+        if let Some(law) = law::fit_think_law(&side.periods) {
             // All of them together take as long as they did.
             let factor = side.periods.count() as f64 / cycles as f64 / bursts(length.max(1.0), burst);
             let (period, fits) = worded(&law, factor);

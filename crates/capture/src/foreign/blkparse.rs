@@ -40,7 +40,7 @@ fn error(text: &str) -> i32 {
 }
 
 pub(super) fn read(from: &mut dyn BufRead, into: &mut Into<'_>, ending: &mut Ending) -> Result<(), Trouble> {
-    let mut lines = Lines::of(from);
+    let mut lines = Lines::over(from);
     let mut paired = Paired::new();
     let mut device = None;
     while let Some(line) = lines.next()? {
@@ -76,7 +76,7 @@ pub(super) fn read(from: &mut dyn BufRead, into: &mut Into<'_>, ending: &mut End
         let last = bracketed(&line);
         let error = if step == Step::Completed { error(last) } else { 0 };
         let task = Task { tid, name: last.to_owned(), ..Task::default() };
-        let flags = paired.names.flags(&Flags { error, ..Flags::of(letters) });
+        let flags = paired.names.flags(&Flags { error, ..Flags::parse(letters) });
         let task = if step == Step::Completed { 0 } else { paired.names.task(&task) };
         let op = op(letters.as_bytes(), sectors);
         paired.add(Event { at_ns, step, op, sector, sectors, flags, task, device: 0 }, into)?;

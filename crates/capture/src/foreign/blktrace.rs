@@ -182,7 +182,7 @@ fn event(step: Step, record: &Record, paired: &mut Paired, processes: &HashMap<u
     let sectors = record.bytes / crate::SECTOR as u32;
     let letters = letters(record.action >> 16, sectors);
     let error = if step == Step::Completed { record.error } else { 0 };
-    let flags = paired.names.flags(&Flags { error, ..Flags::of(&letters) });
+    let flags = paired.names.flags(&Flags { error, ..Flags::parse(&letters) });
     let task = if step == Step::Completed {
         0
     } else {

@@ -23,7 +23,7 @@ const MS: u64 = 1_000_000;
 
 /// Reads version 2.
 pub(super) fn read_2(from: &mut dyn BufRead, into: &mut Into<'_>) -> Result<(), Trouble> {
-    let mut lines = Lines::of(from);
+    let mut lines = Lines::over(from);
     let mut files = Files::default();
     let mut now_ns = 0_u64;
     lines.next()?;
@@ -46,7 +46,7 @@ pub(super) fn read_2(from: &mut dyn BufRead, into: &mut Into<'_>) -> Result<(), 
 
 /// Reads version 3.
 pub(super) fn read_3(from: &mut dyn BufRead, into: &mut Into<'_>) -> Result<(), Trouble> {
-    let mut lines = Lines::of(from);
+    let mut lines = Lines::over(from);
     let mut files = Files::default();
     lines.next()?;
     while let Some(line) = lines.next()? {

@@ -49,7 +49,7 @@ pub type Put<'p> = &'p mut dyn FnMut(&Row, &Names) -> io::Result<()>;
 
 impl Language {
     /// By how a file begins; `None` where it is none of them.
-    pub fn of(begins: &[u8]) -> Option<Self> {
+    pub fn detect(begins: &[u8]) -> Option<Self> {
         if blktrace::begins_so(begins) {
             return Some(Self::Blktrace);
         }
@@ -141,7 +141,7 @@ impl Into<'_> {
         self.within_sectors += u64::from(!(offset | length).is_multiple_of(crate::SECTOR));
         // A program's sync is what asks for a flush.
         let kind = if length == 0 { RowKind::Asked } else { RowKind::Request };
-        let flags = self.names.flags(&Flags { kind, ..Flags::of(rwbs) });
+        let flags = self.names.flags(&Flags { kind, ..Flags::parse(rwbs) });
         let sectors = if length == 0 { 0 } else { u32::try_from(end - sector).unwrap_or(u32::MAX) };
         let task = self.names.task(task);
         let sector = if sectors == 0 { 0 } else { sector };
@@ -157,7 +157,7 @@ struct Lines<'r> {
 }
 
 impl<'r> Lines<'r> {
-    fn of(from: &'r mut dyn BufRead) -> Self {
+    fn over(from: &'r mut dyn BufRead) -> Self {
         Self { from, line: String::new(), number: 0 }
     }
 

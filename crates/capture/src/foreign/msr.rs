@@ -26,7 +26,7 @@ fn kind(word: &str) -> Option<&'static str> {
 }
 
 pub(super) fn read(from: &mut dyn BufRead, into: &mut Into<'_>) -> Result<(), Trouble> {
-    let mut lines = Lines::of(from);
+    let mut lines = Lines::over(from);
     let mut first = None;
     while let Some(line) = lines.next()? {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();

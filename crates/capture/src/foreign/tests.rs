@@ -6,7 +6,7 @@ use model::captured::{Op, Origin, Profile, Restriction};
 use std::io::Cursor;
 
 fn convert_all(files: &[&[u8]]) -> Result<(Vec<Row>, Names, Ending), String> {
-    let language = Language::of(files[0]).ok_or("nobody knows it")?;
+    let language = Language::detect(files[0]).ok_or("nobody knows it")?;
     let mut rows = Vec::new();
     let from = files.iter().map(|file| Box::new(Cursor::new(file.to_vec())) as Box<dyn BufRead>).collect();
     let converted = language.convert(from, &mut |row, _| {

@@ -85,7 +85,7 @@ impl Going {
             self.kinds.iter().filter_map(|kind| kind.steps.iter().rposition(|s| s.requests > 0)).max()?;
         let steps = (duration_ns.div_ceil(self.step_ns) as usize).clamp(last + 1, STEPS.max(last + 1));
         let places = self.places(steps);
-        let of = self.kinds.into_iter().map(|kind| kind.told(steps)).collect();
+        let of = self.kinds.into_iter().map(|kind| kind.to_series(steps)).collect();
         Some(Course { step_ns: self.step_ns, steps, of, places })
     }
 
@@ -169,7 +169,7 @@ impl OpSteps {
         }
     }
 
-    fn told(self, steps: usize) -> CourseOf {
+    fn to_series(self, steps: usize) -> CourseOf {
         let kept = || self.steps.iter().take(steps);
         let mean = |step: &Step| (step.timed > 0).then(|| step.latency_ns as f64 / step.timed as f64);
         CourseOf {

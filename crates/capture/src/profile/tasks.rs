@@ -83,7 +83,7 @@ impl Tasks {
             requests: rest.iter().map(|at| self.doing[*at].requests).sum(),
         };
         order.truncate(TASKS);
-        (order.into_iter().map(|at| self.doing[at].told(at as u32, requests, names)).collect(), others)
+        (order.into_iter().map(|at| self.doing[at].to_task(at as u32, requests, names)).collect(), others)
     }
 }
 
@@ -93,7 +93,7 @@ fn add(sums: &mut (u64, u64), bytes: u64) {
 }
 
 impl Doing {
-    fn told(&self, number: u32, requests: u64, names: &Names) -> Task {
+    fn to_task(&self, number: u32, requests: u64, names: &Names) -> Task {
         let task = names.task_at(number).cloned().unwrap_or_default();
         let overlapping = (self.timed > 1).then(|| share(self.overlapping, self.timed - 1));
         let one_by_one = overlapping.is_some_and(|share| share < OVERLAPPING);

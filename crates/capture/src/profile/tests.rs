@@ -8,9 +8,9 @@ use model::captured::Partition;
 /// One request in three is a write of 16 KiB, the others are reads of 4 KiB; each takes 50 us, one every 100 us.
 fn profile(restriction: &Restriction) -> Profile {
     let mut names = Names::default();
-    let [read, write] = ["RS", "WFS"].map(|rwbs| names.flags(&Flags::of(rwbs)));
-    let asked = names.flags(&Flags { kind: RowKind::Asked, ..Flags::of("FWS") });
-    let flush = names.flags(&Flags::of("FF"));
+    let [read, write] = ["RS", "WFS"].map(|rwbs| names.flags(&Flags::parse(rwbs)));
+    let asked = names.flags(&Flags { kind: RowKind::Asked, ..Flags::parse("FWS") });
+    let flush = names.flags(&Flags::parse("FF"));
     let task = |name: &str, tid| Task { tid, pid: Some(tid), name: name.into(), ..Task::default() };
     let [reader, writer] = [task("reader", 1), task("kworker/0:1", 2)].map(|task| names.task(&task));
     let mut rows = Vec::new();
@@ -68,7 +68,7 @@ fn a_restriction_holds_for_all_figures() {
 #[test]
 fn a_flush_of_a_device_without_requests_is_its_owners() {
     let mut names = Names::default();
-    let flags = names.flags(&Flags::of("FWS"));
+    let flags = names.flags(&Flags::parse("FWS"));
     let task = names.task(&Task { tid: 7, name: "postgres".into(), ..Task::default() });
     let mut profiler =
         Profiler::new(&Origin { unit: Unit::Bios, ..Origin::default() }, &Restriction::default());

@@ -53,7 +53,7 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    pub(crate) fn of(origin: &Origin, changes: &Changes) -> Self {
+    pub(crate) fn from_origin(origin: &Origin, changes: &Changes) -> Self {
         let is_owned = origin.imported.is_none() && origin.unit == Unit::Requests;
         let sizes_change = origin.unit != Unit::Operations;
         Self { is_owned, asked: HashMap::new(), changes: changes.clone(), sizes_change, left_out: 0 }

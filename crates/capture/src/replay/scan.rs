@@ -74,7 +74,7 @@ pub struct Load {
 impl Scan {
     /// Of a capture with this header, of which so much is changed.
     pub fn new(origin: &Origin, changes: &Changes) -> Self {
-        Self { operations: Operations::of(origin, changes), figures: Figures::default() }
+        Self { operations: Operations::from_origin(origin, changes), figures: Figures::default() }
     }
 
     /// Takes rows of a block, whose names these are.

@@ -61,7 +61,7 @@ impl Steps {
     /// Of a capture with this header, of which so much is changed, and whose first pass came to this.
     pub fn new((origin, changes): (&Origin, &Changes), load: Load, way: ReplaySettings) -> Self {
         let chains = (0..load.lanes()).map(|_| Chain::default()).collect();
-        Self { operations: Operations::of(origin, changes), load, chains, way, outside: 0 }
+        Self { operations: Operations::from_origin(origin, changes), load, chains, way, outside: 0 }
     }
 
     /// Lanes of its steps.

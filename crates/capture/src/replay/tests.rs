@@ -15,11 +15,11 @@ struct Rows {
 
 impl Rows {
     fn add(&mut self, task: &str, rwbs: &str, times: (u64, u64), (sector, sectors): (u64, u32)) {
-        self.push(task, &Flags::of(rwbs), times, (sector, sectors));
+        self.push(task, &Flags::parse(rwbs), times, (sector, sectors));
     }
 
     fn ask(&mut self, task: &str, rwbs: &str, times: (u64, u64), place: (u64, u32)) {
-        self.push(task, &Flags { kind: RowKind::Asked, ..Flags::of(rwbs) }, times, place);
+        self.push(task, &Flags { kind: RowKind::Asked, ..Flags::parse(rwbs) }, times, place);
     }
 
     fn push(

@@ -45,7 +45,7 @@ impl Calls {
 
     /// Counts those of a page.
     pub fn page(&mut self, page: &[u8]) {
-        let records = Records::of(page, &self.layout);
+        let records = Records::parse(page, &self.layout);
         self.lost = self.lost.saturating_add(records.missed);
         for (_, record) in records {
             if self.kind.number(record) as u16 == self.event {

@@ -159,7 +159,7 @@ impl CommandTrace {
 
     /// Takes the events of a page.
     pub fn page(&mut self, page: &[u8]) {
-        let records = Records::of(page, &self.layout);
+        let records = Records::parse(page, &self.layout);
         self.lost = self.lost.saturating_add(records.missed);
         for (time_ns, record) in records {
             let id = self.kind.number(record) as u16;

@@ -127,7 +127,7 @@ impl Decoder {
 
     /// The events of a page, behind those that are there.
     pub fn page(&mut self, page: &[u8], ask: AskTask<'_>, into: &mut Vec<Event>) {
-        let records = Records::of(page, &self.layout);
+        let records = Records::parse(page, &self.layout);
         if records.missed > 0 {
             self.lost = self.lost.saturating_add(records.missed);
             let sectors = u32::try_from(records.missed).unwrap_or(u32::MAX);
@@ -240,7 +240,7 @@ pub(crate) mod tests {
         assert_eq!((read.device, write.device), (7 << 20 | 1, 7 << 20 | 1));
         let task = decoder.names.task_at(read.task).map(|task| (task.name.as_str(), task.pid));
         assert_eq!(task, Some(("fio", Some(40))));
-        assert_eq!(decoder.names.flags_at(write.flags), Some(&Flags::of("FWFSM")));
+        assert_eq!(decoder.names.flags_at(write.flags), Some(&Flags::parse("FWFSM")));
         Ok(())
     }
 

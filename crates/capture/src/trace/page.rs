@@ -66,7 +66,7 @@ pub struct Records<'p> {
 
 impl<'p> Records<'p> {
     /// Those of a page, as it was read.
-    pub fn of(page: &'p [u8], layout: &Layout) -> Self {
+    pub fn parse(page: &'p [u8], layout: &Layout) -> Self {
         let time = layout.time.number(page);
         let commit = layout.commit.number(page);
         let whole = page.get(layout.data..).unwrap_or_default();
@@ -193,7 +193,7 @@ pub(crate) mod tests {
         data.extend(word(PADDING, 0));
         data.extend(record(0, b"none"));
         let page = page(1000, 0, &data, 0);
-        let found: Vec<(u64, &[u8])> = Records::of(&page, &layout).collect();
+        let found: Vec<(u64, &[u8])> = Records::parse(&page, &layout).collect();
         let extended = 1005 + (1 << 27) + 1 + 2;
         let expected: [(u64, &[u8]); 4] =
             [(1005, b"abcd"), (extended, b"efghijkl"), (extended + 7, b"odd"), ((2 << 27) + 9, b"last")];
@@ -205,7 +205,7 @@ pub(crate) mod tests {
     fn lost_records_are_counted_as_the_page_says() -> Result<(), Foreign> {
         let layout = Layout::parse(HEADER)?;
         let missed =
-            |flags, behind| Records::of(&page(7, flags, &record(1, b"abcd"), behind), &layout).missed;
+            |flags, behind| Records::parse(&page(7, flags, &record(1, b"abcd"), behind), &layout).missed;
         assert_eq!(missed(0, 137), 0);
         assert_eq!(missed(MISSED | STORED, 137), 137);
         assert_eq!(missed(MISSED, 137), 1);
@@ -219,8 +219,8 @@ pub(crate) mod tests {
             let bytes: Vec<u8> = (0..4096_u32)
                 .map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(seed * 40_503) >> 13) as u8)
                 .collect();
-            assert!(Records::of(&bytes, &layout).count() <= 1024);
-            assert!(Records::of(&bytes[..seed as usize], &layout).count() <= 16);
+            assert!(Records::parse(&bytes, &layout).count() <= 1024);
+            assert!(Records::parse(&bytes[..seed as usize], &layout).count() <= 16);
         }
         Ok(())
     }

@@ -212,7 +212,7 @@ impl Pairing {
         let Some(slot) = self.slots.pending(number) else { return };
         row.task = slot.row.task;
         let asked = names.flags_at(slot.row.flags).cloned().unwrap_or_default();
-        row.flags = names.flags(&Flags::of(&asked.rwbs));
+        row.flags = names.flags(&Flags::parse(&asked.rwbs));
         if issued_with_fua && !asked.has_preflush() {
             // The device does it at once, and no end of its own will come.
             slot.state = State::Dropped;

@@ -79,8 +79,8 @@ impl CommandLine {
     ///
     /// # Errors
     /// Everything that is wrong with them, each at its place with what to type instead.
-    pub fn of(words: &[String], here: &Here) -> Result<Self, Trouble> {
-        let source = Source::of(words);
+    pub fn parse(words: &[String], here: &Here) -> Result<Self, Trouble> {
+        let source = Source::parse(words);
         if words.iter().any(|word| word == "-?") {
             return Ok(Self { ask: Ask::Print(help()), source, ..Self::default() });
         }

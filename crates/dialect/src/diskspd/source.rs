@@ -23,7 +23,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn of(words: &[String]) -> Self {
+    pub(super) fn parse(words: &[String]) -> Self {
         let mut source = Self { name: COMMAND_LINE.into(), ..Self::default() };
         for word in words {
             let start = source.text.len();

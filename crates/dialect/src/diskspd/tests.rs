@@ -19,17 +19,17 @@ fn here(read: &dyn Fn(&str) -> Result<String, String>) -> Here<'_> {
     Here { read, cpus: &[], clock: CLOCK }
 }
 
-fn said(line: &str) -> Result<CommandLine, Trouble> {
+fn parse_line(line: &str) -> Result<CommandLine, Trouble> {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    CommandLine::of(&words, &here(&|file| Err(format!("there is no {file}"))))
+    CommandLine::parse(&words, &here(&|file| Err(format!("there is no {file}"))))
 }
 
 fn made(line: &str) -> Result<JobSpec, Trouble> {
-    Ok(job(&said(line)?, &[0, 1, 2], &|_| Vec::new())?.unwrap_or_default())
+    Ok(job(&parse_line(line)?, &[0, 1, 2], &|_| Vec::new())?.unwrap_or_default())
 }
 
 fn profile(line: &str) -> Profile {
-    said(line).unwrap_or_else(|e| panic!("{line}: {e}")).profile
+    parse_line(line).unwrap_or_else(|e| panic!("{line}: {e}")).profile
 }
 
 fn span(options: &str) -> TimeSpan {
@@ -47,7 +47,7 @@ fn is_taken(options: &str) -> bool {
 }
 
 /// What is wrong, where anything is.
-fn told(made: Result<JobSpec, Trouble>) -> String {
+fn refusal_text(made: Result<JobSpec, Trouble>) -> String {
     made.err().map(|e| e.to_string()).unwrap_or_default()
 }
 
@@ -326,7 +326,7 @@ fn what_linux_has_not_is_refused_by_name() {
     }
     for (path, word) in [("#5", "/dev/sdb"), ("F:", "lsblk"), ("F:\\testfile4.dat", "path of Windows")] {
         // Marked at the target itself.
-        let why = told(made(&format!("-w0 -r first {path}")));
+        let why = refusal_text(made(&format!("-w0 -r first {path}")));
         assert!(why.contains(word) && why.contains("1:14"), "{why}");
     }
 }
@@ -355,7 +355,10 @@ fn each_option_is_what_it_says_here() {
         );
     }
     let mixed = stream("-b8k -r -w30 -t4 -o16 -g100i -I2 -fr");
-    assert_eq!((mixed.rw, mixed.mix, mixed.align), (Some(Rw::Randrw), Some(Mix::of(70, 0)), Some(8192)));
+    assert_eq!(
+        (mixed.rw, mixed.mix, mixed.align),
+        (Some(Rw::Randrw), Some(Mix::of_percents(70, 0)), Some(8192))
+    );
     assert_eq!((mixed.limit_iops, mixed.advice), (Some(RateLimit::All(400.0)), Some(Advice::Random)));
     assert_eq!(mixed.place.io_priority, Some(IoPriority::BestEffort(7)));
     assert_eq!(stream("-I1").place.io_priority, Some(IoPriority::Idle));
@@ -390,7 +393,7 @@ fn orders_are_those_of_diskspd() {
     assert!(chance.is_some_and(|goes_on| (goes_on - 0.7).abs() < 1e-9) && runs.mix_by_run == Some(true));
     assert!(matches!(runs.random, Some(Order::Zones(_))) && stream("-r -rdpct90/10").run_length.is_none());
     let parts = stream("-r -rdabs90/10G:0/10G:5/20G");
-    let words = parts.random.map(|o| o.words()).unwrap_or_default();
+    let words = parts.random.map(|o| o.describe()).unwrap_or_default();
     assert_eq!(words, "zones (90 % to 10 GiB, 0 % to 10 GiB, 5 % to 20 GiB, 5 % to the rest)");
     let region = stream("-B1m:2m -c1g");
     assert_eq!((region.offset, region.size), (Some(1 << 20), Some(2 << 20)));
@@ -442,15 +445,15 @@ fn what_is_mostly_not_meant_is_said() {
 
 #[test]
 fn printing_needs_no_linux_and_help_names_every_option() {
-    let asked = said("-Rpxml -Sr -x a").unwrap_or_else(|e| panic!("{e}"));
+    let asked = parse_line("-Rpxml -Sr -x a").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((asked.ask.clone(), asked.profile.xml), (Ask::Profile, true));
     assert_eq!(job(&asked, &[], &|_| Vec::new()).ok(), Some(None), "nothing is measured");
-    assert_eq!(said("-Rp a").map(|s| (s.ask, s.profile.xml)).ok(), Some((Ask::Profile, false)));
-    let Ok(CommandLine { ask: Ask::Print(help), .. }) = said("-?") else { panic!() };
+    assert_eq!(parse_line("-Rp a").map(|s| (s.ask, s.profile.xml)).ok(), Some((Ask::Profile, false)));
+    let Ok(CommandLine { ask: Ask::Print(help), .. }) = parse_line("-?") else { panic!() };
     for option in super::options::OPTIONS {
         assert!(help.contains(&format!("-{}{}", option.name, option.value)), "{}", option.name);
     }
-    let all = said("--destroy=/dev/sdx -w100 /dev/sdx").unwrap_or_else(|e| panic!("{e}"));
+    let all = parse_line("--destroy=/dev/sdx -w100 /dev/sdx").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(all.destroy, ["/dev/sdx"]);
     assert!(!is_taken("--destroy") && !is_taken("--other"));
 }

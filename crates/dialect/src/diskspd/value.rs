@@ -107,7 +107,7 @@ pub(super) fn distribution(text: &str, block: u32) -> Result<Distribution, Strin
         ranges.push(Range { io, length });
         match behind.strip_prefix(':') {
             Some(next) => rest = next,
-            None if behind.is_empty() => return Ok(Distribution::of(percent, ranges)),
+            None if behind.is_empty() => return Ok(Distribution::from_ranges(percent, ranges)),
             None => {
                 return Err(format!("{} stands behind a part; type a colon between parts", shown(behind)));
             }

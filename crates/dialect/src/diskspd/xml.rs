@@ -352,7 +352,7 @@ impl Reader<'_> {
             self.wrong(node, "a distribution has no range; write one at least");
             return None;
         }
-        Some(Distribution::of(percent, ranges))
+        Some(Distribution::from_ranges(percent, ranges))
     }
 
     fn throughput(&mut self, node: Node) -> Option<Throughput> {

@@ -193,7 +193,7 @@ fn mix(job: &Job) -> Result<Mix, Fault> {
     };
     let share = job.number(option)?.and_then(|n| u8::try_from(n).ok()).filter(|n| *n <= 100);
     let share = share.ok_or_else(|| job.fault(option, "it is no share; type 0 to 100"))?;
-    Ok(Mix::of(if option == "rwmixread" { share } else { 100 - share }, 0))
+    Ok(Mix::of_percents(if option == "rwmixread" { share } else { 100 - share }, 0))
 }
 
 /// Sizes of each direction; those that the job has not are as the first that it has.

@@ -96,7 +96,10 @@ impl CommandLine {
     ///
     /// # Errors
     /// What is wrong with a word, and what to type instead; why a job file cannot be read.
-    pub fn of(words: &[String], job_file: &dyn Fn(&str) -> Result<String, String>) -> Result<Self, String> {
+    pub fn parse(
+        words: &[String],
+        job_file: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<Self, String> {
         let mut line = Self::default();
         let mut forms = Forms { normal: true, terse: false, json: None, version: "fio-terse" };
         let mut files: Vec<&String> = Vec::new();
@@ -254,13 +257,13 @@ fn completed(word: &str) -> &str {
 #[cfg(test)]
 fn line(words: &str) -> Result<CommandLine, String> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    CommandLine::of(&words, &|name| {
+    CommandLine::parse(&words, &|name| {
         if name == "no.fio" { Err("it is not there".into()) } else { Ok(name.into()) }
     })
 }
 
 #[cfg(test)]
-fn said(words: &str) -> Vec<String> {
+fn parse_words(words: &str) -> Vec<String> {
     let pieces = line(words).unwrap_or_else(|why| panic!("{words}: {why}")).pieces;
     let said = pieces.into_iter().map(|piece| match piece {
         Piece::File { name, .. } => name,
@@ -272,15 +275,18 @@ fn said(words: &str) -> Vec<String> {
 #[test]
 fn values_stand_behind_an_equals_sign_or_a_space_and_files_come_last() {
     assert_eq!(
-        said("a.fio --name x --rw=randread -bs 4k --time_based --runtime=3 - --direct 1"),
+        parse_words("a.fio --name x --rw=randread -bs 4k --time_based --runtime=3 - --direct 1"),
         ["name=x", "rw=randread", "bs=4k", "time_based=", "runtime=3", "direct=1", "a.fio", "-"]
     );
     // A switch takes no word behind it, but a value of its own.
-    assert_eq!(said("--group_reporting --stonewall=0 b.fio"), ["group_reporting=", "stonewall=0", "b.fio"]);
-    assert_eq!(said("--hipri --fixedbufs c.fio"), ["hipri=", "fixedbufs=", "c.fio"]);
-    assert_eq!(said("-- --x.fio"), ["--x.fio"]);
+    assert_eq!(
+        parse_words("--group_reporting --stonewall=0 b.fio"),
+        ["group_reporting=", "stonewall=0", "b.fio"]
+    );
+    assert_eq!(parse_words("--hipri --fixedbufs c.fio"), ["hipri=", "fixedbufs=", "c.fio"]);
+    assert_eq!(parse_words("-- --x.fio"), ["--x.fio"]);
     // A word that nobody knows is told where options are, and swallows nothing.
-    assert_eq!(said("--iodepht x.fio"), ["iodepht=", "x.fio"]);
+    assert_eq!(parse_words("--iodepht x.fio"), ["iodepht=", "x.fio"]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) fn pace(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<()
         let why = "an engine that does one operation at a time is not carried out by several threads; type ioengine=libaio, or numjobs for each";
         return Err(job.fault("io_submit_mode", why));
     }
-    if let Some(rates) = Rates::of(job, way)? {
+    if let Some(rates) = Rates::from_job(job, way)? {
         if poisson || offload {
             let said = if offload { "io_submit_mode" } else { "rate_process" };
             let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
@@ -102,7 +102,7 @@ struct Rates<'j> {
 
 impl<'j> Rates<'j> {
     /// Those that are said; `None` where no direction has one.
-    fn of(job: &'j Job, way: &'j ParsedRw) -> Result<Option<Self>, Fault> {
+    fn from_job(job: &'j Job, way: &'j ParsedRw) -> Result<Option<Self>, Fault> {
         let mut found = None;
         for option in ["rate", "rate_iops"] {
             let Some(text) = job.text(option) else { continue };
@@ -143,9 +143,9 @@ impl<'j> Rates<'j> {
             ([0.0, 0.0, 0.0], _) => None,
             // A mix of nothing but reads, or of none, has one direction.
             ([read, write, _], [0, 1])
-                if one.mix == Some(Mix::of(100, 0)) || one.mix == Some(Mix::of(0, 0)) =>
+                if one.mix == Some(Mix::of_percents(100, 0)) || one.mix == Some(Mix::of_percents(0, 0)) =>
             {
-                let rate = if one.mix == Some(Mix::of(100, 0)) { read } else { write };
+                let rate = if one.mix == Some(Mix::of_percents(100, 0)) { read } else { write };
                 Some(rate).filter(|rate| *rate > 0.0).map(RateLimit::All)
             }
             ([read, write, trim], [_, _]) => Some(RateLimit::Each(PerKind { read, write, trim })),

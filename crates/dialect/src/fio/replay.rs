@@ -137,7 +137,7 @@ pub(super) fn replays(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
         // As in fio the depth of a trace is its own where none is said.
         let depth = one.depth.filter(|_| !(is_trace && deep && job.text("iodepth").is_none()));
         let batch = one.batch.filter(|_| depth.is_some());
-        Ok(StreamSpec { replay: Some(said(job, &file)?), depth, batch, ..one.clone() })
+        Ok(StreamSpec { replay: Some(replay_spec(job, &file)?), depth, batch, ..one.clone() })
     };
     let all = (0..count as usize).map(clone).collect::<Result<_, _>>()?;
     Ok(Streams { all, times, back: false })
@@ -148,7 +148,7 @@ fn is_said(job: &Job, option: &str) -> bool {
 }
 
 /// What is said of a log.
-fn said(job: &Job, file: &str) -> Result<ReplaySpec, Fault> {
+fn replay_spec(job: &Job, file: &str) -> Result<ReplaySpec, Fault> {
     let mut said = ReplaySpec {
         file: parsers::path(file).map_err(|why| job.fault("read_iolog", why))?,
         ..ReplaySpec::default()

@@ -84,9 +84,9 @@ fn read_line(line: &CommandLine) -> Result<JobSpec, Trouble> {
 }
 
 /// A command line of these words and no job file but `f.fio`.
-fn words(words: &str) -> CommandLine {
+fn parse_words(words: &str) -> CommandLine {
     let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-    CommandLine::of(&words, &|_| Ok("[f]\nsize=1m\n".into())).unwrap_or_else(|why| panic!("{why}"))
+    CommandLine::parse(&words, &|_| Ok("[f]\nsize=1m\n".into())).unwrap_or_else(|why| panic!("{why}"))
 }
 
 #[track_caller]
@@ -176,7 +176,7 @@ fn blocks_are_touched_as_fio_touches_them() {
     assert_eq!(stream("rw=randread random_distribution=zipf:1.2").random, Some(Order::Zipf(1.2)));
     assert_eq!(stream("rw=randread norandommap percentage_random=30").random, Some(Order::Mixed(30.0)));
     let mixed = stream("rw=randrw rwmixread=20 rwmixwrite=70 bs=4k,8k norandommap=1");
-    assert_eq!(mixed.mix, Some(Mix::of(30, 0)), "what is said last holds");
+    assert_eq!(mixed.mix, Some(Mix::of_percents(30, 0)), "what is said last holds");
     let sizes = mixed.bs.unwrap_or_else(|| panic!("no sizes"));
     assert_eq!((sizes.read, sizes.write), (Sizes::Fixed(4096), Sizes::Fixed(8192)));
     let mix = |options: &str| (stream(options).rw, stream(options).positions);
@@ -229,7 +229,7 @@ fn blocks_are_touched_as_fio_touches_them() {
 #[test]
 fn engines_and_depths_are_those_of_fio() {
     let uring = stream("ioengine=io_uring iodepth=32 iodepth_batch=8 hipri direct=1 registerfiles=1");
-    let words = uring.engine.as_ref().map(model::spec::EngineSpec::words);
+    let words = uring.engine.as_ref().map(model::spec::EngineSpec::to_flag);
     assert_eq!(words.as_deref(), Some("io_uring:iopoll,plain-buffers"));
     assert_eq!((uring.depth, uring.batch), (Some(32), Some(Batch { submit: 8, complete: 1 })));
     assert_eq!(stream("ioengine=psync iodepth=32").depth, Some(1), "it has one, whatever is asked for");
@@ -433,7 +433,8 @@ fn each_filename_adds_to_those_before_it() {
 fn the_base_of_units_counts_for_a_section_and_in_order_on_the_command_line() {
     let sizes = |words: &str| {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let line = CommandLine::of(&words, &|_| Err("no file".into())).unwrap_or_else(|why| panic!("{why}"));
+        let line =
+            CommandLine::parse(&words, &|_| Err("no file".into())).unwrap_or_else(|why| panic!("{why}"));
         let job = read_line(&line).unwrap_or_else(|why| panic!("{why}"));
         let stream = &job.phases[0].streams[0];
         (stream.size, stream.bs.as_ref().map(|bs| bs.read.least()))
@@ -471,7 +472,8 @@ fn a_job_says_how_fio_prints_it() {
 fn a_read_only_command_line_makes_no_file() {
     let line = |more: &str| {
         let words: Vec<String> = format!("--name=x --size=1m {more}").split(' ').map(str::to_owned).collect();
-        let line = CommandLine::of(&words, &|_| Err("no file".into())).unwrap_or_else(|why| panic!("{why}"));
+        let line =
+            CommandLine::parse(&words, &|_| Err("no file".into())).unwrap_or_else(|why| panic!("{why}"));
         read_line(&line).map(|job| job.phases[0].streams[0].create.is_some())
     };
     assert_eq!(line("--rw=read").ok(), Some(true));
@@ -525,18 +527,19 @@ fn who_waits_for_all_before_it_begins_a_phase() {
 #[test]
 fn words_of_a_command_line_are_sections_too() {
     let two = "--bs=8k --name=a --size=1m --name=b --size=2m --rw=write";
-    let all = read_line(&words(two)).unwrap_or_else(|e| panic!("{e}"));
+    let all = read_line(&parse_words(two)).unwrap_or_else(|e| panic!("{e}"));
     let streams = &all.phases[0].streams;
     assert_eq!(streams.iter().map(|s| s.size).collect::<Vec<_>>(), [Some(1 << 20), Some(2 << 20)]);
     assert!(streams.iter().all(|s| s.bs == Some(PerKind::all(Sizes::Fixed(8192)))));
-    let one = read_line(&words(&format!("{two} --section=b"))).unwrap_or_else(|e| panic!("{e}"));
+    let one = read_line(&parse_words(&format!("{two} --section=b"))).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(one.name.as_deref(), Some("b"));
-    let trouble = |line: &str| read_line(&words(line)).map_or_else(|e| e.to_string(), |j| panic!("{j:?}"));
+    let trouble =
+        |line: &str| read_line(&parse_words(line)).map_or_else(|e| e.to_string(), |j| panic!("{j:?}"));
     let wrong = trouble("--name=a --iodepht=3");
     assert!(wrong.contains("--> command line:1:10") && wrong.contains("type iodepth"), "{wrong}");
     let writes = trouble(&format!("{two} --readonly"));
     assert!(writes.contains("rw=write") && writes.contains("--readonly is said"), "{writes}");
-    let two = read_line(&words("f.fio --name=a --size=1m")).unwrap_or_else(|e| panic!("{e}"));
+    let two = read_line(&parse_words("f.fio --name=a --size=1m")).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(two.phases.len(), 2, "a further file waits for what stands before it");
 }
 
@@ -634,7 +637,7 @@ fn options_are_kept_as_they_were_typed_by_their_own_names() {
     let own: Vec<String> = typed.phases[0].iter().map(|stream| shown(&stream.options)).collect();
     assert_eq!(own, ["rw=write", ""]);
     // On a command line the name is one of them, and every clone has those of its job.
-    let line = words("--size=1m --name=x --bs 8k --numjobs=2 --thread --bs=16k --name=y");
+    let line = parse_words("--size=1m --name=x --bs 8k --numjobs=2 --thread --bs=16k --name=y");
     let typed = read_line(&line).unwrap_or_else(|e| panic!("{e}")).typed.unwrap_or_default();
     assert_eq!(shown(&typed.defaults), "size=1m");
     let own: Vec<String> = typed.phases[0].iter().map(|stream| shown(&stream.options)).collect();

@@ -354,7 +354,7 @@ fn line(value: &str) -> Result<LineSpec, String> {
     Ok(LineSpec {
         share: percent(share, "% of size")?.into(),
         bs: Sizes::Fixed(size as u32),
-        mix: Mix::of(percent(reads, "% reads")?, 0),
+        mix: Mix::of_percents(percent(reads, "% reads")?, 0),
         random: percent(random, "% random")?.into(),
         delay: delay.checked_mul(1_000_000).ok_or("the delay is too long; write a shorter one in ms")?,
         burst: u32::try_from(burst).map_err(|_| "the burst is too long; write fewer operations")?.max(1),

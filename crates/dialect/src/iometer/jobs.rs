@@ -32,7 +32,7 @@ pub(super) fn job(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
     let (mut phases, mut typed) = (Vec::new(), Vec::new());
     for at in 0..workers(icf).map(|(_, w)| icf.assigned(w).len()).max().unwrap_or(0) {
         for loads in tests(icf, at) {
-            let told = loads.iter().map(|load| told(load, at)).collect::<Vec<TypedStream>>();
+            let told = loads.iter().map(|load| worker_entry(load, at)).collect::<Vec<TypedStream>>();
             let place = |load: &Load| stream(icf, load, (&names, places));
             let streams: Vec<StreamSpec> = loads.iter().map(place).collect();
             let (time, warmup) = (icf.seconds * SECOND_NS, icf.ramp_seconds * SECOND_NS);
@@ -49,12 +49,12 @@ pub(super) fn job(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
         return Err(vec![Mark::new(place, why)]);
     }
     let seed = workers(icf).find_map(|(_, w)| w.seed);
-    let typed = Typed { defaults: said(icf), phases: typed, ..Typed::default() };
+    let typed = Typed { defaults: result_file_options(icf), phases: typed, ..Typed::default() };
     Ok(JobSpec { seed, typed: Some(typed), phases, ..JobSpec::default() })
 }
 
 /// What the result file repeats of the whole test.
-fn said(icf: &Icf) -> Options {
+fn result_file_options(icf: &Icf) -> Options {
     let number = Cycle::ALL.iter().position(|(_, cycle)| *cycle == icf.cycle).unwrap_or(0);
     let mut out: Options = [
         ("test type", number.to_string()),
@@ -174,7 +174,7 @@ pub(super) fn path(name: &str) -> &str {
 }
 
 /// What the result file says of a worker in the tests of the access specification of this number.
-fn told(load: &Load, at: usize) -> TypedStream {
+fn worker_entry(load: &Load, at: usize) -> TypedStream {
     let options = [
         ("manager", load.manager.name.clone()),
         ("manager number", load.number.to_string()),

@@ -31,7 +31,7 @@ fn made(text: &str, places: &[&str]) -> Result<JobSpec, String> {
 }
 
 /// What is wrong, where anything is.
-fn told(made: Result<JobSpec, String>) -> String {
+fn refusal_text(made: Result<JobSpec, String>) -> String {
     made.err().unwrap_or_default()
 }
 
@@ -145,12 +145,12 @@ fn what_cannot_be_carried_out_is_shown_at_its_place() {
     ] {
         let changed = text.replacen(from, to, 1);
         assert_ne!(changed, text, "{from}");
-        let why = told(made(&changed, &["/a", "/b"]));
+        let why = refusal_text(made(&changed, &["/a", "/b"]));
         assert!(words.iter().all(|w| why.contains(w)), "{to}: {why}");
     }
-    let why = told(made(&text, &[]));
+    let why = refusal_text(made(&text, &[]));
     assert!(why.contains("'C:' is no path") && why.contains("fathom iometer /c FILE TARGET"), "{why}");
-    let why = told(made(&text, &["/a"]));
+    let why = refusal_text(made(&text, &["/a"]));
     assert!(why.contains("name 2 targets (C:, D:), and 1 are typed"), "{why}");
     let long = text.replace("'END access", &format!("{}'END access", "x".repeat(1 << 20)));
     assert!(made(&long, &[]).is_err_and(|e| e.contains("at most")));
@@ -223,7 +223,7 @@ fn a_manager_of_another_host_is_refused_by_name() {
     for (addresses, is_one_host) in
         [(["10.0.0.1", "10.0.0.1"], true), (["", "10.0.0.2"], false), (["10.0.0.1", "10.0.0.2"], false)]
     {
-        let why = told(made(&two_managers("NORMAL", addresses), &["/a", "/b"]));
+        let why = refusal_text(made(&two_managers("NORMAL", addresses), &["/a", "/b"]));
         assert_eq!(why.is_empty(), is_one_host, "{why}");
         assert!(
             is_one_host || (why.contains("'OTHER' is of another host than 'HOST'") && why.contains("mpirun")),

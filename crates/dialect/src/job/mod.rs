@@ -91,7 +91,7 @@ fn three_lines_are_a_job() {
     let job = read("rw = \"randrw\"\nmix = 70\nbs = \"8k\"\n");
     assert_eq!((job.phases.len(), job.phases[0].streams.len()), (1, 1));
     let stream = &job.phases[0].streams[0];
-    assert_eq!(stream.mix, Some(model::job::Mix::of(70, 0)));
+    assert_eq!(stream.mix, Some(model::job::Mix::of_percents(70, 0)));
     assert_eq!(stream.bs.as_ref().map(|b| b.write.least()), Some(8192));
 }
 
@@ -153,7 +153,8 @@ fn turns_have_keys_and_a_length_of_their_own() {
         "#,
     );
     let stream = &job.phases[0].streams[0];
-    let turns: Vec<_> = stream.turns.iter().map(|t| (t.operations.map(Every::words), t.what.rw)).collect();
+    let turns: Vec<_> =
+        stream.turns.iter().map(|t| (t.operations.map(Every::format_count), t.what.rw)).collect();
     assert_eq!(turns, [(Some("61.5".into()), Some(Rw::Write)), (Some("480".into()), Some(Rw::Randwrite))]);
     assert_eq!((stream.depth, stream.rw, stream.turns[1].what.depth), (Some(64), None, None));
 }

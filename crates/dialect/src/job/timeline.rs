@@ -37,7 +37,7 @@ pub(super) fn settle(phases: &mut [Level]) -> Vec<Mark> {
         begin = phase.phase.time.and_then(|time| start?.checked_add(time)?.checked_add(around));
         let Some((at, span)) = next else { continue };
         match (start, begin) {
-            (_, Some(end)) if end > at => marks.push(beside(
+            (_, Some(end)) if end > at => marks.push(mark_level(
                 span,
                 phase,
                 format!(
@@ -46,7 +46,7 @@ pub(super) fn settle(phases: &mut [Level]) -> Vec<Mark> {
                     typed(end)
                 ),
             )),
-            (_, Some(end)) if end < at => marks.push(beside(
+            (_, Some(end)) if end < at => marks.push(mark_level(
                 span,
                 phase,
                 format!(
@@ -59,7 +59,7 @@ pub(super) fn settle(phases: &mut [Level]) -> Vec<Mark> {
             (_, Some(_)) => {}
             (Some(start), None) => match at.checked_sub(start).and_then(|whole| whole.checked_sub(around)) {
                 Some(time) if (MIN_TIME_NS..=MAX_TIME_NS).contains(&time) => phase.phase.time = Some(time),
-                _ => marks.push(beside(
+                _ => marks.push(mark_level(
                     span,
                     phase,
                     format!(
@@ -68,7 +68,7 @@ pub(super) fn settle(phases: &mut [Level]) -> Vec<Mark> {
                     ),
                 )),
             },
-            (None, None) => marks.push(beside(
+            (None, None) => marks.push(mark_level(
                 span,
                 phase,
                 "nobody knows when the phase before begins; type `time` or `at` for every phase before".into(),
@@ -79,7 +79,7 @@ pub(super) fn settle(phases: &mut [Level]) -> Vec<Mark> {
     marks
 }
 
-fn beside(span: std::ops::Range<usize>, before: &Level, message: String) -> Mark {
+fn mark_level(span: std::ops::Range<usize>, before: &Level, message: String) -> Mark {
     let place = before.spans.get("time").or_else(|| before.spans.get(AT)).unwrap_or(&before.head);
     Mark { span, message, beside: vec![(place.clone(), "the phase before")] }
 }

@@ -41,7 +41,7 @@ impl Call for CopyFileRange {
         let bare = spec.options.contains_key("bare");
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let stride = u64::from(spec.slot_bytes).next_multiple_of(4096);
-        let beside = beside(spec)?;
+        let beside = unnamed_copy_file(spec)?;
         // There from the beginning, so that a bare write copies bytes and no holes.
         let zeros = vec![0; stride as usize];
         (0..spec.slots() as u64).try_for_each(|slot| beside.write_all_at(&zeros, slot * stride))?;
@@ -81,7 +81,7 @@ impl Call for CopyFileRange {
 }
 
 /// An unnamed file in the directory of the target, on its file system.
-fn beside(spec: &WorkerSpec) -> io::Result<File> {
+fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
     let refuse = |why: &str, instead: &str| Err(refusal(io::ErrorKind::Unsupported, why, instead));
     let Some(first) = spec.files.first() else { return refuse("it has no target", "name one") };
     let device = first.file.metadata()?;

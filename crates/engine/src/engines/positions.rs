@@ -12,7 +12,7 @@ pub(super) struct Positions(Vec<Option<u64>>);
 
 impl Positions {
     /// Of so many files.
-    pub(super) fn of(files: usize) -> Self {
+    pub(super) fn for_files(files: usize) -> Self {
         Self(vec![None; files])
     }
 

@@ -48,7 +48,7 @@ impl Call for Rw {
         let used = said.map(|n| format!("{n} vectors")).into_iter().collect();
         let grain = if spec.cache.is_direct() { PAGE } else { 1 };
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
-        let positions = Positions::of(spec.files.len());
+        let positions = Positions::for_files(spec.files.len());
         let call = Self { arena, targets: Targets::take(spec)?, positions, vectors, grain };
         Ok((call, Granted { used, fallbacks: Vec::new() }))
     }

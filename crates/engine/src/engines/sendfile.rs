@@ -27,7 +27,7 @@ pub(super) struct Sendfile {
 impl Call for Sendfile {
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let memory = MemoryFile::new(spec.slots(), spec.slot_bytes as usize)?;
-        let (positions, place) = (Positions::of(spec.files.len()), Positions::of(1));
+        let (positions, place) = (Positions::for_files(spec.files.len()), Positions::for_files(1));
         Ok((Self { memory, targets: Targets::take(spec)?, positions, place }, Granted::default()))
     }
 

@@ -47,7 +47,7 @@ impl ByKind {
         if waits || line.has_pairs() || line.reply_bytes > 0 || line.times > 1 || line.mix_by_run {
             return Err("something else decides which operation is next, beside rates of directions; leave one of them out".into());
         }
-        let limit = |kind| Limited::new(iops.of(kind), bytes_per_s.of(kind), place.lanes);
+        let limit = |kind| Limited::new(iops.for_kind(kind), bytes_per_s.for_kind(kind), place.lanes);
         let limits = [limit(Kind::Read)?, limit(Kind::Write)?, limit(Kind::Trim)?];
         let writes = line.does(Kind::Write);
         let syncs = stream.flush.filter(|_| writes).map(Syncs::new).transpose()?;
@@ -79,7 +79,7 @@ impl ByKind {
             limit.pay(&op[0]);
         }
         if let Some(syncs) = &mut self.syncs {
-            syncs.look(&mut op);
+            syncs.mark_syncs(&mut op);
         }
         Ok(op[0])
     }
@@ -128,7 +128,7 @@ fn each(read: f64, write: f64) -> model::job::PerKind<f64> {
 }
 
 #[cfg(test)]
-fn of(pace: Pace, at_ns: impl Iterator<Item = u64>) -> Vec<(u64, Kind)> {
+fn kinds_over_time(pace: Pace, at_ns: impl Iterator<Item = u64>) -> Vec<(u64, Kind)> {
     let mut source = mixed(pace);
     at_ns
         .filter_map(|ns| match source.choose(ns) {
@@ -143,7 +143,7 @@ fn a_direction_keeps_to_its_rate_while_the_other_fills_the_time() {
     const MS: u64 = 1_000_000;
     let pace = Pace::Each { iops: each(0.0, 200.0), bytes_per_s: each(0.0, 0.0) };
     // Asked every 100 us: some operation goes each time.
-    let ops = of(pace, (0..10_000).map(|n| n * MS / 10));
+    let ops = kinds_over_time(pace, (0..10_000).map(|n| n * MS / 10));
     assert_eq!(ops.len(), 10_000);
     let writes = |until: u64| ops.iter().filter(|(ns, kind)| *ns < until && *kind == Kind::Write).count();
     for until in [100 * MS, 500 * MS, 1000 * MS] {
@@ -151,7 +151,7 @@ fn a_direction_keeps_to_its_rate_while_the_other_fills_the_time() {
         assert!(asked.abs_diff(writes(until)) <= 1, "{} writes until {until}", writes(until));
     }
     // Behind a stall of half a second it makes up for what it missed, by turns as they are drawn.
-    let stalled = of(pace, (0..4000).map(|n| if n < 1000 { n } else { n + 500 * MS }));
+    let stalled = kinds_over_time(pace, (0..4000).map(|n| if n < 1000 { n } else { n + 500 * MS }));
     let caught_up = stalled.iter().filter(|(_, kind)| *kind == Kind::Write).count();
     assert_eq!(caught_up, 101, "100 in half a second, and the first");
 }

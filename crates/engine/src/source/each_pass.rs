@@ -57,7 +57,7 @@ impl EachPass {
             let bytes = access.span_bytes.min(length.saturating_sub(access.offset_bytes)) / parts;
             Pass { bytes, moved: 0, last: [None; 3] }
         };
-        Self { inner, border: Border::of(stream), files, passes: lengths.iter().map(pass).collect() }
+        Self { inner, border: Border::from_stream(stream), files, passes: lengths.iter().map(pass).collect() }
     }
 
     /// Whether an operation is the first of another pass.
@@ -78,7 +78,7 @@ impl EachPass {
 }
 
 impl Border {
-    fn of(stream: &Stream) -> Self {
+    fn from_stream(stream: &Stream) -> Self {
         let mut lines = stream.access.lines.iter().filter(|l| l.weight > 0);
         let backwards = |line: &model::job::Line| match line.order {
             Order::Sequential(steps) => Some(steps.backwards),

@@ -50,7 +50,7 @@ impl Syncs {
 
     /// Marks and counts operations that come next.
     #[inline]
-    pub(super) fn look(&mut self, ops: &mut [Op]) {
+    pub(super) fn mark_syncs(&mut self, ops: &mut [Op]) {
         if let Some(first) = ops.first_mut() {
             first.flags |= std::mem::take(&mut self.behind);
         }
@@ -72,7 +72,7 @@ impl Source for Flushed {
                 // As many as may come before the next sync, were they all writes: so none is drawn too early.
                 let end = ops.len().min(done.saturating_add(self.syncs.calls.left() as usize));
                 self.inner.refill(&mut ops[done..end]);
-                self.syncs.look(&mut ops[done..end]);
+                self.syncs.mark_syncs(&mut ops[done..end]);
                 done = end;
             }
         }

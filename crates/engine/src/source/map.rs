@@ -64,7 +64,7 @@ impl Map {
             self.drawn = 0;
             self.order = Scatter::new(count, self.seed.wrapping_add(self.pass));
         }
-        let drawn = self.order.of(self.drawn);
+        let drawn = self.order.position(self.drawn);
         self.drawn += 1;
         let block = self.free_from(drawn, count).or_else(|| self.free_from(0, drawn)).unwrap_or(drawn);
         let end = block.saturating_add(most.max(1)).min(count);

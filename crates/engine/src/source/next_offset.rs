@@ -136,9 +136,9 @@ impl NextOffset {
                 *size = (*size).min(run * align);
                 place
             }
-            Self::Zipf(ranks, scatter) => scatter.of(ranks.draw(rng)),
+            Self::Zipf(ranks, scatter) => scatter.position(ranks.draw(rng)),
             Self::Pareto { exponent, scatter } => {
-                scatter.of(part(rng.random::<f64>().powf(*exponent), scatter.count()))
+                scatter.position(part(rng.random::<f64>().powf(*exponent), scatter.count()))
             }
             Self::Normal { deviation, count } => part(bell(*deviation, rng), *count),
             Self::Zones(choice, ranges) => {
@@ -225,7 +225,7 @@ impl Once {
             self.index = self.worker;
             self.scatter = Self::order(self.seed, self.pass, self.scatter.count());
         }
-        let place = self.scatter.of(self.index);
+        let place = self.scatter.position(self.index);
         self.index = self.index.saturating_add(self.workers);
         place
     }

@@ -24,7 +24,7 @@ struct Moment(u128);
 
 impl Moment {
     /// From a number of ns, exactly; what is beyond the end is the end.
-    fn of(ns: f64) -> Self {
+    fn from_ns(ns: f64) -> Self {
         let whole = ns as u64;
         let fraction = ((ns - whole as f64) * 2_f64.powi(FRACTION_BITS.cast_signed())) as u64;
         Self(u128::from(whole) << FRACTION_BITS | u128::from(fraction))
@@ -97,7 +97,7 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: Place) -> Result<
 /// The distance at a rate per second.
 fn period(rate: f64) -> Result<Moment, String> {
     if rate.is_finite() && rate > 0.0 {
-        Ok(Moment::of(NS_PER_S / rate))
+        Ok(Moment::from_ns(NS_PER_S / rate))
     } else {
         Err(format!("{rate} per second is no rate; give a number above 0"))
     }
@@ -164,7 +164,7 @@ impl Times for Poisson {
     #[inline]
     fn next(&mut self, _: &Op) -> Moment {
         let gap: f64 = Exp1.sample(&mut self.rng);
-        self.last = self.last.plus(Moment::of(gap * self.mean_ns));
+        self.last = self.last.plus(Moment::from_ns(gap * self.mean_ns));
         self.last
     }
 }
@@ -194,7 +194,7 @@ struct Bursts<G> {
 
 impl<G: Gaps> Times for Bursts<G> {
     fn next(&mut self, _: &Op) -> Moment {
-        self.last = self.last.plus(Moment::of(self.gaps.next()));
+        self.last = self.last.plus(Moment::from_ns(self.gaps.next()));
         self.last
     }
 }
@@ -255,6 +255,6 @@ fn a_day_of_gaps_that_are_no_whole_number_does_not_drift() {
         let added = (0..1000).fold(Moment::default(), |sum, _| sum.plus(gap));
         assert_eq!(added, gap.times(1000));
     }
-    assert_eq!(Moment::of(1e300).plus(Moment::of(1.0)).ns(), u64::MAX);
-    assert_eq!(Moment::of(2.5).times(3).ns(), 7);
+    assert_eq!(Moment::from_ns(1e300).plus(Moment::from_ns(1.0)).ns(), u64::MAX);
+    assert_eq!(Moment::from_ns(2.5).times(3).ns(), 7);
 }

@@ -87,7 +87,7 @@ impl Counts {
     }
 
     /// What was counted.
-    pub fn told(&self) -> Replayed {
+    pub fn totals(&self) -> Replayed {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Replayed {
             starved: get(&self.starved),

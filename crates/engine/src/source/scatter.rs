@@ -46,7 +46,7 @@ impl Scatter {
 
     /// Where number `index` goes; `index` is below the count.
     #[inline]
-    pub(super) fn of(&self, index: u64) -> u64 {
+    pub(super) fn position(&self, index: u64) -> u64 {
         let mut place = index;
         loop {
             place = self.network(place);
@@ -81,13 +81,16 @@ fn every_number_has_one_place() {
             let scatter = Scatter::new(count, key);
             let mut seen = vec![false; count as usize];
             for i in 0..count {
-                assert!(!std::mem::replace(&mut seen[scatter.of(i) as usize], true), "{count} {key} {i}");
+                assert!(
+                    !std::mem::replace(&mut seen[scatter.position(i) as usize], true),
+                    "{count} {key} {i}"
+                );
             }
         }
     }
     for count in [1 << 40, u64::MAX] {
         let scatter = Scatter::new(count, 1);
-        assert!((0..1000).all(|i| scatter.of(i) < count && scatter.of(count - 1 - i) < count));
+        assert!((0..1000).all(|i| scatter.position(i) < count && scatter.position(count - 1 - i) < count));
     }
 }
 
@@ -98,7 +101,7 @@ fn places_are_even_over_keys_and_neighbours_do_not_stay_together() {
         let (mut places, mut distances) = (vec![0_u64; classes as usize], vec![0_u64; classes as usize]);
         for key in 0..2000 * classes {
             let scatter = Scatter::new(count, split_mix(key));
-            let (a, b) = (scatter.of(count / 2), scatter.of(count / 2 - 1));
+            let (a, b) = (scatter.position(count / 2), scatter.position(count / 2 - 1));
             let distance = (a + count - b) % count;
             assert_ne!(distance, 0);
             places[(a * classes / count) as usize] += 1;

@@ -27,13 +27,13 @@ pub fn own_blocks(
 ) -> Result<OwnBlocks, String> {
     let access = &stream.access;
     let transfer = u64::from(access.largest_bytes());
-    let layout = shared.layout.words();
+    let layout = shared.layout.describe();
     let of_one_size = access.smallest_bytes() == access.largest_bytes()
         && access
             .lines
             .iter()
             .all(|l| l.reply_bytes == 0 && (l.align_bytes == 0 || l.align_bytes.is_multiple_of(transfer)));
-    if let Some(blocks) = OwnBlocks::of(shared.layout, span_bytes, transfer, (task, tasks)) {
+    if let Some(blocks) = OwnBlocks::for_task(shared.layout, span_bytes, transfer, (task, tasks)) {
         // One that is cut off by the end of a block would reach into that of somebody else.
         if blocks.segments > 1 && !(of_one_size && blocks.block_bytes.is_multiple_of(transfer)) {
             return Err(format!(

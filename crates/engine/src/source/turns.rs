@@ -62,7 +62,7 @@ impl Turns {
         op.flags |= std::mem::take(&mut self.behind);
         part.length.count();
         if let Some(syncs) = &mut part.syncs {
-            syncs.look(std::slice::from_mut(&mut op));
+            syncs.mark_syncs(std::slice::from_mut(&mut op));
         }
         op
     }

@@ -50,7 +50,7 @@ impl<'a> Stack<'a> {
         }
         let index = self.layers.len();
         // First in the list, then what is below: a stack that contains itself would otherwise never end.
-        self.layers.push(look(self.root, &name, number));
+        self.layers.push(read_layer(self.root, &name, number));
         let below = self.below(index, &name);
         self.layers[index].below = below;
         Some(index)
@@ -120,7 +120,7 @@ impl<'a> Stack<'a> {
         let behind = status.map(|status| loops::identity_behind(&status)).or_else(|_| by_name());
         if let Ok(what) = &behind {
             let from = self.layers[index].device.get("loop/offset").map_or("0", String::as_str);
-            let words = format!("{} from byte {from}", what.words());
+            let words = format!("{} from byte {from}", what.describe());
             self.layers[index].device.insert(BACKING.to_owned(), words);
         }
         let (number, inode) = match behind {
@@ -225,7 +225,7 @@ pub(crate) fn parent(root: &Root, name: &str) -> Option<String> {
 }
 
 /// One layer, without what is below it.
-pub(crate) fn look(root: &Root, name: &str, number: &str) -> Layer {
+pub(crate) fn read_layer(root: &Root, name: &str, number: &str) -> Layer {
     let dir = format!("/sys/class/block/{name}");
     let disk = parent(root, name).unwrap_or_else(|| name.to_owned());
     let sectors = root.word(&format!("{dir}/size")).and_then(|w| w.parse::<u64>().ok()).unwrap_or(0);
@@ -244,7 +244,7 @@ pub(crate) fn look(root: &Root, name: &str, number: &str) -> Layer {
         stat_file: format!("{dir}/stat"),
         // A partition has no queue of its own; its disk's is the one that counts.
         queue: queue(root, &disk),
-        device: device::look(root, name, &disk),
+        device: device::read_device_attributes(root, name, &disk),
         ram: None,
         below: Vec::new(),
     }

@@ -28,7 +28,7 @@ pub struct OfFiles {
 
 impl OfFiles {
     /// What was kept and what was not, in words.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let count = |n: u64| show_count(n as f64);
         let noun =
             |n: u64, one: &str, many: &str| format!("{} {}", count(n), if n == 1 { one } else { many });

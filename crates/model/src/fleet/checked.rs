@@ -23,14 +23,14 @@ pub struct Which {
 
 impl Which {
     /// One of them.
-    pub fn of(rank: u32) -> Self {
+    pub fn only(rank: u32) -> Self {
         Self { count: 1, first: vec![rank] }
     }
 
     /// Several of them.
     pub fn of_all(ranks: impl IntoIterator<Item = u32>) -> Self {
         let mut all = Self::default();
-        ranks.into_iter().for_each(|rank| all.add(&Self::of(rank)));
+        ranks.into_iter().for_each(|rank| all.add(&Self::only(rank)));
         all
     }
 
@@ -89,7 +89,7 @@ impl CheckedOnHosts {
     pub fn on(rank: u32, findings: &[Finding]) -> Vec<Self> {
         let mut all = Vec::new();
         for finding in findings {
-            let told = || Some(HostsFinding { hosts: Which::of(rank), finding: finding.clone() });
+            let told = || Some(HostsFinding { hosts: Which::only(rank), finding: finding.clone() });
             let one = |about: &String| Self {
                 id: finding.id,
                 about: about.clone(),

@@ -98,7 +98,7 @@ impl Access {
             run_length: None,
             interleaved: 1,
             times: 1,
-            mix: Mix::of(read_percent, 0),
+            mix: Mix::of_percents(read_percent, 0),
             mix_by_run: false,
             sizes: PerKind::all(Sizes::Fixed(block_bytes)),
             align_bytes: 0,
@@ -113,12 +113,12 @@ impl Access {
     }
 
     /// `4K random read`, `1M sequential write`, `4K random 70/30`, `4K-64K zipf 1.1 read`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let words = match self.lines.as_slice() {
-            [line] => line.words(),
+            [line] => line.describe(),
             lines => format!("{} lines", lines.len()),
         };
-        self.strided.map_or(words.clone(), |zones| format!("{words} {}", zones.words()))
+        self.strided.map_or(words.clone(), |zones| format!("{words} {}", zones.describe()))
     }
 
     /// `read`, `write`, `trim` or the mix as `70/30`, with trims `60/30/10`.
@@ -210,7 +210,7 @@ impl Line {
 
     /// `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.
     pub fn direction(&self) -> String {
-        match self.mix.words() {
+        match self.mix.describe() {
             words if !self.has_pairs() => words,
             _ if self.mix.trim_percent == Percent::ALL => "trimwrite".into(),
             words => format!("{words}, a write after each trim"),
@@ -236,7 +236,7 @@ impl Line {
         goes_on && self.order.pattern() != Some(Pattern::Sequential)
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         let mut sizes: Vec<String> = Vec::new();
         for words in self.drawn_sizes().map(Sizes::in_a_name) {
             if !sizes.contains(&words) {
@@ -257,7 +257,7 @@ impl Line {
         };
         let woven =
             if self.interleaved > 1 { format!(", {} at once", self.interleaved) } else { String::new() };
-        let order = self.order.words();
+        let order = self.order.describe();
         format!("{} {order} {}{row}{woven}{times}{runs}{apart}", sizes.join("/"), self.direction())
     }
 }
@@ -265,34 +265,34 @@ impl Line {
 #[test]
 fn words_are_those_of_the_field() {
     let plain = Access::plain(Pattern::Random, 4096, 70);
-    assert_eq!((plain.words().as_str(), plain.block_bytes()), ("4K random 70/30", Some(4096)));
+    assert_eq!((plain.describe().as_str(), plain.block_bytes()), ("4K random 70/30", Some(4096)));
     let mut odd = Access::plain(Pattern::Random, 4096, 60);
     odd.lines[0].consecutive = 8;
-    assert_eq!((odd.words().as_str(), odd.pattern()), ("4K random 60/40, 8 in a row", None));
+    assert_eq!((odd.describe().as_str(), odd.pattern()), ("4K random 60/40, 8 in a row", None));
     odd.lines[0].consecutive = 1;
     (odd.lines[0].run_length, odd.lines[0].interleaved) = (Some(3.5), 4);
-    assert_eq!(odd.words(), "4K random 60/40, runs of 3.5 in the mean, 4 at once");
+    assert_eq!(odd.describe(), "4K random 60/40, runs of 3.5 in the mean, 4 at once");
     (odd.lines[0].run_length, odd.lines[0].interleaved) = (None, 1);
     odd.lines[0].mix.trim_percent = Percent::whole(10);
     odd.lines[0].order = Order::Zipf(1.1);
     odd.lines[0].sizes.write = Sizes::Range(4096, 65536);
-    assert_eq!(odd.words(), "4K/4K-64K zipf 1.1 60/30/10");
+    assert_eq!(odd.describe(), "4K/4K-64K zipf 1.1 60/30/10");
     let mut pairs = Access::plain(Pattern::Sequential, 4096, 0);
-    (pairs.lines[0].mix, pairs.lines[0].writes_after_trims) = (Mix::of(0, 100), true);
+    (pairs.lines[0].mix, pairs.lines[0].writes_after_trims) = (Mix::of_percents(0, 100), true);
     assert_eq!(
-        (pairs.words().as_str(), pairs.direction().as_str()),
+        (pairs.describe().as_str(), pairs.direction().as_str()),
         ("4K sequential trimwrite", "trimwrite")
     );
     assert_eq!(
         (pairs.kinds().collect::<Vec<_>>(), pairs.block_bytes()),
         (vec![Kind::Write, Kind::Trim], Some(4096))
     );
-    pairs.lines[0].mix = Mix::of(60, 10);
+    pairs.lines[0].mix = Mix::of_percents(60, 10);
     assert_eq!(pairs.direction(), "60/30/10, a write after each trim");
     let sizes = |sizes: Sizes| {
         let mut access = Access::plain(Pattern::Sequential, 512, 0);
         access.lines[0].sizes = PerKind::all(sizes);
-        access.words()
+        access.describe()
     };
     assert_eq!(sizes(Sizes::Fixed(2300)), "2300 B sequential write");
     assert_eq!(sizes(Sizes::Range(512, 1536)), "512-1536 B sequential write");

@@ -20,7 +20,7 @@ pub struct Flow {
 
 impl Flow {
     /// `share 3 of flow 0`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         format!("share {} of flow {}", self.weight, self.group)
     }
 }

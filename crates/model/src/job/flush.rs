@@ -44,7 +44,7 @@ impl Every {
     }
 
     /// `8`, `2.9`.
-    pub fn words(self) -> String {
+    pub fn format_count(self) -> String {
         (f64::from(self.writes) / f64::from(self.calls.max(1))).to_string()
     }
 }
@@ -56,10 +56,10 @@ impl Flush {
     }
 
     /// `fdatasync after each write`, `fsync after every 8 writes`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match (self.every, self.calls) {
             (1, 1) => format!("{} after each write", self.call.word()),
-            _ => format!("{} after every {} writes", self.call.word(), self.how_often().words()),
+            _ => format!("{} after every {} writes", self.call.word(), self.how_often().format_count()),
         }
     }
 }

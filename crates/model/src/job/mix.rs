@@ -90,10 +90,10 @@ impl schemars::JsonSchema for Percent {
 
 impl Mix {
     /// As many reads as writes: what a mix is that says no more.
-    pub const EVEN: Self = Self::of(50, 0);
+    pub const EVEN: Self = Self::of_percents(50, 0);
 
     /// Whole percents of reads and of trims.
-    pub const fn of(reads: u8, trims: u8) -> Self {
+    pub const fn of_percents(reads: u8, trims: u8) -> Self {
         Self { read_percent: Percent::whole(reads), trim_percent: Percent::whole(trims) }
     }
 
@@ -113,7 +113,7 @@ impl Mix {
     }
 
     /// `read`, `write`, `trim`, `70/30`, `60/30/10`.
-    pub fn words(self) -> String {
+    pub fn describe(self) -> String {
         let [read, write, trim] = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| self.share(kind));
         match (read, trim) {
             (Percent::ALL, _) => "read".into(),
@@ -127,13 +127,16 @@ impl Mix {
 
 #[test]
 fn shares_are_what_was_said_whole_or_not() {
-    assert_eq!([Mix::of(100, 0), Mix::of(0, 0), Mix::of(0, 100)].map(Mix::words), ["read", "write", "trim"]);
-    assert_eq!([Mix::of(70, 0), Mix::of(60, 10)].map(Mix::words), ["70/30", "60/30/10"]);
+    assert_eq!(
+        [Mix::of_percents(100, 0), Mix::of_percents(0, 0), Mix::of_percents(0, 100)].map(Mix::describe),
+        ["read", "write", "trim"]
+    );
+    assert_eq!([Mix::of_percents(70, 0), Mix::of_percents(60, 10)].map(Mix::describe), ["70/30", "60/30/10"]);
     let ratio = |reads: f64, writes: f64| Mix {
         read_percent: Percent::nearest(100.0 * reads / (reads + writes)).unwrap_or_default(),
         trim_percent: Percent::NONE,
     };
-    assert_eq!(ratio(1000.0, 300.0).words(), "76.923077/23.076923");
+    assert_eq!(ratio(1000.0, 300.0).describe(), "76.923077/23.076923");
     assert_eq!(ratio(2.0, 1.0).share(Kind::Write), Percent::nearest(33.333_333).unwrap_or_default());
     assert!([f64::NAN, -1e-9, 100.1].map(Percent::nearest).iter().all(Option::is_none));
     assert_eq!(Percent::whole(200), Percent::ALL);
@@ -142,9 +145,9 @@ fn shares_are_what_was_said_whole_or_not() {
 #[test]
 fn what_was_written_as_a_whole_number_is_read_and_written_so() {
     let json = |mix: Mix| serde_json::to_string(&mix).unwrap_or_default();
-    assert_eq!(json(Mix::of(70, 0)), r#"{"read_percent":70,"trim_percent":0}"#);
+    assert_eq!(json(Mix::of_percents(70, 0)), r#"{"read_percent":70,"trim_percent":0}"#);
     for text in [r#"{"read_percent":70}"#, r#"{"read_percent":70.0,"trim_percent":0}"#] {
-        assert_eq!(serde_json::from_str::<Mix>(text).ok(), Some(Mix::of(70, 0)), "{text}");
+        assert_eq!(serde_json::from_str::<Mix>(text).ok(), Some(Mix::of_percents(70, 0)), "{text}");
     }
     let part = r#"{"read_percent":76.923077,"trim_percent":0}"#;
     assert_eq!(serde_json::from_str::<Mix>(part).map(json).unwrap_or_default(), part);

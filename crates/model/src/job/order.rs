@@ -128,7 +128,7 @@ impl Order {
     }
 
     /// `sequential`, `random`, `zipf 1.1`, ...
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Sequential(steps) => {
                 let mut words = String::from("sequential");

@@ -77,7 +77,7 @@ impl Pace {
         match self {
             Self::Closed => false,
             Self::Limited { iops, bytes_per_s } => *iops > 0.0 || *bytes_per_s > 0.0,
-            Self::Each { iops, bytes_per_s } => iops.of(kind) > 0.0 || bytes_per_s.of(kind) > 0.0,
+            Self::Each { iops, bytes_per_s } => iops.for_kind(kind) > 0.0 || bytes_per_s.for_kind(kind) > 0.0,
             Self::Open { .. } => true,
         }
     }

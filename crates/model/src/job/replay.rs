@@ -136,13 +136,13 @@ impl Original {
     }
 
     /// Those of a kind, where there are any.
-    pub fn of(&self, kind: Kind) -> Option<&OriginalKind> {
+    pub fn for_kind(&self, kind: Kind) -> Option<&OriginalKind> {
         self.kinds.iter().find(|k| k.kind == kind)
     }
 
     /// How many of a kind.
     pub fn count(&self, kind: Kind) -> u64 {
-        self.of(kind).map_or(0, |k| k.operations)
+        self.for_kind(kind).map_or(0, |k| k.operations)
     }
 }
 
@@ -153,7 +153,7 @@ impl Replay {
     }
 
     /// What it is called: `replay of db.capture, dependent`, `replay of db.capture, timed, speed 2`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let speed = if (self.speed - 1.0).abs() < f64::EPSILON {
             String::new()
         } else {

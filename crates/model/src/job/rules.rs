@@ -61,7 +61,7 @@ impl Steady {
     pub const EVERY_NS: u64 = 1_000_000_000;
 
     /// As it is typed: `iops_slope:0.5%:60s`, and behind it the time before the first value and that of each, where they are not the usual.
-    pub fn words(&self) -> String {
+    pub fn to_flag(&self) -> String {
         let Self { limit, percent, window_ns, after_ns, every_ns, .. } = *self;
         let seconds = |ns: u64| format!("{}s", ns as f64 / 1e9);
         let after = match (after_ns, every_ns) {
@@ -174,7 +174,7 @@ impl LatencyTarget {
     pub const GOES_ON: &'static str = ":run";
 
     /// As it is typed: `500us:99.9%:5s`.
-    pub fn words(&self) -> String {
+    pub fn to_flag(&self) -> String {
         let Self { ns, percent, window_ns, goes_on } = *self;
         let rest = if goes_on { Self::GOES_ON } else { "" };
         format!("{}us:{percent}%:{}s{rest}", ns as f64 / 1e3, window_ns as f64 / 1e9)
@@ -207,8 +207,8 @@ impl MinRate {
     pub const SETTLES_NS: u64 = 2_000_000_000;
 
     /// Of a direction; `None` where there is none.
-    pub fn of(&self, kind: Kind) -> Option<u64> {
-        Some(self.least.of(kind)).filter(|least| *least > 0)
+    pub fn for_kind(&self, kind: Kind) -> Option<u64> {
+        Some(self.least.for_kind(kind)).filter(|least| *least > 0)
     }
 
     /// Whether it is asked of every direction, as without names.
@@ -230,7 +230,7 @@ impl MinRate {
     }
 
     /// As it is typed: `iops:read=1000,write=500:1s`.
-    pub fn words(&self) -> String {
+    pub fn to_flag(&self) -> String {
         let each = if self.is_of_all() {
             self.least.read.to_string()
         } else {
@@ -269,5 +269,5 @@ fn steadiness_is_a_distance_or_a_slope_in_percent_or_not() {
     assert!(!of(&[100.0, 100.0, 100.0]).are_steady(&rule("distance", 50.0, true)));
     assert!(!of(&[0.0; 4]).are_steady(&rule("distance", 50.0, true)));
     assert!(of(&[0.0; 4]).are_steady(&rule("distance", 50.0, false)));
-    assert_eq!(rule("slope", 0.5, true).words(), "iops_slope:0.5%:4s");
+    assert_eq!(rule("slope", 0.5, true).to_flag(), "iops_slope:0.5%:4s");
 }

@@ -32,7 +32,7 @@ pub enum Layout {
 
 impl Layout {
     /// What it is called beside the size of a block that nothing else says.
-    pub fn words(self) -> String {
+    pub fn describe(self) -> String {
         match self {
             Self::Segmented => "segmented".into(),
             Self::Strided => "strided".into(),
@@ -57,7 +57,12 @@ pub struct OwnBlocks {
 impl OwnBlocks {
     /// The blocks of a task of so many in a span of so many bytes, for transfers of so many; `None` where there is not a whole block
     /// for each task. What is left behind the last whole segment is nobody's.
-    pub fn of(layout: Layout, span_bytes: u64, transfer: u64, (task, tasks): (u64, u64)) -> Option<Self> {
+    pub fn for_task(
+        layout: Layout,
+        span_bytes: u64,
+        transfer: u64,
+        (task, tasks): (u64, u64),
+    ) -> Option<Self> {
         let (transfer, tasks) = (transfer.max(1), tasks.max(1));
         let block_bytes = match layout {
             Layout::Segmented => span_bytes / tasks / transfer * transfer,
@@ -93,7 +98,8 @@ impl OwnBlocks {
 #[test]
 fn blocks_lie_where_ior_has_them() {
     let at = |layout, span, transfer, task| -> Vec<u64> {
-        let own = OwnBlocks::of(layout, span, transfer, (task, 2)).unwrap_or_else(|| panic!("no blocks"));
+        let own =
+            OwnBlocks::for_task(layout, span, transfer, (task, 2)).unwrap_or_else(|| panic!("no blocks"));
         (0..own.bytes() / transfer).map(|n| own.place(n * transfer)).collect()
     };
     // -b 47008 -t 47008 -s 3
@@ -112,7 +118,8 @@ fn the_parts_of_all_tasks_cover_the_segments_once() {
             let mut covered = vec![0_u8; span as usize];
             let mut whole = 0;
             for task in 0..tasks {
-                let own = OwnBlocks::of(layout, span, 3, (task, tasks)).unwrap_or_else(|| panic!("none"));
+                let own =
+                    OwnBlocks::for_task(layout, span, 3, (task, tasks)).unwrap_or_else(|| panic!("none"));
                 whole += own.bytes();
                 let by_places: Vec<u64> = own.places().flatten().collect();
                 let by_bytes: Vec<u64> = (0..own.bytes()).map(|b| own.place(b)).collect();
@@ -130,9 +137,9 @@ fn the_parts_of_all_tasks_cover_the_segments_once() {
 
 #[test]
 fn what_has_no_block_for_each_task_is_none() {
-    let of = |layout, span, tasks| OwnBlocks::of(layout, span, 4096, (0, tasks)).is_some();
+    let of = |layout, span, tasks| OwnBlocks::for_task(layout, span, 4096, (0, tasks)).is_some();
     assert!(of(Layout::Strided, 8192, 2) && !of(Layout::Strided, 8191, 2));
     assert!(of(Layout::Segmented, 8192, 2) && !of(Layout::Segmented, 8191, 2));
     assert!(!of(Layout::Blocks(0), 8192, 2) && !of(Layout::Blocks(u64::MAX), u64::MAX, 2));
-    assert!(OwnBlocks::of(Layout::Strided, 8192, 4096, (2, 2)).is_none());
+    assert!(OwnBlocks::for_task(Layout::Strided, 8192, 4096, (2, 2)).is_none());
 }

@@ -34,7 +34,7 @@ impl<T: Copy + Default + PartialEq> PerKind<T> {
     }
 
     /// Of a kind; nothing for syncs.
-    pub fn of(&self, kind: Kind) -> T {
+    pub fn for_kind(&self, kind: Kind) -> T {
         match kind {
             Kind::Read => self.read,
             Kind::Write => self.write,
@@ -80,7 +80,7 @@ impl Sizes {
     }
 
     /// `4K`, `4K-64K`, `4K:60,64K:40`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let block = |b: u32| show_block(u64::from(b));
         match self {
             Self::Fixed(size) => block(*size),
@@ -97,7 +97,7 @@ impl Sizes {
 
     /// The sizes inside a name, where a bare number would not be taken for a size: `512 B`, `4K`, `512-1000 B`.
     pub fn in_a_name(&self) -> String {
-        let words = self.words();
+        let words = self.describe();
         let bare = match self {
             Self::Fixed(_) | Self::Range(..) => words.ends_with(|c: char| c.is_ascii_digit()),
             Self::Split(_) => false,

@@ -329,14 +329,14 @@ impl Stream {
     }
 
     /// What is done: the words of its access, of its turns, or of the load that it replays.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match &self.replay {
-            Some(replay) => replay.words(),
+            Some(replay) => replay.describe(),
             None if self.turns.is_empty() => {
-                let shared = self.shared.map(|shared| format!(", shared {}", shared.layout.words()));
-                self.access.words() + &shared.unwrap_or_default()
+                let shared = self.shared.map(|shared| format!(", shared {}", shared.layout.describe()));
+                self.access.describe() + &shared.unwrap_or_default()
             }
-            None => self.turns.iter().map(Turn::words).collect::<Vec<_>>().join(", then "),
+            None => self.turns.iter().map(Turn::describe).collect::<Vec<_>>().join(", then "),
         }
     }
 
@@ -455,10 +455,10 @@ impl Stream {
             |by_period: bool| self.access.lines.iter().any(|l| l.delay_ns > 0 && l.by_period == by_period);
         words.extend(delays(false).then(|| "with pauses".into()));
         words.extend(delays(true).then(|| "by periods".into()));
-        words.extend(self.flow.as_ref().map(Flow::words));
+        words.extend(self.flow.as_ref().map(Flow::describe));
         words.extend(self.serialize_overlap.then(|| "overlapping ones one by one".into()));
         words.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
-        words.extend(self.flush.as_ref().map(Flush::words));
+        words.extend(self.flush.as_ref().map(Flush::describe));
         words
     }
 
@@ -477,7 +477,7 @@ fn a_stream_of_turns_is_named_by_them_and_each_is_a_stream() {
     let turn = |operations| Turn { operations, turns: 2, access: access.clone(), flush: None };
     let turns = vec![turn(120), turn(181)];
     let stream = Stream { turns, ..Stream::plain(access.clone(), 32, 1, "null") };
-    assert_eq!(stream.words(), "60 x 4K random write, then 90.5 x 4K random write");
+    assert_eq!(stream.describe(), "60 x 4K random write, then 90.5 x 4K random write");
     assert!(stream.load_changes() && !stream.is_unheld());
-    assert_eq!(stream.of_turn(&stream.turns[0]).words(), "4K random write");
+    assert_eq!(stream.of_turn(&stream.turns[0]).describe(), "4K random write");
 }

@@ -47,7 +47,7 @@ impl Strided {
     }
 
     /// `in zones of 1G`, `in zones of 1G (256M each), 2G apart`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let each = if self.bytes == self.range_bytes {
             String::new()
         } else {
@@ -74,8 +74,8 @@ fn zones_lie_one_behind_the_other_and_the_end_cuts_the_last() {
         (strided.last_bytes(27, 4, 1), strided.last_bytes(35, 4, 1), strided.last_bytes(27, 4, 2)),
         (4, 12, 8)
     );
-    assert_eq!(strided.words(), "in zones of 16 (10 each), 4 apart");
-    assert_eq!(Strided { bytes: 4096, range_bytes: 4096, skip_bytes: 0 }.words(), "in zones of 4K");
+    assert_eq!(strided.describe(), "in zones of 16 (10 each), 4 apart");
+    assert_eq!(Strided { bytes: 4096, range_bytes: 4096, skip_bytes: 0 }.describe(), "in zones of 4K");
     let far = Strided { bytes: u64::MAX, range_bytes: u64::MAX, skip_bytes: u64::MAX };
     assert_eq!((far.whole(u64::MAX), far.cut_off(u64::MAX), far.moved(4096)), (1, 0, u64::MAX));
 }

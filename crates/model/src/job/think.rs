@@ -57,14 +57,14 @@ impl Think {
     }
 
     /// `100 us`, `exponential, mean 100 us`.
-    pub fn words(&self) -> String {
-        self.law.words(self.mean_ns)
+    pub fn describe(&self) -> String {
+        self.law.describe_mean(self.mean_ns)
     }
 }
 
 impl ThinkLaw {
     /// Pauses by this law with this mean in ns, in words: `100 us`, `exponential, mean 100 us`.
-    pub fn words(&self, mean_ns: u64) -> String {
+    pub fn describe_mean(&self, mean_ns: u64) -> String {
         let mean = show_ns(mean_ns as f64);
         match self {
             Self::Fixed => mean,

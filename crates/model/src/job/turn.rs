@@ -32,8 +32,8 @@ impl Turn {
     }
 
     /// `61.5 x 4K sequential write`.
-    pub(super) fn words(&self) -> String {
-        format!("{} x {}", self.length(), self.access.words())
+    pub(super) fn describe(&self) -> String {
+        format!("{} x {}", self.length(), self.access.describe())
     }
 
     /// Share of its operations that write.
@@ -91,5 +91,5 @@ fn a_summary_spans_all_turns_and_has_their_shares_and_calls() {
     // 60 and one calls for 150.5 writes, and a little more than one.
     let often = flush.map(|f| f64::from(f.every) / f64::from(f.calls)).unwrap_or_default();
     assert!((often - 150.5 / (60.0 + 90.5 / 90.0)).abs() < 1e-3, "{often}");
-    assert_eq!(turns.map(|turn| turn.words()), ["60 x 4K random write", "90.5 x 4K random write"]);
+    assert_eq!(turns.map(|turn| turn.describe()), ["60 x 4K random write", "90.5 x 4K random write"]);
 }

@@ -45,14 +45,14 @@ pub enum Disturbance {
 
 impl Disturbed {
     /// `240 MB/s of others on vda`.
-    pub fn words(&self) -> String {
-        self.by.iter().map(Disturbance::words).collect::<Vec<_>>().join("; ")
+    pub fn describe(&self) -> String {
+        self.by.iter().map(Disturbance::describe).collect::<Vec<_>>().join("; ")
     }
 }
 
 impl Disturbance {
     /// One disturbance in words: `240 MB/s of others on vda (480 requests/s)`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::ForeignIo { device, bytes_per_s, ios_per_s } => {
                 let mb_per_s = show_rate(bytes_per_s / 1e6);
@@ -89,15 +89,15 @@ fn each_is_said_with_its_number() {
     let foreign =
         Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 240e6, ios_per_s: Some(1_920.0) };
     let stolen = Disturbance::StolenCpu { share: 0.042 };
-    let words = Disturbed { attempt: 0, by: vec![foreign, stolen] }.words();
+    let words = Disturbed { attempt: 0, by: vec![foreign, stolen] }.describe();
     assert_eq!(
         words,
         "240 MB/s of others on vda (1,920 requests/s); 4.2 % of the CPU time was taken by the hypervisor"
     );
     let large = Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 297e6, ios_per_s: None };
-    assert_eq!(large.words(), "297 MB/s of others on vda");
+    assert_eq!(large.describe(), "297 MB/s of others on vda");
     let limit = |before: &str, after: &str| {
-        Disturbance::LimitChanged { before: before.into(), after: after.into() }.words()
+        Disturbance::LimitChanged { before: before.into(), after: after.into() }.describe()
     };
     assert_eq!(limit("a: 1\n", "a: 1\nb: 2\n"), "a limit was changed from outside: b: 2, which was not set");
     assert_eq!(limit("a: 1", ""), "a limit was changed from outside: a: 1, which is no longer set");

@@ -135,7 +135,7 @@ pub struct Bucket(pub u64, pub u64, pub u64, pub u64, pub f64);
 
 impl Bucket {
     /// Those of a histogram, each as large as its bucket says.
-    pub fn of(latency: &Histogram) -> Self {
+    pub fn from_histogram(latency: &Histogram) -> Self {
         let squares = latency.counts().map(|(ns, count)| count as f64 * (ns as f64).powi(2)).sum();
         let (min, max) = (latency.min_ns().unwrap_or(0), latency.max_ns().unwrap_or(0));
         Self(latency.count(), min, max, latency.sum_ns(), squares)
@@ -218,7 +218,7 @@ fn stretches_are_added_up_as_if_they_were_one() {
         for ns in latencies {
             histogram.record(*ns);
         }
-        Bucket::of(&histogram)
+        Bucket::from_histogram(&histogram)
     };
     let (one, other) = (of(&[10, 20]), of(&[30]));
     assert_eq!(one.plus(other), of(&[10, 20, 30]));

@@ -134,7 +134,7 @@ pub const AXES: &[Axis] = &[
         value: "NAMES",
         about: "Interfaces, such as io_uring,libaio or io_uring:sqpoll=1 [default: io_uring]",
         set: |a, t, is_engine| put(&mut a.engine, engines(t, is_engine)),
-        words: |a| joined(&a.engine, EngineSpec::words),
+        words: |a| joined(&a.engine, EngineSpec::to_flag),
         scale: None,
     },
     Axis {
@@ -158,7 +158,7 @@ pub const AXES: &[Axis] = &[
         value: "READ%S",
         about: "Shares of reads for rw and randrw, such as 100,70,0 [default: 50]",
         set: |a, t, _| put(&mut a.mix, list(t, order::mix)),
-        words: |a| joined(&a.mix, |mix| mix.words()),
+        words: |a| joined(&a.mix, |mix| mix.describe()),
         scale: None,
     },
     Axis {
@@ -198,7 +198,7 @@ pub const AXES: &[Axis] = &[
         value: "POSITIONS",
         about: "First byte that may be touched, in percent of what is there or in bytes, such as 0%,50%,99%, 0%..90%+10%, 0%..99%/12 or 4g [default: 0]",
         set: |a, t, _| put(&mut a.offset, several(t, positions)),
-        words: |a| joined(&a.offset, |at| at.words()),
+        words: |a| joined(&a.offset, |at| at.to_flag()),
         scale: None,
     },
 ];

@@ -175,7 +175,7 @@ impl StreamSpec {
     fn check_least(&self, found: &mut Vec<Problem>) {
         let Some(rule) = self.min_rate.as_ref().filter(|rule| !rule.is_of_all()) else { return };
         for kind in [Kind::Read, Kind::Write, Kind::Trim] {
-            if rule.of(kind).is_some() && !self.does(kind) {
+            if rule.for_kind(kind).is_some() && !self.does(kind) {
                 let word = kind.word();
                 let message = format!(
                     "{{min-rate}} asks how fast its {word}s are, and {{{}}} has none; name other directions",

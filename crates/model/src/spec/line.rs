@@ -89,7 +89,7 @@ impl LineSpec {
         Self {
             share: 100,
             bs: Sizes::Fixed(0),
-            mix: Mix::of(100, 0),
+            mix: Mix::of_percents(100, 0),
             random: 100.0,
             delay: 0,
             burst: 1,

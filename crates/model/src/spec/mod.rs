@@ -317,9 +317,11 @@ impl Rw {
     /// The shares of directions that the word fixes; `None` for a mix. A write behind a trim is part of the trim.
     pub fn fixed_mix(self) -> Option<Mix> {
         match self {
-            Self::Read | Self::Randread => Some(Mix::of(100, 0)),
-            Self::Write | Self::Randwrite => Some(Mix::of(0, 0)),
-            Self::Trim | Self::Randtrim | Self::Trimwrite | Self::Randtrimwrite => Some(Mix::of(0, 100)),
+            Self::Read | Self::Randread => Some(Mix::of_percents(100, 0)),
+            Self::Write | Self::Randwrite => Some(Mix::of_percents(0, 0)),
+            Self::Trim | Self::Randtrim | Self::Trimwrite | Self::Randtrimwrite => {
+                Some(Mix::of_percents(0, 100))
+            }
             Self::Rw | Self::Randrw => None,
         }
     }

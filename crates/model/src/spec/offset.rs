@@ -20,7 +20,7 @@ pub enum Offset {
 
 impl Offset {
     /// As it is typed: `25%`, `1073741824`.
-    pub fn words(self) -> String {
+    pub fn to_flag(self) -> String {
         match self {
             Self::Percent(percent) => format!("{percent}%"),
             Self::Bytes(bytes) => bytes.to_string(),
@@ -81,7 +81,8 @@ fn rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
 
 #[test]
 fn positions_are_bytes_percents_and_ranges() {
-    let of = |piece: &str| positions(piece).map(|all| all.into_iter().map(Offset::words).collect::<Vec<_>>());
+    let of =
+        |piece: &str| positions(piece).map(|all| all.into_iter().map(Offset::to_flag).collect::<Vec<_>>());
     assert_eq!(of("4g"), Ok(vec!["4294967296".into()]));
     assert_eq!(of("0"), Ok(vec!["0".into()]));
     assert_eq!(of("25%"), Ok(vec!["25%".into()]));

@@ -252,11 +252,11 @@ fn starts_and_mixes_have_words() {
         assert_eq!(start(word).map(of_start).as_deref(), Ok(word));
     }
     assert!(start("every:0").is_err() && start("every").is_err_and(|e| e.contains("every:1m")));
-    assert_eq!(mix("70"), Ok(Mix::of(70, 0)));
+    assert_eq!(mix("70"), Ok(Mix::of_percents(70, 0)));
     assert_eq!(mix("70/30"), mix("70"));
-    assert_eq!(mix("60/30/10"), Ok(Mix::of(60, 10)));
+    assert_eq!(mix("60/30/10"), Ok(Mix::of_percents(60, 10)));
     assert!(mix("47.6191/33.3333/19.0476").is_ok(), "rounding is nobody's slip");
-    assert_eq!(mix("33.3/66.7%").map(Mix::words).as_deref(), Ok("33.3/66.7"));
+    assert_eq!(mix("33.3/66.7%").map(Mix::describe).as_deref(), Ok("33.3/66.7"));
     assert!(["100.1", "-1", "60/50", "33.3/33.3/33.3", "1e1", ""].iter().all(|text| mix(text).is_err()));
     for bad in ["", "101", "60/30", "60/30/20", "1/2/3/4", "70/"] {
         assert!(mix(bad).is_err_and(|e| e.contains("; type")), "{bad}");

@@ -53,7 +53,7 @@ impl Rw {
 
 impl EngineSpec {
     /// As it is typed: `io_uring:sqpoll=1`.
-    pub fn words(&self) -> String {
+    pub fn to_flag(&self) -> String {
         if self.options.is_empty() {
             self.name.clone()
         } else {
@@ -481,7 +481,10 @@ fn every_word_is_read_as_it_is_shown() {
         assert!(arrivals(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }
     assert_eq!((every("8"), every("2.9")), (Ok(Every::writes(8)), Ok(Every { writes: 29, calls: 10 })));
-    assert_eq!((every("0.3").map(Every::words), every("2.0")), (Ok("0.3".into()), Ok(Every::writes(2))));
+    assert_eq!(
+        (every("0.3").map(Every::format_count), every("2.0")),
+        (Ok("0.3".into()), Ok(Every::writes(2)))
+    );
     for bad in ["0", "0.0", "-1", "1e3", "x", "99999.5"] {
         assert!(every(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }

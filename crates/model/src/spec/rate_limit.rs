@@ -17,7 +17,7 @@ pub enum RateLimit {
 
 impl RateLimit {
     /// As it is typed, each rate in the caller's words: `write=200`.
-    pub fn words(&self, one: impl Fn(f64) -> String) -> String {
+    pub fn to_flag(&self, one: impl Fn(f64) -> String) -> String {
         match self {
             Self::All(rate) => one(*rate),
             Self::Each(each) => {
@@ -95,7 +95,7 @@ pub(super) fn per_direction<T: Default + PartialEq>(
 
 #[test]
 fn limits_are_read_as_they_are_shown() {
-    let iops = |text: &str| limit_iops(text).map(|limit| limit.words(|rate| rate.to_string()));
+    let iops = |text: &str| limit_iops(text).map(|limit| limit.to_flag(|rate| rate.to_string()));
     for (text, shown) in
         [("1k", "1000"), ("write=200", "write=200"), ("trim=0.5, read=1k", "read=1000,trim=0.5")]
     {

@@ -28,12 +28,12 @@ pub struct ReplaySpec {
 }
 
 /// What is said of a stream's replay.
-fn said(stream: &mut StreamSpec) -> &mut ReplaySpec {
+fn replay_settings(stream: &mut StreamSpec) -> &mut ReplaySpec {
     stream.replay.get_or_insert_default()
 }
 
 pub(super) fn set_file(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
-    said(stream).file = parsers::path(text)?;
+    replay_settings(stream).file = parsers::path(text)?;
     Ok(())
 }
 
@@ -41,19 +41,19 @@ pub(super) fn set_pace(stream: &mut StreamSpec, text: &str) -> Result<(), String
     let known = ReplayPace::ALL.iter().find(|(word, _)| *word == text);
     let (_, pace) =
         known.ok_or_else(|| format!("{} is no pace; type dependent, timed or fast", shown(text)))?;
-    said(stream).pace = Some(*pace);
+    replay_settings(stream).pace = Some(*pace);
     Ok(())
 }
 
 pub(super) fn set_speed(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     let number = text.parse().ok().filter(|n: &f64| (SPEEDS.0..=SPEEDS.1).contains(n));
     let wrong = || format!("{} is no speed; type a number from {} to {}", shown(text), SPEEDS.0, SPEEDS.1);
-    said(stream).speed = Some(number.ok_or_else(wrong)?);
+    replay_settings(stream).speed = Some(number.ok_or_else(wrong)?);
     Ok(())
 }
 
 pub(super) fn set_divisor(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
-    said(stream).changes.divide = whole(text, 1, MOST_DIVIDED)?;
+    replay_settings(stream).changes.divide = whole(text, 1, MOST_DIVIDED)?;
     Ok(())
 }
 
@@ -62,12 +62,12 @@ pub(super) fn set_align(stream: &mut StreamSpec, text: &str) -> Result<(), Strin
     if !bytes.is_power_of_two() {
         return Err(format!("{} is no power of two; type 4k or the like", shown(text)));
     }
-    said(stream).changes.align_bytes = bytes;
+    replay_settings(stream).changes.align_bytes = bytes;
     Ok(())
 }
 
 pub(super) fn set_skip(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
-    said(stream).changes.skip = kinds(text)?;
+    replay_settings(stream).changes.skip = kinds(text)?;
     Ok(())
 }
 

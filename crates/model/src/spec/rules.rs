@@ -123,7 +123,7 @@ fn rules_are_read_as_they_are_shown() {
         "lat_slope:1%:3600s",
         "iops:10%:60s:0s:5s",
     ] {
-        assert_eq!(steady(text).map(|s| s.words()).as_deref(), Ok(text));
+        assert_eq!(steady(text).map(|s| s.to_flag()).as_deref(), Ok(text));
     }
     assert_eq!(steady("bw:20m:2s").map(|s| s.limit), Ok(20_971_520.0));
     for (wrong, says) in [
@@ -145,11 +145,14 @@ fn rules_are_read_as_they_are_shown() {
         ("bw:1m:5s", "bw:1048576:5s"),
         ("bw:read=1m,write=512k:0.5s", "bw:read=1048576,write=524288:0.5s"),
     ] {
-        let read = min_rate(text).map(|m| m.words());
-        assert_eq!((read.as_deref(), min_rate(shown).map(|m| m.words()).as_deref()), (Ok(shown), Ok(shown)));
+        let read = min_rate(text).map(|m| m.to_flag());
+        assert_eq!(
+            (read.as_deref(), min_rate(shown).map(|m| m.to_flag()).as_deref()),
+            (Ok(shown), Ok(shown))
+        );
     }
     for text in ["500us:99.9%:5s", "0.5us:100%:0.25s:run"] {
-        assert_eq!(latency_target(text).map(|t| t.words()).as_deref(), Ok(text));
+        assert_eq!(latency_target(text).map(|t| t.to_flag()).as_deref(), Ok(text));
     }
     for wrong in ["500us", "500us:0%:5s", "x:99%:5s", "500:99%:5s", "1ms:101%:5s", "1ms:99%:0s"] {
         assert!(latency_target(wrong).is_err_and(|why| why.contains("type ")), "{wrong}");

@@ -121,7 +121,7 @@ fn own() -> Vec<Spec> {
 
 /// A line that differs from a new one of the tool's editor by this only.
 fn line(share: u32, bytes: u32, read_percent: u8) -> LineSpec {
-    LineSpec { share, bs: Sizes::Fixed(bytes), mix: Mix::of(read_percent, 0), ..LineSpec::unsaid() }
+    LineSpec { share, bs: Sizes::Fixed(bytes), mix: Mix::of_percents(read_percent, 0), ..LineSpec::unsaid() }
 }
 
 /// Lines with shares as even as whole percents allow: the first ones get what is left over, as in the tool.
@@ -182,16 +182,16 @@ impl Spec {
     }
 
     /// Its lines as `--line` of `fathom run` takes them.
-    pub fn words(&self) -> Vec<String> {
-        self.lines.iter().map(words).collect()
+    pub fn to_lines(&self) -> Vec<String> {
+        self.lines.iter().map(format_line).collect()
     }
 }
 
-fn words(line: &LineSpec) -> String {
+fn format_line(line: &LineSpec) -> String {
     let mut words = format!(
         "share={},bs={},mix={},random={}",
         line.share,
-        line.bs.words().to_lowercase(),
+        line.bs.describe().to_lowercase(),
         line.mix.read_percent,
         line.random
     );
@@ -207,7 +207,8 @@ fn the_lines_of_each_spec_sum_to_all_of_it_and_can_be_typed() {
     assert_eq!(all.len(), 5 + 1 + 29 + 1, "classics, Default, the tool's list, All in one");
     for spec in &all {
         assert_eq!(spec.lines.iter().map(|l| l.share).sum::<u32>(), 100, "{}", spec.name);
-        let typed: Result<Vec<LineSpec>, String> = spec.words().iter().map(|w| LineSpec::parse(w)).collect();
+        let typed: Result<Vec<LineSpec>, String> =
+            spec.to_lines().iter().map(|w| LineSpec::parse(w)).collect();
         assert_eq!(typed.as_deref(), Ok(spec.lines.as_slice()), "{}", spec.name);
         assert_eq!(named(&spec.name), Ok(vec![spec.clone()]), "no other has this name");
     }
@@ -221,7 +222,7 @@ fn the_well_known_ones_are_as_they_are_known() {
     assert_eq!((file_server.lines[3].share, file_server.lines[3].bs.most()), (60, 4096));
     assert!(file_server.writes() && !one("WEB SERVER").writes());
     assert_eq!(one("web server").largest_bytes(), 512 << 10);
-    assert_eq!(one("workstation").words(), ["share=100,bs=8k,mix=80,random=80"]);
+    assert_eq!(one("workstation").to_lines(), ["share=100,bs=8k,mix=80,random=80"]);
     assert_eq!(one("4KiB-aligned-50-read-100-random").lines[0].align, 4096);
     let whole = one("All in one");
     assert_eq!((whole.lines.len(), whole.lines[12].share, whole.lines[13].share), (29, 4, 3));

@@ -139,7 +139,7 @@ impl Setting {
     }
 
     /// All of it in a line: `read 8 x 512K direct, io_uring`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         format!("{} {} {}", self.work(), self.shape(), self.way())
     }
 }
@@ -147,7 +147,7 @@ impl Setting {
 #[test]
 fn a_setting_reads_as_the_field_writes_it() {
     let setting = Setting::plain("read", 512 << 10, 8);
-    assert_eq!(setting.words(), "read 8 x 512K direct, io_uring");
+    assert_eq!(setting.describe(), "read 8 x 512K direct, io_uring");
     assert_eq!(setting.memory_bytes(), 4 << 20);
     let spec = Setting {
         spec: Some("File Server".into()),
@@ -158,7 +158,7 @@ fn a_setting_reads_as_the_field_writes_it() {
         ..setting.clone()
     };
     assert_eq!(
-        spec.words(),
+        spec.describe(),
         "File Server depth 8 direct, io_uring, 2 workers, 3 targets, the last worker on 1"
     );
     assert_eq!(spec.memory_bytes(), 4 * (4 << 20));
@@ -167,7 +167,7 @@ fn a_setting_reads_as_the_field_writes_it() {
         offset_bytes: Some(1 << 30),
         ..Setting::plain("read", 512, 1)
     };
-    assert_eq!(there.words(), "read 1 x 512 B direct, io_uring, /mnt/a, at 1 GiB");
+    assert_eq!(there.describe(), "read 1 x 512 B direct, io_uring, /mnt/a, at 1 GiB");
     let share = Setting { offset_percent: Some(25), ..there };
     assert_eq!(share.position(), Some("25 %".into()));
     let mixed = Setting { rw: "randrw".into(), mix: Some("70/30".into()), workers: 4, ..setting };

@@ -115,17 +115,17 @@ fn stamp(report: &Report, ns: u64) -> String {
 
 impl Worker<'_> {
     /// Something that was said of it in the file.
-    fn said(&self, name: &str) -> Option<&str> {
+    fn option(&self, name: &str) -> Option<&str> {
         let options = &self.seen.typed.as_ref()?.stream.options;
         options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     fn name(&self) -> String {
-        field(self.said("worker").unwrap_or(&self.result.name))
+        field(self.option("worker").unwrap_or(&self.result.name))
     }
 
     fn spec(&self) -> String {
-        field(self.said("specification").unwrap_or(&self.result.name))
+        field(self.option("specification").unwrap_or(&self.result.name))
     }
 
     /// Whether each request is answered, so that two operations are one transaction.
@@ -141,7 +141,7 @@ impl Worker<'_> {
         let of = |kind: Kind| -> Vec<ObservedLaneKind> {
             lanes.clone().filter_map(|l| l.kinds.get(&kind)).cloned().collect()
         };
-        let (mut read, mut write) = (Sum::of(&of(Kind::Read)), Sum::of(&of(Kind::Write)));
+        let (mut read, mut write) = (Sum::from_kinds(&of(Kind::Read)), Sum::from_kinds(&of(Kind::Write)));
         if self.seen.lanes.is_empty() {
             let whole = |kind: Kind| {
                 let of = self.seen.kinds.get(&kind).filter(|_| target.is_none_or(|at| at == 0));
@@ -165,7 +165,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn of(kinds: &[ObservedLaneKind]) -> Self {
+    fn from_kinds(kinds: &[ObservedLaneKind]) -> Self {
         let bytes = kinds.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes));
         Self { bytes, latency: kinds.iter().map(|k| &k.latency).collect() }
     }
@@ -235,7 +235,7 @@ fn rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
     }
     let mut managers: BTreeMap<Option<usize>, Vec<&Worker>> = BTreeMap::new();
     for worker in workers {
-        let number = worker.said("manager number").and_then(|number| number.parse().ok());
+        let number = worker.option("manager number").and_then(|number| number.parse().ok());
         managers.entry(number).or_default().push(worker);
     }
     let (all, spec) = together(&workers.iter().collect::<Vec<_>>());
@@ -255,7 +255,7 @@ fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String>
     let Some(first) = workers.first() else { return Vec::new() };
     let (all, spec) = together(workers);
     let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
-    let name = field(first.said("manager").unwrap_or(&report.machine.host));
+    let name = field(first.option("manager").unwrap_or(&report.machine.host));
     let (counts, cpu) = ([None, Some(workers.len()), Some(disks)], mean(&first.seen.cpus));
     let row = Row { kind: "MANAGER", name, spec, counts, cpu, raw: true, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
@@ -269,8 +269,8 @@ fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String>
         out.push(line(&row, None));
     }
     for worker in workers.iter().filter(|_| record != "NO_WORKERS") {
-        let place =
-            ["first sector", "sectors", "outstanding"].map(|name| worker.said(name).unwrap_or("").to_owned());
+        let place = ["first sector", "sectors", "outstanding"]
+            .map(|name| worker.option(name).unwrap_or("").to_owned());
         let (spec, targets) = (worker.spec(), worker.seen.targets.len());
         let row = Row {
             kind: "WORKER",

@@ -29,7 +29,8 @@ fn seen(result: &Measured) -> Observed {
         (Kind::Trim, &result.trim),
         (Kind::Sync, &result.sync),
     ];
-    let kinds = kinds.into_iter().filter_map(|(kind, figures)| Some((kind, of(figures.as_ref()?, runs))));
+    let kinds =
+        kinds.into_iter().filter_map(|(kind, figures)| Some((kind, observed_kind(figures.as_ref()?, runs))));
     let target = ObservedTarget { path: "/data/a:b".into(), is_made: false, bytes: 1 << 30 };
     let flow = BlockFlow { ios: 2000, merges: 3, bytes: 2000 * 4096, ms: 900 };
     let stat = BlockStat { read: flow, busy_ms: 450, queue_ms: 1800, ..BlockStat::default() };
@@ -60,7 +61,7 @@ fn seen(result: &Measured) -> Observed {
     }
 }
 
-fn of(figures: &Figures, runs: u64) -> ObservedKind {
+fn observed_kind(figures: &Figures, runs: u64) -> ObservedKind {
     let Latency { min, mean, max, .. } = figures.latency_ns;
     let bins = vec![(min, 1), (mean as u64, figures.ops.saturating_sub(2)), (max, 1)];
     let latency = Distribution { count: figures.ops, min_ns: min, max_ns: max, mean_ns: mean, bins };

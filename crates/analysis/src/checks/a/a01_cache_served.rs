@@ -41,14 +41,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Use --cache direct, or a --size well above the memory of the machine.",
         accept: "Accept it where the page cache is what you want to measure.",
     },
-    ask: Ask::After(&[CheckId::A04], look),
+    ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 0.02, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }

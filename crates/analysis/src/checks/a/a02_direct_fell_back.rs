@@ -48,7 +48,7 @@ pub(super) const CHECK: Check = Check {
               (btrfs: `chattr +C` on the empty directory).",
         accept: "Accept it where you want to know what such a file system makes of O_DIRECT.",
     },
-    ask: Ask::After(&[CheckId::A04], look),
+    ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { cached_share: 0.9, ..crate::fixture::Fixture::honest() }.record()
@@ -57,7 +57,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }

@@ -26,7 +26,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Measure on a file system that can do direct I/O, or name the block device.",
         accept: "Accept it where the file system is given and the page cache is part of what you measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         let none = DirectIo { memory_align: 0, offset_align: 0 };
@@ -36,7 +36,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { direct: None, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.stream.cache.is_direct() || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

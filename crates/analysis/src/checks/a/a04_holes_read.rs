@@ -33,14 +33,14 @@ pub(super) const CHECK: Check = Check {
               1m --destroy FILE FILE`.",
         accept: "Accept it only to measure how fast the kernel answers for holes: no disk takes part.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { hole_share: 1.0, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() || case.on_block_devices() {
         return Ok(Answer::DoesNotApply);
     }

@@ -39,7 +39,7 @@ pub(super) const CHECK: Check = Check {
         accept: "Accept it where the share of zeros is that of your real data. Until then nothing is measured if it invalidates the \
                  number.",
     },
-    ask: Ask::After(&[CheckId::A04], look),
+    ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
         with_zeros(
@@ -51,7 +51,7 @@ pub(super) const CHECK: Check = Check {
     blind: || super::fixtures::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }

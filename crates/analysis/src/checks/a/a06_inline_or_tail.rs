@@ -29,14 +29,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Measure a file of at least some mebibytes, or name the directory and let fathom make its own.",
         accept: "Accept it where tiny files are what you want to know about.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_inline(1 << 30)),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() || case.on_block_devices() {
         return Ok(Answer::DoesNotApply);
     }

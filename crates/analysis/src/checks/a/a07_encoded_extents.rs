@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
               -c`).",
         accept: "Accept it where your real data are stored like this and are as compressible as the test's (--compress).",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { encoded_share: 1.0, ..crate::fixture::Fixture::honest() }.record()
@@ -42,7 +42,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() || case.on_block_devices() {
         return Ok(Answer::DoesNotApply);
     }

@@ -42,7 +42,7 @@ pub(super) const CHECK: Check = Check {
               and --dedup to imitate your own.",
         accept: "Accept it where the data are as compressible as yours.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| written(&crate::fixture::Fixture::honest_write(), Data::Zeros, [100.0, 100.0])),
     #[cfg(test)]
@@ -53,7 +53,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     // In plain memory a byte is a byte; compressed memory is where its value matters most.
     let plain_memory = case.ram().is_some() && !compresses(case);
     if !case.does(Kind::Write) || !case.has_storage() || plain_memory {

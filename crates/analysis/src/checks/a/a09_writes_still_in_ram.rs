@@ -34,7 +34,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Use --cache direct, sync or dsync, or measure for longer than memory can absorb.",
         accept: "Accept it where bursts into memory are what your program does.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture {
@@ -50,7 +50,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -39,7 +39,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Measure again, and make sure that nothing deletes or truncates the file meanwhile.",
         accept: "Do not accept it: the data were never stored.",
     },
-    ask: Ask::After(&[CheckId::A07], look),
+    ask: Ask::After(&[CheckId::A07], evaluate),
     #[cfg(test)]
     fires: Some(|| cancelled(20_000_000)),
     #[cfg(test)]
@@ -50,7 +50,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
@@ -156,6 +156,6 @@ fn what_is_missing_at_the_device_after_the_sync_was_never_written() {
 #[test]
 fn trimmed_pages_are_not_held_against_anybody() {
     let mut record = cancelled(20_000_000);
-    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix = model::job::Mix::of(0, 10);
+    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix = model::job::Mix::of_percents(0, 10);
     assert!(CHECK.answer(&record).is_err_and(|why| why.contains("trims")));
 }

@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Name a directory or device on the disk that you mean (`findmnt -T PATH` shows where a path is).",
         accept: "Accept it where memory is what you want to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { kind: "tmpfs", ram: Some("tmpfs"), ..crate::fixture::Fixture::honest() }
@@ -45,7 +45,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

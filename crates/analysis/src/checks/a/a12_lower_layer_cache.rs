@@ -45,7 +45,7 @@ pub(super) const CHECK: Check = Check {
               itself.",
         accept: "Accept it where the stack as it is is what you want to know about.",
     },
-    ask: Ask::After(&[CheckId::A04], look),
+    ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { leaf_share: Some(0.02), ..crate::fixture::Fixture::honest() }.record()
@@ -56,7 +56,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
@@ -111,7 +111,7 @@ fn shared(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), stored: bool) -> 
         if above.least > 0 && part < ARRIVES_FROM {
             let of = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
             let sides = ((names(tops), of(above.least)), (names(leaves), of(most)));
-            let why = Why::of(case, kind, 1.0 - part, stored);
+            let why = Why::from_case(case, kind, 1.0 - part, stored);
             let mut found = found(kind, sides, (part, " for this stream"), why);
             // Requests of streams that share a device were not counted apart.
             found.evidence.retain(|key, _| !key.ends_with("_ios"));
@@ -157,7 +157,7 @@ fn kept(
         }
         let part = arrived(above, below);
         if matters && part < ARRIVES_FROM {
-            let why = Why::of(case, kind, 1.0 - part, stored);
+            let why = Why::from_case(case, kind, 1.0 - part, stored);
             // Others did the rest of it.
             let whose = if below == flow(&leaf, kind) { "" } else { " for fathom" };
             let sides = ((names(tops), above), (names(leaves), below));
@@ -268,7 +268,7 @@ enum Why {
 
 impl Why {
     /// What answered this share of the work; `stored`, whether all that is read is known to be stored.
-    fn of(case: &Case, kind: Kind, missing: f64, stored: bool) -> Self {
+    fn from_case(case: &Case, kind: Kind, missing: f64, stored: bool) -> Self {
         if kind != Kind::Read {
             return Self::Cache;
         }
@@ -409,7 +409,7 @@ fn one_layer_that_kept_its_part_is_found_where_the_sum_of_the_chain_hides_it() {
 
 #[test]
 fn reads_of_others_on_the_disk_below_do_not_hide_a_cache() {
-    let beside = |fixture: &Fixture| crate::traffic::beside(fixture, 0, 100_000);
+    let beside = |fixture: &Fixture| crate::traffic::with_foreign_requests(fixture, 0, 100_000);
     let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
     let Ok(Answer::Finding(f)) = CHECK.answer(&beside(&cached)) else { panic!("silent") };
     assert!(
@@ -438,19 +438,28 @@ fn reads_of_others_on_the_disk_below_do_not_hide_a_cache() {
     }
     assert!(matches!(CHECK.answer(&above), Ok(Answer::Holds(..))), "{:?}", CHECK.answer(&above));
     // Where others read less than what is missing it is as it was.
-    let few = crate::traffic::beside(&cached, 0, 10);
+    let few = crate::traffic::with_foreign_requests(&cached, 0, 10);
     assert!(matches!(CHECK.answer(&few), Ok(Answer::Finding(_))));
 }
 
 #[test]
 fn writes_of_others_below_a_loop_device_are_not_taken_for_what_was_asked_for() {
     let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest_write() };
-    assert!(CHECK.answer(&crate::traffic::beside(&cached, 4, 100_000)).is_err());
-    assert!(matches!(CHECK.answer(&crate::traffic::beside(&cached, 4, 10)), Ok(Answer::Finding(_))));
+    assert!(CHECK.answer(&crate::traffic::with_foreign_requests(&cached, 4, 100_000)).is_err());
+    assert!(matches!(
+        CHECK.answer(&crate::traffic::with_foreign_requests(&cached, 4, 10)),
+        Ok(Answer::Finding(_))
+    ));
     let stable =
         Fixture { cache: model::job::Cache::DirectDsync, leaf_share: Some(1.0), ..Fixture::honest_write() };
-    assert!(matches!(CHECK.answer(&crate::traffic::beside(&stable, 4, 3_000)), Ok(Answer::Holds(..))));
+    assert!(matches!(
+        CHECK.answer(&crate::traffic::with_foreign_requests(&stable, 4, 3_000)),
+        Ok(Answer::Holds(..))
+    ));
     // What arrived was charged, and its journal was not.
     let honest = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
-    assert!(matches!(CHECK.answer(&crate::traffic::beside(&honest, 4, 3_000)), Ok(Answer::Holds(..))));
+    assert!(matches!(
+        CHECK.answer(&crate::traffic::with_foreign_requests(&honest, 4, 3_000)),
+        Ok(Answer::Holds(..))
+    ));
 }

@@ -28,14 +28,14 @@ pub(in crate::checks) const CHECK: Check = Check {
               machine that has the disks as well.",
         accept: "",
     },
-    ask: Ask::After(&ARRIVED, look),
+    ask: Ask::After(&ARRIVED, evaluate),
     #[cfg(test)]
     fires: None,
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -29,7 +29,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Mount the device that you mean, or name a directory on it (`findmnt -T PATH` and `lsblk` show where a path is).",
         accept: "Accept the note where the overlay or mount is what you want to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| expecting("nvme1n1", &crate::fixture::Fixture::honest())),
     #[cfg(test)]
@@ -40,7 +40,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

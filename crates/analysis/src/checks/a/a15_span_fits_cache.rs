@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Use a --size well above all caches: 4g and more for one drive, twice the cache of an array.",
         accept: "Accept it where your real data are that small.",
     },
-    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], look),
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], evaluate),
     #[cfg(test)]
     fires: Some(|| super::fixtures::spanning(64 << 20, &crate::fixture::Fixture::honest())),
     #[cfg(test)]
@@ -48,7 +48,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

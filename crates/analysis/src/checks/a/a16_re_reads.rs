@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
         accept: "Accept it where your real data are read over and over.",
     },
-    ask: Ask::After(&[CheckId::A01], look),
+    ask: Ask::After(&[CheckId::A01], evaluate),
     #[cfg(test)]
     fires: Some(|| super::fixtures::spanning(16 << 20, &crate::fixture::Fixture::honest())),
     #[cfg(test)]
@@ -45,7 +45,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let by_intention =
         |o: &Order| matches!(o, Order::Zipf(_) | Order::Pareto(_) | Order::Normal(_) | Order::Zones(_));
     // A replay comes back to what its capture came back to.

@@ -45,14 +45,14 @@ pub(super) const CHECK: Check = Check {
               initialisation), or measure a span that no cache below can hold.",
         accept: "Accept it where first reads are what you want to know about.",
     },
-    ask: Ask::After(&[CheckId::A04], look),
+    ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
-    fires: Some(|| again(&crate::fixture::Fixture::honest(), 20_000)),
+    fires: Some(|| with_second_reads(&crate::fixture::Fixture::honest(), 20_000)),
     #[cfg(test)]
     blind: || super::fixtures::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
@@ -117,7 +117,7 @@ use crate::fixture::Fixture;
 
 /// The second reads take about this long; the first 80 us.
 #[cfg(test)]
-fn again(fixture: &Fixture, ns: u64) -> model::record::Record {
+fn with_second_reads(fixture: &Fixture, ns: u64) -> model::record::Record {
     super::fixtures::probe(fixture, |p| {
         for (i, again) in p.as_mut().unwrap().again_ns.iter_mut().enumerate() {
             *again = ns + 10 * (i as u64 % 5);
@@ -127,7 +127,7 @@ fn again(fixture: &Fixture, ns: u64) -> model::record::Record {
 
 #[test]
 fn a_factor_of_two_either_way_is_needed() {
-    let at = |ns| CHECK.severity(&again(&Fixture::honest(), ns));
+    let at = |ns| CHECK.severity(&with_second_reads(&Fixture::honest(), ns));
     assert_eq!(at(41_000), None, "1.95 times");
     assert_eq!(at(39_000), Some(Severity::Biased));
     assert_eq!(at(155_000), None);
@@ -138,7 +138,7 @@ fn a_factor_of_two_either_way_is_needed() {
 fn a_burst_of_others_is_no_first_touch() {
     use model::evidence::Moment;
     let beside = |ios: u64| {
-        let mut record = again(&Fixture::honest(), 20_000);
+        let mut record = with_second_reads(&Fixture::honest(), 20_000);
         let mut idle = record.evidence[0].clone();
         idle.moment = Moment::IdleStart;
         // The disk's reads since the start of the machine are none until then.

@@ -32,7 +32,7 @@ pub(super) const CHECK: Check = Check {
               itself.",
         accept: "Accept it only where you know of a medium that fast.",
     },
-    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04], look),
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture {
@@ -47,7 +47,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let asked = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
     if !asked || earlier.renames(CheckId::A01) || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);

@@ -38,7 +38,7 @@ pub(super) const CHECK: Check = Check {
               controller's cache.",
         accept: "Accept it only where the kernel shows a wrong link (compare `lspci -vv`).",
     },
-    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12], look),
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12], evaluate),
     #[cfg(test)]
     fires: Some(|| linked(1 << 20, &[("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "4")])),
     #[cfg(test)]
@@ -55,7 +55,7 @@ struct Ceiling {
     what: String,
 }
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let known = earlier.renames(CheckId::A01)
         || earlier.finds(CheckId::A02)
         || earlier.finds(CheckId::A09)

@@ -40,7 +40,7 @@ pub(super) const CHECK: Check = Check {
               answers: a RAID controller's, or a host's.",
         accept: "Accept it where both are known.",
     },
-    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], look),
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], evaluate),
     #[cfg(test)]
     fires: Some(|| spinning(&crate::fixture::Fixture::honest())),
     #[cfg(test)]
@@ -51,7 +51,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let random = case.stream.access.pattern() == Some(Pattern::Random);
     let asked = random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
     let explained = earlier.renames(CheckId::A01)

@@ -42,14 +42,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Measure a file without copies and snapshots; on btrfs use `chattr +C` on the empty directory.",
         accept: "Accept it where copy-on-write is what you want to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| stored(1 << 29, 1)),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest_write() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() || case.on_block_devices() {
         return Ok(Answer::DoesNotApply);
     }

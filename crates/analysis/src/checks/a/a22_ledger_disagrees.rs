@@ -66,14 +66,14 @@ pub(super) const CHECK: Check = Check {
               `fathom show FILE --format json`.",
         accept: "Do not use the number.",
     },
-    ask: Ask::After(EXPLAIN_MISSING, look),
+    ask: Ask::After(EXPLAIN_MISSING, evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 0.97, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
@@ -81,7 +81,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.sharers(&tops).is_empty() {
         return shared(case);
     }
-    let ledger = Ledger::of(case)?;
+    let ledger = Ledger::from_case(case)?;
     let is_direct = case.stream.cache.is_direct();
     let explained = EXPLAIN_MISSING.iter().any(|id| earlier.finds(*id));
     let missing = if is_direct && !explained { ledger.missing(case) } else { None };
@@ -194,7 +194,7 @@ struct Ledger {
 }
 
 impl Ledger {
-    fn of(case: &Case) -> Known<Self> {
+    fn from_case(case: &Case) -> Known<Self> {
         let device = case.device()?;
         let disks = case.shared()?;
         let shared = case.counted(&disks)?;

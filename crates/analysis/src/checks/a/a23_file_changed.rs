@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
               of its own.",
         accept: "Do not accept it: nothing makes up for a file that changed.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| changed(&crate::fixture::Fixture::honest(), |f| f.bytes = 4096)),
     #[cfg(test)]
@@ -92,7 +92,7 @@ impl Change {
     }
 }
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
     let files: Vec<usize> = case.own_places().map(|(t, _)| t).filter(|t| is_file(case, *t)).collect();
     if files.is_empty() || !case.has_storage() {

@@ -57,7 +57,7 @@ pub(super) const CHECK: Check = Check {
               doctor`).",
         accept: "There is nothing to accept: nothing was read.",
     },
-    ask: Ask::After(&[CheckId::A04], look),
+    ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| calls([0, 0])),
     #[cfg(test)]
@@ -71,7 +71,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.has_storage() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
         return Ok(Answer::DoesNotApply);
     }

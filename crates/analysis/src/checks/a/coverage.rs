@@ -46,7 +46,7 @@ pub(super) fn repeats(case: &Case, bytes: f64) -> Known<f64> {
         Order::Once if line.is_in_rows() => Ok(anywhere(passes)),
         Order::Sequential(_) | Order::Once => Ok(1.0 - beyond_one(passes)),
         Order::Random | Order::Mixed(_) | Order::MixedEach(_) => Ok(anywhere(passes)),
-        other => Err(format!("{} comes back to the same blocks by intention", other.words())),
+        other => Err(format!("{} comes back to the same blocks by intention", other.describe())),
     }
 }
 

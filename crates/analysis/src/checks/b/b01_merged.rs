@@ -42,14 +42,14 @@ pub(super) const CHECK: Check = Check {
         accept: "Accept it where the question is what an application with small neighbouring operations gets, merging \
                  included.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { merged: 4, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !one_to_one(case) {
         return Ok(Answer::DoesNotApply);
     }
@@ -91,11 +91,11 @@ fn look(case: &Case) -> Known<Answer> {
             CHECK.page.fix.replace("DISK", &disk)
         }),
         evidence: numbers,
-        renames: renamed.then(|| Rename::Condition(words(worst))),
+        renames: renamed.then(|| Rename::Condition(describe_requests(worst))),
     }))
 }
 
-fn words(requests: &Requests) -> String {
+fn describe_requests(requests: &Requests) -> String {
     format!("merged to requests of ~{}", round(requests.request_bytes()))
 }
 

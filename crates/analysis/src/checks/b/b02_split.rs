@@ -40,14 +40,14 @@ pub(super) const CHECK: Check = Check {
         accept: "The throughput is true either way; it is the latency and the depth that are those of groups. Accept it where \
                  that is what the application does.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| split(crate::fixture::Fixture::honest().record(), 4)),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !one_to_one(case) {
         return Ok(Answer::DoesNotApply);
     }

@@ -41,14 +41,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Use --cache direct, or --engine mmap:random for mappings, or lower /sys/block/DISK/queue/read_ahead_kb.",
         accept: "Accept it where the application reads through the page cache in the same way.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 4.0, ..buffered() }.record()),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -36,7 +36,7 @@ pub(super) const CHECK: Check = Check {
         fix: "For the device alone, overwrite an allocated file without --cache sync, or measure the block device itself.",
         accept: "This is what the file system costs, and it is part of what an application gets: accept it for that question.",
     },
-    ask: Ask::After(&[CheckId::D01], look),
+    ask: Ask::After(&[CheckId::D01], evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 1.8, ..synchronous() }.record()),
     #[cfg(test)]
@@ -45,7 +45,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::D01) {
         return Ok(Answer::DoesNotApply);
     }

@@ -36,7 +36,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
         accept: "Accept it where the application's interface is that one; the name keeps the true depth.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { depth_seen: 0.98, engine: "sync", ..crate::fixture::Fixture::honest() }
@@ -46,7 +46,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let asked = asked_depth(&case.stream);
     // With a schedule, pauses or drains the depth is room to use and no promise.
     if case.stream.depth <= 1 || !case.stream.is_unheld() {

@@ -37,7 +37,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Use --cache direct and overwrite allocated files, or use more --workers instead of --depth.",
         accept: "Accept it where the application does the same, and read the depth as one per worker.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture {
@@ -50,7 +50,7 @@ pub(super) const CHECK: Check = Check {
     blind: || without_submit(&crate::fixture::Fixture::honest()),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let stream = &case.stream;
     let depth = u64::from(stream.depth).saturating_mul(stream.lanes()) as f64;
     let in_a_call = f64::from(stream.batch.submit);

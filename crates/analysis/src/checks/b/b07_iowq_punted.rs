@@ -37,14 +37,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue (B09).",
         accept: "Accept it where the application uses io_uring in the same way.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_threads("100: fathom\n101: fathom-0\n102: iou-wrk-101\n103: iou-wrk-101\n")),
     #[cfg(test)]
     blind: || without_threads(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if case.stream.engine != "io_uring" || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
@@ -141,7 +141,7 @@ fn two_workers_bias_one_is_a_note_and_a_polling_thread_is_none() {
 fn a_sync_has_workers_of_its_own_and_other_engines_are_not_asked() {
     let mut record = with_threads("102: iou-wrk-101\n103: iou-wrk-101\n");
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
-    stream.access.lines[0].mix = model::job::Mix::of(90, 10);
+    stream.access.lines[0].mix = model::job::Mix::of_percents(90, 10);
     assert!(CHECK.answer(&record).is_err());
     record.header.plan.jobs[0].phases[0].streams[0].engine = "sync".into();
     assert_eq!(CHECK.answer(&record), Ok(Answer::DoesNotApply));

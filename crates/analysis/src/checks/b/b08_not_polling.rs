@@ -30,14 +30,14 @@ pub(super) const CHECK: Check = Check {
               line).",
         accept: "There is nothing to accept: the number is that of interrupts.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| polled(Some("0\n"))),
     #[cfg(test)]
     blind: || polled(None),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let asked = case.stream.options.keys().find(|o| POLLING.contains(&o.as_str()));
     let Some(option) = asked.filter(|_| case.has_storage()) else { return Ok(Answer::DoesNotApply) };
     case.grounded()?;

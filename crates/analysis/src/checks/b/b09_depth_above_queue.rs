@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Lower --depth, or raise /sys/block/DISK/queue/nr_requests.",
         accept: "A note needs no --accept; read the latency as that of a queue in software.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| queue(&[("nr_requests", "4\n")], &[("mq", "1")])),
     #[cfg(test)]
@@ -39,7 +39,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.stream.cache.is_direct() || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

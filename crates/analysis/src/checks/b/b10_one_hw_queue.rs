@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with one worker.",
         accept: "A note needs no --accept.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| one_queue(250_000, 4)),
     #[cfg(test)]
@@ -42,7 +42,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.stream.cache.is_direct() || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

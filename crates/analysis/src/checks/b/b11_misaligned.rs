@@ -34,7 +34,7 @@ pub(super) const CHECK: Check = Check {
               1 MiB.",
         accept: "Accept it where the application writes such blocks, as old databases do.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { block_bytes: 512, ..crate::fixture::Fixture::honest_write() }.record()
@@ -47,7 +47,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
         return Ok(Answer::DoesNotApply);
     }

@@ -36,14 +36,14 @@ pub(super) const CHECK: Check = Check {
               work, or was damaged.",
         accept: "Accept it only where failing is what was to be measured.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { errors: 7, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let all: Vec<&Issued> = issued(case).collect();
     if all.is_empty() {
         return Err("no run says what became of its operations".into());
@@ -69,7 +69,7 @@ fn look(case: &Case) -> Known<Answer> {
         sentences.push(format!(
             "The {} failed with {} in {} of {}: the kernel accepted these writes and could not store them.",
             first.call.name(),
-            errno::words(first.errno),
+            errno::describe_errno(first.errno),
             show_count(runs as f64),
             match case.ends.len() {
                 1 => "1 run".to_owned(),
@@ -80,7 +80,7 @@ fn look(case: &Case) -> Known<Answer> {
     let named: Vec<String> = errors
         .iter()
         .take(NAMED)
-        .map(|(e, n)| format!("{} with {}", show_count(*n as f64), errno::words(*e)))
+        .map(|(e, n)| format!("{} with {}", show_count(*n as f64), errno::describe_errno(*e)))
         .collect();
     let which = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
     if failed > 0 || short > 0 {

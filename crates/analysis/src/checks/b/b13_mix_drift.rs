@@ -37,7 +37,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Report it with the session file: this is a fault of fathom, or of an engine that loses operations.",
         accept: "There is nothing to accept: the number is of another workload.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| mixed(70)),
     #[cfg(test)]
@@ -53,13 +53,13 @@ struct Off {
     asked: f64,
 }
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     // What a replay submits is the capture's, and stands beside it in the report; turns are not drawn, and a run ends within one.
     let is_drawn = case.stream.replay.is_none() && case.stream.turns.is_empty();
     if case.stream.kinds().next().is_none() || !is_drawn {
         return Ok(Answer::DoesNotApply);
     }
-    let drawn = Drawn::of(case)?;
+    let drawn = Drawn::from_case(case)?;
     let edges = EDGES * asked_depth(&case.stream);
     // Where directions have rates of their own, their shares come of those.
     let drawable: &[Kind] = if matches!(case.stream.pace, Pace::Each { .. }) {
@@ -137,7 +137,7 @@ use model::job::Sizes;
 fn mixed(read_percent: u8) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix =
-        model::job::Mix::of(read_percent, 0);
+        model::job::Mix::of_percents(read_percent, 0);
     record
 }
 
@@ -180,7 +180,7 @@ fn sizes_are_exact_where_there_is_one_and_within_chance_where_they_are_drawn() {
 fn a_write_comes_with_each_trim() {
     let mut record = crate::fixture::Fixture::honest().record();
     let line = &mut record.header.plan.jobs[0].phases[0].streams[0].access.lines[0];
-    (line.mix, line.writes_after_trims) = (model::job::Mix::of(0, 100), true);
+    (line.mix, line.writes_after_trims) = (model::job::Mix::of_percents(0, 100), true);
     let ends = record.runs.iter_mut().flat_map(|r| &mut r.end).flat_map(|e| &mut e.streams);
     for stream in ends {
         let reads = stream.kinds.remove(&Kind::Read).unwrap_or_default();
@@ -201,7 +201,7 @@ fn a_reply_is_half_of_all_and_lines_are_drawn_by_weight() {
     let access = &mut lines.header.plan.jobs[0].phases[0].streams[0].access;
     access.lines.push(access.lines[0].clone());
     (access.lines[0].weight, access.lines[1].weight) = (75, 25);
-    access.lines[1].mix = model::job::Mix::of(0, 0);
+    access.lines[1].mix = model::job::Mix::of_percents(0, 0);
     assert_eq!(CHECK.severity(&with_writes(lines.clone(), 3_333, 4096)), None);
     assert_eq!(CHECK.severity(&with_writes(lines, 4_000, 4096)), Some(Severity::Biased));
 }

@@ -37,14 +37,14 @@ pub(super) const CHECK: Check = Check {
               that sorts and merges.",
         accept: "Accept it where the same offsets, or that layer, are part of the question.",
     },
-    ask: Ask::After(&[CheckId::B01], look),
+    ask: Ask::After(&[CheckId::B01], evaluate),
     #[cfg(test)]
     fires: Some(|| super::shared::merge_some(crate::fixture::Fixture::honest().record(), 0.05)),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if let Some(before) = drawn_before(case) {
         return before.map(Answer::Finding);
     }

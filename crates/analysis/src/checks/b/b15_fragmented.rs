@@ -40,7 +40,7 @@ pub(super) const CHECK: Check = Check {
               `xfs_fsr` defragment a file.",
         accept: "Accept it where the real file is in such pieces.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| pieces(2_000, "0")),
     #[cfg(test)]
@@ -49,7 +49,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let sequential = case.stream.access.pattern() == Some(Pattern::Sequential);
     if !sequential || !case.on_device() || case.on_block_devices() {
         return Ok(Answer::DoesNotApply);

@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
         accept: "Accept it where new files are what the application writes.",
     },
-    ask: Ask::After(&[CheckId::A04], look),
+    ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { hole_share: 0.5, ..crate::fixture::Fixture::honest_write() }.record()
@@ -40,7 +40,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest_write() }.record(),
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let writes = case.does(Kind::Write) && case.on_device() && !case.on_block_devices();
     // Where holes are read too the number is void already, of the same cause.
     if !writes || (case.does(Kind::Read) && earlier.finds(CheckId::A04)) {

@@ -42,7 +42,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Give every worker a CPU of its own (--cpus, --pin), or use more --depth instead of --workers.",
         accept: "Accept it where unequal clients are the question.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| uneven(&[2_750, 2_750, 2_750, 1_000], 0)),
     #[cfg(test)]
@@ -58,7 +58,7 @@ struct Imbalance {
     tail: f64,
 }
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let imbalances: Vec<Imbalance> =
         case.runs.iter().map(|ran| imbalance(case, ran)).collect::<Known<_>>()?;
     let least = imbalances.iter().map(|s| s.least).min_by(f64::total_cmp);

@@ -38,7 +38,7 @@ pub(super) const CHECK: Check = Check {
               fathom or of the machine's clock.",
         accept: "There is nothing to accept: one of the numbers is wrong, and which is not known.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { latency_ns: Some(2_000_000), ..crate::fixture::Fixture::honest() }.record()
@@ -64,7 +64,7 @@ impl Sides {
     }
 }
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let depth = asked_depth(&case.stream);
     let sides: Vec<Sides> = case.runs.iter().filter_map(|r| sides(r, depth)).collect();
     let worst = sides.iter().max_by(|a, b| (a.gap() - a.tolerated).total_cmp(&(b.gap() - b.tolerated)));

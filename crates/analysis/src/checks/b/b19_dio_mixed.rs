@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Stop what else uses the file (`fuser -v FILE`), or give the streams of a job files of their own.",
         accept: "Accept it where an application does both, as a database beside its backup.",
     },
-    ask: Ask::After(&[CheckId::A02], look),
+    ask: Ask::After(&[CheckId::A02], evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { dirty_share: 0.01, ..crate::fixture::Fixture::honest() }.record()
@@ -37,7 +37,7 @@ pub(super) const CHECK: Check = Check {
     blind: || pages_unknown(),
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }

@@ -38,7 +38,7 @@ pub(super) const CHECK: Check = Check {
               pages need not be read.",
         accept: "Accept it where the application changes parts of old pages.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| reading(0.5)),
     #[cfg(test)]
@@ -52,7 +52,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Write) || case.does(Kind::Read) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Trim less than the file holds (`--passes 1 --rw trim`, one run), or use a larger --size.",
         accept: "Accept it where trims of what is free already are part of the load.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| trimming(0, 10_000)),
     #[cfg(test)]
@@ -48,7 +48,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Trim) || !case.has_storage() || case.on_block_devices() {
         return Ok(Answer::DoesNotApply);
     }
@@ -107,7 +107,7 @@ use model::evidence::Moment;
 fn trimming(before: u64, after: u64) -> model::record::Record {
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
-    stream.access.lines[0].mix = model::job::Mix::of(0, 100);
+    stream.access.lines[0].mix = model::job::Mix::of_percents(0, 100);
     for run in &mut record.runs {
         for stream in run.end.iter_mut().flat_map(|e| &mut e.streams) {
             let (done, issued) = (stream.kinds.remove(&Kind::Read), stream.issued.remove(&Kind::Read));
@@ -156,7 +156,7 @@ fn where_other_operations_change_blocks_nothing_is_claimed() {
         CHECK.answer(&record)
     };
     let writes = change(&|r| {
-        r.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix = model::job::Mix::of(0, 50);
+        r.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix = model::job::Mix::of_percents(0, 50);
     });
     assert!(writes.is_err_and(|why| why.contains("also writes")));
     let parts = change(&|r| r.header.plan.jobs[0].phases[0].streams[0].access.offset_bytes = 512);

@@ -39,7 +39,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Write `write back` into queue/write_cache of the layers that say otherwise, and mount without `nobarrier`.",
         accept: "Accept it only where the power of the disk is protected; then `write through` is true.",
     },
-    ask: Ask::After(&[CheckId::C02], look),
+    ask: Ask::After(&[CheckId::C02], evaluate),
     #[cfg(test)]
     fires: Some(|| flushes::fixture(&flushes::stable_writes(), "write back", 0, 0)),
     #[cfg(test)]
@@ -48,7 +48,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::C02) {
         return Ok(Answer::DoesNotApply);
     }

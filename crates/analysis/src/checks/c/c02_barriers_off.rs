@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Mount with barriers (`mount -o remount,barrier`), and start fathom without libraries that skip syncs.",
         accept: "Accept it where the caches of all disks below are protected against power loss.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { options: "rw,relatime,nobarrier", ..flushes::stable_writes() }.record()
@@ -46,7 +46,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

@@ -43,7 +43,7 @@ pub(super) const CHECK: Check = Check {
               (cache=none or writethrough rather than cache=unsafe).",
         accept: "Accept it where you know that it does: drives with power-loss protection answer at once and rightly so.",
     },
-    ask: Ask::After(&[CheckId::C01, CheckId::C02], look),
+    ask: Ask::After(&[CheckId::C01, CheckId::C02], evaluate),
     #[cfg(test)]
     fires: Some(|| flushes::fixture(&flushes::stable_writes(), "write back", 11_000, 200)),
     #[cfg(test)]
@@ -54,7 +54,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
         accept: "A note needs no --accept.",
     },
-    ask: Ask::After(&[CheckId::A09], look),
+    ask: Ask::After(&[CheckId::A09], evaluate),
     #[cfg(test)]
     fires: Some(|| flushes::fixture(&crate::fixture::Fixture::honest_write(), "write back", 1, 1)),
     #[cfg(test)]
@@ -37,7 +37,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::A09) {
         return Ok(Answer::DoesNotApply);
     }

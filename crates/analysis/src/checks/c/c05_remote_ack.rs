@@ -38,14 +38,14 @@ pub(super) const CHECK: Check = Check {
               the server.",
         accept: "A note needs no --accept.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| nfs(Some((0, 11_000, 0)))),
     #[cfg(test)]
     blind: || nfs(None),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

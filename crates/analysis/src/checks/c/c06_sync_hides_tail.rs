@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Quote the rate with the final sync, or measure for longer (--time).",
         accept: "Accept it where your program does not sync either.",
     },
-    ask: Ask::After(&[CheckId::A09], look),
+    ask: Ask::After(&[CheckId::A09], evaluate),
     #[cfg(test)]
     fires: Some(|| {
         let sync_ns = Some(300_000_000);
@@ -45,7 +45,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { sync_ns: None, ..crate::fixture::Fixture::honest_write() }.record(),
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.has_storage() || earlier.finds(CheckId::A09) {
         return Ok(Answer::DoesNotApply);
     }

@@ -48,7 +48,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`), and measure again.",
         accept: "Accept it where the neighbour belongs to what you want to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { foreign_ios: 9_000, ..crate::fixture::Fixture::honest() }.record()
@@ -57,7 +57,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
@@ -275,7 +275,7 @@ fn others_on_a_disk_below_count_as_much_and_the_topmost_is_named() {
     };
     let (severity, both) = sentence(Fixture { foreign_ios: 9_000, ..Fixture::honest_loop() }.record());
     assert!(severity == Severity::Void && both.contains("used the device during"), "{both}");
-    let (severity, below) = sentence(traffic::beside(&Fixture::honest_loop(), 0, 9_000));
+    let (severity, below) = sentence(traffic::with_foreign_requests(&Fixture::honest_loop(), 0, 9_000));
     assert!(severity == Severity::Void && below.contains("used vda during"), "{below}");
 }
 
@@ -288,7 +288,11 @@ fn writes_that_may_be_the_file_systems_own_are_nobodys() {
     let stable = Fixture { cache: model::job::Cache::DirectDsync, ..Fixture::honest_write() };
     assert!(of(Fixture { foreign_ios: 30_000, ..stable }).is_err());
     let below = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
-    assert!(CHECK.answer(&traffic::beside(&below, 4, 9_000)).is_err_and(|why| why.starts_with("vda wrote")));
+    assert!(
+        CHECK
+            .answer(&traffic::with_foreign_requests(&below, 4, 9_000))
+            .is_err_and(|why| why.starts_with("vda wrote"))
+    );
     assert!(matches!(of(below), Ok(Answer::Holds(..))));
 }
 
@@ -312,7 +316,7 @@ fn the_figures_divide_to_the_share() {
         Fixture { foreign_ios: 9_000, cgroup: false, ..Fixture::honest() }.record(),
         Fixture { foreign_ios: 30_000, ..Fixture::honest_write() }.record(),
         Fixture { foreign_ios: 900, ..large() }.record(),
-        traffic::beside(&Fixture::honest_loop(), 0, 9_000),
+        traffic::with_foreign_requests(&Fixture::honest_loop(), 0, 9_000),
         cached.record(),
     ] {
         let (sentence, e) = figures(&record);

@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         accept: "`grep -e Dirty -e Writeback /proc/meminfo` shows how much is left. Accept it where these data belong to \
                  another disk.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_dirt(200 << 10, 0)),
     #[cfg(test)]
@@ -44,7 +44,7 @@ pub(super) const CHECK: Check = Check {
 
 const MEMINFO: &str = "/proc/meminfo";
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -55,7 +55,7 @@ pub(super) const CHECK: Check = Check {
         accept: "To have none of it, make the file system with `-E lazy_itable_init=0,lazy_journal_init=0`, mount without \
                  `discard`, and use fstrim between measurements. Accept it where your machine always does that.",
     },
-    ask: Ask::After(&[CheckId::D01], look),
+    ask: Ask::After(&[CheckId::D01], evaluate),
     #[cfg(test)]
     fires: Some(|| with_thread("4711: ext4lazyinit")),
     #[cfg(test)]
@@ -67,7 +67,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -42,7 +42,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         fix: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit.",
         accept: "Accept it where the limit belongs to what you want to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| limited("/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max")),
     #[cfg(test)]
@@ -76,7 +76,7 @@ impl Limit {
     }
 
     /// `reads to 1,000 IOPS (/sys/fs/cgroup/...)`.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let per_s = match self.of {
             Of::Bytes => format!("{}/s", show_bytes(self.per_s as u64)),
             Of::Operations => format!("{} IOPS", show_count(self.per_s)),
@@ -93,7 +93,7 @@ struct Limits {
     soft: Vec<String>,
 }
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
@@ -103,10 +103,10 @@ fn look(case: &Case) -> Known<Answer> {
     }
     if let Some((limit, rate)) = nearest(case, &limits) {
         let numbers = evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]);
-        let sentence = format!("A cgroup limits {}: you measured that limit.", limit.words());
+        let sentence = format!("A cgroup limits {}: you measured that limit.", limit.describe());
         return Ok(found(Severity::Biased, sentence, numbers));
     }
-    let mut words: Vec<String> = limits.hard.iter().map(Limit::words).collect();
+    let mut words: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
     words.extend(limits.soft);
     let sentence = format!("A cgroup controls the I/O of this device: {}.", words.join("; "));
     Ok(found(Severity::Note, sentence, evidence([])))
@@ -118,7 +118,7 @@ fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
 
 /// The limit that the result is, in words with its numbers; `None` where there is none, or nobody could look.
 pub(super) fn reached(case: &Case) -> Option<(String, Evidence)> {
-    match look(case) {
+    match evaluate(case) {
         Ok(Answer::Finding(f)) if f.severity == Severity::Biased => Some((f.sentence, f.evidence)),
         _ => None,
     }

@@ -56,7 +56,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Lift what the sentence names: a limit (D04), a full queue (nr_requests), a file system's journal.",
         accept: "Accept it where the whole path down to the device is what you want to measure.",
     },
-    ask: Ask::After(&[CheckId::D01], look),
+    ask: Ask::After(&[CheckId::D01], evaluate),
     #[cfg(test)]
     fires: Some(|| with_device(0.1).record()),
     #[cfg(test)]
@@ -96,7 +96,7 @@ impl Split {
     }
 }
 
-fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let is_shared = earlier.finds(CheckId::D01);
     if !case.on_device() || !case.stream.cache.is_direct() || !arrived(case, is_shared)? {
         return Ok(Answer::DoesNotApply);

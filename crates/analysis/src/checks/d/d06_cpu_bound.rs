@@ -34,14 +34,14 @@ pub(in crate::checks) const CHECK: Check = Check {
         fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
         accept: "Accept it where one busy thread is what you want to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { cpu_share: 0.99, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { no_cpu_times: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     // Held back by a schedule or a pause, a worker spends its time looking at the clock.
     if !case.has_storage() || !case.stream.is_unheld() {
         return Ok(Answer::DoesNotApply);

@@ -32,7 +32,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Compare such figures only with others of fathom, or use a larger --bs.",
         accept: "Accept it where only the difference of two such figures matters.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         let quick = crate::fixture::Fixture { latency_ns: Some(150), ..crate::fixture::Fixture::honest() };
@@ -49,7 +49,7 @@ fn makes_data_meanwhile(case: &Case) -> bool {
     workers.peek().is_some() && workers.all(|w| w.used.iter().any(|u| u == PREPARES_AHEAD))
 }
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

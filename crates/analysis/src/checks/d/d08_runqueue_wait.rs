@@ -34,7 +34,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         fix: "Stop what else needs the CPU, use fewer --workers, or give them CPUs of their own (--cpus).",
         accept: "Accept it where a busy machine is what you want to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| waiting(0.2)),
     #[cfg(test)]
@@ -46,7 +46,7 @@ pub(in crate::checks) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

@@ -53,7 +53,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Stop what else needs the CPU, or give the workers CPUs of their own (--cpus).",
         accept: "Accept it where a busy machine is what you want to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| at_a_tick(4_000_000, 0.01, 0.9)),
     #[cfg(test)]
@@ -69,7 +69,7 @@ struct Gathered {
     neighbours: f64,
 }
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

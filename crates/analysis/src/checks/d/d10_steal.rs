@@ -36,7 +36,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Measure when the host is idle, pin the guest's CPUs, or use an instance with CPUs of its own.",
         accept: "Accept it where the crowded host is what you want to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| stolen(10, 200)),
     #[cfg(test)]
@@ -48,7 +48,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

@@ -36,7 +36,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",
         accept: "Accept it where the quota belongs to what you want to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_pauses(3, 300_000)),
     #[cfg(test)]
@@ -49,7 +49,7 @@ pub(in crate::checks) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

@@ -43,14 +43,14 @@ pub(super) const CHECK: Check = Check {
               again.",
         accept: "Leave it and compare only with the same setting where the machine will work like this too.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with(GOVERNORS, Ok("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: powersave\n"))),
     #[cfg(test)]
     blind: || with(GOVERNORS, Ok("")),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -54,7 +54,7 @@ pub(super) const CHECK: Check = Check {
         accept: "For the clock source see `/sys/devices/system/clocksource/clocksource0/`. Do not accept it: nothing makes up \
                  for a clock that is wrong.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| slept(10_000_000_000)),
     #[cfg(test)]
@@ -66,7 +66,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

@@ -44,7 +44,7 @@ pub(super) const CHECK: Check = Check {
         fix: "End what needs the memory, make the file smaller, or raise the limit of the cgroup, and measure again.",
         accept: "Accept it where the machine that you mean is as short of memory.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| pressed(50_000)),
     #[cfg(test)]
@@ -56,7 +56,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

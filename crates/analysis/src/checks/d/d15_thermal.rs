@@ -33,14 +33,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Cool the drive (air, a heat sink), rest between runs, and measure again.",
         accept: "Accept it where the drive will be as warm in use: then this is its sustained speed.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| heated(NVME, 83_850)),
     #[cfg(test)]
     blind: || crate::fixture::Fixture::honest().record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -35,14 +35,14 @@ pub(super) const CHECK: Check = Check {
               and LnkSta).",
         accept: "Accept it where the drive will stay in that slot, or is too old for the port.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| linked(NVME_X2)),
     #[cfg(test)]
     blind: || crate::fixture::Fixture::honest().record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -51,7 +51,7 @@ pub(super) const CHECK: Check = Check {
               255`, link power `max_performance`).",
         accept: "Accept it where the drive will sleep in use too.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| woken(&crate::fixture::Fixture::honest(), 80_000_000, 5)),
     #[cfg(test)]
@@ -76,7 +76,7 @@ impl Begin {
     }
 }
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -29,7 +29,7 @@ pub(super) const CHECK: Check = Check {
         accept: "Nothing inside the guest. Repeat at other hours to see how far neighbours matter, ask the provider for \
                  limits, and say in a report that the disk is virtual. A note needs no --accept.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { virtual_by: Ok(Some("KVM".into())), ..crate::fixture::Fixture::honest() }
@@ -45,7 +45,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

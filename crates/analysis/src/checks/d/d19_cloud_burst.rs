@@ -57,7 +57,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Quote the second rate, or measure for more than an hour once the credits are spent.",
         accept: "Accept it where the load comes in bursts shorter than the credits last.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| fixture("Amazon EC2\n", 3_000, 1_200, 30)),
     #[cfg(test)]
@@ -71,7 +71,7 @@ struct Fall {
     after: f64,
 }
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

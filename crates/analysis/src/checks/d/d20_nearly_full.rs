@@ -32,7 +32,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Free some space, run `fstrim` on flash, and measure again.",
         accept: "Accept it where the disk will be as full in use.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_free(&crate::fixture::Fixture::honest_write(), 5)),
     #[cfg(test)]
@@ -44,7 +44,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() || case.on_block_devices() {
         return Ok(Answer::DoesNotApply);
     }

@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Put the workers next to the device: `--node N`, where N is what `cat /sys/block/nvme0n1/device/numa_node` says.",
         accept: "A note needs no --accept.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| on_two_nodes(&Placement::default(), "1\n")),
     #[cfg(test)]
@@ -40,7 +40,7 @@ pub(super) const CHECK: Check = Check {
 /// A node and ranges of its CPUs, ends included.
 type Node = (u32, Vec<(u32, u32)>);
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

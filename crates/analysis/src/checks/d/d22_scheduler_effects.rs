@@ -38,7 +38,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Report them with the number where they are meant, or write the defaults back to /sys/block/*/queue/.",
         accept: "A rule in `/etc/udev/rules.d/` or a tuned profile may have set them. A note needs no --accept.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| set(&[("scheduler", "none mq-deadline [bfq]\n")], "1")),
     #[cfg(test)]
@@ -49,7 +49,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }

@@ -33,14 +33,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Wait until it is complete and idle (`watch cat /proc/mdstat`), or replace the member, and measure again.",
         accept: "Accept it where the speed of the degraded array is what you want to know.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| on_array(DEGRADED)),
     #[cfg(test)]
     blind: || on_array_with(Err("Permission denied (os error 13)"), &[]),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let layers: Vec<&Layer> = case.places().flat_map(|p| &p.layers).collect();
     let arrays: Vec<&Layer> = layers.iter().copied().filter(|l| l.kind == LayerKind::Raid).collect();
     let caches: Vec<(&Layer, &str)> =

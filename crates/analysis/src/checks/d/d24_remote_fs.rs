@@ -51,7 +51,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Measure on the server for its disks, and use --cache direct to read past the client's cache.",
         accept: "Accept it where the whole path is what you mean.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| on_nfs(&Fixture::honest(), Ok(0))),
     #[cfg(test)]
@@ -62,7 +62,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() || case.on_block_devices() {
         return Ok(Answer::DoesNotApply);
     }

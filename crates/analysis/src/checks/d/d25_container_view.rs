@@ -32,7 +32,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own layers.",
         accept: "A note needs no --accept.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| Fixture { kind: "overlay", ..Fixture::honest() }.record()),
     #[cfg(test)]
@@ -43,7 +43,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }

@@ -43,7 +43,7 @@ pub(super) const CHECK: Check = Check {
               machine.",
         accept: "Do not accept it: nothing makes up for the time.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| still(500_000_000)),
     #[cfg(test)]
@@ -58,7 +58,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if case.runs.is_empty() {
         return Err(crate::case::no_run());
     }

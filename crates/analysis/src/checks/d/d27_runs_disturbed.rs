@@ -37,14 +37,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`) or changes limits, and measure again.",
         accept: "Accept it where the neighbour belongs to what you want to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| disturbed(&[1])),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
@@ -60,19 +60,20 @@ fn look(case: &Case) -> Known<Answer> {
             "Other load disturbed {} of {} counted runs: {}.",
             counting.len(),
             case.runs.len(),
-            words(&counting)
+            describe_disturbed_runs(&counting)
         );
         return Ok(found(Severity::Biased, sentence, None, numbers));
     }
     if again > 0 {
         let aside: Vec<&CaseRun> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();
-        let sentence = format!("Other load disturbed runs, which were repeated: {}.", words(&aside));
+        let sentence =
+            format!("Other load disturbed runs, which were repeated: {}.", describe_disturbed_runs(&aside));
         return Ok(found(Severity::Note, sentence, Some(String::new()), numbers));
     }
     if case.runs.is_empty() {
         return Err(crate::case::no_run());
     }
-    let unseen = Outside::of(case);
+    let unseen = Outside::from_runs(case);
     match unseen.unseen().as_slice() {
         [] => Ok(Answer::Holds("Nobody disturbed the runs.", numbers)),
         reasons => Err(reasons.join("; ")),
@@ -84,10 +85,10 @@ fn found(severity: Severity, sentence: String, cure: Option<String>, evidence: E
 }
 
 /// `run 2 by 240 MB/s of others on vda`.
-fn words(runs: &[&CaseRun]) -> String {
+fn describe_disturbed_runs(runs: &[&CaseRun]) -> String {
     let of = |ran: &&CaseRun| {
         let by = ran.run.disturbed.as_ref()?;
-        Some(format!("run {} ({})", ran.run.start.repeat.saturating_add(1), by.words()))
+        Some(format!("run {} ({})", ran.run.start.repeat.saturating_add(1), by.describe()))
     };
     let mut all: Vec<String> = runs.iter().take(NAMED).filter_map(of).collect();
     if runs.len() > NAMED {

@@ -49,7 +49,7 @@ pub(super) const CHECK: Check = Check {
               host switch free page reporting off (QEMU: `free-page-reporting=off` of the balloon).",
         accept: "Accept it where the load that you mean starts on such a machine after a pause, too.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| reading(9, 0.5, 0.9)),
     #[cfg(test)]
@@ -64,7 +64,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() || case.stream.cache.is_direct() {
         return Ok(Answer::DoesNotApply);
     }

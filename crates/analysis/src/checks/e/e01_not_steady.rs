@@ -46,7 +46,7 @@ pub(super) const CHECK: Check = Check {
               rate second by second.",
         accept: "Accept it where the change over time itself is what you want to know.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         super::shaped(&crate::fixture::Fixture::honest(), (100, 1), |_, t| 12_000.0 - 8_000.0 * t)
@@ -55,7 +55,7 @@ pub(super) const CHECK: Check = Check {
     blind: super::without_courses,
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if let Some(rounds) = case.unsteady {
         return Ok(Answer::Finding(never(rounds)));
     }

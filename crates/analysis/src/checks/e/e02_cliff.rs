@@ -48,7 +48,7 @@ pub(super) const CHECK: Check = Check {
               burst; `fathom show --explain FILE` prints the rate second by second.",
         accept: "Accept it where the mixture is what you want, as for a job that runs once.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         super::shaped(
@@ -61,7 +61,7 @@ pub(super) const CHECK: Check = Check {
     blind: super::without_courses,
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if case.stream.load_changes() {
         return Ok(Answer::DoesNotApply);
     }
@@ -72,7 +72,7 @@ fn look(case: &Case) -> Known<Answer> {
                  longer run would settle it"
                 .into())
         } else {
-            let least = courses.first().map_or(0.0, |c| STEP_FROM.of(c));
+            let least = courses.first().map_or(0.0, |c| STEP_FROM.share_for(c));
             Ok(Answer::Holds(
                 "The rate stayed on one level within each run.",
                 evidence([("smallest_step_share", least)]),
@@ -127,7 +127,7 @@ fn device(case: &Case, ran: &CaseRun, course: &Series, cliff: &Cliff) -> Known<[
     }
     let tops = case.tops()?;
     case.alone_on(&tops)?;
-    let device = Course::of(ran, &tops)?;
+    let device = Course::from_run(ran, &tops)?;
     let place = |step: usize| course.from_ns + course.step_ns * step as f64;
     let largest = cliff.largest().at;
     let before = cliff.steps.iter().rev().find(|s| s.at < largest).map_or(0.0, |s| place(s.at));

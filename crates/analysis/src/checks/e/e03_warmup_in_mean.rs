@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Use a --warmup as long as the beginning.",
         accept: "Accept it where the beginning, such as an empty cache, is part of what you measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         super::shaped(&crate::fixture::Fixture::honest(), (100, 1), |_, t| {
@@ -44,7 +44,7 @@ pub(super) const CHECK: Check = Check {
     blind: super::without_courses,
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if case.stream.load_changes() {
         return Ok(Answer::DoesNotApply);
     }

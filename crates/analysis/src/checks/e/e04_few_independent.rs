@@ -33,14 +33,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Use a --time of at least ten times the slowest wave that `fathom show --explain FILE` shows, or more --runs.",
         accept: "Accept it where only the total matters.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| waves(20)),
     #[cfg(test)]
     blind: super::without_courses,
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if case.stream.load_changes() {
         return Ok(Answer::DoesNotApply);
     }

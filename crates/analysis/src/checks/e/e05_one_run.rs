@@ -25,14 +25,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Use --runs 5 or more.",
         accept: "For a first look at a machine one run is fine: the note changes neither number nor exit code.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let runs = case.runs.len();
     let numbers = evidence([("runs", runs as f64)]);
     let count = match runs {

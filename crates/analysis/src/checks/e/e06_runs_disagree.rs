@@ -45,14 +45,14 @@ pub(super) const CHECK: Check = Check {
         accept: "More --runs make the interval narrower, not the runs more alike. Accept it where the spread is what you \
                  report.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| uneven(&[9_000.0, 4_000.0, 10_000.0, 3_000.0, 9_500.0])),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let rates: Vec<f64> = case.runs.iter().filter_map(iops).collect();
     match rates.len() {
         0 => return Err(no_run()),

@@ -32,14 +32,14 @@ pub(super) const CHECK: Check = Check {
               two drives behind one name, reads beside writes.",
         accept: "Accept it where such a mixture is what you mean to measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| mixed(40)),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { ops: 100, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() || has_step(case) {
         return Ok(Answer::DoesNotApply);
     }

@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Use a longer --time or more --runs.",
         accept: "It changes neither number nor exit code: what cannot be said is not said.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { ops: 200, runs: 1, ..crate::fixture::Fixture::honest() }.record()
@@ -44,7 +44,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let counted: Vec<u64> = TIMED.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
     let fewest = *counted.iter().min().ok_or("no operation completed within a measured window")?;
     let withheld: Vec<&(&str, f64)> =

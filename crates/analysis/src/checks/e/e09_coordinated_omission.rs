@@ -50,7 +50,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         fix: "Use --rate with the load that you expect: then latency counts from the intended start of an operation.",
         accept: "Accept it where you want the time that the storage took once the request was submitted.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| stalling(100_000_000, 200)),
     #[cfg(test)]
@@ -70,7 +70,7 @@ struct Stalls {
     ops: u64,
 }
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     // Who waits for whom in a replay is the capture's.
     let is_replay = case.stream.replay.is_some();
     if is_replay || case.stream.is_open_loop() || !case.has_storage() || has_step(case) {

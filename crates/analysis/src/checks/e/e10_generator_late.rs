@@ -35,7 +35,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         fix: "Use a lower --rate, a larger --depth or more --workers.",
         accept: "Accept it where you want to see how it behaves beyond its capacity.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         let open_loop = Some((10_000.0, Some(1_000_000)));
@@ -51,7 +51,7 @@ pub(in crate::checks) const CHECK: Check = Check {
 /// Share of a replay's operations that may have been read too late. A reader thread is stopped now and then, as any is.
 const STARVED_TO: f64 = 0.001;
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if let Some(starved) = starved(case) {
         return Ok(starved);
     }

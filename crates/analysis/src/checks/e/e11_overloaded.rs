@@ -41,7 +41,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         accept: "Latencies at 70 % of the capacity are a fair result to quote. Accept it where you want to see the queue \
                  grow.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| growing(0.006)),
     #[cfg(test)]
@@ -52,7 +52,7 @@ pub(in crate::checks) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let Pace::Open { iops: asked, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
     let ops: u64 = super::TIMED.iter().map(|k| case.in_windows(*k).ops).sum();
     if case.runs.is_empty() {

@@ -48,14 +48,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Use a longer --time or more --runs; for writes that last, a --size and --time beyond the fast cache.",
         accept: "Accept it where bursts are what your load makes.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { runs: 2, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if case.runs.is_empty() {
         return Err(no_run());
     }

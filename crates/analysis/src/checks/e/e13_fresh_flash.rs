@@ -41,7 +41,7 @@ pub(super) const CHECK: Check = Check {
         accept: "Preconditioning goes on with what you mean to measure until the rate settles. A file on an emptied drive \
                  leaves the rest of it empty, however often it is written. Accept it where a fresh drive is what you compare.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| drive(1 << 34, 1 << 33)),
     #[cfg(test)]
@@ -50,7 +50,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let changes = case.does(Kind::Write) || case.does(Kind::Trim);
     if !changes || !case.on_device() || !is_flash(case)? {
         return Ok(Answer::DoesNotApply);

@@ -31,14 +31,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Report it with the session file: this is a fault of fathom.",
         accept: "",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| counted(12)),
     #[cfg(test)]
     blind: super::without_courses,
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     if case.runs.is_empty() {
         return Err(no_run());
     }

@@ -33,14 +33,14 @@ pub(super) const CHECK: Check = Check {
               btl_tcp_if_include`).",
         accept: "Accept it where hosts that come one after the other are what you want.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| super::with(|f| f.runs.iter_mut().for_each(|r| r.spread_ns = Some(30_000_000)))),
     #[cfg(test)]
     blind: || super::with(|f| f.runs.iter_mut().for_each(|r| r.clock_error_ns = None)),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
     if hosts.is_empty() {
         return Ok(Answer::DoesNotApply);

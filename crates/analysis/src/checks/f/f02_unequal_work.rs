@@ -31,14 +31,14 @@ pub(super) const CHECK: Check = Check {
         fix: "Give all hosts the same --size and as much free space; use --time in place of --ops or --bytes, so that all run for as long.",
         accept: "Accept it where the time that a fixed amount of work takes is what you mean.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| super::with(|f| f.hosts[1].target_bytes = vec![1 << 29])),
     #[cfg(test)]
     blind: || super::with(|f| f.runs.clear()),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
     if hosts.is_empty() {
         return Ok(Answer::DoesNotApply);

@@ -37,7 +37,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Use --shift-hosts 1, so that each host reads what another one wrote, and a --size several times the memory of the storage's servers.",
         accept: "Accept it where many hosts that read the same is what you measure.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| shared(1)),
     #[cfg(test)]
@@ -48,7 +48,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
     if hosts.is_empty() {
         return Ok(Answer::DoesNotApply);
@@ -81,7 +81,7 @@ fn look(case: &Case) -> Known<Answer> {
                  the memory of its server.",
                 if case.stream.shared.is_some() { "part of the file" } else { "file" },
                 named(case, ranks),
-                what.words()
+                what.name()
             ),
             numbers,
         )));
@@ -137,7 +137,7 @@ fn of_one_file(case: &Case, ranks: &[usize], mut numbers: crate::checks::check::
         Order::Random | Order::Once | Order::Mixed(_) | Order::MixedEach(_) => {
             1.0 + (-passes).exp_m1() / passes
         }
-        other => return Err(format!("{} comes back to the same blocks by intention", other.words())),
+        other => return Err(format!("{} comes back to the same blocks by intention", other.describe())),
     };
     numbers.insert("expected_repeat_share".into(), part);
     if part <= REPEATS_ABOVE {

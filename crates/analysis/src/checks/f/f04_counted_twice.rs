@@ -28,14 +28,14 @@ pub(super) const CHECK: Check = Check {
         accept: "Accept it where one array or one machine shared by all is what you measure. Some hypervisors give the disks of all their \
                  guests the same serial number: those are one only by name.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| super::with(|f| f.hosts[1].kernel = Some(0))),
     #[cfg(test)]
     blind: || super::with(|f| f.hosts.iter_mut().for_each(|h| h.kernel = None)),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
     if hosts.is_empty() {
         return Ok(Answer::DoesNotApply);
@@ -63,7 +63,7 @@ fn look(case: &Case) -> Known<Answer> {
             format!(
                 "{} use one device ({}): the sum is what that gives, divided among them.",
                 named(case, ranks),
-                what.words()
+                what.name()
             )
         }
         (None, None) => {

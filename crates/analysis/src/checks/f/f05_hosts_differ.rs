@@ -24,7 +24,7 @@ pub(super) const CHECK: Check = Check {
         fix: "Use hosts that are alike, or measure each kind by itself.",
         accept: "Accept it where the mixture is your cluster.",
     },
-    ask: Ask::Alone(look),
+    ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         super::with(|f| f.differences.push("the kernel differs between hosts: 6.1 (a); 5.4 (b)".into()))
@@ -37,7 +37,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
     let Some(fleet) = fleet(case).filter(|_| !hosts.is_empty()) else { return Ok(Answer::DoesNotApply) };
     if case.record.header.hosts.len() < hosts.len() {

@@ -53,7 +53,7 @@ enum Storage {
 }
 
 impl Storage {
-    fn words(&self) -> &str {
+    fn name(&self) -> &str {
         let (Self::Device(words) | Self::Mounted(words)) = self;
         words
     }

@@ -34,10 +34,10 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
         accept: "With --accept E14 the differences are named, and the answers are about them as well.",
     },
     acceptable: true,
-    ask: look,
+    ask: evaluate,
 };
 
-fn look(asked: &Context) -> Vec<NamedAnswer> {
+fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     let mut out = Vec::new();
     for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
         let mut say = |answer| out.push((vec![pair.name.clone()], answer));

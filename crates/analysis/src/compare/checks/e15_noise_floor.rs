@@ -32,10 +32,10 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
         accept: "",
     },
     acceptable: false,
-    ask: look,
+    ask: evaluate,
 };
 
-fn look(asked: &Context) -> Vec<NamedAnswer> {
+fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     let Some((pair, metric)) = asked.headline() else { return Vec::new() };
     let about = vec![pair.name.clone()];
     let Some(floor) = metric.floor else {

@@ -29,10 +29,10 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
         accept: "Do not quote the one number that differs.",
     },
     acceptable: false,
-    ask: look,
+    ask: evaluate,
 };
 
-fn look(asked: &Context) -> Vec<NamedAnswer> {
+fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     let looks = asked.others().count();
     if looks < 2 {
         return Vec::new();

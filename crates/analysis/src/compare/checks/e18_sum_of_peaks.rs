@@ -35,10 +35,10 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
         accept: "",
     },
     acceptable: false,
-    ask: look,
+    ask: evaluate,
 };
 
-fn look(asked: &Context) -> Vec<NamedAnswer> {
+fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     let mut out = Vec::new();
     let mut seen = false;
     for (side, reports) in [("A", asked.sides[0]), (asked.name, asked.sides[1])] {

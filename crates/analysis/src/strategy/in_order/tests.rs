@@ -95,9 +95,9 @@ fn rounds_end_when_the_tracked_cell_is_steady_and_tell_the_window() {
     assert_eq!((sweep.rounds(), sweep.window()), (8, Some([4, 8])));
     assert!(sweep.rule().is_some_and(|r| r.met && r.rounds == 8));
     assert_eq!(sweep.window_mean(), Some(100.0));
-    assert_eq!((sweep.told(0).count(), sweep.times(0)), (5, 8));
+    assert_eq!((sweep.window_samples(0).count(), sweep.times(0)), (5, 8));
     assert!(
-        sweep.told(1).all(|s| s.bytes_per_s == Some(409_600.0)),
+        sweep.window_samples(1).all(|s| s.bytes_per_s == Some(409_600.0)),
         "what came before the window counts nowhere"
     );
 }

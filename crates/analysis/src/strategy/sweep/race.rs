@@ -141,13 +141,13 @@ impl Lane {
     }
 
     /// The runs that its figures are told by.
-    pub fn told(&self) -> &[Sample] {
+    pub fn window_samples(&self) -> &[Sample] {
         &self.runs[usize::from(self.is_told_by_fresh())]
     }
 
     /// Bytes of a mean operation in those runs, since an access specification draws its sizes; `None` where none of them has one.
     pub fn bytes_per_operation(&self) -> Option<f64> {
-        mean_of(self.told(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
+        mean_of(self.window_samples(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
     }
 
     /// Mean CPU time per byte of all its runs in ns; `None` where no run has one.

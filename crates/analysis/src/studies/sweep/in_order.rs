@@ -51,7 +51,7 @@ fn too_slow(setting: &Setting, iops: f64) -> String {
     let least = least_iops(setting.workers);
     format!(
         "{} gave {} operations a second, and {least} or fewer of {} threads end it",
-        setting.words(),
+        setting.describe(),
         show_rate(iops),
         setting.workers
     )
@@ -59,7 +59,7 @@ fn too_slow(setting: &Setting, iops: f64) -> String {
 
 /// Plain means over the runs that a cell is told by, as the specification has them.
 fn figures(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>) -> CellFigures {
-    let told: Vec<&Sample> = order.told(job).collect();
+    let told: Vec<&Sample> = order.window_samples(job).collect();
     let mean = |of: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = told.iter().filter_map(|s| of(s)).filter(|v| v.is_finite()).collect();
         (!values.is_empty()).then(|| stats::sample::mean(&values))

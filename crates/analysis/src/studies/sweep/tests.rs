@@ -19,7 +19,14 @@ fn record(cells: &[(u32, u64)]) -> Record {
     let fixture = |(depth, ops): &(u32, u64)| {
         let setting = setting(*depth, "randread");
         let depth_seen = f64::from(*depth) * 0.98;
-        Fixture { name: setting.words(), depth: *depth, ops: *ops, depth_seen, runs: 8, ..Fixture::honest() }
+        Fixture {
+            name: setting.describe(),
+            depth: *depth,
+            ops: *ops,
+            depth_seen,
+            runs: 8,
+            ..Fixture::honest()
+        }
     };
     let mut fixtures: Vec<Fixture> = cells.iter().map(fixture).collect();
     fixtures.push(Fixture {

@@ -10,9 +10,9 @@ fn names() -> Names {
     let mut names = Names::default();
     names.task(&Task { tid: 7, pid: Some(5), kernel: false, name: "postgres".into() });
     names.task(&Task { tid: 9, pid: None, kernel: true, name: "kworker/0:1".into() });
-    names.flags(&Flags::of("RS"));
+    names.flags(&Flags::parse("RS"));
     names.flags(&Flags { kind: RowKind::Asked, rwbs: "FWS".into(), error: 0 });
-    names.flags(&Flags { error: -5, ..Flags::of("WS") });
+    names.flags(&Flags { error: -5, ..Flags::parse("WS") });
     names
 }
 

@@ -16,7 +16,7 @@ impl Story {
     }
 
     fn event(&mut self, step: Step, at_ns: u64, (sector, sectors): (u64, u32), rwbs: &str, tid: u32) {
-        let flags = Flags::of(rwbs);
+        let flags = Flags::parse(rwbs);
         let op = flags.op(sectors);
         let flags = self.names.flags(&flags);
         let task = self.names.task(&crate::names::Task { tid, ..Default::default() });
@@ -24,7 +24,7 @@ impl Story {
         self.pairing.take(&event, &mut self.names, &mut |row| self.rows.push(*row));
     }
 
-    fn told(&mut self) -> Vec<(u64, Option<u64>, u64, u32, String, u32)> {
+    fn paired(&mut self) -> Vec<(u64, Option<u64>, u64, u32, String, u32)> {
         self.pairing.finish(&mut |row| self.rows.push(*row));
         let names = &self.names;
         let told = |row: &Row| {
@@ -50,7 +50,7 @@ fn completions_belong_to_the_oldest_of_their_place_and_rows_come_in_order_of_iss
     story.event(Step::Completed, 6, (8, 8), "R", 0);
     story.event(Step::Completed, 9, (8, 8), "R", 0);
     story.event(Step::Completed, 9, (99, 8), "R", 0);
-    let told = story.told();
+    let told = story.paired();
     assert_eq!(told[0], (1, Some(5), 8, 8, "R".into(), 1));
     assert_eq!(told[1], (2, Some(7), 8, 8, "R".into(), 2));
     assert_eq!(told[2], (3, Some(2), 16, 8, "WS".into(), 3));
@@ -78,7 +78,7 @@ fn a_commit_of_a_journal_has_its_owner_and_nothing_is_left_over() {
         (4, Some(1), 229_396, 2, "FWFSM".into(), 7),
         (6, Some(2), 0, 0, "FF".into(), 9),
     ];
-    assert_eq!(story.told(), expected);
+    assert_eq!(story.paired(), expected);
     let counts = story.pairing.counts;
     assert_eq!((counts.without_issue, counts.without_completion), (0, 0));
     let Completed { writes, flushes, empty_flushes, .. } = counts.completed;
@@ -100,7 +100,7 @@ fn a_flush_without_data_is_counted_as_the_kernel_does_and_fua_of_the_device_has_
         (2, Some(1), 0, 0, "FF".into(), 9),
         (6, Some(2), 64, 8, "WFS".into(), 7),
     ];
-    assert_eq!(story.told(), expected);
+    assert_eq!(story.paired(), expected);
     let Completed { writes, flushes, empty_flushes, .. } = story.pairing.counts.completed;
     assert_eq!((writes, flushes, empty_flushes), (1, 1, 1));
 }
@@ -114,7 +114,7 @@ fn parts_and_returns_to_the_queue_are_one_request() {
     story.event(Step::Requeued, 3, (16, 8), "R", 0);
     story.event(Step::Issued, 4, (16, 8), "R", 9);
     story.event(Step::Completed, 7, (16, 8), "R", 0);
-    assert_eq!(story.told(), [(1, Some(6), 8, 16, "R".into(), 5)]);
+    assert_eq!(story.paired(), [(1, Some(6), 8, 16, "R".into(), 5)]);
     assert_eq!(story.rows[0].queued_ns, Some(1));
     let counts = story.pairing.counts;
     assert_eq!((counts.requeued, counts.completed.reads, counts.without_issue), (1, 1, 0));
@@ -131,7 +131,7 @@ fn where_events_were_lost_nothing_is_paired_with_what_it_is_not() {
     story.event(Step::Completed, 60, (8, 8), "R", 0);
     story.event(Step::Issued, PATIENCE_NS + 100, (24, 8), "R", 1);
     story.event(Step::Completed, PATIENCE_NS + 110, (24, 8), "R", 0);
-    let told = story.told();
+    let told = story.paired();
     let latencies: Vec<_> = told.iter().map(|row| row.1).collect();
     assert_eq!(latencies, [None, None, Some(10), Some(10)]);
     assert_eq!(story.pairing.counts.without_completion, 2);
@@ -145,7 +145,7 @@ fn a_partition_has_its_sectors_from_its_beginning_and_no_other() {
         story.event(Step::Issued, 1, (sector, 1), "R", 1);
         story.event(Step::Completed, 3, (sector, 1), "R", 0);
     }
-    let sectors: Vec<u64> = story.told().iter().map(|row| row.2).collect();
+    let sectors: Vec<u64> = story.paired().iter().map(|row| row.2).collect();
     assert_eq!(sectors, [0, 999]);
     assert_eq!(story.pairing.counts.completed.reads, 2);
 }
@@ -162,5 +162,5 @@ fn only_what_completes_between_the_readings_is_held_against_the_counters() {
     }
     let counted = story.pairing.counts.completed;
     assert_eq!((counted.reads, counted.at_edges), (2, 2));
-    assert_eq!(story.told().len(), 5);
+    assert_eq!(story.paired().len(), 5);
 }

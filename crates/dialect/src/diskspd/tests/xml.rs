@@ -2,7 +2,7 @@
 //!
 //! For: several time spans, templates, and what is wrong at its place. Not for: command lines ([`super`]).
 
-use super::{here, said, told};
+use super::{here, parse_line, refusal_text};
 use crate::diskspd::{CommandLine, LANGUAGE, job};
 use crate::trouble::Trouble;
 use model::job::{Order, Sharing, Start};
@@ -40,7 +40,7 @@ const XML: &str = r#"<Profile>
 
 fn with_xml(text: &str, line: &str) -> Result<JobSpec, Trouble> {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    let said = CommandLine::of(&words, &here(&|_| Ok(text.into())))?;
+    let said = CommandLine::parse(&words, &here(&|_| Ok(text.into())))?;
     Ok(job(&said, &[], &|_| Vec::new())?.unwrap_or_default())
 }
 
@@ -78,15 +78,15 @@ fn what_is_wrong_with_a_profile_is_shown_at_its_place() {
     ] {
         let text = XML.replacen(from, to, 1);
         assert_ne!(text, XML, "{from}");
-        let why = told(with_xml(&text, "-Xp.xml one two"));
+        let why = refusal_text(with_xml(&text, "-Xp.xml one two"));
         assert!(words.iter().all(|w| why.contains(w)), "{to}: {why}");
     }
-    let why = told(with_xml(XML, "-Xp.xml one"));
+    let why = refusal_text(with_xml(XML, "-Xp.xml one"));
     assert!(why.contains("template target '*2' was not substituted"), "{why}");
     for line in ["-Xp.xml -t4 one two", "-Xp.xml -Xq.xml one two", "-t4 -Xp.xml one two"] {
         assert!(with_xml(XML, line).is_err(), "{line}");
     }
-    assert!(said("-Xp.xml a").is_err_and(|e| e.to_string().contains("there is no p.xml")));
+    assert!(parse_line("-Xp.xml a").is_err_and(|e| e.to_string().contains("there is no p.xml")));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn threads_have_the_targets_and_weights_that_are_theirs() {
         &format!("{random}{}", threads(&[(1, 7)])),
     ]);
     let words: Vec<String> = ["-Xp.xml"].map(str::to_owned).to_vec();
-    let said = CommandLine::of(&words, &here(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
+    let said = CommandLine::parse(&words, &here(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
     let all = job(&said, &[4, 5, 6], &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}")).unwrap_or_default();
     let of = |stream: &model::spec::StreamSpec| {
         (
@@ -163,7 +163,7 @@ fn what_threads_of_a_pool_cannot_have_is_told() {
         ),
         (["<Weight>0</Weight>", "", ""], "non-zero target Weight"),
     ] {
-        let why = told(with_xml(&pool(of_each), "-Xp.xml"));
+        let why = refusal_text(with_xml(&pool(of_each), "-Xp.xml"));
         assert!(why.contains(word), "{word}: {why}");
     }
     // Threads that share nothing may differ in everything.
@@ -172,5 +172,5 @@ fn what_threads_of_a_pool_cannot_have_is_told() {
     assert_eq!(all.phases[0].streams.len(), 3);
     // Without operations in flight of their own threads have all targets, which are alike too.
     let each = pool(["", sizes, ""]).replace("<RequestCount>6</RequestCount>", "");
-    assert!(told(with_xml(&each, "-Xp.xml")).contains("ThreadsPerFile"));
+    assert!(refusal_text(with_xml(&each, "-Xp.xml")).contains("ThreadsPerFile"));
 }

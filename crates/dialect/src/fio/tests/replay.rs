@@ -29,7 +29,7 @@ fn a_log_is_a_replay_at_its_times_or_as_fast_as_it_goes() {
     // What ends a job ends this one too.
     let held = stream("read_iolog=x.log max_latency=10ms rate_iops_min=100");
     assert_eq!(held.max_latency, Some(10_000_000));
-    assert_eq!(held.min_rate.map(|rule| rule.words()), Some("iops:read=100,write=100:1s".into()));
+    assert_eq!(held.min_rate.map(|rule| rule.to_flag()), Some("iops:read=100,write=100:1s".into()));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn what_says_other_operations_is_told_and_what_says_other_times_is_refused() {
 
 #[test]
 fn a_log_is_read_only_where_it_skips_writes() {
-    let line = |words_of: &str| read_line(&words(words_of));
+    let line = |words_of: &str| read_line(&parse_words(words_of));
     assert!(line("--readonly --name=j --read_iolog=x.log --replay_skip=write,trim").is_ok());
     let refused = line("--readonly --name=j --read_iolog=x.log");
     assert!(refused.is_err_and(|e| e.to_string().contains("replay_skip=write,trim")));

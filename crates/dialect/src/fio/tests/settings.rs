@@ -171,7 +171,7 @@ fn logs_and_what_stands_in_them() {
 
 #[test]
 fn what_ends_by_how_it_goes() {
-    let steady = |words: &str| stream(words).steady.map(|rule| rule.words());
+    let steady = |words: &str| stream(words).steady.map(|rule| rule.to_flag());
     assert_eq!(steady("ss=iops:10% ss_dur=30s ss_ramp=10").as_deref(), Some("iops:10%:30s:10s"));
     assert_eq!(steady("ss=iops:10%% ss_dur=30s").as_deref(), Some("iops:10%:30s"));
     assert_eq!(
@@ -198,7 +198,7 @@ fn what_ends_by_how_it_goes() {
     assert_eq!(stream("rw=randrw max_latency=500,500").max_latency, Some(500_000), "microseconds");
     assert_eq!(stream("max_latency=0").max_latency, None);
     refused("rw=randrw max_latency=500,900", &["directions differ"]);
-    let least = |words: &str| stream(words).min_rate.map(|rule| rule.words());
+    let least = |words: &str| stream(words).min_rate.map(|rule| rule.to_flag());
     assert_eq!(least("rate_min=1024").as_deref(), Some("bw:read=1024:1s"));
     assert_eq!(
         least("rw=randrw ratemin=1m,512k ratecycle=500").as_deref(),
@@ -215,7 +215,7 @@ fn what_ends_by_how_it_goes() {
 fn each_direction_has_a_rate_of_its_own() {
     let limits = |options: &str| {
         let of = stream(options);
-        let words = |limit: Option<RateLimit>| limit.map_or(String::new(), |l| l.words(|n| n.to_string()));
+        let words = |limit: Option<RateLimit>| limit.map_or(String::new(), |l| l.to_flag(|n| n.to_string()));
         [words(of.limit_iops), words(of.limit_bandwidth)]
     };
     for (options, iops, bandwidth) in [
@@ -235,7 +235,7 @@ fn each_direction_has_a_rate_of_its_own() {
         assert_eq!(limits(options), [iops.to_owned(), bandwidth.to_owned()], "{options}");
     }
     let mix = stream("rw=randrw rwmixread=70 rate_iops=300,100").mix;
-    assert_eq!(mix, Some(Mix::of(70, 0)), "directions are drawn as the mix says");
+    assert_eq!(mix, Some(Mix::of_percents(70, 0)), "directions are drawn as the mix says");
     refused("rate=1m rate_iops=100", &["not both"]);
     refused("rw=randrw rate_iops=,200 rate_process=poisson", &["a job for each direction"]);
     refused("rw=randrw rate_iops=,200 io_submit_mode=offload", &["a job for each direction"]);
@@ -244,7 +244,7 @@ fn each_direction_has_a_rate_of_its_own() {
     refused(overlapping, &["serialize_overlap=1", "a job for each direction"]);
     let arrivals = stream("rw=randrw rate_iops=1000,300 rate_process=poisson");
     assert_eq!(
-        (arrivals.rate, arrivals.mix.map(Mix::words)),
+        (arrivals.rate, arrivals.mix.map(Mix::describe)),
         (Some(1300.0), Some("76.923077/23.076923".into()))
     );
 }
@@ -272,7 +272,7 @@ fn rates_whose_operations_do_not_wait_for_others() {
 
 #[test]
 fn a_latency_that_decides_about_the_depth() {
-    let target = |words: &str| stream(words).latency_target.map(|target| target.words());
+    let target = |words: &str| stream(words).latency_target.map(|target| target.to_flag());
     let example =
         "ioengine=libaio iodepth=128 latency_target=500000 latency_window=5000000 latency_percentile=99.9";
     assert_eq!(target(example).as_deref(), Some("500000us:99.9%:5s"));

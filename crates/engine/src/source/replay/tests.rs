@@ -5,7 +5,7 @@ use super::*;
 const READ: Step = Step { offset: 0, wait_ns: 0, length: 4096, after: 0, lane: 0, file: 0, kind: Kind::Read };
 
 /// A replay of these, behind a reader that is done.
-fn of(steps: &[Step], depth: u32) -> (Replay, Arc<Counts>) {
+fn replay_of_steps(steps: &[Step], depth: u32) -> (Replay, Arc<Counts>) {
     let (mut to, from) = feed();
     for step in steps {
         assert_eq!(to.give(*step), Given::Taken);
@@ -34,7 +34,7 @@ fn an_operation_is_due_so_long_after_the_one_it_waits_for() {
         // Of another task, due meanwhile.
         Step { wait_ns: 170, lane: 1, offset: 3, ..READ },
     ];
-    let (mut replay, counts) = of(&steps, 8);
+    let (mut replay, counts) = replay_of_steps(&steps, 8);
     assert_eq!(replay.choose(0), Choice::At(100));
     let first = now(&mut replay, 100);
     assert_eq!(replay.choose(120), Choice::At(150));
@@ -46,13 +46,14 @@ fn an_operation_is_due_so_long_after_the_one_it_waits_for() {
     assert_eq!(replay.choose(1000), Choice::At(1030));
     assert_eq!(now(&mut replay, 1030).offset, 2);
     assert_eq!(replay.choose(1031), Choice::End);
-    assert_eq!(counts.told(), Replayed { is_whole: true, ..Replayed::default() });
+    assert_eq!(counts.totals(), Replayed { is_whole: true, ..Replayed::default() });
 }
 
 #[test]
 fn what_the_way_to_the_driver_takes_is_waited_for_no_second_time() {
     let after = |wait_ns| Step { wait_ns, after: 1, ..READ };
-    let (mut replay, counts) = of(&[READ, after(100), after(20), Step { kind: Kind::Sync, ..after(100) }], 8);
+    let (mut replay, counts) =
+        replay_of_steps(&[READ, after(100), after(20), Step { kind: Kind::Sync, ..after(100) }], 8);
     counts.set_way(Kind::Read, 30);
     let first = now(&mut replay, 0);
     replay.completed(&first, 1000);
@@ -77,7 +78,7 @@ fn what_the_way_to_the_driver_takes_is_waited_for_no_second_time() {
 #[test]
 fn of_what_waits_for_one_operation_its_way_is_counted_once() {
     let after = |wait_ns, after| Step { wait_ns, after, ..READ };
-    let (mut replay, counts) = of(&[READ, after(0, 1), after(0, 2), after(100, 1)], 8);
+    let (mut replay, counts) = replay_of_steps(&[READ, after(0, 1), after(0, 2), after(100, 1)], 8);
     counts.set_way(Kind::Read, 30);
     let first = now(&mut replay, 0);
     replay.completed(&first, 1000);
@@ -111,13 +112,13 @@ fn what_is_read_too_late_and_what_finds_no_place_in_flight_is_counted() {
     assert_eq!(to.give(Step { wait_ns: 20, ..READ }), Given::Taken);
     assert_eq!(to.give(Step { wait_ns: 950, ..READ }), Given::Taken);
     let first = now(&mut replay, 900);
-    assert_eq!((counts.told().starved, counts.told().starved_ns), (1, 880));
+    assert_eq!((counts.totals().starved, counts.totals().starved_ns), (1, 880));
     // The second is due at 950, and the one place is taken until 2000.
     replay.completed(&first, 2000);
-    assert_eq!(counts.told().held_by_depth, 1);
+    assert_eq!(counts.totals().held_by_depth, 1);
     now(&mut replay, 2000);
     assert_eq!(
-        counts.told(),
+        counts.totals(),
         Replayed { starved: 1, starved_ns: 880, held_by_depth: 1, ..Replayed::default() }
     );
 }
@@ -148,14 +149,14 @@ fn a_task_that_waits_does_not_hold_up_others_until_the_table_is_full_of_it() {
     let second = now(&mut replay, 105);
     assert_eq!(second.at_ns >> NUMBER_BITS, 0);
     assert_eq!(now(&mut replay, 106).at_ns >> NUMBER_BITS, 1);
-    assert_eq!((counts.told().held_by_order, counts.told().starved), (1, 0));
+    assert_eq!((counts.totals().held_by_order, counts.totals().starved), (1, 0));
 }
 
 #[test]
 fn stamps_reach_back_as_far_as_is_promised() {
     let mut steps = vec![READ; REACH as usize - 1];
     steps.push(Step { after: REACH - 1, wait_ns: 7, ..READ });
-    let (mut replay, _) = of(&steps, u32::MAX);
+    let (mut replay, _) = replay_of_steps(&steps, u32::MAX);
     let ops: Vec<Op> = (1..REACH).map(|_| now(&mut replay, 0)).collect();
     assert_eq!(replay.choose(0), Choice::Later);
     for op in &ops[1..] {
@@ -182,7 +183,7 @@ fn a_call_has_what_was_issued_together_and_nothing_that_the_kernel_would_merge()
         // Issued in a call of its own.
         at(1 << 30, 6_031),
     ];
-    let (mut replay, _) = of(&steps, 8);
+    let (mut replay, _) = replay_of_steps(&steps, 8);
     let now_ns = 10_000;
     for call in [&steps[..1], &steps[1..3], &steps[3..5], &steps[5..]] {
         replay.begin_call();

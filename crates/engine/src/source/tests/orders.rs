@@ -22,7 +22,7 @@ fn the_offsets_of_diskspd_are_reproduced() {
     resize(&mut stream, &Sizes::Fixed(1000));
     let mut offsets = |mix, count: usize| -> Vec<u64> {
         // A mix is drawn beside the offsets, which must not change for it.
-        stream.access.lines[0].mix = model::job::Mix::of(mix, 0);
+        stream.access.lines[0].mix = model::job::Mix::of_percents(mix, 0);
         let mut lanes = lanes(&stream, &[3000], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
         taken(&mut *lanes[0], count).iter().map(|o| o.offset).collect()
     };
@@ -128,12 +128,12 @@ fn zipf_and_pareto_follow_their_laws_on_the_blocks() {
     let key = model::payload::split_mix(Common::new(3).seed(0) ^ 0x7363_6174);
     let scatter = super::super::scatter::Scatter::new(100, key);
     for theta in [0.0, 0.8, 1.0, 1.5] {
-        let seen = ranks(&drawn(&stream(Order::Zipf(theta)), 200_000), 100, |r| scatter.of(r));
+        let seen = ranks(&drawn(&stream(Order::Zipf(theta)), 200_000), 100, |r| scatter.position(r));
         theory::fits(&seen, &(1..=100).map(|k| f64::from(k).powf(-theta)).collect::<Vec<_>>());
     }
     for h in [0.01, 0.1, 0.2, 0.4, 0.5_f64] {
         let ops = drawn(&stream(Order::Pareto(h)), 200_000);
-        let seen = ranks(&ops, 100, |r| scatter.of(r));
+        let seen = ranks(&ops, 100, |r| scatter.position(r));
         // The share of the operations that the first part of the blocks gets; for the part h it is 1 - h.
         let share = |part: f64| part.powf((1.0 - h).ln() / h.ln());
         assert!((share(h) - (1.0 - h)).abs() < 1e-12);
@@ -188,7 +188,7 @@ fn directions_are_drawn_exactly() {
     for order in [Order::Random, Order::Sequential(Steps::default()), Order::Once] {
         for (read_percent, trim_percent) in [(100, 0), (0, 0), (0, 100), (70, 0), (60, 10), (0, 5), (99, 1)] {
             let mut stream = stream(order.clone());
-            stream.access.lines[0].mix = model::job::Mix::of(read_percent, trim_percent);
+            stream.access.lines[0].mix = model::job::Mix::of_percents(read_percent, trim_percent);
             let seen = counts(drawn(&stream, 100_000).iter().map(|o| o.kind));
             let share = |kind| seen.get(&kind).copied().unwrap_or(0);
             let chance = |percent: u8| f64::from(percent) / 100.0;
@@ -202,7 +202,7 @@ fn directions_are_drawn_exactly() {
 #[test]
 fn sizes_are_those_of_the_direction_with_their_weights() {
     let mut stream = stream(Order::Random);
-    stream.access.lines[0].mix = model::job::Mix::of(50, 0);
+    stream.access.lines[0].mix = model::job::Mix::of_percents(50, 0);
     stream.access.lines[0].sizes.read = Sizes::Range(4096, 17_000);
     stream.access.lines[0].sizes.write = Sizes::Split(vec![(512, 25), (8192, 0), (1024, 75)]);
     let ops = drawn(&stream, 200_000);
@@ -214,7 +214,7 @@ fn sizes_are_those_of_the_direction_with_their_weights() {
     theory::fits(&[writes[&512] as u64, writes[&1024] as u64], &[1.0, 3.0]);
     // The alignment is the unit where there is one.
     stream.access.lines[0].align_bytes = 1024;
-    stream.access.lines[0].mix = model::job::Mix::of(100, 0);
+    stream.access.lines[0].mix = model::job::Mix::of_percents(100, 0);
     let sizes = counts(drawn(&stream, 10_000).iter().map(|o| o.length));
     assert_eq!((sizes.len(), sizes.keys().min(), sizes.keys().max()), (13, Some(&4096), Some(&(16 * 1024))));
 }
@@ -289,7 +289,7 @@ fn bursts_begin_with_a_pause_and_keep_their_line() {
 #[test]
 fn replies_go_the_other_way_right_behind() {
     let mut stream = stream(Order::Random);
-    stream.access.lines[0].mix = model::job::Mix::of(40, 20);
+    stream.access.lines[0].mix = model::job::Mix::of_percents(40, 20);
     stream.access.lines[0].reply_bytes = 512;
     let ops = drawn(&stream, 10_000);
     let mut requests = ops.iter().peekable();
@@ -311,7 +311,7 @@ fn a_write_of_the_same_bytes_follows_each_trim() {
     for order in [Order::Sequential(Steps::default()), Order::Once, Order::Random] {
         let mut stream = stream(order);
         resize(&mut stream, &Sizes::Range(512, 4096));
-        stream.access.lines[0].mix = model::job::Mix::of(20, 80);
+        stream.access.lines[0].mix = model::job::Mix::of_percents(20, 80);
         stream.access.lines[0].writes_after_trims = true;
         for (depth, flags) in [(1, 0), (4, Op::PAIR)] {
             stream.depth = depth;
@@ -362,7 +362,7 @@ fn directions_with_positions_of_their_own_visit_each_block_in_order() {
     for order in [Order::Sequential(Steps::default()), Order::Mixed(0.0)] {
         let mut stream = stream(order);
         let line = &mut stream.access.lines[0];
-        line.mix = model::job::Mix::of(60, 10);
+        line.mix = model::job::Mix::of_percents(60, 10);
         let firsts = |stream: &Stream, kind: Kind| {
             let ops = drawn(stream, 60);
             let of = ops.into_iter().filter(|o| o.kind == kind).map(|o| (o.offset - 8192) / 4096);
@@ -405,7 +405,7 @@ fn replies_go_on_behind_their_requests_where_directions_have_positions() {
     let mut stream = endless(Order::Sequential(Steps::default()));
     let line = &mut stream.access.lines[0];
     (line.positions, line.reply_bytes) = (Positions::Own, 512);
-    line.mix = model::job::Mix::of(50, 0);
+    line.mix = model::job::Mix::of_percents(50, 0);
     let mut ends = [0; 3];
     for pair in drawn(&stream, 100).chunks_exact(2) {
         let end = &mut ends[pair[0].kind as usize];
@@ -471,7 +471,7 @@ fn interlocked_workers_divide_each_target_among_them() {
 fn the_same_seeds_give_the_same_operations() {
     for order in [Order::Random, Order::Once, Order::Zipf(1.0), Order::Mixed(50.0)] {
         let mut stream = stream(order);
-        stream.access.lines[0].mix = model::job::Mix::of(50, 0);
+        stream.access.lines[0].mix = model::job::Mix::of_percents(50, 0);
         assert_eq!(drawn(&stream, 1000), drawn(&stream, 1000));
         let other = taken(&mut *compiled(&stream, &Share { seed: 8, ..share(0, 1) })[0], 1000);
         assert_ne!(drawn(&stream, 1000), other);

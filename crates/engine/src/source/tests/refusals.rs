@@ -5,7 +5,7 @@ use super::*;
 /// The sentence with which a stream is refused.
 fn refused(change: impl FnOnce(&mut Stream)) -> String {
     let mut stream = stream(Order::Random);
-    stream.access.lines[0].mix = model::job::Mix::of(50, 0);
+    stream.access.lines[0].mix = model::job::Mix::of_percents(50, 0);
     change(&mut stream);
     let count = stream.targets.len();
     match lanes(&stream, &vec![1 << 20; count], &vec![512; count], &share(0, 2)) {
@@ -31,7 +31,7 @@ fn what_means_nothing_is_refused_with_a_sentence() {
         ("weights of sizes", |s| resize(s, &Sizes::Split(vec![(4096, 0)]))),
         ("weights of the access's lines", |s| s.access.lines.clear()),
         ("weights of the access's lines", |s| s.access.lines[0].weight = 0),
-        ("more than 100 %", |s| s.access.lines[0].mix = model::job::Mix::of(50, 51)),
+        ("more than 100 %", |s| s.access.lines[0].mix = model::job::Mix::of_percents(50, 51)),
         ("zipf", |s| s.access.lines[0].order = Order::Zipf(-1.0)),
         ("pareto", |s| s.access.lines[0].order = Order::Pareto(0.6)),
         ("pareto", |s| s.access.lines[0].order = Order::Pareto(f64::NAN)),

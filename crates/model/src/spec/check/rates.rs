@@ -42,7 +42,7 @@ impl StreamSpec {
                 found.push(Problem::new(&[key, "rw"], message));
                 continue;
             }
-            let missing = Kind::ALL.into_iter().find(|kind| each.of(*kind) > 0.0 && !self.does(*kind));
+            let missing = Kind::ALL.into_iter().find(|kind| each.for_kind(*kind) > 0.0 && !self.does(*kind));
             if let Some(kind) = missing {
                 let message = format!(
                     "{{{key}}} limits {}s, and {{rw {}}} has none; leave it out, or type {{rw}} with them",

@@ -2,7 +2,7 @@
 
 use crate::spec::JobSpec;
 
-fn said(flags: &str) -> JobSpec {
+fn parse_flags(flags: &str) -> JobSpec {
     let mut job = JobSpec::default();
     for flag in flags.split_whitespace() {
         let (name, value) = flag.split_once('~').unwrap_or((flag, "true"));
@@ -48,7 +48,7 @@ fn settings_that_go_together_are_let_through() {
         "until~steady max-runs~40",
         "settle runs~5 max-runs~40 fail-if~iops<5",
     ] {
-        assert_eq!(said(flags).check(), [], "{flags}");
+        assert_eq!(parse_flags(flags).check(), [], "{flags}");
     }
 }
 
@@ -139,7 +139,7 @@ const CONTRADICTIONS: &[(&str, &str)] = &[
 #[test]
 fn settings_that_contradict_or_change_nothing_are_named() {
     for (flags, keys) in CONTRADICTIONS {
-        let found = said(flags).check();
+        let found = parse_flags(flags).check();
         let [problem] = found.as_slice() else { panic!("{flags}: {found:?}") };
         assert_eq!(problem.keys.join(" "), *keys, "{flags}");
         let (flag, toml) = (problem.in_flags(), problem.in_toml());
@@ -150,7 +150,7 @@ fn settings_that_contradict_or_change_nothing_are_named() {
 
 #[test]
 fn targets_from_outside_are_counted_too() {
-    let job = said("sharing~weighted:3,1");
+    let job = parse_flags("sharing~weighted:3,1");
     assert_eq!(job.check(), []);
     assert_eq!(job.check_targets(2), []);
     assert!(job.check_targets(3)[0].message.contains("2 weights for 3"));
@@ -159,7 +159,7 @@ fn targets_from_outside_are_counted_too() {
 
 #[test]
 fn keys_are_spelt_for_the_reader() {
-    let found = said("mix~70 rw~read").check();
+    let found = parse_flags("mix~70 rw~read").check();
     let problem = &found[0];
     assert_eq!(
         problem.in_flags(),

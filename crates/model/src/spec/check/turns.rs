@@ -63,7 +63,7 @@ impl TurnSpec {
             }
             Some(length) if length.writes < length.calls => {
                 let message =
-                    format!("{{ops {}}} is less than one operation; type 1 or more", length.words());
+                    format!("{{ops {}}} is less than one operation; type 1 or more", length.format_count());
                 found.push(Problem::new(&["ops"], message));
             }
             Some(_) => {}

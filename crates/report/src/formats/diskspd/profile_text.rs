@@ -171,7 +171,7 @@ fn caching(target: &Target, say: &mut dyn FnMut(String)) {
     .into());
     if target.mapped {
         let flush =
-            target.flush.map_or_else(String::new, |flush| format!(", flush mode: {}", flush.words().1));
+            target.flush.map_or_else(String::new, |flush| format!(", flush mode: {}", flush.names().1));
         say(format!("memory mapped I/O enabled{flush}"));
     }
 }

@@ -169,7 +169,7 @@ fn caching(target: &Target, lines: &mut Lines) {
         lines.value("MemoryMappedIo", true);
     }
     if let Some(flush) = target.flush {
-        lines.value("FlushType", flush.words().0);
+        lines.value("FlushType", flush.names().0);
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    pub(super) fn of(report: &Report) -> Self {
+    pub(super) fn from_report(report: &Report) -> Self {
         let of_cpu = |fact: &str| -> BTreeMap<u32, u32> {
             let text = report.machine.fact(fact).unwrap_or_default();
             let pair = |line: &str| {

@@ -114,14 +114,14 @@ fn parts_of_a_target_are_told_from_to() {
     let ranges =
         |all: &[(u32, u64)]| all.iter().map(|(io, length)| Range { io: *io, length: *length }).collect();
     let percent = Target {
-        distribution: Some(Distribution::of(true, ranges(&[(10, 10), (10, 10), (0, 10)]))),
+        distribution: Some(Distribution::from_ranges(true, ranges(&[(10, 10), (10, 10), (0, 10)]))),
         random_percent: 100,
         ..Target::default()
     };
     let lines = profile_text::of_target(&percent, false, true, false);
     let expected = "\t\tIO Distribution:\n\t\t    10% of IO => [ 0% -  10%) of target\n\t\t    10% of IO => [10% -  20%) of target\n\t\t     0% of IO => [20% -  30%) of target\n\t\t    80% of IO => [30% - 100%) of target\n";
     assert!(lines.ends_with(expected), "{lines}");
-    let parts = Distribution::of(false, ranges(&[(10, 1 << 30), (0, 100 << 30)]));
+    let parts = Distribution::from_ranges(false, ranges(&[(10, 1 << 30), (0, 100 << 30)]));
     let absolute = Target { distribution: Some(parts), ..percent };
     let lines = profile_text::of_target(&absolute, false, true, false);
     let expected = "\t\t    10% of IO => [     0    -      1GiB)\n\t\t     0% of IO => [     1GiB -    101GiB)\n\t\t    90% of IO => [   101GiB -       end)\n";

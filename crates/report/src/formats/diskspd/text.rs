@@ -38,7 +38,7 @@ pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
     let profile = profile(report);
     let spans = spans(report, &profile);
     write!(to, "{}", profile_lines(&profile))?;
-    let topology = Topology::of(report);
+    let topology = Topology::from_report(report);
     let cpus = spans.first().map(|s| s.cpus.as_slice()).unwrap_or_default();
     write!(to, "{}", system::text(report, &topology, cpus))?;
     for (number, span) in (1..).zip(&spans) {

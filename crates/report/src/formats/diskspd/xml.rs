@@ -30,7 +30,7 @@ const NINES: [(f64, &str); 7] = [
 pub(super) fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     let profile = profile(report);
     let spans = spans(report, &profile);
-    let topology = Topology::of(report);
+    let topology = Topology::from_report(report);
     let mut lines = Lines::new(0);
     lines.within("Results", |lines| {
         let cpus = spans.first().map(|s| s.cpus.as_slice()).unwrap_or_default();

@@ -30,7 +30,7 @@ pub(super) struct Depths {
 
 impl Depths {
     /// The tables of a job: from the counts of all its workers, otherwise weighted by the operations of each result.
-    pub(super) fn of(job: &Job) -> Self {
+    pub(super) fn from_job(job: &Job) -> Self {
         if let Some(counts) = job.costs().depth_counts.filter(|counts| *counts != DepthCounts::NONE) {
             return Self::from_counts(&counts);
         }

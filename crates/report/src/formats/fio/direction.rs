@@ -42,7 +42,7 @@ pub(super) struct Direction {
 
 impl Direction {
     /// Of these kinds together, of all results that are told as one.
-    pub(super) fn of(all: &[&Observed], kinds: &[Kind]) -> Self {
+    pub(super) fn from_observed(all: &[&Observed], kinds: &[Kind]) -> Self {
         let own: Vec<&ObservedKind> =
             all.iter().flat_map(|seen| kinds.iter().filter_map(|kind| seen.kinds.get(kind))).collect();
         let moved = |seen: &&&Observed| kinds.iter().any(|kind| seen.kinds.contains_key(kind));
@@ -63,8 +63,8 @@ impl Direction {
             clat: own.iter().map(|k| k.service.as_ref().unwrap_or(&k.latency)).collect(),
             lat,
             priorities: priorities(&own),
-            bw: Samples::of(&course, |step| step.bytes / KIB),
-            iops_samples: Samples::of(&course, |step| step.ops),
+            bw: Samples::from_intervals(&course, |step| step.bytes / KIB),
+            iops_samples: Samples::from_intervals(&course, |step| step.ops),
         }
     }
 }
@@ -103,7 +103,7 @@ pub(super) struct Samples {
 
 impl Samples {
     /// Of half a second each, or a little more; what is left at the end is too short to be one.
-    fn of(course: &[&Stretch], of: impl Fn(&Step) -> f64) -> Self {
+    fn from_intervals(course: &[&Stretch], of: impl Fn(&Step) -> f64) -> Self {
         let all = || course.iter().copied();
         let step_ns = step_of(all(), SAMPLE_NS);
         let end = all().map(|s| s.start_ns.saturating_add(s.ns)).max().unwrap_or(0);
@@ -150,13 +150,13 @@ fn seen(kinds: &[Kind]) -> Observed {
 
 #[test]
 fn rates_are_those_of_the_window_and_samples_those_of_the_course() {
-    let d = Direction::of(&[&seen(&[Kind::Read])], &[Kind::Read]);
+    let d = Direction::from_observed(&[&seen(&[Kind::Read])], &[Kind::Read]);
     assert_eq!((d.ops, d.iops, d.bytes_per_s, d.runtime_ms), (100, 100.0, 409_600.0, 1000));
     let Samples { count, min, max, mean, deviation } = d.iops_samples;
     assert_eq!((count, min, max, mean), (2, 60, 100, 80.0));
     assert!((deviation - 28.284).abs() < 0.001 && d.bw.max == 400);
     assert!((d.bw.percent_of(409_600.0) - 80.0).abs() < 1e-9);
-    let none = Direction::of(&[&seen(&[Kind::Read])], &[Kind::Write]);
+    let none = Direction::from_observed(&[&seen(&[Kind::Read])], &[Kind::Write]);
     assert_eq!((none.ops, none.runtime_ms, none.bw), (0, 0, Samples::default()));
 }
 
@@ -164,9 +164,9 @@ fn rates_are_those_of_the_window_and_samples_those_of_the_course() {
 fn results_that_are_told_as_one_are_added_up_at_their_times() {
     let (one, mut other) = (seen(&[Kind::Read]), seen(&[Kind::Read, Kind::Write]));
     other.window_ns = 2_000_000_000;
-    let d = Direction::of(&[&one, &other], &[Kind::Read]);
+    let d = Direction::from_observed(&[&one, &other], &[Kind::Read]);
     assert_eq!((d.ops, d.bytes, d.runtime_ms, d.iops), (200, 819_200, 2000, 100.0));
     assert_eq!((d.iops_samples.count, d.iops_samples.min, d.iops_samples.max), (2, 120, 200));
-    let mixed = Direction::of(&[&one, &other], &[Kind::Read, Kind::Write, Kind::Trim]);
+    let mixed = Direction::from_observed(&[&one, &other], &[Kind::Read, Kind::Write, Kind::Trim]);
     assert_eq!((mixed.ops, mixed.iops_samples.max), (300, 300));
 }

@@ -138,8 +138,8 @@ impl<'r> Job<'r> {
 
     /// Figures of each direction that is told, by its word.
     pub(super) fn directions(&self) -> Vec<(&'static str, Direction)> {
-        let kinds: Vec<(&'static str, &[Kind])> = told(self.mixed);
-        kinds.into_iter().map(|(word, kinds)| (word, Direction::of(&self.seen(), kinds))).collect()
+        let kinds: Vec<(&'static str, &[Kind])> = named_directions(self.mixed);
+        kinds.into_iter().map(|(word, kinds)| (word, Direction::from_observed(&self.seen(), kinds))).collect()
     }
 
     /// Latencies of all directions, from the submission to the completion.
@@ -194,7 +194,7 @@ pub(super) fn cpu_percent(costs: &ObservedWorkers) -> [f64; 2] {
 }
 
 /// Directions by their words, each with the kinds that it has.
-pub(super) fn told(mixed: bool) -> Vec<(&'static str, &'static [Kind])> {
+pub(super) fn named_directions(mixed: bool) -> Vec<(&'static str, &'static [Kind])> {
     const EACH: [(&str, &[Kind]); 3] =
         [("read", &[Kind::Read]), ("write", &[Kind::Write]), ("trim", &[Kind::Trim])];
     if mixed { vec![("mixed", &DIRECTIONS)] } else { EACH.to_vec() }
@@ -215,7 +215,7 @@ pub(super) struct Group {
 
 impl Group {
     /// `None` where no job of it moved anything in this direction.
-    pub(super) fn of(jobs: &[Job], group: usize, word: &str) -> Option<Self> {
+    pub(super) fn from_jobs(jobs: &[Job], group: usize, word: &str) -> Option<Self> {
         let all = jobs.iter().filter(|j| j.group == group).flat_map(Job::directions);
         let all: Vec<Direction> =
             all.filter(|(told, d)| *told == word && d.runtime_ms > 0).map(|(_, d)| d).collect();

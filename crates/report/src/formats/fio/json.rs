@@ -68,7 +68,7 @@ fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
     out.insert("job options".into(), of_options(options::options(job)));
     let layout = job.layout();
     for (word, direction) in job.directions() {
-        let group = Group::of(all, job.group, word).unwrap_or_default();
+        let group = Group::from_jobs(all, job.group, word).unwrap_or_default();
         out.insert(word.into(), of_direction(&direction, &group, &layout, plus));
     }
     let sync = job.sync();
@@ -239,7 +239,7 @@ fn depths(job: &Job) -> Map<String, Value> {
             names.into_iter().zip(shares).map(|(name, share)| (name.to_owned(), share.into())).collect(),
         )
     };
-    let Depths { level, submit, complete } = Depths::of(job);
+    let Depths { level, submit, complete } = Depths::from_job(job);
     let all = [
         ("iodepth_level", LEVELS, level),
         ("iodepth_submit", AT_ONCE, submit),
@@ -250,7 +250,7 @@ fn depths(job: &Job) -> Map<String, Value> {
 
 fn shares(job: &Job) -> Map<String, Value> {
     let latencies = job.latencies();
-    let Shares { ns, us, ms } = Shares::of(&latencies.iter().collect::<Vec<_>>());
+    let Shares { ns, us, ms } = Shares::from_distributions(&latencies.iter().collect::<Vec<_>>());
     let table = |shares: &[f64]| -> Value {
         let names = BELOW.iter().map(u64::to_string).chain([">=2000".to_owned()]);
         Value::Object(names.zip(shares).map(|(name, share)| (name, (*share).into())).collect())

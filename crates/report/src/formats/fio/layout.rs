@@ -24,7 +24,7 @@ pub(super) struct Shares {
 
 impl Shares {
     /// Of several distributions together.
-    pub(super) fn of(all: &[&Distribution]) -> Self {
+    pub(super) fn from_distributions(all: &[&Distribution]) -> Self {
         let total: u64 = all.iter().fold(0, |sum, d| sum.saturating_add(d.count));
         let share = |from: u64, to: u64| {
             let count = all.iter().fold(0, |sum: u64, d| sum.saturating_add(d.between(from, to)));
@@ -57,7 +57,7 @@ fn each_latency_is_in_one_share() {
             .map(|ns| (ns, 1))
             .to_vec();
     let d = Distribution { count: bins.len() as u64, bins, ..Distribution::default() };
-    let Shares { ns, us, ms } = Shares::of(&[&d, &d]);
+    let Shares { ns, us, ms } = Shares::from_distributions(&[&d, &d]);
     let sum: f64 = ns.iter().chain(&us).chain(&ms).sum();
     assert!((sum - 100.0).abs() < 1e-9, "{ns:?} {us:?} {ms:?}");
     let one = 100.0 / 12.0;
@@ -71,5 +71,5 @@ fn each_latency_is_in_one_share() {
 fn what_is_rare_does_not_look_like_nothing_and_nothing_does() {
     let d =
         Distribution { count: 1_000_001, bins: vec![(60, 1_000_000), (5_000, 1)], ..Distribution::default() };
-    assert_eq!((Shares::of(&[&d]).us[2], Shares::of(&[]).us[2]), (0.01, 0.0));
+    assert_eq!((Shares::from_distributions(&[&d]).us[2], Shares::from_distributions(&[]).us[2]), (0.01, 0.0));
 }

@@ -5,7 +5,9 @@
 use super::depths::{AT_ONCE, COLUMNS, Depths, LEVELS};
 use super::direction::{Direction, Samples};
 use super::ended::{ctime, ended};
-use super::job::{DIRECTIONS, Group, Job, cpu_percent, disks, idleness, jobs, told, util_percent};
+use super::job::{
+    DIRECTIONS, Group, Job, cpu_percent, disks, idleness, jobs, named_directions, util_percent,
+};
 use super::layout::{BELOW, Shares};
 use super::numbers::Units;
 use super::{VERSION, numbers, options};
@@ -107,7 +109,7 @@ fn of_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
         writeln!(to, "  Description  : [{}]", layout.description)?;
     }
     for (word, direction) in job.directions().iter().filter(|(_, direction)| direction.ops > 0) {
-        let group = Group::of(all, job.group, word).unwrap_or_default();
+        let group = Group::from_jobs(all, job.group, word).unwrap_or_default();
         of_direction(word, direction, &group, &layout, to)?;
     }
     shares(job, to)?;
@@ -241,7 +243,7 @@ fn samples(of: &Direction, group: &Group, units: Units, to: Out) -> io::Result<(
 /// Shares of latencies that are not zero.
 fn shares(job: &Job, to: Out) -> io::Result<()> {
     let all = job.latencies();
-    let Shares { ns, us, ms } = Shares::of(&all.iter().collect::<Vec<_>>());
+    let Shares { ns, us, ms } = Shares::from_distributions(&all.iter().collect::<Vec<_>>());
     for (unit, shares) in [("nsec", &ns[..]), ("usec", &us), ("msec", &ms)] {
         let names = BELOW.iter().map(u64::to_string).chain([">=2000".to_owned()]);
         let words: Vec<String> = names
@@ -275,7 +277,7 @@ fn depths(job: &Job, to: Out) -> io::Result<()> {
             names.iter().zip(shares).map(|(name, share)| format!("{name}={share:.1}%")).collect();
         writeln!(to, "{title}: {}", words.join(", "))
     };
-    let Depths { level, submit, complete } = Depths::of(job);
+    let Depths { level, submit, complete } = Depths::from_job(job);
     table("  IO depths    ", LEVELS, level)?;
     table("     submit    ", AT_ONCE, submit)?;
     table("     complete  ", AT_ONCE, complete)?;
@@ -299,8 +301,8 @@ fn depths(job: &Job, to: Out) -> io::Result<()> {
 
 fn of_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
     writeln!(to, "\nRun status group {group} (all jobs):")?;
-    for (word, _) in told(false).into_iter().chain(told(true)) {
-        let Some(of) = Group::of(jobs, group, word) else { continue };
+    for (word, _) in named_directions(false).into_iter().chain(named_directions(true)) {
+        let Some(of) = Group::from_jobs(jobs, group, word) else { continue };
         let last = jobs.iter().rfind(|job| job.group == group).map(Job::layout).unwrap_or_default();
         let units = Units::from_layout(&last);
         let [least, most] = of.of_jobs.map(|rate| units.rate(rate));

@@ -36,7 +36,7 @@ pub(super) fn write(report: &Report, version: u8, to: &mut dyn Write) -> io::Res
         let layout = job.layout();
         let told = |word: &str| word != Kind::Trim.word() || WITH_TRIMS.contains(&version);
         for (word, direction) in job.directions().iter().filter(|(word, _)| told(word)) {
-            let group = Group::of(&jobs, job.group, word).unwrap_or_default();
+            let group = Group::from_jobs(&jobs, job.group, word).unwrap_or_default();
             fields.extend(of_direction(direction, &group, &layout, version));
         }
         fields.extend(costs(job));
@@ -117,12 +117,12 @@ fn costs(job: &Job) -> [String; 5] {
 
 /// Shares by depth, as far as they are known, and by latency in us and ms.
 fn shares(job: &Job) -> Vec<String> {
-    let level = Depths::of(job).level;
+    let level = Depths::from_job(job).level;
     let mut out: Vec<String> = (0..COLUMNS)
         .map(|at| level.map_or_else(String::new, |shares| format!("{:.1}%", shares[at])))
         .collect();
     let latencies = job.latencies();
-    let Shares { ns, mut us, ms } = Shares::of(&latencies.iter().collect::<Vec<_>>());
+    let Shares { ns, mut us, ms } = Shares::from_distributions(&latencies.iter().collect::<Vec<_>>());
     // A line has no column for less than a microsecond.
     us[0] += ns.iter().sum::<f64>();
     out.extend(us.iter().chain(&ms).map(|share| format!("{share:.2}%")));

@@ -66,7 +66,7 @@ fn looks(op: Op) -> &'static str {
 }
 
 /// Several of them.
-fn words(op: Op) -> &'static str {
+fn plural(op: Op) -> &'static str {
     match op {
         Op::Read => "reads",
         Op::Write => "writes",
@@ -105,7 +105,7 @@ fn over_time(course: &Course) -> String {
     let axis = Axis::log(latency.iter().flat_map(|(_, means)| means.iter().copied()));
     let title = "Latency, from issue to completion, mean (logarithmic)";
     let latency = Over { title, of: latency, axis, mark: mark_of_time, show: time };
-    let items: Vec<(&str, &str)> = course.of.iter().map(|of| (looks(of.op), words(of.op))).collect();
+    let items: Vec<(&str, &str)> = course.of.iter().map(|of| (looks(of.op), plural(of.op))).collect();
     let plots: String =
         [rate, bytes, latency].iter().filter(|o| !o.of.is_empty()).map(|over| drawn(over, course)).collect();
     key(&items) + &plots
@@ -123,7 +123,7 @@ fn mark_of_second(second: f64) -> String {
 fn drawn(over: &Over, course: &Course) -> String {
     let x = seconds(course);
     let step_s = course.step_ns as f64 / 1e9;
-    let names = over.of.iter().map(|(of, _)| words(of.op));
+    let names = over.of.iter().map(|(of, _)| plural(of.op));
     let mut plot = Plot {
         title: over.title.into(),
         says: format!("{} over time: {}", over.title, names.collect::<Vec<_>>().join(", ")),
@@ -142,7 +142,7 @@ fn drawn(over: &Over, course: &Course) -> String {
     let stop = |at: usize| {
         let told = over.of.iter().filter_map(|(of, values)| Some((of.op, *values.get(at)?)));
         let told = told.filter(|(_, value)| value.is_finite());
-        let told = told.map(|(op, value)| format!("\n{}: {}", words(op), (over.show)(value)));
+        let told = told.map(|(op, value)| format!("\n{}: {}", plural(op), (over.show)(value)));
         let middle = (at as f64 + 0.5) * step_s;
         (x.along(middle), format!("{}{}", mark_of_second(middle), told.collect::<String>()))
     };
@@ -168,11 +168,11 @@ fn on_the_device(course: &Course, places: &Places) -> String {
         let requests: u64 = of.iter().map(|cell| cell.requests).sum();
         let mut plot = Plot {
             // Beside each mark it would have no room on a narrow screen.
-            title: format!("Offsets of {}, {name}", words(*op)),
+            title: format!("Offsets of {}, {name}", plural(*op)),
             says: format!(
                 "Where {} {} began, from {} to {} of the device, over time",
                 show_count(requests as f64),
-                words(*op),
+                plural(*op),
                 show_bytes(places.first_byte),
                 show_bytes(end)
             ),

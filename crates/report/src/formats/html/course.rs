@@ -28,7 +28,7 @@ pub(super) fn course(result: &Measured, events: &Events, link: &str) -> String {
     if result.series.is_empty() {
         return String::new();
     }
-    let timeline = Timeline::of(times(result));
+    let timeline = Timeline::from_stretches(times(result));
     let drawing = Drawing { result, events, timeline, link: format!("{link}-time"), beside: None };
     let mut out = drawing.key();
     out += &drawing.rates().html();
@@ -50,7 +50,7 @@ pub(super) struct Beside {
 
 impl Beside {
     /// Of these results.
-    pub(super) fn of(results: &[&Measured]) -> Self {
+    pub(super) fn from_results(results: &[&Measured]) -> Self {
         let most = |result: &&Measured| {
             let in_bytes = result.quoted_rate().unit != "IOPS";
             let rate = |iops: f64, mb: f64| if in_bytes { mb } else { iops };
@@ -60,7 +60,7 @@ impl Beside {
         };
         Self {
             most: results.iter().map(most).fold(0.0, f64::max),
-            seconds: results.iter().map(|r| Timeline::of(times(r)).seconds()).fold(0.0, f64::max),
+            seconds: results.iter().map(|r| Timeline::from_stretches(times(r)).seconds()).fold(0.0, f64::max),
         }
     }
 }
@@ -168,7 +168,7 @@ impl Drawing<'_> {
             if self.beside.is_some() { format!("{unit} of each run") } else { format!("{unit}, from zero") },
             if self.beside.is_some() { 110 } else { 170 },
         );
-        plot.says = self.said(unit);
+        plot.says = self.describe(unit);
         plot.y = y.ticks_down(mark_of_rate);
         self.ground(&mut plot);
         if let Some([low, high]) = self.interval() {
@@ -218,7 +218,8 @@ impl Drawing<'_> {
     }
 
     fn latencies(&self, course: &Course) -> Plot {
-        let directions: Vec<Direction> = directions::of(self.result).filter(|d| d.word != "sync").collect();
+        let directions: Vec<Direction> =
+            directions::result_directions(self.result).filter(|d| d.word != "sync").collect();
         let devices = || self.result.series.iter().filter(|s| s.seconds >= LOOK_S);
         let of = |d: &Direction| course.directions.get(d.word);
         let all =
@@ -349,7 +350,7 @@ impl Drawing<'_> {
         }
     }
 
-    fn said(&self, unit: &str) -> String {
+    fn describe(&self, unit: &str) -> String {
         let runs = self.result.runs.iter().map(|r| show_rate(self.rate(r.iops, r.mb_per_s)));
         let marks =
             self.events.marks.iter().map(|m| {

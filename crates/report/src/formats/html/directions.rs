@@ -27,7 +27,7 @@ const THIRD: Direction =
 const FOURTH: Direction = Direction { line: "mean", ink: "", ..THIRD };
 
 /// Those that a result has; the first one has our colour, whichever it is.
-pub(super) fn of(result: &Measured) -> impl Iterator<Item = Direction> {
+pub(super) fn result_directions(result: &Measured) -> impl Iterator<Item = Direction> {
     let all = [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("sync", "syncs")];
     let has = all.into_iter().filter(|(word, _)| figures(result, word).is_some());
     let looks = [FIRST, SECOND, THIRD, FOURTH];

@@ -31,7 +31,7 @@ pub(super) struct Mark {
 
 impl Events {
     /// Of a result of a report.
-    pub(super) fn of(report: &Report, result: &Measured) -> Self {
+    pub(super) fn from_result(report: &Report, result: &Measured) -> Self {
         let is_about = |f: &&Finding| f.outcome == Outcome::Finding && f.about.contains(&result.name);
         let found = |id: CheckId| report.findings.iter().filter(is_about).filter(move |f| f.id == id);
         let number = |f: &Finding, key: &str| f.evidence.get(key).copied().filter(|v| v.is_finite());
@@ -83,7 +83,7 @@ fn what_knows_its_second_lies_there_and_nothing_else_does() -> Result<(), Box<dy
         found(CheckId::D19, &[("until_ns", 1e9)]),
         found(CheckId::A16, &second),
     ];
-    let events = Events::of(&report, &result);
+    let events = Events::from_result(&report, &result);
     let marks: Vec<(u32, f64, &str)> =
         events.marks.iter().map(|m| (m.run, m.second, m.words.as_str())).collect();
     assert_eq!(marks, [(1, 2.5, "cliff (E02)"), (1, 2.5, "drive hot (D15)")]);

@@ -83,7 +83,7 @@ pub(super) fn hero(report: &Report, shown: &[Finding]) -> String {
         number,
         name: micro(&report.headline.name),
         sentences: sentences.collect(),
-        runs_say: if drawn.is_some() { runs.map_or_else(String::new, said) } else { String::new() },
+        runs_say: if drawn.is_some() { runs.map_or_else(String::new, headline_text) } else { String::new() },
         runs: drawn.map_or_else(String::new, |plot| {
             plot.html().replacen("class=\"plot\"", "class=\"plot narrow\"", 1)
         }),
@@ -113,7 +113,7 @@ fn answers(report: &Report) -> Vec<(String, String, String)> {
     quick.into_iter().chain(answer).chain(against).collect()
 }
 
-fn said(result: &Measured) -> String {
+fn headline_text(result: &Measured) -> String {
     let count = result.runs.len();
     let events =
         if result.disturbed.iter().any(|d| d.counts) { " Hollow: a run that others disturbed." } else { "" };
@@ -134,7 +134,7 @@ fn interval(report: &Report, result: &Measured) -> Option<Plot> {
     let [from, to] = quoted.interval.map_or([low, high], |[l, h]| [l.max(low - room), h.min(high + room)]);
     let around = 0.08 * (to.max(high) - from.min(low)).max(1e-9 * value);
     let x = Axis::linear(from.min(low) - around, to.max(high) + around);
-    let events = Events::of(report, result);
+    let events = Events::from_result(report, result);
     let height = |at: usize| {
         if rates.len() > FEW_RUNS { 500.0 } else { SIDE * (at as f64 + 0.5) / rates.len() as f64 }
     };
@@ -195,8 +195,8 @@ pub(super) fn tiles(result: &Measured) -> String {
 
 fn latencies(figures: &Figures, result: &Measured) -> Vec<Tile> {
     let of = |d: super::directions::Direction| d.figures(result).is_some_and(|f| std::ptr::eq(f, figures));
-    let several = super::directions::of(result).count() > 1;
-    let word = super::directions::of(result).find(|d| of(*d)).map_or("", |d| d.word);
+    let several = super::directions::result_directions(result).count() > 1;
+    let word = super::directions::result_directions(result).find(|d| of(*d)).map_or("", |d| d.word);
     let prefix = if several { format!("{word} ") } else { String::new() };
     let value = |rank: &str| figures.latency_ns.percentiles.get(rank).copied().flatten();
     let last = ["99.99", "99.9"].into_iter().find(|rank| value(rank).is_some()).unwrap_or("99.9");

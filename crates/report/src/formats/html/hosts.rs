@@ -54,7 +54,7 @@ pub(super) fn hosts(report: &Report) -> Option<String> {
         body +=
             &intervals(&latencies, titled(&format!("{}, latency", result.name), of_latencies), mark_of_time);
     }
-    body += &facts(&told(fleet));
+    body += &facts(&fleet_rows(fleet));
     Some(card(
         "Every host",
         &["All hosts of a result on one axis; hollow: a finding on that host qualifies it."],
@@ -99,7 +99,7 @@ fn of_latency<'r>(host: &'r HostFigures, rate: &'r HostRate) -> impl Iterator<It
 }
 
 /// What is told of them together.
-fn told(fleet: &FleetFigures) -> Vec<(String, String)> {
+fn fleet_rows(fleet: &FleetFigures) -> Vec<(String, String)> {
     let fair = fleet.fairness.iter().map(|fair| {
         let slowest = format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
         (fair.name.clone(), if fair.sentence.is_empty() { slowest } else { fair.sentence.clone() })

@@ -47,7 +47,7 @@ pub(super) struct Beside {
 
 impl Beside {
     /// Of these results; `None` where no histogram is known of any.
-    pub(super) fn of(results: &[&Measured]) -> Option<Self> {
+    pub(super) fn from_results(results: &[&Measured]) -> Option<Self> {
         let all: Vec<_> = results.iter().map(|result| (*result, buckets(result))).collect();
         let ranges: Vec<f64> = all.iter().flat_map(|(_, of)| of).flat_map(|(_, of)| range(of)).collect();
         let deepest = all.iter().map(|(result, of)| decades(of, result)).fold(1.0, f64::max);
@@ -76,7 +76,7 @@ pub(super) fn tail_beside(result: &Measured, link: &str, beside: &Beside) -> Opt
 
 /// Each direction of which there is a histogram.
 fn buckets(result: &Measured) -> Vec<(Direction, &LatencyBuckets)> {
-    directions::of(result)
+    directions::result_directions(result)
         .filter_map(|d| Some((d, result.latencies.get(d.word).filter(|l| l.count() > 0)?)))
         .collect()
 }
@@ -280,7 +280,7 @@ fn spoken(result: &Measured) -> String {
         });
         Some(format!("{}: {}", d.words, named.collect::<Vec<_>>().join(", ")))
     };
-    directions::of(result).filter_map(of).collect::<Vec<_>>().join("; ")
+    directions::result_directions(result).filter_map(of).collect::<Vec<_>>().join("; ")
 }
 
 /// Percentiles of all runs together and of each, withheld ones as a dash.
@@ -288,7 +288,7 @@ fn percentiles(result: &Measured) -> String {
     let mut of =
         Table::new(&["latency", "min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"], &[]);
     of = of.aligned(9, false);
-    for direction in directions::of(result) {
+    for direction in directions::result_directions(result) {
         let Some(figures) = direction.figures(result) else { continue };
         let latency = &figures.latency_ns;
         let told = |ns: Option<u64>| super::words::time_or_dash(ns.map(|ns| ns as f64));
@@ -314,7 +314,7 @@ fn the_tail_of_each_run_lies_behind_that_of_all() -> Result<(), Box<dyn std::err
     let golden = include_str!("../../../tests/golden/valid.json");
     let report: model::report::Report = serde_json::from_str(golden)?;
     let mut result = report.results.first().ok_or("no result")?.clone();
-    let word = directions::of(&result).next().ok_or("no direction")?.word;
+    let word = directions::result_directions(&result).next().ok_or("no direction")?.word;
     let of = LatencyBuckets { from_ns: vec![1000.0, 10_000.0], ops: vec![900, 100] };
     result.latencies = [(word.to_owned(), of)].into();
     let first = result.runs.first().ok_or("no run")?.clone();

@@ -27,7 +27,7 @@ pub(super) fn limit(report: &Report, curve: &LoadCurve) -> String {
         });
         lead.push(format!("Capacity: {} operations per second in a closed loop{interval}. Latency counts from the intended start.", show_rate(capacity)));
     }
-    let drawn = Drawn::of(curve);
+    let drawn = Drawn::from_curve(curve);
     let mut body = drawn.key();
     body += &drawn.plot(&axes(&[&drawn])).html();
     body += &folded(
@@ -38,8 +38,8 @@ pub(super) fn limit(report: &Report, curve: &LoadCurve) -> String {
 }
 
 /// Load curves of several sessions by name, on the same axes.
-pub(super) fn beside(curves: &[(String, &LoadCurve)]) -> Vec<(String, String)> {
-    let mut all: Vec<Drawn> = curves.iter().map(|(_, curve)| Drawn::of(curve)).collect();
+pub(super) fn draw_load_curves(curves: &[(String, &LoadCurve)]) -> Vec<(String, String)> {
+    let mut all: Vec<Drawn> = curves.iter().map(|(_, curve)| Drawn::from_curve(curve)).collect();
     // In shares of capacities of their own, one that serves half as much would look the same.
     for drawn in &mut all {
         drawn.in_shares = false;
@@ -66,7 +66,7 @@ struct Drawn<'c> {
 }
 
 impl<'c> Drawn<'c> {
-    fn of(curve: &'c LoadCurve) -> Self {
+    fn from_curve(curve: &'c LoadCurve) -> Self {
         Self { curve, rank: curve.percentile(), in_shares: curve.points.iter().all(|p| p.share.is_some()) }
     }
 
@@ -118,7 +118,7 @@ impl<'c> Drawn<'c> {
         let capacity = self.curve.capacity_iops.map_or_else(|| "?".into(), show_rate);
         let mut plot = Plot {
             title: "Latency (logarithmic)".into(),
-            says: self.said(),
+            says: self.describe(),
             height: 300,
             y: y.ticks_down(mark_of_time),
             x: if self.in_shares { x.ticks(percent) } else { x.ticks(mark_of_rate) },
@@ -132,7 +132,7 @@ impl<'c> Drawn<'c> {
         self.ground(&mut plot, x, y);
         self.lines(&mut plot, x, y);
         plot.right = apart(std::mem::take(&mut plot.right), 52.0);
-        let stops = self.curve.points.iter().map(|p| (x.along(self.load(p)), self.words(p)));
+        let stops = self.curve.points.iter().map(|p| (x.along(self.load(p)), self.describe_point(p)));
         plot.stop_at(&stops.collect::<Vec<_>>());
         plot
     }
@@ -193,7 +193,7 @@ impl<'c> Drawn<'c> {
         }
     }
 
-    fn words(&self, point: &LoadPoint) -> String {
+    fn describe_point(&self, point: &LoadPoint) -> String {
         let state = match point.state {
             LoadState::Served => "",
             LoadState::Late => "\nlate: more than a tenth of a percentile is fathom's own lateness",
@@ -212,8 +212,9 @@ impl<'c> Drawn<'c> {
         )
     }
 
-    fn said(&self) -> String {
-        let all: Vec<String> = self.curve.points.iter().map(|p| self.words(p).replace('\n', ", ")).collect();
+    fn describe(&self) -> String {
+        let all: Vec<String> =
+            self.curve.points.iter().map(|p| self.describe_point(p).replace('\n', ", ")).collect();
         format!("Latency against offered load: {}", all.join("; "))
     }
 }
@@ -227,13 +228,13 @@ fn curves_of_several_sessions_have_the_same_axes() -> Result<(), Box<dyn std::er
         point.percentiles_ns.values_mut().for_each(|ns| *ns = ns.map(|ns| ns * 4));
         point.percentile_intervals_ns.clear();
     }
-    let drawn = [Drawn::of(&one), Drawn::of(&slower)];
+    let drawn = [Drawn::from_curve(&one), Drawn::from_curve(&slower)];
     let axes = axes(&drawn.iter().collect::<Vec<_>>());
     let plots = drawn.iter().map(|d| d.plot(&axes)).collect::<Vec<_>>();
     assert_eq!((&plots[0].x, &plots[0].y), (&plots[1].x, &plots[1].y));
     let first =
         |curve: &LoadCurve| curve.points.first().map_or(f64::NAN, |p| axes.1.down(Drawn::value(p, "50")));
     assert!(first(&slower) < first(&one), "four times as long lies further up");
-    assert_eq!(beside(&[("a".into(), &one), ("b".into(), &slower)]).len(), 2);
+    assert_eq!(draw_load_curves(&[("a".into(), &one), ("b".into(), &slower)]).len(), 2);
     Ok(())
 }

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 
 /// Writes it.
 pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let told = worst::told(report);
+    let told = worst::shown_findings(report);
     let (study, below) = study(report);
     let mut sections = vec![head::hero(report, &told)];
     sections.extend(gates(report));

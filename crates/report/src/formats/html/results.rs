@@ -48,7 +48,7 @@ fn alone(report: &Report, result: &Measured) -> String {
         ];
         out += &card("Latency", &lead, &latency);
     }
-    let course = course(result, &Events::of(report, result), "r0");
+    let course = course(result, &Events::from_result(report, result), "r0");
     if !course.is_empty() {
         out += &card("Over time", &over_time(result), &course);
     }
@@ -94,7 +94,7 @@ fn one_of_several(report: &Report, result: &Measured, at: usize) -> String {
         micro(&format!("Limited by: {}. {}", result.limiter.name, result.limiter.sentence)),
     ];
     let latency = latency(result, &link);
-    let course = course(result, &Events::of(report, result), &link);
+    let course = course(result, &Events::from_result(report, result), &link);
     let ledger = ledger(result);
     // Direction by direction it has headings of its own, which stand below this one.
     let ledger = if ledger.is_empty() { ledger } else { format!("<h3>What each layer counted</h3>{ledger}") };

@@ -116,7 +116,7 @@ fn each_run_has_a_block_where_it_ran_and_none_where_nobody_counted() -> Result<(
     let host = HostFigures { worker_cpu: Some(0.5), memory_pressure: Some(0.0), ..HostFigures::default() };
     let run = |run, host| RunFigures { run, host, ..first.clone() };
     result.runs = vec![run(0, host), run(1, HostFigures::default())];
-    let timeline = Timeline::of([(0, 0.0, 1.0), (1, 0.0, 1.0)].into_iter());
+    let timeline = Timeline::from_stretches([(0, 0.0, 1.0), (1, 0.0, 1.0)].into_iter());
     let plot = strips(&result, &timeline, "t").ok_or("no strips")?;
     assert_eq!(plot.right.iter().map(|l| l.text.as_str()).collect::<Vec<_>>(), ["worker 50 %"]);
     assert_eq!(plot.marks.matches("<path").count(), 2, "ground and block of the first run: {}", plot.marks);

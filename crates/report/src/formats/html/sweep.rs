@@ -86,7 +86,7 @@ fn of_work(sweep: &Sweep, work: &Work) -> String {
 }
 
 /// The maps of several sessions by name, those of each work under one scale of shades.
-pub(super) fn beside(sweeps: &[(String, &Sweep)]) -> String {
+pub(super) fn draw_maps(sweeps: &[(String, &Sweep)]) -> String {
     let mut works: Vec<&Work> = Vec::new();
     for work in sweeps.iter().flat_map(|(_, sweep)| &sweep.works) {
         if works.iter().all(|known| known.name != work.name) {
@@ -120,11 +120,11 @@ fn best<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
 }
 
 /// Everything that is known of a cell.
-fn words(cell: &CellFigures, by: Measure) -> String {
+fn describe_cell(cell: &CellFigures, by: Measure) -> String {
     let told = |name: &str, value: Option<String>| value.map(|v| format!("{name} {v}"));
     let interval = cell.interval_of(by).map(|ends| ends.map(|end| by.show(end)).join(" to "));
     let parts = [
-        Some(cell.setting.words()),
+        Some(cell.setting.describe()),
         told("MB/s", cell.mb_per_s.map(show_rate)),
         told("IOPS", cell.iops.map(show_rate)),
         told("p99", cell.latency_p99_ns.map(show_ns)),
@@ -163,7 +163,7 @@ fn maps(
             let is = |marked: Option<&CellFigures>| marked.is_some_and(|m| m.setting == found.setting);
             let value = found.value(by);
             Some(Cell {
-                title: micro(&words(found, by)),
+                title: micro(&describe_cell(found, by)),
                 value: value.map_or_else(|| "-".into(), |v| micro(&by.show_short(v))),
                 shade: value.map_or(0, |v| shade(share(v))),
                 best: is(winner),

@@ -24,7 +24,7 @@ pub(super) struct Timeline {
 
 impl Timeline {
     /// Of the stretches that there are: run, begin and length in seconds.
-    pub(super) fn of(stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
+    pub(super) fn from_stretches(stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         Self::as_wide_as(0.0, stretches)
     }
 
@@ -114,14 +114,14 @@ fn step(longest: f64, runs: usize) -> f64 {
 
 #[test]
 fn runs_stand_side_by_side_and_each_second_is_as_wide_as_any() {
-    let of = Timeline::of([(0, 0.0, 5.0), (0, 5.0, 5.0), (1, 0.0, 10.0)].into_iter());
+    let of = Timeline::from_stretches([(0, 0.0, 5.0), (0, 5.0, 5.0), (1, 0.0, 10.0)].into_iter());
     let [from, to] = of.span(1).unwrap_or_default();
     assert!(
         (of.at(0, 10.0) - 494.0).abs() < 1e-9 && (from - 506.0).abs() < 1e-9 && (to - 1000.0).abs() < 1e-9
     );
     assert!((of.at(1, 5.0) - 753.0).abs() < 1e-9 && of.at(7, 0.0).is_nan());
     assert!(of.ticks().iter().any(|t| t.label == "2 s"), "{:?}", of.ticks());
-    let five = Timeline::of((0..5).map(|run| (run, 0.0, 2.003)));
+    let five = Timeline::from_stretches((0..5).map(|run| (run, 0.0, 2.003)));
     assert!(five.ticks().iter().any(|t| t.label == "1 s"), "a bit more than 2 s: {:?}", five.ticks());
 }
 
@@ -129,7 +129,7 @@ fn runs_stand_side_by_side_and_each_second_is_as_wide_as_any() {
 fn beside_a_longer_one_a_second_is_as_wide_as_there() {
     let [long, short] = [10.0, 5.0].map(|s| Timeline::as_wide_as(10.0, [(0, 0.0, s)].into_iter()));
     assert!((long.at(0, 4.0) - short.at(0, 4.0)).abs() < 1e-9);
-    let many = Timeline::of((0..12).map(|run| (run, 0.0, 1.0)));
+    let many = Timeline::from_stretches((0..12).map(|run| (run, 0.0, 1.0)));
     let marks: Vec<String> = many.few_ticks().into_iter().map(|tick| tick.label).collect();
     assert_eq!(marks, ["1", "3", "5", "7", "9", "11"]);
     assert!(
@@ -139,8 +139,8 @@ fn beside_a_longer_one_a_second_is_as_wide_as_there() {
 
 #[test]
 fn a_thousand_runs_have_few_marks_and_none_has_none() {
-    let of = Timeline::of((0..1000).map(|run| (run, 0.0, 0.1)));
+    let of = Timeline::from_stretches((0..1000).map(|run| (run, 0.0, 0.1)));
     assert!(of.ticks().len() <= 10 && of.span(999).is_some_and(|s| s[1] <= 1000.1 && s[1] > s[0]));
-    let none = Timeline::of(std::iter::empty());
+    let none = Timeline::from_stretches(std::iter::empty());
     assert!(none.ticks().is_empty() && none.at(0, 1.0).is_nan());
 }

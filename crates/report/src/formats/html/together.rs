@@ -122,9 +122,9 @@ fn result(all: &[OfSession], column: &Column, at: usize) -> String {
          it. Dashed: the device below.",
     ];
     let results: Vec<&Measured> = all.iter().map(|one| one.result).collect();
-    let (times, tails) = (course::Beside::of(&results), latency::Beside::of(&results));
+    let (times, tails) = (course::Beside::from_results(&results), latency::Beside::from_results(&results));
     let small = all.iter().map(|one| {
-        let events = Events::of(one.report, one.result);
+        let events = Events::from_result(one.report, one.result);
         let rates = course::rates_beside(one.result, &events, &format!("s{at}-time"), &times);
         let tail =
             tails.as_ref().and_then(|t| latency::tail_beside(one.result, &format!("s{at}-latency"), t));
@@ -179,7 +179,7 @@ fn limits(of: &SessionTable) -> String {
         })
         .collect();
     let lead = ["All sessions on the same axes. A line has a gap where a percentile is withheld."];
-    let small = multiples("plots", limit::beside(&curves).into_iter());
+    let small = multiples("plots", limit::draw_load_curves(&curves).into_iter());
     if small.is_empty() { small } else { card("Latency against load", &lead, &small) }
 }
 
@@ -191,7 +191,7 @@ fn sweeps(of: &SessionTable) -> String {
             _ => None,
         })
         .collect();
-    sweep::beside(&sweeps)
+    sweep::draw_maps(&sweeps)
 }
 
 /// Where each session was measured, and how.
@@ -270,7 +270,7 @@ fn sessions_stand_side_by_side_on_one_scale() -> Result<(), Box<dyn std::error::
     // The same marks beside both drawings, though one goes twice as high.
     let all = measured(&table, 0);
     let results: Vec<&Measured> = all.iter().map(|one| one.result).collect();
-    let beside = course::Beside::of(&results);
+    let beside = course::Beside::from_results(&results);
     let plots: Vec<_> = all
         .iter()
         .filter_map(|one| course::rates_beside(one.result, &Events::default(), "x", &beside))

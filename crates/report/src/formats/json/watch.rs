@@ -81,7 +81,7 @@ pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Resu
         line(&Line::Cpu { time, shares })?;
     }
     for device in watched.devices.iter().filter(|d| !watched.layout.active_only || d.is_active()) {
-        line(&Line::Device { time, device: of(device) })?;
+        line(&Line::Device { time, device: to_json(device) })?;
     }
     let Some(processes) = &watched.processes else { return Ok(()) };
     if let Some(why) = &processes.calls_not_known {
@@ -93,7 +93,7 @@ pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-fn of(device: &WatchedDevice) -> Device<'_> {
+fn to_json(device: &WatchedDevice) -> Device<'_> {
     Device {
         name: &device.name,
         volume: device.volume.as_deref(),

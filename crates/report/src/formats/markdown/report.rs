@@ -85,7 +85,7 @@ fn page(report: &Report, all: bool) -> String {
         out += &format!("\n{}", quick(report).trim_end_matches('\n'));
         out.push('\n');
     }
-    let shown = if all { worst::told(report) } else { worst::first(report) };
+    let shown = if all { worst::shown_findings(report) } else { worst::first(report) };
     let limiter = worst::limited(report, &shown);
     let reason = worst::reason(report, &shown).map(str::to_owned);
     for words in reason.into_iter().chain(ending(report)).chain([limiter]) {

@@ -76,7 +76,7 @@ pub(in crate::formats) fn parts(of: &Captured) -> Vec<(&'static str, String)> {
     out.extend(flushes(&profile.flushes).map(|said| ("flushes", said)));
     out.extend(remarks(profile).into_iter().map(|said| ("note", said)));
     let of_files = of.ending.as_ref().and_then(|ending| ending.of_files);
-    out.extend(of_files.map(|of| ("note", of.words())));
+    out.extend(of_files.map(|of| ("note", of.describe())));
     let unseen = of.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0);
     out.extend(unseen.map(|n| {
         let n = show_count(n as f64);

@@ -4,7 +4,7 @@
 //! there is room.
 
 use crate::page::Page;
-use crate::worst::{about, first, listed, rest_after, told};
+use crate::worst::{about, first, listed, rest_after, shown_findings};
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
@@ -18,7 +18,7 @@ pub(super) fn show(out: &mut Page, report: &Report) {
     if report.findings.is_empty() {
         return;
     }
-    let told = told(report);
+    let told = shown_findings(report);
     let all = report.results.len();
     // What any finding says of one load, or of one of many results, differs from the next in its numbers alone.
     let brief = of_many(report) || all > MANY;
@@ -31,12 +31,12 @@ pub(super) fn show(out: &mut Page, report: &Report) {
     out.line("");
 }
 
-fn of(told: &[Finding], outcome: Outcome) -> impl Iterator<Item = &Finding> {
+fn with_outcome(told: &[Finding], outcome: Outcome) -> impl Iterator<Item = &Finding> {
     told.iter().filter(move |f| f.outcome == outcome)
 }
 
 fn found(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
-    let mut findings = of(told, Outcome::Finding).peekable();
+    let mut findings = with_outcome(told, Outcome::Finding).peekable();
     if findings.peek().is_some() {
         out.line("Findings");
     }
@@ -156,7 +156,7 @@ pub(super) fn show_first(
                 cure(&mut part, f);
             }
         }
-        if let Some(words) = rest_after(&told(report), count + usize::from(reason.is_some())) {
+        if let Some(words) = rest_after(&shown_findings(report), count + usize::from(reason.is_some())) {
             part.prose("", "  ", &format!("{words}: {all_of_it}"));
         }
         part
@@ -182,7 +182,7 @@ fn two_lines(out: &mut Page, f: &Finding, all: usize) {
 
 /// Checks that need the same thing to be seen have the same reason, which is told once.
 fn not_checked(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
-    let mut unchecked = of(told, Outcome::NotChecked).peekable();
+    let mut unchecked = with_outcome(told, Outcome::NotChecked).peekable();
     if unchecked.peek().is_some() {
         out.line("Not checked");
     }
@@ -204,7 +204,7 @@ fn not_checked(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
 /// A check that found something about one result did not hold, whatever it says of the others.
 fn held(out: &mut Page, told: &[Finding]) {
     let silent = |f: &&Finding| !told.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
-    let mut held: Vec<CheckId> = of(told, Outcome::Holds).filter(silent).map(|f| f.id).collect();
+    let mut held: Vec<CheckId> = with_outcome(told, Outcome::Holds).filter(silent).map(|f| f.id).collect();
     held.dedup();
     if !held.is_empty() {
         out.prose("Passed  ", "        ", &CheckId::list(&held, " "));

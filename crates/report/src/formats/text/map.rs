@@ -120,7 +120,7 @@ pub(super) fn show(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: M
         }
     }
     for (names, these) in ways.iter().take(MAPS) {
-        Map::of(these, sides, by, marks).show(out, &names.join("; "));
+        Map::from_cells(these, sides, by, marks).show(out, &names.join("; "));
     }
     if ways.len() > MAPS {
         out.line(&format!("  {} more maps are in the JSON, as cells.", ways.len() - MAPS));
@@ -174,7 +174,7 @@ struct Map<'c> {
 }
 
 impl<'c> Map<'c> {
-    fn of(
+    fn from_cells(
         cells: &'c [&'c CellFigures],
         (rows, columns): (Side, Side),
         by: Measure,
@@ -297,7 +297,7 @@ fn shades_go_from_nothing_to_all() {
     let fast = with_rate(cell(1, None, 1), Some(100.0));
     let (none, odd) = (with_rate(fast.clone(), None), with_rate(fast.clone(), Some(f64::NAN)));
     let cells = [&fast, &none, &odd];
-    let map = Map::of(&cells, (SIZE, DEPTH), Measure::Bandwidth, Marks::default());
+    let map = Map::from_cells(&cells, (SIZE, DEPTH), Measure::Bandwidth, Marks::default());
     assert!((map.share(Some(&cells[0])) - 1.0).abs() < 1e-9);
     assert!(map.share(Some(&cells[1])).abs() < 1e-9 && map.share(Some(&cells[2])).abs() < 1e-9);
 }

@@ -73,7 +73,7 @@ pub(in crate::formats) fn streams(job: &Job) -> impl Iterator<Item = String> {
     job.phases.iter().flat_map(|p| &p.streams).map(|stream| {
         format!(
             "{}, depth {}, workers {}, {}, {}",
-            stream.words(),
+            stream.describe(),
             stream.depth,
             stream.workers,
             stream.engine,

@@ -121,7 +121,7 @@ fn name(variable: Variable, setting: &Setting) -> String {
         Variable::MbPerS => "MB/s",
         Variable::LatencyMeanNs => "mean latency",
     };
-    format!("{what} of {}", setting.words())
+    format!("{what} of {}", setting.describe())
 }
 
 fn tracked(out: &mut Page, rounds: &Rounds) {

@@ -75,7 +75,7 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
 fn everything(mut out: Page, report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     // Of hundreds of rows only what is worth reading; the JSON has it all.
     let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::worth_reading(report));
-    let shown = worst::told(less.as_ref().unwrap_or(report));
+    let shown = worst::shown_findings(less.as_ref().unwrap_or(report));
     head(&mut out, report, &shown, worst::of_headline(report).as_ref(), true);
     study(&mut out, report, &shown, true);
     fleet::show(&mut out, report, true);

@@ -69,7 +69,7 @@ fn cells(result: &Measured) -> [String; HEADINGS.len()] {
         [only] => (show_rate(only.iops), within(only)),
         runs => (spread(runs), over(result)),
     };
-    let steadiness = result.steadiness.as_ref().map_or_else(|| "-".into(), words);
+    let steadiness = result.steadiness.as_ref().map_or_else(|| "-".into(), describe_steadiness);
     [result.name.clone(), String::new(), rates, interval, steadiness]
 }
 
@@ -92,7 +92,7 @@ fn within(run: &RunFigures) -> String {
 }
 
 /// `STEADY, +0.3 %/min (-0.2 to 0.8)`.
-fn words(steadiness: &Steadiness) -> String {
+fn describe_steadiness(steadiness: &Steadiness) -> String {
     let word = steadiness.state.word();
     let Some(drift) = steadiness.drift_per_minute else { return word.into() };
     let percent = |share: f64| 100.0 * share;

@@ -103,7 +103,7 @@ pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
             "    ",
             &format!(
                 "Reference: {}, measured {} times, changed by {} over the sweep: {word}.",
-                reference.setting.words(),
+                reference.setting.describe(),
                 reference.runs,
                 changed(reference.change.value, reference.change.interval)
             ),

@@ -63,7 +63,7 @@ fn scored(out: &mut Page, rows: &[ToolRow], score: &Score) {
     out.table_of(&table);
     out.line("MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency.");
     for (name, points) in [("read", &score.read), ("write", &score.write), ("total", &score.total)] {
-        out.prose("  ", "    ", &format!("{name} score: {}", said(points)));
+        out.prose("  ", "    ", &format!("{name} score: {}", describe_basis(points)));
     }
 }
 
@@ -83,7 +83,7 @@ fn short(points: &Points) -> String {
 }
 
 /// What the points rest on.
-fn said(points: &Points) -> String {
+fn describe_basis(points: &Points) -> String {
     if points.value.is_none() {
         return format!("withheld: {}.", points.withheld.as_deref().unwrap_or("it was not made"));
     }

@@ -34,7 +34,7 @@ impl Drawn {
     ///
     /// # Errors
     /// That its lines say nothing.
-    pub(super) fn of(case: &Case) -> Known<Self> {
+    pub(super) fn from_case(case: &Case) -> Known<Self> {
         let align = case.stream.targets.iter();
         let align =
             align.filter_map(|t| case.record.header.plan.targets.get(*t)).map(|t| t.block_bytes).max();

@@ -105,7 +105,7 @@ fn how(process: &WatchedProcess) -> String {
     }
     let open = match &process.open {
         _ if process.kernel => "kernel worker, owner unknown".into(),
-        Ok(open) => open.words(),
+        Ok(open) => open.describe(),
         Err(why) => format!("not known: {why}"),
     };
     let asked = process.requests.as_ref().map(asked).unwrap_or_default();
