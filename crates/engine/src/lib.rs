@@ -25,7 +25,7 @@ pub mod spec;
 pub mod tally;
 mod thread_io;
 pub mod verifier;
-mod worker;
+pub mod worker;
 pub mod workers;
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use sys::calls::Calls;
-use sys::memory_policy::{self, Policy};
+use sys::memory_policy::{self, MemoryPolicy};
 use sys::perf::Counters;
 use sys::thread::{RunQueue, Usage};
 
@@ -98,11 +98,11 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
 fn settle(spec: &WorkerSpec) -> io::Result<()> {
     sys::thread::place(&spec.place.cpus, spec.place.node)?;
     match &spec.place.memory {
-        Some(MemoryNodes::Local) => memory_policy::set(Policy::Local, &[])?,
-        Some(MemoryNodes::Bind(nodes)) => memory_policy::set(Policy::Bind, nodes)?,
-        Some(MemoryNodes::Prefer(node)) => memory_policy::set(Policy::Prefer, &[*node])?,
-        Some(MemoryNodes::Interleave(nodes)) => memory_policy::set(Policy::Interleave, nodes)?,
-        None => spec.place.node.map_or(Ok(()), |node| memory_policy::set(Policy::Bind, &[node]))?,
+        Some(MemoryNodes::Local) => memory_policy::set_memory_policy(MemoryPolicy::Local, &[])?,
+        Some(MemoryNodes::Bind(nodes)) => memory_policy::set_memory_policy(MemoryPolicy::Bind, nodes)?,
+        Some(MemoryNodes::Prefer(node)) => memory_policy::set_memory_policy(MemoryPolicy::Prefer, &[*node])?,
+        Some(MemoryNodes::Interleave(nodes)) => memory_policy::set_memory_policy(MemoryPolicy::Interleave, nodes)?,
+        None => spec.place.node.map_or(Ok(()), |node| memory_policy::set_memory_policy(MemoryPolicy::Bind, &[node]))?,
     }
     sys::thread::prefer(spec.place.nice, spec.place.io_priority.map(IoPriority::number))?;
     // Without this the kernel may let a sleeper wait 50 us longer; on refusal it just does.

@@ -10,9 +10,9 @@ use crate::sample::mean;
 pub const FEWEST: f64 = 10.0;
 
 /// Standard errors of the correlation of neighbours from which there surely is one.
-const SURELY: f64 = 2.0;
+const SURE_CORRELATION: f64 = 2.0;
 /// Correlation of neighbours above which a series is no longer told from a walk.
-const MOST: f64 = 0.99;
+const MOST_CORRELATION: f64 = 0.99;
 
 /// How many neighbouring values say as much as one independent one; at least 1.
 ///
@@ -44,8 +44,8 @@ pub fn correlation_time(values: &[f64]) -> f64 {
         lag += 2;
     }
     let seen = rho(1);
-    if seen > SURELY / n.sqrt() {
-        let whole = (seen + (1.0 + 4.0 * seen) / n).min(MOST);
+    if seen > SURE_CORRELATION / n.sqrt() {
+        let whole = (seen + (1.0 + 4.0 * seen) / n).min(MOST_CORRELATION);
         time = time.max((1.0 + whole) / (1.0 - whole));
     }
     time.clamp(1.0, n)

@@ -3,22 +3,22 @@
 //! For: the wider of two intervals that both allow for the correlation of neighbours. Not for: the next run, which may be on
 //! another level altogether (`interval`).
 
-use crate::autocorrelation::{FEWEST, observations};
-use crate::sample::{mean, variance};
+use crate::autocorrelation::{self, observations};
+use crate::sample::{self, variance};
 use crate::student;
 
 /// Batches whose means are taken as independent. In simulations of correlated series five of them cover the truth more often
 /// than ten.
 const BATCHES: usize = 5;
 
-/// Half the 95 % interval of the mean of a series; `None` where it holds fewer than [`FEWEST`] independent observations.
+/// Half the 95 % interval of the mean of a series; `None` where it holds fewer than [`autocorrelation::FEWEST`] independent observations.
 pub fn half_width(values: &[f64]) -> Option<f64> {
     let independent = observations(values);
     // A course of ten equal stretches is ten, whatever rounding says.
-    if independent < FEWEST - 1e-6 {
+    if independent < autocorrelation::FEWEST - 1e-6 {
         return None;
     }
-    let batches: Vec<f64> = (0..BATCHES).map(|i| mean(batch(values, i))).collect();
+    let batches: Vec<f64> = (0..BATCHES).map(|i| sample::mean(batch(values, i))).collect();
     Some(of_mean(variance(values), independent)?.max(of_mean(variance(&batches), BATCHES as f64)?))
 }
 
@@ -47,7 +47,7 @@ fn a_constant_has_no_width_and_few_or_slow_values_have_no_interval() {
 fn what_neighbours_share_makes_it_wider() {
     let typical = |rho| {
         let halves = (0..60).filter_map(|seed| half_width(&flat(120, 0.05, rho, seed)));
-        mean(&halves.collect::<Vec<_>>())
+        sample::mean(&halves.collect::<Vec<_>>())
     };
     let (alone, alike) = (typical(0.0), typical(0.5));
     // 1.98 standard errors at least; the wider of two is wider.

@@ -4,7 +4,7 @@
 //! percentile varies by its operations and by its run at once, so drawing whole runs covers both (Davison and Hinkley,
 //! "Bootstrap Methods and their Application", 1997, section 3.8).
 
-use super::sample::mean;
+use super::sample;
 use super::student;
 use model::payload::split_mix;
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -23,7 +23,7 @@ const SEED: u64 = 0x5eed;
 /// place of Student's. Both are made up for (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
 /// Statistician 69, 2015, section 5.3: "expanded percentile interval").
 pub fn interval(a: &[f64], b: &[f64], degrees: Option<f64>, tail: f64) -> Option<[f64; 2]> {
-    let delta = mean(b) - mean(a);
+    let delta = sample::mean(b) - sample::mean(a);
     let Some(degrees) = degrees else { return Some([delta, delta]) };
     let errors = student::quantile(tail, degrees)?;
     let tail = Normal::new(0.0, 1.0).ok()?.cdf(errors);
@@ -44,7 +44,7 @@ fn deviation(runs: &[f64], state: &mut u64) -> f64 {
         // The upper half of a product is as good as a remainder, and cheaper.
         sum += runs[((u128::from(*state) * n as u128) >> 64) as usize];
     }
-    (sum / n as f64 - mean(runs)) * (n as f64 / (n as f64 - 1.0)).sqrt()
+    (sum / n as f64 - sample::mean(runs)) * (n as f64 / (n as f64 - 1.0)).sqrt()
 }
 
 #[cfg(test)]

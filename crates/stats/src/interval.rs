@@ -29,12 +29,12 @@ pub fn mean(values: &[f64]) -> Option<Mean> {
     }
     let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
     let centre = logs.iter().sum::<f64>() / n;
-    let half = (values.len() >= FEWEST_RUNS).then(|| half_width(&logs, centre)).flatten();
+    let half = (values.len() >= FEWEST_RUNS).then(|| standard_half_width(&logs, centre)).flatten();
     finite(centre.exp(), half.map(|h| [(centre - h).exp(), (centre + h).exp()]))
 }
 
 /// t times the standard error of the mean of `logs`.
-fn half_width(logs: &[f64], centre: f64) -> Option<f64> {
+fn standard_half_width(logs: &[f64], centre: f64) -> Option<f64> {
     let n = logs.len() as f64;
     let variance = logs.iter().map(|l| (l - centre).powi(2)).sum::<f64>() / (n - 1.0);
     Some(student::factor(n - 1.0)? * (variance / n).sqrt())

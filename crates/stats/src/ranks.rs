@@ -79,7 +79,7 @@ const SCIPY: &[(&[f64], &[f64], f64)] = &[
 ];
 
 #[cfg(test)]
-fn near(got: Option<f64>, expected: f64) -> bool {
+fn near_chance(got: Option<f64>, expected: f64) -> bool {
     got.is_some_and(|g| (g - expected).abs() <= 1e-9)
 }
 
@@ -87,7 +87,7 @@ fn near(got: Option<f64>, expected: f64) -> bool {
 fn chances_are_those_of_scipy() {
     for (a, b, expected) in SCIPY {
         let got = chance(a, b);
-        assert!(near(got, *expected), "{a:?} {b:?}: {got:?}, not {expected}");
+        assert!(near_chance(got, *expected), "{a:?} {b:?}: {got:?}, not {expected}");
         assert_eq!(got, chance(b, a));
     }
 }
@@ -99,8 +99,8 @@ fn the_least_chance_is_that_of_lists_that_do_not_overlap() {
     {
         let low: Vec<f64> = (0..n).map(f64::from).collect();
         let high: Vec<f64> = (100..100 + m).map(f64::from).collect();
-        assert!(near(chance(&low, &high), expected), "{n} {m}");
-        assert!(near(Some(least(n as usize, m as usize)), expected), "{n} {m}");
+        assert!(near_chance(chance(&low, &high), expected), "{n} {m}");
+        assert!(near_chance(Some(least(n as usize, m as usize)), expected), "{n} {m}");
     }
     assert_eq!((chance(&[], &[1.0]), least(0, 5)), (None, 1.0));
 }

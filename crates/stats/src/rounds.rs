@@ -32,7 +32,7 @@ pub fn is_steady(rates: &[f64], at_most: u32) -> bool {
     }
     let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
     let allowed = DRIFT / (WINDOW - 1) as f64;
-    let tail = |rounds: usize| logs.get(logs.len() - rounds..).and_then(Line::through);
+    let tail = |rounds: usize| logs.get(logs.len() - rounds..).and_then(RoundLine::through);
     let rank = 1.0 - ERROR / questions(at_most);
     tail(WINDOW).is_some_and(|line| line.slope.abs() <= allowed)
         && (WINDOW..=logs.len()).any(|rounds| tail(rounds).is_some_and(|l| l.is_within(allowed, rank)))
@@ -46,7 +46,7 @@ fn questions(at_most: u32) -> f64 {
 }
 
 /// A straight line by least squares, one value per round.
-struct Line {
+struct RoundLine {
     /// Change per round.
     slope: f64,
     /// Standard error of that.
@@ -55,7 +55,7 @@ struct Line {
     freedom: f64,
 }
 
-impl Line {
+impl RoundLine {
     fn through(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
         let (centre, middle) = (values.iter().sum::<f64>() / n, (n - 1.0) / 2.0);

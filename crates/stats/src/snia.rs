@@ -12,7 +12,7 @@ use crate::series::Series;
 use model::steadiness::Snia;
 
 /// Rounds that are judged: the last five.
-const WINDOW: usize = 5;
+const SNIA_WINDOW: usize = 5;
 /// Largest less smallest by the average.
 const EXCURSION_TO: f64 = 0.20;
 /// End of the line less its beginning by the average.
@@ -22,11 +22,11 @@ const ROUND_S: f64 = 60.0;
 
 /// What the rule says of rates, one per round; `None` with fewer than five, or where nothing was done in the last ones.
 pub fn rule(rounds: &[f64]) -> Option<Snia> {
-    let last = rounds.get(rounds.len().checked_sub(WINDOW)?..)?;
+    let last = rounds.get(rounds.len().checked_sub(SNIA_WINDOW)?..)?;
     let line = Line::through(last)?;
     let (least, most) = last.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
     let excursion = (most - least) / line.centre;
-    let slope = line.slope.abs() * (WINDOW - 1) as f64 / line.centre;
+    let slope = line.slope.abs() * (SNIA_WINDOW - 1) as f64 / line.centre;
     (excursion.is_finite() && slope.is_finite()).then_some(Snia {
         met: excursion <= EXCURSION_TO && slope <= SLOPE_TO,
         rounds: rounds.len() as u32,
@@ -38,7 +38,7 @@ pub fn rule(rounds: &[f64]) -> Option<Snia> {
 /// A single run as rounds: its minutes where it has five, else its fifths.
 pub fn rounds_of(course: &Series) -> Vec<f64> {
     let steps = course.rates.len();
-    let rounds = ((course.seconds() / ROUND_S) as usize).clamp(WINDOW, steps.max(WINDOW));
+    let rounds = ((course.seconds() / ROUND_S) as usize).clamp(SNIA_WINDOW, steps.max(SNIA_WINDOW));
     let edge = |i: usize| i * steps / rounds;
     (0..rounds).filter_map(|i| Some(mean(course.rates.get(edge(i)..edge(i + 1))?))).collect()
 }

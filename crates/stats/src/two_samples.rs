@@ -70,7 +70,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
 }
 
 #[cfg(test)]
-fn near(got: f64, expected: f64, within: f64) -> bool {
+fn near_within(got: f64, expected: f64, within: f64) -> bool {
     (got - expected).abs() <= within
 }
 
@@ -79,11 +79,11 @@ fn the_factor_is_the_one_that_was_put_in_and_chance_is_that_of_the_tables() {
     let a: Vec<u64> = (1..=20).map(|i| 1_000 + 10 * i).collect();
     let b: Vec<u64> = a.iter().map(|v| v * 3).collect();
     let c = compare(&a, &b).unwrap();
-    assert!(near(c.ratio, 3.0, 0.05) && c.p < 1e-6, "{c:?}");
+    assert!(near_within(c.ratio, 3.0, 0.05) && c.p < 1e-6, "{c:?}");
     // All of one side below all of the other, 8 and 8: u = 0, z = (32 - 0.5) / sqrt(64 * 17 / 12).
     let low: Vec<u64> = (1..=8).collect();
     let high: Vec<u64> = (11..=18).collect();
-    assert!(near(compare(&low, &high).unwrap().p, 0.000_939, 0.000_01));
+    assert!(near_within(compare(&low, &high).unwrap().p, 0.000_939, 0.000_01));
 }
 
 #[test]
@@ -102,5 +102,5 @@ fn absurd_times_give_numbers_and_one_outlier_moves_nothing() {
     let a: Vec<u64> = (0..64).map(|i| 50_000 + 10 * i).collect();
     let mut b = a.clone();
     b[3] = 1_000_000_000;
-    assert!(near(compare(&a, &b).unwrap().ratio, 1.0, 0.01));
+    assert!(near_within(compare(&a, &b).unwrap().ratio, 1.0, 0.01));
 }

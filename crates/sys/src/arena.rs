@@ -7,7 +7,7 @@ use std::io;
 use std::ptr::NonNull;
 
 /// Slots begin at multiples of this, which satisfies every alignment that direct I/O asks for.
-const SLOT_ALIGN: usize = 4096;
+pub(crate) const SLOT_ALIGN: usize = 4096;
 /// Size and alignment of a huge page on x86-64 and most others; elsewhere the advice is simply not taken.
 const HUGE: usize = 2 << 20;
 

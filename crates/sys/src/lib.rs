@@ -35,7 +35,7 @@ pub mod pipe;
 pub mod posix_aio;
 pub mod readahead;
 pub mod ring;
-mod slots;
+pub mod slots;
 pub mod stable;
 pub mod standard;
 pub mod stdio;

@@ -3,14 +3,12 @@
 //! For: calls that move bytes between two files (`sendfile(2)`), one of which is to be memory. Not for: growing, nor sharing it
 //! with another process.
 
+use crate::arena::SLOT_ALIGN;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::{self, NonNull};
-
-/// Slots begin at whole pages, so that direct I/O can use them.
-const SLOT_ALIGN: usize = 4096;
 
 /// A file of equal slots, mapped.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ const WORD: usize = libc::c_ulong::BITS as usize;
 
 /// How memory is taken from nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
+pub enum MemoryPolicy {
     /// From the node of the CPU that touches it, whatever the process was started with.
     Local,
     /// From these nodes and no others.
@@ -24,7 +24,7 @@ pub enum Policy {
     Interleave,
 }
 
-impl Policy {
+impl MemoryPolicy {
     fn number(self) -> libc::c_int {
         match self {
             Self::Local => libc::MPOL_LOCAL,
@@ -35,11 +35,11 @@ impl Policy {
     }
 }
 
-/// Takes what the calling thread allocates from now on, from these nodes; none are named with [`Policy::Local`].
+/// Takes what the calling thread allocates from now on, from these nodes; none are named with [`MemoryPolicy::Local`].
 ///
 /// # Errors
 /// A sentence where there is no such node, or the kernel does not allow it.
-pub fn set(policy: Policy, nodes: &[u32]) -> io::Result<()> {
+pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> {
     let mut mask = [0 as libc::c_ulong; NODES / WORD];
     // The kernel leaves those out of a mask that are not there, and says nothing.
     let there = if nodes.is_empty() { Vec::new() } else { with_memory()? };
@@ -107,10 +107,10 @@ fn the_kernel_says_of_the_thread_what_was_asked_for() {
     let Ok(there) = with_memory() else { return println!("SKIPPED: the kernel shows no NUMA nodes") };
     let all = there.as_slice();
     for (policy, nodes) in
-        [(Policy::Bind, all), (Policy::Interleave, all), (Policy::Prefer, &all[..1]), (Policy::Local, &[])]
+        [(MemoryPolicy::Bind, all), (MemoryPolicy::Interleave, all), (MemoryPolicy::Prefer, &all[..1]), (MemoryPolicy::Local, &[])]
     {
         let asked = nodes.to_vec();
-        let seen = std::thread::spawn(move || set(policy, &asked).map(|()| of_this_thread())).join();
+        let seen = std::thread::spawn(move || set_memory_policy(policy, &asked).map(|()| of_this_thread())).join();
         let seen = seen.unwrap_or_else(|_| panic!("the thread panicked"));
         match seen {
             Ok(seen) => assert_eq!(seen, (policy.number(), nodes.to_vec()), "{policy:?}"),
@@ -122,7 +122,7 @@ fn the_kernel_says_of_the_thread_what_was_asked_for() {
 #[test]
 fn memory_that_is_touched_afterwards_bears_the_policy() {
     let touched = std::thread::spawn(|| -> io::Result<String> {
-        set(Policy::Bind, &with_memory()?[..1])?;
+        set_memory_policy(MemoryPolicy::Bind, &with_memory()?[..1])?;
         let arena = crate::arena::Arena::new(4, 4096)?;
         let maps = fs::read_to_string("/proc/thread-self/numa_maps")?;
         let start = |line: &&str| {
@@ -142,7 +142,7 @@ fn a_node_that_is_not_there_is_refused_with_those_that_are() {
     let Ok(there) = with_memory() else { return println!("SKIPPED: the kernel shows no NUMA nodes") };
     for nodes in [&[1023][..], &[there[0], 1000], &[u32::MAX]] {
         let why =
-            set(Policy::Bind, nodes).map_or_else(|e| e.to_string(), |()| panic!("{nodes:?} was accepted"));
+            set_memory_policy(MemoryPolicy::Bind, nodes).map_or_else(|e| e.to_string(), |()| panic!("{nodes:?} was accepted"));
         assert!(why.contains("no NUMA node") && why.contains(&format!("type one of {}", there[0])), "{why}");
     }
     assert_eq!(numbers("0-1,4\n"), Some(vec![0, 1, 4]));

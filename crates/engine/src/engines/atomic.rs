@@ -11,7 +11,7 @@ use std::io;
 pub(super) const ATOMIC: &str = "atomic";
 
 /// What it says of itself.
-pub(super) const ABOUT: &str = "each write is whole or not there after a power failure (RWF_ATOMIC, 6.11)";
+pub(super) const ABOUT_ATOMIC: &str = "each write is whole or not there after a power failure (RWF_ATOMIC, 6.11)";
 
 /// `STATX_WRITE_ATOMIC` of `linux/stat.h`, kernel 6.11.
 const WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
@@ -20,7 +20,7 @@ const WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
 ///
 /// # Errors
 /// A refusal that names the option.
-pub(super) fn check(spec: &WorkerSpec) -> io::Result<bool> {
+pub(super) fn check_atomic_writes(spec: &WorkerSpec) -> io::Result<bool> {
     if !spec.options.contains_key(ATOMIC) {
         return Ok(false);
     }

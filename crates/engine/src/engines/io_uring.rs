@@ -54,7 +54,7 @@ pub(super) const OPTIONS: &[EngineOption] = &[
         about: "drop pages from the page cache after each operation (RWF_DONTCACHE)",
         number: Number::No,
     },
-    EngineOption { name: atomic::ATOMIC, about: atomic::ABOUT, number: Number::No },
+    EngineOption { name: atomic::ATOMIC, about: atomic::ABOUT_ATOMIC, number: Number::No },
 ];
 
 /// Longest wait for the answer to a trial read.
@@ -73,7 +73,7 @@ impl Engine for Uring {
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let options = options(spec)?;
         let nop = spec.options.contains_key("nop");
-        let polling = if options.poll { polling::check(spec, "iopoll")? } else { Granted::default() };
+        let polling = if options.poll { polling::check_polling(spec, "iopoll")? } else { Granted::default() };
         let devices: Vec<bool> = spec.files.iter().map(is_writable_device).collect();
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let (ring, mut granted) =
@@ -231,7 +231,7 @@ fn options(spec: &WorkerSpec) -> io::Result<RingOptions> {
         let why = "option dontcache: direct I/O leaves nothing in the page cache";
         return Err(refusal(io::ErrorKind::InvalidInput, why, "type --cache buffered"));
     }
-    let writes = if atomic::check(spec)? { Writes::Atomic } else { Writes::Plain };
+    let writes = if atomic::check_atomic_writes(spec)? { Writes::Atomic } else { Writes::Plain };
     Ok(RingOptions {
         poll: has("iopoll"),
         thread: match spec.options.get("sqpoll") {

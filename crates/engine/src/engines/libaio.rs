@@ -19,7 +19,7 @@ use sys::stable::Flush;
 
 /// Options of libaio by their names.
 pub(super) const OPTIONS: &[EngineOption] =
-    &[EngineOption { name: atomic::ATOMIC, about: atomic::ABOUT, number: Number::No }];
+    &[EngineOption { name: atomic::ATOMIC, about: atomic::ABOUT_ATOMIC, number: Number::No }];
 
 pub(super) struct Libaio {
     aio: Aio,
@@ -34,7 +34,7 @@ impl Engine for Libaio {
         no_range(spec)?;
         let slots = spec.slots();
         let arena = Arena::new(slots, spec.slot_bytes as usize)?;
-        let atomic = atomic::check(spec)?;
+        let atomic = atomic::check_atomic_writes(spec)?;
         let (aio, mut granted) =
             Aio::new(arena, std::mem::take(&mut spec.files), atomic).map_err(|e| explain(&e, slots))?;
         granted.used.extend(atomic.then(|| "RWF_ATOMIC".into()));

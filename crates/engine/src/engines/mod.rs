@@ -156,13 +156,13 @@ pub static ENGINES: &[Entry] = &[
     one::<sync::Sync>(
         "sync",
         "pread and pwrite: one operation at a time per worker",
-        sync::OPTIONS,
+        sync::SYNC_OPTIONS,
         BY_DESCRIPTOR,
     ),
     one::<vsync::Vsync>(
         "vsync",
         "preadv2 and pwritev2 with flags: one operation at a time per worker",
-        vsync::OPTIONS,
+        vsync::VSYNC_OPTIONS,
         BY_DESCRIPTOR,
     ),
     Entry::of::<preadv::Preadv>(Facts {

@@ -14,7 +14,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 ///
 /// # Errors
 /// A refusal that names the option.
-pub(super) fn check(spec: &WorkerSpec, option: &str) -> io::Result<Granted> {
+pub(super) fn check_polling(spec: &WorkerSpec, option: &str) -> io::Result<Granted> {
     let refuse = |why: String, instead: &str| {
         Err(refusal(io::ErrorKind::Unsupported, format!("option {option}: {why}"), instead))
     };
@@ -25,7 +25,7 @@ pub(super) fn check(spec: &WorkerSpec, option: &str) -> io::Result<Granted> {
     }
     let mut granted = Granted::default();
     for target in &spec.files {
-        match setting(&target.file)? {
+        match polling_setting(&target.file)? {
             Some((device, said)) if said == "0" => {
                 let why = format!(
                     "device {device} completes by interrupt (its queue/io_poll says 0); a driver polls where it was given \
@@ -44,7 +44,7 @@ pub(super) fn check(spec: &WorkerSpec, option: &str) -> io::Result<Granted> {
 }
 
 /// The device below a file with what its `queue/io_poll` says; `None` where there is no such device or it does not say.
-fn setting(file: &File) -> io::Result<Option<(String, String)>> {
+fn polling_setting(file: &File) -> io::Result<Option<(String, String)>> {
     let about = file.metadata()?;
     let number = if about.file_type().is_block_device() { about.rdev() } else { about.dev() };
     let device = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));

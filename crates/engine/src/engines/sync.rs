@@ -23,7 +23,7 @@ use sys::arena::Arena;
 use sys::readahead::readahead;
 
 /// Its options.
-pub(super) const OPTIONS: &[EngineOption] = &[
+pub(super) const SYNC_OPTIONS: &[EngineOption] = &[
     EngineOption { name: "readahead", about: "read N bytes ahead (readahead)", number: Number::Must },
     EngineOption {
         name: NEW,

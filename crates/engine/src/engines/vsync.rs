@@ -17,7 +17,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use sys::arena::Arena;
 
 /// Its options.
-pub(super) const OPTIONS: &[EngineOption] = &[
+pub(super) const VSYNC_OPTIONS: &[EngineOption] = &[
     EngineOption {
         name: "hipri",
         about: "poll the device for the completion (RWF_HIPRI); direct I/O on a polling device",
@@ -43,7 +43,7 @@ pub(super) const OPTIONS: &[EngineOption] = &[
         about: "drop pages from the page cache after each operation (RWF_DONTCACHE)",
         number: Number::No,
     },
-    EngineOption { name: atomic::ATOMIC, about: atomic::ABOUT, number: Number::No },
+    EngineOption { name: atomic::ATOMIC, about: atomic::ABOUT_ATOMIC, number: Number::No },
 ];
 
 const NOWAIT: ReadWriteFlags = ReadWriteFlags::NOWAIT;
@@ -63,7 +63,7 @@ pub(super) struct Vsync {
 impl Call for Vsync {
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let has = |name: &str| spec.options.contains_key(name);
-        let mut granted = if has("hipri") { polling::check(spec, "hipri")? } else { Granted::default() };
+        let mut granted = if has("hipri") { polling::check_polling(spec, "hipri")? } else { Granted::default() };
         granted.used.extend(spec.options.keys().map(|o| format!("flag {o}")));
         let retry = has("retry");
         if retry && !has("nowait") {
@@ -82,7 +82,7 @@ impl Call for Vsync {
         let read_flags: ReadWriteFlags = asked.iter().map(|(_, flag)| *flag).collect();
         let mut write_flags = read_flags;
         write_flags.set(ReadWriteFlags::DSYNC, has("dsync"));
-        write_flags.set(ATOMIC, atomic::check(spec)?);
+        write_flags.set(ATOMIC, atomic::check_atomic_writes(spec)?);
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let mut call = Self { arena, targets: Targets::take(spec)?, read_flags, write_flags, retry };
         for (name, flag) in asked {

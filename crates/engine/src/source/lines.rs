@@ -95,11 +95,11 @@ enum Pick {
     RoundRobin { next: usize },
     Random,
     Weighted(Choice),
-    Turns(Turns),
+    Turns(TargetTurns),
 }
 
 /// Rows of operations on the targets of a group. A target leaves its group when a pass over it is done; the next one takes its place.
-struct Turns {
+struct TargetTurns {
     drawn: bool,
     operations: u32,
     open: usize,
@@ -517,7 +517,7 @@ impl Pick {
             Sharing::Each | Sharing::RoundRobin => Self::RoundRobin { next: worker as usize % targets },
             Sharing::Random => Self::Random,
             Sharing::Turns { drawn, operations, open } => {
-                Self::Turns(Turns::new((*drawn, *operations, *open as usize), pass()))
+                Self::Turns(TargetTurns::new((*drawn, *operations, *open as usize), pass()))
             }
             Sharing::Weighted(weights) => {
                 Self::Weighted(Choice::new(weights.iter().copied(), "the targets")?)
@@ -541,7 +541,7 @@ impl Pick {
     }
 }
 
-impl Turns {
+impl TargetTurns {
     fn new((drawn, operations, open): (bool, u32, usize), (pass, least): (Vec<u64>, u64)) -> Self {
         let rest = pass.clone();
         let mut turns =

@@ -80,7 +80,7 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: Place) -> Result<
             period(iops)?;
             let rng = Xoshiro256PlusPlus::seed_from_u64(place.seed);
             let gaps = Batches::new(NS_PER_S / iops * place.lanes as f64, mean, rng)?;
-            Box::new(Paced::new(inner, Bursts { last: Moment::default(), gaps }))
+            Box::new(Paced::new(inner, BurstArrivals { last: Moment::default(), gaps }))
         }
         Pace::Open { iops, arrivals: Arrivals::OnOff { on_ns, off_ns } } => {
             period(iops)?;
@@ -89,7 +89,7 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: Place) -> Result<
             }
             let rng = Xoshiro256PlusPlus::seed_from_u64(place.seed);
             let gaps = OnOff::new(NS_PER_S / iops, (on_ns, off_ns), rng)?;
-            Box::new(Paced::new(inner, Bursts { last: Moment::default(), gaps }))
+            Box::new(Paced::new(inner, BurstArrivals { last: Moment::default(), gaps }))
         }
     })
 }
@@ -187,12 +187,12 @@ impl Gaps for OnOff {
 }
 
 /// Arrivals in bursts.
-struct Bursts<G> {
+struct BurstArrivals<G> {
     last: Moment,
     gaps: G,
 }
 
-impl<G: Gaps> Times for Bursts<G> {
+impl<G: Gaps> Times for BurstArrivals<G> {
     fn next(&mut self, _: &Op) -> Moment {
         self.last = self.last.plus(Moment::from_ns(self.gaps.next()));
         self.last

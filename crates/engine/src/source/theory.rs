@@ -9,7 +9,7 @@ use std::ops::Range;
 const FEWEST: f64 = 10.0;
 
 /// Fails where counts do not fit weights (Pearson's chi-squared test, one false alarm in 10^5).
-pub(super) fn fits(seen: &[u64], weights: &[f64]) {
+pub(crate) fn fits(seen: &[u64], weights: &[f64]) {
     assert_eq!(seen.len(), weights.len());
     let (draws, sum) = (seen.iter().sum::<u64>() as f64, weights.iter().sum::<f64>());
     let mut classes: Vec<(f64, f64)> = vec![(0.0, 0.0)];
@@ -39,12 +39,12 @@ pub(super) fn fits(seen: &[u64], weights: &[f64]) {
 }
 
 /// Fails where counts are not alike.
-pub(super) fn even(seen: &[u64]) {
+pub(crate) fn even(seen: &[u64]) {
     fits(seen, &vec![1.0; seen.len()]);
 }
 
 /// Ranges that cover `0..count`: single numbers first, then wider and wider.
-pub(super) fn bins(count: u64) -> Vec<Range<u64>> {
+pub(crate) fn bins(count: u64) -> Vec<Range<u64>> {
     let mut bins = Vec::new();
     let mut start = 0;
     while start < count {
@@ -56,7 +56,7 @@ pub(super) fn bins(count: u64) -> Vec<Range<u64>> {
 }
 
 /// Fails where a share of draws is not what it should be, by five standard deviations.
-pub(super) fn share(hits: usize, draws: usize, expected: f64) {
+pub(crate) fn share(hits: usize, draws: usize, expected: f64) {
     let deviation = (expected * (1.0 - expected) * draws as f64).sqrt();
     let off = hits as f64 - expected * draws as f64;
     assert!(off.abs() <= 5.0 * deviation, "{hits} of {draws}, where {expected} was expected");

@@ -10,7 +10,7 @@ use super::flush::Syncs;
 use super::lines::Lines;
 use super::span::Target;
 use super::{Op, Share, Source};
-use model::job::{Kind, Line, Stream, Turn};
+use model::job::{self, Kind, Stream, Turn};
 use model::payload::split_mix;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -84,7 +84,7 @@ impl Part {
         }
         let length = Evenly::new(turn.operations, turn.turns).filter(|_| turn.turns <= turn.operations);
         let length = length.ok_or("a turn has no operation; give each 1 or more")?;
-        let writes = |line: &Line| line.weight > 0 && line.does(Kind::Write);
+        let writes = |line: &job::Line| line.weight > 0 && line.does(Kind::Write);
         let flush = turn.flush.filter(|_| alone.access.lines.iter().any(writes));
         let syncs = flush.map(Syncs::new).transpose()?;
         let lines = Lines::new(alone, targets, share, rng)?;
