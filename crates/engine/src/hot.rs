@@ -21,9 +21,9 @@ use crate::recorder::Recorder;
 use crate::source::Op;
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use crate::tally::{Block, Totals};
-use depth::Search;
+use self::depth::Search;
 use model::job::Kind;
-use stage::Stage;
+use self::stage::Stage;
 use std::sync::atomic::Ordering;
 
 /// Longest time to wait for operations in flight at the end.

@@ -18,7 +18,7 @@ use crate::open_file::OpenFile;
 use crate::slots::Slots;
 use crate::stable::{Flush, RANGE_FLAGS};
 use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue, types};
-pub use setup::{Pages, RingOptions, TaskWork, Thread, Writes};
+pub use self::setup::{Pages, RingOptions, TaskWork, Thread, Writes};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
@@ -78,7 +78,7 @@ impl Ring {
             if options.thread == Thread::None { arena.slots() } else { arena.slots().saturating_mul(2) };
         let entries = u32::try_from(places).unwrap_or(u32::MAX).max(1);
         let mut granted = Granted::default();
-        let ring = setup::build(entries, options, &mut granted)?;
+        let ring = self::setup::build(entries, options, &mut granted)?;
         if (ring.params().sq_entries() as usize) < places {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,

@@ -42,7 +42,7 @@ use crate::spec::WorkerSpec;
 use crate::worker;
 use model::job::{Cache, Kind};
 use model::spec::limits::MAX_DEPTH;
-use one::{Call, One};
+use self::one::{Call, One};
 use std::io;
 use std::ops::Deref;
 
@@ -85,7 +85,7 @@ impl Deref for Entry {
 
 impl Entry {
     const fn of<E: Engine + 'static>(facts: Facts) -> Self {
-        let run_watched = worker::run::<boxed::Boxed, Watched>;
+        let run_watched = worker::run::<self::boxed::Boxed, Watched>;
         Self { facts, run: worker::run::<E, Off>, run_watched, open: open::<E> }
     }
 }

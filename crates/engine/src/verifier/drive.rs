@@ -20,7 +20,7 @@ const SYNC_LIMIT: Duration = Duration::from_secs(600);
 ///
 /// # Errors
 /// Where the engine cannot be set up or fails itself, and where the target does not answer.
-pub(super) fn drive(engine: &'static Entry, mut spec: WorkerSpec, work: &mut dyn Work) -> Result<(), String> {
+pub(super) fn drive_engine(engine: &'static Entry, mut spec: WorkerSpec, work: &mut dyn Work) -> Result<(), String> {
     let through_engine = engine.kinds.contains(&Kind::Sync);
     let handle = spec.files.first().map(|f| f.file.try_clone()).transpose();
     let handle = handle.map_err(|e| format!("the target cannot be opened once more: {e}"))?;

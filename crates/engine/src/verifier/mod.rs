@@ -10,8 +10,8 @@ mod reading;
 mod work;
 mod writing;
 
-pub use reading::{all_lost, read_back};
-pub use writing::{Writing, write};
+pub use self::reading::{all_lost, read_back};
+pub use self::writing::{Writing, write};
 
 use crate::engines::Entry;
 use crate::source::{Op, Source};
@@ -20,7 +20,7 @@ use model::job::{Cache, Options};
 use std::fs::File;
 use sys::clock::Clock;
 use sys::open_file::{CloseErrors, OpenFile};
-use work::Work;
+use self::work::Work;
 
 /// How the target is reached.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct Through {
 }
 
 /// Has the engine do a work on an open file.
-fn carry_out(
+fn run_work(
     through: &Through,
     file: File,
     writes: bool,
@@ -55,7 +55,7 @@ fn carry_out(
         cache: through.cache,
         ..WorkerSpec::plain(through.engine, vec![Box::new(Nothing)], files, 0, through.clock)?
     };
-    drive::drive(through.engine, spec, work)?;
+    self::drive::drive_engine(through.engine, spec, work)?;
     errors.take().iter().for_each(|(_, errno)| work.closed(-errno));
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! was cut off are not read: they are lost.
 
 use super::work::{Step, Work};
-use super::{Through, carry_out};
+use super::{Through, run_work};
 use crate::source::Op;
 use model::job::Kind;
 use model::stamp::{self, Expected, Sound};
@@ -38,7 +38,7 @@ pub fn read_back(
         awaited: HashMap::new(),
         seen: ReadBack::default(),
     };
-    carry_out(through, file, false, verification.block_bytes, &mut work)?;
+    run_work(through, file, false, verification.block_bytes, &mut work)?;
     let Reader { mut seen, end, .. } = work;
     seen.lost = seen.lost.map(|lost| Lost { from_bytes: end, to_bytes: end_of_writes(verification), ..lost });
     seen.damage.sort_unstable_by_key(|(offset, _)| *offset);

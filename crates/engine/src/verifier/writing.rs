@@ -3,7 +3,7 @@
 //! For: all passes, made stable from mark to mark. Not for: keeping the marks; whoever asks is told of each.
 
 use super::work::{Step, Work};
-use super::{Through, carry_out};
+use super::{Through, run_work};
 use crate::source::Op;
 use model::job::Kind;
 use model::stamp;
@@ -43,7 +43,7 @@ pub fn write(through: &Through, file: File, writing: Writing) -> Result<Written,
         failures: Failures::default(),
         lost: None,
     };
-    carry_out(through, file, true, block_bytes, &mut work)?;
+    run_work(through, file, true, block_bytes, &mut work)?;
     let Writer { begun, synced, ending, failures, lost, .. } = work;
     match lost {
         Some(why) => Err(why),
