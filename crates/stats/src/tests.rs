@@ -1,8 +1,6 @@
-//! What SciPy and NumPy say of the same numbers (`tests/fixtures/make.py`, which notes its versions in the file that it made).
-//!
-//! For: tests that each formula here is the one of the books. Not for: how well it serves (`error_rates`).
+//! Compares every formula with SciPy and NumPy. `tests/fixtures/make.py` generates the reference and records the versions.
 
-use super::{autocorrelation, batch_means, drift, interval, median_interval, mser, student, two_samples};
+use crate::{comparison, intervals, sample, series};
 use serde_json::Value;
 
 fn reference(name: &str) -> Vec<Value> {
@@ -12,12 +10,12 @@ fn reference(name: &str) -> Vec<Value> {
     rows
 }
 
-fn numbers(of: &Value) -> Vec<f64> {
-    of.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+fn numbers(array: &Value) -> Vec<f64> {
+    array.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
 }
 
-fn times(of: &Value) -> Vec<u64> {
-    of.as_array().unwrap().iter().map(|v| v.as_u64().unwrap()).collect()
+fn times(array: &Value) -> Vec<u64> {
+    array.as_array().unwrap().iter().map(|v| v.as_u64().unwrap()).collect()
 }
 
 fn near(got: f64, expected: &Value) -> bool {
@@ -28,7 +26,7 @@ fn near(got: f64, expected: &Value) -> bool {
 #[test]
 fn students_factor() {
     for row in reference("student") {
-        let got = student::factor(row["degrees"].as_f64().unwrap()).unwrap();
+        let got = sample::factor(row["degrees"].as_f64().unwrap()).unwrap();
         assert!(near(got, &row["factor"]), "{got} {row}");
     }
 }
@@ -36,7 +34,7 @@ fn students_factor() {
 #[test]
 fn geometric_means_with_their_intervals() {
     for row in reference("geometric") {
-        let got = interval::mean(&numbers(&row["values"])).unwrap();
+        let got = intervals::mean(&numbers(&row["values"])).unwrap();
         let [low, high] = got.interval.unwrap();
         let (l, h) = (&row["interval"][0], &row["interval"][1]);
         assert!(near(got.value, &row["mean"]) && near(low, l) && near(high, h), "{got:?} {row}");
@@ -46,7 +44,7 @@ fn geometric_means_with_their_intervals() {
 #[test]
 fn ratios_of_hodges_and_lehmann_and_the_ranks_of_mann_and_whitney() {
     for row in reference("ranks") {
-        let got = two_samples::compare(&times(&row["a"]), &times(&row["b"])).unwrap();
+        let got = comparison::compare(&times(&row["a"]), &times(&row["b"])).unwrap();
         assert!(near(got.ratio, &row["ratio"]) && near(got.p, &row["p_asymptotic"]), "{got:?} {row}");
     }
 }
@@ -55,7 +53,7 @@ fn ratios_of_hodges_and_lehmann_and_the_ranks_of_mann_and_whitney() {
 fn ranks_around_the_median() {
     for row in reference("order") {
         let values: Vec<f64> = (1..=row["runs"].as_u64().unwrap()).map(|v| v as f64).collect();
-        let got = median_interval::of_runs(&values).map(|e| e.interval[0]);
+        let got = intervals::of_runs(&values).map(|e| e.interval[0]);
         assert_eq!(got, row["rank"].as_f64(), "{row}");
     }
 }
@@ -63,7 +61,7 @@ fn ranks_around_the_median() {
 #[test]
 fn lines_with_their_errors() {
     for row in reference("lines") {
-        let got = drift::over_runs(&numbers(&row["values"])).unwrap();
+        let got = series::over_runs(&numbers(&row["values"])).unwrap();
         assert!(near(got.share, &row["share"]) && near(got.half, &row["half"]), "{got:?} {row}");
     }
 }
@@ -73,15 +71,15 @@ fn correlation_times_warm_ups_and_intervals_within_a_run() {
     let (mut withheld, mut never) = (0, 0);
     for row in reference("courses") {
         let values = numbers(&row["values"]);
-        let time = autocorrelation::correlation_time(&values);
+        let time = series::correlation_time(&values);
         assert!(near(time, &row["tau"]), "{time} against {}", row["tau"]);
-        let half = batch_means::half_width(&values);
+        let half = intervals::half_width(&values);
         assert!(
             half.map_or(row["half"].is_null(), |h| near(h, &row["half"])),
             "{half:?} against {}",
             row["half"]
         );
-        let cut = mser::warm_up(&values);
+        let cut = series::warm_up(&values);
         assert_eq!(cut.map(|c| c as u64), row["cut"].as_u64());
         (withheld, never) = (withheld + usize::from(half.is_none()), never + usize::from(cut.is_none()));
     }
