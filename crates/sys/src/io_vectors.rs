@@ -1,36 +1,32 @@
-//! Several slots of an arena in one call: `preadv(2)` and `pwritev(2)`.
-//!
-//! For: operations that lie beside each other in a file and anywhere in memory. Not for: flags per call, nor which operations go
-//! together.
+//! System calls with I/O vectors: `preadv(2)` and `pwritev(2)` with several slots of an arena, and `vmsplice(2)` into a pipe.
 
 use crate::arena::Arena;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
-/// Most vectors of one call: `UIO_MAXIOV` of `linux/uio.h`.
+/// Most vectors per call: `UIO_MAXIOV` of `linux/uio.h`.
 pub const MOST_VECTORS: usize = 1024;
-
-/// Most bytes that one call moves, whatever it is asked for: `MAX_RW_COUNT` of `linux/fs.h`.
+/// Most bytes that one call moves: `MAX_RW_COUNT` of `linux/fs.h`.
 pub const MOST_BYTES: u64 = 0x7fff_f000;
 
-/// Room for the vectors of a call, so that none allocates.
+/// Preallocated vectors of a call.
 #[derive(Debug)]
 pub struct Vectors(Vec<libc::iovec>);
 
 impl Vectors {
-    /// Room for so many.
+    /// Allocates space for `count` vectors.
     pub fn with_capacity(count: usize) -> Self {
         Self(Vec::with_capacity(count))
     }
 
-    /// Reads from an offset on into slots, each as far as its number of bytes.
+    /// Reads from an offset into slots. `parts` are slots with the number of bytes for each.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// An error of `preadv(2)`.
     ///
     /// # Panics
-    /// Where there is no such slot, or it is shorter: a defect of the caller.
+    /// If a slot does not exist or is too small: a defect of the caller.
     pub fn read(
         &mut self,
         arena: &mut Arena,
@@ -45,13 +41,13 @@ impl Vectors {
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Writes slots from an offset on, of each so many bytes.
+    /// Writes slots at an offset. `parts` are slots with the number of bytes from each.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// An error of `pwritev(2)`.
     ///
     /// # Panics
-    /// Where there is no such slot, or it is shorter: a defect of the caller.
+    /// If a slot does not exist or is too small: a defect of the caller.
     pub fn write(
         &mut self,
         arena: &Arena,
@@ -66,15 +62,15 @@ impl Vectors {
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Makes one of the two calls. By its number: the C library's function for it is a point of cancellation, for which every thread
-    /// of several pays some 20 ns a call.
+    /// Makes one of the two system calls. The functions of the C library are cancellation points, which cost about 20 ns per call in a process
+    /// with several threads.
     ///
     /// # Safety
-    /// The vectors must be of memory that lives through the call, and that nobody else uses where it is read into.
+    /// The memory of the vectors must outlive the call. A call that reads into it needs exclusive access.
     unsafe fn call(&self, number: libc::c_long, file: &File, offset: u64) -> libc::c_long {
-        // The kernel takes the offset in two words; one of 64 bits holds all of it, and the second is not looked at.
+        // The kernel takes the offset as two words; the first holds all 64 bits, the second is ignored.
         let (low, high) = (offset as libc::c_ulong, (offset >> 32) as libc::c_ulong);
-        // SAFETY: as the caller promises; the numbers are as long as words, and the vectors as many as are said.
+        // SAFETY: by the contract of the caller; the arguments have the size of words, and the length is that of the vectors.
         unsafe { libc::syscall(number, file.as_raw_fd(), self.0.as_ptr(), self.0.len(), low, high) }
     }
 
@@ -88,8 +84,22 @@ impl Vectors {
     }
 }
 
+/// Puts the pages of `data` into a pipe without copying, as many as fit. Readers of the pipe see later changes of `data` until the pipe is
+/// empty.
+///
+/// # Errors
+/// `EAGAIN` if the pipe is full, `EBADF` if `pipe` is not the writing end of a pipe.
+pub fn lend(pipe: impl AsFd, data: &[u8]) -> io::Result<usize> {
+    let vector = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
+    // SAFETY: towards a pipe the kernel only reads the memory. It keeps references to the pages, not to the addresses, so
+    // memory that is given back meanwhile is not reused before the pipe lets go; without SPLICE_F_GIFT they stay ours.
+    let answer =
+        unsafe { libc::vmsplice(pipe.as_fd().as_raw_fd(), &raw const vector, 1, libc::SPLICE_F_NONBLOCK) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer as usize) }
+}
+
 #[test]
-fn slots_are_written_one_behind_the_other_and_read_back_in_any_order() {
+fn slots_are_written_in_sequence_and_read_back_in_any_order() {
     let file = rustix::fs::memfd_create("vectors", rustix::fs::MemfdFlags::CLOEXEC);
     let file = File::from(file.unwrap_or_else(|e| panic!("{e}")));
     let mut arena = Arena::new(3, 5000).unwrap_or_else(|e| panic!("{e}"));
@@ -106,6 +116,19 @@ fn slots_are_written_one_behind_the_other_and_read_back_in_any_order() {
     );
     assert!(arena.slot_mut(2).iter().all(|b| *b == 1));
     assert!(arena.slot_mut(0)[..7].iter().all(|b| *b == 2) && arena.slot_mut(0)[7..].iter().all(|b| *b == 1));
-    let gone = std::panic::catch_unwind(move || vectors.write(&arena, [(3, 1)].into_iter(), &file, 0));
-    assert!(gone.is_err(), "there is no such slot");
+    let panicked = std::panic::catch_unwind(move || vectors.write(&arena, [(3, 1)].into_iter(), &file, 0));
+    assert!(panicked.is_err(), "there is no such slot");
+}
+
+#[test]
+fn lent_bytes_are_read_from_the_pipe_and_a_full_pipe_refuses_more() {
+    use std::io::Read;
+    let (mut end, pipe) = std::io::pipe().unwrap_or_else(|e| panic!("{e}"));
+    let data: Vec<u8> = (0..5000_u32).map(|i| i as u8).collect();
+    assert_eq!(lend(&pipe, &data).unwrap_or_else(|e| panic!("{e}")), 5000);
+    let mut seen = vec![0; 5000];
+    end.read_exact(&mut seen).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(seen, data);
+    let full = std::iter::repeat_with(|| lend(&pipe, &data)).take(10_000).find_map(Result::err);
+    assert_eq!(full.map(|e| e.kind()), Some(io::ErrorKind::WouldBlock));
 }
