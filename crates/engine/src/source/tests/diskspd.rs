@@ -24,7 +24,7 @@ fn offsets(
 }
 
 #[test]
-fn threads_with_a_stride_of_their_own_go_around_to_where_their_steps_lead() {
+fn threads_with_their_own_stride_wrap_to_their_own_places() {
     let of = |thread, stride, size| offsets(size, Start::Every(stride), 0, (thread, 4), 7);
     // Test_SequentialWithStrideInterleaved: -c3000 -T250 -s500 -b1000
     assert_eq!(of(0, 250, (1000, 500)), [0, 500, 1000, 1500, 2000, 0, 500]);
@@ -44,7 +44,7 @@ fn threads_with_a_stride_of_their_own_go_around_to_where_their_steps_lead() {
 }
 
 #[test]
-fn threads_without_a_stride_begin_in_the_same_place_and_interlocked_ones_share_it() {
+fn threads_without_a_stride_begin_at_the_same_place_and_interlocked_ones_share_it() {
     for worker in 0..2 {
         // Test_GetNextFileOffsetSequential, Test_GetThreadBaseFileOffset
         let of = offsets((1000, 500), Start::Same, 1000, (worker, 2), 5);
@@ -68,7 +68,7 @@ fn threads_without_a_stride_begin_in_the_same_place_and_interlocked_ones_share_i
 }
 
 #[test]
-fn parallel_operations_touch_each_place_as_often_as_there_are_of_them() {
+fn parallel_operations_visit_each_place_equally_often() {
     // Test_GetNextFileOffsetParallelAsyncIO, with three in flight: each goes 1000, 1500, 2000, 1000, 1500
     let mut stream = endless(Order::Sequential(Steps { stride_bytes: 500, ..Steps::default() }));
     (stream.access.offset_bytes, stream.access.lines[0].times) = (1000, 3);
@@ -116,7 +116,7 @@ fn shares(zones: &[(f64, ZoneSize)], blocks: u64) -> Vec<f64> {
 }
 
 #[test]
-fn parts_of_a_target_are_cut_at_whole_blocks_and_those_beyond_its_end_are_left_out() {
+fn parts_of_a_target_contain_whole_blocks_and_end_with_it() {
     let percent = |io, part| (io, ZoneSize::Percent(part));
     // Test_ThreadTargetStateEffectiveDistPct: 100 KiB of 4 KiB, 10/10:10/10:0/10:80/70
     let all =

@@ -1,8 +1,8 @@
-//! Stories told to whole lanes, as workers compile them.
-//!
-//! For: what operations come out of a stream. Not for: the parts, whose tests stand below them.
+//! Tests of whole lanes, as workers compile them.
 
 mod diskspd;
+#[cfg(test)]
+pub(super) mod goodness_of_fit;
 mod orders;
 mod passes;
 mod property;

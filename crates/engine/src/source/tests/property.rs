@@ -182,7 +182,7 @@ fn grids(stream: &Stream, target_align: u64) -> Vec<u64> {
                 [(Kind::Read, &l.sizes.read), (Kind::Write, &l.sizes.write), (Kind::Trim, &l.sizes.trim)]
                     .iter()
                     .filter(|(k, _)| Line { reply_bytes: 0, writes_after_trims: false, ..l.clone() }.does(*k))
-                    // Ranges and weights of zero make the smallest size drawn larger; such a line is looked at loosely.
+                    // Ranges and zero weights increase the smallest drawn size, so such lines are checked loosely.
                     .map(|(_, s)| if let Sizes::Fixed(size) = s { u64::from(*size) } else { 1 })
                     .min()
                     .unwrap_or(1)

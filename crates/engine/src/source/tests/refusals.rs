@@ -15,7 +15,7 @@ fn refused(change: impl FnOnce(&mut Stream)) -> String {
 }
 
 #[test]
-fn what_means_nothing_is_refused_with_a_sentence() {
+fn invalid_streams_are_refused_with_a_message() {
     type Change = fn(&mut Stream);
     let cases: &[(&str, Change)] = &[
         ("fits into the 0 B", |s| s.access.offset_bytes = 2 << 20),
@@ -75,7 +75,7 @@ fn what_means_nothing_is_refused_with_a_sentence() {
 }
 
 #[test]
-fn a_worker_without_blocks_is_told_so() {
+fn a_worker_without_blocks_is_refused() {
     let stream = stream(Order::Once);
     let share = share(100, 101);
     let why = lanes(&stream, &[1 << 20], &[512], &share).err().unwrap_or_default();

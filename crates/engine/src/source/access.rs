@@ -1,95 +1,97 @@
-//! Any access: lines, targets, directions and sizes drawn for every operation.
+//! An access compiled for the targets of a lane: lines, targets, directions and sizes drawn for every operation.
 //!
-//! For: what `plain` does not do. Not for: syncs and times, which are put around a source.
-//!
-//! As in Iometer's access specifications: the line is drawn, then the direction, the size, the place. A line with a pause is
-//! kept for its burst. A reply is an operation in the opposite direction behind each; trims have none, but may have a write of
-//! their own bytes behind them. Bursts count neither. All lines of a lane share one position per target, so that sequential is always after the operation before;
-//! only lines whose workers interlock have one of their own, together, and directions may have one each.
+//! 1. As in Iometer's access specifications, the line is drawn first, then the direction, the size and the place.
+//! 2. A line with a pause is kept for its burst. A reply follows each operation in the opposite direction; a trim may be followed by a write
+//!    of the same bytes. Bursts count neither.
+//! 3. All lines of a lane share one position per target, so that sequential means after the previous operation. Interlocked lines share a
+//!    position among workers instead, and directions may have their own.
+//! 4. Plain accesses (one line, one size, one target) use [`Sequential`] and [`Random`], which cost less per operation.
+//! 5. [`Turns`] alternates between several accesses. A turn begins with an operation that waits for the previous turn, and with its own burst
+//!    if it has pauses or periods; each access continues where it was in its last turn.
 
-use super::by_kind::OfKind;
-use super::common::Head;
-use super::draw::{Choice, Kinds, Lengths};
-use super::next_offset::NextOffset;
-use super::pause::Pause;
-use super::span::{Span, Target};
-use super::walk::{Last, Walk};
-use super::{Op, Share, Source};
-use model::job::{self, Kind, Order, PerKind, Positions, Sharing, Sizes, Start, Steps};
+use crate::source::conditions::{Evenly, Syncs};
+use crate::source::draw::{Choice, Kinds, Lengths};
+use crate::source::order::{Last, NextOffset, Straight, Walk};
+use crate::source::pace::{OfKind, Pause};
+use crate::source::sharing::Head;
+use crate::source::span::{Span, Target};
+use crate::source::{Op, Share, Source};
+use model::job::{self, Kind, Order, PerKind, Positions, Sharing, Sizes, Start, Steps, Stream, Turn};
+use model::payload::split_mix;
 use model::spec::limits::MAX_INTERLEAVED;
-use rand::RngExt;
+use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
 
 /// An access compiled for the targets of a lane.
 pub(super) struct Lines {
     choice: Choice,
-    pub(super) rows: Vec<Line>,
-    pub(super) files: Vec<File>,
+    rows: Vec<Line>,
+    files: Vec<File>,
     pick: Pick,
     rng: Xoshiro256PlusPlus,
     /// Whether workers share a position of one of the lines.
     is_shared: bool,
-    /// The line of the present burst, and its operations left.
+    /// The line of the present burst, and its remaining operations.
     line: usize,
-    left: u32,
-    /// When the present burst is to begin, in ns since the first operation, where bursts begin by a clock.
-    pub(super) clock_ns: u64,
+    left_in_burst: u32,
+    /// Start of the present burst in ns after the first operation, if bursts begin by a clock.
+    clock_ns: u64,
     reply: Option<Reply>,
-    /// The operation whose place is touched again, and how often.
-    again: Option<(Op, u32)>,
+    /// The operation whose place is accessed again, and how often.
+    repeated: Option<(Op, u32)>,
 }
 
-/// One line of it, as far as it is the same for all targets.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
-pub(super) struct Line {
-    pub(super) kinds: Kinds,
-    /// By the index of the kind; those that are not drawn have none.
+/// One line of an access, with everything that is the same for all targets.
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
+struct Line {
+    kinds: Kinds,
+    /// Sizes by the index of the kind; `None` for kinds that are not drawn.
     lengths: [Option<Lengths>; 3],
     burst: u32,
     pause: Pause,
-    /// Whether bursts begin by a clock, so long after each other.
+    /// Whether bursts begin by a clock, at fixed distances.
     by_period: bool,
-    pub(super) reply_bytes: u32,
-    /// Flags of each trim and of the write behind it; `None` where none follows.
+    reply_bytes: u32,
+    /// Flags of each trim and of the write after it; `None` without such writes.
     pair: Option<u8>,
-    /// Whether each direction goes on from its own last operation.
-    own: bool,
-    /// Operations from each random place on, and how many of them are left.
+    /// Whether each direction has its own position.
+    has_own_positions: bool,
+    /// Consecutive operations from each random place, and how many remain.
     row: u32,
     left_in_row: u32,
-    /// By direction, the chance that an operation continues after the last one; `None` if rows have no random lengths.
-    goes_on: Option<[f64; 3]>,
-    /// Whether all directions begin again where one reaches the end.
+    /// Probability by direction that an operation continues after the last one; `None` without random run lengths.
+    continue_chance: Option<[f64; 3]>,
+    /// Whether all directions restart if one reaches the end.
     restarts: bool,
-    /// Positions that operations go on from in turn.
+    /// Number of interleaved positions.
     interleaved: u32,
     /// Operations on each place.
     times: u32,
-    /// Whether the direction is drawn at random places alone; then the last one drawn.
-    by_run: bool,
-    of_run: Option<Kind>,
+    /// Whether the direction is drawn only at random places; then the last one drawn.
+    mix_by_run: bool,
+    run_kind: Option<Kind>,
 }
 
-/// A target with the state of each line on it.
-pub(super) struct File {
+/// A target with the state of each line.
+struct File {
     /// Its index among the worker's files.
-    pub(super) index: u16,
+    index: u16,
     /// By [`Line::position`].
     last: [Last; 3],
-    pub(super) places: Vec<Place>,
+    places: Vec<Place>,
 }
 
 /// One line on one target.
-pub(super) struct Place {
-    pub(super) span: Span,
-    pub(super) next_offset: NextOffset,
-    pub(super) walk: Walk,
-    /// Where the last operation of each of several runs was, three directions each; empty where there is one run.
+struct Place {
+    span: Span,
+    next_offset: NextOffset,
+    walk: Walk,
+    /// Last operation of each interleaved position, three directions each; empty with one position.
     heads: Vec<Last>,
 }
 
-/// Which target is next.
+/// How the next target is selected.
 enum Pick {
     One,
     RoundRobin { next: usize },
@@ -98,18 +100,18 @@ enum Pick {
     Turns(TargetTurns),
 }
 
-/// Rows of operations on the targets of a group. A target leaves its group when a pass over it is done; the next one takes its place.
+/// Rows of operations on the targets of a group. After a pass over a target, the next target replaces it in the group.
 struct TargetTurns {
     drawn: bool,
     operations: u32,
     open: usize,
-    /// The targets of the group, the place of the present one among them, and the operations left of its row.
+    /// The targets of the group, the index of the present one, and the remaining operations of its row.
     group: Vec<usize>,
     at: usize,
     left: u32,
-    /// The first target that was in no group of this pass.
+    /// The first target that has not been in a group in this pass.
     next: usize,
-    /// Of each target: the bytes of a pass, and the bytes left of the present one.
+    /// By target: the bytes of a pass, and those remaining of the present pass.
     pass: Vec<u64>,
     rest: Vec<u64>,
     /// The smallest operation.
@@ -119,35 +121,35 @@ struct TargetTurns {
 /// The second half of a transaction.
 #[derive(Clone, Copy)]
 enum Reply {
-    /// In the opposite direction, behind a request.
+    /// In the opposite direction, after a request.
     Opposite { line: usize, file: usize, request: Kind },
     /// Of the same bytes: the operation itself.
     Same(Op),
 }
 
 impl Lines {
-    /// Fails where something of the access fits nowhere, or means nothing.
+    /// Fails if the access does not fit its targets or has invalid numbers.
     pub(super) fn new(
         stream: &job::Stream,
         targets: &[Target],
         share: &Share,
         rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
-        let told: Vec<&job::Line> = stream.access.lines.iter().filter(|l| l.weight > 0).collect();
-        let choice = Choice::new(told.iter().map(|l| l.weight), "the access's lines")?;
+        let lines: Vec<&job::Line> = stream.access.lines.iter().filter(|l| l.weight > 0).collect();
+        let choice = Choice::new(lines.iter().map(|l| l.weight), "the access's lines")?;
         let align = targets.iter().map(|t| t.align).max().unwrap_or(1);
-        // One at a time it cannot come too early.
+        // With a depth of 1 the write cannot be early.
         let flags = if stream.depth > 1 { Op::PAIR } else { 0 };
-        let row = |told: &&job::Line| Line::new(told, align, flags);
-        let rows: Vec<Line> = told.iter().map(row).collect::<Result<_, _>>()?;
-        let told_count = told.len();
+        let row = |line: &&job::Line| Line::new(line, align, flags);
+        let rows: Vec<Line> = lines.iter().map(row).collect::<Result<_, _>>()?;
+        let line_count = lines.len();
         let file = |target: &Target| {
-            let place = |(i, (told, line))| {
-                // The same number for the same line and target, whichever worker asks.
-                let head = || share.common.head(target.index * told_count + i);
-                Place::new(&stream.access, told, line, target, share, head)
+            let place = |(i, (plan, line))| {
+                // All workers use the same index for the same line and target.
+                let head = || share.common.head(target.index * line_count + i);
+                Place::new(&stream.access, plan, line, target, share, head)
             };
-            let places = told.iter().copied().zip(&rows).enumerate().map(place).collect::<Result<_, _>>()?;
+            let places = lines.iter().copied().zip(&rows).enumerate().map(place).collect::<Result<_, _>>()?;
             let index = u16::try_from(target.index)
                 .map_err(|_| "a stream has at most 65536 targets; divide it into several".to_owned())?;
             Ok::<File, String>(File { index, last: [Last::NONE; 3], places })
@@ -165,10 +167,10 @@ impl Lines {
             rng,
             is_shared,
             line: 0,
-            left: 0,
+            left_in_burst: 0,
             clock_ns: 0,
             reply: None,
-            again: None,
+            repeated: None,
         })
     }
 
@@ -177,15 +179,15 @@ impl Lines {
         self.reply.is_some()
     }
 
-    /// Ends the present burst: what comes next begins another one.
+    /// Ends the present burst: the next operation begins another one.
     pub(super) fn begin_burst(&mut self) {
-        (self.left, self.again) = (0, None);
+        (self.left_in_burst, self.repeated) = (0, None);
     }
 
-    /// Forgets where it was, as if nothing had been drawn; what comes once per pass begins with another pass.
+    /// Resets all positions; an order that visits each block once begins another pass.
     pub(super) fn begin_again(&mut self) {
-        self.again = None;
-        self.rows.iter_mut().for_each(|line| (line.left_in_row, line.of_run) = (0, None));
+        self.repeated = None;
+        self.rows.iter_mut().for_each(|line| (line.left_in_row, line.run_kind) = (0, None));
         for file in &mut self.files {
             file.last = [Last::NONE; 3];
             file.places.iter_mut().for_each(|place| place.next_offset.begin_again());
@@ -193,31 +195,31 @@ impl Lines {
         }
     }
 
-    /// The next operation.
+    /// Returns the next operation.
     #[inline]
     pub(super) fn next(&mut self) -> Op {
         self.next_as(Line::kind)
     }
 
-    /// The next operation, whose direction is this. Compiled for each way of saying it, so that where it is drawn nothing else is asked.
+    /// Returns the next operation with the direction of `kind`. Compiled for each closure, so that drawn directions cost no check.
     #[inline]
     fn next_as(&mut self, kind: impl FnOnce(&Line, &mut Xoshiro256PlusPlus) -> Kind) -> Op {
         if let Some(reply) = self.reply.take() {
             return self.answer(reply);
         }
-        if let Some((op, left)) = self.again.take() {
+        if let Some((op, left)) = self.repeated.take() {
             return self.repeat(op, left);
         }
         let mut op = Op::NONE;
-        if self.left == 0 {
+        if self.left_in_burst == 0 {
             self.line = self.choice.draw(&mut self.rng);
             let line = &self.rows[self.line];
-            self.left = line.burst;
+            self.left_in_burst = line.burst;
             if !line.pause.is_none() {
                 (op.at_ns, op.flags) = line.begin_burst(&mut self.clock_ns, &mut self.rng);
             }
         }
-        self.left -= 1;
+        self.left_in_burst -= 1;
         let line = &mut self.rows[self.line];
         let target = self.pick.draw(self.files.len(), &mut self.rng);
         let file = &mut self.files[target];
@@ -233,17 +235,17 @@ impl Lines {
             let run = self.rng.random_range(0..line.interleaved) as usize;
             &mut place.heads[run * file.last.len() + position]
         };
-        let drawn = if line.goes_on(op.kind, *last, &mut self.rng) {
+        let drawn = if line.continues(op.kind, *last, &mut self.rng) {
             None
         } else {
             place.next_offset.draw(place.span.align, &mut size, &mut self.rng)
         };
-        if line.by_run {
-            // All sizes are the same there, so that the place is one for any direction.
-            if drawn.is_some() && line.of_run.is_some() {
+        if line.mix_by_run {
+            // All sizes are equal here, so the place fits any direction.
+            if drawn.is_some() && line.run_kind.is_some() {
                 op.kind = line.kinds.draw(&mut self.rng);
             }
-            line.of_run = Some(op.kind);
+            line.run_kind = Some(op.kind);
         }
         let is_drawn = drawn.is_some();
         let mut start = drawn.unwrap_or_else(|| {
@@ -265,7 +267,7 @@ impl Lines {
         }
         op.offset = place.span.base + start;
         if line.times > 1 {
-            self.again = Some((op, line.times - 1));
+            self.repeated = Some((op, line.times - 1));
         }
         if op.kind == Kind::Trim {
             if let Some(flags) = line.pair {
@@ -278,11 +280,11 @@ impl Lines {
         op
     }
 
-    /// An operation at the place of `op` once more, in a direction of its own; `left` are still to come, this one included.
+    /// Returns another operation at the place of `op`, with its own direction; `left` operations remain, including this one.
     fn repeat(&mut self, op: Op, left: u32) -> Op {
         let kinds = &self.rows[self.line].kinds;
         let op = Op { kind: kinds.draw(&mut self.rng), at_ns: 0, flags: 0, ..op };
-        self.again = (left > 1).then_some((op, left - 1));
+        self.repeated = (left > 1).then_some((op, left - 1));
         op
     }
 
@@ -295,7 +297,7 @@ impl Lines {
         let length = self.rows[line].reply_bytes;
         let file = &mut self.files[file];
         let place = &file.places[line];
-        // A reply goes on behind its request, from the position of that.
+        // A reply continues after its request, from the request's position.
         let last = &mut file.last[self.rows[line].position(request)];
         let start = place.walk.next(*last, u64::from(length));
         *last = Last::at(start, u64::from(length));
@@ -317,15 +319,15 @@ impl Source for Lines {
     }
 
     fn look_ahead(&self) -> usize {
-        // What one worker drew ahead of a shared position others would find missing while it waits.
-        if self.is_shared { 1 } else { super::LOOK_AHEAD }
+        // Operations drawn ahead from a shared position would be missing for other workers.
+        if self.is_shared { 1 } else { crate::source::LOOK_AHEAD }
     }
 }
 
 impl Line {
     fn new(line: &job::Line, target_align: u64, pair_flags: u8) -> Result<Self, String> {
         let kinds = Kinds::new(line.mix)?;
-        // Not by Line::does: that counts replies too, and their size is their own.
+        // Not by Line::does, which counts replies too: they have their own size.
         let lengths = |kind, sizes| {
             kinds.does(kind).then(|| Lengths::new(sizes, line.align_bytes, target_align)).transpose()
         };
@@ -334,7 +336,7 @@ impl Line {
             lengths(Kind::Write, &line.sizes.write)?,
             lengths(Kind::Trim, &line.sizes.trim)?,
         ];
-        // Without a pause a burst would only bind operations together that are to be drawn each for itself.
+        // Without a pause the line must be drawn for each operation.
         let pause = Pause::new(line)?;
         let burst = if pause.is_none() { 1 } else { line.burst.max(1) };
         let own = line.positions != Positions::Shared && matches!(kinds, Kinds::Drawn { .. });
@@ -371,19 +373,19 @@ impl Line {
             by_period: line.by_period,
             reply_bytes,
             pair,
-            own,
+            has_own_positions: own,
             row,
             left_in_row,
-            goes_on: goes_on.iter().any(|chance| *chance > 0.0).then_some(goes_on),
+            continue_chance: goes_on.iter().any(|chance| *chance > 0.0).then_some(goes_on),
             restarts,
             interleaved,
             times,
-            by_run,
-            of_run,
+            mix_by_run: by_run,
+            run_kind: of_run,
         })
     }
 
-    /// When the next burst begins, and what that time counts from; the clock goes on where bursts begin by it.
+    /// Returns the start of the next burst and its flags; advances the clock if bursts begin by it.
     fn begin_burst(&self, clock_ns: &mut u64, rng: &mut Xoshiro256PlusPlus) -> (u64, u8) {
         let drawn = self.pause.draw(rng);
         if !self.by_period {
@@ -393,12 +395,12 @@ impl Line {
         (*clock_ns, Op::AT | Op::DRAINED)
     }
 
-    /// Whether the next operation is one of a row that has begun, so that none is drawn.
+    /// Whether the next operation continues a row, so that no place is drawn.
     #[inline]
-    fn goes_on(&mut self, kind: Kind, last: Last, rng: &mut Xoshiro256PlusPlus) -> bool {
-        if let Some(chances) = self.goes_on {
+    fn continues(&mut self, kind: Kind, last: Last, rng: &mut Xoshiro256PlusPlus) -> bool {
+        if let Some(chances) = self.continue_chance {
             let chance = chances[kind as usize];
-            // A direction that is never random begins at the beginning.
+            // A direction that is never random begins at the first place.
             return chance >= 1.0 || (!last.is_none() && rng.random::<f64>() < chance);
         }
         let begins = self.left_in_row == 0;
@@ -406,37 +408,37 @@ impl Line {
         !begins
     }
 
-    /// The direction of the next operation.
+    /// Returns the direction of the next operation.
     #[inline]
     fn kind(&self, rng: &mut Xoshiro256PlusPlus) -> Kind {
-        self.of_run.unwrap_or_else(|| self.kinds.draw(rng))
+        self.run_kind.unwrap_or_else(|| self.kinds.draw(rng))
     }
 
-    /// Index of the position that an operation of a kind goes on from.
+    /// Returns the index of the position of a kind.
     #[inline]
     fn position(&self, kind: Kind) -> usize {
-        if self.own { kind as usize } else { 0 }
+        if self.has_own_positions { kind as usize } else { 0 }
     }
 
-    /// Whether no rows, positions of directions, pauses or replies bend its order.
-    pub(super) fn is_plain(&self) -> bool {
+    /// Whether its order has no rows, separate positions, pauses or replies.
+    fn is_plain(&self) -> bool {
         let has_reply = self.reply_bytes > 0 || self.pair.is_some();
-        let has_rows = self.row > 1 || self.goes_on.is_some() || self.interleaved > 1;
-        let is_bent = self.own || self.by_run || has_rows || self.times > 1;
-        !is_bent && !has_reply && self.pause.is_none()
+        let has_rows = self.row > 1 || self.continue_chance.is_some() || self.interleaved > 1;
+        let is_special = self.has_own_positions || self.mix_by_run || has_rows || self.times > 1;
+        !is_special && !has_reply && self.pause.is_none()
     }
 
-    /// The smallest size that is drawn, replies aside.
-    pub(super) fn least(&self) -> u64 {
+    /// Returns the smallest size, without replies.
+    fn least(&self) -> u64 {
         self.lengths.iter().flatten().map(Lengths::least).min().map_or(1, u64::from)
     }
 
-    /// The largest, replies aside.
-    pub(super) fn most(&self) -> u64 {
+    /// Returns the largest size, without replies.
+    fn most(&self) -> u64 {
         self.lengths.iter().flatten().map(Lengths::most).max().map_or(1, u64::from)
     }
 
-    /// A size that is no multiple of what a target takes, if there is one.
+    /// Returns a size that violates the alignment of a target.
     fn misfit(&self, align: u64) -> Option<u64> {
         let reply = u64::from(self.reply_bytes);
         self.lengths
@@ -450,7 +452,7 @@ impl Line {
 impl Place {
     fn new(
         access: &job::Access,
-        told: &job::Line,
+        plan: &job::Line,
         line: &Line,
         target: &Target,
         share: &Share,
@@ -462,19 +464,20 @@ impl Place {
         }
         let largest = most.max(u64::from(line.reply_bytes));
         let mut span = target.span(access.offset_bytes, access.span_bytes, largest)?;
-        let steps = match &told.order {
+        let steps = match &plan.order {
             Order::Sequential(steps) => Some(*steps),
             _ => None,
         };
-        let align = match (told.align_bytes, steps) {
+        let align = match (plan.align_bytes, steps) {
             (0, Some(_)) => 1,
             (0, None) => least,
             (align, _) => align,
         };
-        // An alignment beyond all numbers leaves the first byte alone, as any beyond the span does.
+        // A huge alignment leaves only the first byte, like any alignment above the span.
         span.align = align.checked_next_multiple_of(target.align).unwrap_or(target.align << 32);
         let who = (share.worker, share.workers);
-        if line.own && steps.is_some_and(|s| s.start == Start::Interlocked) && share.workers > 1 {
+        if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && share.workers > 1
+        {
             return Err(
                 "workers that share one position cannot have one for each direction; choose another start"
                     .into(),
@@ -484,10 +487,10 @@ impl Place {
         let fixed = least == most && line.reply_bytes == 0;
         let walk = Walk::new(span, steps, least, fixed, who, head);
         let next_offset =
-            NextOffset::new(&told.order, span, (least, most), target.index, who, &share.common)?;
-        // Runs that are not drawn begin at parts of their own, those of all workers apart.
+            NextOffset::new(&plan.order, span, (least, most), target.index, who, &share.common)?;
+        // Interleaved sequential positions start at different parts of the span, for all workers together.
         let runs = if line.interleaved > 1 { line.interleaved } else { 0 };
-        let drawn = !matches!(told.order, Order::Sequential(_) | Order::Mixed(_));
+        let drawn = !matches!(plan.order, Order::Sequential(_) | Order::Mixed(_));
         let begin = |run: u32| {
             let part = u128::from(run) * u128::from(share.workers) + u128::from(share.worker);
             let parts = u128::from(runs) * u128::from(share.workers);
@@ -513,7 +516,7 @@ impl Pick {
                 ));
             }
             _ if targets == 1 => Self::One,
-            // Workers that begin at the same target would go around in step and meet at each.
+            // Workers that begin at the same target would meet at every target.
             Sharing::Each | Sharing::RoundRobin => Self::RoundRobin { next: worker as usize % targets },
             Sharing::Random => Self::Random,
             Sharing::Turns { drawn, operations, open } => {
@@ -553,7 +556,7 @@ impl TargetTurns {
     fn begin_pass(&mut self) {
         self.next = self.open.clamp(1, self.pass.len());
         self.group = (0..self.next).collect();
-        // The first draw moves on to the first target.
+        // The first draw advances to the first target.
         self.at = self.group.len() - 1;
         self.left = 0;
     }
@@ -568,7 +571,7 @@ impl TargetTurns {
         self.group.get(self.at).copied().unwrap_or(0)
     }
 
-    /// Counts an operation on a target, which leaves the group if no further operation fits into its pass.
+    /// Counts an operation on a target, which leaves the group if no operation fits into the rest of its pass.
     fn count(&mut self, target: usize, bytes: u64) {
         let (Some(rest), Some(pass)) = (self.rest.get_mut(target), self.pass.get(target)) else { return };
         *rest = rest.saturating_sub(bytes);
@@ -582,11 +585,162 @@ impl TargetTurns {
             self.next += 1;
         } else {
             self.group.remove(self.at);
-            // The one that followed has its place now.
+            // The following target is at this index now.
             self.at = (self.at + self.group.len()).saturating_sub(1);
             if self.group.is_empty() {
                 self.begin_pass();
             }
+        }
+    }
+}
+
+/// Returns the cheapest source for an access.
+pub(super) fn cheapest(lines: Lines, seed: u64) -> Box<dyn Source> {
+    plain(&lines, seed).unwrap_or_else(|| Box::new(lines))
+}
+
+/// Returns a source for one line of one size on one target; `None` for any other access.
+fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
+    let ([line], [file]) = (lines.rows.as_slice(), lines.files.as_slice()) else { return None };
+    let [place] = file.places.as_slice() else { return None };
+    let size = line.most();
+    if line.least() != size || !line.is_plain() {
+        return None;
+    }
+    let first = Op { offset: place.span.base, length: size as u32, file: file.index, ..Op::NONE };
+    let (kinds, rng) = (line.kinds, Xoshiro256PlusPlus::seed_from_u64(seed));
+    match &place.next_offset {
+        NextOffset::Walk => {
+            let walk = place.walk.straight(size)?;
+            Some(Box::new(Sequential { first, walk, kinds, rng }))
+        }
+        NextOffset::Uniform(uniform) => {
+            let (align, count) = (place.span.align, uniform.count(size));
+            Some(Box::new(Random { first, align, count, kinds, rng }))
+        }
+        _ => None,
+    }
+}
+
+/// Sequential blocks.
+struct Sequential {
+    /// The operation at the span's first byte.
+    first: Op,
+    walk: Straight,
+    kinds: Kinds,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Source for Sequential {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            let kind = self.kinds.draw(&mut self.rng);
+            *op = Op { offset: self.first.offset + self.walk.take(), kind, ..self.first };
+        }
+    }
+}
+
+/// Random blocks.
+struct Random {
+    /// The operation at the span's first byte.
+    first: Op,
+    align: u64,
+    count: u64,
+    kinds: Kinds,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Source for Random {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            let place = self.rng.random_range(0..self.count) * self.align;
+            let kind = self.kinds.draw(&mut self.rng);
+            *op = Op { offset: self.first.offset + place, kind, ..self.first };
+        }
+    }
+}
+
+/// Several accesses in turn, each with its own syncs.
+pub(super) struct Turns {
+    parts: Vec<Part>,
+    now: usize,
+    /// Flags of the next operation, if it is the first of its turn.
+    first_flags: u8,
+}
+
+/// One of the accesses.
+struct Part {
+    lines: Lines,
+    length: Evenly,
+    syncs: Option<Syncs>,
+}
+
+impl Turns {
+    /// Fails if a turn does not fit its targets or has invalid numbers.
+    pub(super) fn new(stream: &Stream, targets: &[Target], share: &Share, seed: u64) -> Result<Self, String> {
+        let part = |(at, turn): (u64, &Turn)| {
+            let seed = split_mix(seed ^ split_mix(at));
+            Part::new(&stream.of_turn(turn), turn, targets, share, Xoshiro256PlusPlus::seed_from_u64(seed))
+        };
+        let parts = (0..).zip(&stream.turns).map(part).collect::<Result<_, _>>()?;
+        Ok(Self { parts, now: 0, first_flags: 0 })
+    }
+
+    #[inline]
+    fn next(&mut self) -> Op {
+        let count = self.parts.len();
+        let part = &mut self.parts[self.now];
+        if let Some(sync) = part.syncs.as_mut().and_then(Syncs::next) {
+            return sync;
+        }
+        if part.length.take() {
+            let before = self.now;
+            self.now = if self.now + 1 == count { 0 } else { self.now + 1 };
+            self.first_flags = Op::DRAINED;
+            let clock_ns = self.parts[before].lines.clock_ns;
+            self.parts[self.now].lines.begin_burst();
+            // All accesses share one clock.
+            self.parts[self.now].lines.clock_ns = clock_ns;
+        }
+        let part = &mut self.parts[self.now];
+        let mut op = part.lines.next();
+        op.flags |= std::mem::take(&mut self.first_flags);
+        part.length.count();
+        if let Some(syncs) = &mut part.syncs {
+            syncs.mark_syncs(std::slice::from_mut(&mut op));
+        }
+        op
+    }
+}
+
+impl Part {
+    fn new(
+        alone: &Stream,
+        turn: &Turn,
+        targets: &[Target],
+        share: &Share,
+        rng: Xoshiro256PlusPlus,
+    ) -> Result<Self, String> {
+        if alone.access.lines.iter().any(|l| l.has_pairs() || l.reply_bytes > 0) {
+            return Err(
+                "a turn could end between two operations that belong together; leave pairs and replies out"
+                    .into(),
+            );
+        }
+        let length = Evenly::new(turn.operations, turn.turns).filter(|_| turn.turns <= turn.operations);
+        let length = length.ok_or("a turn has no operation; give each 1 or more")?;
+        let writes = |line: &job::Line| line.weight > 0 && line.does(Kind::Write);
+        let flush = turn.flush.filter(|_| alone.access.lines.iter().any(writes));
+        let syncs = flush.map(Syncs::new).transpose()?;
+        let lines = Lines::new(alone, targets, share, rng)?;
+        Ok(Self { lines, length, syncs })
+    }
+}
+
+impl Source for Turns {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            *op = self.next();
         }
     }
 }

@@ -1,20 +1,18 @@
-//! What tests hold draws against.
-//!
-//! For: tests of goodness of fit. Not for: anything that is shipped.
+//! Assertions of goodness of fit for random draws.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use std::ops::Range;
 
-/// Fewest expected draws in a class for the chi-squared distribution to describe it.
+/// Fewest expected draws per class for the chi-squared distribution.
 const FEWEST: f64 = 10.0;
 
-/// Fails where counts do not fit weights (Pearson's chi-squared test, one false alarm in 10^5).
-pub(crate) fn fits(seen: &[u64], weights: &[f64]) {
+/// Fails if counts do not fit weights (Pearson's chi-squared test, one false alarm in 10^5).
+pub(crate) fn assert_fit(seen: &[u64], weights: &[f64]) {
     assert_eq!(seen.len(), weights.len());
     let (draws, sum) = (seen.iter().sum::<u64>() as f64, weights.iter().sum::<f64>());
     let mut classes: Vec<(f64, f64)> = vec![(0.0, 0.0)];
     for (s, w) in seen.iter().zip(weights) {
-        assert!(*w > 0.0 || *s == 0, "{s} draws of what has no chance");
+        assert!(*w > 0.0 || *s == 0, "{s} draws with probability 0");
         if classes.last().is_some_and(|c| c.1 >= FEWEST) {
             classes.push((0.0, 0.0));
         }
@@ -22,7 +20,7 @@ pub(crate) fn fits(seen: &[u64], weights: &[f64]) {
             *class = (class.0 + *s as f64, class.1 + w / sum * draws);
         }
     }
-    // The rest of the tail joins the class before.
+    // The rest of the tail joins the previous class.
     if let Some(rest) = classes.pop_if(|c| c.1 < FEWEST) {
         match classes.last_mut() {
             Some(class) => *class = (class.0 + rest.0, class.1 + rest.1),
@@ -38,12 +36,12 @@ pub(crate) fn fits(seen: &[u64], weights: &[f64]) {
     assert!(chi < limit, "chi-squared {chi} of {freedom} degrees of freedom; {limit} is the limit");
 }
 
-/// Fails where counts are not alike.
-pub(crate) fn even(seen: &[u64]) {
-    fits(seen, &vec![1.0; seen.len()]);
+/// Fails if counts are not uniform.
+pub(crate) fn assert_even(seen: &[u64]) {
+    assert_fit(seen, &vec![1.0; seen.len()]);
 }
 
-/// Ranges that cover `0..count`: single numbers first, then wider and wider.
+/// Returns ranges that cover `0..count`, single numbers first, then increasingly wide ones.
 pub(crate) fn bins(count: u64) -> Vec<Range<u64>> {
     let mut bins = Vec::new();
     let mut start = 0;
@@ -55,8 +53,8 @@ pub(crate) fn bins(count: u64) -> Vec<Range<u64>> {
     bins
 }
 
-/// Fails where a share of draws is not what it should be, by five standard deviations.
-pub(crate) fn share(hits: usize, draws: usize, expected: f64) {
+/// Fails if a share of draws differs from `expected` by more than five standard deviations.
+pub(crate) fn assert_share(hits: usize, draws: usize, expected: f64) {
     let deviation = (expected * (1.0 - expected) * draws as f64).sqrt();
     let off = hits as f64 - expected * draws as f64;
     assert!(off.abs() <= 5.0 * deviation, "{hits} of {draws}, where {expected} was expected");
