@@ -1,6 +1,5 @@
-//! One operation at a time: the part that all engines share whose call returns when the operation is done.
-//!
-//! For: making an [`Engine`] of a [`Call`]. Not for: depth; threads are the only way to more.
+//! Engines made of a call that returns when its operation is complete: [`BlockingEngine`] turns a [`Call`] into an [`Engine`] with a depth of
+//! one.
 
 use crate::interface::{Done, Engine, Granted, Queue};
 use crate::source::Op;
@@ -8,25 +7,25 @@ use crate::spec::WorkerSpec;
 use std::io;
 use sys::clock::Clock;
 
-/// A call that carries one operation and returns when it is done.
+/// A call that executes one operation and returns when it is complete.
 pub(super) trait Call: Sized {
-    /// As [`Engine::open`].
+    /// Like [`Engine::open`].
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)>;
-    /// The data of a slot.
+    /// Returns the buffer of a slot.
     fn slot_mut(&mut self, slot: u32) -> &mut [u8];
-    /// Carries an operation; the answer is the bytes moved or given back, 0 for a sync.
+    /// Executes an operation. Returns the bytes moved or trimmed, 0 for a sync.
     fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize>;
 }
 
-/// The engine made of a call.
-pub(super) struct One<C> {
+/// The engine of a call.
+pub(super) struct BlockingEngine<C> {
     call: C,
     clock: Clock,
     queued: Option<(u32, Op)>,
     done: Option<Done>,
 }
 
-impl<C: Call> Engine for One<C> {
+impl<C: Call> Engine for BlockingEngine<C> {
     type Time = Clock;
 
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
@@ -41,7 +40,7 @@ impl<C: Call> Engine for One<C> {
     }
 }
 
-impl<C: Call> Queue for One<C> {
+impl<C: Call> Queue for BlockingEngine<C> {
     #[inline]
     fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
         self.call.slot_mut(slot)
@@ -49,7 +48,7 @@ impl<C: Call> Queue for One<C> {
 
     #[inline]
     fn queue(&mut self, slot: u32, op: &Op) {
-        debug_assert!(self.queued.is_none(), "the table says one operation at a time");
+        debug_assert!(self.queued.is_none(), "the table allows one operation at a time");
         self.queued = Some((slot, *op));
     }
 

@@ -1,15 +1,12 @@
-//! The engine `copy_file_range`: from one file to another, by the file system itself where it can.
+//! The engine `copy_file_range`: from one file to another, by the file system itself if it can.
 //!
-//! For: what a program pays that copies parts of files. The other end is an unnamed file beside the target, as large as the
-//! slots. A read copies into it and takes the bytes out with `pread`; a write puts them in with `pwrite` and copies from it. With
-//! the option `bare` these are left out, and no byte is seen. File systems that share blocks between files may move nothing at
-//! all. Not for: block devices, which the call does not take; direct I/O.
+//! The other end is an unnamed file next to the target, as large as the slots. A read copies into it and reads the bytes with `pread`; a write
+//! writes them with `pwrite` and copies from it. With the option `bare` these calls are omitted, and no byte reaches memory. File systems that
+//! share blocks between files may move nothing. Block devices and direct I/O are not supported.
 
-use super::one::Call;
-use super::targets::Targets;
-use crate::facts::{EngineOption, Number};
-use crate::interface::Granted;
-use crate::refusal::refusal;
+use crate::engines::blocking_call::Call;
+use crate::engines::targets::Targets;
+use crate::interface::{EngineOption, Granted, Number, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::Kind;
@@ -20,7 +17,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use sys::arena::Arena;
 
-/// Its options.
+/// Options of `copy_file_range`.
 pub(super) const OPTIONS: &[EngineOption] = &[EngineOption {
     name: "bare",
     about: "copy between the files alone, so that no byte reaches memory or comes from it",
@@ -30,8 +27,8 @@ pub(super) const OPTIONS: &[EngineOption] = &[EngineOption {
 pub(super) struct CopyFileRange {
     arena: Arena,
     targets: Targets,
-    /// The other end, with a place for each slot.
-    beside: File,
+    /// The other end, with a range for each slot.
+    other_file: File,
     stride: u64,
     bare: bool,
 }
@@ -41,13 +38,13 @@ impl Call for CopyFileRange {
         let bare = spec.options.contains_key("bare");
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let stride = u64::from(spec.slot_bytes).next_multiple_of(4096);
-        let beside = unnamed_copy_file(spec)?;
-        // There from the beginning, so that a bare write copies bytes and no holes.
+        let other_file = unnamed_copy_file(spec)?;
+        // Written in advance, so that a bare write does not copy holes.
         let zeros = vec![0; stride as usize];
-        (0..spec.slots() as u64).try_for_each(|slot| beside.write_all_at(&zeros, slot * stride))?;
+        (0..spec.slots() as u64).try_for_each(|slot| other_file.write_all_at(&zeros, slot * stride))?;
         let used = bare.then(|| "bare: no byte reaches memory or comes from it".into());
         let granted = Granted { used: used.into_iter().collect(), fallbacks: Vec::new() };
-        Ok((Self { arena, targets: Targets::take(spec)?, beside, stride, bare }, granted))
+        Ok((Self { arena, targets: Targets::take(spec)?, other_file, stride, bare }, granted))
     }
 
     #[inline]
@@ -61,18 +58,18 @@ impl Call for CopyFileRange {
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         match op.kind {
             Kind::Read => {
-                let moved = all((self.targets.read(op), op.offset), (&self.beside, inside), length)?;
+                let moved = copy_all((self.targets.read(op), op.offset), (&self.other_file, inside), length)?;
                 if !self.bare {
-                    self.beside.read_exact_at(&mut data[..moved], inside)?;
+                    self.other_file.read_exact_at(&mut data[..moved], inside)?;
                 }
                 Ok(moved)
             }
             Kind::Write => {
                 let target = self.targets.write(op);
                 if !self.bare {
-                    self.beside.write_all_at(&data[..length], inside)?;
+                    self.other_file.write_all_at(&data[..length], inside)?;
                 }
-                all((&self.beside, inside), (target, op.offset), length)
+                copy_all((&self.other_file, inside), (target, op.offset), length)
             }
             Kind::Trim => self.targets.trim(op),
             Kind::Sync => self.targets.sync(op),
@@ -80,7 +77,7 @@ impl Call for CopyFileRange {
     }
 }
 
-/// An unnamed file in the directory of the target, on its file system.
+/// Creates an unnamed file in the directory of the target.
 fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
     let refuse = |why: &str, instead: &str| Err(refusal(io::ErrorKind::Unsupported, why, instead));
     let Some(first) = spec.files.first() else { return refuse("it has no target", "name one") };
@@ -91,7 +88,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
             "name a file or a directory, or type --engine sync",
         );
     }
-    // A worker has a file table of its own.
+    // A worker has its own file table.
     let link = format!("/proc/thread-self/fd/{}", first.file.as_raw_fd());
     let path = match std::fs::read_link(&link) {
         Ok(path) => path,
@@ -104,9 +101,9 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
     };
     let dir = path.parent().unwrap_or(&path);
     let flags = OFlags::TMPFILE.bits().cast_signed();
-    let made = File::options().read(true).write(true).mode(0o600).custom_flags(flags).open(dir);
-    let made = match made {
-        Ok(made) => made,
+    let created = File::options().read(true).write(true).mode(0o600).custom_flags(flags).open(dir);
+    let created = match created {
+        Ok(created) => created,
         Err(e) => {
             let dir = model::name::shown(dir);
             return refuse(
@@ -118,16 +115,16 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
         }
     };
     for target in &spec.files {
-        if target.file.metadata()?.dev() != made.metadata()?.dev() {
+        if target.file.metadata()?.dev() != created.metadata()?.dev() {
             return refuse("its targets are on several file systems", "name targets on one");
         }
     }
-    Ok(made)
+    Ok(created)
 }
 
-/// Copies until all is moved or one call ends early; an error counts where nothing was moved before it.
+/// Copies until all bytes are moved or the source ends. Returns an error only if nothing was moved.
 #[inline]
-fn all(from: (&File, u64), to: (&File, u64), bytes: usize) -> io::Result<usize> {
+fn copy_all(from: (&File, u64), to: (&File, u64), bytes: usize) -> io::Result<usize> {
     let (mut read_at, mut write_at, mut moved) = (from.1, to.1, 0);
     while moved < bytes {
         match copy_file_range(from.0, Some(&mut read_at), to.0, Some(&mut write_at), bytes - moved) {
