@@ -1,27 +1,26 @@
-//! A lane: one source of operations with its own depth inside a worker.
-//!
-//! For: which operation is next, on which slot, and from when on. Not for: submitting it, nor its data.
+//! A lane: one source of operations with its own depth inside a worker. It decides which operation is next, on which slot, and when it may be
+//! submitted.
 
 use crate::interface::Time;
 use crate::source::{Choice, LOOK_AHEAD, Op, Source};
 use model::job::Kind;
 
-/// One source with its own depth.
+/// A source with its own depth.
 pub(crate) struct Lane {
     source: Box<dyn Source>,
     ops: [Op; LOOK_AHEAD],
     /// Index of the next operation among the first `ahead`.
     next: usize,
     ahead: usize,
-    /// Slots that nothing uses.
+    /// Free slots.
     free: Vec<u32>,
-    /// The slot of the next operation, where its data are prepared already.
+    /// The slot of the next operation, if its data is already prepared.
     ready: Option<u32>,
-    /// What others wait for; apart, so that a lane whose operations wait for nothing is no larger for it.
+    /// Operations that others wait for; boxed, so that a lane without conditions is not larger.
     noted: Box<Noted>,
-    /// Operations on their way.
+    /// Operations in flight.
     pub(crate) in_flight: u32,
-    /// Stamp of the last completion, or of the beginning.
+    /// Timestamp of the last completion, or of the start.
     pub(crate) last_completion: u64,
 }
 
@@ -30,17 +29,17 @@ pub(crate) struct Lane {
 struct Noted {
     /// The slot of the last trim of a pair.
     trim: Option<u32>,
-    /// Slots with the operation last on each, of those that wait for others on the same bytes.
+    /// Slots with the last operation on each, for operations that wait for others on the same bytes.
     serial: Vec<(u32, Op)>,
 }
 
 /// Whether the next operation of a lane may be submitted.
 pub(crate) enum Turn {
-    /// Yes. In an open loop its latency counts from this stamp.
+    /// Yes. In an open loop its latency counts from this timestamp.
     Now(u64),
-    /// Not before this stamp.
+    /// Not before this timestamp.
     At(u64),
-    /// Not before something completes.
+    /// Not before an operation completes.
     Later,
 }
 
@@ -52,7 +51,7 @@ impl Lane {
         Self { source, ops, next: ahead, ahead, free, ready, noted, in_flight: 0, last_completion: 0 }
     }
 
-    /// The next operation.
+    /// Returns the next operation.
     #[inline]
     pub(crate) fn peek(&mut self) -> Op {
         if self.next >= self.ahead.min(LOOK_AHEAD) {
@@ -62,8 +61,8 @@ impl Lane {
         self.ops[self.next]
     }
 
-    /// Goes on to the operation behind the one that was seen, which gets a slot: a fresh one (true), or the one that its data
-    /// are on. Callers see to it that one is free.
+    /// Takes the next operation and returns its slot: a free one (true), or the one with its prepared data (false). The caller ensures that a
+    /// slot is free.
     #[inline]
     pub(crate) fn take(&mut self) -> (u32, bool) {
         self.next += 1;
@@ -74,7 +73,7 @@ impl Lane {
         }
     }
 
-    /// Gives a slot back.
+    /// Frees a slot.
     #[inline]
     pub(crate) fn give_back(&mut self, slot: u32, now: u64) {
         self.free.push(slot);
@@ -82,7 +81,7 @@ impl Lane {
         self.last_completion = now;
     }
 
-    /// Gives the next operation its slot before its time, to prepare data on; `None` where it has one or none is free.
+    /// Reserves a slot for the next operation, to prepare its data; `None` if it has one or none is free.
     pub(crate) fn prepare(&mut self) -> Option<(u32, Op)> {
         if self.ready.is_some() {
             return None;
@@ -92,23 +91,22 @@ impl Lane {
         Some((slot, self.peek()))
     }
 
-    /// Tells its source that what it chooses from now on is the first of a call.
+    /// Reports to the source that its next choice is the first of a call.
     pub(crate) fn begin_call(&mut self) {
         self.source.begin_call();
     }
 
-    /// What its source chooses at this time since the beginning.
+    /// Asks the source for a choice at this time since the start.
     pub(crate) fn choose(&mut self, now_ns: u64) -> Choice {
         self.source.choose(now_ns)
     }
 
-    /// Tells its source of a completion.
-    pub(crate) fn tell(&mut self, op: &Op, now_ns: u64) {
+    /// Reports a completion to the source.
+    pub(crate) fn report_completion(&mut self, op: &Op, now_ns: u64) {
         self.source.completed(op, now_ns);
     }
 
-    /// Notes which slot an operation with conditions is about to get, where another one waits for its completion, and does what is to be
-    /// done right before it.
+    /// Notes the slot of an operation with conditions before it is taken, if others wait for its completion, and evicts its file if required.
     pub(crate) fn note(&mut self, op: &Op) {
         if op.flags & Op::EVICTED != 0 {
             self.source.evict(op.file);
@@ -125,13 +123,13 @@ impl Lane {
         }
     }
 
-    /// Whether the operation on a slot is on its way: the slot is neither free nor prepared for another one.
-    fn is_on_its_way(&self, slot: u32) -> bool {
+    /// Whether the operation on a slot is in flight: the slot is neither free nor reserved.
+    fn is_in_flight(&self, slot: u32) -> bool {
         self.ready != Some(slot) && !self.free.iter().rev().any(|free| *free == slot)
     }
 
-    /// Whether one on its way is about bytes that this one is about too.
-    // Inlined, it costs operations without conditions an instruction each.
+    /// Whether an operation in flight overlaps this one.
+    // Not inlined: it would cost operations without conditions one instruction.
     #[inline(never)]
     fn overlaps(&self, op: &Op) -> bool {
         let meets = |other: &Op| {
@@ -139,16 +137,16 @@ impl Lane {
                 && other.offset < op.offset.saturating_add(u64::from(op.length))
                 && op.offset < other.offset.saturating_add(u64::from(other.length))
         };
-        self.noted.serial.iter().any(|(slot, other)| meets(other) && self.is_on_its_way(*slot))
+        self.noted.serial.iter().any(|(slot, other)| meets(other) && self.is_in_flight(*slot))
     }
 
-    /// Whether an operation with conditions may go at the stamp `now`; `begin` is the stamp from which [`Op::AT`] counts.
+    /// Whether an operation with conditions may be submitted at `now`. [`Op::AT`] counts from `begin`.
     pub(crate) fn turn(&self, op: &Op, begin: u64, now: u64, time: &impl Time) -> Turn {
         let is = |flag| op.flags & flag != 0;
         if is(Op::DRAINED | Op::AFTER) && self.in_flight > 0 {
             return Turn::Later;
         }
-        let is_trimming = || self.noted.trim.is_some_and(|slot| self.is_on_its_way(slot));
+        let is_trimming = || self.noted.trim.is_some_and(|slot| self.is_in_flight(slot));
         if is(Op::PAIR) && op.kind != Kind::Trim && is_trimming() {
             return Turn::Later;
         }

@@ -1,13 +1,17 @@
-//! What the loop counts into: blocks of histograms that travel between a worker and the collector.
+//! Counts of a worker: blocks of histograms per interval, and its outcome at the end.
 //!
-//! For: counting without locks; each block has one owner at a time. Not for: adding blocks up (the collector does).
+//! Blocks travel between a worker and the collector through two rings. Each block has one owner at a time, so the loop counts without locks.
 
+use crate::interface::Granted;
+use model::depth_counts::DepthCounts;
 use model::histogram::Histogram;
-use model::job::Kind;
-use model::record::{Issued, OpenLoop};
+use model::job::{FoundDepth, Kind};
+use model::record::{Issued, LaneEnd, OpenLoop, PriorityEnd, Replayed, ThreadIo};
 use rtrb::{Consumer, Producer, RingBuffer};
+use sys::perf::Counted;
+use sys::thread::Usage;
 
-/// Blocks that each worker has beside the one it fills. With all of them unread the interval grows instead.
+/// Spare blocks of each worker. If the collector has read none of them, the present interval is extended.
 const SPARE_BLOCKS: usize = 3;
 
 /// One kind of operation in one lane and interval.
@@ -19,12 +23,12 @@ pub struct Tally {
     pub latency: Histogram,
 }
 
-/// What a worker saw in one interval of the measured window.
+/// Counts of a worker in one interval of the measured window.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// First ns since the worker's start.
+    /// Start of the interval in ns after the worker's start.
     pub start_ns: u64,
-    /// Last ns.
+    /// End of the interval.
     pub end_ns: u64,
     /// Operations in flight times ns.
     pub depth_ns: u64,
@@ -34,7 +38,7 @@ pub struct Block {
     pub lanes: Box<[LaneTally]>,
 }
 
-/// What a lane saw in one interval. Histograms take memory only once something is counted into them.
+/// Counts of a lane in one interval. Histograms allocate memory with their first value.
 #[derive(Clone, Debug, Default)]
 pub struct LaneTally {
     /// Per kind.
@@ -44,7 +48,7 @@ pub struct LaneTally {
 }
 
 impl Block {
-    /// An empty block for so many lanes, of an open loop or not.
+    /// Creates an empty block.
     pub fn new(lanes: usize, open_loop: bool) -> Box<Self> {
         let lane = |_| LaneTally { open: open_loop.then(Box::default), ..LaneTally::default() };
         let lanes = (0..lanes).map(lane).collect();
@@ -52,7 +56,7 @@ impl Block {
         Box::new(Self { start_ns: 0, end_ns: 0, depth_ns: 0, submit, lanes })
     }
 
-    /// Forgets what was counted, keeps the memory.
+    /// Resets the counts and keeps the memory.
     pub fn clear(&mut self) {
         self.depth_ns = 0;
         self.submit.clear();
@@ -69,10 +73,10 @@ impl Block {
     }
 }
 
-/// Totals that no window cuts: all operations of a worker, warm-up and drain included.
+/// Totals of all operations of a worker, including warm-up and drain.
 pub type Totals = [Issued; Kind::ALL.len()];
 
-/// The worker's end: gives full blocks away and takes empty ones back. Wait-free.
+/// The worker's end, which exchanges full blocks for empty ones without waiting.
 pub struct Port {
     full: Producer<Box<Block>>,
     empty: Consumer<Box<Block>>,
@@ -84,12 +88,12 @@ pub struct Tap {
     empty: Producer<Box<Block>>,
 }
 
-/// A connected pair with its spare blocks.
+/// Connects a worker with the collector, with its spare blocks.
 pub fn connect(lanes: usize, open_loop: bool) -> (Port, Tap) {
     let (full_in, full_out) = RingBuffer::new(SPARE_BLOCKS);
     let (mut empty_in, empty_out) = RingBuffer::new(SPARE_BLOCKS);
     for _ in 0..SPARE_BLOCKS {
-        // There are as many places as blocks, here and in `Port::exchange`, so a push always succeeds.
+        // The rings have as many places as there are blocks, so a push always succeeds.
         let _ = empty_in.push(Block::new(lanes, open_loop));
     }
     (Port { full: full_in, empty: empty_out }, Tap { full: full_out, empty: empty_in })
@@ -101,7 +105,7 @@ impl Port {
         !self.empty.is_empty()
     }
 
-    /// Gives `block` away and puts an empty one in its place. False, with nothing done, where none is spare.
+    /// Exchanges `block` for an empty one. Returns false, without a change, if none is spare.
     pub fn exchange(&mut self, block: &mut Box<Block>) -> bool {
         let Ok(mut fresh) = self.empty.pop() else { return false };
         std::mem::swap(block, &mut fresh);
@@ -110,18 +114,80 @@ impl Port {
 }
 
 impl Tap {
-    /// Shows every block that has arrived to `look`, and gives it back empty.
-    pub fn take(&mut self, mut look: impl FnMut(&Block)) {
+    /// Passes every block that has arrived to `read`, and returns it empty.
+    pub fn take(&mut self, mut read: impl FnMut(&Block)) {
         while let Ok(mut block) = self.full.pop() {
-            look(&block);
+            read(&block);
             block.clear();
             let _ = self.empty.push(block);
         }
     }
 }
 
+/// The outcome of a worker.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Why it ended early.
+    pub error: Option<String>,
+    /// Features that the kernel granted.
+    pub granted: Granted,
+    /// The last block, which did not go to the collector.
+    pub last: Option<Box<Block>>,
+    /// All its operations.
+    pub totals: Totals,
+    /// Length of the measured window.
+    pub window_ns: u64,
+    /// ns from its first timestamp to its last.
+    pub wall_ns: u64,
+    /// Resources used in that time.
+    pub usage: Usage,
+    /// Cycles and instructions in that time, or why they were not counted; `None` if it did not begin.
+    pub counted: Option<Result<Counted, String>>,
+    /// ns of that time that it waited for a CPU, or why that is unknown; `None` if it did not begin.
+    pub ready_ns: Option<Result<u64, String>>,
+    /// Bytes and calls that the kernel counted for it in that time, or why that is unknown; `None` if it did not begin.
+    pub io: Option<Result<ThreadIo, String>>,
+    /// System calls in that time, or why they were not counted; `None` if not requested.
+    pub calls: Option<Result<u64, String>>,
+    /// The depth under a latency target, if it was searched.
+    pub depth: Option<FoundDepth>,
+    /// Operations in flight and per call, if requested.
+    pub depth_counts: Option<DepthCounts>,
+    /// How well its source followed a capture; `None` without a replay.
+    pub replayed: Option<Replayed>,
+    /// Its operations by priority, if some have their own.
+    pub priorities: Vec<PriorityEnd>,
+    /// Its counts within the window by target, if requested.
+    pub lanes: Vec<LaneEnd>,
+    /// Turns of the loop.
+    pub turns: u64,
+    /// The first read with wrong data.
+    pub difference: Option<Difference>,
+    /// Operations that waited for space in their log.
+    pub log_waits: u64,
+}
+
+/// A read with wrong data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Index of its file.
+    pub file: u16,
+    /// First byte of the read.
+    pub offset: u64,
+    /// Length in bytes.
+    pub length: u32,
+    /// The first wrong byte, relative to the offset.
+    pub at: usize,
+}
+
+impl Outcome {
+    pub(crate) fn failed(error: String) -> Self {
+        Self { error: Some(error), ..Self::default() }
+    }
+}
+
 #[test]
-fn blocks_travel_and_come_back_empty() {
+fn blocks_return_empty_from_the_collector() {
     let (mut port, mut tap) = connect(1, false);
     let mut mine = Block::new(1, false);
     for turn in 0..10_u64 {

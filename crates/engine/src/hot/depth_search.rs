@@ -1,45 +1,41 @@
-//! Depth under a latency target: how many operations may be in flight, found while the loop runs.
+//! The search for the depth under a latency target (`latency_target` of fio), while the loop runs.
 //!
-//! For: the search, and what the loop does between two of its windows. Not for: the loop's turns, in which nothing of it is: the depth is a
-//! number to them.
-//!
-//! As fio's `latency_target`: from one operation in flight it doubles while a window meets the target, and goes halfway between the largest
-//! depth that met it and the smallest that missed it behind the first miss. Between two windows what is in flight completes, so that no
-//! window has operations of another depth.
+//! 1. The depth begins at 1 and doubles while a window meets the target.
+//! 2. After the first miss it goes halfway between the largest depth that met the target and the smallest that missed it.
+//! 3. Between two windows all operations in flight complete, so that no window contains operations of another depth.
 
-use super::Loop;
-use super::stage::Stage;
+use crate::hot::{Loop, Stage};
 use crate::interface::Engine;
 use crate::recorder::Recorder;
 use crate::tally::Block;
 use model::histogram::Histogram;
 use model::job::{FoundDepth, LatencyTarget};
 
-/// Windows that meet the target at the largest known depth before a larger one is tried once more.
+/// Windows that must meet the target at the largest known depth before a larger one is tried again.
 const STABLE: u32 = 3;
 
-/// The search of a worker.
+/// The state of a worker's search.
 pub(super) struct Search {
     target: LatencyTarget,
-    /// The largest depth that may be.
+    /// The largest allowed depth.
     most: u32,
     depth: u32,
-    /// The largest that met the target, and the smallest that missed it; beyond the most where none has.
+    /// The largest depth that met the target, and the smallest that missed it; above `most` without a miss.
     met: u32,
     missed: u32,
     stable: u32,
-    /// Whether the next window at an unchanged depth is the one whose figures stand.
+    /// Whether the next window at an unchanged depth is the final one.
     last: bool,
-    /// What the stop rule still allows, while nothing may be submitted until all that is in flight has completed.
-    left: Option<(u64, u64)>,
+    /// The saved budget of the stop rule, while nothing may be submitted until all operations in flight have completed.
+    saved_budget: Option<(u64, u64)>,
 }
 
-/// What comes behind a window.
+/// What follows a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
-    /// Another one.
+    /// Another window.
     Window,
-    /// Nothing: this one stands.
+    /// Nothing: this window is the final one.
     End,
 }
 
@@ -53,7 +49,7 @@ impl Search {
             missed: most.saturating_add(1),
             stable: 0,
             last: false,
-            left: None,
+            saved_budget: None,
         }
     }
 
@@ -61,13 +57,13 @@ impl Search {
         self.depth
     }
 
-    /// What was found, in the end.
+    /// Returns the result of the search.
     pub(super) fn found(&self) -> FoundDepth {
         FoundDepth { depth: self.depth, is_last: self.last }
     }
 
-    /// Takes a window into account: `None` where nothing completed in it.
-    fn judge(&mut self, block: &Block) -> Option<Next> {
+    /// Evaluates a window; `None` if nothing completed in it.
+    fn evaluate_window(&mut self, block: &Block) -> Option<Next> {
         let all = || block.lanes.iter().flat_map(|lane| &lane.kinds).map(|tally| &tally.latency);
         let count: u64 = all().map(Histogram::count).sum();
         if count == 0 {
@@ -75,14 +71,14 @@ impl Search {
         }
         let fast: u64 = all().map(|latency| latency.count_between(0, self.target.ns)).sum();
         let share = 100.0 * fast as f64 / count as f64;
-        Some(if share >= self.target.percent { self.meets() } else { self.misses() })
+        Some(if share >= self.target.percent { self.target_met() } else { self.target_missed() })
     }
 
-    fn meets(&mut self) -> Next {
+    fn target_met(&mut self) -> Next {
         let before = self.depth;
         self.met = before;
         if before + 1 == self.missed && before < self.most {
-            // A depth that was missed once may have been so by chance.
+            // One miss at a depth may be chance.
             self.stable += 1;
             if self.stable >= STABLE {
                 self.missed += 1;
@@ -105,7 +101,7 @@ impl Search {
         Next::Window
     }
 
-    fn misses(&mut self) -> Next {
+    fn target_missed(&mut self) -> Next {
         self.stable = 0;
         if self.depth > 1 {
             self.missed = self.depth;
@@ -119,12 +115,12 @@ impl Search {
 }
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// At an edge: what `close_interval` does, and where the depth is searched for what follows from the window. True when all is over.
+    /// Ends an interval as `close_interval` does, and with a search decides the next window. Returns whether the run is over.
     #[cold]
-    pub(super) fn at_edge(&mut self) -> bool {
+    pub(super) fn end_of_interval(&mut self) -> bool {
         match self.search.take() {
             Some(mut search) if self.stage == Stage::Window => {
-                let over = self.searches(&mut search);
+                let over = self.continue_search(&mut search);
                 self.search = Some(search);
                 over
             }
@@ -135,50 +131,50 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    fn searches(&mut self, search: &mut Search) -> bool {
-        if let Some(left) = search.left {
-            let exhausted = std::mem::replace(&mut self.left, left);
+    fn continue_search(&mut self, search: &mut Search) -> bool {
+        if let Some(budget) = search.saved_budget {
+            let exhausted = std::mem::replace(&mut self.budget, budget);
             if self.in_flight > 0 && !self.must_end() {
-                self.left = exhausted;
-                self.pass_edge();
+                self.budget = exhausted;
+                self.skip_edge();
                 return false;
             }
-            search.left = None;
-            return self.go_on_at(search);
+            search.saved_budget = None;
+            return self.resume_with_depth(search);
         }
         if self.must_end() {
             return self.close_interval();
         }
-        match search.judge(&self.block) {
+        match search.evaluate_window(&self.block) {
             None => self.close_interval(),
             Some(Next::End) => {
-                // This is the end of the window.
+                // End the window now.
                 self.spec.time_ns = 0;
                 self.close_interval()
             }
             Some(Next::Window) => {
-                // Nothing more is allowed, so the loop only takes what completes, and comes back here when that is all.
-                search.left = Some(std::mem::take(&mut self.left));
-                self.pass_edge();
+                // With an empty budget the loop only takes completions, and returns here after the last one.
+                search.saved_budget = Some(std::mem::take(&mut self.budget));
+                self.skip_edge();
                 if self.in_flight == 0 {
-                    self.edge = self.now;
+                    self.next_edge_stamp = self.now;
                 }
                 false
             }
         }
     }
 
-    /// What was in flight has completed, or the window is over: the next window at its depth, or none.
-    fn go_on_at(&mut self, search: &Search) -> bool {
-        // At the end of the window more may be on its way than would be allowed.
+    /// Begins the next window at its depth, after all operations in flight have completed or the window is over.
+    fn resume_with_depth(&mut self, search: &Search) -> bool {
+        // At the end of the window more operations may be in flight than the new depth allows.
         if self.in_flight == 0 {
             self.spec.depth = search.depth;
-            self.full = self.lanes.len() as u32 * search.depth;
+            self.max_in_flight = self.lanes.len() as u32 * search.depth;
         }
         if self.must_end() || search.target.goes_on {
             return self.close_interval();
         }
-        self.begin_window_again();
+        self.restart_window();
         false
     }
 }
@@ -190,7 +186,7 @@ fn depths(most: u32, meets: impl Fn(u32) -> bool, windows: usize) -> (Vec<u32>, 
     let mut seen = Vec::new();
     for _ in 0..windows {
         seen.push(search.depth());
-        let next = if meets(search.depth()) { search.meets() } else { search.misses() };
+        let next = if meets(search.depth()) { search.target_met() } else { search.target_missed() };
         if next == Next::End {
             return (seen, true);
         }
@@ -199,11 +195,11 @@ fn depths(most: u32, meets: impl Fn(u32) -> bool, windows: usize) -> (Vec<u32>, 
 }
 
 #[test]
-fn the_depth_doubles_up_to_a_miss_and_is_halved_in_between() {
+fn the_depth_doubles_until_a_miss_and_is_then_bisected() {
     assert_eq!(depths(32, |d| d <= 12, 50), (vec![1, 2, 4, 8, 16, 12, 14, 13, 12, 12], true));
     assert_eq!(depths(32, |_| true, 50), (vec![1, 2, 4, 8, 16, 32, 32], true));
     assert_eq!(depths(3, |_| true, 50), (vec![1, 2, 3, 3], true));
-    assert_eq!(depths(32, |d| d <= 31, 50).0.last(), Some(&31), "beyond the first miss at the most");
-    // Nothing meets it: it stays at one, as long as it may.
+    assert_eq!(depths(32, |d| d <= 31, 50).0.last(), Some(&31), "above the first miss");
+    // If nothing meets the target, the depth remains 1.
     assert_eq!(depths(32, |_| false, 5), (vec![1; 5], false));
 }
