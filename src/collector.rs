@@ -3,7 +3,7 @@
 //! For: everything between a worker's block and a frame. Not for: writing frames, nor conclusions.
 
 use engine::tally::Block;
-use engine::workers::Who;
+use engine::worker::Who;
 use model::histogram::Histogram;
 use model::job::{Kind, Phase, Stream};
 use model::record::{Bucket, Cell, Interval, Intervals, Issued, KindEnd, LaneEnd, StreamEnd};

@@ -4,7 +4,7 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-pub(crate) use sys::named_file::{kind, open};
+pub(crate) use sys::open_file::{kind, open};
 
 /// The bytes of a regular file, where there are no more than so many.
 ///

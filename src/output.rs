@@ -178,7 +178,7 @@ impl Outlet {
         let written = match rules.decide(&self.said)?.to {
             To::Descriptor(OUTPUT) => return stdout::bytes(bytes),
             To::Descriptor(number) => {
-                sys::standard::duplicate(number).and_then(|file| stream::write(&file, bytes))
+                sys::process::duplicate(number).and_then(|file| stream::write(&file, bytes))
             }
             To::Stream(path) => open_stream(&path).and_then(|file| stream::write(&file, bytes)),
             To::File(path) => put(&path, bytes, rules),
@@ -262,7 +262,7 @@ impl Rules {
     /// What the caller opened is written to as it is, unless it is a disk or something of this call.
     fn descriptor(&self, said: &Path, number: i32) -> Result<To, Failure> {
         // What is closed is told when it is written to; a report elsewhere may be all that is wanted.
-        let facts = match sys::standard::duplicate(number).and_then(|file| file.metadata()) {
+        let facts = match sys::process::duplicate(number).and_then(|file| file.metadata()) {
             Err(_) if number <= 2 => return Ok(To::Descriptor(number)),
             Err(e) => return Err(self.cannot(said, &e)),
             Ok(facts) => facts,

@@ -111,7 +111,7 @@ pub fn around_stops(
             if signal != SIGCONT {
                 before();
                 // Where that is refused nothing happens, as if it had been ignored.
-                let _ = sys::default_action::take(signal);
+                let _ = sys::process::take(signal);
             }
             after();
         }

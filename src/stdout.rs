@@ -128,7 +128,7 @@ pub(crate) fn rows() -> Option<usize> {
 /// As [`text`].
 pub(crate) fn piece(bytes: &[u8]) -> Result<bool, Failure> {
     let written = match () {
-        () if sys::standard::was_closed(NUMBER) => Err(closed()),
+        () if sys::process::was_closed(NUMBER) => Err(closed()),
         // What a shell sends there by a slip destroys what is stored.
         () if is_block_device() => Err(io::Error::other("it is a block device, which is never written to")),
         () => write(rustix::stdio::stdout(), bytes),

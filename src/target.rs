@@ -5,9 +5,8 @@
 use crate::failure::Failure;
 use engine::source::Pieces;
 use machine::root::Root;
-use machine::safety;
 use machine::test_file::TestFile;
-use machine::{kept_file, kept_mark};
+use machine::{kept_file, kept_mark, safety};
 use model::job::Cache;
 use model::name;
 use model::plan::{Common, MadeFor, Plan, Role, Target};
@@ -262,7 +261,7 @@ impl Drop for Ready {
 
 fn refuse(path: &Path, error: &std::io::Error) -> Failure {
     let cure = match error.kind() {
-        std::io::ErrorKind::PermissionDenied => format!("; {}", sys::user::of_others()),
+        std::io::ErrorKind::PermissionDenied => format!("; {}", sys::error_advice::of_others()),
         _ => sys::cause(error).to_owned(),
     };
     Failure::Refused(format!("{} cannot be opened: {error}{cure}", name::shown(path)))

@@ -8,7 +8,7 @@ use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::finding::Severity;
 use model::units::{GIB, MIB, show_bytes, show_count};
-use sys::user::advice;
+use sys::error_advice::advice;
 
 /// Files that a run opens: one per worker and target, counters, sessions; with 64 workers on a few targets far below.
 const FILES_FROM: u64 = 512;

@@ -8,7 +8,7 @@
 use analysis::under_way::counters::SoFar;
 use analysis::under_way::row::latencies;
 use engine::tally::Block;
-use engine::workers::Who;
+use engine::worker::Who;
 use model::histogram::Histogram;
 use model::job::Kind;
 use std::collections::BTreeMap;

@@ -521,7 +521,7 @@ pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
         )),
         std::io::ErrorKind::PermissionDenied => Failure::Refused(format!(
             "{path} may not be looked at by this user ({error}); {}",
-            sys::user::of_others()
+            sys::error_advice::of_others()
         )),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Failure::Usage(format!(
             "{path} is a symbolic link that leads back to itself; name the file, directory or device itself"

@@ -4,7 +4,7 @@
 //! amounts and times, which workers know for themselves, nor the rules, which are the model's ([`model::job::Steady`]).
 
 use engine::tally::Block;
-use engine::workers::{Who, Workers};
+use engine::worker::{Who, Workers};
 use model::histogram::Histogram;
 use model::job::{Kind, MinRate, Phase, Quantity, Steadied, Steady, Stream};
 use model::record::StreamEnd;

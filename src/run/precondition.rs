@@ -9,14 +9,14 @@ use super::{COLLECT_EVERY, Measurement, interval_ns};
 use crate::collector::Collector;
 use crate::failure::Failure;
 use analysis::strategy::rate;
-use engine::workers::Workers;
+use engine::worker::Workers;
 use model::errno;
 use model::job::{Cache, Kind, Phase, StopRule, Stream};
 use model::plan::Precondition;
 use model::record::{Frame, Preconditioned, Rounds, RunEnd, RunEnding, StreamEnd};
 use model::spec::limits::MAX_TIME_NS;
 use model::units::show_bytes;
-use stats::preconditioned::is_settled;
+use stats::steady_state::is_settled;
 use std::time::{Duration, Instant};
 
 /// Number of the first phase here: no run has one as large, so none writes the same data or goes to the same places.

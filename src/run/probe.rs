@@ -82,7 +82,7 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
             continue;
         }
         let file = OpenFile::new(file, lent.is_some());
-        engine::probe::probe(entry, &stream.options, (file, stream.cache), (stream.depth, bytes))
+        engine::engines::probe(entry, &stream.options, (file, stream.cache), (stream.depth, bytes))
             .map_err(|why| Failure::Refused(why.sentence))?;
     }
     Ok(())

@@ -6,10 +6,10 @@
 use super::Measurement;
 use crate::failure::Failure;
 use engine::engines;
-use engine::outcome::Outcome;
-use engine::refusal::CannotBegin;
+use engine::interface::CannotBegin;
 use engine::spec::WorkerSpec;
-use engine::workers::Workers;
+use engine::tally::Outcome;
+use engine::worker::Workers;
 use machine::rest;
 use model::Known;
 use model::record::Trial;

@@ -96,7 +96,7 @@ impl Runner<'_> {
         let before: Vec<Known<FilesState>> = named.iter().map(|one| self.state_before(one)).collect();
         let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
         // What other commands left behind is not of this run.
-        while let Ok(Some(_)) = sys::children::wait(false) {}
+        while let Ok(Some(_)) = sys::process::wait(false) {}
         // Its thread is started before the tracer follows what this one starts.
         let others_before = self.look_at_others();
         let tracing = self.tracing.begin();
@@ -202,7 +202,7 @@ impl Runner<'_> {
         let mut exit = None;
         let mut wall_ns = 0;
         // Orphans that have ended are taken too, until nothing but running ones is left.
-        while let Ok(Some(ended)) = sys::children::wait(exit.is_none()) {
+        while let Ok(Some(ended)) = sys::process::wait(exit.is_none()) {
             usage.user_ns += ended.user_ns;
             usage.system_ns += ended.system_ns;
             usage.peak_bytes = usage.peak_bytes.max(ended.peak_bytes);

@@ -13,7 +13,7 @@ use model::units::show_count;
 use model::watch::{Call, FaultRates, ProcessCalls, Processes, WatchedProcess};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use sys::io_calls::IO_CALLS;
+use sys::tracefs::IO_CALLS;
 
 /// Bytes of buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;

@@ -8,7 +8,7 @@ use analysis::strategy::{Budget, Next, Summary, next};
 use model::payload::split_mix;
 use model::plan::Strategy;
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use stats::rounds::is_steady;
+use stats::steady_state::is_steady;
 
 const SESSIONS: u64 = 10_000;
 

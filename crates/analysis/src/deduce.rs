@@ -9,7 +9,7 @@ use crate::findings::{CaseAnswers, about};
 use model::job::{Pattern, Percent, Stream};
 use model::report::{Deduction, Measured, Rates};
 use model::units::{show_block, show_ns, show_rate};
-use stats::ratio::Ratio;
+use stats::comparison::Ratio;
 use std::collections::BTreeMap;
 
 /// Ratio from which two rates are called different, where their runs carry it: below, nobody would act on it.

@@ -9,14 +9,11 @@
 use crate::steadiness::{self, STEP_FROM};
 use model::steadiness::State::{Cliff, Drifting, Steady, Unproven, WarmUp};
 use model::steadiness::{State, Steadiness};
-use stats::batch_means::half_width;
 use stats::change::change;
-use stats::drift::over_runs;
-use stats::known::{Noise, flat};
-use stats::median_interval;
+use stats::intervals::half_width;
 use stats::sample::mean;
-use stats::series::Series;
-use stats::snia;
+use stats::series::{Noise, Series, flat, over_runs};
+use stats::{intervals, steady_state};
 
 const STATES: [State; 5] = [Steady, Drifting, Cliff, WarmUp, Unproven];
 
@@ -103,8 +100,8 @@ fn over_the_runs(count: usize, deviation: f64, draws: u64) -> [Option<f64>; 2] {
         (!given.is_empty()).then(|| hit as f64 / given.len() as f64)
     };
     [
-        covers(&|values| stats::interval::mean(values)?.interval),
-        covers(&|values| Some(median_interval::of_runs(values)?.interval)),
+        covers(&|values| stats::intervals::mean(values)?.interval),
+        covers(&|values| Some(intervals::of_runs(values)?.interval)),
     ]
 }
 
@@ -131,7 +128,7 @@ fn over_rounds(count: usize, share: f64, deviation: f64, draws: u64) -> ([f64; 5
             60.0 * count as f64,
         );
         STATES.iter().zip(&mut states).filter(|(s, _)| **s == said.state).for_each(|(_, c)| *c += 1.0);
-        let any = (5..=count).any(|n| snia::rule(&rates[..n]).is_some_and(|s| s.met));
+        let any = (5..=count).any(|n| steady_state::rule(&rates[..n]).is_some_and(|s| s.met));
         rule[0] += f64::from(u8::from(said.snia.is_some_and(|s| s.met)));
         rule[1] += f64::from(u8::from(any));
     }

@@ -12,9 +12,8 @@ use model::job::Kind;
 use model::record::disturbed::Disturbed;
 use model::record::{KindEnd, WorkerEnd};
 use model::report::{Cost, DeviceFigures, DisturbedRun, Figures, FinalSync, Latency, Rates, RunFigures};
-use stats::batch_means::half_width;
-use stats::interval::{self, Mean};
-use stats::median_interval;
+use stats::intervals;
+use stats::intervals::{Mean, half_width};
 use stats::sample::mean;
 use std::collections::BTreeMap;
 
@@ -130,7 +129,7 @@ fn with_final_sync(case: &Case) -> Option<FinalSync> {
             let window = ran.stream.window_ns as f64;
             Some(per_second(ran, &COUNTED)?[i] * window / (window + sync))
         });
-        interval::mean(&rates.collect::<Vec<_>>()).map(|m| m.value)
+        intervals::mean(&rates.collect::<Vec<_>>()).map(|m| m.value)
     };
     let (iops, bytes) = (per_run(0)?, per_run(1)?);
     let sync_ns = syncs.iter().sum::<f64>() / syncs.len() as f64;
@@ -176,7 +175,7 @@ fn percentiles(of: &Histogram) -> BTreeMap<String, Option<u64>> {
 /// Rates of some kinds together. `None` where no operation completed in any window.
 fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     let per_run: Vec<[f64; 2]> = case.runs.iter().filter_map(|r| per_second(r, kinds)).collect();
-    let mean = |i: usize| interval::mean(&per_run.iter().map(|r| r[i]).collect::<Vec<_>>());
+    let mean = |i: usize| intervals::mean(&per_run.iter().map(|r| r[i]).collect::<Vec<_>>());
     let (ops, bytes) = (mean(0)?, mean(1)?);
     let enough = too_little(case).is_none();
     let given = |m: Mean| m.interval.filter(|_| enough);
@@ -187,7 +186,7 @@ fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
         mib_per_s: bytes.value / model::units::MIB as f64,
         iops_interval: given(ops),
         mb_per_s_interval: mb(bytes),
-        iops_median: median_interval::of_runs(&per_run.iter().map(|r| r[0]).collect::<Vec<_>>()),
+        iops_median: intervals::of_runs(&per_run.iter().map(|r| r[0]).collect::<Vec<_>>()),
     })
 }
 

@@ -25,10 +25,9 @@ use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
 use model::spec::limits::FEWEST_GATED_RUNS;
 use model::study::Studied;
 use model::units::{show_count, show_share};
-use stats::interval::{self, FEWEST_RUNS};
-use stats::sample_size::fewest;
-use stats::student;
-use stats::welch::POWER;
+use stats::comparison::POWER;
+use stats::intervals::{FEWEST_RUNS, fewest};
+use stats::{intervals, sample};
 
 /// How sure each bound is.
 const SURE: f64 = 0.95;
@@ -209,7 +208,7 @@ impl Gated<'_> {
             all.and_then(|h| h.quantile_ns(rank(percentile))).map(|ns| ns as f64)
         } else {
             let rates: Vec<f64> = self.values().0.into_iter().flatten().collect();
-            interval::mean(&rates).map(|mean| mean.value)
+            intervals::mean(&rates).map(|mean| mean.value)
         };
         let limit = self.limit.show(self.limit.value());
         match seen {
@@ -420,7 +419,7 @@ fn mean_and_half(values: &[f64], sure: f64) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = student::quantile(sure, n - 1.0)? * (variance / n).sqrt();
+    let half = sample::quantile(sure, n - 1.0)? * (variance / n).sqrt();
     (mean.is_finite() && half.is_finite()).then_some((mean, half))
 }
 
@@ -433,10 +432,10 @@ fn over_runs(values: &[f64], limit: f64, sure: f64) -> Option<Estimate> {
     let (mean, half) = mean_and_half(&logs, sure)?;
     let bounds = [(mean - half).exp(), (mean + half).exp()];
     let n = values.len() as f64;
-    let deviation = half * n.sqrt() / student::quantile(sure, n - 1.0)?;
+    let deviation = half * n.sqrt() / sample::quantile(sure, n - 1.0)?;
     let settles = |runs: u32| {
         let runs = f64::from(runs);
-        let quantile = |rank| student::quantile(rank, runs - 1.0);
+        let quantile = |rank| sample::quantile(rank, runs - 1.0);
         let both = quantile(sure).zip(quantile(POWER)).map(|(bound, power)| bound + power);
         both.is_some_and(|t| t * deviation / runs.sqrt() <= (limit.ln() - mean).abs())
     };

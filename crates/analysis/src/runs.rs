@@ -10,8 +10,8 @@ use model::record::attempts::Attempt;
 use model::record::disturbed::Disturbed;
 use model::record::{KindEnd, Record, RunEnd, RunEnding, StreamEnd};
 use model::study::Study;
-use stats::interval;
-use stats::rounds::{WINDOW, is_steady};
+use stats::intervals;
+use stats::steady_state::{WINDOW, is_steady};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -168,7 +168,7 @@ pub(crate) fn summaries(record: &Record, loads: bool) -> Vec<Summary> {
 /// Operations per second of the closed loop: geometric mean over its runs.
 pub(crate) fn capacity(done: &[Summary]) -> Option<f64> {
     let rates: Vec<f64> = done.iter().filter(|s| s.offered_iops.is_none()).map(|s| s.iops).collect();
-    interval::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)
+    intervals::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)
 }
 
 /// Operations per second of the closed loop that loads are shares of; `None` where the record has no load curve.

@@ -19,14 +19,12 @@ use crate::run_series::{courses, rows_of};
 use model::Known;
 use model::steadiness::{Estimate, Snia, State, Steadiness};
 use model::units::{show_rate, show_share};
-use stats::autocorrelation::FEWEST;
 use stats::change::{Change, Step, change};
-use stats::drift::{Drift, FEWEST_RUNS, Line, drift, over_runs};
-use stats::mser::warm_up;
 use stats::sample::mean;
-use stats::series::{ByLength, FEWEST_STEPS, Series};
-use stats::snia;
-use stats::warm_up::warm_ups;
+use stats::series::{
+    ByLength, Drift, FEWEST, FEWEST_RUNS, FEWEST_STEPS, Line, Series, drift, over_runs, warm_up, warm_ups,
+};
+use stats::steady_state;
 
 /// Steps that are worth a word. A step of a twentieth is visible in a minute (the reference on change points says 5 %); a run
 /// of seconds on a machine with neighbours may lose a third for a while, so there only a halving counts.
@@ -406,8 +404,8 @@ impl Observed {
 
     fn snia(&self) -> Option<Snia> {
         match self.all() {
-            [only] if self.rates.len() == 1 => snia::rule(&snia::rounds_of(only)),
-            _ => snia::rule(&self.rates),
+            [only] if self.rates.len() == 1 => steady_state::rule(&steady_state::rounds_of(only)),
+            _ => steady_state::rule(&self.rates),
         }
     }
 }

@@ -10,7 +10,8 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use sys::fiemap::{self, Extent};
+use sys::ioctl;
+use sys::ioctl::Extent;
 
 /// Looks at a whole file. Dirty pages are written back only where they hide how the file will be stored.
 pub(crate) fn map_file_extents(file: &File) -> Known<Extents> {
@@ -44,7 +45,7 @@ pub(crate) fn look_behind(root: &Root, device: &File) -> Option<Known<Extents>> 
 fn read(file: &File, region: Range<u64>) -> Known<Extents> {
     let end = region.end;
     let mut sum = Sum::of_region(region);
-    for extent in fiemap::extents(file, end).map_err(|e| why(&e))? {
+    for extent in ioctl::extents(file, end).map_err(|e| why(&e))? {
         sum.add(&extent);
     }
     Ok(sum.close())

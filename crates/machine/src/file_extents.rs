@@ -9,7 +9,8 @@ use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use sys::fiemap::{self, Extent};
+use sys::ioctl;
+use sys::ioctl::Extent;
 
 /// Most files that are looked at, and most extents that are kept.
 const MOST_FILES: u64 = 1 << 20;
@@ -86,7 +87,7 @@ impl FileExtents {
             };
         counts_from_device(&file).map_err(|e| why(&e))?;
         // What is allocated behind its end belongs to it too.
-        let all = fiemap::extents(&file, u64::MAX).map_err(|e| why(&crate::extents::why(&e)))?;
+        let all = ioctl::extents(&file, u64::MAX).map_err(|e| why(&crate::extents::why(&e)))?;
         self.files += 1;
         for extent in &all {
             if extent.has(NOWHERE) {

@@ -17,10 +17,9 @@
 //!
 //! File systems that do not show every change in these times get no mark, see [`crate::file_systems`].
 
-use crate::file_systems;
 use crate::root::Root;
 use crate::usage::Use;
-use crate::writers;
+use crate::{file_systems, writers};
 use rustix::fs::{OFlags, XattrFlags, fgetxattr, fremovexattr, fsetxattr};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::{File, Metadata};
@@ -28,7 +27,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use sys::fanotify::Watch;
+use sys::file_use::Watch;
 
 /// Name of the attribute.
 const MARK: &str = "user.fathom.kept";

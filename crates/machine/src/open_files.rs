@@ -12,7 +12,7 @@ use model::identity::Identity;
 use model::watch::Open;
 use rustix::fs::OFlags;
 use std::collections::BTreeSet;
-use sys::open_flags::O_DSYNC;
+use sys::open_file::O_DSYNC;
 
 /// Descriptors that are looked at; a process with more is told with what these say.
 const MOST_DESCRIPTORS: usize = 256;

@@ -11,7 +11,7 @@ use rustix::fs::fstatfs;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use sys::cachestat;
+use sys::page_cache;
 
 /// `OVERLAYFS_SUPER_MAGIC`.
 const OVERLAY: i64 = 0x794c_7630;
@@ -26,7 +26,7 @@ pub fn count_cached_pages(file: &File) -> Known<Pages> {
     if overlay {
         return by_mincore(file, page_bytes);
     }
-    match cachestat::cachestat(file) {
+    match page_cache::cachestat(file) {
         Ok(seen) => Ok(Pages { page_bytes, cached: seen.cached, dirty: Some(seen.dirty + seen.writeback) }),
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(not_ours()),
         Err(_) => by_mincore(file, page_bytes),
@@ -41,7 +41,7 @@ fn by_mincore(file: &File, page_bytes: u64) -> Known<Pages> {
     }
     let device = facts.file_type().is_block_device();
     let bytes = if device { sys::ioctl::device_bytes(file).map_err(|e| describe(&e))? } else { facts.len() };
-    let cached = cachestat::mincore(file, bytes).map_err(|e| format!("mincore: {}", describe(&e)))?;
+    let cached = page_cache::mincore(file, bytes).map_err(|e| format!("mincore: {}", describe(&e)))?;
     Ok(Pages { page_bytes, cached, dirty: None })
 }
 

@@ -7,11 +7,9 @@
 //! used, or while anything that has a name is stored on it. A file of the user's is written only when it is named.
 
 use crate::error::{MachineError, describe};
-use crate::in_use;
-use crate::kept_mark;
 use crate::root::{Root, number_of};
 use crate::usage::Use;
-use crate::{file_systems, identity, marks, signature, stack};
+use crate::{file_systems, identity, in_use, kept_mark, marks, signature, stack};
 use model::identity::Identity;
 use model::job::Cache;
 use model::name;
@@ -22,7 +20,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use sys::open_flags::O_DSYNC;
+use sys::open_file::O_DSYNC;
 
 const O_EXCL: i32 = rustix::fs::OFlags::EXCL.bits() as i32;
 const O_DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;

@@ -13,7 +13,8 @@ use rustix::fs::fstatfs;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use sys::arena::Arena;
-use sys::fiemap::{self, Extent};
+use sys::ioctl;
+use sys::ioctl::Extent;
 
 /// Bytes compared at the beginning of a piece; less where it is shorter.
 const PROOF_BYTES: u64 = 4096;
@@ -151,7 +152,7 @@ pub(crate) fn counts_from_device(file: &File) -> Known<()> {
 /// The stored extents of a file.
 fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
     counts_from_device(file)?;
-    let all = fiemap::extents(file, bytes).map_err(|e| crate::extents::why(&e))?;
+    let all = ioctl::extents(file, bytes).map_err(|e| crate::extents::why(&e))?;
     let stored = all.iter().filter(|e| !e.has(ELSEWHERE));
     Ok(stored.map(|e| Piece { logical: e.logical, physical: e.physical, bytes: e.length }).collect())
 }

@@ -302,7 +302,7 @@ fn figure(text: &str, name: &str) -> u64 {
 
 fn cannot(what: &str, path: &str, error: &io::Error) -> MachineError {
     let advice = match Errno::from_io_error(error) {
-        Some(Errno::PERM | Errno::ACCESS) => format!("; {}", sys::user::own_advice()),
+        Some(Errno::PERM | Errno::ACCESS) => format!("; {}", sys::error_advice::own_advice()),
         Some(Errno::NOENT) => "; this kernel does not trace block I/O".into(),
         Some(Errno::NOMEM) => "; type a smaller --buffer".into(),
         _ => String::new(),

@@ -123,7 +123,7 @@ fn lease(file: &File) -> Result<bool, String> {
     if file_systems::is_shared(file)? {
         return Err("its file system answers to others than this kernel too".into());
     }
-    sys::lease::is_open_for_writing(file).map_err(|e| match e.kind() {
+    sys::file_use::is_open_for_writing(file).map_err(|e| match e.kind() {
         io::ErrorKind::PermissionDenied => "only its owner may ask the kernel who has it open".into(),
         io::ErrorKind::InvalidInput => "its file system has no leases".into(),
         _ => describe(&e),

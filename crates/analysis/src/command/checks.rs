@@ -12,7 +12,7 @@ use model::kernel_files::LIMITS;
 use model::limiter::Limiter;
 use model::record::{CommandRecord, Record};
 use model::units::{show_bytes, show_ns, show_share};
-use stats::interval::FEWEST_RUNS;
+use stats::intervals::FEWEST_RUNS;
 use stats::sample::{mean, variance};
 use std::collections::BTreeMap;
 

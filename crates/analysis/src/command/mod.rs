@@ -24,7 +24,7 @@ use model::record::{CommandRecord, Record};
 use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Producer, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_change, show_ns, show_share};
-use stats::interval;
+use stats::intervals;
 
 /// Judges a record of `fathom time`.
 pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) -> Report {
@@ -112,7 +112,7 @@ fn result(
     runs: Vec<CommandRun>,
     last: Option<&CommandRecord>,
 ) -> CommandResult {
-    let mean = interval::mean(&successful_seconds(&runs));
+    let mean = intervals::mean(&successful_seconds(&runs));
     CommandResult {
         command: command.line.clone(),
         sentence: runs.last().map_or_else(

@@ -12,7 +12,7 @@ use model::check_id::CheckId;
 use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
 use model::gate::Slower;
 use model::units::{show_change, show_share};
-use stats::welch::{ALLOWED, Shift};
+use stats::comparison::{ALLOWED, Shift};
 
 /// Numbers that a sentence names; of more it says how many.
 const NAMED: usize = 3;

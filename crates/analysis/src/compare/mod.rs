@@ -31,7 +31,7 @@ use model::finding::{Finding, Outcome, Severity};
 use model::gate::Slower;
 use model::report::{FORMAT, Producer, Report, Verdict};
 use sides::{One, Paired, Pooled};
-use stats::holm;
+use stats::comparison;
 use weighing::Weighed;
 
 /// What the comparison must be told beside its sides.
@@ -389,7 +389,8 @@ fn answered(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
     };
     let [others, headlines] = [of(false), of(true)];
     let looks = [others.len(), headlines.len()];
-    let mut adjusted = [holm::adjusted(&others).into_iter(), holm::adjusted(&headlines).into_iter()];
+    let mut adjusted =
+        [comparison::adjusted(&others).into_iter(), comparison::adjusted(&headlines).into_iter()];
     let mut word = |draft: Draft| {
         let Draft { mut pair, weighed, .. } = draft;
         for (at, weighed) in weighed.into_iter().enumerate() {

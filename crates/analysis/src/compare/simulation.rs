@@ -14,8 +14,8 @@ use model::payload::split_mix;
 use model::plan::Strategy;
 use model::targets::TargetLayout;
 use statrs::distribution::{ContinuousCDF, Normal};
-use stats::holm;
-use stats::known::Noise;
+use stats::comparison;
+use stats::series::Noise;
 
 /// Deviation from run to run, as the reference supposes.
 const DEVIATION: f64 = 0.03;
@@ -182,7 +182,7 @@ fn a_gate_that_is_settled_tells_mostly() {
 /// Whether any of so many numbers of one system is called different from itself, by Holm.
 fn any_of(numbers: usize, n: usize, draw: &mut Draw) -> bool {
     let weighed: Vec<Weighed> = (0..numbers).map(|_| weigh(draw.pair(n, 1.0), &in_turns())).collect();
-    let chances = holm::adjusted(&weighed.iter().map(Weighed::chance).collect::<Vec<_>>());
+    let chances = comparison::adjusted(&weighed.iter().map(Weighed::chance).collect::<Vec<_>>());
     let metrics = weighed.into_iter().zip(chances).map(|(w, chance)| w.answered(chance, numbers));
     let different = |m: Metric| matches!(m.answer, Answer::Faster | Answer::Slower);
     metrics.map(different).fold(false, |any, this| any | this)
@@ -326,7 +326,7 @@ fn in_time(trials: u64, factor: f64, weather: Weather) -> InTime {
             .map(|test| weigh(rates(&rates_of(2 * test), &rates_of(2 * test + 1)), &in_turns()))
             .collect();
         let chances: Vec<f64> = weighed.iter().map(Weighed::chance).collect();
-        let adjusted = [vec![chances[0]], holm::adjusted(&chances[1..])].concat();
+        let adjusted = [vec![chances[0]], comparison::adjusted(&chances[1..])].concat();
         let metrics: Vec<Metric> =
             weighed.into_iter().zip(adjusted).map(|(w, chance)| w.answered(chance, tests - 1)).collect();
         let differs = |m: &&Metric| matches!(m.answer, Answer::Faster | Answer::Slower);

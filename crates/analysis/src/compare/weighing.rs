@@ -14,10 +14,9 @@ use super::measures::Measure;
 use super::{Options, Runs};
 use model::comparison::{Answer, Metric};
 use model::units::show_share;
+use stats::comparison::{ALLOWED, Shift};
 use stats::sample::mean;
-use stats::two_samples;
-use stats::welch::{ALLOWED, Shift};
-use stats::{bootstrap, ranks};
+use stats::{comparison, intervals};
 
 /// Pairs of sessions of one side from which their 95th percentile is less than the largest.
 const SURE_OF_FLOOR: f64 = 0.95;
@@ -45,10 +44,10 @@ pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
     let logs = |side: &[Vec<f64>]| side.iter().flatten().map(|v| v.ln()).collect::<Vec<f64>>();
     let (a, b) = (logs(&measure.a), logs(&measure.b));
     let shift = Shift::new(&a, &b);
-    let drawn = measure.percentile && a.len().min(b.len()) >= bootstrap::FEWEST;
+    let drawn = measure.percentile && a.len().min(b.len()) >= intervals::FEWEST;
     let between = |tail: f64| {
         shift.and_then(|s| {
-            if drawn { bootstrap::interval(&a, &b, s.degrees(), tail) } else { Some(s.between(tail)) }
+            if drawn { intervals::interval(&a, &b, s.degrees(), tail) } else { Some(s.between(tail)) }
         })
     };
     let (interval, bounds) = (between(ALLOWED / 2.0), between(ALLOWED));
@@ -60,8 +59,8 @@ pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
     let usual = if measure.tail { TOLERANCE_OF_TAIL } else { TOLERANCE };
     let tolerance = margin.max(options.margin.unwrap_or(usual));
     Weighed {
-        by_ranks: two_samples::shift(&a, &b).unwrap_or(f64::NAN),
-        p_ranks: ranks::chance(&a, &b),
+        by_ranks: comparison::shift(&a, &b).unwrap_or(f64::NAN),
+        p_ranks: comparison::chance(&a, &b),
         margin,
         tolerance,
         floor,
@@ -106,7 +105,7 @@ impl Weighed {
         let is_bounded = answer == Answer::NoDifferenceSeen;
         let runs_to_halve = self.shift.filter(|_| is_bounded).and_then(|s| s.runs_to_halve());
         // With too few runs for ranks nothing could have been seen.
-        let seeing = self.shift.filter(|_| ranks::least(self.a.len(), self.b.len()) <= ALLOWED);
+        let seeing = self.shift.filter(|_| comparison::least(self.a.len(), self.b.len()) <= ALLOWED);
         Metric {
             name: self.measure.name,
             unit: self.measure.unit.into(),
@@ -175,7 +174,7 @@ impl Weighed {
     /// What the second witness has against a difference.
     fn doubt(&self, grows: bool) -> Option<String> {
         let (n, m) = (self.a.len(), self.b.len());
-        let least = ranks::least(n, m);
+        let least = comparison::least(n, m);
         if least > ALLOWED {
             return Some(format!(
                 "{n} runs against {m}: no order of their ranks is less likely by chance than {}; it takes 4 against 4",
@@ -191,11 +190,11 @@ impl Weighed {
         if self.by_ranks.abs() <= self.margin.ln_1p() || (self.by_ranks > 0.0) != grows {
             return Some("the mean differs, and the median of the runs does not".into());
         }
-        let overlap = self.measure.percentile && n.min(m) < bootstrap::FEWEST && !self.apart();
+        let overlap = self.measure.percentile && n.min(m) < intervals::FEWEST && !self.apart();
         overlap.then(|| {
             format!(
                 "a percentile of fewer than {} runs on a side differs surely only where no run of one is among those of the other",
-                bootstrap::FEWEST
+                intervals::FEWEST
             )
         })
     }

@@ -5,7 +5,7 @@
 
 use super::{Estimate, SURE, SURE_EACH_TIME, over_runs};
 use model::report::AnswerWord;
-use stats::known::Noise;
+use stats::series::Noise;
 
 /// The limit, and how much runs vary.
 const LIMIT: f64 = 10e6;

@@ -1,7 +1,7 @@
 //! The word for runs whose truth is known.
 
 use super::*;
-use stats::known::flat;
+use stats::series::flat;
 
 /// What is said of so many runs of so many seconds, of a rate that depends on the run and on the share of its time; a value a
 /// second, or a hundred in all where that is more.

@@ -7,8 +7,7 @@ use super::sample::Sample;
 use model::spec::axes::SIZES;
 use model::steadiness::Snia;
 use model::sweep::{Grid, Until, Variable, least_iops};
-use stats::sample;
-use stats::snia;
+use stats::{sample, steady_state};
 
 /// Rounds of a window.
 pub(crate) const WINDOW: usize = 5;
@@ -132,7 +131,7 @@ impl<'g> InOrder<'g> {
 
     /// What the rule says of the tracked value; `None` where the window misses one.
     pub(crate) fn rule(&self) -> Option<Snia> {
-        let rule = snia::rule(&self.tracked_in_window()?)?;
+        let rule = steady_state::rule(&self.tracked_in_window()?)?;
         Some(Snia { rounds: self.rounds() as u32, ..rule })
     }
 

@@ -16,8 +16,9 @@ use super::{Budget, Next, Summary, is_time_up, rounds};
 use crate::runs::{capacity, falls_short};
 use model::histogram::Histogram;
 use model::plan::LatencyTarget;
+use stats::intervals;
+use stats::intervals::Part;
 use stats::knee::{self, Cost};
-use stats::proportion::{self, Part};
 
 /// Loads of the curve in percent of the capacity.
 const SHARES: [u64; 7] = [10, 30, 50, 70, 80, 90, 95];
@@ -160,7 +161,7 @@ impl Point<'_> {
             return self.overload_misses(target);
         }
         let allowed = 1.0 - target.quantile;
-        let bounds = |all: &Histogram| proportion::exact(beyond(all, most_ns), all.count(), CONFIDENCE);
+        let bounds = |all: &Histogram| intervals::exact(beyond(all, most_ns), all.count(), CONFIDENCE);
         match (bounds(&self.latency), bounds(&self.service)) {
             ((_, high), _) if high <= allowed => Some(true),
             (_, (low, _)) if low > allowed => Some(false),
@@ -170,7 +171,7 @@ impl Point<'_> {
 
     /// Whether so few operations completed that even if none was slow, the percentile could be beyond the target.
     fn has_too_few_operations(&self, target: &LatencyTarget) -> bool {
-        proportion::exact(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
+        intervals::exact(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
     }
 
     /// `Some(false)` if an overload is the storage's: more was offered than the closed loop reached, or the storage itself took too
@@ -195,7 +196,7 @@ impl Point<'_> {
         let answer = |times: fn(&Summary) -> &Histogram| {
             let part = |run: &&Summary| Part { beyond: beyond(times(run), most_ns), all: times(run).count() };
             let parts: Vec<Part> = self.runs.iter().map(part).collect();
-            proportion::is_within(&parts, 1.0 - target.quantile, CONFIDENCE)
+            intervals::is_within(&parts, 1.0 - target.quantile, CONFIDENCE)
         };
         match answer(|run| &run.latency) {
             Some(true) => Some(true),

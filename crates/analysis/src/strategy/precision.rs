@@ -9,8 +9,8 @@
 
 use super::{Budget, Next, Summary, jobs_in_words, rates, rounds};
 use model::units::show_share;
+use stats::intervals;
 use stats::sample::variance;
-use stats::{interval, sample_size};
 
 /// Runs after which the interval must be narrow, one after the other: the last ones.
 const IN_A_ROW: usize = 2;
@@ -46,7 +46,7 @@ fn is_reached(rates: &[f64], share: f64) -> bool {
 
 /// Half the 95 % interval of the mean of these rates as a share of it; `None` where they have no interval.
 fn half_share(rates: &[f64]) -> Option<f64> {
-    let mean = interval::mean(rates)?;
+    let mean = intervals::mean(rates)?;
     let [low, high] = mean.interval?;
     (mean.value > 0.0).then(|| (high - low) / 2.0 / mean.value)
 }
@@ -68,10 +68,7 @@ pub(super) fn note(job: &str, rates: &[f64], share: f64) -> Option<String> {
         // Narrow once and not yet twice, or cut short.
         Some(_) => "one or two more would tell".into(),
         None => {
-            format!(
-                "more than {} would be needed; longer ones may vary less (--time)",
-                sample_size::MOST_RUNS
-            )
+            format!("more than {} would be needed; longer ones may vary less (--time)", intervals::MOST_RUNS)
         }
     };
     Some(format!(
@@ -81,7 +78,7 @@ pub(super) fn note(job: &str, rates: &[f64], share: f64) -> Option<String> {
 
 /// Runs after which the interval would be so narrow if they went on varying as these do; `None` where they are too many.
 fn needed(rates: &[f64], share: f64) -> Option<u32> {
-    sample_size::runs(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
+    intervals::runs(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
 }
 
 #[cfg(test)]
@@ -89,7 +86,7 @@ use super::played;
 #[cfg(test)]
 use model::plan::Strategy;
 #[cfg(test)]
-use stats::known::Noise;
+use stats::series::Noise;
 
 #[cfg(test)]
 fn budget(jobs: usize, share: f64) -> Budget {
@@ -153,7 +150,7 @@ fn simulated(sessions: u64, deviation: f64, share: f64, at_most: u32) -> (f64, f
         while is_open(&rates, 5, share, at_most) {
             rates.push((deviation * noise.normal()).exp());
         }
-        let [low, high] = interval::mean(&rates).and_then(|m| m.interval).unwrap();
+        let [low, high] = intervals::mean(&rates).and_then(|m| m.interval).unwrap();
         covered += f64::from(u8::from(low <= 1.0 && 1.0 <= high));
         reached += f64::from(u8::from(is_reached(&rates, share)));
         runs += rates.len() as f64;

@@ -4,7 +4,7 @@
 
 use super::{Budget, Next, Summary, jobs_in_words, rates, rounds};
 use model::units::show_rate;
-use stats::rounds::{DRIFT, WINDOW, is_steady};
+use stats::steady_state::{DRIFT, WINDOW, is_steady};
 
 /// Rates that a note shows at most.
 const SHOWN: usize = 25;

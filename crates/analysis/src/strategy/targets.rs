@@ -14,7 +14,7 @@ use crate::compare::margin::{MARGIN, TOLERANCE};
 use crate::runs::runs_in;
 use model::record::Record;
 use model::targets::TargetLayout;
-use stats::welch::Shift;
+use stats::comparison::Shift;
 
 /// Rounds in a row after which an interval must be narrow: once may be luck.
 const IN_A_ROW: usize = 2;
@@ -222,7 +222,7 @@ pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
 #[cfg(test)]
 use model::plan::Strategy;
 #[cfg(test)]
-use stats::known::Noise;
+use stats::series::Noise;
 
 #[cfg(test)]
 const SECOND: u64 = 1_000_000_000;

@@ -22,7 +22,8 @@ use model::record::{Record, WorkerEnd};
 use model::report::{Figures, Measured};
 use model::spec::limits::MAX_RUNS;
 use model::units::MIB;
-use stats::interval::{self, Mean};
+use stats::intervals;
+use stats::intervals::Mean;
 use std::cmp::Ordering;
 
 /// Findings of these groups below void say what became of the operations on their way, which is what the table shows.
@@ -195,7 +196,7 @@ fn moved_bytes(ran: &CaseRun) -> f64 {
 
 /// MB/s over runs with the final sync in the time.
 fn synced(case: &Case) -> Option<Mean> {
-    interval::mean(&case.runs.iter().map(synced_rate).collect::<Option<Vec<_>>>()?)
+    intervals::mean(&case.runs.iter().map(synced_rate).collect::<Option<Vec<_>>>()?)
 }
 
 /// MB/s of a run with the final sync in the time; `None` if the sync failed.

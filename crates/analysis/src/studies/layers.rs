@@ -15,7 +15,7 @@ use model::plan::{ComparedLayer, LayerComparison};
 use model::record::Record;
 use model::report::{Deduction, Figures, Measured};
 use model::units::{show_bytes, show_count, show_share};
-use stats::interval;
+use stats::intervals;
 
 /// Findings that say what a row through the page cache is there to show: that memory answered, again and again, inside the calls
 /// that hand operations over or on the kernel's threads behind them, so that neither the device was measured nor its queue
@@ -111,7 +111,7 @@ fn latency_interval(case: &Case) -> Option<[f64; 2]> {
         let ops: f64 = latencies().map(|h| h.count() as f64).sum();
         (ops > 0.0).then(|| latencies().map(|h| h.sum_ns() as f64).sum::<f64>() / ops)
     };
-    interval::mean(&case.runs.iter().map(of_run).collect::<Option<Vec<f64>>>()?)?.interval
+    intervals::mean(&case.runs.iter().map(of_run).collect::<Option<Vec<f64>>>()?)?.interval
 }
 
 /// What the tops completed of the directions that the case has. Their counters span warm-up and drain as the issued
@@ -140,7 +140,7 @@ fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Opti
         let below = lower.runs.iter().find(|l| l.run == run.run).filter(|l| l.iops > 0.0)?;
         Some(run.iops / below.iops)
     };
-    let mean = interval::mean(&upper.runs.iter().filter_map(ratio).collect::<Vec<_>>())?;
+    let mean = intervals::mean(&upper.runs.iter().filter_map(ratio).collect::<Vec<_>>())?;
     Some(Difference { name: name.into(), result: other, factor: mean.value, interval: mean.interval })
 }
 

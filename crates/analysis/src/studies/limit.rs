@@ -21,8 +21,7 @@ use model::record::Record;
 use model::report::{Answer, AnswerWord, Headline, Measured};
 use model::study::Study;
 use model::units::{show_count, show_ns, show_share};
-use stats::interval;
-use stats::knee;
+use stats::{intervals, knee};
 use std::collections::BTreeMap;
 
 /// The load whose latency is quoted where there is no latency target, by the capacity: a fair headline of what users meet.
@@ -163,7 +162,7 @@ fn intervals(answered: &CaseAnswers, known: &BTreeMap<String, Option<u64>>) -> B
         known.get(*name).copied().flatten()?;
         let values: Option<Vec<f64>> =
             runs.iter().map(|of| of.supported_quantile_ns(*q).map(|ns| ns as f64)).collect();
-        Some(((*name).to_owned(), interval::mean(&values?)?.interval?))
+        Some(((*name).to_owned(), intervals::mean(&values?)?.interval?))
     };
     PERCENTILES.iter().filter_map(of).collect()
 }

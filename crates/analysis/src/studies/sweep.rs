@@ -17,9 +17,8 @@ use model::spec::axes::{AXES, Scale};
 use model::steadiness::Estimate;
 use model::sweep::{CellFigures, Chosen, Grid, Knee, Loss, Reference, Search as How, Setting, Sweep, Work};
 use model::units::{MIB, show_block, show_share};
-use stats::interval;
-use stats::student;
-use stats::welch::Shift;
+use stats::comparison::Shift;
+use stats::{intervals, sample};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -101,7 +100,7 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
     let over_runs = |of: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = told.iter().filter_map(of).collect();
         // What only some runs have is no figure of all of them.
-        interval::mean(&values).filter(|_| values.len() == told.len())
+        intervals::mean(&values).filter(|_| values.len() == told.len())
     };
     let mean = over_runs(|s| s.bytes_per_s);
     let latency = over_runs(|s| Some(s.latency_ns?.0));
@@ -274,7 +273,7 @@ fn reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
     let squares: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
     let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / squares;
     let rest: f64 = points.iter().map(|p| (p.1 - y - slope * (p.0 - x)).powi(2)).sum();
-    let half = student::factor(n - 2.0)? * (rest / (n - 2.0) / squares).sqrt() * at;
+    let half = sample::factor(n - 2.0)? * (rest / (n - 2.0) / squares).sqrt() * at;
     let whole = slope * at;
     let change = |log: f64| log.exp_m1();
     let interval = [change(whole - half), change(whole + half)];

@@ -7,8 +7,8 @@ use crate::runs::Summary;
 use crate::strategy::{Budget, disturbed};
 use model::histogram::Histogram;
 use model::plan::Strategy;
-use stats::interval;
-use stats::rounds::WINDOW;
+use stats::intervals;
+use stats::steady_state::WINDOW;
 
 /// What the runs of a job came to, at one load where the strategy chooses it.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ pub fn job_row(done: &[Summary], budget: &Budget, (job, offered_iops): (usize, O
         job,
         offered_iops,
         runs: runs.len(),
-        iops: interval::mean(&rates).map(|mean| mean.value),
+        iops: intervals::mean(&rates).map(|mean| mean.value),
         latency_ns: latencies(&latency),
     }
 }

@@ -5,7 +5,7 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
-use sys::named_file;
+use sys::open_file;
 
 /// Largest file that is included, in bytes.
 const MAX_INCLUDED: u64 = crate::MAX_FILE_BYTES as u64;
@@ -49,7 +49,7 @@ impl Around for Here {
     }
 
     fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
-        let file = named_file::open(Path::new(name)).map_err(|e| e.to_string())?;
+        let file = open_file::open(Path::new(name)).map_err(|e| e.to_string())?;
         let mut bytes = Vec::new();
         file.take(most as u64).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
         Ok(bytes)
@@ -78,7 +78,7 @@ impl Around for Here {
     fn include(&self, by: &str, name: &str) -> Result<String, String> {
         let path = Path::new(by).parent().unwrap_or(Path::new("")).join(name);
         let mut text = String::new();
-        let file = named_file::open(&path).map_err(|e| e.to_string())?;
+        let file = open_file::open(&path).map_err(|e| e.to_string())?;
         file.take(MAX_INCLUDED + 1).read_to_string(&mut text).map_err(|e| e.to_string())?;
         if text.len() as u64 > MAX_INCLUDED {
             return Err(format!("it has more than {MAX_INCLUDED} bytes"));

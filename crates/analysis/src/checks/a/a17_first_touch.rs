@@ -12,7 +12,7 @@ use model::evidence::Probe;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_bytes, show_count, show_ns, show_rate};
-use stats::two_samples::{Compared, FEWEST, compare};
+use stats::comparison::{Compared, FEWEST, compare};
 
 /// Factor that says more than noise. A neighbour on the CPU slows some reads of one list: of 200 quiet pairs on a virtual disk 13 differed by 1.2 with p below 0.01, one by 1.5 (the largest by
 /// 1.7), and none by 2. Lazily loaded volumes and caches make a factor of 3 to 30.

@@ -12,7 +12,7 @@ use model::check_id::CheckId;
 use model::finding::Severity;
 use model::record::WorkerStates;
 use model::units::{show_count, show_ns, show_share};
-use stats::proportion;
+use stats::intervals;
 
 /// Share of the runs' time that changes a rate by less than runs vary.
 const BIASED_ABOVE: Share = Share(0.01);
@@ -129,7 +129,7 @@ fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
     if states.stopped == 0 && states.traced == 0 {
         return None;
     }
-    let (least, _) = proportion::exact(states.stopped, states.samples, CONFIDENCE.0);
+    let (least, _) = intervals::exact(states.stopped, states.samples, CONFIDENCE.0);
     let severity = if least > VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
     let stopped = format!(
         "{} of {} samples found a worker stopped ({})",

@@ -12,9 +12,8 @@ use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;
-use stats::autocorrelation::FEWEST;
 use stats::sample::mean;
-use stats::series::Series;
+use stats::series::{FEWEST, Series};
 
 /// Seconds from which a drift is also given by the minute.
 const A_MINUTE_FROM_S: f64 = 10.0;
@@ -125,7 +124,7 @@ fn never(rounds: usize) -> Detail {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use stats::known::flat;
+use stats::series::flat;
 
 #[test]
 fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {

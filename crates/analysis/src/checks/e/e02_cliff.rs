@@ -171,7 +171,7 @@ fn cause(step: &Step, latencies: &Known<[f64; 2]>) -> String {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use stats::known::flat;
+use stats::series::flat;
 
 #[cfg(test)]
 fn falling(ms_after: f64) -> Detail {

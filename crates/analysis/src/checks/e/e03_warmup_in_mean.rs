@@ -11,7 +11,7 @@ use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_rate, show_share};
-use stats::warm_up::{MATTERS_FROM, SURELY, warm_ups};
+use stats::series::{MATTERS_FROM, SURELY, warm_ups};
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E03,
@@ -84,7 +84,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use stats::known::flat;
+use stats::series::flat;
 
 #[test]
 fn a_warm_up_is_told_with_both_means_and_noise_is_none() {

@@ -9,9 +9,8 @@ use crate::steadiness::steps;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
-use stats::autocorrelation::{FEWEST, observations};
 use stats::change::without_levels;
-use stats::series::Series;
+use stats::series::{FEWEST, Series, observations};
 
 /// Seconds of measuring below which too few observations are a matter of length, and reported as that (E12).
 const LONG_S: f64 = 10.0;

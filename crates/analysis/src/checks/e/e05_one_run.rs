@@ -8,7 +8,7 @@ use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::study::Study;
-use stats::interval::FEWEST_RUNS;
+use stats::intervals::FEWEST_RUNS;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E05,

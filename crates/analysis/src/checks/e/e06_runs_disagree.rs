@@ -11,11 +11,10 @@ use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_rate, show_share};
-use stats::autocorrelation::correlation_time;
-use stats::interval::FEWEST_RUNS;
+use stats::intervals;
+use stats::intervals::{ASKED, FEWEST_RUNS, MOST_RUNS, Variability};
 use stats::sample::{mean, median, variance};
-use stats::sample_size::{self, ASKED, MOST_RUNS, Variability};
-use stats::series::Series;
+use stats::series::{Series, correlation_time};
 
 /// Deviation from run to run that is worth a note.
 const NOTED_ABOVE: Share = Share(0.05);
@@ -120,14 +119,14 @@ fn cure(case: &Case, rates: &[f64], within: Option<f64>) -> String {
         return look.into();
     }
     let asked = format!("an interval of {} to either side", show_share(ASKED));
-    let Some(runs) = sample_size::runs(variance, ASKED) else {
+    let Some(runs) = intervals::runs(variance, ASKED) else {
         return format!("{look} As they are, {asked} would take more than {MOST_RUNS} runs.");
     };
     let seconds = case.window_ns() / 1e9 / rates.len() as f64;
     let plain = format!("{look} As they are, about {runs} runs in all would give {asked} (--runs {runs})");
     let best = within.zip(beside_s(case)).and_then(|(within, beside_s)| {
         let spread = Variability { variance, within, seconds, beside_s };
-        sample_size::best_seconds(&spread)
+        intervals::best_seconds(&spread)
     });
     match best {
         Some(best) if best > WORTH_SAYING * seconds => {

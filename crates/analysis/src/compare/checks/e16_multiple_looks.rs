@@ -8,7 +8,7 @@ use crate::threshold::Share;
 use model::check_id::CheckId;
 use model::comparison::{Answer as Word, Metric};
 use model::finding::Severity;
-use stats::welch::ALLOWED;
+use stats::comparison::ALLOWED;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E16,

@@ -4,8 +4,8 @@ use super::*;
 use crate::fixture::Fixture;
 use crate::strategy::{left, next, played};
 use model::record::disturbed::Disturbed;
-use stats::interval;
-use stats::known::Noise;
+use stats::intervals;
+use stats::series::Noise;
 
 fn fixed(jobs: usize, runs: u32) -> Budget {
     Budget {
@@ -260,7 +260,7 @@ fn sessions(count: u64, bursts: &Bursts, budget: &Budget, obeyed: bool) -> Came 
         for job in 0..budget.jobs {
             let runs: Vec<&Summary> = counting.iter().filter(|s| s.job == job).collect();
             assert_eq!(runs.len(), 5);
-            let mean = interval::mean(&runs.iter().map(|s| s.iops).collect::<Vec<_>>()).unwrap();
+            let mean = intervals::mean(&runs.iter().map(|s| s.iops).collect::<Vec<_>>()).unwrap();
             let [low, high] = mean.interval.unwrap();
             let one = [f64::from(u8::from(low <= 1.0 && 1.0 <= high)), mean.value.ln()];
             all.push(one);

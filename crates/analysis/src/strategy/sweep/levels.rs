@@ -10,8 +10,8 @@
 //!    Cells with many runs have the noise of such cells, since others may be noisier. A cell that varies more has its own noise.
 //! 4. Student's factor for the chance of an error, divided by the number of cells that could win wrongly, makes bounds of it.
 
+use stats::sample;
 use stats::sample::median;
-use stats::student;
 
 /// Chance that a statement about a race is wrong.
 const ERROR: f64 = 0.05;
@@ -109,7 +109,7 @@ impl Levels {
         let found: Vec<Option<Level>> = cells.iter().zip(&levels).map(level).collect();
         let chance = ERROR / (found.iter().flatten().count() as f64 + CHECKS);
         let degrees = (DEGREES_PER_PAIR * pairs.len() as f64).max(1.0);
-        let factor = student::quantile(1.0 - chance, degrees).unwrap_or(f64::INFINITY);
+        let factor = sample::quantile(1.0 - chance, degrees).unwrap_or(f64::INFINITY);
         Self { cells: found, deviation: of_many, pairs: pairs.len(), factor }
     }
 
@@ -254,7 +254,7 @@ fn the_bound_is_that_of_student() {
     // The states of the rounds are equal. Of 12 pairs each differs by 0.02, which two members of four hide a part of.
     let deviation = 0.02 * (4.0_f64 / 3.0).sqrt() / 1.645 / std::f64::consts::SQRT_2;
     assert!((levels.deviation.unwrap() - deviation).abs() < 1e-9, "{levels:?}");
-    let factor = student::quantile(1.0 - 0.05 / 8.0, 0.6 * 12.0).unwrap();
+    let factor = sample::quantile(1.0 - 0.05 / 8.0, 0.6 * 12.0).unwrap();
     // Four runs that vary by 0.01 to either side, and those of the other cells for two.
     let own = 4.0 * 0.0001 / 3.0 * 4.0 / 3.0;
     let mixed = (2.0 * deviation * deviation + 3.0 * own) / 5.0;

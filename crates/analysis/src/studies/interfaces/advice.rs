@@ -10,7 +10,8 @@ use model::api::{Advice, Api, ApiRow, NoAdvice};
 use model::job::Stream;
 use model::report::{Answer, AnswerWord, Measured};
 use model::units::show_rate;
-use stats::best::{self, Gap};
+use stats::comparison;
+use stats::comparison::Gap;
 
 /// Part of a figure from which on two of them are a reason for a difference.
 const CLEARLY_LESS: f64 = 0.8;
@@ -98,7 +99,7 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
         return Err(format!("only {} has a rate with an interval ({rate} MB/s)", only.row.interface));
     }
     let rates: Vec<Vec<Option<f64>>> = scored.iter().map(|one| one.rates.to_vec()).collect();
-    let group = fastest_group(&best::gaps(&rates)).filter(|group| group.at_most.is_finite());
+    let group = fastest_group(&comparison::gaps(&rates)).filter(|group| group.at_most.is_finite());
     let Some((group, pick)) = group.and_then(|group| {
         let pick = scored.get(*group.members.first()?)?;
         Some((group, pick))
@@ -403,7 +404,7 @@ enum Vary {
 impl Vary {
     const ALL: [Self; 4] = [Self::Alike, Self::Unlike, Self::TwoModes, Self::Bursts];
 
-    fn draw(self, deviation: f64, interface: usize, noise: &mut stats::known::Noise) -> f64 {
+    fn draw(self, deviation: f64, interface: usize, noise: &mut stats::series::Noise) -> f64 {
         let normal = deviation * noise.normal();
         match self {
             Self::Unlike if !interface.is_multiple_of(2) => 4.0 * normal,
@@ -421,7 +422,7 @@ fn simulated(tables: u64, rounds: usize, truth: &[f64], (vary, deviation): (Vary
     let best = truth.iter().copied().fold(0.0, f64::max);
     let mut counts = [0.0; 3];
     for seed in 0..tables {
-        let mut noise = stats::known::Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
+        let mut noise = stats::series::Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
         let mut rates: Vec<Vec<Option<f64>>> = vec![Vec::new(); truth.len()];
         for round in 0..rounds {
             // What a round does to all: a drift, and a burst of others in one round of five.
@@ -431,7 +432,7 @@ fn simulated(tables: u64, rounds: usize, truth: &[f64], (vary, deviation): (Vary
                 row.push(Some(rate * (of_round + vary.draw(deviation, at, &mut noise)).exp()));
             }
         }
-        match fastest_group(&best::gaps(&rates)).filter(|group| group.first_at_most <= TOO_WIDE) {
+        match fastest_group(&comparison::gaps(&rates)).filter(|group| group.first_at_most <= TOO_WIDE) {
             Some(group) => {
                 let exceeds = |at: &usize, bound: f64| best / truth[*at] - 1.0 > bound + 1e-12;
                 counts[0] += f64::from(u8::from(exceeds(&group.members[0], group.first_at_most)));
