@@ -2,8 +2,8 @@
 //!
 //! For: everything between a worker's block and a frame. Not for: writing frames, nor conclusions.
 
-use engine::tally::Block;
-use engine::worker::Who;
+use engine::link::Block;
+use engine::workers::Who;
 use model::histogram::Histogram;
 use model::job::{Kind, Phase, Stream};
 use model::record::{Bucket, Cell, Interval, Intervals, Issued, KindEnd, LaneEnd, StreamEnd};

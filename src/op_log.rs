@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use crate::output::{Outlet, Rules};
-use engine::worker::Who;
+use engine::workers::Who;
 use model::job::{Job, Stream};
 use model::name;
 use model::op_log::{MAX_BYTES, Operation, Rows, WorkerLog};

@@ -7,8 +7,8 @@
 
 use analysis::under_way::counters::SoFar;
 use analysis::under_way::row::latencies;
-use engine::tally::Block;
-use engine::worker::Who;
+use engine::link::Block;
+use engine::workers::Who;
 use model::histogram::Histogram;
 use model::job::Kind;
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 use super::{Measurement, ends};
 use crate::collector::Collector;
 use crate::failure::Failure;
-use engine::worker::Workers;
+use engine::workers::Workers;
 use model::job::{Phase, SHORTEST_INTERVAL_NS};
 use model::record::Frame;
 use std::time::Instant;

@@ -3,8 +3,8 @@
 //! For: steady state, least rates, longest latencies and streams that end the others, watched from outside while workers run. Not for:
 //! amounts and times, which workers know for themselves, nor the rules, which are the model's ([`model::job::Steady`]).
 
-use engine::tally::Block;
-use engine::worker::{Who, Workers};
+use engine::link::Block;
+use engine::workers::{Who, Workers};
 use model::histogram::Histogram;
 use model::job::{Kind, MinRate, Phase, Quantity, Steadied, Steady, Stream};
 use model::record::StreamEnd;

@@ -8,7 +8,7 @@ use super::still::StillWatch;
 use super::{COLLECT_EVERY, Measurement};
 use crate::collector::Collector;
 use crate::failure::Failure;
-use engine::worker::Workers;
+use engine::workers::Workers;
 use model::Known;
 use model::evidence::Snapshot;
 use model::record::Still;

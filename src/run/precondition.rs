@@ -9,7 +9,7 @@ use super::{COLLECT_EVERY, Measurement, interval_ns};
 use crate::collector::Collector;
 use crate::failure::Failure;
 use analysis::strategy::rate;
-use engine::worker::Workers;
+use engine::workers::Workers;
 use model::errno;
 use model::job::{Cache, Kind, Phase, StopRule, Stream};
 use model::plan::Precondition;

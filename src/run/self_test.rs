@@ -6,7 +6,7 @@ use super::Supplies;
 use engine::engines::{self, Entry};
 use engine::source::{self, Common, Share};
 use engine::spec::WorkerSpec;
-use engine::worker::Workers;
+use engine::workers::Workers;
 use model::Known;
 use model::job::{Data, Options, Pace, StopRule, Stream};
 use model::plan::Plan;

@@ -5,8 +5,8 @@
 use super::Measurement;
 use super::ends::Ends;
 use crate::collector::Collector;
-use engine::tally::{Difference, Outcome};
-use engine::worker::Who;
+use engine::link::{Difference, Outcome};
+use engine::workers::Who;
 use model::job::{FoundDepth, Kind, Phase};
 use model::plan::Plan;
 use model::record::{Issued, PriorityEnd, StreamEnd, WorkerEnd};

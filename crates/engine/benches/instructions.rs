@@ -10,7 +10,7 @@
 use engine::engines::find;
 use engine::source::{Common, Share, lanes};
 use engine::spec::WorkerSpec;
-use engine::worker::Workers;
+use engine::workers::Workers;
 use model::job::{Access, Batch, Cache, Options, Pattern, StopRule, Stream};
 use std::fmt::Write as _;
 use std::fs::File;

@@ -1,69 +1,12 @@
-//! What an engine is: its facts, the traits that the loop and the verifier use, and the error if it cannot be set up.
+//! The interface between workers and engines: the traits that the loop and the verifier use, and the error of an engine that cannot be set up.
 
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::depth_counts::DepthCounts;
-use model::job::{Cache, Kind, WITHOUT_DATA};
 use std::{fmt, io};
 use sys::clock::Clock;
+
 pub use sys::slots::{Done, Granted};
-
-/// Facts of an engine: its name, capabilities and options.
-#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
-#[derive(Clone, Copy, Debug)]
-pub struct Facts {
-    /// Its name in `--engine`.
-    pub name: &'static str,
-    /// Its line in `--help`.
-    pub about: &'static str,
-    /// Whether it moves bytes of a target.
-    pub moves_bytes: bool,
-    /// Whether operations are complete when the submitting call returns, so that nothing can be prepared meanwhile.
-    pub in_the_call: bool,
-    /// Whether threads of a library execute its operations. They live across runs with their first file table, so workers must share theirs.
-    pub library_threads: bool,
-    /// Most operations in flight per worker.
-    pub max_depth: u32,
-    /// Default of operations per submitting call; 0 for the whole depth.
-    pub default_batch: u32,
-    /// The kinds of operations it supports.
-    pub kinds: &'static [Kind],
-    /// The cache modes of its files; the first is its default.
-    pub caches: &'static [Cache],
-    /// Whether each read and write can have its own priority.
-    pub takes_priorities: bool,
-    /// Its options, as in `--engine io_uring:iopoll`.
-    pub options: &'static [EngineOption],
-}
-
-impl Facts {
-    /// Whether it opens targets, to move their bytes or to change them.
-    pub fn touches_targets(&self) -> bool {
-        self.moves_bytes || WITHOUT_DATA.contains(&self.name)
-    }
-}
-
-/// An option of an engine.
-#[derive(Clone, Copy, Debug)]
-pub struct EngineOption {
-    /// Its name after the colon of `--engine`.
-    pub name: &'static str,
-    /// Its line in `--help`.
-    pub about: &'static str,
-    /// Whether a number follows it.
-    pub number: Number,
-}
-
-/// Whether a number follows an option, as in `sqpoll=1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
-    /// Never.
-    No,
-    /// It may.
-    May,
-    /// Always.
-    Must,
-}
 
 /// Accepts operations and returns completions. A slot belongs to the caller until `queue` and again after `reap`.
 pub trait Queue {
@@ -156,6 +99,7 @@ impl Time for Clock {
 
 /// Advice if an option is refused.
 pub(crate) const LEAVE_OUT: &str = "leave the option out";
+
 /// Advice if an interface is refused: every kernel supports this engine.
 pub(crate) const SYNC: &str = "type --engine sync";
 

@@ -3,10 +3,9 @@
 //! The loop is compiled twice per engine: with [`Off`], which adds no instruction, and with [`Watched`], whose loop also reports each
 //! completion to the source.
 
+use crate::link::{Difference, Link, Outcome};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
-use crate::tally::{Difference, Outcome};
-use crate::worker::Link;
 use model::histogram::Histogram;
 use model::job::{IoPriority, Kind, OpPriority, Verify};
 use model::op_log::Operation;

@@ -1,11 +1,10 @@
-//! The specification of a worker: everything it needs before it starts. The plan decides it.
+//! The specification of a worker: everything it needs before it starts, with the facts of its engine. The plan decides it.
 
-use crate::interface::Facts;
 use crate::source::Source;
 use crate::source::replay::Counts;
 use model::job::{
-    Batch, Cache, Data, IgnoredError, LatencyTarget, MAX_ERRORS, OpPriority, Options, Placement, StopRule,
-    SyncCall, Verify,
+    Batch, Cache, Data, IgnoredError, Kind, LatencyTarget, MAX_ERRORS, OpPriority, Options, Placement,
+    StopRule, SyncCall, Verify, WITHOUT_DATA,
 };
 use model::payload::Maker;
 use std::sync::Arc;
@@ -173,4 +172,61 @@ impl WorkerSpec {
         let is_known = self.replay.is_none() && !self.chooses;
         is_known && self.writes && self.slot_bytes >= FILL_AHEAD_BYTES && !self.engine.in_the_call
     }
+}
+
+/// Facts of an engine: its name, capabilities and options.
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Its name in `--engine`.
+    pub name: &'static str,
+    /// Its line in `--help`.
+    pub about: &'static str,
+    /// Whether it moves bytes of a target.
+    pub moves_bytes: bool,
+    /// Whether operations are complete when the submitting call returns, so that nothing can be prepared meanwhile.
+    pub in_the_call: bool,
+    /// Whether threads of a library execute its operations. They live across runs with their first file table, so workers must share theirs.
+    pub library_threads: bool,
+    /// Most operations in flight per worker.
+    pub max_depth: u32,
+    /// Default of operations per submitting call; 0 for the whole depth.
+    pub default_batch: u32,
+    /// The kinds of operations it supports.
+    pub kinds: &'static [Kind],
+    /// The cache modes of its files; the first is its default.
+    pub caches: &'static [Cache],
+    /// Whether each read and write can have its own priority.
+    pub takes_priorities: bool,
+    /// Its options, as in `--engine io_uring:iopoll`.
+    pub options: &'static [EngineOption],
+}
+
+impl Facts {
+    /// Whether it opens targets, to move their bytes or to change them.
+    pub fn touches_targets(&self) -> bool {
+        self.moves_bytes || WITHOUT_DATA.contains(&self.name)
+    }
+}
+
+/// An option of an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOption {
+    /// Its name after the colon of `--engine`.
+    pub name: &'static str,
+    /// Its line in `--help`.
+    pub about: &'static str,
+    /// Whether a number follows it.
+    pub number: Number,
+}
+
+/// Whether a number follows an option, as in `sqpoll=1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// Never.
+    No,
+    /// It may.
+    May,
+    /// Always.
+    Must,
 }

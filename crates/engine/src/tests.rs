@@ -1,11 +1,11 @@
 //! The loop with a simulated device: the measured figures must equal the known ones.
 
 use crate::engines::find;
+use crate::link::{Block, Outcome};
 use crate::source::replay::{Counts, Given, Replay, Step, feed};
 use crate::source::{Common, Op, Panicking, Share, Source, lanes};
 use crate::spec::WorkerSpec;
-use crate::tally::{Block, Outcome};
-use crate::worker::Workers;
+use crate::workers::Workers;
 use model::histogram::Histogram;
 use model::job::{Access, Batch, Kind, Pattern, Stream};
 use model::record::Replayed;

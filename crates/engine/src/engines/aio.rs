@@ -6,9 +6,10 @@
 
 use crate::engines::targets;
 use crate::engines::targets::{flush_of, refuse_sync_range};
-use crate::interface::{self, Done, Engine, EngineOption, Granted, Number, Queue, SYNC, refusal};
+use crate::interface::{self, Done, Engine, Granted, Queue, SYNC, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::Kind;
 use std::io;
 use sys::aio::Aio;

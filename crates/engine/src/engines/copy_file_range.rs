@@ -6,9 +6,10 @@
 
 use crate::engines::blocking_call::Call;
 use crate::engines::targets::Targets;
-use crate::interface::{EngineOption, Granted, Number, refusal};
+use crate::interface::{Granted, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::Kind;
 use rustix::fs::{OFlags, copy_file_range};
 use std::fs::File;

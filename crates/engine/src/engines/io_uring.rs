@@ -3,9 +3,10 @@
 
 use super::targets::flush_of;
 use crate::engines::targets;
-use crate::interface::{self, Done, Engine, EngineOption, Granted, LEAVE_OUT, Number, Queue, SYNC, refusal};
+use crate::interface::{self, Done, Engine, Granted, LEAVE_OUT, Queue, SYNC, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::Kind;
 use std::io;
 use std::os::unix::fs::FileTypeExt;

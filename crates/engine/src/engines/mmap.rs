@@ -6,9 +6,10 @@
 
 use super::targets::Targets;
 use crate::engines::blocking_call::Call;
-use crate::interface::{EngineOption, Granted, LEAVE_OUT, Number, SYNC, refusal};
+use crate::interface::{Granted, LEAVE_OUT, SYNC, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::{Kind, SyncCall};
 use std::io;
 use sys::arena::Arena;

@@ -22,14 +22,13 @@ mod without_data;
 #[cfg(test)]
 mod tests;
 
-use crate::interface::{CannotBegin, Done, Engine, Facts, Granted, Queue};
-pub use crate::interface::{EngineOption, Number};
+use crate::interface::{CannotBegin, Done, Engine, Granted, Queue};
+use crate::link::{Outcome, Task};
 use crate::recorder::{Off, Watched};
 use crate::source::{NoOperations, Op};
-use crate::spec::WorkerSpec;
-use crate::tally::Outcome;
+pub use crate::spec::{EngineOption, Number};
+use crate::spec::{Facts, WorkerSpec};
 use crate::worker;
-use crate::worker::Task;
 use blocking_call::{BlockingEngine, Call};
 use model::depth_counts::DepthCounts;
 use model::job::{Cache, Kind, Options};

@@ -4,9 +4,10 @@
 //! test loop, recorder and analysis: every operation takes [`LATENCY_NS`], any number at once unless the option `servers` limits it. Time passes
 //! only while the loop waits.
 
-use crate::interface::{Done, Engine, EngineOption, Granted, Number, Queue, Time, refusal};
+use crate::interface::{Done, Engine, Granted, Queue, Time, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use std::collections::VecDeque;
 use std::io;
 use sys::clock::Clock;

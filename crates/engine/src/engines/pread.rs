@@ -7,9 +7,10 @@
 use crate::engines::blocking_call::Call;
 use crate::engines::targets;
 use crate::engines::targets::Targets;
-use crate::interface::{EngineOption, Granted, LEAVE_OUT, Number, refusal};
+use crate::interface::{Granted, LEAVE_OUT, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::{FALLOCATE, GROW, Kind, NEW};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, pwrite, pwritev2};

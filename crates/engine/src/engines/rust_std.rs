@@ -5,9 +5,10 @@
 
 use super::targets::Targets;
 use crate::engines::blocking_call::Call;
-use crate::interface::{EngineOption, Granted, Number};
+use crate::interface::Granted;
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::Kind;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};

@@ -4,9 +4,10 @@
 use super::targets::Targets;
 use crate::engines::blocking_call::Call;
 use crate::engines::targets::Positions;
-use crate::interface::{EngineOption, Granted, Number};
+use crate::interface::Granted;
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::Kind;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use sys::arena::Arena;

@@ -7,9 +7,10 @@
 
 use super::targets::Targets;
 use crate::engines::blocking_call::Call;
-use crate::interface::{EngineOption, Granted, Number, SYNC, refusal};
+use crate::interface::{Granted, SYNC, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::Kind;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;

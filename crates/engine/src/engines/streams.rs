@@ -6,9 +6,10 @@
 
 use super::targets::Targets;
 use crate::engines::blocking_call::Call;
-use crate::interface::{EngineOption, Granted, Number, refusal};
+use crate::interface::{Granted, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::Kind;
 use std::fs::File;
 use std::io;

@@ -6,8 +6,8 @@
 
 use crate::hot::{Loop, Stage};
 use crate::interface::Engine;
+use crate::link::Block;
 use crate::recorder::Recorder;
-use crate::tally::Block;
 use model::histogram::Histogram;
 use model::job::{FoundDepth, LatencyTarget};
 

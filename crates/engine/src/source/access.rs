@@ -8,6 +8,8 @@
 //! 4. Plain accesses (one line, one size, one target) use [`Sequential`] and [`Random`], which cost less per operation.
 //! 5. [`Turns`] alternates between several accesses. A turn begins with an operation that waits for the previous turn, and with its own burst
 //!    if it has pauses or periods; each access continues where it was in its last turn.
+//! 6. [`Strided`] uses one zone of the span at a time. Workers begin at zones that are spread over the span, and each visits all zones. The
+//!    incomplete zone at the end of the span is used only by sequential blocks of one size, which do not reach beyond it.
 
 use crate::source::conditions::{Evenly, Syncs};
 use crate::source::draw::{Choice, Kinds, Lengths};
@@ -16,9 +18,13 @@ use crate::source::pace::{OfKind, Pause};
 use crate::source::sharing::Head;
 use crate::source::span::{Span, Target};
 use crate::source::{Op, Share, Source};
-use model::job::{self, Kind, Order, PerKind, Positions, Sharing, Sizes, Start, Steps, Stream, Turn};
+use model::job::{
+    self, Access, Kind, Order, PerKind, Positions, Sharing, Sizes, Start, Steps, Stream, Strided as Zones,
+    Turn,
+};
 use model::payload::split_mix;
 use model::spec::limits::MAX_INTERLEAVED;
+use model::units::show_bytes;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
@@ -742,5 +748,98 @@ impl Source for Turns {
         for op in ops {
             *op = self.next();
         }
+    }
+}
+
+/// An access in one zone at a time.
+pub(super) struct Strided {
+    /// Draws operations in the first zone.
+    inner: Lines,
+    step_bytes: u64,
+    /// Bytes before the next zone, and the same for the last zone.
+    quota: u64,
+    last_quota: u64,
+    zones: u64,
+    zone: u64,
+    /// Bytes moved in the present zone.
+    moved: u64,
+}
+
+impl Strided {
+    /// Fails if no zone fits, or the access cannot be limited to one.
+    pub(super) fn new(
+        (stream, zones): (&Stream, Zones),
+        targets: &[Target],
+        share: &Share,
+        rng: Xoshiro256PlusPlus,
+    ) -> Result<Self, String> {
+        let [target] = targets else {
+            return Err("zones are those of one target; let each target have a depth of its own".into());
+        };
+        let access = &stream.access;
+        let interlocked =
+            |order: &Order| matches!(order, Order::Sequential(Steps { start: Start::Interlocked, .. }));
+        if access.lines.iter().any(|l| interlocked(&l.order)) {
+            return Err(
+                "workers are not in the same zone, so they share no position there; choose another start"
+                    .into(),
+            );
+        }
+        let span = target.span(access.offset_bytes, access.span_bytes, access.largest_bytes().into())?.bytes;
+        let full_zones = zones.whole(span);
+        if full_zones == 0 {
+            return Err(format!(
+                "no zone of {} fits into the {} of target {}; choose smaller zones or a larger span",
+                show_bytes(zones.range_bytes),
+                show_bytes(span),
+                target.index
+            ));
+        }
+        if !zones.step_bytes().is_multiple_of(target.align) {
+            return Err(target.misfit("a zone with what is left out behind it", zones.step_bytes()));
+        }
+        let inside = Access { span_bytes: zones.range_bytes, strided: None, ..access.clone() };
+        let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };
+        let inner = Lines::new(&Stream { access: inside, ..stream.clone() }, targets, &alone, rng)?;
+        let last = access.in_order().map_or(0, |(size, times)| zones.last_bytes(span, size, times));
+        let count = full_zones + u64::from(last > 0);
+        let first = (u128::from(count) * u128::from(share.worker) / u128::from(share.workers)) as u64;
+        Ok(Self {
+            inner,
+            step_bytes: zones.step_bytes(),
+            quota: zones.bytes,
+            last_quota: if last > 0 { last } else { zones.bytes },
+            zones: count,
+            zone: first,
+            moved: 0,
+        })
+    }
+
+    #[inline]
+    fn next(&mut self, draw: impl FnOnce(&mut Lines) -> Op) -> Op {
+        let quota = if self.zone + 1 == self.zones { self.last_quota } else { self.quota };
+        // A trim and its write, or a request and its reply, must be in one zone.
+        if self.moved >= quota && !self.inner.owes_a_reply() {
+            self.zone = if self.zone + 1 == self.zones { 0 } else { self.zone + 1 };
+            self.moved = 0;
+            self.inner.begin_again();
+        }
+        let op = draw(&mut self.inner);
+        self.moved += u64::from(op.length);
+        Op { offset: op.offset + self.zone * self.step_bytes, ..op }
+    }
+}
+
+impl Source for Strided {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            *op = self.next(Lines::next);
+        }
+    }
+}
+
+impl OfKind for Strided {
+    fn next_of(&mut self, kind: Kind) -> Op {
+        self.next(|inner| inner.next_of(kind))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{everywhere, one_op, op, open, round_trip, scratch, spec, witness};
 use crate::engines::find;
-use crate::interface::Number;
+use crate::spec::Number;
 use model::job::{Cache, Kind};
 
 /// Options with which an engine does not move all bytes.

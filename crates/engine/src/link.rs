@@ -1,15 +1,137 @@
-//! Counts of a worker: blocks of histograms per interval, and its outcome at the end.
+//! The link between a worker and the thread that started it: start barrier, flags, blocks of counts, and the outcome.
 //!
-//! Blocks travel between a worker and the collector through two rings. Each block has one owner at a time, so the loop counts without locks.
+//! 1. A worker gets a [`Task`]: its spec and its [`Link`]. It waits at the [`StartBarrier`] until all are ready.
+//! 2. The loop counts into a [`Block`]. Blocks travel to the collector and back through two rings. Each block has one owner at a time, so the
+//!    loop counts without locks.
+//! 3. At the end the worker returns its [`Outcome`].
 
-use crate::interface::Granted;
+use crate::interface::{CannotBegin, Granted};
+use crate::spec::WorkerSpec;
 use model::depth_counts::DepthCounts;
 use model::histogram::Histogram;
 use model::job::{FoundDepth, Kind};
+use model::op_log::Operation;
 use model::record::{Issued, LaneEnd, OpenLoop, PriorityEnd, Replayed, ThreadIo};
 use rtrb::{Consumer, Producer, RingBuffer};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use sys::perf::Counted;
 use sys::thread::Usage;
+
+/// A worker's connections to the thread that started it; none needs a lock in the hot loop.
+pub(crate) struct Link {
+    pub(crate) port: Port,
+    /// Ring for its logged operations.
+    pub(crate) log: Option<Producer<Operation>>,
+    pub(crate) barrier: Arc<StartBarrier>,
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) failed: Arc<AtomicBool>,
+    pub(crate) heartbeat: Arc<AtomicU64>,
+}
+
+/// A worker about to start.
+pub(crate) struct Task {
+    pub(crate) spec: WorkerSpec,
+    pub(crate) link: Link,
+}
+
+/// Longest set-up of rings and memory before the start fails.
+const SET_UP_LIMIT: Duration = Duration::from_secs(30);
+/// Workers sleep until this time before a given start, and then spin, since a sleep ends late.
+const SPIN: Duration = Duration::from_millis(2);
+
+/// The start barrier: workers wait until all are ready.
+#[derive(Debug, Default)]
+pub(crate) struct StartBarrier {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Delay of the last worker after the given start, in ns.
+    late_ns: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ready: usize,
+    failure: Option<CannotBegin>,
+    opened: Option<bool>,
+    /// The given start; `None` to begin at once.
+    at: Option<Instant>,
+}
+
+impl StartBarrier {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is valid even if a worker panicked with the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports the worker as ready and waits. Returns whether to begin.
+    pub(crate) fn wait(&self) -> bool {
+        let mut state = self.lock();
+        state.ready += 1;
+        self.changed.notify_all();
+        while state.opened.is_none() {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.opened == Some(true)
+    }
+
+    /// Reports that a worker cannot begin.
+    pub(crate) fn fail(&self, why: CannotBegin) {
+        self.lock().failure.get_or_insert(why);
+        self.changed.notify_all();
+    }
+
+    /// Lets all waiting workers begin, or end.
+    pub(crate) fn open(&self, go: bool) {
+        self.lock().opened = Some(go);
+        self.changed.notify_all();
+    }
+
+    /// Lets all waiting workers begin at a time.
+    pub(crate) fn open_at(&self, at: Instant) {
+        self.lock().at = Some(at);
+        self.open(true);
+    }
+
+    /// Waits for the given start, directly before the first operation.
+    pub(crate) fn hold(&self) {
+        let Some(at) = self.lock().at else { return };
+        let left = at.saturating_duration_since(Instant::now());
+        std::thread::sleep(left.saturating_sub(SPIN));
+        while Instant::now() < at {
+            std::hint::spin_loop();
+        }
+        let late = at.elapsed().as_nanos() as u64;
+        self.late_ns.fetch_max(late, Ordering::Relaxed);
+    }
+
+    /// Returns the delay of the last worker after the given start, in ns.
+    pub(crate) fn late_ns(&self) -> u64 {
+        self.late_ns.load(Ordering::Relaxed)
+    }
+
+    /// Waits until `count` workers are ready.
+    ///
+    /// # Errors
+    /// The first reason why a worker cannot begin, or how many were not ready in time.
+    pub(crate) fn all_ready(&self, count: usize) -> Result<(), CannotBegin> {
+        let limit = Instant::now() + SET_UP_LIMIT;
+        let mut state = self.lock();
+        while state.ready < count {
+            if let Some(why) = &state.failure {
+                return Err(why.clone());
+            }
+            let left = limit.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let (late, seconds) = (count - state.ready, SET_UP_LIMIT.as_secs());
+                return Err(format!("{late} of {count} workers were not ready after {seconds} s").into());
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+}
 
 /// Spare blocks of each worker. If the collector has read none of them, the present interval is extended.
 const SPARE_BLOCKS: usize = 3;
@@ -199,4 +321,27 @@ fn blocks_return_empty_from_the_collector() {
     }
     assert!((0..SPARE_BLOCKS).all(|_| port.exchange(&mut mine)));
     assert!(!port.exchange(&mut mine));
+}
+
+#[test]
+fn no_worker_begins_before_the_given_time() {
+    let barrier = std::sync::Arc::new(StartBarrier::default());
+    let begun: Vec<_> = (0..2)
+        .map(|_| {
+            let barrier = std::sync::Arc::clone(&barrier);
+            std::thread::spawn(move || {
+                let go = barrier.wait();
+                barrier.hold();
+                (go, Instant::now())
+            })
+        })
+        .collect();
+    assert!(barrier.all_ready(2).is_ok());
+    let at = Instant::now() + Duration::from_millis(20);
+    barrier.open_at(at);
+    for thread in begun {
+        let (go, began) = thread.join().unwrap_or_else(|_| panic!("a worker panicked"));
+        assert!(go && began >= at);
+        assert!((began - at).as_nanos() as u64 >= barrier.late_ns() || barrier.late_ns() > 0);
+    }
 }

@@ -1,0 +1,252 @@
+//! The threads of a phase: starts workers together, takes their blocks, notices those that panic or hang, and ends them.
+//!
+//! 1. [`Workers::spawn`] starts one thread per spec and returns when all have set up.
+//! 2. [`Workers::open`] lets all begin together, or at a given time.
+//! 3. The collector takes blocks and logged operations, and names workers that are stuck in the kernel.
+//! 4. [`Workers::finish`] returns the outcomes.
+
+use crate::interface::CannotBegin;
+use crate::link::{Block, Link, Outcome, StartBarrier, Tap, Task, connect};
+use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
+use crate::{engines, recorder};
+use model::op_log::Operation;
+use rtrb::Consumer;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use sys::open_file::OpenFile;
+
+/// The worker that a block or an outcome belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// Index of the worker in the phase.
+    pub worker: u32,
+    /// Index of its stream.
+    pub stream: usize,
+}
+
+struct Worker {
+    who: Who,
+    /// The files of its spec. The worker uses duplicates in its own file table, so these must be closed here.
+    files: Arc<Vec<OpenFile>>,
+    engine: &'static str,
+    thread: JoinHandle<Outcome>,
+    tap: Tap,
+    log: Option<Consumer<Operation>>,
+    /// Shared by all workers of its stream.
+    stop: Arc<AtomicBool>,
+    heartbeat: Arc<AtomicU64>,
+    last_heartbeat: (u64, Instant),
+    patience: Duration,
+}
+
+/// The workers of one phase.
+pub struct Workers {
+    all: Vec<Worker>,
+    barrier: Arc<StartBarrier>,
+    failed: Arc<AtomicBool>,
+}
+
+impl Workers {
+    /// Starts one thread per spec and returns when all are set up.
+    ///
+    /// # Errors
+    /// The reason of the first worker that cannot begin; all others end.
+    pub fn spawn(specs: Vec<WorkerSpec>) -> Result<Self, CannotBegin> {
+        let mut started = Self { all: Vec::new(), barrier: Arc::default(), failed: Arc::default() };
+        let count = specs.len();
+        for spec in specs {
+            match started.start(spec, count) {
+                Ok(worker) => started.all.push(worker),
+                Err(why) => started.barrier.fail(why.into()),
+            }
+        }
+        if let Err(why) = started.barrier.all_ready(count) {
+            started.barrier.open(false);
+            started.all.into_iter().filter(|w| w.thread.is_finished()).for_each(|w| drop(w.thread.join()));
+            return Err(why);
+        }
+        Ok(started)
+    }
+
+    /// Starts the thread of a spec. Finds the engine by its name, since the spec has only its facts.
+    fn start(&self, mut spec: WorkerSpec, count: usize) -> Result<Worker, String> {
+        let name = spec.engine.name;
+        let entry = engines::find(name).ok_or_else(|| format!("there is no engine {name}"))?;
+        let (port, tap) = connect(spec.sources.len(), spec.open_loop);
+        let heartbeat = Arc::new(AtomicU64::new(0));
+        let same_stream = self.all.iter().find(|w| w.who.stream == spec.stream);
+        let stop = same_stream.map_or_else(Arc::default, |w| Arc::clone(&w.stop));
+        let (to_log, log) = spec.log.then(|| recorder::connect(count)).unzip();
+        let link = Link {
+            port,
+            log: to_log,
+            barrier: Arc::clone(&self.barrier),
+            stop: Arc::clone(&stop),
+            failed: Arc::clone(&self.failed),
+            heartbeat: Arc::clone(&heartbeat),
+        };
+        let who = Who { worker: spec.worker, stream: spec.stream };
+        let (barrier, failed) = (Arc::clone(&self.barrier), Arc::clone(&self.failed));
+        let patience = Duration::from_nanos(STALL_LIMIT_NS + spec.interval_ns);
+        let files = Arc::new(std::mem::take(&mut spec.files));
+        let shared = Arc::clone(&files);
+        let run = if spec.is_watched() { entry.run_watched } else { entry.run };
+        let mut task = Task { spec, link };
+        let thread = std::thread::Builder::new().name(format!("fathom-{}", who.worker)).spawn(move || {
+            let _ = sys::thread::block_signals();
+            if !entry.library_threads {
+                // If it is refused, descriptor lookups are slightly slower.
+                let _ = sys::thread::own_file_table();
+            }
+            let copies: std::io::Result<Vec<OpenFile>> = shared.iter().map(OpenFile::copy).collect();
+            drop(shared);
+            task.spec.files = match copies {
+                Ok(copies) => copies,
+                Err(e) => {
+                    let error = format!("worker {} cannot have its files: {e}{}", who.worker, sys::cause(&e));
+                    barrier.fail(error.clone().into());
+                    return Outcome::failed(error);
+                }
+            };
+            catch_unwind(AssertUnwindSafe(|| run(&mut task))).unwrap_or_else(|panic| {
+                let error =
+                    format!("worker {} ({}) panicked: {}", who.worker, entry.name, panic_message(&*panic));
+                barrier.fail(error.clone().into());
+                failed.store(true, Ordering::Relaxed);
+                Outcome::failed(error)
+            })
+        });
+        let refused = |e| format!("a thread cannot be started: {e}; use fewer --workers{}", sys::cause(&e));
+        let thread = thread.map_err(refused)?;
+        Ok(Worker {
+            who,
+            files,
+            engine: entry.name,
+            thread,
+            tap,
+            log,
+            stop,
+            heartbeat,
+            last_heartbeat: (0, Instant::now()),
+            patience,
+        })
+    }
+
+    /// Lets all workers begin.
+    pub fn open(&mut self) {
+        let now = Instant::now();
+        self.all.iter_mut().for_each(|w| w.last_heartbeat.1 = now);
+        self.barrier.open(true);
+    }
+
+    /// Lets all workers begin at a time; at once if it has passed.
+    pub fn open_at(&mut self, at: Instant) {
+        self.all.iter_mut().for_each(|w| w.last_heartbeat.1 = at.max(Instant::now()));
+        self.barrier.open_at(at);
+    }
+
+    /// Returns the delay in ns of the last worker after the time given to [`Self::open_at`].
+    pub fn late_ns(&self) -> u64 {
+        self.barrier.late_ns()
+    }
+
+    /// Stops all workers after their current turn.
+    pub fn stop(&self) {
+        self.all.iter().for_each(|w| w.stop.store(true, Ordering::Relaxed));
+    }
+
+    /// Stops the workers of a stream after their current turn.
+    pub fn stop_stream(&self, stream: usize) {
+        let same_stream = self.all.iter().filter(|w| w.who.stream == stream);
+        same_stream.for_each(|w| w.stop.store(true, Ordering::Relaxed));
+    }
+
+    /// Passes every block that has arrived to `read`.
+    pub fn collect(&mut self, mut read: impl FnMut(Who, &Block)) {
+        for worker in &mut self.all {
+            let who = worker.who;
+            worker.tap.take(|block| read(who, block));
+        }
+    }
+
+    /// Passes the logged operations that have arrived to `read`, in chunks, in the order of each worker.
+    pub fn take_logged(&mut self, mut read: impl FnMut(Who, &[Operation])) {
+        for worker in &mut self.all {
+            let Some(log) = &mut worker.log else { continue };
+            // Only the present ones: a fast worker must not starve the others.
+            if let Ok(chunk) = log.read_chunk(log.slots()) {
+                let (first, second) = chunk.as_slices();
+                read(worker.who, first);
+                read(worker.who, second);
+                chunk.commit_all();
+            }
+        }
+    }
+
+    /// Whether all workers have ended.
+    pub fn is_done(&self) -> bool {
+        self.all.iter().all(|w| w.thread.is_finished())
+    }
+
+    /// Whether all workers of a stream have ended.
+    pub fn has_ended(&self, stream: usize) -> bool {
+        self.all.iter().filter(|w| w.who.stream == stream).all(|w| w.thread.is_finished())
+    }
+
+    /// Whether any worker has ended with an error: the others alone are a different workload.
+    pub fn any_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Returns a message about a worker without a heartbeat for too long: it is stuck in a system call.
+    pub fn stuck(&mut self) -> Option<String> {
+        let now = Instant::now();
+        for worker in self.all.iter_mut().filter(|w| !w.thread.is_finished()) {
+            let heartbeat = worker.heartbeat.load(Ordering::Relaxed);
+            if heartbeat != worker.last_heartbeat.0 {
+                worker.last_heartbeat = (heartbeat, now);
+            }
+            let silent = now - worker.last_heartbeat.1;
+            if silent > worker.patience {
+                return Some(format!(
+                    "worker {} ({}) has not come back from the kernel for {} s; the target does not answer, and the kernel keeps \
+                     this process until it does",
+                    worker.who.worker,
+                    worker.engine,
+                    silent.as_secs()
+                ));
+            }
+        }
+        None
+    }
+
+    /// Returns the outcomes. A worker that has not ended is abandoned and reported as stuck.
+    pub fn finish(self) -> Vec<(Who, Outcome)> {
+        let outcomes = self.all.into_iter().map(|worker| {
+            let outcome = if worker.thread.is_finished() {
+                worker.thread.join().unwrap_or_else(|panic| Outcome::failed(panic_message(&*panic)))
+            } else {
+                Outcome::failed(format!(
+                    "worker {} ({}) is stuck in the kernel",
+                    worker.who.worker, worker.engine
+                ))
+            };
+            if outcome.error.is_some() {
+                // Closing a file may block on a file system that never answers; the exit of the process closes it too.
+                std::mem::forget(worker.files);
+            }
+            (worker.who, outcome)
+        });
+        outcomes.collect()
+    }
+}
+
+/// Returns the message of a panic.
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+        .unwrap_or_else(|| "without words".into())
+}
