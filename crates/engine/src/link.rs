@@ -1,6 +1,6 @@
 //! The link between a worker and the thread that started it: start barrier, flags, blocks of counts, and the outcome.
 //!
-//! 1. A worker gets a [`Task`]: its spec and its [`Link`]. It waits at the [`StartBarrier`] until all are ready.
+//! 1. A worker gets a `Task`: its spec and its `Link`. It waits at the `StartBarrier` until all are ready.
 //! 2. The loop counts into a [`Block`]. Blocks travel to the collector and back through two rings. Each block has one owner at a time, so the
 //!    loop counts without locks.
 //! 3. At the end the worker returns its [`Outcome`].

@@ -209,7 +209,7 @@ impl Facts {
     }
 }
 
-/// An option of an engine.
+/// A setting after the colon of `--engine`.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOption {
     /// Its name after the colon of `--engine`.

@@ -99,7 +99,7 @@ fn place_thread(spec: &WorkerSpec) -> io::Result<()> {
         Some(MemoryNodes::Prefer(node)) => thread::set_memory_policy(MemoryPolicy::Prefer, &[*node])?,
         Some(MemoryNodes::Interleave(nodes)) => thread::set_memory_policy(MemoryPolicy::Interleave, nodes)?,
         None => {
-            spec.place.node.map_or(Ok(()), |node| thread::set_memory_policy(MemoryPolicy::Bind, &[node]))?
+            spec.place.node.map_or(Ok(()), |node| thread::set_memory_policy(MemoryPolicy::Bind, &[node]))?;
         }
     }
     sys::thread::prefer(spec.place.nice, spec.place.io_priority.map(IoPriority::number))?;

@@ -16,7 +16,7 @@ const FS_IOC_GETFLAGS: libc::c_ulong = 0x8008_6601;
 pub mod attribute {
     /// Stored compressed.
     pub const COMPRESSED: u32 = 0x4;
-    /// Encrypted.
+    /// Stored encrypted.
     pub const ENCRYPTED: u32 = 0x800;
     /// ext: data passes through the journal.
     pub const JOURNAL_DATA: u32 = 0x4000;
@@ -153,7 +153,7 @@ impl Extent {
     pub const DELAYED: u32 = 0x4;
     /// Compressed or otherwise encoded.
     pub const ENCODED: u32 = 0x8;
-    /// Encrypted.
+    /// Stored encrypted.
     pub const ENCRYPTED: u32 = 0x80;
     /// Inside the inode, or packed with other files' data.
     pub const INLINE: u32 = 0x200 | 0x400;

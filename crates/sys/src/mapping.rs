@@ -130,7 +130,7 @@ impl Mapping {
     ///
     /// # Errors
     /// An error of `madvise(2)`.
-    pub fn let_go(&self, offset: u64, bytes: usize) -> io::Result<()> {
+    pub fn unmap_pages(&self, offset: u64, bytes: usize) -> io::Result<()> {
         let Some((from, bytes)) = self.part(offset, bytes)? else { return Ok(()) };
         let (start, bytes) = pages(from as usize, bytes);
         // SAFETY: whole pages of the mapping of this value; a shared mapping keeps what was stored in the file's pages.
@@ -367,6 +367,6 @@ fn accesses_after_the_end_of_the_file_return_nothing() {
     assert_eq!(map.load(8192, &mut data).ok(), Some(10_000 - 8192));
     assert_eq!(map.load(10_000, &mut data).ok(), Some(0));
     assert_eq!(map.load(u64::MAX, &mut data).ok(), Some(0));
-    map.let_go(1, 9_000).unwrap_or_else(|e| panic!("{e}"));
+    map.unmap_pages(1, 9_000).unwrap_or_else(|e| panic!("{e}"));
     map.sync(true).unwrap_or_else(|e| panic!("{e}"));
 }

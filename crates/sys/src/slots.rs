@@ -1,6 +1,6 @@
 //! Slots in flight: what every asynchronous interface here shares.
 //!
-//! 1. [`Slots`] owns the buffers and files of the operations. A slot in flight cannot be borrowed, and a file opened for reading is never
+//! 1. `Slots` owns the buffers and files of the operations. A slot in flight cannot be borrowed, and a file opened for reading is never
 //!    written.
 //! 2. [`Done`] is a completion. A wait stays in the kernel for at most [`WAIT_LIMIT`].
 //! 3. [`Granted`] lists the features that the kernel granted and refused at set-up.

@@ -61,7 +61,6 @@ macro_rules! impl_queue {
     };
 }
 
-/// Options of `libaio`.
 pub(super) const LIBAIO_OPTIONS: &[EngineOption] =
     &[EngineOption { name: targets::ATOMIC, about: targets::ABOUT_ATOMIC, number: Number::No }];
 

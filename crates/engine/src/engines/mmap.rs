@@ -132,7 +132,7 @@ impl Call for Mmap {
             (Kind::Sync, Sync::File) => return self.targets.sync(op),
         };
         if self.unmaps {
-            mapping.let_go(op.offset, moved)?;
+            mapping.unmap_pages(op.offset, moved)?;
         }
         Ok(moved)
     }

@@ -1,6 +1,6 @@
 //! Engines: the table [`ENGINES`] from which help, plans and workers are built, and what they share.
 //!
-//! The loop is compiled once per engine. [`Boxed`] is any engine as a pointer: the loop that records single operations is compiled once with
+//! The loop is compiled once per engine. `Boxed` is any engine as a pointer: the loop that records single operations is compiled once with
 //! it for all engines, and each call goes through the pointer. [`probe`] sets up an engine without running operations.
 
 mod aio;

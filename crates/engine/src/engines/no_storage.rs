@@ -64,7 +64,6 @@ const LATENCY_NS: u64 = 100_000;
 /// Option with the number of operations that are served at once.
 const SERVERS: &str = "servers";
 
-/// Options of `sim`.
 pub(super) const SIM_OPTIONS: &[EngineOption] = &[EngineOption {
     name: SERVERS,
     about: "N operations at once, 10,000 a second each; others wait",

@@ -22,7 +22,6 @@ use std::os::fd::AsRawFd;
 use sys::arena::Arena;
 use sys::page_cache::readahead;
 
-/// Options of `sync`.
 pub(super) const SYNC_OPTIONS: &[EngineOption] = &[
     EngineOption { name: "readahead", about: "read N bytes ahead (readahead)", number: Number::Must },
     EngineOption {
@@ -168,7 +167,6 @@ fn renew(file: &File, renewal: Renewal) -> io::Result<Option<u64>> {
     Ok((renewal == Renewal::Blocks).then_some(about.len()))
 }
 
-/// Options of `vsync`.
 pub(super) const VSYNC_OPTIONS: &[EngineOption] = &[
     EngineOption {
         name: "hipri",

@@ -77,7 +77,6 @@ impl<S: Library> Call for Streams<S> {
     }
 }
 
-/// Options of `stdio`.
 pub(super) const STDIO_OPTIONS: &[EngineOption] = &[
     EngineOption {
         name: "buffer",

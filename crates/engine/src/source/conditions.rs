@@ -162,7 +162,7 @@ enum PassEnd {
     Lower,
     /// An offset that is not below the previous one.
     Higher,
-    /// The bytes of a pass.
+    /// After the bytes of a pass.
     Bytes,
 }
 

@@ -44,7 +44,7 @@ pub struct Op {
     pub length: u32,
     /// Index of the file among the worker's files.
     pub file: u16,
-    /// Its kind.
+    /// Read, write, trim or sync.
     pub kind: Kind,
     /// Conditions of its submission: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`], [`Op::SERIAL`],
     /// [`Op::CHOSEN`], [`Op::EVICTED`]. Mostly none.

@@ -32,7 +32,7 @@ const WIDE_DEVIATION: f64 = 0.4;
 pub(super) enum NextOffset {
     /// Sequential: continue after the last operation.
     Walk,
-    /// Uniform.
+    /// Any place with equal probability.
     Uniform(Uniform),
     /// Uniform with a probability, else sequential.
     Mixed(f64, Uniform),

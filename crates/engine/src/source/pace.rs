@@ -326,7 +326,7 @@ pub(super) enum Pause {
     Fixed(u64),
     /// Exponential, with this mean in ns.
     Exponential(f64),
-    /// Lognormal.
+    /// With a normally distributed logarithm.
     Lognormal(LogNormal<f64>),
     /// Quantiles as (share, ns), with linear interpolation.
     Quantiles(Vec<(f64, f64)>),

@@ -54,7 +54,7 @@ pub struct Step {
     pub lane: u16,
     /// Index of the file among the worker's files.
     pub file: u16,
-    /// Its kind.
+    /// Read, write, trim or sync.
     pub kind: Kind,
 }
 

@@ -141,7 +141,7 @@ impl Pieces {
 pub struct Placed {
     /// Draws operations on the concatenated pieces.
     pub inner: Box<dyn Source>,
-    /// The pieces.
+    /// Where the span is stored.
     pub pieces: Pieces,
 }
 

@@ -1,4 +1,4 @@
-//! Stories about places, directions, sizes and targets.
+//! Tests of places, directions, sizes and targets.
 
 use super::*;
 use crate::source::tests::goodness_of_fit;

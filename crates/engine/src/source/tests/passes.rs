@@ -1,4 +1,4 @@
-//! Where another pass over a file begins.
+//! Tests of passes over a file.
 
 use super::{Arc, Clones, Common, Op, Order, Share, Steps, Stream, compiled, endless, share, stream, taken};
 

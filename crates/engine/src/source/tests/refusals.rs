@@ -1,15 +1,15 @@
-//! Stories about streams that mean nothing.
+//! Tests of invalid streams.
 
 use super::*;
 
-/// The sentence with which a stream is refused.
+/// Returns the message of a refused stream.
 fn refused(change: impl FnOnce(&mut Stream)) -> String {
     let mut stream = stream(Order::Random);
     stream.access.lines[0].mix = model::job::Mix::of_percents(50, 0);
     change(&mut stream);
     let count = stream.targets.len();
     match lanes(&stream, &vec![1 << 20; count], &vec![512; count], &share(0, 2)) {
-        Ok(_) => panic!("{stream:?} was taken"),
+        Ok(_) => panic!("{stream:?} was accepted"),
         Err(why) => why,
     }
 }

@@ -88,7 +88,7 @@ fn poisson_arrivals_of_all_workers_are_one_poisson_process() {
     stream.targets = vec![0, 1];
     let count = 50_000;
     let times = times(&stream, 2, count);
-    // Where the slowest lane ends the others do not arrive any more.
+    // After the end of the slowest lane the stream is incomplete.
     let whole = &times[..4 * count * 9 / 10];
     let mut gaps: Vec<f64> = whole.windows(2).map(|w| (w[1] - w[0]) as f64 / 20_000.0).collect();
     let n = gaps.len() as f64;
