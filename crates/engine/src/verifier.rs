@@ -1,7 +1,7 @@
 //! The verifier: writes the blocks of a verification and reads them back, through any engine, with operations in flight and every bit checked.
 //!
 //! 1. `run_work` opens the engine and keeps its queue full. A `Work` returns the next step and takes completions.
-//! 2. [`write`] writes every block once per pass, with a sync at each mark. No two writes to a block are in flight together.
+//! 2. [`write()`] writes every block once per pass, with a sync at each mark. No two writes to a block are in flight together.
 //! 3. [`read_back`] reads every block that may have been written, once, in random order. Blocks after the end of a truncated target are lost
 //!    and not read.
 //!

@@ -48,7 +48,7 @@ fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     if !barrier.wait() {
         return Outcome::failed("was not started".into());
     }
-    let (before, waited_before) = (sys::thread::usage().unwrap_or_default(), waited());
+    let (before, waited_before) = (thread::usage().unwrap_or_default(), waited());
     let io_before = io_counts.read();
     let counters = Counters::start();
     let mut calls = count_calls.then(Calls::start);
@@ -58,7 +58,7 @@ fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     let end = hot_loop.time().now();
     let calls = calls.as_mut().map(|c| c.as_mut().map_err(|e| e.clone())?.end());
     let counted = Some(counters.and_then(|mut c| c.end()));
-    let (after, waited_after) = (sys::thread::usage().unwrap_or_default(), waited());
+    let (after, waited_after) = (thread::usage().unwrap_or_default(), waited());
     let helpers = if has_helpers { ring_thread_counts() } else { ThreadIo::default() };
     let io = io_before.and_then(|before| Ok(io_counts.read()?.since(before).plus(helpers)));
     let ready_ns = waited_before.and_then(|before| Ok(waited_after?.saturating_sub(before)));
@@ -92,7 +92,7 @@ fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
 
 /// Places the thread before it allocates memory, and makes its timers precise.
 fn place_thread(spec: &WorkerSpec) -> io::Result<()> {
-    sys::thread::place(&spec.place.cpus, spec.place.node)?;
+    thread::place(&spec.place.cpus, spec.place.node)?;
     match &spec.place.memory {
         Some(MemoryNodes::Local) => thread::set_memory_policy(MemoryPolicy::Local, &[])?,
         Some(MemoryNodes::Bind(nodes)) => thread::set_memory_policy(MemoryPolicy::Bind, nodes)?,
@@ -102,9 +102,9 @@ fn place_thread(spec: &WorkerSpec) -> io::Result<()> {
             spec.place.node.map_or(Ok(()), |node| thread::set_memory_policy(MemoryPolicy::Bind, &[node]))?;
         }
     }
-    sys::thread::prefer(spec.place.nice, spec.place.io_priority.map(IoPriority::number))?;
+    thread::prefer(spec.place.nice, spec.place.io_priority.map(IoPriority::number))?;
     // Without this a sleep may last up to 50 us longer.
-    let _ = sys::thread::precise_timers();
+    let _ = thread::precise_timers();
     Ok(())
 }
 
