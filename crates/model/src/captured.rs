@@ -11,8 +11,8 @@ use crate::machine::Layer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-pub use course::{Course, CourseOf, Place, Places};
-pub use of_files::OfFiles;
+pub use self::course::{Course, CourseOf, Place, Places};
+pub use self::of_files::OfFiles;
 
 /// The version of the file and of the JSON.
 pub const FORMAT: u32 = 1;

@@ -7,7 +7,7 @@ mod checked;
 
 use crate::job::Kind;
 use crate::verdict::Verdict;
-pub use checked::{CheckedOnHosts, HostsFinding, Limited, Which};
+pub use self::checked::{CheckedOnHosts, HostsFinding, Limited, Which};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -6,7 +6,6 @@
 //! A name may hold any byte but zero. One that is no UTF-8, a control character, or a mark of direction stands in the text as
 //! characters of a private range, one a byte; so does whatever was in that range before. Nothing else changes.
 
-use crate::stand_in;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -19,10 +18,10 @@ pub fn text(name: impl AsRef<OsStr>) -> String {
             if is_plain(c) {
                 out.push(c);
             } else {
-                out.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().copied().map(stand_in::stand_in));
+                out.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().copied().map(crate::stand_in::stand_in));
             }
         }
-        out.extend(chunk.invalid().iter().copied().map(stand_in::stand_in));
+        out.extend(chunk.invalid().iter().copied().map(crate::stand_in::stand_in));
     }
     out
 }
@@ -31,7 +30,7 @@ pub fn text(name: impl AsRef<OsStr>) -> String {
 pub fn of_text(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
-        match stand_in::byte(c) {
+        match crate::stand_in::byte(c) {
             Some(byte) => bytes.push(byte),
             None => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
@@ -50,7 +49,7 @@ pub fn shown(path: &Path) -> String {
 }
 
 fn is_plain(c: char) -> bool {
-    stand_in::byte(c).is_none() && !c.is_control() && !crate::visible::turns(c)
+    crate::stand_in::byte(c).is_none() && !c.is_control() && !crate::visible::turns(c)
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! compressor. Not for: the bytes themselves (crate `random`), nor for reading the file whose bytes are written.
 //! Why: storage below may compress or deduplicate, and a repeated buffer would measure that instead.
 
-use crate::job::Data;
+use crate::job::data::Data;
 use crate::record::Written;
 pub use random::{fill, split_mix};
 use std::collections::HashSet;

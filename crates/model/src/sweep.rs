@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 mod setting;
 
-pub use setting::Setting;
+pub use self::setting::Setting;
 
 /// By how much a setting may be faster than the winner unless `--tolerance` is given, as a share.
 pub const TOLERANCE: f64 = 0.05;

@@ -3,7 +3,7 @@
 //! For: parsing `4k`, `1g`, `1.5s` and printing bytes, latencies and counts. Not for: arithmetic on measurements.
 //! Sizes are powers of two (`4k` = 4096) as in fio, diskspd and dd; rates name their unit, MB/s = 10^6, MiB/s = 2^20.
 
-use crate::visible::quoted;
+use crate::visible::quoted_excerpt;
 
 /// Bytes in a mebibyte.
 pub const MIB: u64 = 1 << 20;
@@ -57,7 +57,7 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
 
 fn not_a_duration(text: &str) -> String {
     let fault = if text.trim().starts_with('-') { "is negative" } else { "is not a duration" };
-    format!("{} {fault}; type a number with ms, s, m or h, such as 3s or 500ms", quoted(text))
+    format!("{} {fault}; type a number with ms, s, m or h, such as 3s or 500ms", quoted_excerpt(text))
 }
 
 /// `number * factor` as a whole number, where it is one that fits.

@@ -6,14 +6,13 @@
 //! A control character moves the cursor, changes the title of a window or clears what stands above; a mark of direction lets a
 //! name read as another one. Both are shown by their number, as `\u{1b}`, and a byte of a name that is none of a character as `\xff`.
 
-use crate::stand_in;
 use std::borrow::Cow;
 
 /// Longest piece of foreign text that a message repeats, in characters.
 const SHOWN: usize = 40;
 
 /// Quotes foreign text in a message: short, and without characters that a terminal would obey.
-pub(crate) fn quoted(text: &str) -> String {
+pub(crate) fn quoted_excerpt(text: &str) -> String {
     let mut words: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
     if text.chars().nth(SHOWN).is_some() {
         words += "...";
@@ -23,8 +22,8 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Text with every control character but line feeds and tabs shown by its number.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let acts = |c: char| acts(c) || stand_in::byte(c).is_some();
-    escaped(text, acts, |out, c| match stand_in::byte(c) {
+    let acts = |c: char| acts(c) || crate::stand_in::byte(c).is_some();
+    escaped(text, acts, |out, c| match crate::stand_in::byte(c) {
         Some(byte) => out.push_str(&format!("\\x{byte:02x}")),
         None => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
     })

@@ -2,7 +2,7 @@
 //!
 //! For: which ones. Not for: whether they are told: errors are counted and told in any case ([`crate::record::Issued`]).
 
-use super::kind::Kind;
+use super::Kind;
 use serde::{Deserialize, Serialize};
 
 /// Errors that do not count to `max_errors`, as fio's `ignore_error` and `continue_on_error` have them.

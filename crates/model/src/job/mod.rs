@@ -26,31 +26,31 @@ mod think;
 mod turn;
 mod verify;
 
-pub use access::{Access, Line};
-pub use cache::Cache;
-pub use create::{Create, Filling};
-pub use data::Data;
-pub use engine_fallback::EngineFallback;
-pub use flow::Flow;
-pub use flush::{Every, Flush, SyncCall};
-pub use ignored::IgnoredError;
-pub use kind::Kind;
-pub use mix::{Mix, Percent};
-pub use order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
-pub use pace::{Arrivals, Batch, Bursts, Pace, StopRule};
-pub use priority::{IoPriority, OpPriority};
-pub use replay::{Changes, Original, OriginalKind, Replay, ReplayPace};
-pub use rules::{FoundDepth, LatencyTarget, MinRate, Quantity, Spread, Steadied, Steady};
-pub use shared::{Layout, OwnBlocks, Shared};
-pub use sizes::{PerKind, Sizes};
-pub use stream::{
+pub use self::access::{Access, Line};
+pub use self::cache::Cache;
+pub use self::create::{Create, Filling};
+pub use self::data::Data;
+pub use self::engine_fallback::EngineFallback;
+pub use self::flow::Flow;
+pub use self::flush::{Every, Flush, SyncCall};
+pub use self::ignored::IgnoredError;
+pub use self::kind::Kind;
+pub use self::mix::{Mix, Percent};
+pub use self::order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
+pub use self::pace::{Arrivals, Batch, Bursts, Pace, StopRule};
+pub use self::priority::{IoPriority, OpPriority};
+pub use self::replay::{Changes, Original, OriginalKind, Replay, ReplayPace};
+pub use self::rules::{FoundDepth, LatencyTarget, MinRate, Quantity, Spread, Steadied, Steady};
+pub use self::shared::{Layout, OwnBlocks, Shared};
+pub use self::sizes::{PerKind, Sizes};
+pub use self::stream::{
     ALL_ERRORS, Advice, Clones, FALLOCATE, GROW, MAX_ERRORS, MemoryNodes, NEW, Options, Placement,
     SHORTEST_INTERVAL_NS, Sharing, Stream, WITHOUT_DATA,
 };
-pub use strided::Strided;
-pub use think::{Quantile, Think, ThinkLaw};
-pub use turn::Turn;
-pub use verify::{Content, Verify};
+pub use self::strided::Strided;
+pub use self::think::{Quantile, Think, ThinkLaw};
+pub use self::turn::Turn;
+pub use self::verify::{Content, Verify};
 
 use serde::{Deserialize, Serialize};
 

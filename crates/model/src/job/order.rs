@@ -2,7 +2,7 @@
 //!
 //! For: which block comes after which. Not for: sizes and directions ([`super::access`]).
 
-use super::PerKind;
+use super::sizes::PerKind;
 use crate::units::{show_block, show_bytes};
 use serde::{Deserialize, Serialize};
 

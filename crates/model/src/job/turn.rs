@@ -74,7 +74,7 @@ impl Turn {
 const WEIGHTS: u32 = 1_000_000;
 
 #[cfg(test)]
-fn turn(operations: u32, turns: u32, offset_bytes: u64, every: u32) -> Turn {
+fn plain_turn(operations: u32, turns: u32, offset_bytes: u64, every: u32) -> Turn {
     let access =
         Access { offset_bytes, span_bytes: 1 << 20, ..Access::plain(super::Pattern::Random, 4096, 0) };
     let flush = Flush { call: SyncCall::Fdatasync, every, calls: 1, drain: true };
@@ -83,7 +83,7 @@ fn turn(operations: u32, turns: u32, offset_bytes: u64, every: u32) -> Turn {
 
 #[test]
 fn a_summary_spans_all_turns_and_has_their_shares_and_calls() {
-    let turns = [turn(60, 1, 1 << 20, 1), turn(181, 2, 4 << 20, 90)];
+    let turns = [plain_turn(60, 1, 1 << 20, 1), plain_turn(181, 2, 4 << 20, 90)];
     let (access, flush) = Turn::together(&turns);
     assert_eq!((access.offset_bytes, access.span_bytes), (1 << 20, 4 << 20));
     let weights: Vec<u32> = access.lines.iter().map(|line| line.weight).collect();

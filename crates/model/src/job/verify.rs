@@ -3,7 +3,7 @@
 //! For: what is written and what is expected, by the position of each byte. Not for: `fathom verify`, which keeps what it wrote over a
 //! crash ([`crate::verification`]), nor for carrying it out (the engine).
 
-use crate::payload::{fill, split_mix};
+use random::{fill, split_mix};
 use serde::{Deserialize, Serialize};
 
 /// Bytes that have their content together, from a multiple of them on.

@@ -20,17 +20,17 @@ use crate::evidence::Snapshot;
 use crate::fleet::Fleet;
 use attempts::Attempt;
 use disturbed::Disturbed;
-pub use end::{End, RunEnd, RunEnding, Still, SyncFailure, SyncedBy, WorkerStates};
-pub use header::{Ceiling, Clock, Header, SelfTest, Trial};
-pub use interval::{Cell, Interval, Intervals};
-pub use preconditioned::{Preconditioned, Rounds};
-pub use run::{Run, RunStart};
+pub use self::end::{End, RunEnd, RunEnding, Still, SyncFailure, SyncedBy, WorkerStates};
+pub use self::header::{Ceiling, Clock, Header, SelfTest, Trial};
+pub use self::interval::{Cell, Interval, Intervals};
+pub use self::preconditioned::{Preconditioned, Rounds};
+pub use self::run::{Run, RunStart};
 use serde::{Deserialize, Serialize};
-pub use stream::{
+pub use self::stream::{
     AtDriver, Bucket, Common, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop, PriorityEnd, Replayed, StreamEnd,
     Written,
 };
-pub use worker::{PREPARES_AHEAD, ThreadIo, WorkerEnd};
+pub use self::worker::{PREPARES_AHEAD, ThreadIo, WorkerEnd};
 
 /// Version of the session file.
 pub const FORMAT: u32 = 1;

@@ -4,7 +4,8 @@
 
 use super::number::{any_of, shown};
 use crate::errno;
-use crate::job::{IgnoredError, Kind};
+use crate::job::Kind;
+use crate::job::ignored::IgnoredError;
 
 /// Stands for every error.
 const ALL: &str = "all";

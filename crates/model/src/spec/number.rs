@@ -5,7 +5,7 @@
 
 use super::limits::MAX_RATE;
 use crate::units::{parse_bytes, parse_duration_ns, show_block, show_ns};
-pub(super) use crate::visible::quoted as shown;
+pub(super) use crate::visible::quoted_excerpt as shown;
 
 /// A whole number between the two.
 ///
