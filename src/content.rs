@@ -2,7 +2,7 @@
 //!
 //! For: looking before a report takes the place of a file. Not for: whether that may be written at all ([`crate::output`]).
 
-use model::record::frame::MAGIC;
+use model::record::MAGIC;
 use model::verification::State;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::stdout;
 use machine::device_name;
 use machine::root::Root;
-use model::devices::Devices;
+use model::machine::Devices;
 use model::name;
 use report::{Detail, Format, Style};
 use std::path::{Path, PathBuf};

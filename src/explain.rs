@@ -6,8 +6,7 @@
 use crate::failure::Failure;
 use crate::stdout;
 use analysis::catalogue::pages;
-use model::check_id::CheckId;
-use model::check_page::{CheckPage, Pages};
+use model::finding::{CheckId, CheckPage, Pages};
 use report::{Format, Style};
 use std::process::ExitCode;
 

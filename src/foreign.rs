@@ -13,7 +13,7 @@ use crate::show::{Showing, judge};
 use crate::spared::Spared;
 use crate::{history, op_log, output, plan, run, stderr, stdout};
 use dialect::{Tool, in_names_of};
-use model::annotations::Annotations;
+use model::history::Annotations;
 use model::name;
 use model::report::Report;
 use report::{Detail, Format, Style, aggregate};

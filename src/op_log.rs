@@ -6,9 +6,9 @@
 use crate::failure::Failure;
 use crate::output::{Outlet, Rules};
 use engine::workers::Who;
+use model::figures::{MAX_BYTES, Operation, Rows, WorkerLog};
 use model::job::{Job, Stream};
 use model::name;
-use model::op_log::{MAX_BYTES, Operation, Rows, WorkerLog};
 use model::plan::Plan;
 use model::record::RunStart;
 use model::units::show_bytes;

@@ -6,13 +6,12 @@ use crate::interfaces::Interface;
 use crate::recipes::Recipe;
 use dialect::Tool;
 use model::gate::Slower;
-use model::measure::Measure;
 use model::plan::{Hook, LatencyTarget};
 use model::profile::{PROFILES, Profile};
 use model::spec::JobSpec;
-use model::spec::axes::Axes;
-use model::spec::cycle::{Cycle, Step};
-use model::spec::presets::Preset;
+use model::spec::axes::{Axes, Preset};
+use model::spec::iometer::{Cycle, Step};
+use model::sweep::Measure;
 use std::path::{Path, PathBuf};
 
 /// What the user said.

@@ -5,9 +5,8 @@
 
 use crate::failure::{Failure, cause};
 use crate::{input, stderr};
-use model::name;
-use model::record::frame::{self, MAGIC, MAX_FILE_BYTES, Unreadable};
-use model::record::{Frame, Record};
+use model::record::{Frame, MAGIC, MAX_FILE_BYTES, Record, Unreadable};
+use model::{name, record};
 use rustix::fs::{Access, AtFlags, CWD, accessat, statfs};
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Write};
@@ -113,7 +112,7 @@ impl Session {
         let (record, _torn) = self
             .content()
             .map_err(Unreadable::from)
-            .and_then(|bytes| frame::decode(&bytes))
+            .and_then(|bytes| record::decode(&bytes))
             .map_err(|e| Failure::Refused(format!("the session cannot be read back: {e}")))?;
         Ok(record)
     }
@@ -159,7 +158,7 @@ impl Session {
     /// # Errors
     /// [`Failure::Refused`] where memory has no room either.
     pub fn append(&mut self, frame: &Frame) -> Result<(), Failure> {
-        let line = frame::encode(frame).map_err(|e| self.refuse(&e))?;
+        let line = record::encode(frame).map_err(|e| self.refuse(&e))?;
         if self.bytes + line.len() as u64 > LIMIT_BYTES
             && matches!(frame, Frame::Intervals(_) | Frame::Evidence(_))
         {
@@ -277,7 +276,7 @@ pub fn read(path: &Path) -> Result<Record, Failure> {
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn load(path: &Path) -> Result<Record, Unreadable> {
-    let (record, _torn) = frame::decode(&bytes(path)?)?;
+    let (record, _torn) = record::decode(&bytes(path)?)?;
     Ok(record)
 }
 

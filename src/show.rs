@@ -8,16 +8,14 @@ use crate::output::{self, Outlet, Replace, Rules};
 use crate::spared::Spared;
 use crate::stdout;
 use analysis::Judging;
-use model::annotations::Annotations;
-use model::check_id::CheckId;
-use model::explained::Explained;
+use model::finding::CheckId;
+use model::history::{Annotations, SessionTable};
 use model::machine::Machine;
 use model::name;
-use model::plan::Plan;
+use model::plan::{Explained, Plan};
 use model::record::Record;
 use model::report::{CountsAs, Report};
-use model::session_table::SessionTable;
-use model::spec::presets::preset;
+use model::spec::axes::preset;
 use report::{Detail, Format, ReportKind, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -250,7 +248,7 @@ pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
 /// Where it cannot be printed.
 pub fn specs() -> Result<ExitCode, Failure> {
     let mut out = String::new();
-    for spec in model::spec::specs::library() {
+    for spec in model::spec::iometer::library() {
         out += &format!("{}\n", spec.name);
         for line in spec.to_lines() {
             out += &format!("    {line}\n");

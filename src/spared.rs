@@ -5,9 +5,8 @@
 
 use machine::overlays::identities;
 use machine::root::Root;
-use model::identity::Identity;
 use model::job::Data;
-use model::machine::Place;
+use model::machine::{Identity, Place};
 use model::name;
 use model::plan::{Plan, Role};
 use std::path::Path;

@@ -4,7 +4,7 @@
 //! ([`crate::live`]), which uses this where nobody watches.
 
 use crate::stream;
-use model::visible::visible;
+use model::name::visible;
 use rustix::fs::{FileType, fstat};
 use std::borrow::Cow;
 use std::fs::File;

@@ -5,7 +5,7 @@
 
 use crate::failure::{Failure, cause};
 use crate::stream::{columns, has_colours, rows as rows_of, write};
-use model::visible::{visible, visible_json};
+use model::name::{visible, visible_json};
 use report::{Content, Format, ReportKind, Style, TEXT};
 use rustix::fs::FileType;
 use std::io::{self, IsTerminal};

@@ -19,10 +19,9 @@ use dialect::job;
 use machine::mountinfo;
 use model::captured::{Captured, Ending, FORMAT, Origin, Restriction, Unit};
 use model::evidence::{BlockStat, cgroup_v1, cgroup_v2, meminfo_bytes};
-use model::record::frame;
 use model::spec::{JobSpec, keys};
-use model::units;
 use model::verification::State;
+use model::{record, units};
 
 /// Job files and flags: any text is a job that contradicts itself nowhere, or a message with its place.
 /// The input is a file, and also the values of flags, one `key value` a line.
@@ -149,7 +148,7 @@ pub fn mountinfo(text: &str) {
 /// The input is a file, and also the lines of one without their checksums, which no fuzzer would guess.
 pub fn session(bytes: &[u8]) {
     check_bytes(bytes);
-    let mut file = frame::MAGIC.as_bytes().to_vec();
+    let mut file = record::MAGIC.as_bytes().to_vec();
     for line in bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
         file.extend(format!("{:08x} ", crc32fast::hash(line)).bytes());
         file.extend(line);
@@ -159,7 +158,7 @@ pub fn session(bytes: &[u8]) {
 }
 
 fn check_bytes(bytes: &[u8]) {
-    let Ok((record, _)) = frame::decode(bytes) else { return };
+    let Ok((record, _)) = record::decode(bytes) else { return };
     let report = analysis::judge(&record, &analysis::Judging::default());
     let _ = analysis::exit_code(&report);
     let style = report::Style {

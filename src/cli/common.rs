@@ -12,14 +12,13 @@ use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, Ty
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use engine::engines::Number;
-use model::check_id::CheckId;
+use model::finding::CheckId;
+use model::history::SessionTable;
 use model::plan::Hook;
 use model::report::Report;
-use model::session_table::SessionTable;
+use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::{self, Key};
-use model::spec::limits::MAX_TIME_NS;
-use model::spec::line::LINE_KEYS;
-use model::spec::number::time;
+use model::spec::number::{MAX_TIME_NS, time};
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use report::{Detail, Format, ReportKind};
 use std::ffi::OsString;

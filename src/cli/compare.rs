@@ -6,8 +6,8 @@ use super::headings::{OUTPUT, WHAT};
 use crate::compare::Request;
 use crate::failure::Failure;
 use analysis::compare::Options;
-use model::check_id::CheckId;
 use model::comparison::{Comparison, Comparisons};
+use model::finding::CheckId;
 use report::Format;
 
 /// Tell whether B is faster than A, slower or the same, or how large a difference may be at most.

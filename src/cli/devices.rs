@@ -3,7 +3,7 @@
 use super::common::formats_of;
 use super::headings::OUTPUT;
 use crate::devices::Request;
-use model::devices::Devices;
+use model::machine::Devices;
 use report::Format;
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use super::common::formats_of;
 use super::headings::OUTPUT;
 use super::target;
 use crate::doctor::Request;
-use model::diagnosis::Diagnosis;
+use model::finding::Diagnosis;
 use report::Format;
 use std::path::PathBuf;
 

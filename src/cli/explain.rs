@@ -6,7 +6,7 @@ use super::help;
 use crate::explain::{self, Request};
 use crate::failure::Failure;
 use crate::stdout;
-use model::check_page::Pages;
+use model::finding::Pages;
 use report::Format;
 use std::process::ExitCode;
 

@@ -6,7 +6,7 @@ use super::target;
 use crate::failure::Failure;
 use crate::fit::{Action, CheckRequest, Request};
 use crate::output::Replace;
-use model::fitted::FitCheck;
+use model::replay::FitCheck;
 use report::Format;
 use std::ffi::OsString;
 use std::path::PathBuf;

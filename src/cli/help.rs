@@ -4,11 +4,10 @@
 //! last part of its path, or its title. A command comes first, and its help names the chapters of the same name.
 
 use super::Cli;
-use crate::explain;
 use crate::failure::Failure;
-use crate::{stdout, stream};
+use crate::{explain, stdout, stream};
 use clap::CommandFactory;
-use model::visible::visible;
+use model::name::visible;
 use std::process::ExitCode;
 
 /// A chapter of the guide.

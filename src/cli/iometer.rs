@@ -14,7 +14,7 @@ use dialect::Tool;
 use dialect::iometer::{self, Here};
 use model::name;
 use model::report::Report;
-use model::spec::specs::Spec;
+use model::spec::iometer::Spec;
 use std::io::IsTerminal;
 use std::path::Path;
 

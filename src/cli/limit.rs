@@ -9,8 +9,7 @@ use crate::request::{Request, Work};
 use crate::show::Showing;
 use model::job::Arrivals;
 use model::plan::LatencyTarget;
-use model::spec::limits::MAX_TIME_NS;
-use model::spec::number::time_limit;
+use model::spec::number::{MAX_TIME_NS, time_limit};
 use std::path::PathBuf;
 
 /// The latency target: at most one.

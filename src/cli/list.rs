@@ -4,9 +4,8 @@ use super::common::formats_of;
 use super::headings::{OUTPUT, WHAT};
 use crate::history::{self, Filter, ListRequest};
 use clap::ValueEnum;
-use model::entry::Listing;
+use model::history::{Listing, RowsOf};
 use model::report::Verdict;
-use model::session_table::RowsOf;
 use report::Format;
 
 /// List earlier sessions, newest first.

@@ -4,21 +4,18 @@ use super::Command::{Iops, Sweep};
 use super::common::{BudgetArgs, FleetArgs, LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::{self, HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
-use super::target;
-use super::{Cli, by_name};
+use super::{Cli, by_name, target};
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
 use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser};
-use model::measure::Measure;
 use model::plan::Plan;
-use model::spec::axes::{AXES, Axes, Axis, find};
-use model::spec::cycle::{Cycle, Step};
+use model::spec::axes::{AXES, Axes, Axis, PRESETS, Preset, Procedure, find, preset};
+use model::spec::iometer::{Cycle, OWN_LINES, Spec, Step};
 use model::spec::number::{share, size};
-use model::spec::presets::{PRESETS, Preset, Procedure, preset};
-use model::spec::specs::{OWN_LINES, Spec};
 use model::spec::{LineSpec, Rw};
+use model::sweep::Measure;
 use std::path::PathBuf;
 
 /// Find the best settings for a target: block size x depth x workers x engine x cache mode.

@@ -10,8 +10,8 @@ use crate::time::{self, OWN_FAILURE, Request};
 use clap::value_parser;
 use model::command::{Cold, Command};
 use model::gate::Condition;
+use model::name;
 use model::report::Report;
-use model::{name, shell};
 use report::Format;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -86,7 +86,7 @@ pub struct Args {
 struct Conditions(Vec<Condition>);
 
 fn conditions(text: &str) -> Result<Conditions, String> {
-    let all = model::spec::gate::conditions(text)?;
+    let all = model::gate::conditions(text)?;
     match all.iter().find(|condition| !analysis::command::can_be_asked(condition)) {
         Some(other) => Err(format!("{} is not about a command; type time>2s", other.to_flag())),
         None => Ok(Conditions(all)),
@@ -117,7 +117,7 @@ impl Args {
                         .into(),
                 ));
             }
-            vec![Command { line: shell::line(&args), args }]
+            vec![Command { line: name::line(&args), args }]
         } else {
             let shell = |line: &String| Command {
                 line: line.clone(),

@@ -13,9 +13,9 @@ use super::{Cli, tool};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use dialect::LONG_DASHES;
-use model::shell;
-use model::spec::counterpart::{self, Counterpart};
-use model::spec::foreign::Tool;
+use model::name;
+use model::spec::foreign;
+use model::spec::foreign::{Counterpart, Tool};
 use model::spec::keys::{self, Key, TARGET};
 use model::spec::number::any_of;
 use std::ffi::OsString;
@@ -60,7 +60,7 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
             let word = typed(ContextKind::InvalidSubcommand)?;
             let instead = match word {
                 "version" => "fathom --version".to_owned(),
-                _ if Path::new(word).exists() => format!("fathom bench {}", shell::line(&[word.to_owned()])),
+                _ if Path::new(word).exists() => format!("fathom bench {}", name::line(&[word.to_owned()])),
                 _ => typed(ContextKind::SuggestedSubcommand)
                     .map_or_else(|| "fathom --help".to_owned(), |similar| format!("fathom {similar}")),
             };
@@ -113,7 +113,7 @@ fn command_as_option(option: &str, words: &[String], command: Option<&str>) -> O
     let meant = cli.find_subcommand(option.trim_start_matches('-'))?.get_name();
     let rest = words.iter().skip(1).filter(|word| *word != option && Some(word.as_str()) != command);
     let line: Vec<String> = ["fathom", meant].map(str::to_owned).into_iter().chain(rest.cloned()).collect();
-    Some(format!("type {}", shell::line(&line)))
+    Some(format!("type {}", name::line(&line)))
 }
 
 /// `--json` for `--format json`.
@@ -151,7 +151,7 @@ pub(super) fn long_dash(words: &[OsString]) -> Option<String> {
 
 /// What DISKSPD means by a word such as `-o32`, where that can be typed.
 pub(super) fn in_diskspd(word: &str) -> Option<String> {
-    let meant = counterpart::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
+    let meant = foreign::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
     Some(of_tool(&meant, Some("run")))
 }
 
@@ -164,7 +164,7 @@ fn tip(flag: &str, words: &[String]) -> Option<String> {
     let values: Vec<&str> = value.map_or_else(|| next.into_iter().chain([""]).collect(), |v| vec![v]);
     let cli = Cli::command();
     let command = words.iter().skip(1).map(String::as_str).find(|word| cli.find_subcommand(word).is_some());
-    if let Some(meant) = counterpart::in_other_tools(name, &values) {
+    if let Some(meant) = foreign::in_other_tools(name, &values) {
         return Some(of_tool(&meant, command));
     }
     if let Some(key) = keys::find(&name.replace('_', "-")) {
@@ -172,7 +172,7 @@ fn tip(flag: &str, words: &[String]) -> Option<String> {
         return Some(of_key(key, value, word.starts_with(&flag_of(key)), command));
     }
     let glued = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    Some(of_tool(&counterpart::in_diskspd(glued)?, command))
+    Some(of_tool(&foreign::in_diskspd(glued)?, command))
 }
 
 /// What a flag of another tool is here.
@@ -185,17 +185,17 @@ fn of_tool(meant: &Counterpart, command: Option<&str>) -> String {
     let words = typed(key, values);
     match command {
         _ if values.is_empty() => format!("{theirs}; type {} {}", flag_of(key), key.value),
-        Some(command) if reads(command, &words) => format!("{theirs}; type {}", shell::line(&words)),
+        Some(command) if reads(command, &words) => format!("{theirs}; type {}", name::line(&words)),
         Some(command) if takers(key).contains(&command.to_owned()) => {
             format!(
                 "{theirs}, which fathom {command} does not take in this form; type fathom run {}",
-                shell::line(&words)
+                name::line(&words)
             )
         }
         Some(command) => {
-            format!("{theirs}, which fathom {command} does not take; type fathom run {}", shell::line(&words))
+            format!("{theirs}, which fathom {command} does not take; type fathom run {}", name::line(&words))
         }
-        None => format!("{theirs}; type fathom run {}", shell::line(&words)),
+        None => format!("{theirs}; type fathom run {}", name::line(&words)),
     }
 }
 
@@ -204,7 +204,7 @@ fn of_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -> Stri
     let words = typed(key, &[value.to_owned()]);
     match command {
         Some(command) if reads(command, &words) => {
-            format!("the flag is {}; type {}", flag_of(key), shell::line(&words))
+            format!("the flag is {}; type {}", flag_of(key), name::line(&words))
         }
         Some(command) if is_spelt || !takers(key).contains(&command.to_owned()) => {
             let takers: Vec<String> = takers(key).iter().map(|taker| format!("fathom {taker}")).collect();

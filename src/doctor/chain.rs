@@ -4,10 +4,8 @@
 
 use super::observation::{Observation, TargetKind};
 use super::quoted;
-use model::check_id::CheckId;
-use model::diagnosis::Look;
-use model::finding::Severity;
-use model::kernel_files::RAID;
+use model::evidence::RAID;
+use model::finding::{CheckId, Look, Severity};
 use model::machine::{FileSystem, Layer, LayerKind, Place};
 use model::units::{show_bytes, show_share};
 use std::path::Path;
@@ -198,8 +196,7 @@ fn mount_point(seen: &Observation) -> String {
 mod tests {
     use super::*;
     use crate::doctor::observation::tests::in_order;
-    use model::diagnosis::Look;
-    use model::finding::Outcome;
+    use model::finding::{Look, Outcome};
     use model::machine::DirectIo;
 
     fn answer(seen: &Observation, about: &str) -> Look {

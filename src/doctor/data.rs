@@ -4,10 +4,8 @@
 
 use super::observation::{Observation, TargetKind};
 use super::quoted;
-use model::check_id::CheckId;
-use model::diagnosis::Look;
 use model::evidence::{Extents, Pages};
-use model::finding::Severity;
+use model::finding::{CheckId, Look, Severity};
 use model::units::{GIB, show_bytes, show_count, show_share};
 
 /// Share of a target in memory from which buffered reads are about memory in part, and from which they are about nothing

@@ -4,9 +4,7 @@
 
 use super::observation::Observation;
 use model::Known;
-use model::check_id::CheckId;
-use model::diagnosis::Look;
-use model::finding::Severity;
+use model::finding::{CheckId, Look, Severity};
 use model::machine::{Layer, LayerKind};
 use model::units::show_bytes;
 

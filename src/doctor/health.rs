@@ -3,10 +3,8 @@
 //! For: what slows a drive down from outside. Not for: settings of its queue.
 
 use super::observation::Observation;
-use model::check_id::CheckId;
-use model::diagnosis::Look;
-use model::finding::Severity;
-use model::kernel_files::TEMPERATURES;
+use model::evidence::TEMPERATURES;
+use model::finding::{CheckId, Look, Severity};
 use model::machine::Layer;
 
 /// Thousandths of a degree below a drive's own limit from which it may slow itself down (D15).

@@ -3,10 +3,8 @@
 //! For: what does not change while one measures. Not for: load (that is `neighbours`).
 
 use super::observation::Observation;
-use model::check_id::CheckId;
-use model::diagnosis::Look;
-use model::finding::Severity;
-use model::kernel_files::{GOVERNORS, LIBRARIES, LIMITS, SLEEPS};
+use model::evidence::{GOVERNORS, LIBRARIES, LIMITS, SLEEPS};
+use model::finding::{CheckId, Look, Severity};
 use model::units::show_ns;
 
 /// Clock sources that are read without entering the kernel.

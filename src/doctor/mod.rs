@@ -16,7 +16,7 @@ mod rights;
 
 use crate::failure::Failure;
 use crate::{stderr, stdout};
-use model::diagnosis::{Diagnosis, FORMAT, Group, Look};
+use model::finding::{Diagnosis, FORMAT, Group, Look};
 use model::units::show_ns;
 use observation::Observation;
 use report::{Format, Style};
@@ -77,7 +77,7 @@ fn diagnose(seen: Observation) -> Diagnosis {
 
 /// A path as a shell takes it.
 fn quoted(path: &Path) -> String {
-    model::shell::quoted(&path.to_string_lossy())
+    model::name::quoted(&path.to_string_lossy())
 }
 
 #[cfg(test)]

@@ -5,11 +5,8 @@
 use super::observation::Observation;
 use machine::others::Busy;
 use model::Known;
-use model::check_id::CheckId;
-use model::diagnosis::Look;
-use model::evidence::{BlockFlow, BlockStat, meminfo_bytes};
-use model::finding::Severity;
-use model::kernel_files::HOUSEKEEPERS;
+use model::evidence::{BlockFlow, BlockStat, HOUSEKEEPERS, meminfo_bytes};
+use model::finding::{CheckId, Look, Severity};
 use model::units::{show_bytes, show_rate, show_share};
 
 /// Requests of others in flight on average from which a measurement is not alone: a twentieth of the time of a depth of one

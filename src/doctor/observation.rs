@@ -10,11 +10,10 @@ use machine::rights::{self, Rights};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use machine::{host, resolve};
-use model::Known;
 use model::evidence::{Moment, Snapshot, TargetState};
 use model::machine::{DirectIo, Layer, Machine, Place};
-use model::name;
 use model::units::show_bytes;
+use model::{Known, name};
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -277,10 +276,10 @@ pub(super) mod tests {
         machine.clocksource = Ok("tsc".into());
         machine.memory_bytes = Ok(64 << 30);
         machine.facts = [
-            (model::kernel_files::LIMITS, ""),
-            (model::kernel_files::GOVERNORS, "/sys/x/scaling_governor: performance\n"),
-            (model::kernel_files::SLEEPS, "/sys/x/state0/latency: 0\n/sys/x/state1/latency: 2\n"),
-            (model::kernel_files::LIBRARIES, "/lib/libc.so.6\n"),
+            (model::evidence::LIMITS, ""),
+            (model::evidence::GOVERNORS, "/sys/x/scaling_governor: performance\n"),
+            (model::evidence::SLEEPS, "/sys/x/state0/latency: 0\n/sys/x/state1/latency: 2\n"),
+            (model::evidence::LIBRARIES, "/lib/libc.so.6\n"),
         ]
         .into_iter()
         .map(|(k, v)| (k.to_owned(), Ok(v.to_owned())))
@@ -336,9 +335,9 @@ pub(super) mod tests {
             ("/proc/vmstat", "pswpin 5\npswpout 7\n"),
             ("/proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 900 kB\nDirty: 12 kB\nWriteback: 0 kB\n"),
             ("/proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"),
-            (model::kernel_files::HOUSEKEEPERS, "12: btrfs-cleaner\n"),
+            (model::evidence::HOUSEKEEPERS, "12: btrfs-cleaner\n"),
             (
-                model::kernel_files::TEMPERATURES,
+                model::evidence::TEMPERATURES,
                 "/sys/h/hwmon0/temp1_input: 40000\n/sys/h/hwmon0/temp1_max: 80000\n",
             ),
         ];

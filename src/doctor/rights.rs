@@ -4,9 +4,7 @@
 //! decides that anew.
 
 use super::observation::Observation;
-use model::check_id::CheckId;
-use model::diagnosis::Look;
-use model::finding::Severity;
+use model::finding::{CheckId, Look, Severity};
 use model::units::{GIB, MIB, show_bytes, show_count};
 use sys::user::advice;
 

@@ -5,18 +5,17 @@
 
 use super::children::{Between, Capturing, run};
 use super::{CheckRequest, Job, fitted, outlets};
-use crate::capture_file;
 use crate::failure::Failure;
 use crate::output::Rules;
 use crate::run::is_worker_of;
 use crate::spared::Spared;
-use crate::{signals, stdout};
+use crate::{capture_file, signals, stdout};
 use capture::fit::{Figures, Observed};
 use capture::names::Task;
 use capture::verdict::completeness;
-use model::fitted::{FORMAT, Figure, FitCheck, Word};
 use model::job::Kind;
 use model::name;
+use model::replay::{FORMAT, Figure, FitCheck, Word};
 use model::units::show_count;
 use report::Style;
 use std::os::unix::fs::FileTypeExt;

@@ -11,8 +11,7 @@ use super::parts;
 use crate::failure::Failure;
 use analysis::strategy::{self, Summary};
 use model::fleet::RunSeen;
-use model::record::disturbed::{Disturbance, Disturbed};
-use model::record::{Interval, Run, RunEnd, RunEnding, RunStart};
+use model::record::{Disturbance, Disturbed, Interval, Run, RunEnd, RunEnding, RunStart};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

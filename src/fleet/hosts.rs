@@ -4,20 +4,18 @@
 //! become one ([`super::settle`], [`super::agree`]), nor the merged session ([`super::whole`]).
 
 use super::clock::{self, Reading};
-use super::company;
-use super::files;
 use super::letter::{Envelope, Hello, Letter, Over, Planned};
 use super::net::Net;
 use super::post::{Order, Post, Shared};
 use super::settle::settle;
 use super::whole::Whole;
+use super::{company, files};
 use crate::failure::Failure;
 use crate::live::HostRow;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::Header;
-use model::scaling::HostSteps;
-use model::study::Study;
+use model::study::{HostSteps, Study};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

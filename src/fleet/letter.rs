@@ -10,10 +10,8 @@ use super::net::PACKET_BYTES;
 use model::histogram::Histogram;
 use model::machine::Machine;
 use model::plan::Plan;
-use model::record::RunEnd;
-use model::record::disturbed::Disturbed;
-use model::verification::State;
-use model::verified::Verified;
+use model::record::{Disturbed, RunEnd};
+use model::verification::{State, Verified};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 

@@ -7,9 +7,9 @@ use super::clock::Reading;
 use super::parts::{self, Late, Notes, Window, Windows};
 use model::fleet::RunSeen;
 use model::job::Kind;
-use model::record::disturbed::{Disturbance, Disturbed};
 use model::record::{
-    Common, Interval, OpenLoop, PriorityEnd, Run, RunEnd, RunEnding, RunStart, StreamEnd, ThreadIo, WorkerEnd,
+    Common, Disturbance, Disturbed, Interval, OpenLoop, PriorityEnd, Run, RunEnd, RunEnding, RunStart,
+    StreamEnd, ThreadIo, WorkerEnd,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! Not for: what they did ([`super::merge`]).
 
 use model::fleet::Which;
-use model::record::disturbed::Disturbance;
+use model::record::Disturbance;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

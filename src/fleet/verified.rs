@@ -6,8 +6,7 @@ use super::hosts::Hosts;
 use super::letter::Letter;
 use crate::failure::Failure;
 use model::Known;
-use model::verification::State;
-use model::verified::{OnHost, Verdict, Verified};
+use model::verification::{OnHost, State, Verdict, Verified};
 use std::time::Instant;
 
 impl Hosts {

@@ -6,8 +6,7 @@
 use crate::failure::Failure;
 use crate::session::Session;
 use model::fleet::{Fleet, RunSeen};
-use model::record::disturbed::Disturbed;
-use model::record::{End, Frame, Header, RunEnd, RunEnding, RunStart};
+use model::record::{Disturbed, End, Frame, Header, RunEnd, RunEnding, RunStart};
 
 /// What all hosts came to so far.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use super::files::Files;
 use super::filter::Filter;
 use super::index;
 use crate::failure::Failure;
-use model::capacity::Capacity;
+use model::machine::Capacity;
 use model::watch::MeasuredIn;
 
 /// Sessions that are asked, the newest; older ones say little about a device of today.
@@ -19,7 +19,7 @@ const MOST: u32 = 1000;
 /// As asking the index.
 pub fn capacities() -> Result<Vec<(MeasuredIn, Capacity)>, Failure> {
     let entries = index::with(&Files::scan(), |index| index.entries(&Filter::default(), Some(MOST)))?;
-    let with_session = |entry: model::entry::Entry| {
+    let with_session = |entry: model::history::Entry| {
         let session = MeasuredIn { session: entry.id, started: entry.started };
         entry.capacities.into_iter().map(move |capacity| (session.clone(), capacity))
     };

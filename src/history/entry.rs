@@ -7,10 +7,9 @@ use super::files::{SessionFile, Stamp};
 use super::fingerprint::fingerprint;
 use crate::session;
 use analysis::Judging;
-use model::entry::{Device, Entry, Figure, Mark};
 use model::finding::Outcome;
-use model::record::Record;
-use model::record::frame::Unreadable;
+use model::history::{Device, Entry, Figure, Mark};
+use model::record::{Record, Unreadable};
 use model::report::{Ending, Measured, QuotedRate, Report};
 use model::study::Studied;
 

@@ -8,8 +8,8 @@ use crate::failure::Failure;
 use crate::session::{self, EXTENSION};
 use crate::stdout;
 use crate::whole::{self, Readers};
-use model::name;
-use model::record::{Record, frame};
+use model::record::Record;
+use model::{name, record};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
 /// One session; gives what became of it.
 fn one(path: &Path) -> Result<String, Failure> {
     let bytes = session::bytes(path).map_err(|e| Failure::Usage(e.to_string()))?;
-    let (record, torn) = frame::decode(&bytes)
+    let (record, torn) = record::decode(&bytes)
         .map_err(|e| Failure::Usage(format!("{e}; import takes what `fathom export` writes")))?;
     let said = annotations::read(path).map_err(Failure::Usage)?;
     let id = id_of(path, &record, &bytes);
@@ -75,7 +75,7 @@ fn id_of(path: &Path, record: &Record, bytes: &[u8]) -> String {
     let begun = if digits.len() == 14 { digits } else { "0".repeat(14) };
     let (day, time) = begun.split_at(8);
     // The header's checksum: the same session has the same one, however its file is called.
-    let sum = bytes.strip_prefix(frame::MAGIC.as_bytes()).and_then(|rest| rest.get(..8)).unwrap_or_default();
+    let sum = bytes.strip_prefix(record::MAGIC.as_bytes()).and_then(|rest| rest.get(..8)).unwrap_or_default();
     format!("{day}-{time}-{}", String::from_utf8_lossy(sum))
 }
 

@@ -9,7 +9,7 @@ use super::filter::{Filter, MATCHES};
 use super::schema::{STEPS, Trouble, migrate};
 use crate::failure::Failure;
 use crate::{session, stderr};
-use model::entry::Entry;
+use model::history::Entry;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -266,8 +266,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::annotations::Annotations;
-    use model::entry::{Device, Mark};
+    use model::history::{Annotations, Device, Mark};
     use model::report::Verdict;
 
     type Tried = Result<(), Box<dyn std::error::Error>>;
@@ -421,7 +420,7 @@ mod tests {
                 entry.verdict = Some(Verdict::Suspect);
                 entry.jobs = vec!["RND4K Q1T1 read".into()];
                 entry.words = Annotations { tags: vec!["new".into()], notes: Vec::new() };
-                entry.findings = vec![Mark { id: model::check_id::CheckId::A01, severity: None }];
+                entry.findings = vec![Mark { id: model::finding::CheckId::A01, severity: None }];
                 entry.devices = vec![Device {
                     name: "vda".into(),
                     model: Some("Disk 'n' \"roll\"".into()),

@@ -9,9 +9,8 @@ use super::index;
 use super::table::table;
 use crate::failure::Failure;
 use crate::{session, stderr, stdout};
-use model::entry::Listing;
+use model::history::{Listing, RowsOf, SessionTable};
 use model::report::Ending;
-use model::session_table::{RowsOf, SessionTable};
 use report::{Format, Style, TEXT};
 use std::process::ExitCode;
 

@@ -2,8 +2,7 @@
 //!
 //! For: from entries to the value that is laid out. Not for: finding entries ([`super::index`]), nor their layout (crate `report`).
 
-use model::entry::{Device, Entry, Figure};
-use model::session_table::{Column, OtherWork, Row, RowsOf, SessionTable};
+use model::history::{Column, Device, Entry, Figure, OtherWork, Row, RowsOf, SessionTable};
 
 /// The table of these entries, newest first. Its columns are what the newest of them measured that has results side by side.
 pub(super) fn table(entries: &[Entry], rows_of: RowsOf, beyond_limit: u64) -> SessionTable {

@@ -7,9 +7,9 @@ use super::id;
 use super::table::of_named;
 use crate::failure::Failure;
 use crate::session;
+use model::history::SessionTable;
 use model::record::Record;
 use model::report::Report;
-use model::session_table::SessionTable;
 use std::path::{Path, PathBuf};
 
 /// Reads and judges each, and puts what they came to into one table.

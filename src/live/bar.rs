@@ -7,7 +7,7 @@
 use super::left::Left;
 use super::look::Look;
 use crate::stream;
-use model::visible::visible;
+use model::name::visible;
 use ratatui::text::Span;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

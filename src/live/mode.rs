@@ -6,7 +6,7 @@ use super::look::Look;
 use super::terminal;
 use crate::failure::Failure;
 use crate::stream;
-use model::cost::Cost;
+use model::plan::Cost;
 use rustix::fs::FileType;
 use std::io::IsTerminal;
 use std::time::Duration;

@@ -8,21 +8,18 @@
 //! A run ends after that length, or earlier at the end of the file. What of the file writes cover is set before the first run
 //! (`src/run/work_size.rs`).
 
-use super::Jobs;
 use super::layers::{reads, writes};
 use super::origins::Origins;
-use super::{budget, fallback, span, target};
+use super::{Jobs, budget, fallback, span, target};
 use crate::failure::Failure;
 use crate::interfaces::{self, Directions, INTERFACES, Interface, Many};
 use crate::request::Request;
 use machine::root::Root;
-use model::api::{Candidate, InterfaceComparison};
 use model::job::{Access, Kind, Order, Pattern, PerKind, Sizes, Start, StopRule};
 use model::machine::Place;
-use model::not_measured::{NotMeasured, by_reason};
 use model::plan::{Role, Target};
 use model::spec::{JobSpec, Rw, parsers};
-use model::study::Study;
+use model::study::{Candidate, InterfaceComparison, NotMeasured, Study, by_reason};
 use model::units::{MIB, show_block, show_bytes, show_ns};
 use stats::interval::FEWEST_RUNS;
 use std::path::PathBuf;

@@ -7,9 +7,9 @@
 use super::origins::Origins;
 use crate::failure::Failure;
 use crate::request::SweepSpec;
-use model::spec::cycle::{Cycle, Step};
-use model::spec::limits::MAX_WORKERS;
-use model::spec::presets::IOMETER;
+use model::spec::axes::IOMETER;
+use model::spec::iometer::{Cycle, Step};
+use model::spec::number::MAX_WORKERS;
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
@@ -197,7 +197,7 @@ fn sweep(cycle: Cycle, step: Option<Step>) -> SweepSpec {
     SweepSpec {
         axes: model::spec::axes::Axes::default(),
         flags: Vec::new(),
-        preset: model::spec::presets::preset(IOMETER),
+        preset: model::spec::axes::preset(IOMETER),
         memory: None,
         exhaustive: true,
         by: None,

@@ -14,10 +14,9 @@ use crate::request::{JobSource, Request, Work};
 use dialect::Tool;
 use engine::engines::{self, Entry};
 use model::job::{EngineFallback, Stream, SyncCall};
-use model::kernel_files;
 use model::machine::Machine;
-use model::shell;
-use model::spec::limits::MAX_WORKERS;
+use model::spec::number::MAX_WORKERS;
+use model::{evidence, name};
 
 /// The engine that may be denied.
 pub(super) const WANTED: &str = "io_uring";
@@ -28,7 +27,7 @@ const REPLACED: [&str; 3] = ["--engine", "--depth", "--workers"];
 
 /// What denies io_uring on this machine; `None` if it can be used.
 pub(super) fn denial(machine: &Machine) -> Option<&str> {
-    machine.fact(kernel_files::IO_URING).ok().filter(|cause| !cause.is_empty())
+    machine.fact(evidence::IO_URING).ok().filter(|cause| !cause.is_empty())
 }
 
 /// The engine for work that fathom does by itself, such as filling a target.
@@ -157,7 +156,7 @@ fn command_that_works(request: &Request, (stream, in_flight): (&Stream, u64)) ->
                 _ if stream.replay.is_some() => split_words("--engine sync --depth 1"),
                 _ => split_words(&format!("--engine sync --depth 1 --workers {in_flight}")),
             };
-            format!("type: {}", shell::line(&with_flags(&request.command, flags)))
+            format!("type: {}", name::line(&with_flags(&request.command, flags)))
         }
     }
 }
@@ -210,7 +209,7 @@ fn with_single_requests(command: &[String], depth: u32) -> String {
     // Options come before targets.
     let at = out.iter().skip(1).position(|word| word.starts_with('-')).map_or(out.len(), |at| at + 1);
     out.splice(at..at, options);
-    shell::line(&out)
+    name::line(&out)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::DraftJob;
 use super::origins::Origins;
 use crate::failure::Failure;
 use crate::request::Request;
-use model::scaling::HostSteps;
+use model::study::HostSteps;
 
 /// Repeats the job that was said for each number of hosts; `None` where none was said.
 ///

@@ -9,7 +9,7 @@ use analysis::strategy::sweep::FRESH;
 use model::gate::{Condition, Limit, Slower};
 use model::job::Job;
 use model::spec::JobSpec;
-use model::spec::limits::FEWEST_GATED_RUNS;
+use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::Study;
 
 /// The conditions that were said.

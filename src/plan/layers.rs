@@ -12,9 +12,9 @@ use machine::root::Root;
 use machine::safety;
 use model::job::{Cache, Kind, PerKind, Sizes};
 use model::machine::Place;
-use model::not_measured::NotMeasured;
 use model::plan::{ComparedLayer, LayerComparison, Role};
 use model::spec::{JobSpec, Rw};
+use model::study::NotMeasured;
 use model::units::{GIB, show_bytes};
 use std::path::{Path, PathBuf};
 

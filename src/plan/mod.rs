@@ -46,7 +46,7 @@ use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
 use model::plan::{LatencyTarget, MAKING_NS, Plan, Role, Strategy, Target};
-use model::spec::limits::MAX_TIME_NS;
+use model::spec::number::MAX_TIME_NS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use model::study::Study;
 use model::units::{show_bytes, show_ns};

@@ -10,7 +10,7 @@ use crate::request::{Request, Work};
 use engine::engines::{self, Entry};
 use model::job::{Access, Cache, Job, Kind, Pattern, Stream};
 use model::plan::{Precondition, Role, Target};
-use model::spec::presets::Preset;
+use model::spec::axes::Preset;
 use model::units::{show_block, show_bytes, show_ns};
 
 /// Times that everything is written from end to end, and bytes of a write: those of the SNIA (SSS PTS 2.0, workload

@@ -9,10 +9,9 @@ use crate::failure::Failure;
 use crate::request::{BenchSpec, Request};
 use machine::root::Root;
 use model::plan::Role;
-use model::profile::{Files, Profile, Test, ToolStyle};
+use model::profile::{CellSource, Files, LayoutRow, Profile, Test, ToolLayout, ToolStyle};
 use model::spec::{JobSpec, StreamSpec};
 use model::study::Study;
-use model::tool_layout::{CellSource, LayoutRow, ToolLayout};
 use model::units::show_bytes;
 
 /// Settings that the tests of a profile say.

@@ -7,7 +7,7 @@ use super::origins::Origins;
 use super::sides;
 use crate::request::Request;
 use model::plan::Strategy;
-use model::spec::limits::{ATTEMPTS, FEWEST_GATED_RUNS, FEWEST_ROUNDS, MAX_RUNS};
+use model::spec::number::{ATTEMPTS, FEWEST_GATED_RUNS, FEWEST_ROUNDS, MAX_RUNS};
 use model::spec::{JobSpec, Until};
 use model::study::Study;
 

@@ -16,7 +16,7 @@ use model::job::{
 };
 use model::name;
 use model::plan::{Role, Target};
-use model::spec::limits::{MAX_BLOCK_BYTES, MAX_DEPTH};
+use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH};
 use model::spec::{Rw, StreamSpec};
 use model::units::{MIB, show_bytes, show_count, show_ns};
 use std::path::Path;

@@ -9,12 +9,11 @@ use crate::failure::Failure;
 use crate::request::{BenchSpec, Request};
 use analysis::cost::run_ns;
 use machine::root::Root;
-use model::identity::Identity;
 use model::job::Job;
+use model::machine::Identity;
 use model::name;
 use model::spec::{JobSpec, Until};
-use model::study::Study;
-use model::targets::{TargetComparison, TargetJobs};
+use model::study::{Study, TargetComparison, TargetJobs};
 use model::units::minutes;
 use std::path::{Path, PathBuf};
 

@@ -6,15 +6,14 @@ use super::origins::Origins;
 use super::page_cache;
 use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
+use model::errno::of_ignored_errors;
 use model::job::{
     Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
     Pace, PerKind, Placement, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, Stream, SyncCall,
     ThinkLaw, Turn,
 };
-use model::spec::ignored::of_ignored_errors;
-use model::spec::rate_limit::RateLimit;
-use model::spec::replay::ReplaySpec;
-use model::spec::{LineSpec, Rw, StreamSpec, TurnSpec, parsers, place, priority};
+use model::spec::pace::RateLimit;
+use model::spec::{LineSpec, ReplaySpec, Rw, StreamSpec, TurnSpec, parsers};
 use model::units::{show_bytes, show_ns};
 
 /// Places for operations of an open loop: enough that a stall of some 100 ms at 1000 a second does not make it late.
@@ -484,9 +483,9 @@ fn note_place(spec: &StreamSpec, origins: &mut Origins) {
     origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
     let place = &spec.place;
     let cpus = Some(&place.cpus).filter(|cpus| !cpus.is_empty());
-    origins.note("--cpus", cpus, |c| place::of_cpus(c));
-    origins.note("--memory-nodes", place.memory.as_ref(), |m| place::of_memory_nodes(m));
+    origins.note("--cpus", cpus, |c| parsers::of_cpus(c));
+    origins.note("--memory-nodes", place.memory.as_ref(), |m| parsers::of_memory_nodes(m));
     origins.note("--nice", place.nice, i32::to_string);
-    origins.note("--io-priority", place.io_priority, |p| place::of_io_priority(*p));
-    origins.note("--op-priority", spec.op_priorities.as_ref(), |p| priority::of_op_priorities(p));
+    origins.note("--io-priority", place.io_priority, |p| parsers::of_io_priority(*p));
+    origins.note("--op-priority", spec.op_priorities.as_ref(), |p| parsers::of_op_priorities(p));
 }

@@ -7,7 +7,8 @@ use super::Measurement;
 use super::ending::run_of;
 use crate::collector::Collector;
 use crate::signals;
-use model::record::{Record, RunEnd, RunEnding, RunStart, StreamEnd, frame};
+use model::record;
+use model::record::{Record, RunEnd, RunEnding, RunStart, StreamEnd};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ impl Early {
 impl SoFar {
     /// The record as if it had ended there; `None` where no run was under way.
     pub fn record(self) -> Option<Record> {
-        let (mut record, _torn) = frame::decode(&self.session).ok()?;
+        let (mut record, _torn) = record::decode(&self.session).ok()?;
         let run = record.runs.last_mut().filter(|run| run.end.is_none())?;
         let now = |streams| RunEnd { at_ns: self.at_ns, streams, ..RunEnd::without(RunEnding::Complete) };
         run.end = Some(now(self.streams));

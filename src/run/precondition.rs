@@ -14,7 +14,7 @@ use model::errno;
 use model::job::{Cache, Kind, Phase, StopRule, Stream};
 use model::plan::Precondition;
 use model::record::{Frame, Preconditioned, Rounds, RunEnd, RunEnding, StreamEnd};
-use model::spec::limits::MAX_TIME_NS;
+use model::spec::number::MAX_TIME_NS;
 use model::units::show_bytes;
 use stats::preconditioned::is_settled;
 use std::time::{Duration, Instant};

@@ -9,8 +9,7 @@ use analysis::strategy::Budget;
 use analysis::under_way::{findings, row};
 use model::job::Kind;
 use model::plan::Strategy;
-use model::record::StreamEnd;
-use model::record::attempts::Attempt;
+use model::record::{Attempt, StreamEnd};
 use model::study::Study;
 use model::units::show_count;
 

@@ -11,8 +11,7 @@ use analysis::cost::search_left;
 use analysis::strategy::Summary;
 use analysis::strategy::grid::Going;
 use analysis::strategy::sample::{Try, tries};
-use model::record::attempts::Attempt;
-use model::record::{Frame, Intervals, Preconditioned, Record, Run, RunEnd, RunEnding, RunStart};
+use model::record::{Attempt, Frame, Intervals, Preconditioned, Record, Run, RunEnd, RunEnding, RunStart};
 use std::time::Duration;
 
 /// Cells in a row that break off: then it is not the cell.

@@ -138,7 +138,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     drop(own_cgroup);
     let file = session.is_kept().then(|| session.path().to_owned());
     let record = session.record()?;
-    let report = show::judge(&record, file.as_deref(), model::annotations::Annotations::default(), showing);
+    let report = show::judge(&record, file.as_deref(), model::history::Annotations::default(), showing);
     let printed = print(&report, showing, &outlets);
     removing.finish();
     match printed {

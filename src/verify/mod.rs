@@ -21,7 +21,7 @@ use model::machine::Machine;
 use model::plan::Plan;
 use model::report::Producer;
 use model::spec::EngineSpec;
-use model::verified::{OnHost, Verdict, Verifications};
+use model::verification::{OnHost, Verdict, Verifications};
 use report::{Format, Style};
 use request::HostTask;
 use std::path::PathBuf;

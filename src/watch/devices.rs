@@ -13,12 +13,10 @@ use analysis::watch::head_room::Limits;
 use machine::disk_stats::{self, Counted};
 use machine::resolve::resolve_device;
 use machine::root::Root;
-use model::Known;
-use model::capacity::{Capacity, KnownBy, SameBy};
-use model::disk_counters::DiskCounters;
-use model::machine::{Layer, LayerKind};
-use model::name;
+use model::evidence::DiskCounters;
+use model::machine::{Capacity, KnownBy, Layer, LayerKind, SameBy};
 use model::watch::{Conclusion, DeviceInterval, MeasuredIn, Rule, WatchedDevice};
+use model::{Known, name};
 use std::time::Instant;
 
 /// All of them.

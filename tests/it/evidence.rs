@@ -4,8 +4,8 @@
 
 use crate::stage::{Stage, is_root};
 use fathom_io::session;
+use model::evidence as kept;
 use model::evidence::{Moment, Probe, Snapshot};
-use model::kernel_files as kept;
 use model::record::Record;
 use std::path::Path;
 

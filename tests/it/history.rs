@@ -3,7 +3,8 @@
 //! For: what a user sees of many sessions. Not for: what a report says of one.
 
 use crate::stage::{Outcome, Running, Stage, is_root, names};
-use model::record::{Frame, frame};
+use model::record;
+use model::record::Frame;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -504,9 +505,9 @@ pub(crate) fn list_many(stage: &Stage, many: usize) {
     for n in 1..many {
         let Frame::Header(header) = &mut small[0] else { panic!("no header") };
         header.started = format!("2020-01-01T{:02}:{:02}:{:02}+00:00", n / 3600, n / 60 % 60, n % 60);
-        let lines: String = small.iter().map(|f| frame::encode(f).unwrap()).collect();
+        let lines: String = small.iter().map(|f| record::encode(f).unwrap()).collect();
         let id = format!("20200101-{:02}{:02}{:02}-{n}", n / 3600, n / 60 % 60, n % 60);
-        std::fs::write(stage.session(&id), format!("{}{lines}", frame::MAGIC)).unwrap();
+        std::fs::write(stage.session(&id), format!("{}{lines}", record::MAGIC)).unwrap();
     }
     let first = stage.start("list", Path::new(NOTHING)).end_within(Duration::from_secs(1800));
     assert!(first.stderr.contains("are new to the index"), "{}", first.stderr);

@@ -63,7 +63,8 @@ mod together {
     use crate::stage::{Outcome, Running, is_root, tool};
     use model::histogram::Histogram;
     use model::job::Kind;
-    use model::record::{Record, frame};
+    use model::record;
+    use model::record::Record;
     use std::path::PathBuf;
     use std::process::Command;
     use std::time::{Duration, Instant};
@@ -97,7 +98,7 @@ mod together {
 
     /// The sessions of single ranks, and the one of all.
     fn sessions(of: &[PathBuf]) -> (Vec<Record>, Record) {
-        let read = |path: &PathBuf| frame::decode(&std::fs::read(path).unwrap()).unwrap().0;
+        let read = |path: &PathBuf| record::decode(&std::fs::read(path).unwrap()).unwrap().0;
         let (all, own): (Vec<Record>, Vec<Record>) = of.iter().map(read).partition(|r| r.fleet.is_some());
         let [all] = <[Record; 1]>::try_from(all).unwrap();
         (own, all)

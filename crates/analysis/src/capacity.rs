@@ -4,12 +4,10 @@
 //! ([`crate::watch::head_room`]).
 
 use crate::limiter;
-use model::capacity::{Capacity, Direction, KnownBy};
 use model::job::{Mix, Pattern, Stream};
-use model::machine::{Layer, LayerKind, Place};
+use model::machine::{Capacity, Direction, KnownBy, Layer, LayerKind, Place};
 use model::plan::Plan;
-use model::report::{Measured, Report};
-use model::verdict::Verdict;
+use model::report::{Measured, Report, Verdict};
 
 /// By how much the bytes that a device moved may differ from those of the operations, for these to be its own: merging and
 /// splitting keep bytes, a page cache or a journal does not.

@@ -192,7 +192,7 @@ impl<'a> Case<'a> {
 
     /// What denies io_uring on this machine; `None` if it can be used, and in sessions that do not say.
     pub fn io_uring_denial(&self) -> Option<&'a str> {
-        let cause = self.machine?.fact(model::kernel_files::IO_URING).ok()?;
+        let cause = self.machine?.fact(model::evidence::IO_URING).ok()?;
         (!cause.is_empty()).then_some(cause)
     }
 

@@ -5,8 +5,7 @@
 use crate::checks::GROUPS;
 use crate::checks::check::Page;
 use crate::compare::checks as compare;
-use model::check_id::CheckId;
-use model::check_page::CheckPage;
+use model::finding::{CheckId, CheckPage};
 
 /// What the checks of comparisons ask.
 const OF_COMPARISONS: &str = "May two results be compared?";

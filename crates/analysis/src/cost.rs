@@ -5,10 +5,9 @@
 
 use crate::strategy::grid::Going;
 use crate::strategy::{self, Budget, Summary};
-use model::cost::Cost;
 use model::job::{Filling, Job, Kind, Pace, Phase, Stream};
-use model::plan::{MadeFor, Plan, Role, Strategy, Target};
-use model::spec::limits::MAX_TIME_NS;
+use model::plan::{Cost, MadeFor, Plan, Role, Strategy, Target};
+use model::spec::number::MAX_TIME_NS;
 use model::study::Study;
 use model::sweep::{Grid, Search};
 

@@ -5,8 +5,8 @@
 use crate::case::Case;
 use crate::figures::is_late;
 use crate::run_series::rows_of;
+use model::figures::Observed;
 use model::job::Kind;
-use model::observed::Observed;
 use model::record::{Cell, Interval, KindEnd};
 use model::report::{Course, CourseOf, LatencyBuckets, RunFigures};
 use std::collections::BTreeMap;

@@ -7,16 +7,15 @@
 //! Series are of one value a second. Noise is normal and autoregressive of order one: rho is the correlation of neighbours.
 
 use crate::steadiness::{self, STEP_FROM};
-use model::steadiness::State::{Cliff, Drifting, Steady, Unproven, WarmUp};
-use model::steadiness::{State, Steadiness};
+use model::figures::State::{Cliff, Drifting, Steady, Unproven, WarmUp};
+use model::figures::{State, Steadiness};
 use stats::batch_means::half_width;
 use stats::change::change;
 use stats::drift::over_runs;
 use stats::known::{Noise, flat};
-use stats::median_interval;
 use stats::sample::mean;
 use stats::series::Series;
-use stats::snia;
+use stats::{median_interval, snia};
 
 const STATES: [State; 5] = [Steady, Drifting, Cliff, WarmUp, Unproven];
 

@@ -3,12 +3,10 @@
 //! For: the list of the report, worst first. Not for: the questions (the checks) nor the verdict.
 
 use crate::case::Case;
-use crate::checks;
 use crate::checks::check::{Answer, Answers, Check, Detail, Evidence, Page, Rename};
-use crate::fleet;
+use crate::{checks, fleet};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::report::Measured;
 use model::units::show_count;
 

@@ -8,7 +8,7 @@ use crate::checks;
 use crate::checks::check::{Answer, Check, Detail, Evidence};
 use crate::named::names_of;
 use model::Known;
-use model::check_id::CheckId;
+use model::finding::CheckId;
 use model::fleet::{
     Fairness, Fleet, FleetFigures, HostFigures, HostRate, HostResult, HostSeen, HostsFinding, StartFigures,
     Which,

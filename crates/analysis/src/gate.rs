@@ -22,7 +22,7 @@ use model::job::{Kind, Phase};
 use model::plan::Strategy;
 use model::record::Record;
 use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
-use model::spec::limits::FEWEST_GATED_RUNS;
+use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::Studied;
 use model::units::{show_count, show_share};
 use stats::interval::{self, FEWEST_RUNS};

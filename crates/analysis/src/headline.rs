@@ -7,10 +7,9 @@ use crate::findings::CaseAnswers;
 use crate::verdict::{self, Reasoned};
 use crate::{limiter, studies};
 use model::finding::Finding;
-use model::load::LoadCurve;
 use model::record::Record;
 use model::report::{Answer, Counts, Headline, Limiter, Measured, Verdict};
-use model::study::Studied;
+use model::study::{LoadCurve, Studied};
 use model::sweep::Sweep;
 
 /// What stands above everything else.

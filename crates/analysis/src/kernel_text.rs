@@ -5,9 +5,8 @@
 
 use crate::case::CaseRun;
 use model::Known;
-use model::evidence::{Moment, Snapshot};
-use model::kernel_files::CPU_STAT;
-use model::observed::ObservedCpu;
+use model::evidence::{CPU_STAT, Moment, Snapshot};
+use model::figures::ObservedCpu;
 
 /// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Those behind them
 /// are part of the first two.

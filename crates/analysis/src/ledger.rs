@@ -7,8 +7,8 @@ use crate::case::charged_twice::{Refused, charged_twice, refused};
 use crate::case::{self, Case, CaseRun, no_run, share};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, Moment};
+use model::figures::{Account, Entry, Ledger, Moved};
 use model::job::Kind;
-use model::ledger::{Account, Entry, Ledger, Moved};
 use model::machine::{Layer, Place};
 use model::units::show_share;
 

@@ -63,9 +63,8 @@ pub use verdict::{exit_code, exit_code_of};
 
 use findings::CaseAnswers;
 use headline::Judged;
-use model::annotations::Annotations;
-use model::check_id::CheckId;
-use model::finding::Finding;
+use model::finding::{CheckId, Finding};
+use model::history::Annotations;
 use model::machine::Machine;
 use model::record::Record;
 use model::report::{AnswerWord, CountsAs, FORMAT, Measured, Producer, Report, Verdict};

@@ -10,8 +10,7 @@ use crate::link::link;
 use crate::name::moves_nothing;
 use crate::pressure;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
 use model::job::{Kind, Pace};
 use model::machine::Layer;
@@ -524,7 +523,7 @@ fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
     };
     let throttled = |r: &mut model::record::Record| {
         let text = "/c/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
-        r.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+        r.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text));
     };
     let (name, sentence) = said(&throttled, &Fixture { device_time_share: 0.02, ..Fixture::honest() });
     assert!(name == "throttle" && sentence.contains("10,000 IOPS"), "{name}: {sentence}");
@@ -550,7 +549,7 @@ fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
         move |r: &mut model::record::Record| {
             for (i, snapshot) in r.runs.iter_mut().flat_map(|r| &mut r.evidence).enumerate() {
                 let text = format!("nr_throttled {i}\nthrottled_usec {}{us}\n", i + 1);
-                snapshot.files.insert(model::kernel_files::CPU_STAT.into(), Ok(text));
+                snapshot.files.insert(model::evidence::CPU_STAT.into(), Ok(text));
             }
         }
     };

@@ -4,8 +4,7 @@
 
 use crate::strategy::disturbed::{before_runs, is_the_rule};
 use model::plan::Plan;
-use model::record::attempts::{Attempt, Pairing};
-use model::record::{Preconditioned, Record, Rounds, Run, RunEnding};
+use model::record::{Attempt, Pairing, Preconditioned, Record, Rounds, Run, RunEnding};
 use model::report::Ending;
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeSet;

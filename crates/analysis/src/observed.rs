@@ -6,14 +6,14 @@
 use crate::case::{Case, CaseRun};
 use crate::kernel_text::each_cpu;
 use crate::run_series::rows_of;
-use model::distribution::Distribution;
 use model::evidence::{BlockStat, Moment};
-use model::job::{ALL_ERRORS, IoPriority, Kind};
-use model::machine::Layer;
-use model::observed::{
+use model::figures::{
     Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedLane, ObservedLaneKind, ObservedTarget,
     ObservedWorkers, Stretch,
 };
+use model::histogram::Distribution;
+use model::job::{ALL_ERRORS, IoPriority, Kind};
+use model::machine::Layer;
 use model::plan::Role;
 use model::record::{Cell, LaneEnd, LaneKind, PriorityEnd, RunEnding, StreamEnd};
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 //!
 //! For: the first words of such a report. Not for: what may be said from one short run; who would say more asks whether it is one.
 
-use model::quick::Quick;
 use model::record::{Record, RunEnding};
+use model::report::Quick;
 
 /// What a record says of itself; `None` where it is none of a quick look.
 pub(crate) fn quick(record: &Record) -> Option<Quick> {

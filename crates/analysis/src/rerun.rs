@@ -4,7 +4,7 @@
 //! reports are compared (`compare`).
 
 use crate::compare::{Options, Runs, compare};
-use model::check_id::CheckId;
+use model::finding::CheckId;
 use model::plan::{self, Plan, Strategy};
 use model::record::{Record, Run};
 use model::report::{Report, Rerun};
@@ -119,8 +119,8 @@ fn each_side_is_a_record_of_its_own() {
 fn a_card_is_of_the_own_side() {
     let mut record = fixture();
     let rows = Vec::new();
-    let (tool, look) = ("ATTO".to_owned(), model::tool_layout::Look::Bars);
-    let layout = model::tool_layout::ToolLayout { tool, look, rows, differs: Vec::new() };
+    let (tool, look) = ("ATTO".to_owned(), model::profile::Look::Bars);
+    let layout = model::profile::ToolLayout { tool, look, rows, differs: Vec::new() };
     record.header.plan.study = Study::Profile(layout);
     let report = judge(&record, &Judging::default());
     assert!(matches!(report.study, Studied::Profile(_)));

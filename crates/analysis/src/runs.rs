@@ -6,9 +6,7 @@
 use model::histogram::Histogram;
 use model::job::{Arrivals, Kind};
 use model::plan::Strategy;
-use model::record::attempts::Attempt;
-use model::record::disturbed::Disturbed;
-use model::record::{KindEnd, Record, RunEnd, RunEnding, StreamEnd};
+use model::record::{Attempt, Disturbed, KindEnd, Record, RunEnd, RunEnding, StreamEnd};
 use model::study::Study;
 use stats::interval;
 use stats::rounds::{WINDOW, is_steady};

@@ -17,7 +17,7 @@ use crate::case::Case;
 use crate::figures::iops;
 use crate::run_series::{courses, rows_of};
 use model::Known;
-use model::steadiness::{Estimate, Snia, State, Steadiness};
+use model::figures::{Estimate, Snia, State, Steadiness};
 use model::units::{show_rate, show_share};
 use stats::autocorrelation::FEWEST;
 use stats::change::{Change, Step, change};

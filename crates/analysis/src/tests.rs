@@ -2,11 +2,10 @@
 //!
 //! For: records with pieces missing or impossible. Not for: single checks; their tests stand below them.
 
-use crate::checks;
 use crate::fixture::Fixture;
-use crate::{Judging, exit_code, judge};
-use model::check_id::CheckId;
+use crate::{Judging, checks, exit_code, judge};
 use model::evidence::Snapshot;
+use model::finding::CheckId;
 use model::machine::Place;
 use model::record::Record;
 use model::report::{Report, Verdict};
@@ -47,7 +46,7 @@ const DAMAGES: &[Damage] = &[
     |r| r.header.plan.targets.clear(),
     |r| r.header.plan.headline = 99,
     |r| {
-        use model::tool_layout::{CellSource, LayoutRow, Look, ToolLayout};
+        use model::profile::{CellSource, LayoutRow, Look, ToolLayout};
         let at = |job, phase| Some(CellSource { job, phase });
         let row = |name: &str, latency| LayoutRow {
             name: name.into(),

@@ -6,7 +6,7 @@ use dialect::diskspd::options as diskspd;
 use dialect::fio::options::{FioOption, How, OPTIONS};
 use dialect::fio::own::{OWN, OwnOption};
 use dialect::job::parse;
-use model::spec::line::LINE_KEYS;
+use model::spec::iometer::LINE_KEYS;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {

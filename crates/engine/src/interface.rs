@@ -5,7 +5,7 @@
 
 use crate::source::Op;
 use crate::spec::WorkerSpec;
-use model::depth_counts::DepthCounts;
+use model::record::stream::DepthCounts;
 use std::io;
 use sys::clock::Clock;
 pub use sys::done::Done;

@@ -6,7 +6,7 @@
 use crate::barrier::StartBarrier;
 use crate::spec::WorkerSpec;
 use crate::tally::Port;
-use model::op_log::Operation;
+use model::figures::Operation;
 use rtrb::Producer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};

@@ -4,8 +4,8 @@
 
 use crate::interface::Granted;
 use crate::tally::{Block, Totals};
-use model::depth_counts::DepthCounts;
 use model::job::FoundDepth;
+use model::record::stream::DepthCounts;
 use model::record::{LaneEnd, PriorityEnd, Replayed, ThreadIo};
 use sys::perf::Counted;
 use sys::thread::Usage;

@@ -10,8 +10,8 @@ use crate::outcome::{Difference, Outcome};
 use crate::priorities::Priorities;
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use model::figures::Operation;
 use model::job::{Kind, Verify};
-use model::op_log::Operation;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
 /// Operations on their way to the collector, of all workers together, and of each at least.

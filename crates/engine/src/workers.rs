@@ -4,14 +4,13 @@
 //! nor what becomes of the blocks.
 
 use crate::barrier::StartBarrier;
-use crate::engines;
 use crate::link::{Link, Task};
 use crate::outcome::Outcome;
-use crate::recorder;
 use crate::refusal::CannotBegin;
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use crate::tally::{Block, Tap, connect};
-use model::op_log::Operation;
+use crate::{engines, recorder};
+use model::figures::Operation;
 use rtrb::Consumer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

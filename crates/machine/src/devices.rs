@@ -2,14 +2,12 @@
 //!
 //! For: `fathom devices`. Not for: the stack below one target ([`crate::resolve`]), nor for reading from a device.
 
-use crate::in_use;
 use crate::mountinfo::{self, Mount};
 use crate::root::Root;
-use crate::stack;
 use crate::usage::Use;
+use crate::{in_use, stack};
 use model::Known;
-use model::devices::{BlockDevice, Devices, FORMAT, Mounted, Queue};
-use model::machine::Layer;
+use model::machine::{BlockDevice, Devices, FORMAT, Layer, Mounted, Queue};
 
 /// Where they are listed, partitions too.
 const ALL: &str = "/sys/class/block";

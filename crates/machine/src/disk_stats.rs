@@ -3,11 +3,10 @@
 //! For: one read of `/proc/diskstats`, and what tells a device from another one of its name a moment later. Not for: what happened between
 //! two moments (the crate `analysis`).
 
-use crate::in_use;
 use crate::root::Root;
-use crate::stack;
+use crate::{in_use, stack};
 use model::Known;
-use model::disk_counters::{DiskCounters, lines};
+use model::evidence::{DiskCounters, lines};
 
 /// Where they stand.
 const FILE: &str = "/proc/diskstats";
@@ -29,7 +28,7 @@ pub struct Counted {
 /// Why they cannot be read.
 pub fn read_disk_stats(root: &Root) -> Known<Vec<Counted>> {
     let text = root.read(FILE).map_err(|why| format!("{FILE}: {why}"))?;
-    let own = |line: model::disk_counters::DiskLine<'_>| Counted {
+    let own = |line: model::evidence::DiskLine<'_>| Counted {
         name: line.name.to_owned(),
         number: line.number,
         counters: line.counters,

@@ -3,11 +3,9 @@
 //! For: limits, CPU frequencies and sleep, firmware names, libraries. Not for: what changes (that is `snapshot`), nor for
 //! understanding it. Read before fathom enters a cgroup of its own, so that the limits are the user's.
 
-use crate::async_io;
-use crate::limits;
 use crate::root::Root;
-use model::Known;
-use model::kernel_files as kept;
+use crate::{async_io, limits};
+use model::{Known, evidence as kept};
 use std::collections::BTreeMap;
 
 /// Reads all facts, each with its text or the reason why there is none.

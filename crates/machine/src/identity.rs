@@ -7,7 +7,7 @@ use crate::error::describe;
 use crate::file_status;
 use crate::root::{Root, number_of};
 use model::Known;
-use model::identity::Identity;
+use model::machine::Identity;
 use rustix::fs::FileType;
 use std::fs::{File, Metadata};
 use std::io;

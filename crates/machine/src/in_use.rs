@@ -9,7 +9,7 @@ use crate::mountinfo::{self, Mount, unescape};
 use crate::root::Root;
 use crate::usage::Use;
 use crate::{identity, others, overlays, same_content, stack, writers};
-use model::identity::Identity;
+use model::machine::Identity;
 use model::name;
 use std::collections::BTreeSet;
 use std::fs::File;

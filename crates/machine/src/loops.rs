@@ -8,7 +8,7 @@ use crate::error::describe;
 use crate::root::{Root, number_of};
 use crate::{identity, overlays};
 use model::Known;
-use model::identity::Identity;
+use model::machine::Identity;
 use std::fs::File;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use sys::ioctl::LoopStatus;

@@ -2,10 +2,9 @@
 //!
 //! For: an [`Identity`] that is still right after a disk was exchanged. Not for: files, whose inodes say enough.
 
-use crate::loops;
 use crate::root::Root;
-use crate::stack;
-use model::identity::Identity;
+use crate::{loops, stack};
+use model::machine::Identity;
 
 /// An identity with all that tells a device from another one that has had its number.
 pub fn marked(root: &Root, what: Identity) -> Identity {

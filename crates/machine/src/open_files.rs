@@ -8,7 +8,7 @@ use crate::on_devices::OnDevices;
 use crate::root::Root;
 use crate::writers::mapping;
 use model::Known;
-use model::identity::Identity;
+use model::machine::Identity;
 use model::watch::Open;
 use rustix::fs::OFlags;
 use std::collections::BTreeSet;

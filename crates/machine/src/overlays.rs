@@ -4,13 +4,12 @@
 //! `data_path` to the device; `in_use` asks for [`beneath`].
 
 use crate::error::describe;
-use crate::file_status;
-use crate::identity;
 use crate::mountinfo::{self, Mount};
 use crate::root::Root;
+use crate::{file_status, identity};
 use model::Known;
 use model::evidence::SECTOR_BYTES;
-use model::identity::Identity;
+use model::machine::Identity;
 use rustix::fs::statfs;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;

@@ -7,13 +7,11 @@
 //! used, or while anything that has a name is stored on it. A file of the user's is written only when it is named.
 
 use crate::error::{MachineError, describe};
-use crate::in_use;
-use crate::kept_mark;
 use crate::root::{Root, number_of};
 use crate::usage::Use;
-use crate::{file_systems, identity, marks, signature, stack};
-use model::identity::Identity;
+use crate::{file_systems, identity, in_use, kept_mark, marks, signature, stack};
 use model::job::Cache;
+use model::machine::Identity;
 use model::name;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::collections::BTreeMap;

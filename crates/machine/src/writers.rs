@@ -7,7 +7,7 @@ use crate::error::describe;
 use crate::root::Root;
 use crate::usage::Use;
 use crate::{file_systems, identity, others};
-use model::identity::Identity;
+use model::machine::Identity;
 use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};

@@ -3,16 +3,11 @@
 //! For: the header and the trailer of a capture file, and the figures that are made of its requests. Not for: the requests themselves
 //! (crate `capture`), nor what a measurement came to ([`crate::report`]).
 
-mod course;
-mod of_files;
-
 use crate::Known;
 use crate::machine::Layer;
+use crate::units::{show_bytes, show_count};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-pub use self::course::{Course, CourseOf, Place, Places};
-pub use self::of_files::OfFiles;
 
 /// The version of the file and of the JSON.
 pub const FORMAT: u32 = 1;
@@ -466,4 +461,104 @@ pub struct OtherTasks {
     pub tasks: u64,
     /// Their requests.
     pub requests: u64,
+}
+
+/// How a load went over time, in stretches of one length from the beginning on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Course {
+    /// Length of a stretch in ns.
+    pub step_ns: u64,
+    /// How many there are, 256 at most.
+    pub steps: usize,
+    /// Of each kind of request that there is.
+    pub of: Vec<CourseOf>,
+    /// Where reads and writes began; `None` of neither. Not in the JSON: `--events` has every offset.
+    #[serde(skip)]
+    pub places: Option<Places>,
+}
+
+/// The course of one kind of request: a number for each stretch, by the time of issue.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CourseOf {
+    /// Which.
+    pub op: Op,
+    /// How many.
+    pub requests: Vec<u64>,
+    /// Their bytes; of discards what they discard.
+    pub bytes: Vec<u64>,
+    /// Mean of their latencies; `None` where none is known.
+    pub latency_mean_ns: Vec<Option<f64>>,
+}
+
+/// Where requests began: rows of equal size, from the first that was touched to the last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Places {
+    /// Offset of the first row.
+    pub first_byte: u64,
+    /// Bytes from one row to the next.
+    pub row_bytes: u64,
+    /// How many there are, 96 at most.
+    pub rows: usize,
+    /// Of reads and writes, those that there are: in the order of stretches, and of rows within one.
+    pub of: Vec<(Op, Vec<Place>)>,
+}
+
+/// Requests that began in a row within a stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the stretch.
+    pub step: usize,
+    /// Index of the row.
+    pub row: usize,
+    /// How many; never 0.
+    pub requests: u64,
+}
+
+/// What was kept of the requests of a device: those of some files, as these lay when the capture began and when it ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfFiles {
+    /// How many files there were when it ended.
+    pub files: u64,
+    /// Their stretches of the device then, and the bytes of these.
+    pub stretches: u64,
+    /// Bytes of the device that are theirs then.
+    pub bytes: u64,
+    /// Bytes of theirs then that have no place on the device of their own: inside inodes, or not allocated yet.
+    pub unplaced_bytes: u64,
+    /// Requests that were kept, and touch what was theirs at only one of the two times: others may have had it at the other.
+    pub moved: u64,
+    /// Requests that were left out, since they touch nothing of theirs.
+    pub elsewhere: u64,
+    /// Requests that were left out, since they touch something of theirs and something else.
+    pub partly: u64,
+    /// Requests that were left out, since they have no place: flushes.
+    pub without_place: u64,
+}
+
+impl OfFiles {
+    /// What was kept and what was not, in words.
+    pub fn describe(&self) -> String {
+        let count = |n: u64| show_count(n as f64);
+        let noun =
+            |n: u64, one: &str, many: &str| format!("{} {}", count(n), if n == 1 { one } else { many });
+        let mut out = format!(
+            "Of {} alone ({} in {}): {} elsewhere, {} partly elsewhere and {} without a place (flushes) were left out",
+            noun(self.files, "file", "files"),
+            show_bytes(self.bytes),
+            noun(self.stretches, "stretch", "stretches"),
+            noun(self.elsewhere, "request", "requests"),
+            count(self.partly),
+            count(self.without_place),
+        );
+        if self.moved > 0 {
+            out += &format!(
+                "; {} that were kept touch what was theirs only when the capture began or only when it ended",
+                count(self.moved)
+            );
+        }
+        if self.unplaced_bytes > 0 {
+            out += &format!("; {} of them have no place on the device", show_bytes(self.unplaced_bytes));
+        }
+        out
+    }
 }

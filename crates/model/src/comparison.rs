@@ -3,12 +3,9 @@
 //! For: the value that every format renders. Not for: computing it (crate `analysis`), nor laying it out (crate `report`).
 //! Ratios and intervals are B by A: 0.9 is a tenth less. `null` means not known; zero means zero.
 
-use crate::answer::{AnswerWord, CountsAs};
-use crate::check_id::CheckId;
-use crate::finding::Finding;
-use crate::producer::Producer;
+use crate::finding::{CheckId, Finding};
+use crate::report::{AnswerWord, CountsAs, Producer, Verdict};
 use crate::units::show_share;
-use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 /// Two sides compared with each other.

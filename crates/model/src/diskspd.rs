@@ -4,7 +4,7 @@
 //!
 //! Source of fields and defaults: DISKSPD 2.2, `Common/Common.h` (`Profile`, `TimeSpan`, `Target`) and `XmlProfileParser/diskspd.xsd`.
 
-use crate::spec::limits::MAX_WORKERS;
+use crate::spec::number::MAX_WORKERS;
 use serde::{Deserialize, Serialize};
 
 /// Stretches of time one behind the other, and how results are told.

@@ -378,6 +378,138 @@ pub fn cgroup_v2(text: &str) -> BTreeMap<String, CgroupIo> {
     out
 }
 
+/// Counters since the device is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskCounters {
+    /// Requests, bytes, merges and time of reads.
+    pub read: BlockFlow,
+    /// Requests, bytes, merges and time of writes.
+    pub write: BlockFlow,
+    /// Requests, bytes, merges and time of discards; `None` before Linux 4.18.
+    pub discard: Option<BlockFlow>,
+    /// Flushes; `None` before Linux 5.5.
+    pub flush: Option<Flushes>,
+    /// Requests in flight at the moment of reading.
+    pub in_flight: u64,
+    /// ms during which any request was in flight.
+    pub busy_ms: u64,
+    /// ms that requests were in flight, each counted: the integral of the queue.
+    pub queue_ms: u64,
+}
+
+/// Flushes that a device completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flushes {
+    /// How many.
+    pub ios: u64,
+    /// ms that all together took.
+    pub ms: u64,
+}
+
+/// A line of `/proc/diskstats`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskLine<'t> {
+    /// `major:minor`.
+    pub number: String,
+    /// Kernel name.
+    pub name: &'t str,
+    /// What stands behind it.
+    pub counters: DiskCounters,
+}
+
+impl DiskCounters {
+    /// Reads the fields of a `stat` file, which are those behind the name in `/proc/diskstats`.
+    ///
+    /// # Errors
+    /// What was not a number, or too few of them.
+    pub fn parse(text: &str) -> Known<Self> {
+        let base = BlockStat::parse(text)?;
+        // All of them are numbers, or the line above had said so.
+        let more: Vec<u64> = text.split_ascii_whitespace().skip(11).filter_map(|w| w.parse().ok()).collect();
+        let discard = match more[..] {
+            [ios, merges, sectors, ms, ..] => {
+                Some(BlockFlow { ios, merges, bytes: sectors.saturating_mul(SECTOR_BYTES), ms })
+            }
+            _ => None,
+        };
+        let flush = match more[..] {
+            [_, _, _, _, ios, ms, ..] => Some(Flushes { ios, ms }),
+            _ => None,
+        };
+        Ok(Self {
+            read: base.read,
+            write: base.write,
+            discard,
+            flush,
+            in_flight: base.in_flight,
+            busy_ms: base.busy_ms,
+            queue_ms: base.queue_ms,
+        })
+    }
+
+    /// Whether it has read, written, discarded or flushed anything since it is there.
+    pub fn was_used(&self) -> bool {
+        let ios = [Some(self.read), Some(self.write), self.discard].into_iter().flatten().map(|f| f.ios);
+        ios.chain(self.flush.map(|f| f.ios)).any(|n| n > 0)
+    }
+}
+
+/// The devices of `/proc/diskstats`, in its order. Lines that are none are left out: a kernel that counts otherwise shows nothing.
+pub fn lines(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
+    text.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let (major, minor): (u32, u32) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let name = words.next()?;
+        let at = line.find(name)? + name.len();
+        // A name of digits alone would be found among the numbers before it; the kernel gives none.
+        let counters = DiskCounters::parse(line.get(at..)?).ok()?;
+        Some(DiskLine { number: format!("{major}:{minor}"), name, counters })
+    })
+}
+
+/// A fact, and in snapshots: every limit of the cgroups above us that is set, a line for each, `path: line`: `io.max`, `io.latency`, `io.weight`
+/// other than its default, `io.cost.qos` that is on, `blkio.throttle.*_device`, `cpu.max`, `cpu.cfs_quota_us` with
+/// `cpu.cfs_period_us`, `memory.max`, `memory.high`, `memory.limit_in_bytes`.
+pub const LIMITS: &str = "limits of the cgroups above us";
+/// A fact: how CPUs choose their frequency.
+pub const GOVERNORS: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
+/// A fact: depths of sleep of the first CPU that are not disabled, and how long waking takes, us.
+pub const SLEEPS: &str = "/sys/devices/system/cpu/cpu0/cpuidle/state*/latency";
+/// A fact: who made the machine or the hypervisor.
+pub const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
+/// A fact: what it is called.
+pub const PRODUCT: &str = "/sys/class/dmi/id/product_name";
+/// A fact: from which order on free pages are told to the host, so that it takes them; no file where the kernel cannot.
+pub const PAGE_REPORTING: &str = "/sys/module/*/parameters/page_reporting_order";
+/// A fact: what denies io_uring here; empty text if io_uring can be used.
+pub const IO_URING: &str = "what denies io_uring";
+/// A fact: libraries mapped into fathom, a path a line, and a first line `LD_PRELOAD: ...` where that is set.
+pub const LIBRARIES: &str = "libraries of /proc/self/maps";
+/// At the end of the idle watch: processes that moved data meanwhile, most first, a line for each, `name (pid): bytes`.
+pub const NEIGHBOURS: &str = "/proc/*/io of other processes";
+/// In snapshots: the names of the kernel's own threads that do housekeeping, a line for each, `pid: name`.
+pub const HOUSEKEEPERS: &str = "/proc/*/comm of kernel threads";
+/// In snapshots while workers run: the names of all our threads, a line for each, `tid: name`. Of some hundred threads it is
+/// left out where it is the same as before.
+pub const THREADS: &str = "/proc/self/task/*/comm";
+/// In snapshots: temperatures of the drives below the targets in thousandths of a degree, with their limits: `temp1_input`,
+/// `temp1_max`, `temp1_crit`, `temp1_alarm`. Empty where none of these drives has a thermometer that the kernel shows.
+pub const TEMPERATURES: &str = "/sys/class/hwmon/hwmon*/temp1_*";
+/// In snapshots: the part of `/proc/self/mountstats` about the targets' mounts, where one is of a network.
+pub const MOUNT_STATS: &str = "/proc/self/mountstats";
+/// In snapshots: state of software RAID.
+pub const RAID: &str = "/proc/mdstat";
+/// In snapshots: CPU time and throttling of the nearest cgroup, ours or above, that has a quota, or else that counts.
+pub const CPU_STAT: &str = "cpu.stat of our cgroup";
+/// In snapshots: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC` in ns: it grows while the machine is suspended.
+pub const SUSPENDED: &str = "CLOCK_BOOTTIME - CLOCK_MONOTONIC";
+/// A fact: the number of the core of each CPU, which counts within its package.
+pub const CORES: &str = "/sys/devices/system/cpu/cpu*/topology/core_id";
+/// A fact: the number of the package of each CPU.
+pub const PACKAGES: &str = "/sys/devices/system/cpu/cpu*/topology/physical_package_id";
+/// A fact: the CPUs of each memory node, as lists such as `0-3,8`.
+pub const NODES: &str = "/sys/devices/system/node/node*/cpulist";
+
 #[test]
 fn stat_files_of_three_ages_are_read_and_broken_ones_refused() {
     let now = "1000 7 8000 40 5 1 80 2 3 44 42 0 0 0 0 9 11\n";
@@ -398,4 +530,21 @@ fn meminfo_and_cgroup_texts_are_read() {
     assert_eq!(v1.get("254:0"), Some(&[8192, 4096]));
     let v2 = cgroup_v2("8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6\n");
     assert_eq!(v2.get("8:0"), Some(&CgroupIo { bytes: [1, 2], ios: [3, 4] }));
+}
+
+#[test]
+fn kernels_of_three_ages_are_read_and_what_they_lack_is_none() {
+    let old = "  8       0 sda 10 1 80 5 20 2 160 7 3 44 42\n";
+    let with_discards = "8 1 sda1 10 1 80 5 20 2 160 7 3 44 42 4 3 8 9\n";
+    let now = "254 0 vda 10 1 80 5 20 2 160 7 3 44 42 4 3 8 9 6 11\n";
+    let text = format!("{old}{with_discards}{now}junk\n8 2 sdb 1 x\n");
+    let all: Vec<DiskLine<'_>> = lines(&text).collect();
+    let names: Vec<(&str, &str)> = all.iter().map(|l| (l.number.as_str(), l.name)).collect();
+    assert_eq!(names, [("8:0", "sda"), ("8:1", "sda1"), ("254:0", "vda")]);
+    let [a, b, c] = [&all[0].counters, &all[1].counters, &all[2].counters];
+    assert_eq!((a.discard, a.flush, b.flush), (None, None, None));
+    assert_eq!(b.discard, Some(BlockFlow { ios: 4, merges: 3, bytes: 4096, ms: 9 }));
+    assert_eq!(c.flush, Some(Flushes { ios: 6, ms: 11 }));
+    assert_eq!((c.read.bytes, c.write.ms, c.in_flight, c.busy_ms, c.queue_ms), (40_960, 7, 3, 44, 42));
+    assert!(a.was_used() && !DiskCounters::default().was_used());
 }

@@ -2,9 +2,12 @@
 //!
 //! For: answers as data. Not for: asking (the crate `analysis`).
 
-use crate::check_id::CheckId;
-use serde::{Deserialize, Serialize};
+use crate::machine::Machine;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 /// The answer of one check about one or more results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,4 +81,356 @@ impl Severity {
             Self::Note => "note",
         }
     }
+}
+
+macro_rules! ids {
+    ($($id:ident)*) => {
+        /// Id of a check: a letter for its group, and two digits.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs, reason = "an id stands for the page of its check, which is in that check's file")]
+        pub enum CheckId { $($id,)* Newer(Newer) }
+
+        impl CheckId {
+            /// Every id of this version, in the order of the catalogue.
+            pub const ALL: &[Self] = &[$(Self::$id),*];
+
+            fn text(&self) -> &str {
+                match self {
+                    $(Self::$id => stringify!($id),)*
+                    Self::Newer(id) => id.text(),
+                }
+            }
+        }
+    };
+}
+
+ids! {
+    A01 A02 A03 A04 A05 A06 A07 A08 A09 A10 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 A21 A22 A23 A24
+    B01 B02 B03 B04 B05 B06 B07 B08 B09 B10 B11 B12 B13 B14 B15 B16 B17 B18 B19 B20 B21
+    C01 C02 C03 C04 C05 C06
+    D01 D02 D03 D04 D05 D06 D07 D08 D09 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24 D25 D26 D27 D28
+    E01 E02 E03 E04 E05 E06 E07 E08 E09 E10 E11 E12 E13 E14 E15 E16 E17 E18
+    F01 F02 F03 F04 F05
+}
+
+/// An id that this version does not have, out of a file of a newer one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Newer([u8; 3]);
+
+impl Newer {
+    /// A capital letter and two digits; nothing else is an id.
+    fn read(text: &str) -> Option<Self> {
+        let bytes: [u8; 3] = text.as_bytes().try_into().ok()?;
+        let [group, number @ ..] = bytes;
+        (group.is_ascii_uppercase() && number.iter().all(u8::is_ascii_digit)).then_some(Self(bytes))
+    }
+
+    fn text(&self) -> &str {
+        // Only `read` makes one, and only of ASCII.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl CheckId {
+    /// The letter of its group: `A`.
+    pub fn group(self) -> char {
+        self.text().chars().next().unwrap_or_default()
+    }
+
+    /// `A01, B05`.
+    pub fn list(ids: &[Self], between: &str) -> String {
+        ids.iter().map(Self::to_string).collect::<Vec<_>>().join(between)
+    }
+
+    fn known(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|id| id.text() == text)
+    }
+
+    /// The ids that somebody may have meant, for the end of a sentence: the one whose figures were typed as letters, else those
+    /// of the same group, else all groups.
+    fn near(typed: &str) -> String {
+        let figures = typed.replace('O', "0").replace(['I', 'L'], "1");
+        if let Some(id) = Self::known(&figures) {
+            return format!("the nearest is {id}");
+        }
+        let group = |id: &&Self| typed.starts_with(id.group());
+        let same: Vec<Self> = Self::ALL.iter().filter(group).copied().collect();
+        let groups = if same.is_empty() { Self::ALL } else { &same };
+        let ranges = groups.chunk_by(|a, b| a.group() == b.group());
+        let ranges: Vec<String> =
+            ranges.filter_map(|g| Some(format!("{} to {}", g.first()?, g.last()?))).collect();
+        format!("there are {}", ranges.join(", "))
+    }
+}
+
+impl fmt::Display for CheckId {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(self.text())
+    }
+}
+
+impl FromStr for CheckId {
+    type Err = String;
+
+    /// Reads what somebody typed, in any case; only ids of this version.
+    fn from_str(typed: &str) -> Result<Self, String> {
+        let upper = typed.trim().to_ascii_uppercase();
+        Self::known(&upper).ok_or_else(|| format!("there is no check '{typed}'; {}", Self::near(&upper)))
+    }
+}
+
+impl Serialize for CheckId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.text())
+    }
+}
+
+impl<'de> Deserialize<'de> for CheckId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(from)?;
+        let newer = || Newer::read(&text).map(Self::Newer);
+        Self::known(&text).or_else(newer).ok_or_else(|| {
+            de::Error::custom(format!("'{text}' is no id of a check: a letter and two digits, as A01"))
+        })
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for CheckId {
+    fn schema_name() -> Cow<'static, str> {
+        "CheckId".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^[A-Z][0-9]{2}$" })
+    }
+}
+
+/// What a reader is told of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckPage {
+    /// Catalogue id.
+    pub id: CheckId,
+    /// Its name: `CACHE_SERVED`.
+    pub name: &'static str,
+    /// What its group asks.
+    pub group: &'static str,
+    /// The belief that it puts to the test.
+    pub belief: &'static str,
+    /// What it looks at.
+    pub reads: &'static str,
+    /// By which formula it finds something.
+    pub formula: String,
+    /// How to see it find something: mostly commands.
+    pub provoke: &'static str,
+    /// What to do about what it found.
+    pub repair: String,
+    /// The flag that accepts it for the exit code; `None` where nothing does.
+    pub accept: Option<String>,
+}
+
+/// Pages in the order in which they were asked for. Their JSON is a list of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pages {
+    /// The pages, those of a group together.
+    pub pages: Vec<CheckPage>,
+    /// Whether they are all that there are, of which an overview may be better.
+    pub all: bool,
+}
+
+impl Pages {
+    /// The pages by their groups.
+    pub fn groups(&self) -> impl Iterator<Item = &[CheckPage]> {
+        self.pages.chunk_by(|a, b| a.group == b.group)
+    }
+}
+
+impl Serialize for Pages {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.pages.serialize(to)
+    }
+}
+
+/// Version of this form.
+pub const FORMAT: u32 = 1;
+
+/// What was seen of a target and its machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Diagnosis {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The target as it was found: an absolute path without links.
+    pub target: String,
+    /// Its file system and block stack in one line.
+    pub chain: String,
+    /// How long it was watched what others do, ms.
+    pub watched_ms: u64,
+    /// The looks, under headings.
+    pub groups: Vec<Group>,
+    /// The machine and the block stack, with all that was read of them.
+    pub machine: Machine,
+}
+
+/// Looks at one kind of thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// What they are about.
+    pub heading: String,
+    /// Each look, in a fixed order.
+    pub looks: Vec<Look>,
+}
+
+/// One look and its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Look {
+    /// What was looked at, in a word or three.
+    pub about: String,
+    /// The answer: in order, a finding, or not looked at.
+    pub outcome: Outcome,
+    /// What a finding would do to a number; `None` unless it is one.
+    pub severity: Option<Severity>,
+    /// What was seen; for [`Outcome::NotChecked`] why nothing could be.
+    pub sentence: String,
+    /// What to do about it, with the command where one exists; empty where nothing can be done.
+    pub cure: String,
+    /// The check that asks the same of a measurement, where one does; in JSON its id, or an empty text.
+    #[serde(serialize_with = "id_or_empty")]
+    pub check: Option<CheckId>,
+}
+
+impl Look {
+    /// It is in order.
+    pub fn ok(about: &str, sentence: impl Into<String>) -> Self {
+        Self {
+            about: about.to_owned(),
+            outcome: Outcome::Holds,
+            severity: None,
+            sentence: sentence.into(),
+            cure: String::new(),
+            check: None,
+        }
+    }
+
+    /// It could not be looked at, and why.
+    pub fn unknown(about: &str, why: impl Into<String>) -> Self {
+        Self { outcome: Outcome::NotChecked, ..Self::ok(about, why) }
+    }
+
+    /// It is not in order.
+    pub fn finding(about: &str, severity: Severity, sentence: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
+    }
+
+    /// With what to do about it.
+    #[must_use]
+    pub fn cure(self, cure: impl Into<String>) -> Self {
+        Self { cure: cure.into(), ..self }
+    }
+
+    /// With the check that asks the same of a measurement.
+    #[must_use]
+    pub fn check(self, id: CheckId) -> Self {
+        Self { check: Some(id), ..self }
+    }
+}
+
+impl Diagnosis {
+    /// Every finding, worst first; equals stay in their order.
+    pub fn worst_first(&self) -> Vec<&Look> {
+        let looks = self.groups.iter().flat_map(|g| &g.looks);
+        let mut found: Vec<&Look> = looks.filter(|l| l.outcome == Outcome::Finding).collect();
+        found.sort_by_key(|l| l.severity);
+        found
+    }
+}
+
+/// The form of [`Look::check`] in JSON.
+#[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn id_or_empty<S: Serializer>(id: &Option<CheckId>, to: S) -> Result<S::Ok, S::Error> {
+    id.map_or_else(String::new, |id| id.to_string()).serialize(to)
+}
+
+#[test]
+fn ids_are_sorted_by_their_text_and_read_back_in_any_case() {
+    assert!(CheckId::ALL.windows(2).all(|w| w[0] < w[1] && w[0].to_string() < w[1].to_string()));
+    for id in CheckId::ALL {
+        assert_eq!(id.to_string().parse(), Ok(*id));
+        assert_eq!(id.to_string().to_lowercase().parse(), Ok(*id));
+        let json = serde_json::to_string(id).unwrap_or_default();
+        assert_eq!((json.clone(), serde_json::from_str(&json).ok()), (format!("\"{id}\""), Some(*id)));
+    }
+    assert_eq!((CheckId::D01.group(), format!("{:<4}|", CheckId::D01)), ('D', "D01 |".to_owned()));
+}
+
+#[test]
+fn an_id_of_a_newer_version_is_kept_as_it_is_and_what_is_no_id_is_refused() {
+    let known = CheckId::ALL.last().copied();
+    for newer in ["A99", "G01"] {
+        let read: Option<CheckId> = serde_json::from_str(&format!("\"{newer}\"")).ok();
+        assert_eq!(
+            read.map(|id| (id.to_string(), id.group())),
+            Some((newer.to_owned(), newer.as_bytes()[0] as char))
+        );
+        assert!(read > known, "newer ones stand behind all that are known");
+        assert_eq!(serde_json::to_value(read).ok(), Some(newer.into()));
+    }
+    for foreign in ["", "A1", "a01", "A001", "01A", "CACHE_SERVED", "\u{e9}1", "A0\u{661}"] {
+        let why = serde_json::from_value::<CheckId>(foreign.into()).err().map(|e| e.to_string());
+        assert!(why.is_some_and(|why| why.contains("a letter and two digits")), "{foreign}");
+    }
+}
+
+#[test]
+fn a_slip_is_told_what_is_near() {
+    let why = |typed: &str| typed.parse::<CheckId>().err().unwrap_or_default();
+    assert_eq!(why("a0l"), "there is no check 'a0l'; the nearest is A01");
+    assert_eq!(why("E1O"), "there is no check 'E1O'; the nearest is E10");
+    let range = |group| {
+        let all: Vec<&CheckId> = CheckId::ALL.iter().filter(|id| id.group() == group).collect();
+        format!("{} to {}", all[0], all[all.len() - 1])
+    };
+    assert_eq!(why("C99"), format!("there is no check 'C99'; there are {}", range('C')));
+    for elsewhere in ["G01", "", "\u{e9}"] {
+        let groups = ['A', 'B', 'C', 'D', 'E', 'F'].map(range).join(", ");
+        assert!(why(elsewhere).ends_with(&format!("there are {groups}")), "{}", why(elsewhere));
+    }
+}
+
+#[test]
+fn findings_come_worst_first_and_equals_keep_their_order() {
+    let finding = |about: &str, severity| Look::finding(about, severity, "");
+    let groups = vec![
+        Group { heading: "a".into(), looks: vec![finding("1", Severity::Note), Look::ok("2", "")] },
+        Group {
+            heading: "b".into(),
+            looks: vec![Look::unknown("3", ""), finding("4", Severity::Void), finding("5", Severity::Note)],
+        },
+    ];
+    let machine = Machine {
+        host: String::new(),
+        kernel: String::new(),
+        cpu: Err(String::new()),
+        cpus: 1,
+        memory_bytes: Err(String::new()),
+        virtual_by: Ok(None),
+        clocksource: Err(String::new()),
+        user_id: 0,
+        cgroup: Err(String::new()),
+        facts: std::collections::BTreeMap::new(),
+        places: Vec::new(),
+    };
+    let diagnosis = Diagnosis {
+        format: FORMAT,
+        target: String::new(),
+        chain: String::new(),
+        watched_ms: 0,
+        groups,
+        machine,
+    };
+    let order: Vec<&str> = diagnosis.worst_first().iter().map(|l| l.about.as_str()).collect();
+    assert_eq!(order, ["4", "1", "5"]);
 }

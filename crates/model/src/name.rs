@@ -6,6 +6,7 @@
 //! A name may hold any byte but zero. One that is no UTF-8, a control character, or a mark of direction stands in the text as
 //! characters of a private range, one a byte; so does whatever was in that range before. Nothing else changes.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -18,10 +19,10 @@ pub fn text(name: impl AsRef<OsStr>) -> String {
             if is_plain(c) {
                 out.push(c);
             } else {
-                out.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().copied().map(crate::stand_in::stand_in));
+                out.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().copied().map(stand_in));
             }
         }
-        out.extend(chunk.invalid().iter().copied().map(crate::stand_in::stand_in));
+        out.extend(chunk.invalid().iter().copied().map(stand_in));
     }
     out
 }
@@ -30,7 +31,7 @@ pub fn text(name: impl AsRef<OsStr>) -> String {
 pub fn of_text(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
-        match crate::stand_in::byte(c) {
+        match byte(c) {
             Some(byte) => bytes.push(byte),
             None => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
@@ -45,11 +46,87 @@ pub fn path(text: &str) -> PathBuf {
 
 /// A path as it is shown to people: in one line.
 pub fn shown(path: &Path) -> String {
-    crate::visible::visible(&text(path)).into_owned()
+    visible(&text(path)).into_owned()
 }
 
 fn is_plain(c: char) -> bool {
-    crate::stand_in::byte(c).is_none() && !c.is_control() && !crate::visible::turns(c)
+    byte(c).is_none() && !c.is_control() && !turns(c)
+}
+
+/// The character that stands for the byte 0; those for the others follow.
+const FIRST: u32 = 0x10_ff00;
+
+/// The character that stands for a byte.
+pub(crate) fn stand_in(byte: u8) -> char {
+    char::from_u32(FIRST + u32::from(byte)).unwrap_or_default()
+}
+
+/// The byte that a character stands for.
+pub(crate) fn byte(c: char) -> Option<u8> {
+    u32::from(c).checked_sub(FIRST).and_then(|b| u8::try_from(b).ok())
+}
+
+/// Longest piece of foreign text that a message repeats, in characters.
+const SHOWN: usize = 40;
+
+/// Quotes foreign text in a message: short, and without characters that a terminal would obey.
+pub(crate) fn quoted_excerpt(text: &str) -> String {
+    let mut words: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        words += "...";
+    }
+    format!("'{words}'")
+}
+
+/// Text with every control character but line feeds and tabs shown by its number.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| acts(c) || byte(c).is_some();
+    escaped(text, acts, |out, c| match byte(c) {
+        Some(byte) => out.push_str(&format!("\\x{byte:02x}")),
+        None => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+    })
+}
+
+/// JSON that says the same, with no control character in it but those between its parts.
+pub fn visible_json(json: &str) -> Cow<'_, str> {
+    // All of them are in the plane that four digits reach.
+    escaped(json, acts, |out, c| out.push_str(&format!("\\u{:04x}", u32::from(c))))
+}
+
+/// Whether a character does something to a terminal, or to the order of what it shows.
+fn acts(c: char) -> bool {
+    turns(c) || (c.is_control() && c != '\n' && c != '\t')
+}
+
+/// Whether a character changes the direction of those behind it.
+pub(crate) fn turns(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escaped(text: &str, which: impl Fn(char) -> bool, by: impl Fn(&mut String, char)) -> Cow<'_, str> {
+    if !text.contains(&which) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if which(c) { by(&mut out, c) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+/// A word, in quotes where a shell would read it otherwise.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Words in one line.
+pub fn line(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -71,4 +148,31 @@ fn every_name_comes_back_as_it_was() {
     }
     assert_eq!(text("/data/plain é"), "/data/plain é");
     assert_eq!(shown(Path::new(OsStr::from_bytes(b"a\xff\n"))), r"a\xff\x0a");
+}
+
+#[test]
+fn what_acts_on_a_terminal_is_shown_by_its_number_and_nothing_else_changes() {
+    for plain in ["", "4K random read  ±2 %\n\tµs", "a\\u{1b}"] {
+        assert!(matches!(visible(plain), Cow::Borrowed(same) if same == plain), "{plain:?}");
+    }
+    assert_eq!(
+        visible("\u{1b}[2J\u{7}\r\u{9b}1m\u{7f}\u{202e}"),
+        r"\u{1b}[2J\u{7}\u{d}\u{9b}1m\u{7f}\u{202e}"
+    );
+}
+
+#[test]
+fn json_says_the_same_without_control_characters() {
+    let said = "a\u{9b}1m\u{7f}\u{1b}\u{202e}\n".to_owned();
+    let json = serde_json::to_string(&said).unwrap_or_default();
+    let shown = visible_json(&json);
+    assert!(!shown.chars().any(acts), "{shown:?}");
+    assert_eq!(serde_json::from_str::<String>(&shown).ok(), Some(said));
+}
+
+#[test]
+fn a_shell_reads_the_same_words_again() {
+    let words = ["run", "--mix", "70%", "it's a disk", "", "$HOME"].map(str::to_owned);
+    assert_eq!(line(&words), r"run --mix 70% 'it'\''s a disk' '' '$HOME'");
+    assert_eq!(line(&[]), "");
 }

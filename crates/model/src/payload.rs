@@ -4,9 +4,10 @@
 //! compressor. Not for: the bytes themselves (crate `random`), nor for reading the file whose bytes are written.
 //! Why: storage below may compress or deduplicate, and a repeated buffer would measure that instead.
 
-use crate::job::data::Data;
 use crate::record::Written;
+use crate::units::show_bytes;
 pub use random::{fill, split_mix};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -210,6 +211,166 @@ fn measured(compress_percent: u8, dedup_percent: u8) -> Written {
     measure(&data, None, 7).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// What is written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Data {
+    /// Unique and incompressible but for these shares.
+    Random {
+        /// How much a compressor can save, in percent of each 4 KiB.
+        compress_percent: u8,
+        /// Share of 4 KiB blocks that are copies of others, in percent.
+        dedup_percent: u8,
+        /// Copies are of the first so many bytes that a worker writes; of those written shortly before where `None`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dedup_set_bytes: Option<u64>,
+        /// Copies are of the blocks of all workers of its phase that share theirs, and not of its own alone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        dedup_shared: bool,
+    },
+    /// Nothing but bytes of value 0.
+    Zeros,
+    /// The bytes 0 to 255, over and over: as compressible as zeros, and no zeros.
+    Counting,
+    /// The bytes of a file, over and over.
+    File(String),
+}
+
+impl Data {
+    /// What copies are of, with a blank before it; nothing where they are of what was written shortly before.
+    pub fn copies_of(&self) -> String {
+        match self {
+            Self::Random { dedup_set_bytes: Some(bytes), dedup_shared, .. } => {
+                let whose = if *dedup_shared { " that each worker writes" } else { "" };
+                format!(" of the first {}{whose}", show_bytes(*bytes))
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self::Random { compress_percent: 0, dedup_percent: 0, dedup_set_bytes: None, dedup_shared: false }
+    }
+}
+
+/// Bytes that have their content together, from a multiple of them on.
+const UNIT_BYTES: usize = 512;
+/// What a pattern has in place of the offset of its operation.
+const OFFSET_BYTES: usize = 8;
+
+/// What a stream writes to be checked, and which of its reads are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Verify {
+    /// What stands in the blocks.
+    pub content: Content,
+    /// Whether its reads are checked.
+    pub checks: bool,
+    /// It reads what the stream of this index wrote in the phase before, each block as often; `None` where it does its own work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<usize>,
+    /// Whether the first difference ends it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fatal: bool,
+}
+
+/// What stands in blocks that are checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// Bytes that nothing but this position has, whoever writes them and whenever.
+    Stamps {
+        /// Data of other seeds differ.
+        seed: u64,
+    },
+    /// The same bytes over and over, from the beginning of each operation.
+    Pattern {
+        /// Them.
+        bytes: Vec<u8>,
+        /// Where the offset of the operation stands among them, as a number of 8 bytes, the lowest first.
+        offsets: Vec<usize>,
+    },
+}
+
+impl Content {
+    /// Writes what an operation at this offset has.
+    pub fn put(&self, offset: u64, data: &mut [u8]) {
+        match self {
+            Self::Stamps { seed } => {
+                each_unit(offset, data.len(), |unit, inside, at| {
+                    data[at].copy_from_slice(&of_unit(*seed, unit)[inside]);
+                });
+            }
+            Self::Pattern { bytes, offsets } => {
+                let once = pattern(bytes, offsets, offset);
+                if !once.is_empty() {
+                    data.chunks_mut(once.len()).for_each(|chunk| chunk.copy_from_slice(&once[..chunk.len()]));
+                }
+            }
+        }
+    }
+
+    /// Where data that were read at this offset differ from it first, in bytes from their beginning.
+    pub fn difference(&self, offset: u64, data: &[u8]) -> Option<usize> {
+        let mut first: Option<usize> = None;
+        let mut note = |at: usize, are: &[u8], should: &[u8]| {
+            if first.is_none() && are != should {
+                first = are.iter().zip(should).position(|(a, b)| a != b).map(|inside| at + inside);
+            }
+        };
+        match self {
+            Self::Stamps { seed } => each_unit(offset, data.len(), |unit, inside, at| {
+                note(at.start, &data[at], &of_unit(*seed, unit)[inside]);
+            }),
+            Self::Pattern { bytes, offsets } => {
+                let once = pattern(bytes, offsets, offset);
+                let length = once.len().max(1);
+                for (number, chunk) in data.chunks(length).enumerate() {
+                    note(number * length, chunk, once.get(..chunk.len()).unwrap_or_default());
+                }
+            }
+        }
+        first
+    }
+}
+
+/// Calls for each unit that an operation touches: its number, the part of it, and the part of the operation.
+fn each_unit(
+    offset: u64,
+    length: usize,
+    mut each: impl FnMut(u64, std::ops::Range<usize>, std::ops::Range<usize>),
+) {
+    let size = UNIT_BYTES as u64;
+    let mut at = 0;
+    while at < length {
+        let position = offset + at as u64;
+        let inside = (position % size) as usize;
+        let bytes = (UNIT_BYTES - inside).min(length - at);
+        each(position / size, inside..inside + bytes, at..at + bytes);
+        at += bytes;
+    }
+}
+
+fn of_unit(seed: u64, unit: u64) -> [u8; UNIT_BYTES] {
+    let mut bytes = [0; UNIT_BYTES];
+    fill(&mut bytes, split_mix(seed ^ split_mix(unit)));
+    bytes
+}
+
+fn pattern(bytes: &[u8], offsets: &[usize], offset: u64) -> Vec<u8> {
+    let mut once = bytes.to_vec();
+    for at in offsets {
+        if let Some(place) = once.get_mut(*at..at.saturating_add(OFFSET_BYTES)) {
+            place.copy_from_slice(&offset.to_le_bytes());
+        }
+    }
+    once
+}
+
 #[test]
 fn data_are_as_compressible_and_repetitive_as_asked() {
     for (compress, dedup) in [(0, 0), (10, 5), (50, 30), (90, 95), (100, 0), (0, 50), (25, 100)] {
@@ -350,4 +511,35 @@ fn makers_of_different_seeds_share_nothing() {
             assert!(seen.insert(write), "seed {seed} repeats a block");
         }
     }
+}
+
+#[test]
+fn what_was_put_is_found_again_however_it_is_cut() {
+    let stamps = Content::Stamps { seed: 7 };
+    let mut whole = vec![0; 4096];
+    stamps.put(512, &mut whole);
+    assert_eq!(stamps.difference(512, &whole), None);
+    for (from, to) in [(0, 4096), (1, 2), (500, 700), (511, 513), (512, 1024)] {
+        assert_eq!(stamps.difference(512 + from as u64, &whole[from..to]), None, "{from}..{to}");
+        let mut part = vec![0; to - from];
+        stamps.put(512 + from as u64, &mut part);
+        assert_eq!(part, whole[from..to]);
+    }
+    whole[1000] ^= 1;
+    assert_eq!(stamps.difference(512, &whole), Some(1000));
+    assert_eq!(stamps.difference(1024, &whole[..512]), Some(0), "data of another place");
+    assert_eq!(Content::Stamps { seed: 8 }.difference(512, &whole), Some(0), "data of another seed");
+}
+
+#[test]
+fn a_pattern_begins_with_each_operation_and_may_hold_its_offset() {
+    let content = Content::Pattern { bytes: b"ab--------c".to_vec(), offsets: vec![2] };
+    let mut data = vec![0; 30];
+    content.put(513, &mut data);
+    assert_eq!(&data[..13], b"ab\x01\x02\0\0\0\0\0\0cab");
+    assert_eq!(content.difference(513, &data), None);
+    assert_eq!(content.difference(512, &data), Some(2));
+    data[29] ^= 1;
+    assert_eq!(content.difference(513, &data), Some(29));
+    assert_eq!(Content::Pattern { bytes: Vec::new(), offsets: Vec::new() }.difference(0, &[]), None);
 }

@@ -4,19 +4,19 @@
 //! Not for: what happened.
 
 use crate::Known;
+use crate::diskspd::Profile;
+pub use crate::figures::{ComparedLayer, LayerComparison};
 use crate::fleet::Part;
 use crate::gate::{Condition, Slower};
-use crate::identity::Identity;
 use crate::job::{Create, Job, Stream};
-pub use crate::ledger::{ComparedLayer, LayerComparison};
-pub use crate::load::LatencyTarget;
+use crate::machine::{Identity, Machine};
 use crate::payload::split_mix;
-use crate::record::attempts::Pairing;
+use crate::record::Pairing;
 use crate::report::Report;
-use crate::spec::limits::ATTEMPTS;
-use crate::study::Study;
-use crate::targets::TargetLayout;
-use crate::typed::Typed;
+use crate::spec::number::ATTEMPTS;
+pub use crate::study::LatencyTarget;
+use crate::study::{Study, TargetLayout};
+use crate::units::{minutes, show_bytes, show_ns};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything that one invocation is going to measure.
@@ -370,4 +370,347 @@ pub enum Hook {
     PanicMain,
     /// No evidence is taken while workers run, so that what taking it costs can be measured.
     NoEvidence,
+}
+
+/// What would be measured, where, and what that takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explained {
+    /// What would be measured.
+    pub plan: Plan,
+    /// Where.
+    pub machine: Machine,
+    /// What it takes.
+    pub cost: Cost,
+}
+
+/// What a measurement takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// ns of the idle watch, of rounds before the first run, and of all runs that end by their time.
+    pub time_ns: u64,
+    /// Whether it may be over before.
+    pub at_most: bool,
+    /// Whether runs that others disturb are measured again, which takes and writes more.
+    pub again: bool,
+    /// Whether there are runs that end by their operations or bytes alone, however long these take.
+    pub counted: bool,
+    /// Bytes of test files.
+    pub made_bytes: u64,
+    /// ns after which making them ends with what is there; a little more, since it has to be made stable. 0 if `time_ns` includes
+    /// that.
+    pub making_ns: u64,
+    /// Bytes that are written from end to end before the first run, however long that takes.
+    pub filled_bytes: u64,
+    /// Most bytes of runs whose operations are limited in number or rate.
+    pub bounded_bytes: u64,
+    /// ns of runs that write as much as the target takes.
+    pub unbounded_ns: u64,
+}
+
+impl Cost {
+    /// All of it: `It takes about 94 s, and up to 15 s before that to write a test file. It writes 1 GiB of ...`.
+    pub fn sentence(&self) -> String {
+        format!("It takes {}. It writes {}.", self.time(), self.writes())
+    }
+
+    /// `about 94 s, and up to 15 s before that to write a test file`.
+    fn time(&self) -> String {
+        let word = if self.at_most { "at most" } else { "about" };
+        let mut parts = Vec::new();
+        if self.time_ns > 0 {
+            let more =
+                if self.again { " (more if other load disturbs runs, which are then repeated)" } else { "" };
+            parts.push(format!("{word} {}{more}", minutes(self.time_ns)));
+        }
+        if self.counted {
+            parts.push("as long as the workloads limited by operations or bytes take".into());
+        }
+        if self.made_bytes > 0 && self.making_ns > 0 {
+            parts.push(format!("up to {} before that to write test files", minutes(self.making_ns)));
+        }
+        if self.filled_bytes > 0 {
+            parts.push("as long as preconditioning takes to write its bytes".into());
+        }
+        if parts.is_empty() { "no time".into() } else { parts.join(", and ") }
+    }
+
+    /// `1 GiB of test files, then as much as the target can write in 35.0 s`.
+    fn writes(&self) -> String {
+        let mut parts = Vec::new();
+        if self.made_bytes > 0 {
+            parts.push(format!("at most {} of test files", show_bytes(self.made_bytes)));
+        }
+        if self.filled_bytes > 0 {
+            parts.push(format!("{} to precondition", show_bytes(self.filled_bytes)));
+        }
+        if self.bounded_bytes > 0 {
+            let more = if self.again { ", and again in runs that are measured again" } else { "" };
+            parts.push(format!("at most {} in limited runs{more}", show_bytes(self.bounded_bytes)));
+        }
+        if self.unbounded_ns > 0 {
+            let at_most = if self.at_most { "at most " } else { "" };
+            parts.push(format!("as much as the target can write in {at_most}{}", time(self.unbounded_ns)));
+        }
+        if parts.is_empty() { "nothing".into() } else { parts.join(", then ") }
+    }
+}
+
+/// A time that may be short.
+fn time(ns: u64) -> String {
+    if ns < 10_000_000_000 { show_ns(ns as f64) } else { minutes(ns) }
+}
+
+/// Options with their values, in the order of typing. What was typed without a value is not among them.
+pub type Options = Vec<(String, String)>;
+
+/// What was typed of all streams.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Typed {
+    /// Options that were typed for all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaults: Options,
+    /// What was typed of each, by phase and stream.
+    pub phases: Vec<Vec<TypedStream>>,
+    /// The whole of it, where it was typed in the language of DISKSPD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// How much is told of the time without work of the CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+    /// Whether workers count the operations in flight at each submission, which the tables of fio's formats need.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_depth: bool,
+}
+
+/// How much is told of the time without work of the CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Idle {
+    /// Their mean.
+    All,
+    /// That of each too.
+    Each,
+}
+
+/// What was typed of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TypedStream {
+    /// Its own options.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Options,
+    /// Number of its group.
+    pub group: usize,
+    /// Whether it is told as one result with the stream before it, where that is of the same group.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joins: bool,
+    /// Whether its directions are told as one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
+    /// Whether a sync after its last write was asked for, so that its failure is the job's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub final_sync: bool,
+    /// Files that its operations are logged to, of fio's kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs: Option<Logs>,
+    /// How fio's formats print it.
+    #[serde(default, skip_serializing_if = "FioLayout::is_default")]
+    pub layout: FioLayout,
+}
+
+/// Logs as fio writes them: a file of each kind that was asked for, for each worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub struct Logs {
+    /// Each kind with the beginning of its files' names.
+    pub files: Vec<(LogKind, String)>,
+    /// Milliseconds that a line of latencies stands for; 0 for one operation.
+    pub latency_ms: u64,
+    /// Milliseconds that a line of bandwidth stands for; 0 for one operation.
+    pub bandwidth_ms: u64,
+    /// Milliseconds that a line of operations per second stands for; 0 for one operation.
+    pub iops_ms: u64,
+    /// Milliseconds that a histogram stands for.
+    pub histogram_ms: u64,
+    /// How often the number of a histogram's columns is halved.
+    pub coarseness: u32,
+    /// What of several latencies a line has.
+    pub value: LogValue,
+    /// Whether a line has the offset.
+    pub offset: bool,
+    /// Whether the priority is written in full.
+    pub priority: bool,
+    /// Whether a line has the time of the submission.
+    pub issue_time: bool,
+    /// Whether times count from 1970 instead of the beginning.
+    pub unix_epoch: bool,
+    /// Whether all workers write to one file.
+    pub together: bool,
+}
+
+/// What a log of fio's is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogKind {
+    /// Latency.
+    Lat,
+    /// Its part before the submission, which is nothing here.
+    Slat,
+    /// Its part behind that.
+    Clat,
+    /// Bandwidth.
+    Bw,
+    /// Operations per second.
+    Iops,
+    /// Histograms of latencies.
+    ClatHist,
+    /// What was done, to be done again.
+    Iolog,
+}
+
+/// What of several latencies a line of a log has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogValue {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// That of the slowest operation.
+    Largest,
+    /// One and the other.
+    Both,
+}
+
+impl LogKind {
+    /// How it is called in names of files.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Lat => "lat",
+            Self::Slat => "slat",
+            Self::Clat => "clat",
+            Self::Bw => "bw",
+            Self::Iops => "iops",
+            Self::ClatHist => "clat_hist",
+            Self::Iolog => "iolog",
+        }
+    }
+}
+
+impl Logs {
+    /// Length in ns of the intervals that its files can be made from; 0 where they need each operation.
+    pub fn interval_ns(&self) -> u64 {
+        let each = |(kind, _): &(LogKind, String)| match kind {
+            LogKind::Lat | LogKind::Slat | LogKind::Clat => self.latency_ms,
+            LogKind::Bw => self.bandwidth_ms,
+            LogKind::Iops => self.iops_ms,
+            LogKind::ClatHist | LogKind::Iolog => 0,
+        };
+        let mut all = self.files.iter().map(each);
+        let first = all.next().unwrap_or(0);
+        if all.all(|ms| ms == first) { first.saturating_mul(1_000_000) } else { 0 }
+    }
+}
+
+/// What was typed of one result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TypedResult {
+    /// Options that were typed for all streams.
+    pub defaults: Options,
+    /// What was typed of its own.
+    pub stream: TypedStream,
+    /// All of what was typed, in the language of DISKSPD.
+    pub profile: Option<Profile>,
+    /// How much is told of the time without work of the CPUs.
+    pub idle: Option<Idle>,
+}
+
+impl Typed {
+    /// What was typed of a result.
+    pub fn result(&self, phase: usize, stream: usize) -> Option<TypedResult> {
+        let stream = self.phases.get(phase)?.get(stream)?.clone();
+        let (defaults, profile) = (self.defaults.clone(), self.profile.clone());
+        Some(TypedResult { defaults, stream, profile, idle: self.idle })
+    }
+}
+
+/// Ranks that fio prints by default, in percent.
+const RANKS: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+/// Decimals of these ranks.
+const RANK_DECIMALS: usize = 2;
+
+/// How fio prints the result of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of fio")]
+pub struct FioLayout {
+    /// Text of the option `description`; empty without one.
+    pub description: String,
+    /// Whether completion latencies have percentiles (`clat_percentiles`).
+    pub clat_percentiles: bool,
+    /// Whether total latencies have percentiles (`lat_percentiles`).
+    pub lat_percentiles: bool,
+    /// Ranks of the percentiles in percent, ascending (`percentile_list`).
+    pub ranks: Vec<f64>,
+    /// Decimals of a rank in the text.
+    pub rank_decimals: usize,
+    /// Whether sizes are in steps of 1000 first, and in steps of 1024 in parentheses (`kb_base=1000`).
+    pub decimal_first: bool,
+    /// Whether rates are in bits per second (`unit_base=1`).
+    pub bits: bool,
+}
+
+impl Default for FioLayout {
+    fn default() -> Self {
+        Self {
+            description: String::new(),
+            clat_percentiles: true,
+            lat_percentiles: false,
+            ranks: RANKS.to_vec(),
+            rank_decimals: RANK_DECIMALS,
+            decimal_first: false,
+            bits: false,
+        }
+    }
+}
+
+impl FioLayout {
+    /// Whether the options of the job change nothing of it.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[test]
+fn what_is_not_done_is_not_said() {
+    assert_eq!(Cost::default().sentence(), "It takes no time. It writes nothing.");
+    let reads = Cost { time_ns: 9_400_000_000, ..Cost::default() };
+    assert_eq!(reads.sentence(), "It takes about 10 s. It writes nothing.");
+    let bench = Cost {
+        time_ns: 75_000_000_000,
+        again: true,
+        made_bytes: 1 << 30,
+        making_ns: 15_000_000_000,
+        unbounded_ns: 35_000_000_000,
+        ..Cost::default()
+    };
+    assert_eq!(
+        bench.sentence(),
+        "It takes about 75 s (more if other load disturbs runs, which are then repeated), and up to 15 s \
+         before that to write test files. It writes at most 1 GiB of test files, then as much as the \
+         target can write in 35 s."
+    );
+    let counted = Cost { counted: true, bounded_bytes: 3 << 20, filled_bytes: 2 << 30, ..Cost::default() };
+    assert_eq!(
+        counted.sentence(),
+        "It takes as long as the workloads limited by operations or bytes take, and as long as \
+         preconditioning takes to write its bytes. It writes 2 GiB to precondition, then at most 3 MiB in \
+         limited runs."
+    );
+    let searched =
+        Cost { time_ns: 300_000_000_000, at_most: true, unbounded_ns: 5_000_000_000, ..Cost::default() };
+    assert_eq!(
+        searched.sentence(),
+        "It takes at most 5 min. It writes as much as the target can write in at most 5.00 s."
+    );
 }

@@ -7,9 +7,10 @@
 
 use crate::job::Pattern::{self, Random, Sequential};
 use crate::job::{Cache, Layout, Mix, Options, PerKind, Sizes, StopRule};
+use crate::report::Verdict;
 use crate::spec::{EngineSpec, JobSpec, Rw, StreamSpec};
-use crate::tool_layout::Look;
 use crate::units::{GIB, MIB};
+use serde::{Deserialize, Serialize};
 
 /// One line of a profile; measured once for each direction of the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -416,6 +417,119 @@ impl Profile {
         let all = self.read_percents.iter().flat_map(|p| self.tests.iter().map(move |t| (*p, t)));
         all.filter(move |(p, t)| has(*p, t))
     }
+}
+
+/// What a card is going to show: part of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolLayout {
+    /// The tool that shows its results like this.
+    pub tool: String,
+    /// How it shows them.
+    pub look: Look,
+    /// Its rows, in their order.
+    pub rows: Vec<LayoutRow>,
+    /// What is not as the tool does it, in sentences.
+    pub differs: Vec<String>,
+}
+
+/// How a tool shows its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Look {
+    /// A bar per number.
+    Bars,
+    /// Numbers, and a score that is made of them.
+    Score,
+}
+
+/// One row of such a layout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutRow {
+    /// What the tool calls it: `4K-64Thrd`.
+    pub name: String,
+    /// Whether the tool shows the mean latency of it, and not its rate.
+    pub latency: bool,
+    /// What it reads; `None` where nothing is.
+    pub read: Option<CellSource>,
+    /// What it writes; `None` where nothing is.
+    pub write: Option<CellSource>,
+}
+
+/// Where a number comes from: the first stream of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellSource {
+    /// Index of the job.
+    pub job: usize,
+    /// Index of its phase.
+    pub phase: usize,
+}
+
+/// Results as a well-known tool shows them: part of a report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolResults {
+    /// The tool that shows its results like this.
+    pub tool: String,
+    /// Its rows, in their order.
+    pub rows: Vec<ToolRow>,
+    /// Its score; `None` where it has none.
+    pub score: Option<Score>,
+    /// What is not as the tool does it, in sentences.
+    pub differs: Vec<String>,
+}
+
+/// One row of a card.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolRow {
+    /// What the tool calls it: `4K-64Thrd`.
+    pub name: String,
+    /// `MB/s` of 10^6 bytes, or `ms` for a mean latency.
+    pub unit: String,
+    /// The read; `None` where nothing was read.
+    pub read: Option<ToolCell>,
+    /// The write; `None` where nothing was written.
+    pub write: Option<ToolCell>,
+}
+
+/// One number of a card.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolCell {
+    /// Index of the result that it repeats.
+    pub result: usize,
+    /// Median over runs of a rate, mean of a latency; `None` where a finding invalidates it or nothing completed.
+    pub value: Option<f64>,
+    /// The least and the most that a run came to; `None` for a latency, or with fewer than two runs.
+    pub range: Option<[f64; 2]>,
+    /// What the findings about it come to.
+    pub verdict: Verdict,
+}
+
+/// The score of a tool, in its points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Score {
+    /// Of the reads.
+    pub read: Points,
+    /// Of the writes.
+    pub write: Points,
+    /// Of both, by weights of its own.
+    pub total: Points,
+}
+
+/// Points with what they rest on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Points {
+    /// The points; `None` where they are withheld.
+    pub value: Option<f64>,
+    /// What the slowest runs of all numbers would come to together, and the fastest; `None` where a number has one run.
+    pub range: Option<[f64; 2]>,
+    /// The worst verdict of the numbers that they are made of.
+    pub verdict: Verdict,
+    /// Why there are none.
+    pub withheld: Option<String>,
 }
 
 #[test]

@@ -3,29 +3,21 @@
 //! For: the value that every output format renders. Not for: computing it, nor laying it out.
 //! `null` means not known or not supported by enough operations; zero means zero.
 
-use crate::annotations::Annotations;
-pub use crate::answer::{Answer, AnswerWord, CountsAs};
-use crate::check_id::CheckId;
 use crate::comparison::Comparison;
-pub use crate::course::{Course, CourseOf, DeviceSecond, LatencyBuckets, Second};
-pub use crate::device_figures::{AtDevice, DeviceFigures};
-use crate::finding::Finding;
+pub use crate::figures::{
+    AtDevice, Course, CourseOf, DeviceFigures, DeviceSecond, HostFigures, LatencyBuckets, Second,
+};
+use crate::figures::{Estimate, Ledger, Observed, Steadiness};
+use crate::finding::{CheckId, Finding};
 use crate::fleet::FleetFigures;
 use crate::gate::Gate;
-pub use crate::host_figures::HostFigures;
+use crate::history::Annotations;
 use crate::job::{Job, Pattern, Stream};
-use crate::ledger::Ledger;
-pub use crate::limiter::Limiter;
 use crate::machine::Machine;
-use crate::observed::Observed;
-pub use crate::producer::Producer;
-use crate::quick::Quick;
-use crate::record::disturbed::Disturbance;
-use crate::record::{Preconditioned, Written};
+use crate::record::{Disturbance, Preconditioned, Written};
 use crate::replay::ReplayComparison;
-use crate::steadiness::{Estimate, Steadiness};
 use crate::study::Studied;
-pub use crate::verdict::Verdict;
+use crate::units::show_ns;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -483,4 +475,187 @@ pub struct Deduction {
     pub sentence: String,
     /// The numbers.
     pub evidence: BTreeMap<String, f64>,
+}
+
+/// The answer to the question that a command asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Answer {
+    /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `NO DIFFERENCE SEEN`, `CANNOT TELL`; of conditions `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
+    pub word: AnswerWord,
+    /// The answer with its numbers, or what would settle it.
+    pub sentence: String,
+}
+
+/// What `INCONCLUSIVE` counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum CountsAs {
+    /// Exit code 0.
+    #[serde(rename = "PASS")]
+    Pass,
+    /// Exit code 1.
+    #[serde(rename = "FAIL")]
+    Fail,
+}
+
+impl CountsAs {
+    /// What stands behind the word.
+    pub fn remark(self) -> &'static str {
+        match self {
+            Self::Pass => " (counts as PASS)",
+            Self::Fail => " (counts as FAIL)",
+        }
+    }
+}
+
+/// What a question about settings, loads or interfaces can be answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum AnswerWord {
+    /// One is the fastest.
+    #[serde(rename = "FASTEST")]
+    Fastest,
+    /// The best of what was measured cannot be told from others.
+    #[serde(rename = "TIED")]
+    Tied,
+    /// A load meets the latency target.
+    #[serde(rename = "MET")]
+    Met,
+    /// No load that was offered does.
+    #[serde(rename = "MISSED")]
+    Missed,
+    /// From a number of hosts on more bring less than they add in latency.
+    #[serde(rename = "KNEE")]
+    Knee,
+    /// No such number was reached.
+    #[serde(rename = "SCALES")]
+    Scales,
+    /// No target is shown to be faster, and the sentence says by how much one may be at most.
+    #[serde(rename = "NO DIFFERENCE SEEN")]
+    NoDifferenceSeen,
+    /// What was measured does not tell.
+    #[serde(rename = "CANNOT TELL")]
+    CannotTell,
+    /// Every condition is surely kept.
+    #[serde(rename = "PASS")]
+    Pass,
+    /// A condition is surely broken.
+    #[serde(rename = "FAIL")]
+    Fail,
+    /// Neither could be shown: there are too few runs, or they differ too much.
+    #[serde(rename = "INCONCLUSIVE")]
+    Inconclusive,
+    /// A finding that the user did not accept invalidates or relabels the number that a condition is about.
+    #[serde(rename = "INVALID")]
+    Invalid,
+}
+
+impl AnswerWord {
+    /// As it is printed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fastest => "FASTEST",
+            Self::Tied => "TIED",
+            Self::Met => "MET",
+            Self::Missed => "MISSED",
+            Self::Knee => "KNEE",
+            Self::Scales => "SCALES",
+            Self::NoDifferenceSeen => "NO DIFFERENCE SEEN",
+            Self::CannotTell => "CANNOT TELL",
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::Invalid => "INVALID",
+        }
+    }
+}
+
+/// The first word of every report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    /// Nothing was found that changes what a number means.
+    Valid,
+    /// Something was found that relabels or biases a number, or the ledger could not be checked.
+    Suspect,
+    /// Something was found that invalidates a number, or there is none.
+    Invalid,
+}
+
+impl Verdict {
+    /// As it is printed, and as it stands in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Valid => "VALID",
+            Self::Suspect => "SUSPECT",
+            Self::Invalid => "INVALID",
+        }
+    }
+
+    /// Of a result in a file that was written before results had a verdict of their own: nothing was shown.
+    pub(crate) fn unknown() -> Self {
+        Self::Suspect
+    }
+}
+
+/// Which program and contract made a report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Producer {
+    /// Version of the JSON contract.
+    pub format: u32,
+    /// Version of the program that judged.
+    pub version: String,
+}
+
+/// What kept a result from being higher.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Limiter {
+    /// `device`, `page cache`, `memory`, `file system`, `CPU`, `tool`, `above the device`, `unknown`.
+    pub name: String,
+    /// One sentence with its evidence.
+    pub sentence: String,
+    /// The numbers it rests on.
+    pub evidence: BTreeMap<String, f64>,
+}
+
+/// What a quick look is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Quick {
+    /// Length of the one run of each row in ns.
+    pub run_ns: u64,
+    /// Rows that were not measured, since the time was over before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_measured: Vec<String>,
+}
+
+impl Quick {
+    /// The word that introduces its sentence.
+    pub const WORD: &'static str = "Quick look.";
+
+    /// What it is, and what cannot be said from it.
+    pub fn sentence(&self) -> String {
+        let missing = if self.not_measured.is_empty() {
+            String::new()
+        } else {
+            format!(" Not measured because time ran out: {}.", self.not_measured.join(", "))
+        };
+        format!(
+            "One run of {} per row, so there are no confidence intervals.{missing}",
+            show_ns(self.run_ns as f64)
+        )
+    }
+}
+
+#[test]
+fn what_was_left_out_is_named() {
+    let quick = Quick { run_ns: 500_000_000, not_measured: Vec::new() };
+    assert!(quick.sentence().starts_with("One run of 500 ms per row, so there are no confidence intervals"));
+    assert!(!quick.sentence().contains("Not measured"));
+    let short = Quick { not_measured: vec!["a".into(), "b".into()], ..quick };
+    assert!(short.sentence().ends_with("Not measured because time ran out: a, b."));
 }

@@ -3,7 +3,7 @@
 //! For: parsing `4k`, `1g`, `1.5s` and printing bytes, latencies and counts. Not for: arithmetic on measurements.
 //! Sizes are powers of two (`4k` = 4096) as in fio, diskspd and dd; rates name their unit, MB/s = 10^6, MiB/s = 2^20.
 
-use crate::visible::quoted_excerpt;
+use crate::name::quoted_excerpt;
 
 /// Bytes in a mebibyte.
 pub const MIB: u64 = 1 << 20;

@@ -4,9 +4,8 @@
 //! `analysis`). `None` means not known, or that there was nothing to divide by; zero means zero.
 
 use crate::Known;
-use crate::capacity::{Direction, SameBy};
-use crate::disk_counters::DiskCounters;
-use crate::machine::LayerKind;
+use crate::evidence::DiskCounters;
+use crate::machine::{Direction, LayerKind, SameBy};
 use serde::Serialize;
 
 /// One interval.

@@ -2,14 +2,14 @@
 //!
 //! For: telling how a report was made, and how to see all of it. Not for: running anything.
 
+use model::name;
 use model::report::Report;
-use model::shell;
 use std::path::Path;
 
 /// The words in one line, the program by its name and what a shell would read otherwise in quotes.
 pub(crate) fn line(words: &[String]) -> String {
     let program = words.first().map(|path| path.rsplit('/').next().unwrap_or_default().to_owned());
-    shell::line(&program.into_iter().chain(words.iter().skip(1).cloned()).collect::<Vec<_>>())
+    name::line(&program.into_iter().chain(words.iter().skip(1).cloned()).collect::<Vec<_>>())
 }
 
 /// The command that shows what is left out.

@@ -3,10 +3,9 @@
 //! For: ones that say most things. Not for: reports, which are golden files.
 
 use model::Known;
-use model::capacity::SameBy;
-use model::disk_counters::DiskCounters;
-use model::entry::Entry;
-use model::machine::LayerKind;
+use model::evidence::DiskCounters;
+use model::history::Entry;
+use model::machine::{LayerKind, SameBy};
 use model::report::{Ending, Headline, Verdict};
 use model::watch::{
     Call, CpuShares, DeviceInterval, FaultRates, Latencies, Latency, Layout, Load, MeasuredIn, Open,

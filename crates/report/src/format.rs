@@ -4,16 +4,14 @@
 //! the file of each format.
 
 use model::captured::Captured;
-use model::check_page::Pages;
 use model::comparison::{Comparison, Comparisons};
-use model::devices::Devices;
-use model::diagnosis::Diagnosis;
-use model::entry::Listing;
-use model::explained::Explained;
-use model::fitted::FitCheck;
+use model::finding::{Diagnosis, Pages};
+use model::history::{Listing, SessionTable};
+use model::machine::Devices;
+use model::plan::Explained;
+use model::replay::FitCheck;
 use model::report::Report;
-use model::session_table::SessionTable;
-use model::verified::Verifications;
+use model::verification::Verifications;
 use model::watch::{LoadOverTime, Watched};
 use std::fmt;
 use std::io::{self, Write};

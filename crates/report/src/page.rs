@@ -5,7 +5,7 @@
 use crate::format::Style;
 use crate::prose::{columns, prose};
 use crate::table::Table;
-use model::check_id::CheckId;
+use model::finding::CheckId;
 use model::report::{Latency, Measured, Verdict};
 use model::units::{MIB, show_count, show_ns, show_rate, show_share};
 use std::io::{self, Write};

@@ -2,7 +2,7 @@
 //!
 //! For: what text and Markdown share. Not for: how a part looks.
 
-use model::check_page::CheckPage;
+use model::finding::CheckPage;
 
 /// Heading of what makes a check fire: mostly commands.
 pub(crate) const TO_FIRE: &str = "To see it fire";

@@ -4,7 +4,7 @@
 
 use model::job::Kind;
 use model::units::show_count;
-use model::verified::{Failed, ReadBack, Verified};
+use model::verification::{Failed, ReadBack, Verified};
 
 /// What failed, in a sentence.
 pub(crate) fn failure(of: &Verified, failed: &Failed) -> String {

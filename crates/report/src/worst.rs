@@ -2,8 +2,7 @@
 //!
 //! For: what is told of a measurement where not everything is. Not for: the words of all findings, nor for deciding anything.
 
-use model::check_id::CheckId;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::report::{Limiter, Report, Verdict};
 use std::collections::BTreeSet;
 

@@ -8,15 +8,14 @@
 mod forged;
 mod looks;
 
-use model::check_page::Pages;
 use model::comparison::{Comparison, Comparisons};
-use model::diagnosis::Diagnosis;
-use model::entry::Listing;
-use model::explained::Explained;
+use model::figures::{Estimate, Snia, State, Steadiness};
+use model::finding::{Diagnosis, Pages};
+use model::history::Listing;
+use model::plan::Explained;
 use model::report::{Measured, Report, RunFigures, Second};
-use model::steadiness::{Estimate, Snia, State, Steadiness};
 use model::study::Studied;
-use model::verified::Verifications;
+use model::verification::Verifications;
 use report::{Detail, FORMATS, Format, ReportKind, Style, TEXT, able};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -5,13 +5,11 @@
 
 mod forged;
 
-use model::check_page::Pages;
 use model::comparison::Comparison;
-use model::entry::Figure;
-use model::entry::Listing;
-use model::ledger::Ledger;
+use model::figures::Ledger;
+use model::finding::Pages;
+use model::history::{Column, Figure, Listing, Row, SessionTable};
 use model::report::{Course, CourseOf, HostFigures, LatencyBuckets, Measured, Report, RunFigures, Second};
-use model::session_table::{Column, Row, SessionTable};
 use model::study::Studied;
 use report::{ReportKind, Style, find};
 use std::path::Path;
@@ -112,7 +110,7 @@ fn foreign_words_are_shown_and_never_run() -> Tried {
     report.command = vec!["fathom".into(), "run".into(), hostile()];
     report.notes.push(hostile());
     report.words.tags.push(hostile());
-    report.words.notes.push(model::annotations::Note { at: hostile(), text: hostile() });
+    report.words.notes.push(model::history::Note { at: hostile(), text: hostile() });
     report.headline.name = hostile();
     report.headline.unit = hostile();
     report.verdict_reason = hostile();

@@ -2,14 +2,10 @@
 //!
 //! For: every kind of report at every width that people have. Not for: what stands in them (`golden.rs`).
 
-use model::check_id::CheckId;
-use model::check_page::{CheckPage, Pages};
 use model::comparison::{Comparison, Comparisons, Other, side_name};
-use model::diagnosis::{Diagnosis, FORMAT, Group, Look};
-use model::entry::{Entry, Figure, Listing};
-use model::finding::Severity;
+use model::finding::{CheckId, CheckPage, Diagnosis, FORMAT, Group, Look, Pages, Severity};
+use model::history::{Column, Entry, Figure, Listing, OtherWork, Row, RowsOf, SessionTable};
 use model::report::{Ending, Headline, Report, Verdict};
-use model::session_table::{Column, OtherWork, Row, RowsOf, SessionTable};
 use model::study::Studied;
 use report::{Detail, ReportKind, Style, TEXT};
 use std::path::{Path, PathBuf};

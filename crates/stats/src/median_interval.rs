@@ -4,7 +4,7 @@
 //! one side of it, and each falls there like a coin. Not for: means (`interval`).
 
 use crate::sample::median;
-use model::steadiness::Estimate;
+use model::figures::Estimate;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// What the interval must hold of all cases. Five runs reach 93.75 % at most.

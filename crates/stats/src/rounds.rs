@@ -17,7 +17,7 @@
 //! Rounds are taken to be independent of one another. Their residuals are too few to prove anything else.
 
 use super::student;
-use model::spec::limits::{FEWEST_ROUNDS, MAX_RUNS};
+use model::spec::number::{FEWEST_ROUNDS, MAX_RUNS};
 
 /// Rounds that count.
 pub const WINDOW: usize = FEWEST_ROUNDS as usize;

@@ -9,7 +9,7 @@
 use crate::drift::Line;
 use crate::sample::mean;
 use crate::series::Series;
-use model::steadiness::Snia;
+use model::figures::Snia;
 
 /// Rounds that are judged: the last five.
 const WINDOW: usize = 5;

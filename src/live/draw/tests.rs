@@ -11,11 +11,9 @@ use crate::live::sight::Sample;
 use crate::live::state::{HostRow, HostState, Named};
 use analysis::under_way::counters::{Counted, Device, SoFar};
 use analysis::under_way::row::Row;
-use model::capacity::SameBy;
-use model::check_id::CheckId;
-use model::finding::{Finding, Outcome};
-use model::machine::LayerKind;
-use model::record::disturbed::Disturbance;
+use model::finding::{CheckId, Finding, Outcome};
+use model::machine::{LayerKind, SameBy};
+use model::record::Disturbance;
 use model::watch::{
     Call, Conclusion, CpuShares, DeviceInterval, Latencies, Latency, Layout, Load, Open, ProcessCalls,
     ProcessRequests, Processes, Requests, Rule, Watched, WatchedDevice, WatchedProcess,

@@ -7,11 +7,11 @@ use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::request::{Request, SweepSpec};
 use model::job::{Kind, Mix};
-use model::measure::Measure;
 use model::plan::Role;
-use model::spec::presets::Preset;
-use model::spec::specs::Spec;
+use model::spec::axes::Preset;
+use model::spec::iometer::Spec;
 use model::spec::{LineSpec, Rw};
+use model::sweep::Measure;
 use std::collections::BTreeMap;
 
 /// What is done.

@@ -8,10 +8,9 @@ mod doing;
 mod schedule;
 mod target_facts;
 
-use super::cycle;
-use super::fallback;
 use super::origins::Origins;
 use super::repeats::CELL_RUNS;
+use super::{cycle, fallback};
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec};
 use analysis::strategy::sweep::FRESH;
@@ -19,13 +18,11 @@ use cell::Growing;
 use engine::engines::Entry;
 use machine::root::Root;
 use model::job::Cache;
-use model::measure::Measure;
 use model::plan::Role;
-use model::spec::axes::{AXES, Axes};
-use model::spec::limits::MIN_TIME_NS;
-use model::spec::presets::{IOMETER, MEMORY_BYTES, Preset, Procedure};
+use model::spec::axes::{AXES, Axes, IOMETER, MEMORY_BYTES, Preset, Procedure};
+use model::spec::number::MIN_TIME_NS;
 use model::spec::{EngineSpec, JobSpec, StreamSpec};
-use model::sweep::{Grid, TOLERANCE};
+use model::sweep::{Grid, Measure, TOLERANCE};
 use model::units::show_bytes;
 use target_facts::{TargetFacts, target_facts};
 

@@ -8,7 +8,7 @@ use crate::plan::origins::Origins;
 use crate::request::{Request, SweepSpec};
 use analysis::strategy::sweep::REFERENCE_EVERY;
 use model::plan::{MAKING_NS, Role};
-use model::spec::presets::Rounds;
+use model::spec::axes::Rounds;
 use model::sweep::{Cell, Grid, Search, TOLERANCE, Until};
 use model::units::{minutes, show_block, show_bytes, show_ns};
 use std::collections::BTreeMap;

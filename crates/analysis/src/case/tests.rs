@@ -104,6 +104,6 @@ fn counters_that_were_switched_off_during_a_run_count_nothing() {
         snapshot.files.insert("/sys/block/vda/queue/iostats".into(), Ok("0\n".into()));
     }
     let answered = crate::findings::ask(cases(&record).remove(0));
-    let found = answered.finding(model::check_id::CheckId::A09);
+    let found = answered.finding(model::finding::CheckId::A09);
     assert!(found.is_none(), "{found:?}");
 }

@@ -5,8 +5,7 @@
 
 use crate::case::Case;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use std::collections::BTreeMap;
 
 /// A question about a result.

@@ -41,7 +41,7 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
 #[cfg(test)]
 use check::Answer;
 #[cfg(test)]
-use model::check_id::CheckId;
+use model::finding::CheckId;
 
 /// Checks that no fixture can reach, and why: hardware that it has not, or an option that nobody asked for. About an honest
 /// record they may say that they cannot see, and their own tests show that they hold where they apply.

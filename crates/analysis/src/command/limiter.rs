@@ -6,11 +6,10 @@
 use super::figures;
 use crate::checks::hard_limits;
 use model::command::{CommandRun, DeviceUse, Stream};
-use model::evidence::Moment;
+use model::evidence::{LIMITS, Moment};
 use model::job::Kind;
-use model::kernel_files::LIMITS;
-use model::limiter::Limiter;
 use model::record::{CommandRecord, Record};
+use model::report::Limiter;
 use model::study::Study;
 use model::units::{show_ns, show_rate, show_share};
 

@@ -19,9 +19,8 @@ use model::command::{Command, CommandResult, CommandResults, CommandRun, Command
 use model::comparison::{Answer as Word, Metric, Pair};
 use model::finding::{Finding, Outcome, Severity};
 use model::gate::{Condition, Gate, Limit};
-use model::limiter::Limiter;
 use model::record::{CommandRecord, Record};
-use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Producer, Report, Verdict};
+use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_change, show_ns, show_share};
 use stats::interval;

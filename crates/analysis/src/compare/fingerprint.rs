@@ -3,15 +3,14 @@
 //! For: a list of named values, and what differs between two of them. Not for: what the result turned out to be; that is
 //! told by its findings ([`super::renames`]).
 
-use model::Known;
 use model::comparison::Difference;
 use model::job::{Data, Line, Pace, Phase, Stream};
-use model::kernel_files;
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
-use model::spec::order::of_start;
-use model::spec::{parsers, place};
+use model::spec::operations::of_start;
+use model::spec::parsers;
 use model::units::{show_block, show_bytes, show_ns};
+use model::{Known, evidence};
 
 /// Settings of a device's queue that change what it does with requests.
 const QUEUE: [&str; 8] = [
@@ -261,13 +260,13 @@ fn engine(stream: &Stream) -> Aspect {
 /// How it was carried out: perhaps the very thing that is compared.
 fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let place = &stream.place;
-    let cpus = if place.cpus.is_empty() { "all".into() } else { place::of_cpus(&place.cpus) };
+    let cpus = if place.cpus.is_empty() { "all".into() } else { parsers::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
     let memory = place.memory.as_ref();
-    let memory = memory.map_or(String::new(), |m| format!(", memory {}", place::of_memory_nodes(m)));
+    let memory = memory.map_or(String::new(), |m| format!(", memory {}", parsers::of_memory_nodes(m)));
     let split = if place.split { ", one each" } else { "" };
     let nice = place.nice.map(|n| format!("nice {n}"));
-    let io_priority = place.io_priority.map(|p| format!("I/O {}", place::of_io_priority(p)));
+    let io_priority = place.io_priority.map(|p| format!("I/O {}", parsers::of_io_priority(p)));
     let first: Vec<String> = [nice, io_priority].into_iter().flatten().collect();
     let first = if first.is_empty() { "as started".into() } else { first.join(", ") };
     let limit = [
@@ -294,7 +293,7 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
 fn of_machine(report: &Report) -> Vec<Aspect> {
     let machine = &report.machine;
     let hypervisor = machine.virtual_by.clone().map(|by| by.unwrap_or_else(|| "none".into()));
-    let limits = machine.fact(kernel_files::LIMITS).map(|text| match text {
+    let limits = machine.fact(evidence::LIMITS).map(|text| match text {
         "" => "none".to_owned(),
         lines => lines.lines().map(limit).collect::<Vec<_>>().join("; "),
     });

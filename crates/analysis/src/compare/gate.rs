@@ -8,8 +8,8 @@
 //! that both decisions together err no more often.
 
 use super::{Options, Runs};
-use model::check_id::CheckId;
 use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
+use model::finding::CheckId;
 use model::gate::Slower;
 use model::units::{show_change, show_share};
 use stats::welch::{ALLOWED, Shift};
@@ -182,7 +182,7 @@ fn listed(names: &[String]) -> String {
 }
 
 #[cfg(test)]
-use model::answer::CountsAs;
+use model::report::CountsAs;
 
 #[cfg(test)]
 fn metric(answer: Answer, more_is_better: bool, interval: Option<[f64; 2]>) -> Metric {

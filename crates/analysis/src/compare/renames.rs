@@ -4,9 +4,8 @@
 //! ([`super::fingerprint`]).
 
 use super::sides::One;
-use model::check_id::CheckId;
 use model::comparison::Difference;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{CheckId, Finding, Outcome, Severity};
 use std::collections::BTreeSet;
 
 /// Findings that rename a result by what limited it, or by the depth that was reached: the work is the same, and how it goes

@@ -3,8 +3,8 @@
 //! For: what stands behind the first word. Not for: deciding it.
 
 use super::sides::Paired;
-use model::check_id::CheckId;
 use model::comparison::{Answer, Metric, Pair};
+use model::finding::CheckId;
 use model::report::Report;
 use model::units::{show_change, show_share};
 

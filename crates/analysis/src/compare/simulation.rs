@@ -12,7 +12,7 @@ use model::comparison::{Answer, Gate, Metric, Passing};
 use model::gate::Slower;
 use model::payload::split_mix;
 use model::plan::Strategy;
-use model::targets::TargetLayout;
+use model::study::TargetLayout;
 use statrs::distribution::{ContinuousCDF, Normal};
 use stats::holm;
 use stats::known::Noise;

@@ -137,7 +137,7 @@ fn what_may_be_the_thing_compared_is_named_and_not_refused() {
         }),
         ("limits none -> io.max: 254:0 riops=1000", |r| {
             let text = "/sys/fs/cgroup/a/io.max: 254:0 riops=1000\n".to_owned();
-            r.machine.facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+            r.machine.facts.insert(model::evidence::LIMITS.into(), Ok(text));
         }),
         ("host", |r| r.hosts = vec!["other".into()]),
     ];

@@ -6,8 +6,8 @@
 use super::{Word, under_its_name, unit};
 use model::finding::Finding;
 use model::gate::{Condition, Gate, Limit};
-use model::load::{LoadCurve, MetLoad};
 use model::report::{AnswerWord, Measured};
+use model::study::{LoadCurve, MetLoad};
 use model::units::show_ns;
 
 /// The lowest load that surely misses the target is beyond the answer, the highest that surely meets it is not.

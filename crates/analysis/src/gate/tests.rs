@@ -3,14 +3,15 @@
 //! For: the words, what is missing, and what nobody may break. Not for: how often the words are wrong (`simulation`).
 
 use super::*;
-use crate::{Judging, exit_code, fixture::Fixture, judge};
-use model::check_id::CheckId;
+use crate::fixture::Fixture;
+use crate::{Judging, exit_code, judge};
+use model::finding::CheckId;
 use model::report::Report;
 
 /// An honest record of so many runs, with conditions.
 fn judged(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
     let mut record = fixture.record();
-    record.header.plan.fail_if = model::spec::gate::conditions(conditions).unwrap();
+    record.header.plan.fail_if = model::gate::conditions(conditions).unwrap();
     judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() })
 }
 

@@ -18,14 +18,11 @@ use super::{Budget, Next, Summary};
 use crate::case::{self, Case};
 use crate::kernel_text::stolen_ticks;
 use crate::traffic::{self, Traffic};
-use model::Known;
-use model::evidence::{BlockStat, Moment, Snapshot};
-use model::kernel_files::{LIMITS, NEIGHBOURS};
+use model::evidence::{BlockStat, LIMITS, Moment, NEIGHBOURS, Snapshot};
 use model::machine::LayerKind;
 use model::plan::Strategy;
-use model::record::Record;
-use model::record::attempts::{self, Attempt, Pairing, Unit};
-use model::record::disturbed::Disturbance;
+use model::record::{Attempt, Disturbance, Pairing, Record, Unit};
+use model::{Known, record};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -284,7 +281,7 @@ pub(crate) fn counting<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Sum
         return Cow::Borrowed(done);
     }
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
-    let counts = attempts::counting(&tried, budget.pairing());
+    let counts = record::counting(&tried, budget.pairing());
     done.iter().zip(counts).filter(|(_, counts)| *counts).map(|(s, _)| s.clone()).collect()
 }
 

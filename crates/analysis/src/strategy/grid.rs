@@ -9,7 +9,7 @@ use super::in_order::InOrder;
 use super::sample::{Sample, Try, timed};
 use super::sweep::Search;
 use model::plan::Plan;
-use model::record::attempts::{Attempt, Pairing};
+use model::record::{Attempt, Pairing};
 use model::sweep::{Grid, Search as How};
 
 /// A sweep as far as it came.

@@ -4,11 +4,10 @@
 //! resumes a sweep and judges a record alike. Not for: finding a best cell ([`super::sweep`]), nor for measuring.
 
 use super::sample::Sample;
+use model::figures::Snia;
 use model::spec::axes::SIZES;
-use model::steadiness::Snia;
 use model::sweep::{Grid, Until, Variable, least_iops};
-use stats::sample;
-use stats::snia;
+use stats::{sample, snia};
 
 /// Rounds of a window.
 pub(crate) const WINDOW: usize = 5;

@@ -17,8 +17,7 @@ mod targets;
 
 use crate::runs::runs_in;
 use model::plan::{Plan, Strategy};
-use model::record::Record;
-use model::record::attempts::Pairing;
+use model::record::{Pairing, Record};
 use model::study::Study;
 
 pub use crate::runs::{Summary, latencies, rate, service_times};

@@ -4,9 +4,9 @@
 
 use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream};
-use model::measure::Measure;
-use model::record::attempts::{self, Attempt, Pairing};
-use model::record::{Record, Run, RunEnd, RunEnding};
+use model::record;
+use model::record::{Attempt, Pairing, Record, Run, RunEnd, RunEnding};
+use model::sweep::Measure;
 
 /// One run of one cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -118,8 +118,7 @@ pub fn tries(record: &Record) -> Vec<Try> {
 pub(super) fn timed(tries: &[Try]) -> Vec<Sample> {
     let attempts: Vec<Attempt> = tries.iter().map(|t| t.attempt).collect();
     let mut before = None;
-    let counting =
-        tries.iter().zip(attempts::counting(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
+    let counting = tries.iter().zip(record::counting(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
     let sample = |(one, _): (&Try, bool)| {
         let took_ns = before.map_or(one.sample.took_ns, |b| one.until_ns.saturating_sub(b));
         before = Some(one.until_ns);

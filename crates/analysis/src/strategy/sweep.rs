@@ -16,9 +16,8 @@ mod race;
 pub use race::{Closed, FEWEST_REPEATS, FRESH, Lane, Race, Rivals};
 
 use super::sample::Sample;
-use model::measure::Measure;
 use model::payload::split_mix;
-use model::sweep::{Grid, Search as How, Setting};
+use model::sweep::{Grid, Measure, Search as How, Setting};
 
 /// Runs of a work after which one more is of its reference cell.
 pub const REFERENCE_EVERY: usize = 12;

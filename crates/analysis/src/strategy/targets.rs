@@ -13,7 +13,7 @@ use super::{Budget, Next, Summary, disturbed, rates, rounds};
 use crate::compare::margin::{MARGIN, TOLERANCE};
 use crate::runs::runs_in;
 use model::record::Record;
-use model::targets::TargetLayout;
+use model::study::TargetLayout;
 use stats::welch::Shift;
 
 /// Rounds in a row after which an interval must be narrow: once may be luck.
@@ -318,7 +318,7 @@ fn slow_storage_ends_in_time_too_and_jobs_without_a_partner_get_the_rounds_of_th
 
 #[test]
 fn a_disturbed_run_is_measured_again_with_its_partner_and_not_after_the_time_is_up() {
-    use model::record::disturbed::{Disturbance, Disturbed};
+    use model::record::{Disturbance, Disturbed};
     let by = |attempt| Disturbed { attempt, by: vec![Disturbance::StolenCpu { share: 0.5 }] };
     let budget = budget(8, 2, 1_000);
     let mut done: Vec<Summary> = Vec::new();

@@ -7,7 +7,7 @@
 
 use crate::compare::{Beside, within};
 use model::report::{Answer, AnswerWord, Report};
-use model::scaling::{HostSteps, Scaling, ScalingKnee, ScalingRow};
+use model::study::{HostSteps, Scaling, ScalingKnee, ScalingRow};
 use model::units::show_share;
 
 /// The table. `jobs` has the job of each result.

@@ -11,18 +11,15 @@ use crate::findings::CaseAnswers;
 use crate::name;
 use crate::runs::{capacity_of, summaries};
 use crate::strategy::limit::{self as strategy, Point};
-use model::check_id::CheckId;
-use model::finding::{Finding, Outcome};
+use model::finding::{CheckId, Finding, Outcome};
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::load::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad};
 use model::plan::LatencyTarget;
 use model::record::Record;
 use model::report::{Answer, AnswerWord, Headline, Measured};
-use model::study::Study;
+use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Study};
 use model::units::{show_count, show_ns, show_share};
-use stats::interval;
-use stats::knee;
+use stats::{interval, knee};
 use std::collections::BTreeMap;
 
 /// The load whose latency is quoted where there is no latency target, by the capacity: a fair headline of what users meet.
@@ -441,7 +438,7 @@ fn a_load_above_the_limit_of_a_cgroup_is_no_answer() {
     let answer = |riops: &str| {
         let mut record = curve(&Fixture::honest(), &loads(&MEASURED));
         let text = format!("/c/io.max: 254:0 rbps=max wbps=max riops={riops} wiops=max");
-        record.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+        record.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text));
         let report = judge(&record, &Judging::default());
         let load = curve_of(&report);
         let met = load.latency_target.as_ref().and_then(|met| met.met_iops);

@@ -13,12 +13,10 @@ mod targets;
 
 use crate::findings::CaseAnswers;
 use crate::strategy::sample::Sample;
-use model::check_id::CheckId;
-use model::finding::Finding;
-use model::load::{LoadCurve, MetLoad};
+use model::finding::{CheckId, Finding};
 use model::record::Record;
 use model::report::{Answer, Deduction, Measured, Report};
-use model::study::{Studied, Study};
+use model::study::{LoadCurve, MetLoad, Studied, Study};
 
 pub(crate) use interfaces::is_refused;
 pub(crate) use limit::headline as headline_of_curve;

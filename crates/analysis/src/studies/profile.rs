@@ -6,10 +6,10 @@
 //! Source of the weights: <https://ssd-tester.com/text_score.php>. They are points per MB/s.
 
 use crate::findings::CaseAnswers;
-use model::report::{Measured, Verdict};
-use model::tool_layout::{
+use model::profile::{
     CellSource, LayoutRow, Look, Points, Score, ToolCell, ToolLayout, ToolResults, ToolRow,
 };
+use model::report::{Measured, Verdict};
 
 /// What a row's rate counts in a score: read and write.
 struct Weight {

@@ -8,18 +8,18 @@ use crate::findings::CaseAnswers;
 use crate::strategy::sample::{Sample, samples};
 use crate::strategy::sweep::{Lane, Race, Search};
 use choice::choice;
-use model::check_id::CheckId;
+use model::figures::Estimate;
+use model::finding::CheckId;
 use model::job::Pattern;
-use model::measure::Measure;
 use model::record::{Record, RunEnding};
 use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
 use model::spec::axes::{AXES, Scale};
-use model::steadiness::Estimate;
-use model::sweep::{CellFigures, Chosen, Grid, Knee, Loss, Reference, Search as How, Setting, Sweep, Work};
+use model::sweep::{
+    CellFigures, Chosen, Grid, Knee, Loss, Measure, Reference, Search as How, Setting, Sweep, Work,
+};
 use model::units::{MIB, show_block, show_share};
-use stats::interval;
-use stats::student;
 use stats::welch::Shift;
+use stats::{interval, student};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 

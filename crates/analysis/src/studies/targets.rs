@@ -6,7 +6,7 @@
 use crate::compare::{Beside, within};
 use model::comparison::{Answer as Word, Metric, Pair};
 use model::report::{Answer, AnswerWord, Report};
-use model::targets::{TargetComparison, TargetRow, Targets};
+use model::study::{TargetComparison, TargetRow, Targets};
 use model::units::{show_change, show_share};
 
 /// The table. `jobs` has the job of each result, and `headline` is the job whose test answers.
@@ -187,9 +187,9 @@ use crate::fixture::{Fixture, together};
 #[cfg(test)]
 use crate::{Judging, judge};
 #[cfg(test)]
-use model::study::{Studied, Study};
+use model::study::TargetJobs;
 #[cfg(test)]
-use model::targets::TargetJobs;
+use model::study::{Studied, Study};
 
 /// A session of one test on targets that do so many operations in a window.
 #[cfg(test)]

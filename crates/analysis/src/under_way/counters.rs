@@ -12,8 +12,7 @@ use model::evidence::{Moment, Snapshot};
 use model::job::Kind;
 use model::machine::Machine;
 use model::plan::Plan;
-use model::record::disturbed::Disturbance;
-use model::record::{Header, Issued, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd};
+use model::record::{Disturbance, Header, Issued, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd};
 
 /// A session of which one run goes on.
 pub struct Going {

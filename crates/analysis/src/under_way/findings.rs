@@ -3,9 +3,8 @@
 //! For: what is certain about it whatever later runs come to: the checks of caches, shapes, flushes and the machine. Not for: those
 //! of group E, which ask what several runs say together, nor for notes.
 
-use crate::case;
 use crate::findings::{ask, merge};
-use crate::studies;
+use crate::{case, studies};
 use model::finding::{Finding, Outcome, Severity};
 use model::record::Record;
 
@@ -29,7 +28,7 @@ pub fn of_run(record: &Record) -> Vec<Finding> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use model::check_id::CheckId;
+use model::finding::CheckId;
 
 #[test]
 fn one_run_tells_what_more_runs_cannot_take_back() {

@@ -13,7 +13,7 @@
 //! the limit, so it supports no conclusion. Every rule needs 100 requests in the interval.
 
 use crate::watch::head_room::{Limits, NearestLimit};
-use model::capacity::Direction;
+use model::machine::Direction;
 use model::units::{show_bytes, show_rate, show_share};
 use model::watch::{Conclusion, DeviceInterval, Requests, Rule};
 
@@ -188,7 +188,7 @@ fn requests_of(figures: &DeviceInterval, direction: Direction) -> &Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::capacity::{Capacity, KnownBy};
+    use model::machine::{Capacity, KnownBy};
     use model::watch::MeasuredIn;
 
     fn disk() -> KnownBy {

@@ -18,8 +18,7 @@
 //! Where nothing completed there is no mean: iostat prints 0 there.
 
 use model::Known;
-use model::disk_counters::{DiskCounters, Flushes};
-use model::evidence::BlockFlow;
+use model::evidence::{BlockFlow, DiskCounters, Flushes};
 use model::watch::{DeviceInterval, FlushRequests, Requests};
 
 /// ms counters have 32 bits in the kernel, whatever the machine has (`block/genhd.c` prints them as `%u`).

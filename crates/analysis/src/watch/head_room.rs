@@ -14,7 +14,7 @@
 //!
 //! Directions may overlap in a device or exclude each other: the load is at least the largest share and at most their sum.
 
-use model::capacity::{Capacity, Direction, KnownBy, SameBy};
+use model::machine::{Capacity, Direction, KnownBy, SameBy};
 use model::watch::{DeviceInterval, Load, MeasuredIn, Requests};
 
 /// Requests per second below which a direction counts as not in use: a share of it says nothing.

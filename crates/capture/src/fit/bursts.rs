@@ -9,7 +9,7 @@
 use super::law::distance;
 use model::histogram::Histogram;
 use model::job::Arrivals;
-use model::spec::limits::MAX_TIME_NS;
+use model::spec::number::MAX_TIME_NS;
 
 /// The two lengths in seconds.
 const LENGTHS: [f64; 2] = [0.01, 0.1];

@@ -9,8 +9,8 @@ use super::pace::{Loop, Signs};
 use super::part::{Shape, rounded};
 use super::stream::{About, Described, MOSTLY, by_memory, format_figure};
 use model::job::ThinkLaw;
-use model::spec::limits::{MAX_RATE, MAX_TIME_NS};
-use model::spec::think::of_think;
+use model::spec::number::{MAX_RATE, MAX_TIME_NS};
+use model::spec::pace::of_think;
 use model::units::show_ns;
 
 impl About<'_> {

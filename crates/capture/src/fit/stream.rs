@@ -10,7 +10,7 @@ use super::pace::{Loop, Pacing};
 use super::part::{Shape, rounded};
 use super::survey::{Part, Surveyed};
 use model::job::{Arrivals, Kind};
-use model::spec::limits::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
+use model::spec::number::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
 use model::spec::parsers::of_arrivals;
 use model::units::{show_count, show_ns};
 
@@ -263,7 +263,7 @@ impl About<'_> {
             about.push("Each of them did less than 1 % of the operations, 2 % of the bytes and 5 % of the flushes, or came behind 16 others".into());
         }
         let full: String =
-            format!("{name}{}{what}", self.what).chars().take(model::spec::limits::MAX_NAME).collect();
+            format!("{name}{}{what}", self.what).chars().take(model::spec::number::MAX_NAME).collect();
         Described { name: full, about, entries: Vec::new(), turns: Vec::new() }
     }
 

@@ -65,7 +65,7 @@ impl Fitted {
         );
         let file = head.capture.rsplit('/').next().unwrap_or_default();
         let name: String = format!("fit of {file}").chars().filter(|c| !c.is_control()).collect();
-        let name: String = name.chars().take(model::spec::limits::MAX_NAME).collect();
+        let name: String = name.chars().take(model::spec::number::MAX_NAME).collect();
         let _ = write!(
             out,
             "\nname = {}\ntime = \"{}us\"\nwarmup = 0\nruns = 1\n",

@@ -179,7 +179,7 @@ impl<'r> Lines<'r> {
 
     fn wrong(&self, why: &str) -> Trouble {
         let shown: String = self.line.chars().take(60).collect();
-        Trouble::Foreign(format!("line {}: {why}: '{}'", self.number, model::visible::visible(&shown)))
+        Trouble::Foreign(format!("line {}: {why}: '{}'", self.number, model::name::visible(&shown)))
     }
 }
 

@@ -7,7 +7,7 @@ use super::options::{NON_VOLATILE, REMOTE, ROUTINES, TEMPORARY};
 use super::source::TARGET;
 use crate::trouble::Mark;
 use model::diskspd::{Cache, Flush, Target, TimeSpan};
-use model::spec::limits::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
+use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
 use std::collections::BTreeSet;
 
 /// Most intervals of all threads on all targets: a session keeps each.

@@ -9,7 +9,7 @@ use super::{Ask, CommandLine, Here, job};
 use crate::trouble::Trouble;
 use model::diskspd::{Cache, Flush, Profile, Target, Throughput, TimeSpan};
 use model::job::{Advice, IoPriority, Mix, Order, Sharing, Start};
-use model::spec::rate_limit::RateLimit;
+use model::spec::pace::RateLimit;
 use model::spec::{JobSpec, Rw, StreamSpec};
 
 /// The seed that the clock gives.

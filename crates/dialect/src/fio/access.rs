@@ -5,9 +5,8 @@
 use super::jobs::{Fault, Job};
 use super::value::triplet;
 use model::job::{Kind, Mix, Order, PerKind, Positions, Sizes};
-use model::spec::limits::{MAX_BLOCK_BYTES, MAX_SPLIT};
-use model::spec::replay::kinds;
-use model::spec::{Rw, StreamSpec, order};
+use model::spec::number::{MAX_BLOCK_BYTES, MAX_SPLIT};
+use model::spec::{Rw, StreamSpec, kinds, operations};
 
 /// Most bytes of one call to Linux (`MAX_RW_COUNT`).
 const KERNEL_MOST: u64 = 0x7fff_f000;
@@ -390,8 +389,8 @@ fn distribution(text: &str) -> Result<Order, String> {
         "zipf" | "pareto" | "normal" if rest.contains(':') => {
             Err(format!("the hottest block is not moved to a place of its own; type {name}:{}", rest.split(':').next().unwrap_or_default()))
         }
-        "zipf" | "pareto" | "normal" => order::random(&format!("{name}:{rest}")),
-        "zoned" | "zoned_abs" => zones(rest, name == "zoned_abs").and_then(|words| order::random(&format!("zones:{words}"))),
+        "zipf" | "pareto" | "normal" => operations::random(&format!("{name}:{rest}")),
+        "zoned" | "zoned_abs" => zones(rest, name == "zoned_abs").and_then(|words| operations::random(&format!("zones:{words}"))),
         _ => Err("it is no law that is known here; type random, zipf:1.1, pareto:0.2, normal:10 or zoned:60/10:40/90".into()),
     }
 }

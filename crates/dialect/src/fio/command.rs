@@ -3,14 +3,13 @@
 //! For: telling options of jobs, options of fio itself and job files apart, in any order. Not for: what options of jobs mean
 //! (`sections` and what follows), nor doing what is asked.
 
-use super::Piece;
-use super::help;
 use super::options::How::{Held, NoEffect, Only, Refused};
 use super::options::{self, OPTIONS};
 use super::own::{OWN, OwnOption};
 use super::value::{Bare, time};
+use super::{Piece, help};
 use crate::dashes::typed_hyphens;
-use model::typed::Idle;
+use model::plan::Idle;
 
 /// What is asked of fio.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

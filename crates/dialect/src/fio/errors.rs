@@ -4,9 +4,9 @@
 
 use super::access::ParsedRw;
 use super::jobs::{Fault, Job};
+use model::errno::{by_direction, ignored_errors};
 use model::job::{ALL_ERRORS, IgnoredError, Kind};
 use model::spec::StreamSpec;
-use model::spec::ignored::{by_direction, ignored_errors};
 
 /// Which errors end it; as many as elsewhere where nothing is said.
 pub(super) fn errors(job: &Job, way: &ParsedRw, checks: bool, one: &mut StreamSpec) -> Result<(), Fault> {

@@ -38,9 +38,9 @@ use crate::names_in_tool::spelled;
 use crate::trouble::{Mark, Trouble};
 use around::{Around, Here};
 pub use command::{Ask, CommandLine};
-use model::shell;
+use model::name;
+use model::plan::Typed;
 use model::spec::JobSpec;
-use model::typed::Typed;
 use sections::{Location, Reader, Text};
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fio, extension: "fio", parse };
@@ -101,7 +101,7 @@ pub fn as_one_line(line: &CommandLine) -> Result<String, Trouble> {
 
 /// A value as a shell takes it; none where none was typed.
 fn argument(value: &str) -> String {
-    if value.is_empty() { String::new() } else { shell::quoted(value) }
+    if value.is_empty() { String::new() } else { name::quoted(value) }
 }
 
 fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Result<JobSpec, Trouble> {

@@ -66,8 +66,8 @@ pub(super) fn files(job: &Job) -> Result<u32, Fault> {
         return Ok(1);
     }
     let files = asked.unwrap_or(1);
-    if files as usize > model::spec::limits::MAX_TARGETS {
-        let most = model::spec::limits::MAX_TARGETS;
+    if files as usize > model::spec::number::MAX_TARGETS {
+        let most = model::spec::number::MAX_TARGETS;
         return Err(job.fault("nrfiles", format!("a stream has {most} targets at most; type less")));
     }
     let format = job.text("filename_format").unwrap_or(FORMAT);

@@ -7,7 +7,7 @@ use super::jobs::{Fault, Job};
 use super::replay::replays;
 use super::streams::{Streams, streams};
 use super::times::Times;
-use model::spec::limits::{MAX_PHASES, MAX_STREAMS};
+use model::spec::number::{MAX_PHASES, MAX_STREAMS};
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 
 /// The seed of a job that repeats its offsets, as every job of fio's does unless it says otherwise.

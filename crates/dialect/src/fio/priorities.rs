@@ -6,7 +6,7 @@ use super::access::ParsedRw;
 use super::jobs::{Fault, Job};
 use super::value::triplet;
 use model::job::{IoPriority, Kind, OpPriority};
-use model::spec::{StreamSpec, priority};
+use model::spec::{StreamSpec, parsers};
 
 /// Engines that take them.
 const ENGINES: [&str; 2] = ["io_uring", "libaio"];
@@ -46,7 +46,7 @@ pub(super) fn priorities(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Res
             all.extend(of_size(job, kind, piece)?);
         }
     }
-    priority::check(&all).map_err(|why| job.fault(said, why))?;
+    parsers::check(&all).map_err(|why| job.fault(said, why))?;
     one.op_priorities = Some(all).filter(|all| !all.is_empty());
     Ok(())
 }

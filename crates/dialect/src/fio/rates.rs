@@ -7,8 +7,8 @@ use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
 use model::job::{Arrivals, Flow, Mix, PerKind, Percent, Sizes, Think};
 use model::spec::StreamSpec;
-use model::spec::limits::MAX_RATE;
-use model::spec::rate_limit::RateLimit;
+use model::spec::number::MAX_RATE;
+use model::spec::pace::RateLimit;
 
 /// Largest weight that fio takes.
 const MAX_WEIGHT: u64 = 1000;

@@ -15,9 +15,8 @@ use super::rules::rules;
 use super::streams::{self, Streams};
 use super::times::times;
 use model::job::ReplayPace;
-use model::spec::limits::MAX_STREAMS;
-use model::spec::replay::{ReplaySpec, kinds};
-use model::spec::{StreamSpec, parsers};
+use model::spec::number::MAX_STREAMS;
+use model::spec::{ReplaySpec, StreamSpec, kinds, parsers};
 
 /// Options that say which operations there are, where no log does.
 const OF_OPERATIONS: [&str; 32] = [

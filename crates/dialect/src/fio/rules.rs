@@ -7,8 +7,8 @@ use super::access::ParsedRw;
 use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
 use model::job::{LatencyTarget, MinRate, PerKind, Quantity, Steady};
-use model::spec::limits::{MAX_TIME_NS, MIN_TIME_NS};
-use model::spec::{StreamSpec, rules};
+use model::spec::number::{MAX_TIME_NS, MIN_TIME_NS};
+use model::spec::{StreamSpec, pace};
 
 /// What fio looks at where it is not said.
 const STEADY: &str = "iops_slope:0.01%";
@@ -42,7 +42,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     }
     let (name, limit) = said.unwrap_or(STEADY).split_once(':').unwrap_or((said.unwrap_or(STEADY), ""));
     let fault = |why: &str| job.fault("steadystate", why);
-    let (what, slope) = rules::named(name).map_err(|why| fault(&why))?;
+    let (what, slope) = pace::named(name).map_err(|why| fault(&why))?;
     // As in fio, of what stands behind the sign nothing is read: configuration parsers of Python double it.
     let (digits, percent) = limit.split_once('%').map_or((limit, false), |(digits, _)| (digits, true));
     let limit = match (percent, what) {

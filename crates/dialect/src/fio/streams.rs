@@ -9,18 +9,16 @@ use super::checked::checked;
 use super::errors::errors;
 use super::jobs::{Fault, Job};
 use super::logs::logs;
-use super::names;
 use super::options::OTHER_ENGINES;
 use super::priorities::priorities;
-use super::rates;
 use super::region::{self, Increment};
 use super::rules::rules;
 use super::times::{Times, is_time_based, times};
 use super::value::{Size, list, mask};
-use super::zones;
+use super::{names, rates, zones};
 use model::job::{Advice, Batch, Cache, Clones, Create, Every, IoPriority, Options, Order, Sharing};
-use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
-use model::spec::{EngineSpec, StreamSpec, parsers, place as of_place};
+use model::spec::number::{MAX_DEPTH, MAX_WORKERS};
+use model::spec::{EngineSpec, StreamSpec, parsers, parsers as of_place};
 
 /// The engine where none is said.
 const ENGINE: &str = "psync";
@@ -439,8 +437,8 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
     let targets = |clone: u32| if nothing { Vec::new() } else { names::paths(job, clone, files) };
     // Clones that begin at offsets of their own have blocks of their own; in fio's formats a group is one result in any case.
     if count == 1 || !grouped || increment.bytes > 0 {
-        if count as usize > model::spec::limits::MAX_STREAMS {
-            let most = model::spec::limits::MAX_STREAMS;
+        if count as usize > model::spec::number::MAX_STREAMS {
+            let most = model::spec::number::MAX_STREAMS;
             return Err(job.fault(
                 "numjobs",
                 format!("more than {most} clones are not told apart; type group_reporting too"),
@@ -474,8 +472,8 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
     }
     let own = !nothing && names::own_files(job);
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();
-    if target.len() > model::spec::limits::MAX_TARGETS {
-        let most = model::spec::limits::MAX_TARGETS;
+    if target.len() > model::spec::number::MAX_TARGETS {
+        let most = model::spec::number::MAX_TARGETS;
         return Err(
             job.fault("numjobs", format!("a stream has {most} targets at most; type a filename, or less"))
         );

@@ -14,7 +14,7 @@ use model::job::{
     Batch, Cache, Clones, Content, Create, Filling, IoPriority, Mix, Order, PerKind, Positions, Sharing,
     Sizes,
 };
-use model::spec::rate_limit::RateLimit;
+use model::spec::pace::RateLimit;
 use model::spec::{JobSpec, Rw, StreamSpec};
 
 /// A machine of a test.
@@ -624,7 +624,7 @@ fn every_option_that_is_held_is_asked_for() {
 }
 
 /// Options as `name=value`.
-fn shown(options: &model::typed::Options) -> String {
+fn shown(options: &model::plan::Options) -> String {
     options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 

@@ -7,7 +7,7 @@
 //! Workers without anything to do are not counted, and a cycle ends with the first step that brings nothing more.
 
 use super::icf::{Icf, Manager, Rises, Spec, Worker};
-use model::spec::cycle::Cycle;
+use model::spec::iometer::Cycle;
 
 /// A worker of a test.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,8 @@ use crate::language::MAX_FILE_BYTES;
 use crate::trouble::{Mark, Trouble};
 use model::job::{Mix, Sizes};
 use model::spec::LineSpec;
-use model::spec::cycle::{Cycle, Step};
-use model::spec::limits::{MAX_BLOCK_BYTES, MAX_LINES};
+use model::spec::iometer::{Cycle, Step};
+use model::spec::number::{MAX_BLOCK_BYTES, MAX_LINES};
 use std::ops::Range;
 
 /// How a number rises from test to test.

@@ -16,7 +16,7 @@ use crate::language::{Language, Objections, Tool};
 use crate::names_in_tool::spelled;
 use crate::trouble::{Mark, Trouble};
 use model::spec::JobSpec;
-use model::spec::specs::Spec;
+use model::spec::iometer::Spec;
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension: "icf", parse };
 

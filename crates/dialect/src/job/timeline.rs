@@ -9,7 +9,7 @@
 use super::AT;
 use super::level::Level;
 use crate::trouble::Mark;
-use model::spec::limits::{MAX_TIME_NS, MIN_TIME_NS};
+use model::spec::number::{MAX_TIME_NS, MIN_TIME_NS};
 use model::units::show_ns;
 
 /// Gives phases the lengths that follow from `at`, or says what does not fit.

@@ -6,7 +6,7 @@
 use crate::interface::{Done, Engine, Granted, Queue};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
-use model::depth_counts::DepthCounts;
+use model::record::stream::DepthCounts;
 use std::io;
 use sys::clock::Clock;
 

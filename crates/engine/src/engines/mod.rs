@@ -41,7 +41,7 @@ use crate::recorder::{Off, Watched};
 use crate::spec::WorkerSpec;
 use crate::worker;
 use model::job::{Cache, Kind};
-use model::spec::limits::MAX_DEPTH;
+use model::spec::number::MAX_DEPTH;
 use one::{Call, One};
 use std::io;
 use std::ops::Deref;

@@ -16,7 +16,7 @@ use super::span::{Span, Target};
 use super::walk::{Last, Walk};
 use super::{Op, Share, Source};
 use model::job::{self, Kind, Order, PerKind, Positions, Sharing, Sizes, Start, Steps};
-use model::spec::limits::MAX_INTERLEAVED;
+use model::spec::number::MAX_INTERLEAVED;
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;

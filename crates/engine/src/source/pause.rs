@@ -3,7 +3,7 @@
 //! For: drawing from the law of a think time. Not for: waiting, which the loop does.
 
 use model::job::{Line, ThinkLaw};
-use model::spec::limits::MAX_TIME_NS;
+use model::spec::number::MAX_TIME_NS;
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1, LogNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -4,8 +4,9 @@ use super::*;
 use crate::engines::{ENGINES, find};
 use model::job::Kind;
 use model::stamp::{self, Expected, SECTOR, Sound, Stamp, examine};
-use model::verification::{Mark, Verification};
-use model::verified::{Ending, Failed, FailureCount, Failures, LISTED, Lost, ReadBack, Written};
+use model::verification::{
+    Ending, Failed, FailureCount, Failures, LISTED, Lost, Mark, ReadBack, Verification, Written,
+};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;

@@ -6,14 +6,10 @@
 
 pub(crate) mod file_system;
 
-use crate::device;
-use crate::identity;
-use crate::loops;
 use crate::mountinfo::{Mount, mount_of};
 use crate::root::Root;
-use model::capacity::BACKING;
-use model::identity::Identity;
-use model::machine::{Layer, LayerKind};
+use crate::{device, identity, loops};
+use model::machine::{BACKING, Identity, Layer, LayerKind};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 

@@ -2,8 +2,8 @@
 //!
 //! For: closed and open loops, batches and stop rules. Not for: how many are in flight ([`super::stream`]).
 
-use super::kind::Kind;
-use super::sizes::PerKind;
+use crate::job::operations::{Kind, PerKind};
+use crate::units::show_ns;
 use serde::{Deserialize, Serialize};
 
 /// Bursts that end by a time, and the pauses between them.
@@ -141,4 +141,367 @@ impl StopRule {
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// A pause of random length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Think {
+    /// Of all pauses, in ns.
+    pub mean_ns: u64,
+    /// How it varies around that.
+    pub law: ThinkLaw,
+}
+
+/// How pauses vary around their mean.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkLaw {
+    /// All the same.
+    #[default]
+    Fixed,
+    /// Those of a source without memory, as between independent users.
+    Exponential,
+    /// Their logarithm is normal.
+    Lognormal {
+        /// Half of them are shorter, in ns; below the mean.
+        median_ns: u64,
+    },
+    /// Known at some shares, straight between them; ascending, from 0 to 100 %.
+    Quantiles(Vec<Quantile>),
+}
+
+/// A share of pauses that are no longer than a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Quantile {
+    /// The share in percent.
+    pub percent: f64,
+    /// The time in ns.
+    pub ns: u64,
+}
+
+impl Think {
+    /// Always the same.
+    pub fn fixed(ns: u64) -> Self {
+        Self { mean_ns: ns, law: ThinkLaw::Fixed }
+    }
+
+    /// By quantiles, with the mean that these have.
+    pub fn quantiles(quantiles: Vec<Quantile>) -> Self {
+        let parts = quantiles.iter().zip(quantiles.iter().skip(1));
+        let mean = parts.map(|(a, b)| (b.percent - a.percent) / 100.0 * (a.ns as f64 + b.ns as f64) / 2.0);
+        Self { mean_ns: mean.sum::<f64>().round() as u64, law: ThinkLaw::Quantiles(quantiles) }
+    }
+
+    /// `100 us`, `exponential, mean 100 us`.
+    pub fn describe(&self) -> String {
+        self.law.describe_mean(self.mean_ns)
+    }
+}
+
+impl ThinkLaw {
+    /// Pauses by this law with this mean in ns, in words: `100 us`, `exponential, mean 100 us`.
+    pub fn describe_mean(&self, mean_ns: u64) -> String {
+        let mean = show_ns(mean_ns as f64);
+        match self {
+            Self::Fixed => mean,
+            Self::Exponential => format!("exponential, mean {mean}"),
+            Self::Lognormal { median_ns } => {
+                format!("lognormal, median {}, mean {mean}", show_ns(*median_ns as f64))
+            }
+            Self::Quantiles(all) => format!("by {} quantiles, mean {mean}", all.len()),
+        }
+    }
+
+    /// Whether it is what nobody has to say.
+    pub fn is_fixed(&self) -> bool {
+        *self == Self::Fixed
+    }
+}
+
+/// What is compared with a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Operations per second.
+    Iops,
+    /// Bytes per second.
+    Bandwidth,
+    /// Mean latency in ns.
+    Latency,
+}
+
+impl Quantity {
+    /// All of them with their words.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("iops", Self::Iops), ("bw", Self::Bandwidth), ("lat", Self::Latency)];
+
+    /// As it is typed.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, quantity)| *quantity == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// Ends a stream as soon as its last values are steady. The rule is that of fio's `steadystate`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Steady {
+    /// What has to be steady.
+    pub quantity: Quantity,
+    /// Whether the slope of a straight line through the values is compared with the limit, and not their largest distance from the mean.
+    pub slope: bool,
+    /// The limit: in percent of the mean, else in the unit of what is compared with it, and for a slope in that from value to value.
+    pub limit: f64,
+    /// Whether it is in percent.
+    pub percent: bool,
+    /// Time in ns that the values cover.
+    pub window_ns: u64,
+    /// Time in ns of the measured window before the first of them.
+    pub after_ns: u64,
+    /// Time in ns that each of them covers.
+    pub every_ns: u64,
+}
+
+impl Steady {
+    /// How many values are looked at.
+    pub fn count(&self) -> usize {
+        (self.window_ns / self.every_ns.max(1)).max(1) as usize
+    }
+
+    /// Time in ns of a value where nothing else is said.
+    pub const EVERY_NS: u64 = 1_000_000_000;
+
+    /// As it is typed: `iops_slope:0.5%:60s`, and behind it the time before the first value and that of each, where they are not the usual.
+    pub fn to_flag(&self) -> String {
+        let Self { limit, percent, window_ns, after_ns, every_ns, .. } = *self;
+        let seconds = |ns: u64| format!("{}s", ns as f64 / 1e9);
+        let after = match (after_ns, every_ns) {
+            (0, Self::EVERY_NS) => String::new(),
+            (after, Self::EVERY_NS) => format!(":{}", seconds(after)),
+            (after, every) => format!(":{}:{}", seconds(after), seconds(every)),
+        };
+        let sign = match self.quantity {
+            _ if percent => "%",
+            Quantity::Latency => "ns",
+            Quantity::Iops | Quantity::Bandwidth => "",
+        };
+        format!("{}:{limit}{sign}:{}{after}", self.name(), seconds(window_ns))
+    }
+
+    /// What is compared with the limit: `iops`, `lat_slope`.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.quantity.word(), if self.slope { "_slope" } else { "" })
+    }
+}
+
+/// What the last values of a stream that is to become steady were.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Steadied {
+    /// Whether that ended it.
+    pub attained: bool,
+    /// Operations per second, the oldest first.
+    pub iops: Vec<f64>,
+    /// Bytes per second.
+    pub bytes_per_s: Vec<f64>,
+    /// Mean latencies in ns; 0 where nothing completed.
+    pub latency_ns: Vec<f64>,
+}
+
+/// How the values lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// Their mean.
+    pub mean: f64,
+    /// The largest distance of one from the mean.
+    pub deviation: f64,
+    /// Slope of the straight line through them by least squares, from value to value.
+    pub slope: f64,
+}
+
+impl Steadied {
+    /// Values of one thing.
+    pub fn values(&self, quantity: Quantity) -> &[f64] {
+        match quantity {
+            Quantity::Iops => &self.iops,
+            Quantity::Bandwidth => &self.bytes_per_s,
+            Quantity::Latency => &self.latency_ns,
+        }
+    }
+
+    /// How they lie.
+    pub fn spread(&self, quantity: Quantity) -> Spread {
+        let values = self.values(quantity);
+        let count = values.len() as f64;
+        if values.is_empty() {
+            return Spread::default();
+        }
+        let mean = values.iter().sum::<f64>() / count;
+        let deviation = values.iter().map(|v| (v - mean).abs()).fold(0.0, f64::max);
+        let middle = (count - 1.0) / 2.0;
+        let (mut product, mut square) = (0.0, 0.0);
+        for (at, value) in values.iter().enumerate() {
+            let x = at as f64 - middle;
+            product += x * (value - mean);
+            square += x * x;
+        }
+        Spread { mean, deviation, slope: if square > 0.0 { product / square } else { 0.0 } }
+    }
+
+    /// What is compared with the limit of a rule, in percent where that is; `None` before there are as many values as it looks at, and
+    /// where there is no mean that a share could be of.
+    pub fn criterion(&self, rule: &Steady) -> Option<f64> {
+        let Spread { mean, deviation, slope } = self.spread(rule.quantity);
+        let value = if rule.slope { slope } else { deviation };
+        if self.iops.len() < rule.count() || (rule.percent && mean <= 0.0) {
+            return None;
+        }
+        Some(if rule.percent { 100.0 * value / mean } else { value })
+    }
+
+    /// Whether they are steady by a rule.
+    pub fn are_steady(&self, rule: &Steady) -> bool {
+        self.criterion(rule).is_some_and(|criterion| criterion.abs() < rule.limit)
+    }
+}
+
+/// Varies the depth up to what it is said to be, and ends a stream at the largest at which its operations are fast enough. The rule is that
+/// of fio's `latency_target`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LatencyTarget {
+    /// Longest latency of an operation that is fast enough, in ns.
+    pub ns: u64,
+    /// Share of the operations of a window that have to be, in percent.
+    pub percent: f64,
+    /// Length of a window in ns.
+    pub window_ns: u64,
+    /// Whether it goes on varying as long as the stream may run, and all windows count; else the last one alone does.
+    pub goes_on: bool,
+}
+
+impl LatencyTarget {
+    /// What stands behind one that goes on.
+    pub const GOES_ON: &'static str = ":run";
+
+    /// As it is typed: `500us:99.9%:5s`.
+    pub fn to_flag(&self) -> String {
+        let Self { ns, percent, window_ns, goes_on } = *self;
+        let rest = if goes_on { Self::GOES_ON } else { "" };
+        format!("{}us:{percent}%:{}s{rest}", ns as f64 / 1e3, window_ns as f64 / 1e9)
+    }
+}
+
+/// Depth that a worker found under a latency target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundDepth {
+    /// Operations in flight.
+    pub depth: u32,
+    /// Whether the search had come to its end, so that the figures are those of this depth alone.
+    pub is_last: bool,
+}
+
+/// Ends a run with an error as soon as a direction of a stream is slower than this. The rule is that of fio's `rate_min`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MinRate {
+    /// Operations or bytes; latencies have no least rate.
+    pub quantity: Quantity,
+    /// So many per second, of each direction; 0 where it may be as slow as it is.
+    pub least: PerKind<u64>,
+    /// Time in ns over which the rate is taken.
+    pub every_ns: u64,
+}
+
+impl MinRate {
+    /// Time in ns at the beginning of a stream in which it may be slower.
+    pub const SETTLES_NS: u64 = 2_000_000_000;
+
+    /// Of a direction; `None` where there is none.
+    pub fn for_kind(&self, kind: Kind) -> Option<u64> {
+        Some(self.least.for_kind(kind)).filter(|least| *least > 0)
+    }
+
+    /// Whether it is asked of every direction, as without names.
+    pub fn is_of_all(&self) -> bool {
+        let PerKind { read, write, trim } = self.least;
+        read == write && write == trim
+    }
+
+    /// That of the directions that there are.
+    #[must_use]
+    pub fn of_those(mut self, is_done: impl Fn(Kind) -> bool) -> Self {
+        let PerKind { read, write, trim } = &mut self.least;
+        for (kind, least) in [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)] {
+            if !is_done(kind) {
+                *least = 0;
+            }
+        }
+        self
+    }
+
+    /// As it is typed: `iops:read=1000,write=500:1s`.
+    pub fn to_flag(&self) -> String {
+        let each = if self.is_of_all() {
+            self.least.read.to_string()
+        } else {
+            self.least.named().map(|(word, least)| format!("{word}={least}")).collect::<Vec<_>>().join(",")
+        };
+        format!("{}:{each}:{}s", self.quantity.word(), self.every_ns as f64 / 1e9)
+    }
+}
+
+/// A stream's share of what all streams of its group submit; each of its workers has as much. Whoever is ahead of it waits for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Flow {
+    /// Weight among those of the group that run; at least 1.
+    pub weight: u32,
+    /// Number of the group, in its phase.
+    #[serde(default)]
+    pub group: u32,
+    /// Time in ns after which a worker that is ahead asks again; 0 for as soon as it can.
+    #[serde(default)]
+    pub pause_ns: u64,
+}
+
+impl Flow {
+    /// `share 3 of flow 0`.
+    pub fn describe(&self) -> String {
+        format!("share {} of flow {}", self.weight, self.group)
+    }
+}
+
+#[test]
+fn steadiness_is_a_distance_or_a_slope_in_percent_or_not() {
+    let rule = |name: &str, limit, percent| Steady {
+        quantity: Quantity::Iops,
+        slope: name == "slope",
+        limit,
+        percent,
+        window_ns: 4_000_000_000,
+        after_ns: 0,
+        every_ns: 1_000_000_000,
+    };
+    let of = |iops: &[f64]| Steadied { iops: iops.to_vec(), ..Steadied::default() };
+    let rising = of(&[100.0, 110.0, 120.0, 130.0]);
+    assert_eq!(rising.spread(Quantity::Iops), Spread { mean: 115.0, deviation: 15.0, slope: 10.0 });
+    assert_eq!(rising.criterion(&rule("distance", 1.0, false)), Some(15.0));
+    assert!(
+        rising.are_steady(&rule("distance", 15.1, false))
+            && !rising.are_steady(&rule("distance", 15.0, false))
+    );
+    assert!(
+        rising.are_steady(&rule("distance", 13.1, true)) && !rising.are_steady(&rule("distance", 13.0, true))
+    );
+    assert!(rising.are_steady(&rule("slope", 8.7, true)) && !rising.are_steady(&rule("slope", 8.6, true)));
+    // Down is as steep as up.
+    assert!(!of(&[130.0, 120.0, 110.0, 100.0]).are_steady(&rule("slope", 10.0, false)));
+    // Too few values, and nothing of which a share could be.
+    assert!(!of(&[100.0, 100.0, 100.0]).are_steady(&rule("distance", 50.0, true)));
+    assert!(!of(&[0.0; 4]).are_steady(&rule("distance", 50.0, true)));
+    assert!(of(&[0.0; 4]).are_steady(&rule("distance", 50.0, false)));
+    assert_eq!(rule("slope", 0.5, true).to_flag(), "iops_slope:0.5%:4s");
 }

@@ -4,7 +4,7 @@
 
 use crate::Known;
 use crate::histogram::Histogram;
-use crate::job::{IoPriority, Kind, Steadied};
+use crate::job::{FoundDepth, IoPriority, Kind, Steadied};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -211,6 +211,250 @@ pub struct Issued {
     pub max_ns: u64,
 }
 
+/// What [`WorkerEnd::used`] says where the data of the next write are made while the queue is full.
+pub const PREPARES_AHEAD: &str = "data of the next write made while waiting";
+
+/// What a worker cost and how it ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkerEnd {
+    /// Index of the worker.
+    pub worker: u32,
+    /// Index of its stream.
+    pub stream: usize,
+    /// ns between its first and last stamp.
+    pub wall_ns: u64,
+    /// CPU time in user space in that time.
+    pub user_ns: u64,
+    /// CPU time in the kernel in that time.
+    pub system_ns: u64,
+    /// Times it gave up the CPU by itself and by force.
+    pub switches: [u64; 2],
+    /// Page faults without and with I/O; `None` in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<[u64; 2]>,
+    /// Cycles and instructions in that time, or why they were not counted.
+    #[serde(default = "not_asked")]
+    pub counted: Known<[u64; 2]>,
+    /// How many operations it had in flight, where that was searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<FoundDepth>,
+    /// Operations in flight and per call, where a format needs them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth_counts: Option<DepthCounts>,
+    /// Turns of the loop; operations per turn tell how eager it was.
+    pub turns: u64,
+    /// Operations that completed, warm-up and drain included.
+    #[serde(default)]
+    pub ops: u64,
+    /// ns that it was ready to run and waited for a CPU, or why that is not known.
+    #[serde(default = "not_asked_for_waiting")]
+    pub ready_ns: Known<u64>,
+    /// Bytes and calls that the kernel counted for it in that time, or why that is not known.
+    #[serde(default = "not_asked_for_io")]
+    pub io: Known<ThreadIo>,
+    /// What the engine really used: `registered buffers`, ...
+    pub used: Vec<String>,
+    /// What was asked of the kernel and refused, with the reason.
+    pub fallbacks: Vec<String>,
+    /// Why it ended early.
+    pub error: Option<String>,
+}
+
+impl Default for WorkerEnd {
+    fn default() -> Self {
+        Self {
+            worker: 0,
+            stream: 0,
+            wall_ns: 0,
+            user_ns: 0,
+            system_ns: 0,
+            switches: [0, 0],
+            faults: None,
+            counted: not_asked(),
+            depth: None,
+            depth_counts: None,
+            turns: 0,
+            ops: 0,
+            ready_ns: not_asked_for_waiting(),
+            io: not_asked_for_io(),
+            used: Vec::new(),
+            fallbacks: Vec::new(),
+            error: None,
+        }
+    }
+}
+
+/// What older files say of cycles and instructions.
+fn not_asked() -> Known<[u64; 2]> {
+    Err("cycles and instructions were not asked for".into())
+}
+
+/// What older files say of waiting for a CPU.
+fn not_asked_for_waiting() -> Known<u64> {
+    Err("waiting for a CPU was not asked for".into())
+}
+
+/// What older files say of the kernel's count of a worker's I/O.
+fn not_asked_for_io() -> Known<ThreadIo> {
+    Err("the kernel's count of the I/O of each worker was not asked for".into())
+}
+
+/// What the kernel counted for a thread (`/proc/thread-self/io`). Reads count when they are submitted to a block device. Direct
+/// writes count likewise, other writes when they make a clean page dirty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadIo {
+    /// Bytes that system calls of the read family moved.
+    pub rchar: u64,
+    /// Bytes that system calls of the write family moved.
+    pub wchar: u64,
+    /// System calls of the read family.
+    pub syscr: u64,
+    /// System calls of the write family.
+    pub syscw: u64,
+    /// Bytes submitted to block devices to be read.
+    pub read_bytes: u64,
+    /// Bytes submitted to block devices to be written, and bytes of pages made dirty.
+    pub write_bytes: u64,
+    /// Bytes of dirty pages that were dropped before they were written.
+    pub cancelled_write_bytes: u64,
+}
+
+impl ThreadIo {
+    /// Reads the text of such a file.
+    ///
+    /// # Errors
+    /// Which line is missing, or is no number.
+    pub fn parse(text: &str) -> Known<Self> {
+        let number = |key: &str| -> Known<u64> {
+            let line = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
+            let line = line.ok_or_else(|| format!("the kernel shows no {key} for a thread"))?;
+            line.trim().parse().map_err(|_| format!("{key} is no number: '{}'", line.trim()))
+        };
+        Ok(Self {
+            rchar: number("rchar")?,
+            wchar: number("wchar")?,
+            syscr: number("syscr")?,
+            syscw: number("syscw")?,
+            read_bytes: number("read_bytes")?,
+            write_bytes: number("write_bytes")?,
+            cancelled_write_bytes: number("cancelled_write_bytes")?,
+        })
+    }
+
+    /// The sum of two counts.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.each(other, u64::saturating_add)
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        self.each(earlier, u64::saturating_sub)
+    }
+
+    fn each(self, other: Self, with: fn(u64, u64) -> u64) -> Self {
+        Self {
+            rchar: with(self.rchar, other.rchar),
+            wchar: with(self.wchar, other.wchar),
+            syscr: with(self.syscr, other.syscr),
+            syscw: with(self.syscw, other.syscw),
+            read_bytes: with(self.read_bytes, other.read_bytes),
+            write_bytes: with(self.write_bytes, other.write_bytes),
+            cancelled_write_bytes: with(self.cancelled_write_bytes, other.cancelled_write_bytes),
+        }
+    }
+}
+
+/// Some time of the run: neighbouring stretches of one second or less.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// The stretches, in time order per stream.
+    pub rows: Vec<Interval>,
+    /// How many neighbours were merged to keep the file small; 0 when none.
+    pub merged: u64,
+}
+
+/// One stretch of a stream's time, all its workers together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Index of the stream in its phase.
+    #[serde(rename = "s")]
+    pub stream: usize,
+    /// First ns, since the run's start.
+    #[serde(rename = "a")]
+    pub start_ns: u64,
+    /// Last ns.
+    #[serde(rename = "b")]
+    pub end_ns: u64,
+    /// Operations in flight times ns.
+    #[serde(rename = "d")]
+    pub depth_ns: u64,
+    /// What completed, per kind.
+    #[serde(rename = "k")]
+    pub cells: BTreeMap<Kind, Cell>,
+}
+
+/// What completed in an interval: operations, bytes, median, 99th percentile and maximum of latency in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell(pub u64, pub u64, pub u64, pub u64, pub u64);
+
+/// Columns of each table.
+pub const COLUMNS: usize = 7;
+
+/// What a worker counted at each submission and each time completions were there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DepthCounts {
+    /// Operations by the number in flight when they were submitted: 1, 2 to 3, 4 to 7, 8 to 15, 16 to 31, 32 to 63, 64 and more.
+    pub level: [u64; COLUMNS],
+    /// Submissions by their number of operations: 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, 65 and more.
+    pub submit: [u64; COLUMNS],
+    /// Completions seen together by their number, in the same columns.
+    pub complete: [u64; COLUMNS],
+}
+
+impl DepthCounts {
+    /// Nothing counted.
+    pub const NONE: Self = Self { level: [0; COLUMNS], submit: [0; COLUMNS], complete: [0; COLUMNS] };
+
+    /// Counts a submission of `operations`, after which `in_flight` are in flight.
+    pub fn submitted(&mut self, operations: u32, in_flight: u32) {
+        self.level[level_column(in_flight)] += u64::from(operations);
+        self.submit[call_column(operations)] += 1;
+    }
+
+    /// Counts completions that were seen together.
+    pub fn completed(&mut self, operations: u32) {
+        self.complete[call_column(operations)] += 1;
+    }
+
+    /// The sum of two counts.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let add =
+            |a: [u64; COLUMNS], b: [u64; COLUMNS]| std::array::from_fn(|at| a[at].saturating_add(b[at]));
+        Self {
+            level: add(self.level, other.level),
+            submit: add(self.submit, other.submit),
+            complete: add(self.complete, other.complete),
+        }
+    }
+}
+
+/// The column of a number in flight, whose lower bounds are powers of two.
+fn level_column(in_flight: u32) -> usize {
+    (in_flight.max(1).ilog2() as usize).min(COLUMNS - 1)
+}
+
+/// The column of a number of operations, whose upper bounds are 0 and powers of two from 4 on.
+fn call_column(operations: u32) -> usize {
+    match operations {
+        0 => 0,
+        1..=4 => 1,
+        more => ((more - 1).ilog2() as usize).min(COLUMNS - 1),
+    }
+}
+
 #[test]
 fn stretches_are_added_up_as_if_they_were_one() {
     let of = |latencies: &[u64]| {
@@ -225,4 +469,42 @@ fn stretches_are_added_up_as_if_they_were_one() {
     assert_eq!((one.plus(Bucket::default()), Bucket::default().plus(other)), (one, other));
     assert_eq!((one.mean_ns(), one.deviation_ns()), (15.0, 5.0));
     assert_eq!((Bucket::default().mean_ns(), Bucket::default().deviation_ns()), (0.0, 0.0));
+}
+
+#[test]
+fn a_count_is_read_whole_or_not_at_all() {
+    let text =
+        "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n";
+    let io = ThreadIo::parse(text).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!((io.rchar, io.syscw, io.read_bytes, io.cancelled_write_bytes), (1, 4, 5, 7));
+    assert_eq!(io.plus(io).since(io), io);
+    for (text, why) in [("rchar: 1\n", "no wchar"), (&text.replace('4', "four"), "syscw is no number")] {
+        assert!(ThreadIo::parse(text).is_err_and(|w| w.contains(why)), "{why}");
+    }
+}
+
+#[test]
+fn older_files_have_no_count_of_the_io_of_a_worker() {
+    let mut old = serde_json::to_value(WorkerEnd::default()).unwrap_or_default();
+    old.as_object_mut().map(|fields| fields.remove("io"));
+    let read: WorkerEnd = serde_json::from_value(old).unwrap_or_else(|e| panic!("{e}"));
+    assert!(read.io.is_err_and(|why| why.contains("not asked for")));
+}
+
+#[test]
+fn numbers_are_in_the_columns_of_fio() {
+    let bounds = [1, 2, 3, 4, 7, 8, 31, 32, 63, 64, 1000];
+    assert_eq!(bounds.map(level_column), [0, 1, 1, 2, 2, 3, 4, 5, 5, 6, 6]);
+    let bounds = [0, 1, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 1000];
+    assert_eq!(bounds.map(call_column), [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]);
+}
+
+#[test]
+fn submissions_and_completions_are_counted_and_added() {
+    let mut counts = DepthCounts::default();
+    counts.submitted(8, 8);
+    counts.completed(1);
+    counts.submitted(1, 8);
+    let twice = counts.plus(&counts);
+    assert_eq!((twice.level[3], twice.submit[2], twice.submit[1], twice.complete[1]), (18, 2, 2, 2));
 }

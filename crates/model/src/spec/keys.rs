@@ -4,16 +4,15 @@
 //! A key is its flag without the dashes.
 
 use super::foreign::{self, Foreign, diskspd, fio, other, same, seconds};
-use super::ignored::{by_direction, ignored_errors};
-use super::limits::{
+use super::number::{count, percent, rate, size, time, time_limit, whole};
+use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec};
+use crate::errno::{by_direction, ignored_errors};
+use crate::spec::number::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_SHIFT,
     MAX_TARGETS, MAX_TIME_NS, MAX_WORKERS, MIN_TIME_NS,
 };
-use super::number::{count, percent, rate, size, time, time_limit, whole};
-use super::{
-    JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, priority, rate_limit, repeat,
-    replay, rules, sizes, think,
-};
+use crate::spec::{operations, pace, parsers};
+use crate::{gate, spec};
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 
 /// A setting.
@@ -185,7 +184,7 @@ pub const KEYS: &[Key] = &[
         "READ%",
         "Share of reads for rw and randrw, or READ/WRITE/TRIM as in 60/30/10 [default: 50]",
         &[Run, Layers, Limit],
-        Set::Stream(|s, t| put(&mut s.mix, order::mix(t))),
+        Set::Stream(|s, t| put(&mut s.mix, operations::mix(t))),
     )
     .elsewhere(&[fio("rwmixread", "70", same), fio("rwmixwrite", "30", foreign::rest), diskspd("w", "30", foreign::rest)]),
     key(
@@ -194,7 +193,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "Bytes per operation: 4k, 4k-64k, 4k:60,64k:40 or read=4k,write=8k [default: 4k random, 1m sequential]",
         &[Run, Layers, Limit],
-        Set::Stream(|s, t| put(&mut s.bs, sizes::per_kind(t))),
+        Set::Stream(|s, t| put(&mut s.bs, operations::per_kind(t))),
     )
     .defaults(&[(Layers, "8k")])
     .elsewhere(&[fio("blocksize", "4k", same), fio("bssplit", "4k/60:64k/40", same), fio("bsrange", "4k-64k", same), fio("blocksize_range", "4k-64k", same), diskspd("b", "4K", same), other("block-size", "4k", same), other("block", "4k", same)]),
@@ -290,7 +289,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "How random offsets are drawn: uniform, once, mixed:RANDOM%, zipf:THETA, pareto:H, normal:DEVIATION% or zones:OPS%/SIZE,... [default: uniform]",
         &[Run, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.random, order::random(t))),
+        Set::Stream(|s, t| put(&mut s.random, operations::random(t))),
     )
     .elsewhere(&[fio("random_distribution", "zipf:1.1", foreign::fio_law), fio("percentage_random", "30", |t| vec![format!("mixed:{t}")]), fio("norandommap", "1", |t| if foreign::on(t).is_empty() { Vec::new() } else { same("uniform") }), diskspd("rs", "30", |t| vec![format!("mixed:{t}")]), diskspd("rdpct", "60/10:40/90", foreign::colon_zones), diskspd("rdabs", "60/1G:40/9G", foreign::colon_zones)]),
     key(
@@ -333,7 +332,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Where the workers of a sequential stream begin: spread, same, interlocked or every:SIZE [default: spread]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.start, order::start(t))),
+        Set::Stream(|s, t| put(&mut s.start, operations::start(t))),
     )
     .elsewhere(&[fio("offset_increment", "1m", |t| vec![format!("every:{t}")]), diskspd("T", "1m", |t| vec![format!("every:{t}")]), diskspd("si", "", |t| foreign::alone(t, "interlocked"))]),
     key(
@@ -390,7 +389,7 @@ pub const KEYS: &[Key] = &[
         "SIZE[,RANGE[,SKIP]]",
         "Work in one zone of the region at a time, and continue in the next one after SIZE bytes; a zone has RANGE bytes, and SKIP bytes after it are left out, as in 64m,256m,2g [default: RANGE as SIZE, SKIP 0]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.strided, order::strided(t))),
+        Set::Stream(|s, t| put(&mut s.strided, operations::strided(t))),
     )
     .elsewhere(&[fio("zonesize", "256m", same)]),
     key(
@@ -399,7 +398,7 @@ pub const KEYS: &[Key] = &[
         "FILE",
         "Carry the operations of this file out again, of one that `fathom capture` wrote or of a trace of another tool: fio's iolog, blktrace, blkparse, MSR Cambridge. An iolog without a target goes to the file that it names",
         &[Run],
-        Set::Stream(replay::set_file),
+        Set::Stream(spec::set_file),
     )
     .elsewhere(&[fio("read_iolog", "x.log", same)]),
     key(
@@ -408,7 +407,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Replay: when operations are submitted: dependent (each as long after the last of its task that had completed as it was then), timed (at their times, as an open loop) or fast (as soon as there is room) [default: dependent; timed where no completions are known]",
         &[Run, RunCapture],
-        Set::Stream(replay::set_pace),
+        Set::Stream(spec::set_pace),
     )
     .elsewhere(&[fio("replay_no_stall", "1", |t| same(if t == "1" { "fast" } else { "timed" }))]),
     key(
@@ -417,7 +416,7 @@ pub const KEYS: &[Key] = &[
         "NUMBER",
         "Replay: factor of its speed, such as 2 for twice as fast [default: 1]",
         &[Run, RunCapture],
-        Set::Stream(replay::set_speed),
+        Set::Stream(spec::set_speed),
     ),
     key(
         "replay-scale",
@@ -425,7 +424,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Replay: divide offsets by N, in whole sectors of 512 bytes",
         &[Run, RunCapture],
-        Set::Stream(replay::set_divisor),
+        Set::Stream(spec::set_divisor),
     )
     .elsewhere(&[fio("replay_scale", "2", same)]),
     key(
@@ -434,7 +433,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "Replay: round offsets down to multiples of SIZE, a power of two, and sizes of requests up; operations of programs keep their sizes",
         &[Run, RunCapture],
-        Set::Stream(replay::set_align),
+        Set::Stream(spec::set_align),
     )
     .elsewhere(&[fio("replay_align", "4096", same)]),
     key(
@@ -443,7 +442,7 @@ pub const KEYS: &[Key] = &[
         "KIND,...",
         "Replay: leave operations of these kinds out: some of read, write, trim and sync",
         &[Run, RunCapture],
-        Set::Stream(replay::set_skip),
+        Set::Stream(spec::set_skip),
     )
     .elsewhere(&[fio("replay_skip", "write,trim", same)]),
     key(
@@ -469,7 +468,7 @@ pub const KEYS: &[Key] = &[
         "IOPS|KIND=IOPS,...",
         "Closed loop, and no more operations per second than this; or of single directions, as in write=200, while the others are as fast as they can",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.limit_iops, rate_limit::limit_iops(t))),
+        Set::Stream(|s, t| put(&mut s.limit_iops, pace::limit_iops(t))),
     )
     .elsewhere(&[fio("rate_iops", "1000", same), diskspd("g", "1000i", |t| t.strip_suffix('i').map(str::to_owned).into_iter().collect())]),
     key(
@@ -478,7 +477,7 @@ pub const KEYS: &[Key] = &[
         "SIZE|KIND=SIZE,...",
         "Closed loop, and no more bytes per second than this, such as 200m; or of single directions, as in read=100m,write=20m",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.limit_bandwidth, rate_limit::limit_bandwidth(t))),
+        Set::Stream(|s, t| put(&mut s.limit_bandwidth, pace::limit_bandwidth(t))),
     )
     .elsewhere(&[diskspd("g", "1000", foreign::per_millisecond)]),
     key(
@@ -504,7 +503,7 @@ pub const KEYS: &[Key] = &[
         "DURATION|LAW",
         "Pause before each burst, from the completion of the one before: 100us; or drawn, exponential:MEAN, lognormal:MEDIAN/MEAN or quantiles:%/DURATION,... from 0 to 100 %, straight between them, as in quantiles:0/2us,50/38us,100/9ms",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.think, think::think(t))),
+        Set::Stream(|s, t| put(&mut s.think, pace::think(t))),
     )
     .elsewhere(&[fio("thinktime", "100", foreign::microseconds), diskspd("j", "5", foreign::milliseconds)]),
     key(
@@ -513,7 +512,7 @@ pub const KEYS: &[Key] = &[
         "DURATION|LAW",
         "Time from the beginning of one burst to that of the next, as of think: a burst that is late begins as soon as the one before has completed, and later ones catch up",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.period, think::think(t))),
+        Set::Stream(|s, t| put(&mut s.period, pace::think(t))),
     ),
     key(
         "burst",
@@ -600,7 +599,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "Find the largest depth, up to that of --depth, at which operations are fast enough: 500us:99.9%:5s is 99.9 % of those in 5 s within 500 us. The figures are of one more window at that depth; append :run to keep varying the depth, where all windows count",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.latency_target, rules::latency_target(t))),
+        Set::Stream(|s, t| put(&mut s.latency_target, pace::latency_target(t))),
     )
     .elsewhere(&[fio("latency_target", "500", |t| same(&format!("{t}us:100%:5s")))]),
     key(
@@ -609,7 +608,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "End as soon as the rate is steady: iops:10%:60s ends when each second of the last 60 is within 10 % of their mean, iops_slope:0.5%:60s when the line through them rises or falls by less a second; bw and lat too, optionally followed by the time to ignore at the start and the length of each sample, such as iops:10%:60s:30s:5s",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.steady, rules::steady(t))),
+        Set::Stream(|s, t| put(&mut s.steady, pace::steady(t))),
     )
     .elsewhere(&[
         fio("steadystate", "iops:10%", |t| same(&format!("{t}:60s"))),
@@ -621,7 +620,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "End with an error as soon as a direction has done less in a second than this: iops:1000 or bw:10m, where directions differ iops:read=1000,write=500, and over another time bw:10m:5s",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.min_rate, rules::min_rate(t))),
+        Set::Stream(|s, t| put(&mut s.min_rate, pace::min_rate(t))),
     )
     .elsewhere(&[fio("rate_min", "10m", |t| same(&format!("bw:{t}"))), fio("rate_iops_min", "1000", |t| same(&format!("iops:{t}")))]),
     key(
@@ -776,7 +775,7 @@ pub const KEYS: &[Key] = &[
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
         &[Run, RunCapture, Limit, Sweep],
-        Set::List { clear: |s| s.place.cpus.clear(), add: |s, t| place::cpus(&mut s.place.cpus, t) },
+        Set::List { clear: |s| s.place.cpus.clear(), add: |s, t| parsers::cpus(&mut s.place.cpus, t) },
     )
     .elsewhere(&[fio("cpus_allowed", "0-3", same), diskspd("a", "0,1", same)]),
     key(
@@ -803,7 +802,7 @@ pub const KEYS: &[Key] = &[
         "POLICY",
         "NUMA nodes of the workers' memory: bind:0-1 (these alone), prefer:0 (that one first), interleave:0-1 (in turn), local (that of the CPU) [default: --node]",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.memory, place::memory_nodes(t))),
+        Set::Stream(|s, t| put(&mut s.place.memory, parsers::memory_nodes(t))),
     )
     .elsewhere(&[fio("numa_mem_policy", "bind:0", same)]),
     key(
@@ -812,7 +811,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Nice value of the workers, -20 to 19",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.nice, place::nice(t))),
+        Set::Stream(|s, t| put(&mut s.place.nice, parsers::nice(t))),
     ),
     key(
         "io-priority",
@@ -820,7 +819,7 @@ pub const KEYS: &[Key] = &[
         "CLASS:N",
         "Priority of the operations for schedulers that have one (bfq, mq-deadline): rt:0 to rt:7, be:0 to be:7, idle",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.io_priority, place::io_priority(t))),
+        Set::Stream(|s, t| put(&mut s.place.io_priority, parsers::io_priority(t))),
     ),
     key(
         "op-priority",
@@ -828,7 +827,7 @@ pub const KEYS: &[Key] = &[
         "[KIND/][SIZE/]PERCENT%=PRIORITY,...",
         "Priority of I/O of a share of the operations, of reads or writes and of a size alone where these are named, as in 20%=rt:0 or read/4k/20%=rt:0,write/10%=be:7; the engines io_uring and libaio take it",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.op_priorities, priority::op_priorities(t))),
+        Set::Stream(|s, t| put(&mut s.op_priorities, parsers::op_priorities(t))),
     ),
     key(
         NAME,
@@ -881,7 +880,7 @@ pub const KEYS: &[Key] = &[
         "%",
         "Measure each workload, runs times at least, until the 95 % interval of its rate is this narrow to either side, such as 2.5%",
         &[Run, RunCapture, RunFile, Bench],
-        Set::Job(|j, t| put(&mut j.precision, repeat::precision(t))),
+        Set::Job(|j, t| put(&mut j.precision, pace::precision(t))),
     ),
     key(
         "until",
@@ -889,7 +888,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "steady: measure round after round without a rest until five rates in a row drift by less than 5 % (95 % confidence); only these count",
         &[Run, RunCapture, RunFile, Bench],
-        Set::Job(|j, t| put(&mut j.until, repeat::until(t))),
+        Set::Job(|j, t| put(&mut j.until, pace::until(t))),
     ),
     key(
         "max-runs",

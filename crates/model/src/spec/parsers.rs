@@ -2,12 +2,15 @@
 //!
 //! For: their parsers. Not for: which engines there are (crate `engine`) or which CPUs (the plan).
 
-use super::limits::{MAX_BATCH, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_RUN, MAX_SYNCS, MAX_TARGETS, MAX_TIME_NS};
 use super::number::{any_of, count, decimal, shown, size, time, whole, word};
 use super::{EngineSpec, Rw};
 use crate::job::{
-    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Every, Filling, Flow, Layout,
-    Options, Positions, Sharing, Verify,
+    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Every, Filling, Flow, IoPriority,
+    Kind, Layout, MemoryNodes, OpPriority, Options, Positions, Sharing, Verify,
+};
+use crate::spec::number::{
+    MAX_BATCH, MAX_BLOCK_BYTES, MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_NODE, MAX_PATH, MAX_RUN, MAX_SPLIT,
+    MAX_SYNCS, MAX_TARGETS, MAX_TIME_NS,
 };
 
 /// Seed of stamps: what one call writes another one checks.
@@ -464,6 +467,179 @@ pub fn path(text: &str) -> Result<String, String> {
     Ok(text.into())
 }
 
+/// Adds CPUs to a list: `0-3,8`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
+    for piece in text.split(',') {
+        let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+        let number = |t: &str| {
+            count(t, 0, MAX_CPU)
+                .map_err(|_| format!("{} is no CPU; type their numbers, such as 0-3,8", shown(t)))
+        };
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(format!("{} runs backwards; type the smaller number first", shown(piece)));
+        }
+        for cpu in first..=last {
+            if list.contains(&cpu) {
+                return Err(format!("CPU {cpu} is there twice; type it once"));
+            }
+            list.push(cpu);
+        }
+    }
+    Ok(())
+}
+
+/// NUMA nodes of memory: `bind:0-1`, `prefer:0`, `interleave:0-1`, `local`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
+    let number = |t: &str| {
+        count(t, 0, MAX_NODE).map_err(|_| format!("{} is no NUMA node; type its number, such as 0", shown(t)))
+    };
+    let list = |t: &str| -> Result<Vec<u32>, String> {
+        let mut nodes = Vec::new();
+        for piece in t.split(',') {
+            let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last || nodes.iter().any(|n| (first..=last).contains(n)) {
+                return Err(format!("{} is no list of NUMA nodes; type each once, such as 0-1,3", shown(t)));
+            }
+            nodes.extend(first..=last);
+        }
+        Ok(nodes)
+    };
+    match text.split_once(':') {
+        None if text == "local" => Ok(MemoryNodes::Local),
+        Some(("bind", nodes)) => list(nodes).map(MemoryNodes::Bind),
+        Some(("prefer", node)) => number(node).map(MemoryNodes::Prefer),
+        Some(("interleave", nodes)) => list(nodes).map(MemoryNodes::Interleave),
+        _ => Err(format!("{} is no policy; type bind:0-1, prefer:0, interleave:0-1 or local", shown(text))),
+    }
+}
+
+/// NUMA nodes of memory as they are typed.
+pub fn of_memory_nodes(nodes: &MemoryNodes) -> String {
+    match nodes {
+        MemoryNodes::Local => "local".into(),
+        MemoryNodes::Bind(nodes) => format!("bind:{}", of_cpus(nodes)),
+        MemoryNodes::Prefer(node) => format!("prefer:{node}"),
+        MemoryNodes::Interleave(nodes) => format!("interleave:{}", of_cpus(nodes)),
+    }
+}
+
+/// CPUs as they are typed, those that follow each other as a range: `0-3,8`.
+pub fn of_cpus(cpus: &[u32]) -> String {
+    let ranges = cpus.chunk_by(|before, next| before.checked_add(1) == Some(*next));
+    joined(ranges.map(|range| match range {
+        [first, .., last] => format!("{first}-{last}"),
+        range => joined(range.iter().map(u32::to_string)),
+    }))
+}
+
+/// A priority of I/O: `rt:0` to `rt:7`, `be:0` to `be:7`, `idle`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn io_priority(text: &str) -> Result<IoPriority, String> {
+    let level = |level: &str| level.parse().ok().filter(|level: &u8| *level < 8 && text.len() == 4);
+    let read = match text.split_once(':') {
+        Some(("rt", number)) => level(number).map(IoPriority::Realtime),
+        Some(("be", number)) => level(number).map(IoPriority::BestEffort),
+        None if text == "idle" => Some(IoPriority::Idle),
+        _ => None,
+    };
+    read.ok_or_else(|| {
+        format!(
+            "{} is no priority; type rt:0 to rt:7, be:0 to be:7 or idle, of which 0 goes first",
+            shown(text)
+        )
+    })
+}
+
+/// A priority as it is typed.
+pub fn of_io_priority(priority: IoPriority) -> String {
+    match priority {
+        IoPriority::Realtime(level) => format!("rt:{level}"),
+        IoPriority::BestEffort(level) => format!("be:{level}"),
+        IoPriority::Idle => "idle".into(),
+    }
+}
+
+/// A nice value: -20 to 19.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn nice(text: &str) -> Result<i32, String> {
+    let number = text.parse().ok().filter(|n: &i32| (-20..20).contains(n) && *text == n.to_string());
+    number.ok_or_else(|| format!("{} is no nice value; type -20 to 19, of which -20 goes first", shown(text)))
+}
+
+/// Shares of operations with their priorities.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
+    let all: Vec<OpPriority> = text.split(',').take(MAX_SPLIT + 1).map(one).collect::<Result<_, _>>()?;
+    if all.len() > MAX_SPLIT {
+        return Err(format!("there are too many shares; type {MAX_SPLIT} at most"));
+    }
+    check(&all)?;
+    Ok(all)
+}
+
+/// Refuses shares of the same operations that come to more than all of them.
+///
+/// # Errors
+/// That they do, and what to type.
+pub fn check(all: &[OpPriority]) -> Result<(), String> {
+    let most = |kind: Kind| {
+        let of = |bytes: Option<u32>| -> u32 {
+            let same = all.iter().filter(|one| one.kind.is_none_or(|k| k == kind) && one.bytes == bytes);
+            same.map(|one| u32::from(one.percent)).sum()
+        };
+        of(None) + all.iter().filter_map(|one| one.bytes).map(|bytes| of(Some(bytes))).max().unwrap_or(0)
+    };
+    if Kind::MOVING.into_iter().any(|kind| most(kind) > 100) {
+        return Err("shares of the same operations come to more than 100 %; type less".into());
+    }
+    Ok(())
+}
+
+fn one(text: &str) -> Result<OpPriority, String> {
+    let wrong = || {
+        format!(
+            "{} is no share with its priority; type one such as 20%=rt:0 or read/4k/20%=be:7",
+            shown(text)
+        )
+    };
+    let (which, priority) = text.split_once('=').ok_or_else(wrong)?;
+    let priority = io_priority(priority.trim())?;
+    let mut words: Vec<&str> = which.split('/').map(str::trim).collect();
+    let percent = words.pop().and_then(|word| word.strip_suffix('%')).ok_or_else(wrong)?;
+    let percent = percent.parse().ok().filter(|n| (1..=100).contains(n)).ok_or_else(wrong)?;
+    let kind = words.first().and_then(|word| Kind::MOVING.into_iter().find(|kind| kind.word() == *word));
+    let bytes = match (kind, words.as_slice()) {
+        (Some(_), [_]) | (None, []) => None,
+        (Some(_), [_, text]) | (None, [text]) => Some(size(text, 1, MAX_BLOCK_BYTES)? as u32),
+        _ => return Err(wrong()),
+    };
+    Ok(OpPriority { kind, bytes, percent, priority })
+}
+
+/// Shares of operations with their priorities, as they are typed.
+pub fn of_op_priorities(all: &[OpPriority]) -> String {
+    let one = |one: &OpPriority| {
+        let kind = one.kind.map_or_else(String::new, |kind| format!("{}/", kind.word()));
+        let bytes = one.bytes.map_or_else(String::new, |bytes| format!("{bytes}/"));
+        format!("{kind}{bytes}{}%={}", one.percent, of_io_priority(one.priority))
+    };
+    all.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
 #[test]
 fn every_word_is_read_as_it_is_shown() {
     for (word, value) in Rw::WORDS {
@@ -520,4 +696,50 @@ fn lists_are_read_and_limited() {
     assert!(sharing("round-robin:0").is_err() && sharing("round-robin:1:0").is_err());
     assert!(sharing("weighted").is_err() && sharing("weighted:0").is_err());
     assert!(name("a\u{1b}[2J").is_err() && name(" ").is_err() && path("a\0").is_err() && path("").is_err());
+}
+
+#[test]
+fn places_are_read_as_they_are_shown() {
+    for word in ["0", "0-3,8", "5,2-3", "3,2,1"] {
+        let mut list = Vec::new();
+        assert_eq!((cpus(&mut list, word), of_cpus(&list).as_str()), (Ok(()), word));
+    }
+    for word in ["local", "bind:0-1,4", "prefer:3", "interleave:0-1"] {
+        assert_eq!(memory_nodes(word).map(|m| of_memory_nodes(&m)).as_deref(), Ok(word));
+    }
+    for bad in
+        ["", "local:0", "bind", "bind:", "bind:1-0", "bind:0,0", "prefer:0-1", "interleave:x", "bind:1024"]
+    {
+        assert!(memory_nodes(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert_eq!((of_cpus(&[u32::MAX, 0]), of_cpus(&[])), ("4294967295,0".into(), String::new()));
+}
+
+#[test]
+fn cpus_are_lists_of_numbers_and_ranges() {
+    let mut list = Vec::new();
+    assert_eq!((cpus(&mut list, "0-3,8"), list.as_slice()), (Ok(()), [0, 1, 2, 3, 8].as_slice()));
+    for bad in ["", "3-1", "a", "99999", "0-3,2", "1-"] {
+        assert!(cpus(&mut Vec::new(), bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+}
+
+#[test]
+fn shares_are_read_as_they_are_shown() {
+    use crate::job::IoPriority;
+    let all = op_priorities("read/4k/20%=rt:0,10%=be:7").unwrap_or_default();
+    let [first, second] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!((first.kind, first.bytes, first.percent), (Some(Kind::Read), Some(4096), 20));
+    assert_eq!((second.kind, second.bytes, second.priority), (None, None, IoPriority::BestEffort(7)));
+    assert!(
+        first.is_of(Kind::Read, 4096) && !first.is_of(Kind::Read, 8192) && !first.is_of(Kind::Write, 4096)
+    );
+    assert!(second.is_of(Kind::Write, 1) && !second.is_of(Kind::Trim, 1));
+    assert_eq!(of_op_priorities(&all), "read/4096/20%=rt:0,10%=be:7");
+    assert_eq!(op_priorities(&of_op_priorities(&all)), Ok(all));
+    for bad in ["", "20%", "20=rt:0", "0%=rt:0", "101%=rt:0", "trim/5%=rt:0", "4k/read/5%=rt:0", "5%=rt:9"] {
+        assert!(op_priorities(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert!(op_priorities("60%=rt:0,read/4k/50%=be:7").is_err_and(|e| e.contains("100 %")));
+    assert!(op_priorities("read/60%=rt:0,write/50%=be:7").is_ok());
 }

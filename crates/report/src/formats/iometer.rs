@@ -11,11 +11,11 @@ use crate::format::{Content, Format};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};
-use model::distribution::Distribution;
+use model::figures::{Observed, ObservedCpu, ObservedLaneKind};
+use model::histogram::Distribution;
 use model::job::Kind;
-use model::observed::{Observed, ObservedCpu, ObservedLaneKind};
+use model::plan::TypedResult;
 use model::report::{Measured, Report};
-use model::typed::TypedResult;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 

@@ -4,7 +4,7 @@
 //! beginning of the phase, warm-up included; an empty field is not known.
 
 use csv::{Terminator, WriterBuilder};
-use model::op_log::{Interval, Operation, Rows, WorkerLog};
+use model::figures::{Interval, Operation, Rows, WorkerLog};
 
 const HEADINGS: [&str; 12] = [
     "run",

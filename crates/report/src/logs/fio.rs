@@ -6,10 +6,9 @@
 //! Averages stand for whole intervals that count from the beginning of a job. fio ends each with the first operation behind it, and
 //! counts the next one's from there; rates are those of whole intervals alone, as in fio.
 
+use model::figures::{Operation, Rows, WorkerLog};
 use model::job::{IoPriority, Kind, Stream};
-use model::op_log::{Operation, Rows, WorkerLog};
-use model::plan::Plan;
-use model::typed::{LogKind, LogValue, Logs};
+use model::plan::{LogKind, LogValue, Logs, Plan};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -165,7 +164,7 @@ impl File {
         let is_rate = matches!(kind, LogKind::Bw | LogKind::Iops);
         let intervals = rows.intervals(self.from_ns, ms.saturating_mul(MS));
         let last_ms = self.since(intervals.last_ns) / MS;
-        let line = |i: model::op_log::Interval| {
+        let line = |i: model::figures::Interval| {
             let end_ms = self.since(i.end_ns) / MS;
             // The last interval of a job is cut off by its end: a rate over it would be too low, and a mean ends there.
             let is_whole = end_ms <= last_ms + 1;

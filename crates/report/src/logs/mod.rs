@@ -5,7 +5,7 @@
 mod csv;
 mod fio;
 
-use model::op_log::WorkerLog;
+use model::figures::WorkerLog;
 use model::plan::Plan;
 
 /// A file that a plan asks for.

@@ -2,12 +2,12 @@
 //!
 //! For: formats that show more than the contract. Not for: looking like a real device.
 
-use model::distribution::Distribution;
 use model::evidence::{BlockFlow, BlockStat};
-use model::job::Kind;
-use model::observed::{
+use model::figures::{
     Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedTarget, ObservedWorkers, Stretch,
 };
+use model::histogram::Distribution;
+use model::job::Kind;
 use model::report::{Figures, Latency, Measured, Report};
 use std::collections::BTreeMap;
 

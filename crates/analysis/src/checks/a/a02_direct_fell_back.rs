@@ -7,9 +7,8 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, 
 use crate::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{Moment, Pages};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::machine::Place;
 use model::units::{show_bytes, show_share};

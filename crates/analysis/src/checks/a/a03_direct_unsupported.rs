@@ -5,8 +5,7 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 #[cfg(test)]
 use model::machine::DirectIo;
 

@@ -6,8 +6,7 @@ use crate::case::{Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_share;
 
 /// Share that may lie there: the packed tail of a file of some hundred blocks.

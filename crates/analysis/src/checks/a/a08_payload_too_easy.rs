@@ -5,8 +5,7 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Data, Kind};
 use model::machine::{LayerKind, Place};
 use model::record::Written;

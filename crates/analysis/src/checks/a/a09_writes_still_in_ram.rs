@@ -7,9 +7,8 @@ use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Moment;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_rate, show_share};
 

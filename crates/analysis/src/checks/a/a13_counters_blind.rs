@@ -6,7 +6,7 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
+use model::finding::CheckId;
 
 /// Checks that say whether a stream's bytes arrived at the device. Where streams share it, they may not be able to tell.
 const ARRIVED: [CheckId; 3] = [CheckId::A01, CheckId::A02, CheckId::A09];

@@ -5,8 +5,7 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::machine::Place;
 
 /// File systems whose subvolumes are mounted by a directory of theirs, which is no bind mount.

@@ -8,8 +8,7 @@ use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Kind, Order};
 use model::units::{show_bytes, show_share};
 

@@ -10,9 +10,8 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, 
 use crate::read_ahead;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{BlockFlow, CgroupIo, Moment};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_count};
 

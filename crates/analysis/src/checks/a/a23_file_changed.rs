@@ -6,9 +6,8 @@
 use crate::case::{Case, CaseRun};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{FileState, Moment, Snapshot, TargetState};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{GROW, Stream};
 use model::plan::Role;
 use model::units::show_bytes;

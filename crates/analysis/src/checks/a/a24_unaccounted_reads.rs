@@ -8,9 +8,8 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, 
 use crate::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{Moment, TargetState};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::record::ThreadIo;
 use model::units::show_bytes;

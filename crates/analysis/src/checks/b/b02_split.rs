@@ -7,8 +7,7 @@ use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_bytes, show_rate};
 
 /// Requests per operation above which a latency is that of a group: one operation in ten that crosses a border of the

@@ -7,8 +7,7 @@ use crate::case::{Case, asked_depth, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_rate;
 
 /// Share of the depth asked that must be in flight on average.
@@ -157,7 +156,7 @@ fn where_io_uring_is_denied_it_is_not_advised() {
     let denied = |engine: &'static str| {
         let mut record = Fixture { depth_seen: 0.98, engine, ..Fixture::honest() }.record();
         let fact = "a seccomp filter denies it (EPERM)".to_owned();
-        record.header.hosts[0].facts.insert(model::kernel_files::IO_URING.into(), Ok(fact));
+        record.header.hosts[0].facts.insert(model::evidence::IO_URING.into(), Ok(fact));
         let Ok(Answer::Finding(found)) = CHECK.answer(&record) else { panic!("silent") };
         found.cure.unwrap_or_default()
     };

@@ -5,11 +5,9 @@
 use crate::case::{Case, CaseRun};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
+use model::evidence::{Moment, THREADS};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::THREADS;
 use model::units::show_count;
 use std::collections::BTreeSet;
 

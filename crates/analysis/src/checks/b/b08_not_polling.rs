@@ -5,8 +5,7 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 
 /// Options that ask for polled completions: of io_uring and of vsync.
 const POLLING: &[&str] = &["iopoll", "hipri"];

@@ -6,8 +6,7 @@ use super::shared::disks;
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::machine::{Layer, LayerKind};
 use model::units::{show_count, show_rate};
 

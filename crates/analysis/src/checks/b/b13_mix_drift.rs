@@ -9,8 +9,7 @@ use crate::case::{Case, CaseRun, asked_depth, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use drawn::Drawn;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Kind, Pace};
 use model::units::{show_bytes, show_share};
 

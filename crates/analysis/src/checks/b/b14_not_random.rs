@@ -7,8 +7,7 @@ use super::shared::{ODD_REQUESTS, Requests, at_most, one_to_one, requests};
 use crate::case::{Case, asked_depth, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Order;
 use model::units::{show_count, show_share};
 

@@ -5,9 +5,8 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Extents;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Pattern;
 use model::units::{GIB, MIB, show_bytes, show_count};
 

@@ -6,9 +6,8 @@
 use crate::case::{Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::show_share;
 

@@ -6,8 +6,7 @@ use crate::case::{Case, CaseRun, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::record::WorkerEnd;
 use model::units::{show_ns, show_share};
 

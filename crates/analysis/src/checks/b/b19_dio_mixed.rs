@@ -6,9 +6,8 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Moment;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_bytes;
 
 pub(super) const CHECK: Check = Check {

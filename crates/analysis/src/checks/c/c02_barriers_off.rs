@@ -7,10 +7,9 @@ use super::flushes;
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::evidence::LIBRARIES;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::LIBRARIES;
 use model::machine::FileSystem;
 
 /// Options under which no file system makes a sync stable.

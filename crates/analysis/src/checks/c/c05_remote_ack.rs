@@ -7,11 +7,9 @@ use super::flushes;
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::{Moment, Snapshot};
-use model::finding::Severity;
+use model::evidence::{MOUNT_STATS, Moment, Snapshot};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::MOUNT_STATS;
 use model::units::show_count;
 
 /// File systems whose storage is somebody else's, by the begin of their names. `fuseblk` lies on a block device of this

@@ -7,8 +7,7 @@ use crate::case::{Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_ns, show_rate, show_share};
 

@@ -10,8 +10,7 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence,
 use crate::threshold::Share;
 use crate::traffic::{self, AMPLIFICATION, FLOOR_BYTES, Traffic};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_bytes, show_count, show_share};
 
 /// Share of the traffic from which it moves the number visibly.
@@ -336,7 +335,7 @@ fn under_a_reached_limit_others_on_a_device_with_headroom_are_a_note() {
     let limited = |riops: &str, busy: &str| {
         let mut record = Fixture { foreign_ios: 9_000, ..Fixture::honest() }.record();
         let text = format!("/c/io.max: 254:0 rbps=max wbps=max riops={riops} wiops=max");
-        record.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+        record.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text));
         for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
             let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
             let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();

@@ -5,9 +5,8 @@
 use crate::case::{Case, no_run};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{Moment, meminfo_bytes};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_bytes;
 
 /// Dirty bytes that an idle machine always has; more is a tenth of a second or more of a disk's time. fathom waits for the same

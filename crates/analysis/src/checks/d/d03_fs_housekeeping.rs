@@ -7,11 +7,9 @@ use crate::case::{Case, no_run};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
 use crate::threshold::Ns;
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::{BlockStat, Moment, Snapshot};
-use model::finding::Severity;
+use model::evidence::{BlockStat, HOUSEKEEPERS, Moment, Snapshot};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::HOUSEKEEPERS;
 use model::units::show_bytes;
 
 /// Threads that exist only while there is such work, by the begin of their name; the file system they belong to; and what they

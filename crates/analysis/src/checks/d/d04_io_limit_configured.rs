@@ -7,10 +7,9 @@ use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::evidence::LIMITS;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::LIMITS;
 use model::record::StreamEnd;
 use model::units::{show_bytes, show_count};
 

@@ -6,12 +6,10 @@
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
 use crate::case::{Amount, Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
-use crate::pressure;
 use crate::threshold::{Ns, Share};
-use crate::traffic;
+use crate::{pressure, traffic};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::record::StreamEnd;
 use model::units::{show_ns, show_share};
@@ -336,7 +334,7 @@ fn the_guess_follows_what_was_counted() {
     };
     let limit = |r: &mut model::record::Record| {
         let text = "/c/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
-        r.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+        r.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text));
     };
     let (severity, sentence) = said(&limit, with_device(0.1));
     assert!(severity == Severity::Rename && sentence.contains("D04"), "{sentence}");

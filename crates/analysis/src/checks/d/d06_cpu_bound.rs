@@ -7,8 +7,7 @@ use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_share;
 use std::collections::BTreeMap;
 
@@ -140,7 +139,7 @@ fn the_null_engine_may_use_it_all() {
 fn where_io_uring_is_denied_it_is_not_advised() {
     let mut record = Fixture { cpu_share: 0.99, ..Fixture::honest() }.record();
     let fact = "kernel 4.19.0 is too old (ENOSYS)".to_owned();
-    record.header.hosts[0].facts.insert(model::kernel_files::IO_URING.into(), Ok(fact));
+    record.header.hosts[0].facts.insert(model::evidence::IO_URING.into(), Ok(fact));
     let Ok(Answer::Finding(found)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(found.cure.is_some_and(|cure| !cure.contains("io_uring")));
 }

@@ -8,8 +8,7 @@ use crate::case::{Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_share;
 
 /// Share of the workers' time from which latencies hold waiting for a CPU. The kernel's own threads take their turns: 5.4 % were

@@ -7,9 +7,8 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::stolen_ticks;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Moment;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_share;
 
 #[cfg(test)]

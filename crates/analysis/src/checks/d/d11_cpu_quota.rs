@@ -7,10 +7,8 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, f
 use crate::kernel_text::pauses;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
-use model::kernel_files::{CPU_STAT, LIMITS};
+use model::evidence::{CPU_STAT, LIMITS, Moment};
+use model::finding::{CheckId, Severity};
 use model::units::{show_count, show_ns, show_share};
 
 /// Share of the runs' time from which pauses are in the latencies: a pause of 50 ms in ten seconds.

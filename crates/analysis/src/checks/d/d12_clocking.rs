@@ -8,10 +8,9 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::entries;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::evidence::{GOVERNORS, SLEEPS};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::{GOVERNORS, SLEEPS};
 use model::units::show_ns;
 use std::collections::BTreeSet;
 

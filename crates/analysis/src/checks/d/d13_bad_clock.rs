@@ -7,11 +7,9 @@ use crate::case::{Case, CaseRun, no_run};
 use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
+use model::evidence::{Moment, SUSPENDED};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::SUSPENDED;
 use model::units::{show_count, show_ns, show_share};
 
 /// Sleep within a run from which it is no error of reading two clocks one after another: a reader that loses its CPU in

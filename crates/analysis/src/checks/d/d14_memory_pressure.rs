@@ -8,9 +8,8 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::{grown, keyed, pressure_us};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Moment;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
 

@@ -7,10 +7,8 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::checks::d::d18_virtual::is_virtual;
 use crate::thermometers::sensors;
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
-use model::kernel_files::TEMPERATURES;
+use model::evidence::{Moment, TEMPERATURES};
+use model::finding::{CheckId, Severity};
 
 /// How near its limit a drive is hot, in thousandths of a degree: sensors show whole degrees and lag behind, and drives
 /// begin to slow down just below what they call their maximum.

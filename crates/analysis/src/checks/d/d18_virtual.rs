@@ -5,8 +5,7 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 
 /// Drivers of disks that another machine simulates.
 const VIRTUAL_DRIVERS: &[&str] =

@@ -8,10 +8,9 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence,
 use crate::run_series::rows_of;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::evidence::{PRODUCT, VENDOR};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::{PRODUCT, VENDOR};
 use model::units::{show_ns, show_rate};
 
 /// What machines and disks of clouds with burst credits call themselves, in lower case, and the cloud's name.

@@ -6,10 +6,9 @@ use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::entries;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::evidence::NODES;
+use model::finding::{CheckId, Severity};
 use model::job::{MemoryNodes, Placement};
-use model::kernel_files::NODES;
 use std::collections::BTreeSet;
 
 /// The file that says at which node a device is.

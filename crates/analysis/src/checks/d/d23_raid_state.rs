@@ -6,10 +6,8 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
-use model::kernel_files::RAID;
+use model::evidence::{Moment, RAID};
+use model::finding::{CheckId, Severity};
 use model::machine::{Layer, LayerKind};
 
 /// What an array can be busy with (`mdstat`, `md/sync_action`).

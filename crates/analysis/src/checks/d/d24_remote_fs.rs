@@ -7,11 +7,9 @@ use crate::case::{Case, CaseRun};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::{Moment, Snapshot};
-use model::finding::Severity;
+use model::evidence::{MOUNT_STATS, Moment, Snapshot};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::MOUNT_STATS;
 use model::machine::FileSystem;
 use model::units::show_share;
 

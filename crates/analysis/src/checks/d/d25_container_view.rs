@@ -6,8 +6,7 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::machine::Machine;
 use model::units::show_count;
 
@@ -101,7 +100,13 @@ fn hidden(machine: &Machine) -> Vec<&str> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use model::kernel_files::{LIMITS, PRODUCT, SLEEPS, VENDOR};
+use model::evidence::LIMITS;
+#[cfg(test)]
+use model::evidence::PRODUCT;
+#[cfg(test)]
+use model::evidence::SLEEPS;
+#[cfg(test)]
+use model::evidence::VENDOR;
 
 #[cfg(test)]
 fn refused(names: &[&str], why: &str) -> model::record::Record {

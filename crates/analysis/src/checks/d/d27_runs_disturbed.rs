@@ -8,8 +8,7 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence,
 use crate::strategy::disturbed::{BYTES_PER_S, FLOOR_BYTES, FLOOR_IOS, IOS_PER_S, Outside, STOLEN_ABOVE};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_bytes;
 
 /// Disturbed runs that the sentence names at most.
@@ -100,7 +99,7 @@ fn describe_disturbed_runs(runs: &[&CaseRun]) -> String {
 /// The honest record with disturbed runs.
 #[cfg(test)]
 fn disturbed(runs: &[usize]) -> model::record::Record {
-    use model::record::disturbed::{Disturbance, Disturbed};
+    use model::record::{Disturbance, Disturbed};
     let mut record = crate::fixture::Fixture::honest().record();
     for run in runs {
         let by = vec![Disturbance::StolenCpu { share: 0.2 }];
@@ -132,6 +131,6 @@ fn a_disturbed_run_that_counts_biases_and_one_that_was_measured_again_is_a_note(
 fn what_older_files_do_not_hold_is_not_checked() {
     let mut record = crate::fixture::Fixture::honest().record();
     let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut record.evidence);
-    snapshots.for_each(|s| drop(s.files.remove(model::kernel_files::LIMITS)));
+    snapshots.for_each(|s| drop(s.files.remove(model::evidence::LIMITS)));
     assert!(CHECK.answer(&record).is_err_and(|why| why.contains("limits")));
 }

@@ -8,10 +8,8 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::{entries, keyed};
 use crate::threshold::{Ns, Share};
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
-use model::kernel_files::PAGE_REPORTING;
+use model::evidence::{Moment, PAGE_REPORTING};
+use model::finding::{CheckId, Severity};
 use model::units::{show_bytes, show_share};
 
 const VMSTAT: &str = "/proc/vmstat";

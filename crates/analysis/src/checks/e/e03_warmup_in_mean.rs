@@ -8,8 +8,7 @@ use crate::run_series::courses;
 use crate::steadiness::cliff;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_rate, show_share};
 use stats::warm_up::{MATTERS_FROM, SURELY, warm_ups};
 

@@ -5,8 +5,7 @@
 use crate::case::{Case, no_run};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::study::Study;
 use stats::interval::FEWEST_RUNS;
 

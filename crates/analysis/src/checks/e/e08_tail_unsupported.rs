@@ -7,8 +7,7 @@ use super::TIMED;
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_count;
 
 /// The percentiles that the table shows beside the median. Higher ones are in the JSON, and `null` there where withheld.

@@ -8,8 +8,7 @@ use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
 use crate::runs::{ARRIVALS_VARY, SERVED_FROM, falls_short};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Kind, Pace};
 use model::units::{show_ns, show_rate, show_share};
 

@@ -9,8 +9,7 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use crate::windows::{LEAST_NS, LEAST_OPS, TICK_NS, TooLittle, WRONG_BY, too_little};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_ns, show_share};
 

@@ -7,8 +7,7 @@ use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::{moved, rows_of};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_count;
 
 /// Share by which the course and the totals may differ: nothing is ever counted in one and not in the other, so this only

@@ -101,7 +101,7 @@ fn without_courses() -> model::record::Record {
 /// What a replay's rate does in the course of time is its capture's doing, and that of a load by turns its turns'.
 #[test]
 fn the_course_of_a_load_that_changes_is_not_held_against_the_storage() {
-    use model::check_id::CheckId;
+    use model::finding::CheckId;
     for check in
         CHECKS.iter().filter(|c| [CheckId::E01, CheckId::E02, CheckId::E03, CheckId::E04].contains(&c.id))
     {

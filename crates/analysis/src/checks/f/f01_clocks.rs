@@ -7,8 +7,7 @@ use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_ns, show_share};
 
 /// Share of the time in which all hosts ran that a start may be off by. That much of a rate is below what runs differ by.

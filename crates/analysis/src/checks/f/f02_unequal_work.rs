@@ -8,8 +8,7 @@ use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_bytes, show_share};
 
 /// Share of a run in which all hosts must have run, so that its percentiles are of the load of all.

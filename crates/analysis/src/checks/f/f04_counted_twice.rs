@@ -7,8 +7,7 @@ use super::{Storage, hosts, named, sharing};
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {

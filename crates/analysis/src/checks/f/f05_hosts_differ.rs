@@ -7,8 +7,7 @@ use super::{fleet, hosts};
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::F05,

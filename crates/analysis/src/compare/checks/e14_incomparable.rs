@@ -5,9 +5,8 @@
 use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
 use crate::compare::{self, sentence};
-use model::check_id::CheckId;
 use model::comparison::Pair;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E14,

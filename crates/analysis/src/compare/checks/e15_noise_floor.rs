@@ -7,8 +7,7 @@ use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Page, evidence, formula};
 use crate::compare::margin::{MARGIN, MARGIN_OF_LONE_SESSIONS};
 use crate::threshold::Share;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_share;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {

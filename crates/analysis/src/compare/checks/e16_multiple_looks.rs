@@ -5,9 +5,8 @@
 use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Page, evidence, formula};
 use crate::threshold::Share;
-use model::check_id::CheckId;
 use model::comparison::{Answer as Word, Metric};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use stats::welch::ALLOWED;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {

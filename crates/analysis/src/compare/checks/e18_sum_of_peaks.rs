@@ -7,8 +7,7 @@ use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
 use crate::compare::sides::One;
 use crate::threshold::Share;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::report::{Figures, Measured};
 use model::units::show_ns;
 

@@ -11,9 +11,8 @@ pub(super) mod e18_sum_of_peaks;
 use crate::checks::check::{Answer, Page};
 use crate::findings;
 use model::Known;
-use model::check_id::CheckId;
 use model::comparison::{Metric, Pair};
-use model::finding::Finding;
+use model::finding::{CheckId, Finding};
 use model::report::Report;
 
 /// The checks, in the order of the catalogue.

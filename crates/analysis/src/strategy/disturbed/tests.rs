@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixture::Fixture;
 use crate::strategy::{left, next, played};
-use model::record::disturbed::Disturbed;
+use model::record::Disturbed;
 use stats::interval;
 use stats::known::Noise;
 

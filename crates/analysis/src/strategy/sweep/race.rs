@@ -8,7 +8,7 @@
 
 use super::super::sample::Sample;
 use super::levels::{Levels, Scored, centre};
-use model::measure::Measure;
+use model::sweep::Measure;
 
 /// Cheaper cells that are tried against a winner, the cheapest first.
 const CHEAPER: usize = 3;

@@ -6,9 +6,9 @@
 //! 3. The first row of the group in the order of the table, from plain to special, is recommended, with the bound for the group.
 
 use super::RatedRow;
-use model::api::{Advice, Api, ApiRow, NoAdvice};
 use model::job::Stream;
 use model::report::{Answer, AnswerWord, Measured};
+use model::study::{Advice, Api, ApiRow, NoAdvice};
 use model::units::show_rate;
 use stats::best::{self, Gap};
 

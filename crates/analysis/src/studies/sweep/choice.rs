@@ -1,8 +1,7 @@
 //! How a work of a sweep was decided: the word, the sentence, and the cells that may be faster than the winner.
 
 use crate::strategy::sweep::{FEWEST_REPEATS, Race, Rivals, Search};
-use model::measure::Measure;
-use model::sweep::{Chosen, Grid, Search as How, Setting};
+use model::sweep::{Chosen, Grid, Measure, Search as How, Setting};
 use model::units::{show_count, show_share};
 
 /// Rivals that a sentence names; the JSON has all.

@@ -6,11 +6,10 @@ use super::knees;
 use crate::findings::CaseAnswers;
 use crate::strategy::in_order::InOrder;
 use crate::strategy::sample::{Sample, samples};
-use model::measure::Measure;
 use model::plan::Role;
 use model::record::Record;
 use model::sweep::{
-    CellFigures, Chosen, Grid, IN_ORDER, Rounds, Setting, Skipped, Sweep, SweptTarget, Until, Work,
+    CellFigures, Chosen, Grid, IN_ORDER, Measure, Rounds, Setting, Skipped, Sweep, SweptTarget, Until, Work,
     least_iops,
 };
 use model::units::{MIB, show_rate};

@@ -4,9 +4,8 @@
 //! position, which the table has.
 
 use crate::checks::check::evidence;
-use model::measure::Measure;
 use model::report::Deduction;
-use model::sweep::{CellFigures, Sweep, Work};
+use model::sweep::{CellFigures, Measure, Sweep, Work};
 use model::units::show_share;
 
 /// The fastest and the slowest position of a work, where their intervals are apart; what is known where they are not. `None`

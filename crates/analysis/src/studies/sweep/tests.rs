@@ -3,8 +3,7 @@
 use super::*;
 use crate::fixture::{Fixture, together};
 use crate::{Judging, exit_code, judge};
-use model::check_id::CheckId;
-use model::finding::Outcome;
+use model::finding::{CheckId, Outcome};
 use model::report::{Report, Verdict};
 use model::study::{Studied, Study};
 use model::sweep::{Baseline, Cell, Skipped};

@@ -5,7 +5,7 @@
 use super::{job, refused, stream};
 use model::job::{Flow, Order, PerKind, Sizes, Strided};
 use model::spec::Rw;
-use model::spec::rate_limit::RateLimit;
+use model::spec::pace::RateLimit;
 
 #[test]
 fn a_write_follows_each_trim_and_ends_and_rates_count_both() {

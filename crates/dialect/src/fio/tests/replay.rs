@@ -2,7 +2,7 @@
 
 use super::*;
 use model::job::{Changes, Kind, ReplayPace};
-use model::spec::replay::ReplaySpec;
+use model::spec::ReplaySpec;
 
 #[test]
 fn a_log_is_a_replay_at_its_times_or_as_fast_as_it_goes() {

@@ -3,12 +3,12 @@
 //! For: what becomes of them. Not for: what goes together, and what is refused ([`super`]).
 
 use super::{job, refused, stream};
+use model::errno::of_ignored_errors;
 use model::job::{
     ALL_ERRORS, Arrivals, Batch, Content, Create, Filling, IoPriority, MemoryNodes, Mix, Sharing,
 };
-use model::spec::ignored::of_ignored_errors;
-use model::spec::rate_limit::RateLimit;
-use model::typed::{LogKind, LogValue, Logs};
+use model::plan::{LogKind, LogValue, Logs};
+use model::spec::pace::RateLimit;
 
 /// The logs of a job with these options.
 #[track_caller]

@@ -6,12 +6,11 @@
 use crate::format::Style;
 use csv::{Terminator, WriterBuilder};
 use model::Known;
-use model::api::ApiRow;
-use model::check_id::CheckId;
 use model::command::{CommandResult, CommandRun, Moved};
 use model::evidence::Extents;
+use model::finding::CheckId;
 use model::report::{Figures, Measured, Report};
-use model::study::Studied;
+use model::study::{ApiRow, Studied};
 use model::sweep::{CellFigures, Setting, Skipped};
 use std::io::{self, Write};
 use std::path::Path;

@@ -4,9 +4,8 @@
 
 use crate::format::Style;
 use csv::Writer;
-use model::entry::Figure;
+use model::history::{Figure, Row, SessionTable};
 use model::report::Verdict;
-use model::session_table::{Row, SessionTable};
 use std::io;
 
 /// Fields before those of the results.
@@ -58,7 +57,7 @@ fn each_result_has_four_fields_and_what_is_withheld_none_but_its_verdict()
         tags: Vec::new(),
         figures: vec![figure(Some(2.5), Verdict::Valid), figure(None, Verdict::Invalid), None],
     };
-    let column = |name: &str| model::session_table::Column { name: name.into(), unit: "IOPS".into() };
+    let column = |name: &str| model::history::Column { name: name.into(), unit: "IOPS".into() };
     let columns = ["a", "b", "c"].map(column).to_vec();
     let mut bytes = Vec::new();
     write(

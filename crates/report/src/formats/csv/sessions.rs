@@ -4,7 +4,7 @@
 
 use crate::format::Style;
 use csv::Writer;
-use model::entry::{Entry, Listing};
+use model::history::{Entry, Listing};
 use std::io;
 
 /// Columns.

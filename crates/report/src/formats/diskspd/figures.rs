@@ -3,8 +3,8 @@
 //! For: both formats. Not for: whose they are ([`super::span`]).
 
 use super::span::Lane;
-use model::distribution::Distribution;
-use model::observed::ObservedLaneKind;
+use model::figures::ObservedLaneKind;
+use model::histogram::Distribution;
 use model::record::Bucket;
 
 /// Operations beyond a percentile, below which it is one operation's and no percentile.

@@ -3,8 +3,8 @@
 //! For: both formats. Not for: percentiles and deviations of it ([`super::figures`]).
 
 use model::diskspd::{Profile, Target, TimeSpan};
+use model::figures::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind};
 use model::job::{Kind, Line, Order, Stream};
-use model::observed::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind};
 use model::report::{Measured, Report};
 use std::collections::BTreeMap;
 

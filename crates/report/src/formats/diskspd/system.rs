@@ -7,8 +7,8 @@ use super::VERSION;
 use super::profile_xml::{Lines, escaped};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::kernel_files::{CORES, NODES, PACKAGES};
-use model::observed::ObservedCpu;
+use model::evidence::{CORES, NODES, PACKAGES};
+use model::figures::ObservedCpu;
 use model::report::Report;
 use std::collections::BTreeMap;
 

@@ -9,13 +9,12 @@ use super::span::{Lane, Span};
 use super::system::Topology;
 use super::{profile, profile_text, text as whole, xml};
 use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
-use model::distribution::Distribution as Latencies;
-use model::histogram::Histogram;
+use model::figures::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind, ObservedTarget};
+use model::histogram::{Distribution as Latencies, Histogram};
 use model::job::Kind;
-use model::observed::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind, ObservedTarget};
+use model::plan::TypedResult;
 use model::record::Bucket;
 use model::report::Report;
-use model::typed::TypedResult;
 use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
 

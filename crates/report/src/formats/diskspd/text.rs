@@ -9,7 +9,7 @@ use super::system::{self, Topology};
 use crate::format::{Detail, Style};
 use crate::formats::fio::verdict;
 use model::diskspd::TimeSpan;
-use model::observed::ObservedCpu;
+use model::figures::ObservedCpu;
 use model::report::Report;
 use std::io::{self, Write};
 

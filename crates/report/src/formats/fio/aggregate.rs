@@ -4,8 +4,8 @@
 
 use super::course::{step_of, steps};
 use super::job::{DIRECTIONS, jobs};
+use model::figures::{Observed, Stretch};
 use model::job::Kind;
-use model::observed::{Observed, Stretch};
 use model::report::Report;
 
 /// Length of what a line is about, in ns: that of fio's progress.

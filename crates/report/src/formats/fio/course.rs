@@ -2,7 +2,7 @@
 //!
 //! For: what fio's formats tell of equal stretches of time. Not for: what is told of them ([`super::direction`]).
 
-use model::observed::Stretch;
+use model::figures::Stretch;
 use std::collections::BTreeMap;
 
 /// Steps that a course has at most; what lies beyond is left out.

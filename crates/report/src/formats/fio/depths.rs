@@ -4,9 +4,9 @@
 //! if they can have a single value.
 
 use super::job::{Job, Member};
-pub(super) use model::depth_counts::COLUMNS;
-use model::depth_counts::DepthCounts;
 use model::job::Stream;
+pub(super) use model::record::stream::COLUMNS;
+use model::record::stream::DepthCounts;
 
 /// Least share of a column that is not empty, as in fio.
 const LEAST: f64 = 0.1;

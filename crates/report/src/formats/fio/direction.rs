@@ -3,9 +3,9 @@
 //! For: what its three formats show alike. Not for: how each writes it.
 
 use super::course::{Step, step_of, steps};
-use model::distribution::Distribution;
+use model::figures::{Observed, ObservedKind, Stretch};
+use model::histogram::Distribution;
 use model::job::{IoPriority, Kind};
-use model::observed::{Observed, ObservedKind, Stretch};
 
 const KIB: f64 = 1024.0;
 /// What a sample of a rate lasts at least, as in fio.

@@ -3,12 +3,11 @@
 //! For: what its three formats show alike of a job and of a group of them. Not for: how each writes it.
 
 use super::direction::Direction;
-use model::distribution::Distribution;
-use model::fio_layout::FioLayout;
+use model::figures::{Observed, ObservedDisk, ObservedWorkers};
+use model::histogram::Distribution;
 use model::job::{Kind, LatencyTarget, Phase, Steadied, Steady, Stream};
-use model::observed::{Observed, ObservedDisk, ObservedWorkers};
+use model::plan::{FioLayout, Idle};
 use model::report::{Measured, Report};
-use model::typed::Idle;
 use std::collections::BTreeMap;
 
 /// The directions that have figures, in fio's order.

@@ -2,7 +2,7 @@
 //!
 //! The limits of its tables, and the room of a terse line.
 
-use model::distribution::Distribution;
+use model::histogram::Distribution;
 
 /// Percentiles that a line of its terse form has room for.
 pub(super) const PERCENTILES_OF_A_LINE: usize = 20;

@@ -13,10 +13,10 @@ use super::numbers::Units;
 use super::{VERSION, numbers, options};
 use crate::format::{Detail, Style};
 use crate::worst::{first, rest};
-use model::distribution::Distribution;
 use model::finding::Severity;
-use model::fio_layout::FioLayout;
+use model::histogram::Distribution;
 use model::job::{Kind, Quantity, Sizes, Stream};
+use model::plan::FioLayout;
 use model::report::{Measured, Report};
 use std::io::{self, Write};
 

@@ -8,9 +8,9 @@ use super::depths::{COLUMNS, Depths};
 use super::direction::{Direction, Samples};
 use super::job::{Group, Job, cpu_percent, disks, jobs, util_percent};
 use super::layout::{PERCENTILES_OF_A_LINE, Shares};
-use model::distribution::Distribution;
-use model::fio_layout::FioLayout;
+use model::histogram::Distribution;
 use model::job::Kind;
+use model::plan::FioLayout;
 use model::report::Report;
 use std::io::{self, Write};
 

@@ -2,8 +2,7 @@
 //!
 //! For: cliffs, throttles, warm-up and disturbed runs, as findings and runs tell them. Not for: finding any.
 
-use model::check_id::CheckId;
-use model::finding::{Finding, Outcome};
+use model::finding::{CheckId, Finding, Outcome};
 use model::report::{Measured, Report};
 
 /// Checks that know the second of what they found, and a word for it.

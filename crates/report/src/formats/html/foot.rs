@@ -54,7 +54,7 @@ fn commands(report: &Report) -> Vec<(&'static str, String)> {
     }
     if let Some(id) = command::id(report) {
         let words = |rest: &[&str]| {
-            model::shell::line(
+            model::name::line(
                 &[&["fathom"], rest].concat().iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(),
             )
         };

@@ -13,8 +13,7 @@ use crate::page::accepted;
 use crate::worst;
 use askama::Template;
 use model::finding::Finding;
-use model::quick::Quick;
-use model::report::{CountsAs, Figures, Measured, Report};
+use model::report::{CountsAs, Figures, Measured, Quick, Report};
 use model::study::Studied;
 use model::units::{show_count, show_rate, show_share};
 

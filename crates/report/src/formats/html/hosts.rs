@@ -11,7 +11,7 @@ use crate::formats::text::report::table as text_table;
 use crate::page::supported;
 use model::fleet::{FleetFigures, HostFigures, HostRate};
 use model::report::{Report, Verdict};
-use model::scaling::Scaling;
+use model::study::Scaling;
 use model::units::{show_rate, show_share};
 
 /// Most hosts that are drawn of a result: the slowest, since one looks for those.

@@ -6,7 +6,7 @@ use super::plot::flow::{Flow, flow};
 use super::table;
 use crate::table::Table;
 use askama::Template;
-use model::ledger::{Account, Entry, Moved};
+use model::figures::{Account, Entry, Moved};
 use model::report::Measured;
 use model::units::{show_bytes, show_count};
 
@@ -131,7 +131,7 @@ fn numbers(direction: &str, account: &Account, stages: &[Stage]) -> String {
 #[test]
 fn every_stage_has_its_number_in_picture_and_table() -> Result<(), Box<dyn std::error::Error>> {
     let golden = include_str!("../../../tests/golden/pieces/ledger.json");
-    let ledger: model::ledger::Ledger = serde_json::from_str(golden)?;
+    let ledger: model::figures::Ledger = serde_json::from_str(golden)?;
     let read = ledger.read.as_ref().ok_or("no reads")?;
     let html = picture("Reads", read);
     for number in ["55,000", "55,165", "0.3 % more", "loop0", "vda", "agrees"] {

@@ -8,8 +8,8 @@ use super::plot::{Label, Plot, apart, band, dots, line};
 use super::table;
 use super::words::{mark_of_rate, mark_of_time, short, time};
 use crate::formats::text::report::table as text_table;
-use model::load::{LoadCurve, LoadPoint, LoadState};
 use model::report::Report;
+use model::study::{LoadCurve, LoadPoint, LoadState};
 use model::units::{show_rate, show_share};
 
 /// Half the width of the end of a bar.

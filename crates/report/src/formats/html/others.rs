@@ -14,13 +14,11 @@ use crate::parts::parts;
 use crate::table::Table;
 use crate::verified::notes;
 use askama::Template;
-use model::check_page::Pages;
-use model::devices::{BlockDevice, Devices};
-use model::diagnosis::{Diagnosis, Look};
-use model::entry::Listing;
-use model::explained::Explained;
-use model::finding::{Outcome, Severity};
-use model::verified::{Verifications, Verified};
+use model::finding::{Diagnosis, Look, Outcome, Pages, Severity};
+use model::history::Listing;
+use model::machine::{BlockDevice, Devices};
+use model::plan::Explained;
+use model::verification::{Verifications, Verified};
 use std::io::{self, Write};
 
 /// Reports that do not say which version made them were made by this one.

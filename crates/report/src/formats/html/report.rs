@@ -8,9 +8,8 @@ use super::{findings, foot, grid, head, hosts, limit, results, studies, sweep, t
 use crate::format::Style;
 use crate::formats::text::replay;
 use crate::formats::text::report::table as text_table;
-use crate::rows;
 use crate::table::Table;
-use crate::worst;
+use crate::{rows, worst};
 use model::report::{Measured, Report};
 use model::study::Studied;
 use model::units::show_rate;
@@ -87,7 +86,7 @@ fn tests(report: &Report) -> String {
     if let Studied::Profile(shown) = &report.study {
         lead.extend(shown.differs.iter().cloned());
         if let Some(score) = &shown.score {
-            let points = |p: &model::tool_layout::Points| p.value.map_or_else(|| "-".into(), show_rate);
+            let points = |p: &model::profile::Points| p.value.map_or_else(|| "-".into(), show_rate);
             lead.push(format!(
                 "Score of {}: read {}, write {}, total {}.",
                 shown.tool,

@@ -9,9 +9,8 @@ use super::words::micro;
 use crate::formats::text::map::{labels, sides};
 use crate::formats::text::report::table as text_table;
 use askama::Template;
-use model::measure::Measure;
 use model::report::Report;
-use model::sweep::{CellFigures, Chosen, Sweep, Work};
+use model::sweep::{CellFigures, Chosen, Measure, Sweep, Work};
 use model::units::{show_ns, show_rate};
 use std::collections::BTreeMap;
 

@@ -14,11 +14,10 @@ use crate::command;
 use crate::format::Style;
 use crate::formats::text::session_table;
 use crate::page::supported;
-use model::load::LoadCurve;
+use model::history::{Column, SessionTable};
 use model::machine::Place;
 use model::report::{Measured, Report, Verdict};
-use model::session_table::{Column, SessionTable};
-use model::study::Studied;
+use model::study::{LoadCurve, Studied};
 use model::sweep::Sweep;
 use model::units::show_rate;
 use std::io::{self, Write};
@@ -78,7 +77,7 @@ fn first(of: &SessionTable) -> String {
 
 /// What each session is called, by its tags where it has some, and its report.
 fn named(of: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
-    let name = |row: &model::session_table::Row| {
+    let name = |row: &model::history::Row| {
         if row.tags.is_empty() {
             row.session.clone()
         } else {
@@ -212,9 +211,7 @@ fn commands(of: &SessionTable) -> String {
         return String::new();
     }
     let line = |command: &str| {
-        model::shell::line(
-            &["fathom".to_owned(), command.into()].into_iter().chain(ids()).collect::<Vec<_>>(),
-        )
+        model::name::line(&["fathom".to_owned(), command.into()].into_iter().chain(ids()).collect::<Vec<_>>())
     };
     let all = vec![
         ("Check and show these sessions again:", line("show")),
@@ -225,7 +222,7 @@ fn commands(of: &SessionTable) -> String {
 
 #[cfg(test)]
 fn example() -> Result<SessionTable, Box<dyn std::error::Error>> {
-    use model::entry::Figure;
+    use model::history::Figure;
     let valid: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
     let result = valid.results.first().ok_or("no result")?;
     let unit = result.quoted_rate().unit;
@@ -237,7 +234,7 @@ fn example() -> Result<SessionTable, Box<dyn std::error::Error>> {
         interval: None,
         verdict: result.verdict,
     };
-    let row = |session: &str| model::session_table::Row {
+    let row = |session: &str| model::history::Row {
         session: session.into(),
         started: None,
         verdict: Some(valid.verdict),

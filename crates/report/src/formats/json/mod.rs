@@ -7,9 +7,8 @@ mod verified;
 mod watch;
 
 use crate::format::{Content, Format, Style, Writer};
-use model::entry::{Entry, Listing};
+use model::history::{Entry, Listing, SessionTable};
 use model::report::FORMAT as CONTRACT;
-use model::session_table::SessionTable;
 use serde::Serialize;
 use std::io::{self, Write};
 

@@ -5,7 +5,7 @@
 use crate::format::Style;
 use crate::verified::{failure, notes};
 use model::stamp::Damage;
-use model::verified::{Failures, OnHost, Verifications, Verified};
+use model::verification::{Failures, OnHost, Verifications, Verified};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 

@@ -3,15 +3,14 @@
 //! For: the answer, the table and the findings. Not for: everything; that is `json`.
 
 use super::code;
-use crate::command;
 use crate::format::{Detail, Style};
 use crate::rows::{LEGEND, asked, left_out, source, table};
-use crate::side_by_side;
 use crate::table::escaped;
 use crate::worst::{first_of, rest_of};
-use model::answer::CountsAs;
+use crate::{command, side_by_side};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
 use model::finding::{Finding, Outcome};
+use model::report::CountsAs;
 use std::io::{self, Write};
 use std::path::Path;
 

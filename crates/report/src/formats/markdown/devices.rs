@@ -5,7 +5,7 @@
 use crate::format::Style;
 use crate::formats::text::devices::{heading, mounts, queue, used};
 use crate::table::{Table, escaped};
-use model::devices::{BlockDevice, Devices};
+use model::machine::{BlockDevice, Devices};
 use std::io::{self, Write};
 
 pub(super) fn write(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {

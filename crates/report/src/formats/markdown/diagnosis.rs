@@ -6,8 +6,7 @@ use super::code;
 use crate::command;
 use crate::format::Style;
 use crate::table::{Table, escaped};
-use model::diagnosis::{Diagnosis, Look};
-use model::finding::{Outcome, Severity};
+use model::finding::{Diagnosis, Look, Outcome, Severity};
 use std::io::{self, Write};
 
 /// Findings that stand before the table.

@@ -7,7 +7,7 @@ use crate::command;
 use crate::format::Style;
 use crate::formats::text::plan::{headline, remarks, streams};
 use crate::table::{Table, escaped};
-use model::explained::Explained;
+use model::plan::Explained;
 use std::io::{self, Write};
 
 pub(super) fn write(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {

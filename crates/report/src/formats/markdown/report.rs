@@ -14,8 +14,7 @@ use crate::table::{Table, escaped};
 use crate::worst;
 use model::comparison::Comparison;
 use model::finding::{Finding, Outcome, Severity};
-use model::quick::Quick;
-use model::report::{Counts, CountsAs, Figures, Measured, Report, Rerun, Verdict};
+use model::report::{Counts, CountsAs, Figures, Measured, Quick, Report, Rerun, Verdict};
 use model::study::Studied;
 use std::io::{self, Write};
 

@@ -5,7 +5,7 @@
 use crate::format::Style;
 use crate::formats::text::session_table::{foot, legend, remarks, table};
 use crate::table::escaped;
-use model::session_table::SessionTable;
+use model::history::SessionTable;
 use std::io::{self, Write};
 
 pub(super) fn write(sessions: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {

@@ -5,7 +5,7 @@
 use crate::format::Style;
 use crate::formats::text::sessions::{foot, table};
 use crate::table::escaped;
-use model::entry::Listing;
+use model::history::Listing;
 use std::io::{self, Write};
 
 pub(super) fn write(listing: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()> {

@@ -7,7 +7,7 @@ use crate::format::Style;
 use crate::formats::text::verified::{damage, headline, rates, together};
 use crate::table::escaped;
 use crate::verified::notes;
-use model::verified::{Verifications, Verified};
+use model::verification::{Verifications, Verified};
 use std::io::{self, Write};
 
 pub(super) fn write(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {

@@ -4,7 +4,7 @@
 
 use super::{EOF, escaped, head};
 use crate::format::Style;
-use model::disk_counters::DiskCounters;
+use model::evidence::DiskCounters;
 use model::watch::{Load, Watched, WatchedDevice};
 use std::io::{self, Write};
 

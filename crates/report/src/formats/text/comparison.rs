@@ -5,10 +5,9 @@ use crate::page::Page;
 use crate::rows::{LEGEND, asked, left_out, source, table, untold};
 use crate::side_by_side;
 use crate::worst::{first_of, rest_of};
-use model::answer::CountsAs;
-use model::check_id::CheckId;
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::report::CountsAs;
 use std::io::{self, Write};
 
 /// How what is left out is seen: a comparison has no session.

@@ -4,8 +4,7 @@
 use crate::format::{Detail, Style};
 use crate::page::Page;
 use model::Known;
-use model::devices::{BlockDevice, Devices, Mounted, Queue};
-use model::machine::LayerKind;
+use model::machine::{BlockDevice, Devices, LayerKind, Mounted, Queue};
 use model::units::{show_block, show_bytes};
 use std::io::{self, Write};
 
@@ -337,7 +336,7 @@ fn device() -> BlockDevice {
 
 #[test]
 fn every_fact_of_a_named_device_has_a_line_and_what_is_missing_a_reason() {
-    let devices = Devices { format: model::devices::FORMAT, devices: vec![device()], empty: Vec::new() };
+    let devices = Devices { format: model::machine::FORMAT, devices: vec![device()], empty: Vec::new() };
     let mut out = Vec::new();
     write(&devices, Style { detail: Detail::All, ..Style::default() }, &mut out).unwrap_or_default();
     let text = String::from_utf8(out).unwrap_or_default();
@@ -368,7 +367,7 @@ fn every_fact_of_a_named_device_has_a_line_and_what_is_missing_a_reason() {
 
 #[cfg(test)]
 fn text(devices: Vec<BlockDevice>) -> String {
-    let devices = Devices { format: model::devices::FORMAT, devices, empty: vec!["loop0".into()] };
+    let devices = Devices { format: model::machine::FORMAT, devices, empty: vec!["loop0".into()] };
     let mut out = Vec::new();
     write(&devices, Style::default(), &mut out).unwrap_or_default();
     String::from_utf8(out).unwrap_or_default()

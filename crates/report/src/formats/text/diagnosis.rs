@@ -4,8 +4,7 @@
 
 use crate::format::Style;
 use crate::page::Page;
-use model::diagnosis::{Diagnosis, Look};
-use model::finding::{Outcome, Severity};
+use model::finding::{Diagnosis, Look, Outcome, Severity};
 use std::io::{self, Write};
 
 /// Columns of the longest word that a line begins with.

@@ -5,8 +5,7 @@
 
 use crate::page::Page;
 use crate::worst::{about, first, listed, rest_after, shown_findings};
-use model::check_id::CheckId;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::report::Report;
 use model::study::Studied;
 use model::sweep::Sweep;

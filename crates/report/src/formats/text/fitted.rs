@@ -5,7 +5,7 @@
 use crate::format::Style;
 use crate::page::Page;
 use crate::table::Table;
-use model::fitted::{Figure, FitCheck};
+use model::replay::{Figure, FitCheck};
 use model::units::{show_bytes, show_count, show_ns, show_rate};
 use std::io;
 

@@ -6,7 +6,7 @@ use super::results;
 use crate::page::{Page, half_width, mark, percentile, supported};
 use crate::table::Table;
 use model::report::Measured;
-use model::scaling::{Scaling, ScalingRow};
+use model::study::{Scaling, ScalingRow};
 use model::units::{show_rate, show_share};
 
 const HEADINGS: [&str; 10] =

@@ -8,9 +8,8 @@ use super::sweep::skipped;
 use crate::page::{Page, device, mark, percentile};
 use crate::table::Table;
 use model::finding::{Outcome, Severity};
-use model::measure::Measure;
 use model::report::{Measured, Report};
-use model::sweep::{CellFigures, Sweep};
+use model::sweep::{CellFigures, Measure, Sweep};
 use model::units::{show_block, show_rate};
 
 const HEADINGS: [&str; 9] =

@@ -4,8 +4,8 @@
 
 use crate::page::{Page, half_width, mark, short_bytes, supported};
 use crate::table::Table;
-use model::check_id::CheckId;
-use model::ledger::{Difference, LayerRow, Layers, Pace};
+use model::figures::{Difference, LayerRow, Layers, Pace};
+use model::finding::CheckId;
 use model::report::Measured;
 use model::units::{show_count, show_ns, show_rate};
 

@@ -4,7 +4,7 @@
 
 use crate::page::{Page, short_bytes};
 use crate::table::Table;
-use model::ledger::{Account, Entry, Moved};
+use model::figures::{Account, Entry, Moved};
 use model::report::Measured;
 use model::units::{show_bytes, show_count, show_ns};
 

@@ -5,8 +5,8 @@
 use crate::command::how_to_see_all;
 use crate::page::{Page, mark};
 use crate::table::Table;
-use model::load::{LoadCurve, LoadPoint, LoadState};
 use model::report::{Measured, Report};
+use model::study::{LoadCurve, LoadPoint, LoadState};
 use model::units::{show_ns, show_rate, show_share};
 
 const HEADINGS: [&str; 11] = [
@@ -258,7 +258,7 @@ fn curve(offered: impl IntoIterator<Item = u64>, met: Option<u64>, missed: Optio
         state: LoadState::Served,
         met: None,
     };
-    let latency_target = model::load::MetLoad {
+    let latency_target = model::study::MetLoad {
         percentile: "99".into(),
         latency_ns: 1_000_000,
         met_iops: met,
@@ -291,7 +291,7 @@ fn of_many_loads_those_are_shown_that_the_answer_rests_on() {
     let plain = shown(&curve(thousands(), None, None), false);
     assert!(plain.len() == MOST_LOADS && plain.contains(&7_000), "{plain:?}");
     // A forged knee that is no number, and no load at all.
-    let nowhere = model::load::Knee { iops: f64::NAN, share: None, reached: false };
+    let nowhere = model::study::Knee { iops: f64::NAN, share: None, reached: false };
     let forged = LoadCurve { knee: Some(nowhere), capacity_iops: None, ..curve(thousands(), None, None) };
     assert_eq!(shown(&forged, false).len(), MOST_LOADS);
     assert_eq!(shown(&curve([], Some(1), None), false), [0; 0]);

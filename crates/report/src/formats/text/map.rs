@@ -4,8 +4,7 @@
 
 use crate::page::Page;
 use crate::prose::columns;
-use model::measure::Measure;
-use model::sweep::{CellFigures, Setting};
+use model::sweep::{CellFigures, Measure, Setting};
 use model::units::show_block;
 
 /// Shades of a map, from a small share of the best to all of it.

@@ -5,7 +5,7 @@
 use crate::format::Style;
 use crate::page::Page;
 use crate::parts::{is_command, parts};
-use model::check_page::{CheckPage, Pages};
+use model::finding::{CheckPage, Pages};
 use std::io::{self, Write};
 
 pub(super) fn write(pages: &Pages, style: Style, to: &mut dyn Write) -> io::Result<()> {

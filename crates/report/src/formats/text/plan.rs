@@ -5,11 +5,9 @@
 use crate::format::Style;
 use crate::page::Page;
 use crate::prose::columns;
-use model::api::InterfaceComparison;
-use model::explained::Explained;
 use model::job::Job;
-use model::plan::{LayerComparison, Plan, Strategy};
-use model::study::Study;
+use model::plan::{Explained, LayerComparison, Plan, Strategy};
+use model::study::{InterfaceComparison, Study};
 use model::sweep::{Search, Until};
 use model::units::show_share;
 use std::io::{self, Write};

@@ -5,8 +5,8 @@
 use crate::page::Page;
 use crate::prose::columns;
 use crate::table::Table;
+use model::figures::{Snia, State, Steadiness};
 use model::report::{Measured, RunFigures, Second};
-use model::steadiness::{Snia, State, Steadiness};
 use model::units::{show_rate, show_share};
 use std::collections::BTreeSet;
 

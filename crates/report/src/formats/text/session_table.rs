@@ -6,11 +6,10 @@ use super::report::ending;
 use crate::format::Style;
 use crate::page::{Page, STAR, STAR_MEANS, starred, supported};
 use crate::table::Table;
-use model::entry::Figure;
+use model::history::{Column, Figure, Row, RowsOf, SessionTable};
+use model::name::visible;
 use model::report::{Report, Verdict};
-use model::session_table::{Column, Row, RowsOf, SessionTable};
 use model::units::show_count;
-use model::visible::visible;
 use std::io::{self, Write};
 
 pub(super) fn write(sessions: &SessionTable, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -136,7 +135,7 @@ pub(in crate::formats) fn foot(sessions: &SessionTable) -> Vec<String> {
 
 #[cfg(test)]
 fn example() -> SessionTable {
-    use model::session_table::OtherWork;
+    use model::history::OtherWork;
     let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
     let figure = |value: Option<f64>, verdict| {
         let interval = value.map(|v| [0.97 * v, 1.03 * v]);

@@ -6,10 +6,10 @@
 use crate::format::Style;
 use crate::page::Page;
 use crate::table::Table;
-use model::entry::{Entry, Listing};
+use model::history::{Entry, Listing};
+use model::name::visible;
 use model::report::Headline;
 use model::units::{GIB, show_bytes, show_count, show_rate, show_share};
-use model::visible::visible;
 use std::io::{self, Write};
 
 /// Space from which it is said how much the sessions take.
@@ -122,7 +122,7 @@ pub(in crate::formats) fn foot(listing: &Listing) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::fixture::entry;
-    use model::annotations::Annotations;
+    use model::history::Annotations;
     use model::report::Ending;
 
     fn listing(entries: Vec<Entry>, asked_for: u64, bytes: u64) -> Listing {

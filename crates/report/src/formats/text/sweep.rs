@@ -5,12 +5,11 @@
 use super::map::{self, Marks};
 use crate::page::{Page, half_width, mark, supported};
 use crate::table::Table;
+use model::figures::Estimate;
 use model::finding::{Finding, Outcome, Severity};
-use model::measure::Measure;
 use model::report::{AnswerWord, Report};
-use model::spec::presets::IOMETER;
-use model::steadiness::Estimate;
-use model::sweep::{CellFigures, Chosen, Loss, Setting, Sweep, Work};
+use model::spec::axes::IOMETER;
+use model::sweep::{CellFigures, Chosen, Loss, Measure, Setting, Sweep, Work};
 use model::units::{show_bytes, show_ns, show_share};
 
 const HEADINGS: [&str; 13] = [

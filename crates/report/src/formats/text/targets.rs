@@ -7,7 +7,7 @@ use crate::page::{Page, half_width, mark, percentile, supported};
 use crate::table::Table;
 use model::comparison::{Answer, Pair};
 use model::report::{Figures, Measured};
-use model::targets::{TargetRow, Targets};
+use model::study::{TargetRow, Targets};
 use model::units::show_change;
 
 const HEADINGS: [&str; 9] =

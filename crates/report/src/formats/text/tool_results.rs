@@ -5,8 +5,8 @@
 
 use crate::page::Page;
 use crate::table::Table;
+use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::report::Verdict;
-use model::tool_layout::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::units::{show_count, show_rate};
 
 /// Columns of the longest bar.

@@ -7,7 +7,7 @@ use crate::page::Page;
 use crate::verified::{failure, notes};
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
-use model::verified::{LISTED, Lost, Verdict, Verifications, Verified};
+use model::verification::{LISTED, Lost, Verdict, Verifications, Verified};
 use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;

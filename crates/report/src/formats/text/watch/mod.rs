@@ -7,7 +7,7 @@ mod processes;
 use crate::format::Style;
 use crate::prose::{cut, prose};
 use columns::{Column, NAME, UTIL};
-use model::capacity::Direction;
+use model::machine::Direction;
 use model::units::show_share;
 use model::watch::{CpuShares, Latency, Layout, Load, MeasuredIn, RateUnit, Watched, WatchedDevice};
 use std::io::{self, Write};

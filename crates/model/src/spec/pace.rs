@@ -1,0 +1,485 @@
+//! Limits of a rate in words: of all operations together, or of directions by themselves.
+//!
+//! For: `1000`, `write=200` and `read=10m,write=5m`, and the same of least rates. Not for: whether a stream has such a direction
+//! (the checks of a stream).
+
+use crate::job::{LatencyTarget, MinRate, PerKind, Quantile, Quantity, Steady, Think, ThinkLaw};
+use crate::spec::check::Problem;
+use crate::spec::number::{
+    FEWEST_ROUNDS, MAX_PRECISION_PERCENT, MAX_QUANTILES, MAX_TIME_NS, MIN_TIME_NS, any_of, bandwidth,
+    decimal, rate, share, shown, time, time_limit, word,
+};
+use crate::spec::{JobSpec, Until};
+
+/// Most operations or bytes per second of a closed loop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RateLimit {
+    /// Of all directions together.
+    All(f64),
+    /// Of each direction by itself; 0 where it is as fast as it can.
+    Each(PerKind<f64>),
+}
+
+impl RateLimit {
+    /// As it is typed, each rate in the caller's words: `write=200`.
+    pub fn to_flag(&self, one: impl Fn(f64) -> String) -> String {
+        match self {
+            Self::All(rate) => one(*rate),
+            Self::Each(each) => {
+                let words: Vec<String> =
+                    each.named().map(|(word, rate)| format!("{word}={}", one(rate))).collect();
+                words.join(",")
+            }
+        }
+    }
+
+    /// So many times as much.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        match self {
+            Self::All(rate) => Self::All(rate * factor),
+            Self::Each(PerKind { read, write, trim }) => {
+                Self::Each(PerKind { read: read * factor, write: write * factor, trim: trim * factor })
+            }
+        }
+    }
+
+    /// The limits of single directions; `None` where there is one for all of them.
+    pub fn each(&self) -> Option<&PerKind<f64>> {
+        if let Self::Each(each) = self { Some(each) } else { None }
+    }
+}
+
+/// Most operations per second: `1000`, `write=200`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn limit_iops(text: &str) -> Result<RateLimit, String> {
+    limit(text, rate, "write=200")
+}
+
+/// Most bytes per second: `200m`, `read=10m,write=5m`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn limit_bandwidth(text: &str) -> Result<RateLimit, String> {
+    limit(text, |text| bandwidth(text).map(|bytes| bytes as f64), "write=20m")
+}
+
+fn limit(text: &str, one: impl Fn(&str) -> Result<f64, String>, example: &str) -> Result<RateLimit, String> {
+    if !text.contains('=') {
+        return one(text).map(RateLimit::All);
+    }
+    per_direction(text, one, example).map(RateLimit::Each)
+}
+
+/// Values of directions by their names, as in `read=10m,write=5m`; nothing where a direction is not named.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub(super) fn per_direction<T: Default + PartialEq>(
+    text: &str,
+    one: impl Fn(&str) -> Result<T, String>,
+    example: &str,
+) -> Result<PerKind<T>, String> {
+    let mut each = PerKind { read: T::default(), write: T::default(), trim: T::default() };
+    for piece in text.split(',') {
+        let (place, value) = match piece.split_once('=').map(|(word, value)| (word.trim(), value)) {
+            Some(("read", value)) => (&mut each.read, value),
+            Some(("write", value)) => (&mut each.write, value),
+            Some(("trim", value)) => (&mut each.trim, value),
+            _ => return Err(format!("{} is no direction with its rate; type {example}", shown(piece))),
+        };
+        if *place != T::default() {
+            return Err(format!("{} is there twice; type it once", shown(piece)));
+        }
+        *place = one(value)?;
+    }
+    Ok(each)
+}
+
+/// Shortest time of a value in ns: ten times what workers are asked at, so that a value has all that belongs to it.
+const MIN_EVERY_NS: u64 = 100_000_000;
+/// Values that a window has at least: of one alone everything is steady.
+const FEWEST: u64 = 2;
+/// Behind the name of what is held by its slope.
+const SLOPE: &str = "_slope";
+
+/// What makes a stream steady: `NAME:LIMIT:WINDOW[:AFTER[:EVERY]]`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn steady(text: &str) -> Result<Steady, String> {
+    let pieces: Vec<&str> = text.trim().split(':').collect();
+    let (name, limit, window, after, every) = match *pieces.as_slice() {
+        [name, limit, window] => (name, limit, window, "0", "1s"),
+        [name, limit, window, after] => (name, limit, window, after, "1s"),
+        [name, limit, window, after, every] => (name, limit, window, after, every),
+        _ => return Err(format!("{} is no rule of steadiness; type one such as iops:10%:60s", shown(text))),
+    };
+    let (quantity, slope) = named(name)?;
+    let (limit, percent) = threshold(limit, quantity)?;
+    let every_ns = time(every, MIN_EVERY_NS, MAX_TIME_NS / FEWEST)?;
+    let window_ns = time(window, FEWEST * every_ns, MAX_TIME_NS)?;
+    let after_ns = time(after, 0, MAX_TIME_NS)?;
+    Ok(Steady { quantity, slope, limit, percent, window_ns, after_ns, every_ns })
+}
+
+/// What is compared with a limit, and whether by its slope.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn named(name: &str) -> Result<(Quantity, bool), String> {
+    let (word, slope) = name.strip_suffix(SLOPE).map_or((name, false), |word| (word, true));
+    let quantity = Quantity::WORDS.iter().find(|(known, _)| *known == word).map(|(_, quantity)| *quantity);
+    let quantity = quantity.ok_or_else(|| {
+        let known: Vec<&str> = Quantity::WORDS.iter().map(|(word, _)| *word).collect();
+        format!(
+            "{} is nothing that becomes steady; type {}, or one of them with {SLOPE}",
+            shown(name),
+            any_of(&known)
+        )
+    })?;
+    Ok((quantity, slope))
+}
+
+/// A limit, and whether it is in percent.
+fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
+    let (limit, percent) = match (text.strip_suffix('%'), quantity) {
+        (Some(share), _) => (decimal(share), true),
+        (None, Quantity::Iops) => (rate(text).ok(), false),
+        (None, Quantity::Bandwidth) => (bandwidth(text).ok().map(|bytes| bytes as f64), false),
+        (None, Quantity::Latency) => (time_limit(text, 1, MAX_TIME_NS).ok().map(|ns| ns as f64), false),
+    };
+    let limit = limit.filter(|limit| *limit > 0.0);
+    let example = match quantity {
+        Quantity::Iops => "10% or 500",
+        Quantity::Bandwidth => "10% or 20m",
+        Quantity::Latency => "10% or 50us",
+    };
+    Ok((limit.ok_or_else(|| format!("{} is no limit above 0; type {example}", shown(text)))?, percent))
+}
+
+/// The least rate of each direction: `iops:1000`, `bw:read=10m,write=5m:5s`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn min_rate(text: &str) -> Result<MinRate, String> {
+    let wrong =
+        || format!("{} is no least rate; type one such as iops:1000, bw:10m or bw:10m:5s", shown(text));
+    let (name, rest) = text.trim().split_once(':').ok_or_else(wrong)?;
+    let quantity = match name {
+        "iops" => Quantity::Iops,
+        "bw" => Quantity::Bandwidth,
+        _ => return Err(wrong()),
+    };
+    let (least, every) = rest.split_once(':').unwrap_or((rest, "1s"));
+    let one = |text: &str| match quantity {
+        Quantity::Bandwidth => bandwidth(text),
+        _ => rate(text).map(|rate| rate.ceil() as u64),
+    };
+    let each = if least.contains(['=', ',']) {
+        per_direction(least, one, "read=10m,write=5m")?
+    } else {
+        PerKind::all(one(least)?)
+    };
+    Ok(MinRate { quantity, least: each, every_ns: time(every, MIN_TIME_NS, MAX_TIME_NS)? })
+}
+
+/// Which latencies decide about the depth: `TIME:SHARE:WINDOW`, and `:run` behind it where they go on to.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn latency_target(text: &str) -> Result<LatencyTarget, String> {
+    let rule = text.trim();
+    let (rule, goes_on) =
+        rule.strip_suffix(LatencyTarget::GOES_ON).map_or((rule, false), |rule| (rule, true));
+    let [ns, percent, window] = *rule.split(':').collect::<Vec<_>>() else {
+        return Err(format!("{} is no latency target; type one such as 500us:99.9%:5s", shown(text)));
+    };
+    let (ns, percent) = (time_limit(ns, 1, MAX_TIME_NS)?, share(percent)?);
+    if percent <= 0.0 {
+        return Err(format!("{} is met by anything; type a share above 0, such as 99.9%", shown(text)));
+    }
+    Ok(LatencyTarget { ns, percent, window_ns: time(window, MIN_TIME_NS, MAX_TIME_NS)?, goes_on })
+}
+
+const EXPONENTIAL: &str = "exponential";
+const LOGNORMAL: &str = "lognormal";
+const QUANTILES: &str = "quantiles";
+
+/// A pause or its law.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn think(text: &str) -> Result<Think, String> {
+    let Some((law, value)) = text.trim().split_once(':') else {
+        return time(text, 1, MAX_TIME_NS).map(Think::fixed);
+    };
+    match law {
+        EXPONENTIAL => Ok(Think { mean_ns: time(value, 1, MAX_TIME_NS)?, law: ThinkLaw::Exponential }),
+        LOGNORMAL => lognormal(value),
+        QUANTILES => quantiles(value),
+        _ => Err(format!(
+            "{} is not a valid value; type a duration such as 100us, exponential:100us, lognormal:38us/161us or quantiles:0/2us,50/38us,100/9ms",
+            shown(text)
+        )),
+    }
+}
+
+fn lognormal(text: &str) -> Result<Think, String> {
+    let Some((median, mean)) = text.split_once('/') else {
+        return Err(format!(
+            "{} has one time; type median and mean, such as lognormal:38us/161us",
+            shown(text)
+        ));
+    };
+    let (median_ns, mean_ns) = (time(median, 1, MAX_TIME_NS)?, time(mean, 1, MAX_TIME_NS)?);
+    if median_ns >= mean_ns {
+        return Err(format!(
+            "{} has a mean that is not above its median; type a larger mean, such as lognormal:38us/161us",
+            shown(text)
+        ));
+    }
+    Ok(Think { mean_ns, law: ThinkLaw::Lognormal { median_ns } })
+}
+
+fn quantiles(text: &str) -> Result<Think, String> {
+    let mut all: Vec<Quantile> = Vec::new();
+    for piece in text.split(',') {
+        let Some((percent, ns)) = piece.split_once('/') else {
+            return Err(format!(
+                "{} is no quantile; type percent and duration, such as 50/38us",
+                shown(piece)
+            ));
+        };
+        let one = Quantile { percent: share(percent)?, ns: time(ns, 0, MAX_TIME_NS)? };
+        if all.last().is_some_and(|last| last.percent >= one.percent || last.ns > one.ns) {
+            return Err(format!(
+                "{} comes behind a larger one; type shares and durations that rise, such as 0/2us,50/38us,100/9ms",
+                shown(piece)
+            ));
+        }
+        all.push(one);
+        if all.len() > MAX_QUANTILES {
+            return Err(format!("there are too many quantiles; type {MAX_QUANTILES} at most"));
+        }
+    }
+    let reaches =
+        |at: Option<&Quantile>, percent: f64| at.is_some_and(|q| (q.percent - percent).abs() < 1e-9);
+    if all.len() < 2 || !reaches(all.first(), 0.0) || !reaches(all.last(), 100.0) {
+        return Err(format!(
+            "{} does not say the shortest and the longest; type quantiles from 0 to 100, such as 0/2us,50/38us,100/9ms",
+            shown(text)
+        ));
+    }
+    let think = Think::quantiles(all);
+    if think.mean_ns == 0 {
+        return Err(format!("{} are no pauses; type a longer one, or leave it out", shown(text)));
+    }
+    Ok(think)
+}
+
+/// As [`think`] reads it.
+pub fn of_think(think: &Think) -> String {
+    let ns = |ns: u64| format!("{ns}ns");
+    match &think.law {
+        ThinkLaw::Fixed => ns(think.mean_ns),
+        ThinkLaw::Exponential => format!("{EXPONENTIAL}:{}", ns(think.mean_ns)),
+        ThinkLaw::Lognormal { median_ns } => format!("{LOGNORMAL}:{}/{}", ns(*median_ns), ns(think.mean_ns)),
+        ThinkLaw::Quantiles(all) => {
+            let one = |q: &Quantile| format!("{}/{}", q.percent, ns(q.ns));
+            format!("{QUANTILES}:{}", all.iter().map(one).collect::<Vec<_>>().join(","))
+        }
+    }
+}
+
+/// A half width of an interval in percent, as a share of the value.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn precision(text: &str) -> Result<f64, String> {
+    let percent = share(text).ok().filter(|p| *p > 0.0 && *p <= MAX_PRECISION_PERCENT);
+    percent.map(|p| p / 100.0).ok_or_else(|| {
+        format!(
+            "{} is no precision; type the half width of the interval in percent, above 0 and up to {MAX_PRECISION_PERCENT}, such as 2.5%",
+            shown(text)
+        )
+    })
+}
+
+/// What a job is measured until.
+///
+/// # Errors
+/// All the words.
+pub fn until(text: &str) -> Result<Until, String> {
+    word(text, &[("steady", Until::Steady)])
+}
+
+impl JobSpec {
+    /// What is said about how often, and contradicts itself or would change nothing.
+    pub(super) fn check_repeats(&self) -> Option<Problem> {
+        let few = |n: &u32| *n < FEWEST_ROUNDS;
+        let (keys, message): (&[&'static str], String) = match self {
+            Self { precision: Some(_), until: Some(_), .. } => (
+                &["until", "precision"],
+                "{until steady} and {precision} both say when to stop; type one of them".into(),
+            ),
+            Self { until: Some(_), runs: Some(runs), .. } => (
+                &["runs", "until"],
+                format!("{{runs {runs}}} says how often, and {{until steady}} measures until it is; type {{max-runs}} for a limit, or one of them alone"),
+            ),
+            Self { settle: Some(true), until: Some(_), .. } => (
+                &["settle", "until"],
+                "{until steady} and {settle} both say when to stop; type one of them".into(),
+            ),
+            Self { settle: Some(true), precision: Some(_), .. } => (
+                &["settle", "precision"],
+                "{precision} and {settle} both say when to stop; type one of them".into(),
+            ),
+            Self { settle: Some(true), runs: Some(runs), .. } if few(runs) => (
+                &["runs", "settle"],
+                format!("{{runs {runs}}} is too few to know how much runs vary, and so how many would settle it; type {{runs {FEWEST_ROUNDS}}} or more with {{settle}}"),
+            ),
+            Self { precision: Some(_), runs: Some(runs), .. } if few(runs) => (
+                &["runs", "precision"],
+                format!("{{runs {runs}}} is too few to stop at: an interval of fewer runs than {FEWEST_ROUNDS} is narrow by luck too often; type {{runs {FEWEST_ROUNDS}}} or more with {{precision}}"),
+            ),
+            Self { until: Some(_), attempts: Some(_), .. } => (
+                &["attempts", "until"],
+                "{until steady} measures no round again, since a round more is another history of the device; leave {attempts} out".into(),
+            ),
+            Self { max_runs: Some(_), precision: None, until: None, settle: None | Some(false), .. } => (
+                &["max-runs"],
+                "{max-runs} limits {precision}, {until steady} or {settle}; type one of these too, or {runs} for how often".into(),
+            ),
+            Self { max_runs: Some(most), .. } if few(most) => (
+                &["max-runs"],
+                format!("{{max-runs {most}}} ends before anything could be decided; type {{max-runs {FEWEST_ROUNDS}}} or more"),
+            ),
+            Self { max_runs: Some(most), runs: Some(runs), .. } if most < runs => (
+                &["max-runs", "runs"],
+                format!("{{max-runs {most}}} is less than {{runs {runs}}}; use a larger {{max-runs}}, or a smaller {{runs}}"),
+            ),
+            _ => return None,
+        };
+        Some(Problem::new(keys, message))
+    }
+}
+
+#[test]
+fn limits_are_read_as_they_are_shown() {
+    let iops = |text: &str| limit_iops(text).map(|limit| limit.to_flag(|rate| rate.to_string()));
+    for (text, shown) in
+        [("1k", "1000"), ("write=200", "write=200"), ("trim=0.5, read=1k", "read=1000,trim=0.5")]
+    {
+        assert_eq!(iops(text).as_deref(), Ok(shown));
+    }
+    assert_eq!(limit_bandwidth("200m/s"), Ok(RateLimit::All(209_715_200.0)));
+    let each = PerKind { read: 0.0, write: 1_048_576.0, trim: 0.0 };
+    assert_eq!(limit_bandwidth("write=1m"), Ok(RateLimit::Each(each)));
+    assert_eq!(RateLimit::Each(each).times(2.0).each().map(|each| each.write), Some(2_097_152.0));
+    for (wrong, says) in [
+        ("0", "above 0"),
+        ("write=0", "above 0"),
+        ("up=1", "write=200"),
+        ("100,write=1", "write=200"),
+        ("write=1,write=2", "twice"),
+        ("write=", "not a rate"),
+    ] {
+        assert!(limit_iops(wrong).is_err_and(|why| why.contains(says)), "{wrong}: {:?}", limit_iops(wrong));
+    }
+}
+
+#[test]
+fn rules_are_read_as_they_are_shown() {
+    for text in [
+        "iops:10%:60s",
+        "iops_slope:0.5%:60s:30s",
+        "bw:20971520:2s",
+        "lat:50000ns:10s",
+        "lat_slope:1%:3600s",
+        "iops:10%:60s:0s:5s",
+    ] {
+        assert_eq!(steady(text).map(|s| s.to_flag()).as_deref(), Ok(text));
+    }
+    assert_eq!(steady("bw:20m:2s").map(|s| s.limit), Ok(20_971_520.0));
+    for (wrong, says) in [
+        ("iops", "iops:10%:60s"),
+        ("p99:10%:60s", "iops, bw or lat"),
+        ("iops:0%:60s", "10% or 500"),
+        ("iops:x:60s", "10% or 500"),
+        ("lat:10us:1s", "duration"),
+        ("lat:10:60s", "10% or 50us"),
+        ("iops:10%:60s:x", "duration"),
+        ("iops:10%:60s:1s:1s:1s", "iops:10%:60s"),
+        ("iops:10%:60s:1s:40s", "too short"),
+        ("iops:10%:60s:1s:1ms", "duration"),
+    ] {
+        assert!(steady(wrong).is_err_and(|why| why.contains(says)), "{wrong}: {:?}", steady(wrong));
+    }
+    for (text, shown) in [
+        ("iops:1k", "iops:1000:1s"),
+        ("bw:1m:5s", "bw:1048576:5s"),
+        ("bw:read=1m,write=512k:0.5s", "bw:read=1048576,write=524288:0.5s"),
+    ] {
+        let read = min_rate(text).map(|m| m.to_flag());
+        assert_eq!(
+            (read.as_deref(), min_rate(shown).map(|m| m.to_flag()).as_deref()),
+            (Ok(shown), Ok(shown))
+        );
+    }
+    for text in ["500us:99.9%:5s", "0.5us:100%:0.25s:run"] {
+        assert_eq!(latency_target(text).map(|t| t.to_flag()).as_deref(), Ok(text));
+    }
+    for wrong in ["500us", "500us:0%:5s", "x:99%:5s", "500:99%:5s", "1ms:101%:5s", "1ms:99%:0s"] {
+        assert!(latency_target(wrong).is_err_and(|why| why.contains("type ")), "{wrong}");
+    }
+    for wrong in ["1000", "lat:1ms", "iops:0", "iops:1,2", "bw:up=1m", "bw:1m:0s"] {
+        assert!(min_rate(wrong).is_err_and(|why| why.contains("type ")), "{wrong}");
+    }
+}
+
+#[test]
+fn laws_are_read_as_they_are_written() {
+    let us = |us: u64| us * 1000;
+    assert_eq!(think("100us"), Ok(Think::fixed(us(100))));
+    assert_eq!(
+        think("lognormal:38us/161us"),
+        Ok(Think { mean_ns: us(161), law: ThinkLaw::Lognormal { median_ns: us(38) } })
+    );
+    // A quarter of 10 us, a quarter of 30 us, half of 120 us.
+    assert_eq!(think("quantiles:0/0,25/20us,50/40us,100/200us").map(|t| t.mean_ns), Ok(us(70)));
+    for text in
+        ["100us", "exponential:2ms", "lognormal:38us/161us", "quantiles:0/2us,50/38us,99.5/1ms,100/9ms"]
+    {
+        let said = think(text);
+        assert_eq!(said.clone().map(|t| of_think(&t)).and_then(|t| think(&t)), said, "{text}");
+    }
+    for (bad, word) in [
+        ("", "duration"),
+        ("0", "too short"),
+        ("gamma:1ms", "exponential:100us"),
+        ("exponential:0", "too short"),
+        ("lognormal:38us", "median and mean"),
+        ("lognormal:2us/1us", "not above"),
+        ("quantiles:50/1us", "shortest and the longest"),
+        ("quantiles:0/5us,100/1us", "larger one"),
+        ("quantiles:0/5us,0/6us,100/7us", "larger one"),
+        ("quantiles:0/0,100/0", "no pauses"),
+        ("quantiles:0,100", "no quantile"),
+    ] {
+        let said = think(bad).map_or_else(|e| e, |t| format!("{t:?}"));
+        assert!(said.contains(word) && said.contains("; type"), "{bad}: {said}");
+    }
+}
+
+#[test]
+fn a_precision_is_a_share_above_nothing() {
+    assert_eq!((precision("2.5%"), precision("1")), (Ok(0.025), Ok(0.01)));
+    for bad in ["0", "0%", "51", "-1", "x", "", "nan", "2.5%%"] {
+        assert!(precision(bad).is_err_and(|e| e.contains("; type") && e.contains("2.5%")), "{bad}");
+    }
+    assert_eq!(until("steady"), Ok(Until::Steady));
+    assert!(until("bored").is_err_and(|e| e.contains("; type steady")));
+}
