@@ -1,14 +1,14 @@
-//! Numbers of errors, by the names that Linux has for them.
+//! Error numbers of Linux: their names and descriptions, and the lists of errors that a stream ignores.
 //!
-//! For: those that I/O on files and devices ends with, and the first 34, which every Unix has. Not for: why a device fails.
+//! `ignore-errors` accepts `EIO`, `write:ENOSPC` and `read:all`, separated by commas.
 
 use crate::job::Kind;
-/// Number, name, and what it says of I/O where a name alone says too little. The numbers are those of all architectures in this range
-/// but for the last few, which Linux has otherwise on MIPS, SPARC, Alpha and PA-RISC alone (`include/uapi/asm-generic/errno.h`).
-use crate::spec::number::any_of;
-use crate::spec::number::shown;
+use crate::spec::number::{any_of, shown};
 use serde::{Deserialize, Serialize};
 
+/// Number, name, and a description if the name alone is not clear for I/O. The numbers are those of all
+/// architectures, except for the last few, which differ on MIPS, SPARC, Alpha and PA-RISC
+/// (`include/uapi/asm-generic/errno.h`).
 const NAMES: [(i32, &str, &str); 46] = [
     (1, "EPERM", ""),
     (2, "ENOENT", ""),
@@ -58,7 +58,7 @@ const NAMES: [(i32, &str, &str); 46] = [
     (122, "EDQUOT", "quota exceeded"),
 ];
 
-/// As a sentence names it: `EIO, input/output error`, or `errno 250` where it has no name here.
+/// Describes an error in a sentence: `EIO, input/output error`, or `errno 250` for an unknown number.
 pub fn describe_errno(errno: i32) -> String {
     match NAMES.iter().find(|(number, ..)| *number == errno) {
         Some((_, name, "")) => (*name).into(),
@@ -67,13 +67,13 @@ pub fn describe_errno(errno: i32) -> String {
     }
 }
 
-/// As it is typed: `EIO`, or its number where it has no name here.
+/// The typed form: `EIO`, or the number if it has no name here.
 pub fn name(errno: i32) -> String {
     let named = NAMES.iter().find(|(number, ..)| *number == errno);
     named.map_or_else(|| errno.to_string(), |(_, name, _)| (*name).into())
 }
 
-/// The number of a name or of a number as text; `None` for what is neither.
+/// Parses a name or a number; `None` for anything else.
 pub fn number(text: &str) -> Option<i32> {
     let named = NAMES.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(text));
     let typed = || text.parse().ok().filter(|number| (1..=MOST).contains(number));
@@ -83,13 +83,13 @@ pub fn number(text: &str) -> Option<i32> {
 /// The largest number that the kernel answers with (`MAX_ERRNO`).
 const MOST: i32 = 4095;
 
-/// Stands for every error.
+/// Every error.
 const ALL: &str = "all";
 
-/// Errors, each of all operations or of one kind.
+/// Parses errors, each for all operations or for one kind.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn ignored_errors(text: &str) -> Result<Vec<IgnoredError>, String> {
     text.split(',').map(|word| ignored(word.trim())).collect()
 }
@@ -118,8 +118,8 @@ fn kind(word: &str) -> Result<Kind, String> {
     })
 }
 
-/// fio's lists of `ignore_error`, which go by direction, as [`ignored_errors`] reads them: of reads, of writes, and of what is read back to be
-/// checked. A single list is of reads.
+/// Converts fio's lists of `ignore_error`, one for each direction (reads, writes, verifying reads), to the form of
+/// [`ignored_errors`]. A single list is for reads.
 pub fn by_direction(text: &str) -> String {
     let kinds = [Kind::Read, Kind::Write, Kind::Read];
     let of = |(kind, list): (Kind, &str)| -> Vec<String> {
@@ -129,7 +129,7 @@ pub fn by_direction(text: &str) -> String {
     kinds.into_iter().zip(text.split(',')).flat_map(of).collect::<Vec<_>>().join(",")
 }
 
-/// As [`ignored_errors`] reads them.
+/// Formats errors for [`ignored_errors`].
 pub fn of_ignored_errors(errors: &[IgnoredError]) -> String {
     let word = |error: &IgnoredError| {
         let kind = error.kind.map_or(String::new(), |kind| format!("{}:", kind.word()));
@@ -138,20 +138,20 @@ pub fn of_ignored_errors(errors: &[IgnoredError]) -> String {
     errors.iter().map(word).collect::<Vec<_>>().join(",")
 }
 
-/// Errors that do not count to `max_errors`, as fio's `ignore_error` and `continue_on_error` have them.
+/// Errors that do not count towards `max_errors`, like fio's `ignore_error` and `continue_on_error`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IgnoredError {
-    /// Of which operations; `None` for all.
+    /// Kind of operation; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// Which error; `None` for all, operations that moved too little among them.
+    /// Error number; `None` for all, including operations that moved too little.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
 }
 
 impl IgnoredError {
-    /// Whether it is an error of an operation; `None` for one that moved too little.
+    /// Whether it matches an error of an operation; an `errno` of `None` is an operation that moved too little.
     pub fn is(&self, kind: Kind, errno: Option<i32>) -> bool {
         self.kind.is_none_or(|of| of == kind) && (self.errno.is_none() || self.errno == errno)
     }

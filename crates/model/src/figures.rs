@@ -1,7 +1,8 @@
-//! What was seen of a result, all its complete runs together, or without any the last one as far as it came: distributions as a whole, costs of the workers, counters of disks.
+//! Figures of one result: observations for foreign formats, the ledger, time series, latency buckets, steadiness,
+//! device and host figures, and logs of operations.
 //!
-//! For: formats that other tools read, which show more than the JSON contract does. Not for: that contract, in which none of this
-//! stands, nor for what follows from it ([`crate::report`]).
+//! [`Observed`] feeds the formats of other tools and is not in the JSON report; the other types are part of its
+//! contract (format 1). The crate `analysis` computes all of them.
 
 use crate::evidence::BlockStat;
 use crate::finding::CheckId;
@@ -14,51 +15,52 @@ use crate::study::NotMeasured;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What was seen of a result.
+/// Observations of one result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
-    /// What its stream touches; empty where that is nothing.
+    /// Targets of the stream; empty if it touches none.
     pub targets: Vec<ObservedTarget>,
     /// Length of the measured windows in ns.
     pub window_ns: u64,
     /// When its last run ended, in ns since the session began.
     pub ended_ns: u64,
-    /// Whether none of its runs failed: they are complete, or a signal ended them.
+    /// Whether none of its runs failed: all are complete, or a signal ended them.
     pub in_order: bool,
-    /// Whether it is of a run that ended before its time, since none is complete. No result is made of it.
+    /// Whether this is a run that ended early, because no run is complete. No result is made of it.
     pub is_cut: bool,
-    /// What completed in the windows; kinds of which nothing did are not in it.
+    /// Operations completed in the windows; kinds without operations are left out.
     pub kinds: BTreeMap<Kind, ObservedKind>,
     /// Errors by errno, of all its runs.
     pub errors: BTreeMap<i32, u64>,
-    /// How many of them its stream goes on after, as it is to.
+    /// Errors that the stream was told to ignore.
     pub ignored_errors: u64,
-    /// Error number of the first sync or close after its writes that failed, where the user of another tool asked for that sync.
+    /// Error number of the first failed sync or close after its writes, if the user of another tool asked for that
+    /// sync.
     pub sync_error: Option<i32>,
     /// Costs of its workers, warm-up and drain included.
     pub workers: ObservedWorkers,
-    /// What the disks below the phase did meanwhile, for all its streams; empty where they were not counted.
+    /// Counters of the disks below the phase, for all its streams; empty if they were not counted.
     pub disks: Vec<ObservedDisk>,
-    /// The depth that its first worker found in the last run, where it was searched for.
+    /// The depth that its first worker found in the last run, if the depth was searched for.
     pub found_depth: Option<u32>,
-    /// What makes it steady, and what its last values were, where it ends by that.
+    /// The steadiness rule that ends the stream, and its last values.
     pub steadied: Option<(Steady, Steadied)>,
-    /// What was typed of it in the language of another tool.
+    /// Options that were typed in the language of another tool.
     pub typed: Option<TypedResult>,
-    /// What each worker did on each target, where that was asked for.
+    /// Operations of each worker on each target, if the plan asked for them.
     pub lanes: Vec<ObservedLane>,
-    /// What CPUs did meanwhile, for all streams of the phase; empty where that was not counted.
+    /// CPU times during the runs, for all streams of the phase; empty if they were not counted.
     pub cpus: Vec<ObservedCpu>,
 }
 
-/// What a worker did on a target.
+/// Operations of one worker on one target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObservedLane {
     /// Index of the worker in the phase.
     pub worker: u32,
     /// Index of the target in [`Observed::targets`].
     pub target: usize,
-    /// What completed; kinds of which nothing did are not in it.
+    /// Completed operations; kinds without operations are left out.
     pub kinds: BTreeMap<Kind, ObservedLaneKind>,
 }
 
@@ -69,7 +71,7 @@ pub struct ObservedLaneKind {
     pub bytes: u64,
     /// Latencies.
     pub latency: Distribution,
-    /// The course in stretches of the length that was asked for; empty where none was.
+    /// Time series in intervals of the requested length; empty if none was requested.
     pub course: Vec<Bucket>,
 }
 
@@ -89,9 +91,9 @@ pub struct ObservedCpu {
 /// A file or device that was touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObservedTarget {
-    /// Its path; the directory where fathom made a file of its own.
+    /// Path; for a file that fathom made, its directory.
     pub path: String,
-    /// Whether that is so.
+    /// Whether fathom made the file.
     pub is_made: bool,
     /// Bytes that may be touched.
     pub bytes: u64,
@@ -102,28 +104,29 @@ pub struct ObservedTarget {
 pub struct ObservedKind {
     /// Bytes moved.
     pub bytes: u64,
-    /// Operations that moved fewer bytes than asked, warm-up and drain included.
+    /// Operations that moved fewer bytes than requested, including warm-up and drain.
     pub short: u64,
     /// From the intended start in an open loop, from the submission otherwise.
     pub latency: Distribution,
     /// In an open loop: from the submission to the completion.
     pub service: Option<Distribution>,
-    /// Their course, a stretch of time after the other.
+    /// Time series of the completed operations.
     pub course: Vec<Stretch>,
-    /// From the submission to the completion, apart by what the kernel was told of their priority; empty where none had one of its own.
+    /// Latency from the submission to the completion, by the priority given to the kernel; empty if no operation
+    /// had its own priority.
     pub priorities: Vec<(Option<IoPriority>, Distribution)>,
 }
 
-/// What completed in some time.
+/// Operations completed in an interval of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stretch {
-    /// ns of measured time before it, runs one behind the other.
+    /// ns of measured time before it, with the runs one after another.
     pub start_ns: u64,
     /// Its length in ns.
     pub ns: u64,
     /// Operations.
     pub ops: u64,
-    /// What they moved.
+    /// Bytes moved.
     pub bytes: u64,
 }
 
@@ -136,9 +139,9 @@ pub struct ObservedWorkers {
     pub user_ns: u64,
     /// CPU time in the kernel.
     pub system_ns: u64,
-    /// Times that one gave up the CPU.
+    /// Context switches.
     pub switches: u64,
-    /// Page faults without and with I/O; `None` where a worker does not say.
+    /// Page faults without and with I/O; `None` if a worker did not report them.
     pub faults: Option<[u64; 2]>,
     /// Operations in flight and per call; `None` if a worker did not count them.
     pub depth_counts: Option<DepthCounts>,
@@ -155,7 +158,7 @@ impl ObservedWorkers {
         depth_counts: Some(DepthCounts::NONE),
     };
 
-    /// Those of others too.
+    /// Adds the costs of other workers.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
         Self {
@@ -169,7 +172,7 @@ impl ObservedWorkers {
     }
 }
 
-/// What a disk did between the snapshots around the runs.
+/// Counters of a disk between the snapshots around the runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObservedDisk {
     /// Kernel name.
@@ -180,17 +183,17 @@ pub struct ObservedDisk {
     pub ns: u64,
 }
 
-/// What was issued, charged and completed in all complete runs of a result, each from the snapshot before the first
-/// operation to the one behind the last; warm-up and drain are in it. Streams that run at once share one ledger, because
-/// devices do not know streams.
+/// Operations issued, charged and completed in all complete runs of a result, each from the snapshot before the
+/// first operation to the one after the last; includes warm-up and drain. Streams that run at once share one
+/// ledger, because devices do not know streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ledger {
-    /// Runs that it adds up.
+    /// Number of runs added up.
     pub runs: u32,
-    /// Reads; `None` where none were issued.
+    /// Reads; `None` if none were issued.
     pub read: Option<Account>,
-    /// Writes; `None` where none were issued.
+    /// Writes; `None` if none were issued.
     pub write: Option<Account>,
 }
 
@@ -198,28 +201,28 @@ pub struct Ledger {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
-    /// What fathom issued, in operations.
+    /// Operations that fathom issued.
     pub issued: Moved,
-    /// What the kernel charged to fathom's cgroup on the disk that the topmost layer is or is a part of.
+    /// I/O that the kernel charged to fathom's cgroup on the disk that is the topmost layer or contains it.
     pub charged: Entry,
-    /// What each layer of the stack completed, from the top down.
+    /// Requests that each layer of the stack completed, from the top down.
     pub layers: Vec<Entry>,
 }
 
-/// What one counter says.
+/// One counter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
-    /// Whose counter: `fathom's cgroup`, `vda`.
+    /// Owner of the counter: `fathom's cgroup`, `vda`.
     pub name: String,
-    /// Steps from the top, which has 0. Layers of one step stand side by side.
+    /// Steps from the top, which is 0. Layers of one step are next to each other.
     pub step: u32,
-    /// From start to stop; `None` where it was not counted.
+    /// Counted from start to stop; `None` if it was not counted.
     pub counted: Option<Moved>,
-    /// From start to the end of the final sync; `None` where nothing was written or that was not counted.
+    /// Counted from start to the end of the final sync; `None` if nothing was written or it was not counted.
     pub with_sync: Option<Moved>,
-    /// Bytes of all layers of this step above those issued, as a share of these; below zero where they are less. `None`
-    /// where it was not counted.
+    /// Bytes of all layers of this step minus those issued, as a share of the issued bytes; negative if fewer.
+    /// `None` if not counted.
     pub difference: Option<f64>,
     /// Bytes that may differ for requests in flight at the snapshots.
     pub tolerance_bytes: u64,
@@ -227,7 +230,7 @@ pub struct Entry {
     pub word: String,
 }
 
-/// Operations or requests, and what they moved.
+/// Number and bytes of operations or requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moved {
@@ -235,9 +238,9 @@ pub struct Moved {
     pub ios: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Requests that were merged into others before; `None` for who does not merge.
+    /// Requests that were merged into others first; `None` if this layer does not merge.
     pub merges: Option<u64>,
-    /// ms that all of them took together; `None` where that is not counted.
+    /// Total time of all of them in ms; `None` if it is not counted.
     pub ms: Option<u64>,
 }
 
@@ -245,13 +248,14 @@ pub struct Moved {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layers {
-    /// One per layer and cache mode, in the order of the table: from the lowest layer up, one work after another.
+    /// One row for each layer and cache mode, in the order of the table: from the lowest layer up, one work after
+    /// another.
     pub rows: Vec<LayerRow>,
     /// Layers that could not be measured, each with the reason: `vda, 8K random write: ...`.
     pub missing: Vec<String>,
 }
 
-/// What one layer made of the work, and what the device below it saw.
+/// Figures of one layer for one work, and of the device below it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LayerRow {
@@ -261,21 +265,22 @@ pub struct LayerRow {
     pub work: String,
     /// Index of its result.
     pub result: usize,
-    /// What the tool counted; `None` where a finding invalidates it or there is no number.
+    /// Figures that the tool counted; `None` if a finding invalidates them or there is no number.
     pub tool: Option<Pace>,
     /// 95 % interval of the tool's operations per second; `None` with fewer than three runs.
     pub iops_interval: Option<[f64; 2]>,
     /// 95 % interval of the tool's mean latency in ns; `None` with fewer than three runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_interval_ns: Option<[f64; 2]>,
-    /// What the topmost device below it counted in the same time, of the same directions; `None` where it was not counted.
+    /// Figures that the topmost device below counted in the same time for the same directions; `None` if not
+    /// counted.
     pub device: Option<Pace>,
-    /// What that device completed from the first operation to the end of the final sync, all runs together; `None` where
-    /// nothing was written or that was not counted.
+    /// Requests that this device completed from the first operation to the end of the final sync, all runs
+    /// together; `None` if nothing was written or it was not counted.
     pub device_with_sync: Option<Moved>,
-    /// Its rate against that of the layer below; `None` for the lowest.
+    /// Its rate compared with the layer below; `None` for the lowest layer.
     pub against: Option<Difference>,
-    /// Ids of findings that void, rename or bias this row and are not what it is there to show. A comparison with such a
+    /// Ids of findings that invalidate, relabel or bias this row and are not its purpose. A comparison with this
     /// row compares something else.
     pub findings: Vec<CheckId>,
 }
@@ -286,9 +291,10 @@ pub struct LayerRow {
 pub struct Pace {
     /// Operations or requests per second.
     pub iops: f64,
-    /// Mean bytes of one; `None` where there was none.
+    /// Mean bytes of one operation; `None` without operations.
     pub bytes: Option<f64>,
-    /// Mean latency of one in ns; `None` where there was none, or a device counted less than a ms in all.
+    /// Mean latency of one operation in ns; `None` without operations, or if a device counted less than 1 ms in
+    /// total.
     pub latency_ns: Option<f64>,
 }
 
@@ -296,40 +302,40 @@ pub struct Pace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// Name of the other.
+    /// Name of the layer it is compared with.
     pub name: String,
     /// Its result's index.
     pub result: usize,
     /// Rate by rate: geometric mean over rounds. 0.97 costs 3 %.
     pub factor: f64,
-    /// 95 % interval of it over rounds; `None` with fewer than three.
+    /// 95 % interval of the factor over rounds; `None` with fewer than three.
     pub interval: Option<[f64; 2]>,
 }
 
-/// The same work at the layers of one place, from the device up: what a plan says of it.
+/// The part of a plan that compares the same work at the layers of one place, from the device up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerComparison {
-    /// One per job that takes part, in the order of the table.
+    /// One layer for each job that participates, in the order of the table.
     #[serde(rename = "rungs")]
     pub layers: Vec<ComparedLayer>,
     /// Layers that could not be measured.
     pub missing: Vec<NotMeasured>,
 }
 
-/// One layer of the place, with one way through the page cache.
+/// One layer of the place, with one cache mode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComparedLayer {
     /// Index of the job.
     pub job: usize,
-    /// What the table calls it: `vda`, `ext4, direct`.
+    /// Name in the table: `vda`, `ext4, direct`.
     pub name: String,
-    /// What the job does, which its rows stand under: `8K random read`.
+    /// Work of the job, the heading of its rows: `8K random read`.
     pub work: String,
     /// Index of the layer that it is compared with; `None` for the lowest.
     pub below: Option<usize>,
-    /// Whether its target is read into the page cache before each run: it shows what the cache does.
+    /// Whether its target is read into the page cache before each run, to show the effect of the cache.
     pub warm: bool,
-    /// Whether it reads a device below the place, at the blocks where the place's own target is stored.
+    /// Whether it reads a device below the place, at the blocks that store the place's own target.
     #[serde(default)]
     pub stored: bool,
 }
@@ -342,20 +348,20 @@ pub struct Second {
     pub run: u32,
     /// Seconds from the beginning of the measured window.
     pub start_s: f64,
-    /// Length in seconds; the last one may be shorter.
+    /// Length in seconds; the last second may be shorter.
     pub seconds: f64,
     /// Operations per second, all directions.
     pub iops: f64,
     /// 10^6 bytes per second, all directions.
     pub mb_per_s: f64,
-    /// The largest 99th percentile of its stretches in ns: that of the whole second is no larger. `None` where nothing
+    /// The largest 99th percentile of its intervals in ns, an upper bound for the second. `None` if nothing
     /// completed.
     pub p99_at_most_ns: Option<u64>,
-    /// The topmost device in the same time, drawn straight between looks at its counters; `None` where it was not counted.
+    /// The topmost device in the same time, interpolated between samples of its counters; `None` if not counted.
     pub device: Option<DeviceSecond>,
 }
 
-/// What the topmost device did in a second, for all streams of the phase.
+/// Figures of the topmost device in a second, for all streams of the phase.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceSecond {
@@ -369,8 +375,8 @@ pub struct DeviceSecond {
     pub in_flight: f64,
 }
 
-/// The course of all runs in the stretches in which it was kept: a hundredth of a run each, 10 ms to 1 s. Each list has an entry per
-/// stretch.
+/// Time series of all runs in the recorded intervals: a hundredth of a run each, 10 ms to 1 s. Each list has one
+/// entry for each interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Course {
@@ -382,14 +388,15 @@ pub struct Course {
     pub seconds: Vec<f64>,
     /// Mean operations in flight, all directions.
     pub depth_mean: Vec<f64>,
-    /// What completed, by direction (`read`).
+    /// Completed operations by direction (`read`).
     pub directions: BTreeMap<String, CourseOf>,
-    /// How many neighbouring stretches each entry has at most: 1, or more where there were too many. Of several the median is the mean
-    /// of theirs by operations, and the 99th percentile the largest of theirs: that of all of it is no larger.
+    /// The most neighbouring intervals that an entry joins; more than 1 if there were too many. The median of
+    /// joined intervals is their mean weighted by operations, and the 99th percentile is the largest, an upper
+    /// bound.
     pub joined: u32,
 }
 
-/// The course of one direction.
+/// Time series of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CourseOf {
@@ -397,7 +404,7 @@ pub struct CourseOf {
     pub iops: Vec<f64>,
     /// 10^6 bytes per second.
     pub mb_per_s: Vec<f64>,
-    /// Median of latency in ns; `None` where nothing completed, as in the next two.
+    /// Median of latency in ns; `None` if nothing completed, as in the next two.
     pub p50_ns: Vec<Option<u64>>,
     /// 99th percentile of latency in ns, however few operations there were.
     pub p99_ns: Vec<Option<u64>>,
@@ -409,7 +416,8 @@ pub struct CourseOf {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyBuckets {
-    /// Where each bucket begins in ns, ascending: 10^(k/50) for a whole k. It ends where 10^((k+1)/50) begins. Empty ones are left out.
+    /// Start of each bucket in ns, ascending: 10^(k/50) for a whole k. The bucket ends at 10^((k+1)/50). Empty
+    /// buckets are left out.
     pub from_ns: Vec<f64>,
     /// Operations in each.
     pub ops: Vec<u64>,
@@ -419,7 +427,7 @@ impl LatencyBuckets {
     /// Buckets to a power of ten.
     pub const PER_DECADE: f64 = 50.0;
 
-    /// Where the bucket that begins here ends.
+    /// The end of the bucket that starts at `from_ns`.
     pub fn end_ns(from_ns: f64) -> f64 {
         from_ns * 10_f64.powf(1.0 / Self::PER_DECADE)
     }
@@ -434,7 +442,7 @@ impl From<&Distribution> for LatencyBuckets {
     fn from(of: &Distribution) -> Self {
         let mut buckets: BTreeMap<i64, u64> = BTreeMap::new();
         for (ns, ops) in of.bins.iter().filter(|(_, ops)| *ops > 0) {
-            // A bit above, since the logarithm of a whole power may be a bit below it.
+            // Add a little: the logarithm of a whole power may be slightly too small.
             let k = ((*ns).max(1) as f64).log10().mul_add(Self::PER_DECADE, 1e-9).floor() as i64;
             let bucket = buckets.entry(k).or_default();
             *bucket = bucket.saturating_add(*ops);
@@ -452,16 +460,16 @@ impl From<&Distribution> for LatencyBuckets {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
-    /// In one word.
+    /// The answer in one word.
     pub state: State,
-    /// Why, in one sentence with its numbers.
+    /// The reason in one sentence with its numbers.
     pub sentence: String,
     /// Seconds at the beginning of the window that were still warm-up (MSER-5), the most of all runs.
     pub warm_up_s: f64,
-    /// Change of the rate per minute as a share of its mean, with its 95 % interval; `None` where too few stretches are
-    /// independent of one another, or the run is too short to speak of minutes.
+    /// Change of the rate per minute as a share of its mean, with its 95 % interval; `None` if too few intervals
+    /// are independent, or if the run is too short to extrapolate to minutes.
     pub drift_per_minute: Option<Estimate>,
-    /// What the rule of the SNIA says about the same rates; `None` with fewer than five rounds.
+    /// The SNIA rule applied to the same rates; `None` with fewer than five rounds.
     pub snia: Option<Snia>,
 }
 
@@ -478,12 +486,12 @@ pub enum State {
     Cliff,
     /// No steady part was reached.
     WarmUp,
-    /// Neither could be shown: it takes longer runs.
+    /// Neither could be shown: this needs longer runs.
     Unproven,
 }
 
 impl State {
-    /// What the word means, for a reader who sees it for the first time.
+    /// The meaning of the word, for a reader who sees it for the first time.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Steady => "no drift above the limit",
@@ -505,8 +513,9 @@ pub struct Estimate {
     pub interval: [f64; 2],
 }
 
-/// The steady state criterion of the SNIA Solid State Storage Performance Test Specification 2.0: five rounds whose largest
-/// and smallest value differ by at most 20 % of their mean, and whose fitted line by at most 10 %.
+/// The steady state criterion of the SNIA Solid State Storage Performance Test Specification 2.0 over five rounds:
+/// the largest and smallest value differ by at most 20 % of the mean, and the fitted line rises or falls by at most
+/// 10 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Snia {
@@ -521,7 +530,7 @@ pub struct Snia {
 }
 
 impl State {
-    /// The word that every format shows.
+    /// The word shown in every format.
     pub fn word(self) -> &'static str {
         match self {
             Self::Steady => "STEADY",
@@ -533,7 +542,7 @@ impl State {
     }
 }
 
-/// What the topmost device saw of one run.
+/// Counters of the topmost device during one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceFigures {
@@ -543,16 +552,16 @@ pub struct DeviceFigures {
     pub issued_bytes: u64,
     /// Requests that the device completed.
     pub ios: u64,
-    /// Bytes that it completed.
+    /// Bytes completed.
     pub bytes: u64,
     /// Mean requests in its queue: its time in queue over the time.
     pub depth_mean: f64,
-    /// ms of waiting in it, all requests together.
+    /// Total time of all requests in ms, including waiting.
     pub busy_ms: u64,
 }
 
-/// What the topmost device did for the operations of a result, in all runs that say so. Its counters span warm-up and drain, as the
-/// operations issued do; what it did of each carries over to the window.
+/// Requests of the topmost device for the operations of a result, over all runs with both counts. The counters
+/// include warm-up and drain, as the issued operations do; the ratio of the two applies to the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtDevice {
     /// Operations per second in the window, the mean of these runs.
@@ -563,7 +572,7 @@ pub struct AtDevice {
 }
 
 impl AtDevice {
-    /// The sum of runs, each with its operations per second; `None` where nothing was issued.
+    /// Adds up runs, each with its operations per second; `None` if nothing was issued.
     pub fn sum_runs(runs: &[(f64, DeviceFigures)]) -> Option<Self> {
         let sum =
             |of: fn(&DeviceFigures) -> u64| runs.iter().fold(0u64, |sum, (_, d)| sum.saturating_add(of(d)));
@@ -576,30 +585,30 @@ impl AtDevice {
         })
     }
 
-    /// Requests that it completed per second, where so many operations per second were carried out.
+    /// Requests that the device completes per second at this rate of operations.
     pub fn requests_per_s(&self, iops: f64) -> f64 {
         iops * self.ios as f64 / self.issued_ops as f64
     }
 
-    /// Bytes that it moved per second, where so many operations per second were carried out.
+    /// Bytes that the device moves per second at this rate of operations.
     pub fn bytes_per_s(&self, iops: f64) -> f64 {
         iops * self.bytes as f64 / self.issued_ops as f64
     }
 
-    /// Mean size of its requests; `None` where there was none.
+    /// Mean size of its requests; `None` without requests.
     pub fn request_bytes(&self) -> Option<u64> {
         self.bytes.checked_div(self.ios)
     }
 }
 
-/// What the CPUs and the memory of the host were busy with during a run, warm-up and drain included. Each is a share of the run's time;
-/// `None` where it was not counted.
+/// Use of the host's CPUs and memory during a run, including warm-up and drain. Each value is a share of the run's
+/// time; `None` if it was not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFigures {
-    /// CPU time of the worker that used most, as a share of one CPU.
+    /// CPU time of the busiest worker, as a share of one CPU.
     pub worker_cpu: Option<f64>,
-    /// Time in which CPUs worked, as a share of all CPUs' (`/proc/stat`): neither idle nor waiting for I/O.
+    /// Time in which CPUs worked, neither idle nor waiting for I/O, as a share of all CPUs (`/proc/stat`).
     pub cpu: Option<f64>,
     /// Time in which some task waited for I/O (`/proc/pressure/io`, `some`).
     pub io_pressure: Option<f64>,
@@ -607,18 +616,19 @@ pub struct HostFigures {
     pub cpu_pressure: Option<f64>,
     /// Time in which some task waited for memory (`/proc/pressure/memory`, `some`).
     pub memory_pressure: Option<f64>,
-    /// Time for which a CPU quota paused threads of fathom's cgroup (`cpu.stat`), all of them together: it may be more than 1.
+    /// Time for which a CPU quota paused threads of fathom's cgroup (`cpu.stat`), all of them added up: may exceed
+    /// 1.
     pub quota_paused: Option<f64>,
 }
 
 impl HostFigures {
-    /// Whether nothing of it is known.
+    /// Whether none of these values is known.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Memory of all logs of a measurement: what is longer is no longer read by people or their tools.
+/// The most memory for all logs of a measurement: people and their tools cannot read longer ones.
 pub const MAX_BYTES: usize = 1 << 30;
 
 /// An operation that was counted in a measured window.
@@ -626,62 +636,62 @@ pub const MAX_BYTES: usize = 1 << 30;
 pub struct Operation {
     /// When its completion was seen, in ns since the phase began.
     pub end_ns: u64,
-    /// From its submission to that, in ns; in an open loop from the time at which it was due.
+    /// From the submission to the completion, in ns; in an open loop from the intended start.
     pub latency_ns: u64,
-    /// The part of it behind the submission, in ns.
+    /// The part of the latency after the submission, in ns.
     pub service_ns: u64,
     /// First byte.
     pub offset: u64,
     /// Bytes.
     pub length: u32,
-    /// Index of its target among those of the worker.
+    /// Index of its target among the worker's targets.
     pub file: u16,
-    /// What it did.
+    /// Kind of the operation.
     pub kind: Kind,
-    /// Number of the share of its stream's `op_priorities` that it is of, from 1; 0 for none.
+    /// Number of its share in the stream's `op_priorities`, from 1; 0 for none.
     pub share: u8,
 }
 
-/// What the operations of one kind came to in an interval of time.
+/// Operations of one kind, summed over an interval of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// When it was over, in ns since the phase began.
+    /// End of the interval, in ns since the phase began.
     pub end_ns: u64,
-    /// What they did.
+    /// Kind of the operations.
     pub kind: Kind,
     /// How many completed.
     pub operations: u64,
-    /// What they moved.
+    /// Bytes moved.
     pub bytes: u64,
     /// The sum of their latencies in ns.
     pub latency_ns: u64,
-    /// The largest of them in ns.
+    /// Largest latency in ns.
     pub max_ns: u64,
 }
 
 /// The log of a worker in one phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// All operations, in the order in which their completions were seen.
+    /// All operations, in the order of their completions.
     Each(Vec<Operation>),
-    /// What they came to, interval by interval.
+    /// Sums over intervals.
     Intervals(Intervals),
 }
 
 /// Intervals of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Intervals {
-    /// Where the first one begins, in ns since the phase began.
+    /// Start of the first interval, in ns since the phase began.
     pub from_ns: u64,
     /// Length of each in ns.
     pub length_ns: u64,
-    /// Those in which anything completed, in their order.
+    /// Intervals with completions, in their order.
     pub all: Vec<Interval>,
     /// When the last operation completed, in ns since the phase began.
     pub last_ns: u64,
 }
 
-/// Who did what a log tells of.
+/// The log of one worker, with its place in the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerLog {
     /// Number of the run, attempts counted, from 1.
@@ -696,18 +706,19 @@ pub struct WorkerLog {
     pub number: u32,
     /// When the phase began, in ms since 1970.
     pub began_unix_ms: u64,
-    /// What it did.
+    /// Logged operations.
     pub rows: Rows,
 }
 
 impl Rows {
-    /// An empty log, of intervals that count from a time; of each operation by itself where they have no length.
+    /// An empty log. With a `length_ns` it sums over intervals that count from `from_ns`; with 0 it keeps each
+    /// operation.
     pub fn new(from_ns: u64, length_ns: u64) -> Self {
         let intervals = Intervals { from_ns, length_ns, ..Intervals::default() };
         if length_ns == 0 { Self::Each(Vec::new()) } else { Self::Intervals(intervals) }
     }
 
-    /// Takes operations over that come behind those before. Gives the bytes of memory that it grew by.
+    /// Adds operations that follow the earlier ones. Returns the bytes of memory that the log grew by.
     pub fn take(&mut self, operations: &[Operation]) -> usize {
         match self {
             Self::Each(all) => {
@@ -724,7 +735,7 @@ impl Rows {
         }
     }
 
-    /// The log as intervals of such a length from such a time on, both in ns; what are intervals already stays as it is.
+    /// The log as intervals of `length_ns` from `from_ns` on. A log that has intervals already is unchanged.
     pub fn intervals(&self, from_ns: u64, length_ns: u64) -> Intervals {
         match self {
             Self::Each(operations) => {
@@ -740,7 +751,8 @@ impl Rows {
 }
 
 impl Intervals {
-    /// Adds an operation to the interval that it ended in: one of the last, since they come in their order.
+    /// Adds an operation to the interval in which it ended. This is one of the last intervals, because operations
+    /// arrive in order.
     fn add(&mut self, operation: &Operation) {
         let Operation { kind, latency_ns, length, .. } = *operation;
         let each = self.length_ns.max(1);

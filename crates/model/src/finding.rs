@@ -1,6 +1,5 @@
-//! Findings: what a check answered, and how far it acts on the number.
-//!
-//! For: answers as data. Not for: asking (the crate `analysis`).
+//! Checks and findings: check ids, the page of a check, what a check found, and the diagnosis that `fathom doctor`
+//! prints.
 
 use crate::machine::Machine;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -9,25 +8,25 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// The answer of one check about one or more results.
+/// The result of one check about one or more results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// Which check answered.
+    /// The check.
     pub id: CheckId,
     /// Its name: `CACHE_SERVED`.
     pub name: String,
-    /// What was found.
+    /// The outcome.
     pub outcome: Outcome,
-    /// How far it acts on the number; `None` unless the outcome is a finding.
+    /// The effect on the number; `None` unless the outcome is a finding.
     pub severity: Option<Severity>,
     /// Names of the results that it is about.
     pub about: Vec<String>,
-    /// What it says to a person; for `NotChecked` the reason.
+    /// A sentence for people; for `NotChecked` the reason.
     pub sentence: String,
-    /// What to do about it; empty where there is nothing to do.
+    /// How to fix it; empty if nothing needs to be fixed.
     pub cure: String,
-    /// The numbers it rests on.
+    /// The numbers behind it.
     pub evidence: BTreeMap<String, f64>,
     /// Whether the user accepted it with `--accept`.
     pub accepted: bool,
@@ -62,7 +61,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The word of formats for programs, the same as in JSON.
+    /// The word in formats for programs, the same as in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Void => "void",
@@ -72,7 +71,7 @@ impl Severity {
         }
     }
 
-    /// What a finding does to a number, as reports for people print it.
+    /// The effect of a finding on a number, as printed in reports for people.
     pub fn effect(self) -> &'static str {
         match self {
             Self::Void => "invalidates",
@@ -113,12 +112,12 @@ ids! {
     F01 F02 F03 F04 F05
 }
 
-/// An id that this version does not have, out of a file of a newer one.
+/// An id that this version does not have, from a file of a newer version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Newer([u8; 3]);
 
 impl Newer {
-    /// A capital letter and two digits; nothing else is an id.
+    /// Parses a capital letter and two digits; nothing else is an id.
     fn read(text: &str) -> Option<Self> {
         let bytes: [u8; 3] = text.as_bytes().try_into().ok()?;
         let [group, number @ ..] = bytes;
@@ -126,7 +125,7 @@ impl Newer {
     }
 
     fn text(&self) -> &str {
-        // Only `read` makes one, and only of ASCII.
+        // Only `read` makes one, and only from ASCII.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
@@ -146,8 +145,8 @@ impl CheckId {
         Self::ALL.iter().copied().find(|id| id.text() == text)
     }
 
-    /// The ids that somebody may have meant, for the end of a sentence: the one whose figures were typed as letters, else those
-    /// of the same group, else all groups.
+    /// Suggestions for a mistyped id, as the end of a sentence: the id with letters typed for its digits, otherwise
+    /// those of the same group, otherwise all groups.
     fn near(typed: &str) -> String {
         let figures = typed.replace('O', "0").replace(['I', 'L'], "1");
         if let Some(id) = Self::known(&figures) {
@@ -172,7 +171,7 @@ impl fmt::Display for CheckId {
 impl FromStr for CheckId {
     type Err = String;
 
-    /// Reads what somebody typed, in any case; only ids of this version.
+    /// Parses an id of this version, in upper or lower case.
     fn from_str(typed: &str) -> Result<Self, String> {
         let upper = typed.trim().to_ascii_uppercase();
         Self::known(&upper).ok_or_else(|| format!("there is no check '{typed}'; {}", Self::near(&upper)))
@@ -210,35 +209,35 @@ impl schemars::JsonSchema for CheckId {
     }
 }
 
-/// What a reader is told of a check.
+/// The documentation of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckPage {
     /// Catalogue id.
     pub id: CheckId,
     /// Its name: `CACHE_SERVED`.
     pub name: &'static str,
-    /// What its group asks.
+    /// The question of its group.
     pub group: &'static str,
-    /// The belief that it puts to the test.
+    /// The assumption that it tests.
     pub belief: &'static str,
-    /// What it looks at.
+    /// The evidence that it reads.
     pub reads: &'static str,
-    /// By which formula it finds something.
+    /// The formula for a finding.
     pub formula: String,
-    /// How to see it find something: mostly commands.
+    /// How to trigger it, mostly with commands.
     pub provoke: &'static str,
-    /// What to do about what it found.
+    /// How to fix the cause.
     pub repair: String,
-    /// The flag that accepts it for the exit code; `None` where nothing does.
+    /// The flag that accepts it for the exit code; `None` if none does.
     pub accept: Option<String>,
 }
 
-/// Pages in the order in which they were asked for. Their JSON is a list of them.
+/// Pages in the requested order. Their JSON is a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pages {
-    /// The pages, those of a group together.
+    /// The pages, grouped by letter.
     pub pages: Vec<CheckPage>,
-    /// Whether they are all that there are, of which an overview may be better.
+    /// Whether these are all pages, so that an overview may be better.
     pub all: bool,
 }
 
@@ -258,52 +257,52 @@ impl Serialize for Pages {
 /// Version of this form.
 pub const FORMAT: u32 = 1;
 
-/// What was seen of a target and its machine.
+/// Observations about a target and its machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
     /// [`FORMAT`].
     pub format: u32,
-    /// The target as it was found: an absolute path without links.
+    /// The target: an absolute path without links.
     pub target: String,
     /// Its file system and block stack in one line.
     pub chain: String,
-    /// How long it was watched what others do, ms.
+    /// Time in ms during which other load was watched.
     pub watched_ms: u64,
-    /// The looks, under headings.
+    /// The observations, under headings.
     pub groups: Vec<Group>,
-    /// The machine and the block stack, with all that was read of them.
+    /// The machine and the block stack, with everything that was read about them.
     pub machine: Machine,
 }
 
-/// Looks at one kind of thing.
+/// Observations of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Group {
-    /// What they are about.
+    /// The heading.
     pub heading: String,
-    /// Each look, in a fixed order.
+    /// The observations, in a fixed order.
     pub looks: Vec<Look>,
 }
 
-/// One look and its answer.
+/// One observation and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Look {
-    /// What was looked at, in a word or three.
+    /// The subject in one to three words.
     pub about: String,
     /// The answer: in order, a finding, or not looked at.
     pub outcome: Outcome,
-    /// What a finding would do to a number; `None` unless it is one.
+    /// The effect of a finding on a number; `None` for other outcomes.
     pub severity: Option<Severity>,
-    /// What was seen; for [`Outcome::NotChecked`] why nothing could be.
+    /// The observation; for [`Outcome::NotChecked`] the reason.
     pub sentence: String,
-    /// What to do about it, with the command where one exists; empty where nothing can be done.
+    /// How to fix it, with the command if one exists; empty if it cannot be fixed.
     pub cure: String,
-    /// The check that asks the same of a measurement, where one does; in JSON its id, or an empty text.
+    /// The corresponding check of a measurement, if any; in JSON its id, or an empty text.
     #[serde(serialize_with = "id_or_empty")]
     pub check: Option<CheckId>,
 }
 
 impl Look {
-    /// It is in order.
+    /// An observation without a problem.
     pub fn ok(about: &str, sentence: impl Into<String>) -> Self {
         Self {
             about: about.to_owned(),
@@ -315,17 +314,17 @@ impl Look {
         }
     }
 
-    /// It could not be looked at, and why.
+    /// An observation that could not be made, with the reason.
     pub fn unknown(about: &str, why: impl Into<String>) -> Self {
         Self { outcome: Outcome::NotChecked, ..Self::ok(about, why) }
     }
 
-    /// It is not in order.
+    /// An observation with a problem.
     pub fn finding(about: &str, severity: Severity, sentence: impl Into<String>) -> Self {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }
 
-    /// With what to do about it.
+    /// Adds how to fix it.
     #[must_use]
     pub fn cure(self, cure: impl Into<String>) -> Self {
         Self { cure: cure.into(), ..self }

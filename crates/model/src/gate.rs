@@ -1,8 +1,7 @@
-//! Gates: what a result has to reach, and what came of it.
+//! Gates: the conditions of `--fail-if`, their parser, and their outcome in a report.
 //!
-//! For: a condition as it was said with `--fail-if` or `--fail-if-slower`, kept in the plan, and the outcome of the former in a report. Not
-//! for: reading one from text ([`crate::spec::gate`]), deciding it (crate `analysis`), nor the outcome between two sides
-//! ([`crate::comparison::Gate`]).
+//! A condition is `[RESULT: ][KIND.]NUMBER<LIMIT`; several are separated by commas. [`crate::comparison::Gate`] is
+//! the gate between two sides of a comparison.
 
 use crate::job::Kind;
 use crate::report::AnswerWord;
@@ -12,7 +11,7 @@ use crate::spec::{JobSpec, Until};
 use crate::units::{show_ns, show_rate};
 use serde::{Deserialize, Serialize};
 
-/// By how much the other side of a comparison may be slower.
+/// How much slower the other side of a comparison may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slower {
     /// As a share: 0.05.
@@ -23,20 +22,20 @@ pub struct Slower {
 }
 
 impl Slower {
-    /// As it is typed: `5% --fail-on all`.
+    /// As typed: `5% --fail-on all`.
     pub fn to_flags(&self) -> String {
         let on = if self.all { " --fail-on all" } else { "" };
         format!("{}%{on}", (self.by * 1e6).round() / 1e4)
     }
 }
 
-/// Under which condition a measurement fails.
+/// A condition under which a measurement fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
-    /// Name of the result that it is about; `None` for every result.
+    /// Name of the result; `None` for every result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// What it limits.
+    /// The limit.
     pub limit: Limit,
 }
 
@@ -46,25 +45,25 @@ pub struct Condition {
 pub enum Limit {
     /// The latency of this rank is at most so long.
     Latency {
-        /// Operations that it is about; `None` for all reads, writes and trims that there are, each by itself.
+        /// Kind of operation; `None` for all reads, writes and trims separately.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<Kind>,
-        /// The rank as reports name it: `99.9`.
+        /// The percentile as named in reports: `99.9`.
         percentile: String,
-        /// The longest that meets it, in ns.
+        /// The largest allowed latency in ns.
         at_most_ns: u64,
     },
-    /// Operations per second are at least so many.
+    /// Lower limit of operations per second.
     Iops {
         /// Operations per second.
         at_least: f64,
     },
     /// The wall time of a command is at most this.
     Time {
-        /// The longest that meets it, in ns.
+        /// The largest allowed time in ns.
         at_most_ns: u64,
     },
-    /// Bytes per second are at least so many.
+    /// Lower limit of bytes per second.
     MbPerS {
         /// 10^6 bytes per second.
         at_least: f64,
@@ -72,12 +71,12 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether it is about a percentile, which takes more runs than a rate.
+    /// Whether it is about a percentile, which needs more runs than a rate.
     pub fn is_of_percentile(&self) -> bool {
         matches!(self, Self::Latency { .. })
     }
 
-    /// The number that is limited, in words: `sync p99`.
+    /// The limited number in words: `sync p99`.
     pub fn number(&self) -> String {
         match self {
             Self::Latency { kind: Some(kind), percentile, .. } => format!("{} p{percentile}", kind.word()),
@@ -107,7 +106,7 @@ impl Limit {
 }
 
 impl Gate {
-    /// Whether it cannot be told since the number is too near to its limit, so that more runs would tell.
+    /// Whether it is undecided because the number is too near to its limit, so that more runs would decide it.
     pub fn is_near(&self) -> bool {
         let between = self.bounds.is_some_and(|[low, high]| low <= self.limit && self.limit <= high);
         self.word == AnswerWord::Inconclusive && between
@@ -115,7 +114,7 @@ impl Gate {
 }
 
 impl Condition {
-    /// As it is typed: `sync.p99>10ms`.
+    /// As typed: `sync.p99>10ms`.
     pub fn to_flag(&self) -> String {
         let result = self.result.as_ref().map_or_else(String::new, |name| format!("{name}: "));
         let limit = match &self.limit {
@@ -131,35 +130,36 @@ impl Condition {
     }
 }
 
-/// A duration in the largest unit that says it exactly.
+/// A duration in the largest unit that represents it exactly.
 fn typed(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let exact = units.into_iter().find(|(unit, _)| ns > 0 && ns.is_multiple_of(*unit));
     exact.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
 }
 
-/// What came of a condition at one number of one result.
+/// The outcome of a condition for one number of one result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
-    /// The condition as it is typed.
+    /// The condition as typed.
     pub condition: String,
-    /// Name of the result; the name that was typed where there is no such result.
+    /// Name of the result; the typed name if there is no such result.
     pub result: String,
-    /// The number that is limited: `sync p99`, `IOPS`.
+    /// The limited number: `sync p99`, `IOPS`.
     pub number: String,
     /// `ns`, `IOPS` or `MB/s`.
     pub unit: String,
-    /// What it is compared with.
+    /// The limit.
     pub limit: f64,
-    /// What was measured: the mean of the runs on a logarithmic scale; `None` where there are too few operations to say.
+    /// The measured value: the mean of the runs on a logarithmic scale; `None` if there are too few operations.
     pub value: Option<f64>,
-    /// Between these it lies: each bound holds with 95 % confidence, with `--settle` over both times that it is asked. `None` where there
-    /// are too few runs or operations.
+    /// Bounds of the value, each with 95 % confidence; with `--settle`, over both decisions together. `None` with
+    /// too few runs or operations.
     pub bounds: Option<[f64; 2]>,
-    /// Runs that it rests on.
+    /// Number of runs behind it.
     pub runs: u32,
-    /// Runs in all that would settle it four times of five, where it is too near to the limit to tell and a thousand would.
+    /// Runs in all that would decide it four times of five, if it is too near to the limit to decide and a thousand
+    /// would.
     pub runs_needed: Option<u32>,
     /// `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
     pub word: AnswerWord,
@@ -167,19 +167,19 @@ pub struct Gate {
     pub sentence: String,
 }
 
-/// Percentiles that a condition can be about: those of every report.
+/// Percentiles that a condition may name: those of every report.
 const PERCENTILES: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
 const FORM: &str = "type one such as p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90";
 
-/// Conditions with commas between.
+/// Parses conditions separated by commas.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn conditions(text: &str) -> Result<Vec<Condition>, String> {
     let mut all = Vec::new();
     let mut name = String::new();
     for part in text.split(',') {
-        // The name of a result may have commas of its own.
+        // The name of a result may contain commas.
         name += part;
         if part.contains(['<', '>']) {
             all.push(condition(&std::mem::take(&mut name))?);
@@ -218,7 +218,7 @@ fn condition(text: &str) -> Result<Condition, String> {
     if wrong { Err(format!("{}: {why}", shown(text))) } else { Ok(Condition { result, limit }) }
 }
 
-/// `None` where it is no percentile of any kind.
+/// `None` if `number` is not a percentile.
 fn latency(number: &str, limit: &str) -> Option<Result<Limit, String>> {
     let (kind, rank) = match number.split_once('.') {
         Some((word, rank)) if rank.starts_with('p') => {
@@ -247,7 +247,7 @@ impl JobSpec {
         self.fail_if.iter().flatten().any(|c| c.limit.is_of_percentile())
     }
 
-    /// What is said about how often, and is too seldom for a condition.
+    /// Checks how often the job is measured: too few runs for a condition are a problem.
     pub(crate) fn check_gated(&self) -> Option<Problem> {
         if !self.gates_a_percentile() {
             return None;

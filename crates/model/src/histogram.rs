@@ -1,6 +1,6 @@
-//! Latency histograms: recording in the hot loop, merging, quantiles, and their sparse form in files.
+//! Latency histograms: recording in the hot loop, merging, quantiles, their sparse form in files, and distributions
+//! without empty buckets.
 //!
-//! For: nanoseconds with a relative error below 1 % from 0 to 73 minutes. Not for: any other scale, nor interpolation.
 //! Buckets are those of the crate `histogram` with grouping power 7: each is at most 1/128 of its value wide.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -12,7 +12,7 @@ const GROUPING_POWER: u8 = 7;
 const MAX_VALUE_POWER: u8 = 42;
 const MAX_VALUE_NS: u64 = (1 << MAX_VALUE_POWER) - 1;
 
-/// Latencies in ns: bucket counts beside exact count, sum, minimum and maximum. 36 KiB, never grows.
+/// Latencies in ns: bucket counts with exact count, sum, minimum and maximum. 36 KiB, never grows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     buckets: histogram::Histogram,
@@ -29,10 +29,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram.
-    ///
-    /// # Panics
-    /// Never: the two constants above are a valid geometry, which the tests prove.
+    /// An empty histogram. / # Panics / Never: the two constants above are a valid geometry, which the tests prove.
     #[allow(clippy::missing_panics_doc, clippy::expect_used)]
     pub fn new() -> Self {
         let buckets = histogram::Histogram::new(GROUPING_POWER, MAX_VALUE_POWER).expect("constant geometry");
@@ -42,7 +39,8 @@ impl Histogram {
     /// Records one latency. Part of the hot loop: about 1 ns, no allocation, cannot fail.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        // The crate's own way looks its geometry up; with a constant one the bucket is five instructions away.
+        // The crate's own method reads its geometry at run time; with a constant one the bucket is five
+        // instructions away.
         if let Some(bucket) = self.buckets.as_mut_slice().get_mut(bucket_of(ns.min(MAX_VALUE_NS))) {
             *bucket += 1;
         }
@@ -82,7 +80,7 @@ impl Histogram {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }
 
-    /// Adds all of `other`.
+    /// Adds all latencies of `other`.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -116,27 +114,28 @@ impl Histogram {
         Some(middle.clamp(self.min_ns, self.max_ns))
     }
 
-    /// The latency in ns that the share `q` (0 to 1) of operations did not exceed; withheld (`None`) where fewer than ten operations lie
-    /// beyond it: such a figure is one operation's luck.
+    /// The latency in ns that the share `q` (0 to 1) of operations did not exceed; `None` if fewer than ten
+    /// operations lie beyond it, because such a figure depends on single operations.
     pub fn supported_quantile_ns(&self, q: f64) -> Option<u64> {
         // Rule n(1-p) >= 10 of the reference on tails; the small slack only absorbs binary fractions of 1 - q.
         (self.count as f64 * (1.0 - q) >= 10.0 - 1e-6).then(|| self.quantile_ns(q)).flatten()
     }
 
-    /// Operations between two latencies in ns, the upper one not included; both to within a bucket.
+    /// Operations between two latencies in ns, excluding the upper one; both are rounded to a bucket.
     pub fn count_between(&self, from_ns: u64, to_ns: u64) -> u64 {
         let bucket = |ns: u64| bucket_of(ns.min(MAX_VALUE_NS));
         let part = self.buckets.as_slice().get(bucket(from_ns)..bucket(to_ns));
         part.map_or(0, |counts| counts.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)))
     }
 
-    /// What was recorded, in ascending order: the middle of each bucket that holds something, kept within the exact minimum
-    /// and maximum, in ns, and its count.
+    /// The recorded latencies in ascending order: the middle of each non-empty bucket in ns, limited to the exact
+    /// minimum and maximum, with its count.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         let filled = self.buckets.as_slice().iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(index, count)| {
             let (low, width) = bucket_at(index);
-            // A file's minimum and maximum are not proven against its buckets, so this must not be `clamp`, which panics.
+            // A file's minimum and maximum are not validated against its buckets, so this must not be `clamp`,
+            // which panics.
             ((low + (width - 1) / 2).min(self.max_ns).max(self.min_ns), *count)
         })
     }
@@ -150,7 +149,7 @@ fn bucket_of(ns: u64) -> usize {
     ((u64::from(shift) << GROUPING_POWER) + (ns >> shift)) as usize
 }
 
-/// First ns of a bucket, and how many ns it is wide.
+/// First ns of a bucket, and its width in ns.
 fn bucket_at(index: usize) -> (u64, u64) {
     const LINEAR: usize = 1 << GROUPING_POWER;
     let shift = (index / LINEAR).saturating_sub(1);
@@ -227,18 +226,18 @@ fn filled(values: impl IntoIterator<Item = u64>) -> Histogram {
     h
 }
 
-/// Latencies in ns, as a histogram kept them: each to within 1/256 of its value.
+/// Latencies in ns without empty buckets, each to within 1/256 of its value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
     /// How many there are.
     pub count: u64,
-    /// The smallest in ns, exact; 0 where there is none.
+    /// The smallest in ns, exact; 0 without latencies.
     pub min_ns: u64,
-    /// The largest in ns, exact; 0 where there is none.
+    /// The largest in ns, exact; 0 without latencies.
     pub max_ns: u64,
-    /// Their mean in ns, exact; 0 where there is none.
+    /// The mean in ns, exact; 0 without latencies.
     pub mean_ns: f64,
-    /// Latency in ns and how often it was seen, ascending.
+    /// Latency in ns and its count, ascending.
     pub bins: Vec<(u64, u64)>,
 }
 
@@ -254,7 +253,7 @@ impl From<&Histogram> for Distribution {
     }
 }
 
-/// All of them together.
+/// The sum of several distributions.
 impl<'d> FromIterator<&'d Distribution> for Distribution {
     fn from_iter<I: IntoIterator<Item = &'d Distribution>>(all: I) -> Self {
         let mut sum = Self::default();
@@ -276,7 +275,7 @@ impl<'d> FromIterator<&'d Distribution> for Distribution {
 }
 
 impl Distribution {
-    /// The smallest latency in ns that the share `q` (0 to 1) of them did not exceed; `None` where there is none.
+    /// The smallest latency in ns that the share `q` (0 to 1) did not exceed; `None` without latencies.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let rank = q * self.count as f64;
         let mut below = 0_u64;
@@ -287,7 +286,7 @@ impl Distribution {
         reached.or(self.bins.last()).map(|(ns, _)| *ns)
     }
 
-    /// Standard deviation in ns, of what the buckets kept; 0 with fewer than two.
+    /// Standard deviation in ns, from the buckets; 0 with fewer than two latencies.
     pub fn deviation_ns(&self) -> f64 {
         if self.count < 2 {
             return 0.0;

@@ -1,6 +1,4 @@
-//! An entry: what the history knows of a session without opening it; and a list of them.
-//!
-//! For: one line of `fathom list`, one object of its JSON, one row of the index. Not for: finding, reading or laying out entries.
+//! Sessions as the history lists them: entries, tables of their results, and the user's tags and notes.
 
 use crate::finding::{CheckId, Severity};
 use crate::machine::Capacity;
@@ -10,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Entries of a history, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listing {
-    /// Those that are shown.
+    /// The listed sessions.
     pub entries: Vec<Entry>,
-    /// How many there are that were asked for.
+    /// Number of sessions that match the request.
     pub asked_for: u64,
     /// Sessions in the whole history.
     pub sessions: u64,
@@ -20,7 +18,7 @@ pub struct Listing {
     pub bytes: u64,
 }
 
-/// What the history knows of a session. `None` where its file does not say.
+/// A session in the history. `None` marks a value that its file does not contain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
@@ -30,66 +28,66 @@ pub struct Entry {
     pub path: String,
     /// Size of the file.
     pub bytes: u64,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: Option<String>,
-    /// What was measured, as `bench cdm`.
+    /// Title of the measurement, such as `bench cdm`.
     pub title: Option<String>,
-    /// The first word of its report, no finding accepted.
+    /// The verdict of its report, without accepted findings.
     pub verdict: Option<Verdict>,
     /// The number that would be quoted.
     pub headline: Option<Headline>,
     /// How it ended.
     pub ending: Option<Ending>,
-    /// Whether it is being measured right now.
+    /// Whether it is being measured now.
     #[serde(default)]
     pub running: bool,
     /// Paths of its targets.
     pub targets: Vec<String>,
-    /// Block devices below them.
+    /// Block devices below its targets.
     pub devices: Vec<Device>,
     /// Names of its jobs.
     pub jobs: Vec<String>,
-    /// What each of its results came to, where they stand side by side: of jobs and profiles.
+    /// The figure of each result, for jobs and profiles, whose results are listed together.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// What it measured devices to be capable of: its results that hold, as far as one kind of request made them.
+    /// Capacities of devices from its valid results, as far as these consist of one kind of request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capacities: Vec<Capacity>,
     /// Complete runs of all jobs.
     pub runs: u64,
     /// Names of the hosts.
     pub hosts: Vec<String>,
-    /// What is equal for sessions that did the same work at the same place.
+    /// Equal for sessions with the same work at the same place.
     pub fingerprint: Option<String>,
-    /// What was found.
+    /// Its findings.
     pub findings: Vec<Mark>,
     /// Version of fathom that measured.
     pub version: Option<String>,
     /// Version of fathom that judged.
     pub judged_by: String,
-    /// What the user said about it.
+    /// The user's tags and notes.
     pub words: Annotations,
-    /// Why it, or what the user said about it, cannot be read.
+    /// Why the session or its tags and notes cannot be read.
     pub problem: Option<String>,
 }
 
-/// What a result came to.
+/// The figure of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figure {
     /// The job's name: `RND4K Q32T1 read`.
     pub name: String,
-    /// `IOPS`; `MB/s` where it is sequential.
+    /// `IOPS`, or `MB/s` for sequential access.
     pub unit: String,
-    /// The rate; `None` where a finding invalidates it or there is none.
+    /// The rate; `None` if a finding invalidates it or there is none.
     pub value: Option<f64>,
     /// Its 95 % interval over runs; `None` with fewer than three.
     pub interval: Option<[f64; 2]>,
-    /// What the findings about it come to.
+    /// The verdict of the findings about it.
     pub verdict: Verdict,
 }
 
-/// A block device by the names it goes by.
+/// A block device with its names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Device {
@@ -105,24 +103,24 @@ pub struct Device {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mark {
-    /// The check that found it.
+    /// The check of the finding.
     pub id: CheckId,
-    /// How far it acts on a number, worst first.
+    /// Effect on a number, worst first.
     pub severity: Option<Severity>,
 }
 
 impl Entry {
-    /// One word, or two where it did not end as planned: `VALID`, `SUSPECT, interrupted`, `cut`, `unreadable`.
+    /// One word, or two if it did not end as planned: `VALID`, `SUSPECT, interrupted`, `cut`, `unreadable`.
     pub fn word(&self) -> String {
         self.verdict_word().into_iter().chain(self.unplanned()).collect::<Vec<_>>().join(", ")
     }
 
-    /// `VALID`; `None` where nothing was concluded.
+    /// `VALID`; `None` if nothing was concluded.
     pub fn verdict_word(&self) -> Option<&'static str> {
         self.verdict.map(Verdict::word)
     }
 
-    /// How it ended other than as planned: `interrupted`.
+    /// The unplanned ending: `interrupted`.
     pub fn unplanned(&self) -> Option<&'static str> {
         match &self.ending {
             _ if self.running => Some("running"),
@@ -144,31 +142,31 @@ pub enum RowsOf {
     /// Each is a session.
     #[default]
     Sessions,
-    /// Each is what lies below, by its newest session.
+    /// One row for each device, from its newest session.
     Devices,
 }
 
-/// Sessions or devices as rows, the results of one work as columns.
+/// A table with sessions or devices as rows and the results of one work as columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionTable {
     /// What the rows are.
     pub rows_of: RowsOf,
-    /// The results of the newest session that has some; of sessions that were named, those of all of them.
+    /// The results of the newest session that has any; if sessions were named, the results of all of them.
     pub columns: Vec<Column>,
-    /// Sessions with at least one of these, newest first; those that were named, as they were named.
+    /// Sessions with at least one of these results, newest first; named sessions in the order of naming.
     pub rows: Vec<Row>,
-    /// Sessions that have none of these, by what they measured.
+    /// Sessions without any of these results, by title.
     pub other_work: Vec<OtherWork>,
     /// Whether the user chose the work (`--job`).
     #[serde(skip)]
     pub is_job_chosen: bool,
-    /// Sessions of devices that have a newer one.
+    /// Number of sessions of devices that have a newer one.
     pub older: u64,
-    /// Sessions that were asked for and are too old for the number that is shown.
+    /// Number of matching sessions that are too old for the shown number.
     pub beyond_limit: u64,
-    /// What was concluded of each row, in their order, where sessions were named and so judged again; empty where rows are those of the
-    /// index.
+    /// The report of each row, in the same order, if sessions were named and therefore judged again; empty if the
+    /// rows come from the index.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
@@ -188,7 +186,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// Its name where the rows have a result each, and not the same one.
+    /// Name of a column if each row has one result, but not the same one.
     pub const MAIN: &'static str = "main result";
 }
 
@@ -198,17 +196,17 @@ impl Column {
 pub struct Row {
     /// Its id.
     pub session: String,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: Option<String>,
-    /// What it came to as a whole; `None` where it cannot be judged.
+    /// The verdict of the session; `None` if it cannot be judged.
     pub verdict: Option<Verdict>,
-    /// What lies below its targets, by name and model; `None` where no block device is known.
+    /// Name and model of the device below its targets; `None` without a known block device.
     pub device: Option<String>,
     /// Paths of its targets.
     pub targets: Vec<String>,
-    /// The user's tags of it.
+    /// The user's tags.
     pub tags: Vec<String>,
-    /// A figure for each column; `None` where it did not measure that.
+    /// A figure for each column; `None` if the session did not measure it.
     pub figures: Vec<Option<Figure>>,
 }
 
@@ -216,29 +214,29 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherWork {
-    /// What they measured: `bench six`.
+    /// Title: `bench six`.
     pub title: String,
     /// How many.
     pub sessions: u64,
 }
 
-/// Most letters of a tag.
+/// Most characters of a tag.
 const TAG_LETTERS: usize = 64;
 /// Most tags of a session.
 const MOST_TAGS: usize = 64;
-/// Most letters of a note.
+/// Most characters of a note.
 const NOTE_LETTERS: usize = 10_000;
 /// Most notes of a session.
 const MOST_NOTES: usize = 1_000;
 
-/// What the user says about a session.
+/// The user's tags and notes about a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Annotations {
-    /// Annotations to find it by, sorted.
+    /// Tags to find it by, sorted.
     pub tags: Vec<String>,
-    /// Notes in the order in which they were made.
+    /// Notes in order of time.
     pub notes: Vec<Note>,
 }
 
@@ -246,17 +244,17 @@ pub struct Annotations {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
-    /// When it was made, RFC 3339.
+    /// Time of the note, RFC 3339.
     pub at: String,
-    /// What it says.
+    /// Text.
     pub text: String,
 }
 
 impl Annotations {
-    /// Reads the JSON form back.
+    /// Parses the JSON form.
     ///
     /// # Errors
-    /// What is wrong with it: where it is no JSON, or holds what could not have been said.
+    /// What is wrong with it: not JSON, or content that no command accepts.
     pub fn parse(json: &str) -> Result<Self, String> {
         let read: Self = serde_json::from_str(json).map_err(|e| e.to_string())?;
         let mut words = Self::default();
@@ -265,15 +263,15 @@ impl Annotations {
         Ok(words)
     }
 
-    /// Whether nothing was said.
+    /// Whether there are neither tags nor notes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Adds a tag; one that is there already stays there once.
+    /// Adds a tag; an existing tag is not duplicated.
     ///
     /// # Errors
-    /// Why it can be none.
+    /// Why the tag is invalid.
     pub fn tag(&mut self, tag: &str) -> Result<(), String> {
         check_tag(tag)?;
         if self.tags.iter().any(|t| t == tag) {
@@ -287,10 +285,10 @@ impl Annotations {
         Ok(())
     }
 
-    /// Takes a tag away.
+    /// Removes a tag.
     ///
     /// # Errors
-    /// That there is none such.
+    /// That there is no such tag.
     pub fn untag(&mut self, tag: &str) -> Result<(), String> {
         let before = self.tags.len();
         self.tags.retain(|t| t != tag);
@@ -300,7 +298,7 @@ impl Annotations {
     /// Adds a note made at this time, RFC 3339.
     ///
     /// # Errors
-    /// Why it can be none.
+    /// Why the note is invalid.
     pub fn note(&mut self, at: String, text: &str) -> Result<(), String> {
         let text = text.trim();
         if at.chars().any(char::is_control) {
@@ -323,7 +321,7 @@ impl Annotations {
     }
 }
 
-/// Refuses what could not be told from an id, a path or a flag, or not be typed again.
+/// Rejects tags that could be confused with an id, a path or a flag, or that cannot be typed.
 fn check_tag(tag: &str) -> Result<(), String> {
     let why = if tag.is_empty() {
         "a tag is a word"

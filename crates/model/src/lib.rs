@@ -1,8 +1,8 @@
-//! Pure data of fathom: every value that passes from one stage to the next, and the text of kernel files read into it.
+//! Data types of fathom: every value that one stage hands to the next, and the parsers that read numbers from
+//! kernel text.
 //!
-//! For: types with serde, their arithmetic, their parsers. Not for: reading a file, asking a kernel, judging, printing.
-//!
-//! The flow is `Request -> Plan -> Record -> Report -> bytes`; [`plan`], [`record`] and [`report`] are those stages.
+//! No I/O, no processes, no clock. A user's request ([`spec`]) is resolved into a [`plan`] of [`job`]s; running it
+//! gives a [`record`]; judging the record gives a [`report`].
 #![forbid(unsafe_code)]
 
 pub mod captured;
@@ -34,5 +34,5 @@ pub mod units;
 pub mod verification;
 pub mod watch;
 
-/// A value that was looked at, or the reason why it could not be. Missing is never zero.
+/// A value, or the reason why it could not be determined. A missing value is never zero.
 pub type Known<T> = Result<T, String>;

@@ -1,13 +1,15 @@
-//! What the machine is, as far as a measurement depends on it: host, file systems, and the block stack below each target.
+//! The machine: host, file systems, the block stack below each target, its block devices, and how a file or device
+//! is recognised again.
 //!
-//! For: the result of looking, as data. Not for: looking (the crate `machine` does) nor judging.
+//! A name may refer to another file or device later, so [`Identity`] holds numbers and serial numbers. [`Capacity`]
+//! is what a device was measured to do, and [`KnownBy`] finds the same device in later sessions.
 
 use crate::Known;
 use crate::units::show_bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A host and the places that were measured on it.
+/// A host and the measured places on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
@@ -29,16 +31,16 @@ pub struct Machine {
     pub user_id: u32,
     /// Files that count the I/O of this process alone, or why there are none.
     pub cgroup: Known<Cgroup>,
-    /// Kernel text that does not change while one measures, word for word, under the names of
-    /// [`crate::kernel_files`]: limits of the cgroups above us, how CPUs save power, firmware names, libraries. A name with a
-    /// `*` holds one line per file that matched, `path: text`.
+    /// Kernel text that does not change during a measurement, word for word, under the names of the constants in
+    /// [`crate::evidence`]: limits of the cgroups above fathom, CPU power saving, firmware names, libraries. A name
+    /// with a `*` holds one line for each file that matched, `path: text`.
     #[serde(default)]
     pub facts: BTreeMap<String, Known<String>>,
-    /// One place per target of the plan, in the same order.
+    /// One place for each target of the plan, in the same order.
     pub places: Vec<Place>,
 }
 
-/// A cgroup of our own, below the one fathom was started in.
+/// A cgroup made for fathom, below the one it was started in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cgroup {
@@ -46,11 +48,11 @@ pub struct Cgroup {
     pub version: u8,
     /// Its directory.
     pub dir: String,
-    /// Files in it that count our I/O per device.
+    /// Files in it that count fathom's I/O per device.
     pub files: Vec<String>,
 }
 
-/// Where a target lives: file system and block stack, from the path down to the leaves.
+/// The location of a target: file system and block stack, from the path down to the leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
@@ -58,7 +60,7 @@ pub struct Place {
     pub path: String,
     /// The mounted file system; `None` for a block device.
     pub file_system: Option<FileSystem>,
-    /// Block devices: the tops first, each before what is below it. Empty where no block device backs the target.
+    /// Block devices: the tops first, each before those below it. Empty if no block device backs the target.
     pub layers: Vec<Layer>,
     /// Indices of the layers that the file system (or the caller, for a device) talks to.
     pub tops: Vec<usize>,
@@ -66,7 +68,7 @@ pub struct Place {
     pub direct: Option<DirectIo>,
     /// Why all of this is memory: `tmpfs`, `zram0`, `loop0 on tmpfs`.
     pub ram: Option<String>,
-    /// What could not be resolved below, in a sentence.
+    /// The part of the stack that could not be resolved, in a sentence.
     pub blind: Option<String>,
 }
 
@@ -76,15 +78,15 @@ pub struct Place {
 pub struct FileSystem {
     /// Type: `ext4`, `xfs`, `fuse.sshfs`, ...
     pub kind: String,
-    /// What is mounted: `/dev/vda1`, `tmpfs`, `server:/export`.
+    /// The mounted source: `/dev/vda1`, `tmpfs`, `server:/export`.
     pub source: String,
-    /// Where.
+    /// Mount point.
     pub mount_point: String,
     /// Mount options and super-block options, as in mountinfo.
     pub options: String,
     /// Attributes that change how this file's data are stored: `journal_data`, `compressed`, `encrypted`, `nocow`.
     pub attributes: Vec<String>,
-    /// The directory of it that is mounted: `/` for all of it; empty in records of a time when nobody looked.
+    /// The mounted directory of the file system: `/` for all of it; empty in records from before it was read.
     #[serde(default)]
     pub root: String,
 }
@@ -97,7 +99,7 @@ pub struct Layer {
     pub name: String,
     /// `major:minor`.
     pub number: String,
-    /// What it is.
+    /// Kind of device.
     pub kind: LayerKind,
     /// Driver of the hardware or virtual hardware: `virtio_blk`, `nvme`, `sd`.
     pub driver: Option<String>,
@@ -109,35 +111,36 @@ pub struct Layer {
     pub bytes: u64,
     /// For a loop device: the backing file.
     pub backing_file: Option<String>,
-    /// For a loop device: whether it reads its file past the page cache.
+    /// For a loop device: whether it reads its file with direct I/O.
     pub backing_direct: Option<bool>,
     /// The counters of this layer: path of its `stat` file.
     pub stat_file: String,
     /// Every readable file of its `queue/` directory, word for word.
     pub queue: BTreeMap<String, String>,
-    /// Other files of the device without the white space around them, by path below its directory in `/sys`, a partition's
-    /// own or its disk's: `start`, `loop/offset`, `alignment_offset`, `ro`, `removable`, `device/queue_depth`, `device/state`, and of `md/`,
-    /// `bcache/` and `dm/` what tells their state. What is not there is left out. Under keys of ours: `mq`, the number of
-    /// hardware queues; `irq_cpus`, the CPUs that serve its interrupts (`0,1,5`); `dax` of its queue; `hwmon`, the directory
-    /// of its thermometer; `loop_backing`, which file or device a loop device is on; `pm_qos_latency_tolerance_us` of its controller; from the nearest directory above that has them
-    /// `device/numa_node`, `local_cpulist` and the link, `current_link_speed`, `current_link_width`, `max_link_speed`,
-    /// `max_link_width`; and of a SATA port `sata_spd`, `sata_spd_limit` (what is allowed) and `hw_sata_spd_limit` (what it
-    /// could do).
+    /// Other files of the device without surrounding white space, by path below its directory in `/sys`, a
+    /// partition's own or its disk's: `start`, `loop/offset`, `alignment_offset`, `ro`, `removable`,
+    /// `device/queue_depth`, `device/state`, and the state files of `md/`, `bcache/` and `dm/`. Missing files are
+    /// left out. Keys defined by fathom: `mq`, the number of hardware queues; `irq_cpus`, the CPUs that serve its
+    /// interrupts (`0,1,5`); `dax` of its queue; `hwmon`, the directory of its thermometer; `loop_backing`, the
+    /// file or device below a loop device; `pm_qos_latency_tolerance_us` of its controller; from the nearest
+    /// directory above that has them `device/numa_node`, `local_cpulist` and the link, `current_link_speed`,
+    /// `current_link_width`, `max_link_speed`, `max_link_width`; and of a SATA port `sata_spd`, `sata_spd_limit`
+    /// (the allowed speed) and `hw_sata_spd_limit` (the possible one).
     #[serde(default)]
     pub device: BTreeMap<String, String>,
-    /// Why this layer is memory, where nothing is below it: `zram0`, `loop0 on tmpfs`.
+    /// Why this layer is memory, for a layer without others below: `zram0`, `loop0 on tmpfs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ram: Option<String>,
     /// Indices of the layers below.
     pub below: Vec<usize>,
 }
 
-/// What a block device is.
+/// Kind of a block device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LayerKind {
-    /// A whole device with nothing of the kernel's below it.
+    /// A whole device without kernel devices below it.
     #[default]
     Disk,
     /// A part of a disk.
@@ -156,7 +159,7 @@ pub enum LayerKind {
     Virtual,
 }
 
-/// What statx says about direct I/O to a file.
+/// Direct I/O limits of a file from statx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DirectIo {
@@ -170,7 +173,7 @@ impl Machine {
     /// A fact's text.
     ///
     /// # Errors
-    /// Why it could not be read, or that nobody looked.
+    /// Why it could not be read, or that it was not read.
     pub fn fact(&self, path: &str) -> Known<&str> {
         match self.facts.get(path) {
             Some(Ok(text)) => Ok(text.trim()),
@@ -184,8 +187,8 @@ impl Machine {
 const ALL_CACHE: &[&str] = &["tmpfs", "ramfs"];
 
 impl Place {
-    /// Why direct I/O on it goes through the page cache all the same, or is refused, by the file system's own word; `None` where
-    /// it works, and where nothing is said.
+    /// Why direct I/O goes through the page cache here, or is refused, according to the file system; `None` if it
+    /// works or the file system does not report it.
     pub fn without_direct(&self) -> Option<String> {
         if let Some(fs) = &self.file_system {
             if ALL_CACHE.contains(&fs.kind.as_str()) {
@@ -208,7 +211,7 @@ impl Place {
         self.file_system.as_ref().map_or("block device", |f| f.kind.as_str())
     }
 
-    /// Layers with nothing below them.
+    /// Layers without others below them.
     pub fn leaves(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().filter(|l| l.below.is_empty())
     }
@@ -257,29 +260,30 @@ impl Place {
 }
 
 impl Layer {
-    /// A number out of the `queue/` directory.
+    /// A number from the `queue/` directory.
     ///
     /// # Errors
-    /// That there is no such file, or no number in it.
+    /// That the file is missing, or contains no number.
     pub fn queue_number(&self, file: &str) -> Known<u64> {
         number(&self.name, "queue/", &self.queue, file)
     }
 
-    /// A number out of another file of the device.
+    /// A number from another file of the device.
     ///
     /// # Errors
-    /// That there is no such file, or no number in it.
+    /// That the file is missing, or contains no number.
     pub fn device_number(&self, file: &str) -> Known<u64> {
         number(&self.name, "", &self.device, file)
     }
 
-    /// The switch of this disk's counters, which may be turned while a run lasts. `None` for a partition, which has that of its disk.
+    /// The file that switches this disk's counters on and off, possibly during a run. `None` for a partition, which
+    /// follows its disk.
     pub fn iostats_file(&self) -> Option<String> {
         let dir = self.stat_file.strip_suffix("/stat").filter(|_| self.kind != LayerKind::Partition)?;
         Some(format!("{dir}/queue/iostats"))
     }
 
-    /// Why this layer's counters say nothing, where that is so.
+    /// Why this layer's counters are meaningless; `None` if they count.
     pub fn blind(&self) -> Option<String> {
         // zram counts by itself and ignores the switch.
         let off = self.queue.get("iostats").is_some_and(|v| v.trim() == "0") && self.kind != LayerKind::Zram;
@@ -300,28 +304,28 @@ pub const FORMAT: u32 = 1;
 pub struct Devices {
     /// Version of this JSON: [`FORMAT`].
     pub format: u32,
-    /// Each disk, its partitions behind it.
+    /// All devices, each disk followed by its partitions.
     pub devices: Vec<BlockDevice>,
     /// Names of devices without a size: loop devices that are not bound, drives without a medium.
     pub empty: Vec<String>,
 }
 
-/// What the kernel shows of a disk, a partition or anything else that takes requests.
+/// A disk, a partition or another device that takes requests, as the kernel describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BlockDevice {
     /// Kernel name: `vda`, `nvme0n1p2`, `dm-0`.
     pub name: String,
     /// `major:minor`.
     pub number: String,
-    /// What it is.
+    /// Kind of device.
     pub kind: LayerKind,
-    /// The name that its volume was given, `vg-root`; `None` for what is no volume.
+    /// The name of the volume, `vg-root`; `None` for other devices.
     pub label: Option<String>,
     /// Capacity.
     pub bytes: u64,
     /// Model as the device names itself.
     pub model: Option<String>,
-    /// Vendor as a SCSI device names itself; SATA disks say `ATA`.
+    /// Vendor of a SCSI device; SATA disks report `ATA`.
     pub vendor: Option<String>,
     /// Revision of its firmware.
     pub firmware: Option<String>,
@@ -329,7 +333,8 @@ pub struct BlockDevice {
     pub serial: Option<String>,
     /// World wide name: `naa.5000c500a1b2c3d4`, `eui.0025385b71b0a1c2`.
     pub wwid: Option<String>,
-    /// What it hangs on: `NVMe over PCIe`, `SATA`, `USB`, `virtio`; `None` for what hangs on nothing, and where nothing tells.
+    /// Its connection: `NVMe over PCIe`, `SATA`, `USB`, `virtio`; `None` for virtual devices and unknown
+    /// connections.
     pub bus: Option<String>,
     /// Speed of that link: `8.0 GT/s PCIe x4`, `6.0 Gbps`.
     pub link: Option<String>,
@@ -337,36 +342,37 @@ pub struct BlockDevice {
     pub driver: Option<String>,
     /// The disk of a partition; `None` for all others.
     pub disk: Option<String>,
-    /// First byte of a partition on its disk; `None` for all others, and where nothing tells.
+    /// First byte of a partition on its disk; `None` for all others, and if it is not known.
     pub start_bytes: Option<u64>,
     /// Whether writes are refused.
     pub read_only: Known<bool>,
     /// Whether its medium can be taken out.
     pub removable: Known<bool>,
-    /// Its queue; a partition's is that of its disk.
+    /// Its queue; a partition has the queue of its disk.
     pub queue: Queue,
-    /// For a loop device: its file, and whether that is read past the page cache.
+    /// For a loop device: its file, and whether it is read with direct I/O.
     pub backing_file: Option<String>,
     /// See there.
     pub backing_direct: Option<bool>,
-    /// Devices that it is on.
+    /// Devices directly below.
     pub below: Vec<String>,
-    /// Parts of it that are devices of their own.
+    /// Its partitions.
     pub partitions: Vec<String>,
-    /// Devices that are built on it.
+    /// Devices built on it.
     pub holders: Vec<String>,
     /// Where it is mounted in this mount namespace.
     pub mounts: Known<Vec<Mounted>>,
-    /// Who uses it, a part of it, or what is built on it, in words; `None` for nobody. The reason where it cannot be told.
+    /// The users of the device, of its partitions, and of devices built on it; `None` if it is unused. The reason
+    /// if they cannot be determined.
     pub used_by: Known<Option<String>>,
 }
 
-/// How a device takes requests. What is not there is kept as the reason.
+/// How a device takes requests. A missing value is kept as the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Queue {
     /// Smallest request in bytes.
     pub logical_block_bytes: Known<u64>,
-    /// What the medium writes at once.
+    /// Unit that the medium writes at once.
     pub physical_block_bytes: Known<u64>,
     /// Largest request that the kernel sends.
     pub max_request_bytes: Known<u64>,
@@ -374,25 +380,25 @@ pub struct Queue {
     pub max_hardware_request_bytes: Known<u64>,
     /// Requests that one hardware queue of it holds (`nr_requests`).
     pub requests: Known<u64>,
-    /// How many of them the driver drives at once.
+    /// Number of hardware queues that the driver uses.
     pub hardware_queues: Known<u64>,
-    /// Requests that the device takes at once; most do not tell.
+    /// Requests that the device takes at once; most devices do not report it.
     pub device_depth: Known<u64>,
-    /// The scheduler that is chosen.
+    /// The active scheduler.
     pub scheduler: Known<String>,
-    /// `write back`, where a flush is needed to make writes stable, or `write through`.
+    /// `write back` if a flush is needed to make writes stable, or `write through`.
     pub write_cache: Known<String>,
     /// Whether single writes can bypass the write cache (FUA).
     pub fua: Known<bool>,
-    /// Whether it is a rotating disk, as it says itself.
+    /// Whether it reports itself as a rotating disk.
     pub rotational: Known<bool>,
     /// Bytes that are read ahead.
     pub read_ahead_bytes: Known<u64>,
-    /// Largest discard; 0 where it takes none.
+    /// Largest discard; 0 if it supports none.
     pub max_discard_bytes: Known<u64>,
     /// Smallest discard.
     pub discard_granularity_bytes: Known<u64>,
-    /// Smallest request that is efficient, as the device says itself; 0 if it says nothing.
+    /// Smallest efficient request according to the device; 0 if it does not report it.
     pub optimal_request_bytes: Known<u64>,
     /// `none`, `host-aware` or `host-managed`.
     pub zoned: Known<String>,
@@ -403,7 +409,7 @@ pub struct Queue {
 /// A mount of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mounted {
-    /// Where.
+    /// Mount point.
     pub point: String,
     /// Type of file system.
     pub kind: String,
@@ -411,12 +417,12 @@ pub struct Mounted {
     pub options: String,
 }
 
-/// What a file or device is. Names do not count: hard links, symbolic links, bind mounts and device nodes are many for one
-/// thing, and one name may stand for another thing a moment later.
+/// The identity of a file or device. It is independent of names: one thing has many through links, bind mounts and
+/// device nodes, and a name may refer to another thing a moment later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Identity {
-    /// Anything that is stored in a file system: a file, a directory, a FIFO.
+    /// Anything stored in a file system: a file, a directory, a FIFO.
     File {
         /// `major:minor` of its file system, as `stat` shows it.
         device: String,
@@ -427,8 +433,8 @@ pub enum Identity {
     Device {
         /// `major:minor`.
         number: String,
-        /// What tells this device from another one that has had its number: serial number, sequence number of its disk, the
-        /// file behind a loop device. Each in words, as it is shown.
+        /// Marks that distinguish this device from another one with the same number: serial number, sequence number
+        /// of its disk, the file below a loop device. Each as displayed text.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         marks: Vec<String>,
     },
@@ -451,7 +457,7 @@ impl Identity {
         }
     }
 
-    /// How this differs from what was there before, in words; `None` where it is the same thing still.
+    /// Describes how this differs from the earlier identity; `None` if it is the same.
     pub fn change_from(&self, before: &Self) -> Option<String> {
         if self == before {
             return None;
@@ -469,14 +475,14 @@ impl Identity {
     }
 }
 
-/// Directions that capacities are told of.
+/// Directions of capacities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// From the device.
     Read,
-    /// To it.
+    /// Writes.
     Write,
 }
 
@@ -493,36 +499,36 @@ impl Direction {
     }
 }
 
-/// What a device did of one kind of request, as measured.
+/// The measured capacity of a device for one kind of request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capacity {
-    /// Which device it was.
+    /// The measured device.
     pub device: KnownBy,
     /// Reads or writes.
     pub direction: Direction,
-    /// Whether they were one behind the other; random otherwise.
+    /// Whether requests were sequential; otherwise random.
     pub sequential: bool,
     /// Mean size of its requests in bytes.
     pub request_bytes: u64,
-    /// Requests that it completed per second.
+    /// Requests completed per second.
     pub requests_per_s: f64,
     /// Operations that the measurement kept in flight.
     pub in_flight: u64,
-    /// Whether a cgroup's limit held it back, which is then the limit of that cgroup and not of the device.
+    /// Whether a cgroup's limit throttled the requests; the capacity is then that of the cgroup.
     #[serde(default)]
     pub throttled: bool,
 }
 
-/// What tells a device from others, over sessions and names.
+/// Properties that identify a device across sessions and names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnownBy {
-    /// Kernel name that it had.
+    /// Its kernel name in that session.
     pub name: String,
-    /// Serial number of its hardware, or what the kernel gives a volume in its place (`dm/uuid`).
+    /// Serial number of its hardware, or the kernel's id of a volume (`dm/uuid`).
     pub serial: Option<String>,
-    /// Of a loop device: what is behind it, as device and inode with the first byte that is used.
+    /// For a loop device: device, inode and first byte of the file below it.
     pub backing: Option<String>,
     /// Its model, else its driver.
     pub model: Option<String>,
@@ -530,21 +536,21 @@ pub struct KnownBy {
     pub bytes: u64,
 }
 
-/// By what a device was found to be one that was measured.
+/// How a device was matched with a measured one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SameBy {
     /// Serial number and size.
     Serial,
-    /// Device and inode of the file behind a loop device.
+    /// Device and inode of the file below a loop device.
     BackingFile,
-    /// Model and size alone: another device of the kind would be taken for it.
+    /// Model and size only: another device of the same model would match too.
     ModelAndSize,
 }
 
 impl SameBy {
-    /// As it stands behind "known by".
+    /// The phrase after "known by".
     pub fn phrase(self) -> &'static str {
         match self {
             Self::Serial => "serial number",
@@ -554,13 +560,13 @@ impl SameBy {
     }
 }
 
-/// Key of [`Layer::device`] under which it stands what a loop device is on.
+/// Key of [`Layer::device`] for the file or device below a loop device.
 pub const BACKING: &str = "loop_backing";
 /// Key of the identity of a volume there.
 const VOLUME: &str = "dm/uuid";
 
 impl KnownBy {
-    /// Of a layer of the block stack; a partition is known by its disk, which the caller names.
+    /// The properties of a layer of the block stack; for a partition the caller passes its disk.
     pub fn from_layer(layer: &Layer) -> Self {
         let is_loop = layer.kind == LayerKind::Loop;
         let told = |key: &str| layer.device.get(key).cloned();
@@ -573,7 +579,7 @@ impl KnownBy {
         }
     }
 
-    /// By what both are one device; `None` where they are not, or nothing tells.
+    /// How both are the same device; `None` if they differ, or if it cannot be determined.
     pub fn same_as(&self, other: &Self) -> Option<SameBy> {
         if self.bytes != other.bytes || self.bytes == 0 {
             return None;
@@ -588,7 +594,7 @@ impl KnownBy {
         both(&self.model, &other.model).then_some(SameBy::ModelAndSize)
     }
 
-    /// `virtio_blk of 252 GiB`, for where only that tells it.
+    /// `virtio_blk of 252 GiB`, used if model and size are the only match.
     pub fn kind(&self) -> String {
         format!("{} of {}", self.model.as_deref().unwrap_or("device"), show_bytes(self.bytes))
     }
@@ -624,7 +630,7 @@ fn a_serial_number_decides_and_what_has_none_is_told_by_less() {
     };
     let a = device(Some("S1"), None, Some("M"), 10);
     assert_eq!(a.same_as(&a), Some(SameBy::Serial));
-    // Another disk of the same kind, the same one with another size, and one that tells no serial number.
+    // Another disk of the same model, the same disk with another size, and a disk without a serial number.
     assert_eq!(a.same_as(&device(Some("S2"), None, Some("M"), 10)), None);
     assert_eq!(a.same_as(&device(Some("S1"), None, Some("M"), 11)), None);
     assert_eq!(a.same_as(&device(None, None, Some("M"), 10)), None);

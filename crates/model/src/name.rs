@@ -1,10 +1,9 @@
-//! Names of files as text, whatever bytes are in them, and back.
+//! Names and other foreign text: file names as text and back, text that is safe to print on a terminal, and words
+//! quoted for a shell.
 //!
-//! For: paths in plans and records, which are text, and have to lead to the same file again. Not for: how a name is shown
-//! ([`crate::visible`]).
-//!
-//! A name may hold any byte but zero. One that is no UTF-8, a control character, or a mark of direction stands in the text as
-//! characters of a private range, one a byte; so does whatever was in that range before. Nothing else changes.
+//! Control characters move the cursor or clear the screen, and direction marks let a name read as another one. Both
+//! are shown by number, as `\u{1b}`. A byte of a file name that is not part of a character becomes a private
+//! character in text and records, and `\xff` on the terminal.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -27,7 +26,7 @@ pub fn text(name: impl AsRef<OsStr>) -> String {
     out
 }
 
-/// The name that a text stands for.
+/// The file name of a text made by [`text`].
 pub fn of_text(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
@@ -39,12 +38,12 @@ pub fn of_text(text: &str) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// The path that a text stands for.
+/// The path of a text made by [`text`].
 pub fn path(text: &str) -> PathBuf {
     PathBuf::from(of_text(text))
 }
 
-/// A path as it is shown to people: in one line.
+/// A path for people, in one line.
 pub fn shown(path: &Path) -> String {
     visible(&text(path)).into_owned()
 }
@@ -53,15 +52,15 @@ fn is_plain(c: char) -> bool {
     byte(c).is_none() && !c.is_control() && !turns(c)
 }
 
-/// The character that stands for the byte 0; those for the others follow.
+/// The character for the byte 0; the other bytes follow it.
 const FIRST: u32 = 0x10_ff00;
 
-/// The character that stands for a byte.
+/// The character for a byte that is not part of a valid character.
 pub(crate) fn stand_in(byte: u8) -> char {
     char::from_u32(FIRST + u32::from(byte)).unwrap_or_default()
 }
 
-/// The byte that a character stands for.
+/// The byte for such a character.
 pub(crate) fn byte(c: char) -> Option<u8> {
     u32::from(c).checked_sub(FIRST).and_then(|b| u8::try_from(b).ok())
 }
@@ -87,18 +86,18 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// JSON that says the same, with no control character in it but those between its parts.
+/// The same JSON, with control characters only between its parts.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
-    // All of them are in the plane that four digits reach.
+    // All of them are in the plane that four digits cover.
     escaped(json, acts, |out, c| out.push_str(&format!("\\u{:04x}", u32::from(c))))
 }
 
-/// Whether a character does something to a terminal, or to the order of what it shows.
+/// Whether a character affects a terminal, or the order of shown text.
 fn acts(c: char) -> bool {
     turns(c) || (c.is_control() && c != '\n' && c != '\t')
 }
 
-/// Whether a character changes the direction of those behind it.
+/// Whether a character changes the writing direction of later ones.
 pub(crate) fn turns(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -114,7 +113,7 @@ fn escaped(text: &str, which: impl Fn(char) -> bool, by: impl Fn(&mut String, ch
     Cow::Owned(out)
 }
 
-/// A word, in quotes where a shell would read it otherwise.
+/// Quotes a word if a shell would interpret it.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -124,7 +123,7 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Words in one line.
+/// Joins quoted words to one line.
 pub fn line(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
@@ -143,7 +142,7 @@ fn every_name_comes_back_as_it_was() {
         let said = text(OsStr::from_bytes(name));
         assert!(!said.contains(char::is_control), "{said:?}");
         assert_eq!(of_text(&said).as_bytes(), name);
-        // What stands for a name is a name as well: said twice it still comes back.
+        // A stand-in character in a name must survive the round trip too.
         assert_eq!(of_text(&text(&said)), OsStr::new(&said));
     }
     assert_eq!(text("/data/plain é"), "/data/plain é");

@@ -1,8 +1,7 @@
-//! Data to write: unique and incompressible at memory speed, or as compressible and repetitive as is asked.
+//! The data that streams write, and the patterns that reads are verified against.
 //!
-//! For: filling buffers outside the stamps and test files before a run, and measuring what such data are worth to a
-//! compressor. Not for: the bytes themselves (crate `random`), nor for reading the file whose bytes are written.
-//! Why: storage below may compress or deduplicate, and a repeated buffer would measure that instead.
+//! Data are unique and incompressible unless the job asks for compressible or repetitive data: storage may compress
+//! or deduplicate, and a repeated buffer would measure that instead. The crate `random` supplies the bytes.
 
 use crate::record::Written;
 use crate::units::show_bytes;
@@ -11,16 +10,17 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What compressors and deduplicators of storage work on, mostly.
+/// The block size of most compressors and deduplicators in storage.
 const BLOCK_BYTES: usize = 4096;
-/// Bytes at the beginning of each block that stay unique even where all of it may be saved: else it would be a copy too.
+/// Bytes at the beginning of each block that are unique even in fully compressible data: otherwise the block would
+/// be a copy too.
 const UNIQUE_BYTES: usize = 16;
 /// Earlier blocks that a copy may be of.
 const POOL: usize = 64;
-/// How much data [`measure`] looks at: the shares of 4096 blocks are known to within a percent or two.
+/// Amount of data that [`measure`] inspects: 4096 blocks give the shares to within a percent or two.
 const MEASURED_BYTES: usize = 4096 * BLOCK_BYTES;
 
-/// What fills the buffers of one worker's writes.
+/// Fills the write buffers of one worker.
 #[derive(Clone, Debug)]
 pub struct Maker {
     recipe: Recipe,
@@ -35,8 +35,9 @@ enum Recipe {
 }
 
 impl Maker {
-    /// Decides how `data` are made. `file_bytes` are those of the file that [`Data::File`] names. Makers whose `seed`s
-    /// are hashes of different things make different data; a key is counted up from it for each write.
+    /// Selects the recipe for `data`. `file_bytes` is the content of the file that [`Data::File`] names. Makers
+    /// with unrelated `seed`s (hashes of different things) make different data; a key is counted up from the seed
+    /// for each write.
     ///
     /// # Errors
     /// A sentence: a share above 100 %, or a file that is missing or empty.
@@ -59,19 +60,20 @@ impl Maker {
         Ok(Self { recipe })
     }
 
-    /// What copies are of, where that is a set.
+    /// The sets that its copies are drawn from, if any.
     pub fn sets(&self) -> &[Set] {
         if let Recipe::Shaped(shaped) = &self.recipe { &shaped.sets } else { &[] }
     }
 
-    /// Makes its copies of these sets, its own and those of other workers. Without copies it changes nothing.
+    /// Draws its copies from these sets, its own and those of other workers. Changes nothing for data without
+    /// copies.
     pub fn copy_of(&mut self, sets: &Arc<[Set]>) {
         if let Recipe::Shaped(shaped) = &mut self.recipe {
             shaped.sets = Arc::clone(sets);
         }
     }
 
-    /// Fills the buffer of the next write. Allocates nothing. About 80 GB/s where all is unique and incompressible.
+    /// Fills the buffer of the next write. Allocates nothing. About 80 GB/s for unique and incompressible data.
     #[inline]
     pub fn fill(&mut self, buffer: &mut [u8]) {
         match &mut self.recipe {
@@ -86,7 +88,7 @@ impl Maker {
     }
 }
 
-/// Copies `bytes` from `next` on over and over; returns where to go on.
+/// Copies `bytes` repeatedly, starting at `next`; returns where to continue.
 fn repeat(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usize {
     while !buffer.is_empty() {
         let piece = &bytes[next..bytes.len().min(next + buffer.len())];
@@ -101,13 +103,13 @@ fn repeat(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usize {
 /// Blocks that copies are of: the first that a worker writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// Key of the first; those of the others follow it.
+    /// Key of the first block; the others have the keys after it.
     first: u64,
     blocks: u64,
 }
 
 impl Set {
-    /// The key of one block of all sets, each as likely; `None` where there are none.
+    /// The key of one block of all sets, each equally likely; `None` without sets.
     fn draw(sets: &[Self], draw: u64) -> Option<u64> {
         let all = sets.iter().fold(0_u64, |sum, set| sum.saturating_add(set.blocks));
         let mut at = draw.checked_rem(all)?;
@@ -126,9 +128,9 @@ impl Set {
 struct Shaped {
     compress_percent: u8,
     dedup_percent: u8,
-    /// What copies are of; of the blocks in the pool where there are none.
+    /// The sets that copies are drawn from; without sets, copies are drawn from the pool.
     sets: Arc<[Set]>,
-    /// Keys of blocks that were made before; as many as `made` says.
+    /// Keys of earlier blocks; `made` of them are valid.
     pool: [u64; POOL],
     made: usize,
     key: u64,
@@ -164,8 +166,8 @@ impl Shaped {
         constant.fill(key as u8 | 1);
     }
 
-    /// The key of a block of the set or of an earlier one with the chance of a copy, else a new one. A block of the set may be copied
-    /// before its turn comes: then that is the copy.
+    /// Returns the key of an existing block with the chance of a copy, otherwise a new key. A block of the set may
+    /// be copied before its turn; then the later one is the copy.
     #[inline]
     fn next_key(&mut self) -> u64 {
         if self.dedup_percent > 0 && (self.made > 0 || !self.sets.is_empty()) {
@@ -185,7 +187,8 @@ impl Shaped {
         self.key
     }
 }
-/// Makes 16 MiB as a [`Maker`] with these settings does, and measures them. Takes some tens of ms; not for the hot loop.
+/// Makes 16 MiB like a [`Maker`] with these settings, and measures them. Takes some tens of ms; not for the hot
+/// loop.
 ///
 /// # Errors
 /// Those of [`Maker::new`].
@@ -197,7 +200,8 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
     let mut packed = vec![0_u8; lz4_flex::block::get_maximum_output_size(BLOCK_BYTES)];
     let mut kept = 0;
     for block in blocks {
-        // The output has the room that the library asks for; were it refused, the block would count as incompressible.
+        // The output has the room that the library requires. If the library still refused it, the block would
+        // count as incompressible.
         kept += lz4_flex::block::compress_into(block, &mut packed).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
     }
     let distinct = blocks.iter().collect::<HashSet<_>>().len();
@@ -211,21 +215,21 @@ fn measured(compress_percent: u8, dedup_percent: u8) -> Written {
     measure(&data, None, 7).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What is written.
+/// The data that are written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Data {
-    /// Unique and incompressible but for these shares.
+    /// Unique and incompressible except for these shares.
     Random {
         /// How much a compressor can save, in percent of each 4 KiB.
         compress_percent: u8,
         /// Share of 4 KiB blocks that are copies of others, in percent.
         dedup_percent: u8,
-        /// Copies are of the first so many bytes that a worker writes; of those written shortly before where `None`.
+        /// Copies repeat the first bytes that a worker writes, this many; if `None`, recently written blocks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dedup_set_bytes: Option<u64>,
-        /// Copies are of the blocks of all workers of its phase that share theirs, and not of its own alone.
+        /// Copies repeat blocks of all workers of the phase with this setting, not only of the worker itself.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         dedup_shared: bool,
     },
@@ -238,7 +242,7 @@ pub enum Data {
 }
 
 impl Data {
-    /// What copies are of, with a blank before it; nothing where they are of what was written shortly before.
+    /// The source of copies, with a leading blank; empty if copies repeat recent blocks.
     pub fn copies_of(&self) -> String {
         match self {
             Self::Random { dedup_set_bytes: Some(bytes), dedup_shared, .. } => {
@@ -256,48 +260,49 @@ impl Default for Data {
     }
 }
 
-/// Bytes that have their content together, from a multiple of them on.
+/// Bytes that share their content, aligned to multiples of this size.
 const UNIT_BYTES: usize = 512;
-/// What a pattern has in place of the offset of its operation.
+/// Bytes of an offset inside a pattern.
 const OFFSET_BYTES: usize = 8;
 
-/// What a stream writes to be checked, and which of its reads are.
+/// The content that a stream writes for verification, and which reads it compares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verify {
-    /// What stands in the blocks.
+    /// The content of the blocks.
     pub content: Content,
     /// Whether its reads are checked.
     pub checks: bool,
-    /// It reads what the stream of this index wrote in the phase before, each block as often; `None` where it does its own work.
+    /// The stream of this index wrote the blocks in the previous phase; this stream reads each of them as often.
+    /// `None` if it does its own work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<usize>,
-    /// Whether the first difference ends it.
+    /// Whether the first difference ends the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fatal: bool,
 }
 
-/// What stands in blocks that are checked.
+/// Content of blocks that are verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
-    /// Bytes that nothing but this position has, whoever writes them and whenever.
+    /// Bytes that depend only on the position, so that every writer writes the same there.
     Stamps {
-        /// Data of other seeds differ.
+        /// Different seeds give different data.
         seed: u64,
     },
     /// The same bytes over and over, from the beginning of each operation.
     Pattern {
-        /// Them.
+        /// The bytes of the pattern.
         bytes: Vec<u8>,
-        /// Where the offset of the operation stands among them, as a number of 8 bytes, the lowest first.
+        /// Positions in the pattern that hold the offset of the operation, as a little-endian number of 8 bytes.
         offsets: Vec<usize>,
     },
 }
 
 impl Content {
-    /// Writes what an operation at this offset has.
+    /// Writes the content of an operation at this offset.
     pub fn put(&self, offset: u64, data: &mut [u8]) {
         match self {
             Self::Stamps { seed } => {
@@ -314,7 +319,7 @@ impl Content {
         }
     }
 
-    /// Where data that were read at this offset differ from it first, in bytes from their beginning.
+    /// Compares data that were read at this offset. Returns the position of the first difference.
     pub fn difference(&self, offset: u64, data: &[u8]) -> Option<usize> {
         let mut first: Option<usize> = None;
         let mut note = |at: usize, are: &[u8], should: &[u8]| {
@@ -338,7 +343,8 @@ impl Content {
     }
 }
 
-/// Calls for each unit that an operation touches: its number, the part of it, and the part of the operation.
+/// Calls `visit` for each unit that an operation touches: its number, the part of the unit, and the part of the
+/// operation.
 fn each_unit(
     offset: u64,
     length: usize,
@@ -425,7 +431,7 @@ fn copies_of_a_set_are_of_the_first_blocks_and_of_no_others() {
     // Half of 4096 are divided among 16: 128 each, five deviations to either side.
     assert!(often.iter().all(|n| n.abs_diff(128) < 60), "{often:?}");
     assert!(counts.len().abs_diff(2048) < 160, "{}", counts.len());
-    // As large as all that is written it converges only later: what is copied before its turn is no copy.
+    // With a set as large as all written data it converges only later: a block copied before its turn is no copy.
     let large = Data::Random {
         compress_percent: 0,
         dedup_percent: 50,

@@ -1,7 +1,8 @@
-//! The plan: what was meant, with every default filled in and the place it came from.
+//! The plan: everything that one invocation measures, with every default filled in and the origin of each setting.
 //!
-//! For: the value between the command line and the engine, kept word for word in the session file.
-//! Not for: what happened.
+//! The session file keeps the plan word for word. [`Cost`] says how long a plan takes and how much it writes.
+//! [`Typed`] keeps the options of fio or DISKSPD that a job was made from, because their output formats repeat
+//! these.
 
 use crate::Known;
 use crate::diskspd::Profile;
@@ -19,96 +20,96 @@ use crate::study::{Study, TargetLayout};
 use crate::units::{minutes, show_bytes, show_ns};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Everything that one invocation is going to measure.
+/// Everything that one invocation measures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Plan {
     /// The command line as typed.
     pub command: Vec<String>,
-    /// What the report calls the whole: `bench cdm`, `run`.
+    /// Title in the report: `bench cdm`, `run`.
     pub title: String,
     /// Files and devices that are touched.
     pub targets: Vec<Target>,
     /// Workloads, in the order of the report.
     pub jobs: Vec<Job>,
-    /// Index of the job whose figure is the headline.
+    /// Index of the job that gives the headline.
     pub headline: usize,
-    /// Times each job is measured; at least so often where the strategy decides.
+    /// Times each job is measured; the minimum if the strategy decides.
     pub runs: u32,
-    /// What decides how often each job is measured, and at which load.
+    /// The rule for how often each job is measured, and at which load.
     #[serde(default)]
     pub strategy: Strategy,
-    /// Times that a run which others disturb is measured at most.
+    /// The most times that a disturbed run is measured.
     #[serde(default = "attempts")]
     pub attempts: u32,
-    /// Under which conditions it fails.
+    /// Conditions under which the measurement fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail_if: Vec<Condition>,
-    /// By how much the workloads of this session may be slower than those of the earlier one beside them.
+    /// How much slower the workloads of this session may be than those of the earlier one measured next to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_if_slower: Option<Slower>,
     /// Seed of offsets, data and the order of runs.
     pub seed: u64,
-    /// Id of the session before on one of the targets, if it drew the same offsets: the same seed, file and accesses. The reason if the
-    /// history cannot be read. `None` if anything differs, or no seed was typed.
+    /// Id of the previous session on one of the targets, if it drew the same offsets: the same seed, file and
+    /// accesses. The reason if the history cannot be read. `None` if anything differs, or no seed was typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_again: Option<Known<String>>,
     /// Whether the targets are evicted from the page cache and written back before each run.
     pub cold: bool,
     /// Length of the idle watch before the first run.
     pub baseline_ns: u64,
-    /// Time in ns after which the making of a test file ends with what is there.
+    /// Time limit in ns for making a test file; after it, the file stays as small as it is.
     #[serde(default = "making_ns")]
     pub making_ns: u64,
-    /// Of a quick look: ns from the beginning after which no row is begun any more but that of the headline.
+    /// For a quick look: ns from the beginning after which only the headline row may still begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_ns: Option<u64>,
     /// Time budget of a command that answers a question, in ns from the start of the session; `None` if nothing limits it.
     /// A sweep keeps its budget in its grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns: Option<u64>,
-    /// Every setting with its value and where it came from.
+    /// Every setting with its value and its origin.
     pub origins: Vec<Origin>,
     /// Fault put in on purpose by fathom's own tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<Hook>,
-    /// Kernel name or serial number of the device that the user believes to be below every target, where one was said.
+    /// Kernel name or serial number of the device that the user expects below every target, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_device: Option<String>,
-    /// The earlier session whose jobs are measured again beside the others; `None` where there is none.
+    /// The earlier session whose jobs are measured again next to the others; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Rerun>,
-    /// What the jobs are to answer together.
+    /// The question that the jobs answer together.
     #[serde(flatten)]
     pub study: Study,
-    /// What is written before the first run, so that the storage is in the state that lasts; `None` where nothing is.
+    /// What is written before the first run to bring the storage into its steady state; `None` for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<Precondition>,
-    /// File that the log of its operations is written to; `None` where there is none.
+    /// File for the log of its operations; `None` without a log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_log: Option<String>,
-    /// What was typed in the language of another tool; `None` where none was.
+    /// Options typed in the language of another tool; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed: Option<Typed>,
-    /// Which part of a measurement on several hosts this is; `None` where one host measures alone.
+    /// The part of a measurement on several hosts; `None` if one host measures alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
 }
 
-/// What sessions of before this could be said hold.
+/// Value for sessions from before this setting existed.
 fn attempts() -> u32 {
     ATTEMPTS
 }
 
-/// Longest time in ns that making a test file takes unless something else is said.
+/// Default time limit in ns for making a test file.
 pub const MAKING_NS: u64 = 15_000_000_000;
 
-/// What sessions of before it was in the plan had.
+/// Value for sessions from before the plan had this setting.
 fn making_ns() -> u64 {
     MAKING_NS
 }
 
-// By hand, since one thing is told by two keys: a load curve by the strategy that chooses its loads.
+// Written by hand because the strategy stores the load curve under a second key.
 impl Serialize for Plan {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         Self::serialize(self, to)
@@ -126,8 +127,8 @@ impl<'de> Deserialize<'de> for Plan {
 }
 
 impl Plan {
-    /// The seed that offsets and data are drawn with. All hosts of a fleet have one seed, by which all go through their runs in the same
-    /// order, and none draws what another one does: what one has read another's cache may hold.
+    /// The seed for offsets and data of this host. All hosts of a fleet share one plan seed, so that they run in
+    /// the same order; the rank varies it, so that no host reads blocks that another host left in a shared cache.
     pub fn drawn_by(&self) -> u64 {
         match self.part {
             Some(Part { rank, .. }) if rank > 0 => split_mix(self.seed ^ split_mix(u64::from(rank))),
@@ -135,18 +136,18 @@ impl Plan {
         }
     }
 
-    /// A made file that other hosts open too. One host alone needs no name for it.
+    /// A made file that other hosts open too. A host that measures alone needs no name for it.
     pub fn common(&self, target: usize) -> Option<&Common> {
         self.part.and(self.targets.get(target)?.common.as_ref())
     }
 
-    /// Whether this host is that of a rank.
+    /// Whether this host has the given rank.
     pub fn is_rank(&self, rank: u32) -> bool {
         self.part.is_none_or(|part| part.rank == rank)
     }
 
-    /// Which task of how many the first worker of a stream is, and how many tasks a host has: the workers of all hosts that take part in
-    /// its job, host by host.
+    /// The number of the first task of a stream on this host, the number of all tasks, and the tasks per host:
+    /// workers are counted host by host over all hosts that run the job.
     pub fn tasks(&self, job: usize, stream: &Stream) -> (u64, u64) {
         let Part { rank, hosts, .. } = self.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 });
         let hosts = self.hosts_of(job, hosts as usize).max(1) as u64;
@@ -155,7 +156,7 @@ impl Plan {
         (host * workers, hosts * workers)
     }
 
-    /// How many of so many hosts take part in a job.
+    /// The number of hosts that run a job, of `all` hosts.
     pub fn hosts_of(&self, job: usize, all: usize) -> usize {
         match &self.study {
             Study::Hosts(steps) => steps.taking_part(job, all),
@@ -163,7 +164,7 @@ impl Plan {
         }
     }
 
-    /// The part of a load offered to all hosts that is this one's.
+    /// This host's part of a load that is offered to all hosts.
     pub fn offered_here(&self, iops: u64) -> f64 {
         iops as f64 / self.part.map_or(1.0, |part| f64::from(part.hosts.max(1)))
     }
@@ -184,12 +185,12 @@ impl Plan {
         }
     }
 
-    /// Whether a condition is asked of it.
+    /// Whether the plan has a condition.
     pub fn is_gated(&self) -> bool {
         !self.fail_if.is_empty() || self.fail_if_slower.is_some()
     }
 
-    /// Which runs are measured again together.
+    /// The runs that are measured again together.
     pub fn pairing(&self) -> Pairing {
         match self.strategy {
             Strategy::Targets(layout) => Pairing::Tests(layout),
@@ -198,67 +199,69 @@ impl Plan {
         }
     }
 
-    /// Whether runs of one round are compared with one another, so that a round is whole or nothing.
+    /// Whether runs of one round are compared with one another, so that a round counts completely or not at all.
     pub fn is_paired(&self) -> bool {
         self.against.is_some() || matches!(self.study, Study::Layers(_) | Study::Targets(_) | Study::Hosts(_))
     }
 }
 
-/// What is written before the first run: everything that the jobs touch, over and over from end to end, and then the work
+/// Writes before the first run: everything that the jobs touch, repeatedly from end to end, and then the work
 /// itself until its rate settles (SNIA SSS PTS 2.0: workload independent and workload dependent preconditioning).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Precondition {
     /// Sequential writers of everything that the jobs touch, one after another.
     pub fills: Vec<Stream>,
-    /// Times that each of them goes over its span.
+    /// Times that each writer covers its span.
     pub passes: u32,
-    /// Indices of the jobs that write: these are then carried out in rounds.
+    /// Indices of the jobs that write: these are then run in rounds.
     pub jobs: Vec<usize>,
-    /// Rounds after which the first run begins, whether the rates have settled or not.
+    /// Rounds after which the first run begins, even if the rates have not settled.
     pub rounds_at_most: u32,
 }
 
-/// What decides, while measuring, how often each job is measured and at which load.
+/// The rule for how often each job is measured and at which load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// As often as the plan says.
+    /// As often as the plan states.
     #[default]
     Fixed,
-    /// Until the 95 % interval of each job's rate is no wider than this share of it to either side.
+    /// Until the 95 % interval of each job's rate is no wider than this share of it on either side.
     Precision {
         /// Half of the interval by the rate.
         share: f64,
-        /// Runs after which it ends, whatever it has reached.
+        /// The most runs.
         at_most: u32,
     },
     /// Until the rates of the last runs of each job are steady; the runs before are its way there.
     Steady {
-        /// Runs after which it ends, whatever it has reached.
+        /// The most runs.
         at_most: u32,
     },
-    /// As often as the plan says, and where its conditions cannot be told then, once as many times more as should tell them.
+    /// As often as the plan states, and if its conditions cannot be decided then, once more with as many runs as
+    /// should decide them.
     Settle {
-        /// Runs after which it ends, whatever can be told.
+        /// The most runs.
         at_most: u32,
     },
-    /// As often as the plan says; then the tests of the layout whose intervals are wide, until all are narrow or the time is up.
+    /// As often as the plan states; then the tests of the layout with wide intervals, until all are narrow or the
+    /// time is up.
     Targets(TargetLayout),
-    /// First job: the capacity in a closed loop. Second job: an open loop at loads up to that, then at those between which the
-    /// latency target is missed.
+    /// First job: the capacity in a closed loop. Second job: an open loop at loads up to that capacity, then at
+    /// loads near the one that misses the latency target.
     Limit(LatencyTarget),
 }
 
-/// An earlier session whose jobs are measured again beside the others.
+/// An earlier session whose jobs are measured again next to the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rerun {
     /// Its id.
     pub session: String,
-    /// Index of the first of its jobs: the jobs from there on are its, as it had them.
+    /// Index of its first job: the jobs from this one on are its own, unchanged.
     pub from: usize,
-    /// Index of the job whose figure is the headline of these.
+    /// Index of its job that gives the headline.
     pub headline: usize,
-    /// What it came to, as judged before this one began; without its course.
+    /// Its report as judged before this session began, without its time series.
     pub then: Box<Report>,
 }
 
@@ -267,40 +270,40 @@ pub struct Rerun {
 pub struct Target {
     /// The path as given, made absolute. For a made file: the directory.
     pub path: String,
-    /// What it is to us.
+    /// How fathom uses it.
     pub role: Role,
-    /// Bytes that may be touched. For a made file the size wished for; preparation may make it smaller.
+    /// Bytes that may be touched. For a made file the requested size; preparation may make it smaller.
     pub bytes: u64,
-    /// Alignment that direct I/O to it needs, of offsets and lengths.
+    /// Alignment of offsets and lengths that direct I/O needs.
     pub block_bytes: u32,
     /// Whether this invocation may write to it.
     pub writable: bool,
-    /// What it is, so that nothing else is touched in its place; for a made file its directory. `None` for what is nothing, and in
-    /// sessions of before.
+    /// Its identity, so that nothing else is touched in its place; for a made file, its directory. `None` for a
+    /// target without a file or device, and in older sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
-    /// Whether `--unseen-users` names it: it may be written though users of it may be hidden.
+    /// Whether `--unseen-users` names it: it may be written although processes that use it may be hidden.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unseen_users: bool,
-    /// Whether it may be written only because fathom made it. Its mark is checked again before the first run, since another program may
-    /// have written the file after the plan was made.
+    /// Whether it may be written only because fathom made it. Its mark is checked again before the first run,
+    /// because another program may have written the file after planning.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_by_mark: bool,
-    /// Other names that were given for it, as they were typed.
+    /// Other names that were typed for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<String>,
-    /// A file that is made before the first run, or made again where fathom had made it, and kept.
+    /// A file that is made before the first run, or made again if fathom had made it, and kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create: Option<Create>,
-    /// Whose file it is, where it is made.
+    /// Which workers a made file is for.
     #[serde(default, skip_serializing_if = "MadeFor::is_host")]
     pub made_for: MadeFor,
-    /// How the other hosts find it, where it is made and they open it too.
+    /// How the other hosts find it, if it is made and they open it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
 }
 
-/// Whose file a made one is: in one directory there is one for each of these.
+/// Which workers a made file is for: a directory holds one for each of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MadeFor {
@@ -309,12 +312,12 @@ pub enum MadeFor {
     Host,
     /// The worker of this number.
     Worker(u32),
-    /// All workers of all hosts, each of which has written its own part.
+    /// All workers of all hosts; each has written its own part.
     All,
 }
 
 impl MadeFor {
-    /// Whose file a target of this role is: what is not made is nobody's own.
+    /// Which workers a target of this role is for: a file that was not made belongs to none of them.
     #[must_use]
     pub fn where_made(self, role: Role) -> Self {
         if role == Role::Made { self } else { Self::Host }
@@ -331,11 +334,11 @@ impl MadeFor {
 pub struct Common {
     /// Its name in the directory.
     pub name: String,
-    /// Rank of the host that makes it, and removes it.
+    /// Rank of the host that makes and removes it.
     pub maker: u32,
 }
 
-/// What a target is to us.
+/// How fathom uses a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -349,12 +352,12 @@ pub enum Role {
     None,
 }
 
-/// A setting with its value and the place it came from.
+/// A setting with its value and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Name of the setting, as in the flags where there is one.
+    /// Name of the setting, the same as its flag if it has one.
     pub setting: String,
-    /// Its value in words.
+    /// Its value as text.
     pub value: String,
     /// `--bs`, `profile cdm`, `default`, `statx`, ...
     pub from: String,
@@ -366,49 +369,50 @@ pub struct Origin {
 pub enum Hook {
     /// The first worker panics after some hundred operations.
     PanicWorker,
-    /// The thread that measures panics at its first look at the devices while workers run.
+    /// The measuring thread panics at its first sample of the devices while workers run.
     PanicMain,
-    /// No evidence is taken while workers run, so that what taking it costs can be measured.
+    /// No evidence is taken while workers run, to measure the cost of taking it.
     NoEvidence,
 }
 
-/// What would be measured, where, and what that takes.
+/// A plan that is explained instead of run: what it measures, where, and its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
-    /// What would be measured.
+    /// The plan.
     pub plan: Plan,
-    /// Where.
+    /// The machine it would run on.
     pub machine: Machine,
-    /// What it takes.
+    /// Its cost.
     pub cost: Cost,
 }
 
-/// What a measurement takes.
+/// The time and data volume of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// ns of the idle watch, of rounds before the first run, and of all runs that end by their time.
     pub time_ns: u64,
-    /// Whether it may be over before.
+    /// Whether it may end earlier.
     pub at_most: bool,
-    /// Whether runs that others disturb are measured again, which takes and writes more.
+    /// Whether disturbed runs are measured again, which takes longer and writes more.
     pub again: bool,
-    /// Whether there are runs that end by their operations or bytes alone, however long these take.
+    /// Whether some runs end only by their operations or bytes, however long these take.
     pub counted: bool,
     /// Bytes of test files.
     pub made_bytes: u64,
-    /// ns after which making them ends with what is there; a little more, since it has to be made stable. 0 if `time_ns` includes
-    /// that.
+    /// ns after which making test files stops; slightly more, since the files are synced. 0 if `time_ns` includes
+    /// this.
     pub making_ns: u64,
     /// Bytes that are written from end to end before the first run, however long that takes.
     pub filled_bytes: u64,
-    /// Most bytes of runs whose operations are limited in number or rate.
+    /// Upper bound of bytes for runs whose operations are limited in number or rate.
     pub bounded_bytes: u64,
     /// ns of runs that write as much as the target takes.
     pub unbounded_ns: u64,
 }
 
 impl Cost {
-    /// All of it: `It takes about 94 s, and up to 15 s before that to write a test file. It writes 1 GiB of ...`.
+    /// The cost in sentences: `It takes about 94 s, and up to 15 s before that to write a test file. It writes 1
+    /// GiB of ...`.
     pub fn sentence(&self) -> String {
         format!("It takes {}. It writes {}.", self.time(), self.writes())
     }
@@ -460,39 +464,39 @@ fn time(ns: u64) -> String {
     if ns < 10_000_000_000 { show_ns(ns as f64) } else { minutes(ns) }
 }
 
-/// Options with their values, in the order of typing. What was typed without a value is not among them.
+/// Options with their values, in typed order. Options without a value are left out.
 pub type Options = Vec<(String, String)>;
 
-/// What was typed of all streams.
+/// Options that were typed in the language of another tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Typed {
-    /// Options that were typed for all of them.
+    /// Options for all streams.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defaults: Options,
-    /// What was typed of each, by phase and stream.
+    /// Options of each stream, by phase and stream.
     pub phases: Vec<Vec<TypedStream>>,
-    /// The whole of it, where it was typed in the language of DISKSPD.
+    /// The complete profile, if it was typed in the language of DISKSPD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// How much is told of the time without work of the CPUs.
+    /// How detailed the idle times of the CPUs are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
-    /// Whether workers count the operations in flight at each submission, which the tables of fio's formats need.
+    /// Whether workers count the operations in flight at each submission, for the tables of fio's formats.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_depth: bool,
 }
 
-/// How much is told of the time without work of the CPUs.
+/// How detailed the idle times of the CPUs are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Idle {
     /// Their mean.
     All,
-    /// That of each too.
+    /// The mean and each CPU.
     Each,
 }
 
-/// What was typed of a stream.
+/// Options of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TypedStream {
     /// Its own options.
@@ -500,13 +504,13 @@ pub struct TypedStream {
     pub options: Options,
     /// Number of its group.
     pub group: usize,
-    /// Whether it is told as one result with the stream before it, where that is of the same group.
+    /// Whether it is reported as one result with the previous stream, if both are in the same group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joins: bool,
-    /// Whether its directions are told as one.
+    /// Whether its directions are reported as one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
-    /// Whether a sync after its last write was asked for, so that its failure is the job's.
+    /// Whether a sync after its last write was asked for, so that a failed sync fails the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub final_sync: bool,
     /// Files that its operations are logged to, of fio's kinds.
@@ -517,24 +521,24 @@ pub struct TypedStream {
     pub layout: FioLayout,
 }
 
-/// Logs as fio writes them: a file of each kind that was asked for, for each worker.
+/// Logs in fio's format: one file for each requested kind and each worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Logs {
     /// Each kind with the beginning of its files' names.
     pub files: Vec<(LogKind, String)>,
-    /// Milliseconds that a line of latencies stands for; 0 for one operation.
+    /// Milliseconds for each line of latencies; 0 for each operation.
     pub latency_ms: u64,
-    /// Milliseconds that a line of bandwidth stands for; 0 for one operation.
+    /// Milliseconds for each line of bandwidth; 0 for each operation.
     pub bandwidth_ms: u64,
-    /// Milliseconds that a line of operations per second stands for; 0 for one operation.
+    /// Milliseconds for each line of operations per second; 0 for each operation.
     pub iops_ms: u64,
-    /// Milliseconds that a histogram stands for.
+    /// Milliseconds for each histogram.
     pub histogram_ms: u64,
     /// How often the number of a histogram's columns is halved.
     pub coarseness: u32,
-    /// What of several latencies a line has.
+    /// Which of several latencies a line shows.
     pub value: LogValue,
     /// Whether a line has the offset.
     pub offset: bool,
@@ -548,15 +552,15 @@ pub struct Logs {
     pub together: bool,
 }
 
-/// What a log of fio's is about.
+/// Content of a log of fio's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogKind {
     /// Latency.
     Lat,
-    /// Its part before the submission, which is nothing here.
+    /// Latency before the submission, always zero here.
     Slat,
-    /// Its part behind that.
+    /// Latency after the submission.
     Clat,
     /// Bandwidth.
     Bw,
@@ -564,25 +568,25 @@ pub enum LogKind {
     Iops,
     /// Histograms of latencies.
     ClatHist,
-    /// What was done, to be done again.
+    /// The operations, to be replayed.
     Iolog,
 }
 
-/// What of several latencies a line of a log has.
+/// Which of several latencies a line of a log shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogValue {
     /// Their mean.
     #[default]
     Mean,
-    /// That of the slowest operation.
+    /// The largest.
     Largest,
-    /// One and the other.
+    /// The mean and the largest.
     Both,
 }
 
 impl LogKind {
-    /// How it is called in names of files.
+    /// The name of the log in file names.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Lat => "lat",
@@ -597,7 +601,7 @@ impl LogKind {
 }
 
 impl Logs {
-    /// Length in ns of the intervals that its files can be made from; 0 where they need each operation.
+    /// Length in ns of the intervals that its files can be made from; 0 if they need each operation.
     pub fn interval_ns(&self) -> u64 {
         let each = |(kind, _): &(LogKind, String)| match kind {
             LogKind::Lat | LogKind::Slat | LogKind::Clat => self.latency_ms,
@@ -611,21 +615,21 @@ impl Logs {
     }
 }
 
-/// What was typed of one result.
+/// Typed options of one result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TypedResult {
     /// Options that were typed for all streams.
     pub defaults: Options,
-    /// What was typed of its own.
+    /// Options of its stream.
     pub stream: TypedStream,
-    /// All of what was typed, in the language of DISKSPD.
+    /// The complete profile, if it was typed in the language of DISKSPD.
     pub profile: Option<Profile>,
-    /// How much is told of the time without work of the CPUs.
+    /// How detailed the idle times of the CPUs are.
     pub idle: Option<Idle>,
 }
 
 impl Typed {
-    /// What was typed of a result.
+    /// The typed options of a result.
     pub fn result(&self, phase: usize, stream: usize) -> Option<TypedResult> {
         let stream = self.phases.get(phase)?.get(stream)?.clone();
         let (defaults, profile) = (self.defaults.clone(), self.profile.clone());
@@ -636,7 +640,7 @@ impl Typed {
 /// Ranks that fio prints by default, in percent.
 const RANKS: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
-/// Decimals of these ranks.
+/// Decimals of the default ranks.
 const RANK_DECIMALS: usize = 2;
 
 /// How fio prints the result of a job.
@@ -675,7 +679,7 @@ impl Default for FioLayout {
 }
 
 impl FioLayout {
-    /// Whether the options of the job change nothing of it.
+    /// Whether all options have their default values.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

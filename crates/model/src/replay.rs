@@ -1,31 +1,29 @@
-//! A replay beside its original: what came of carrying a captured load out again.
-//!
-//! For: figures of both, and in words where they differ and why. Not for: what was meant ([`crate::job::Replay`]), nor what was counted while
-//! it ran ([`crate::record::Replayed`]).
+//! Replays: the replay of a captured load in a job, its comparison with the original, and the check of a fitted
+//! job.
 
 use crate::job::Kind;
 use crate::record::Replayed;
 use serde::{Deserialize, Serialize};
 
-/// A replay beside its original.
+/// A replay compared with its original.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayComparison {
-    /// The capture, as it was typed.
+    /// The capture, as typed.
     pub capture: String,
     /// When requests were submitted: `dependent`, `timed` or `fast`.
     pub pace: String,
-    /// What the times of the capture were divided by.
+    /// The factor by which the replay is faster than the capture.
     pub speed: f64,
-    /// Where latencies and depth of the replay are seen: `driver`, where its capture saw them, or `program`, whose system calls and wake-ups
-    /// they have in them, as in reports that do not say.
+    /// Where latencies and depth of the replay are measured: `driver`, like its capture, or `program`, which
+    /// includes system calls and wake-ups. Reports without this field mean `program`.
     #[serde(default = "by_program")]
     pub seen_at: String,
-    /// Figures of both. Of several runs the replay's is the mean, its latencies are those of all together.
+    /// Figures of both. With several runs, the replay's are means, and its latencies cover all runs.
     pub figures: Vec<Compared>,
-    /// What kept it from following its capture, over all runs; `None` where that was not counted.
+    /// Reasons why it could not follow its capture, over all runs; `None` if they were not counted.
     pub counted: Option<Replayed>,
-    /// Where latencies are seen, where both differ, and why, in sentences.
+    /// Where latencies are measured, how the two differ, and why, in sentences.
     pub differs: Vec<String>,
 }
 
@@ -37,20 +35,21 @@ fn by_program() -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Compared {
-    /// Which: `elapsed`, `operations`, `IOPS`, `MB/s`, `depth`, `read share`, `read size`, `read p50`, `read p99` ...
+    /// Name of the figure: `elapsed`, `operations`, `IOPS`, `MB/s`, `depth`, `read share`, `read size`, `read p50`,
+    /// `read p99` ...
     pub name: String,
     /// `ns`, `bytes`, `share`, or empty of plain numbers.
     pub unit: String,
-    /// Of the capture, at its own speed; `None` where it is not known.
+    /// Figure of the capture, at its own speed; `None` if it is not known.
     pub original: Option<f64>,
-    /// Of the replay; `None` where it is not known, or withheld.
+    /// Figure of the replay; `None` if it is not known or withheld.
     pub replay: Option<f64>,
-    /// By how much the replay is more, as a share of the original; `None` where either is not known.
+    /// The difference as a share of the original; `None` if either is not known.
     pub change: Option<f64>,
 }
 
 impl Compared {
-    /// Both beside each other.
+    /// Compares two figures.
     pub fn from_figures(name: &str, unit: &str, original: Option<f64>, replay: Option<f64>) -> Self {
         let change = original.zip(replay).filter(|(original, _)| *original > 0.0);
         let change = change.map(|(original, replay)| replay / original - 1.0);
@@ -63,7 +62,7 @@ impl Compared {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayPace {
-    /// Each as long after the last of its task that had completed as it was then.
+    /// Each operation as long after the last completed one of its task as in the capture.
     #[default]
     Dependent,
     /// At the times of the capture, whatever the target does: an open loop.
@@ -73,7 +72,7 @@ pub enum ReplayPace {
 }
 
 impl ReplayPace {
-    /// All of them with their words.
+    /// All values with their words.
     pub const ALL: [(&'static str, Self); 3] =
         [("dependent", Self::Dependent), ("timed", Self::Timed), ("fast", Self::Fast)];
 
@@ -91,35 +90,36 @@ impl ReplayPace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replay {
-    /// The capture file, as text that leads to it.
+    /// The capture file, as the text form of its path.
     pub file: String,
     /// When its requests are submitted.
     pub pace: ReplayPace,
-    /// What the times of the capture are divided by.
+    /// The factor that times of the capture are divided by.
     pub speed: f64,
-    /// What is changed of its operations.
+    /// Changes of its operations.
     #[serde(default, skip_serializing_if = "Changes::is_none")]
     pub changes: Changes,
-    /// Whether the bytes that it touched are moved together, since the target is smaller than what they were captured on.
+    /// Whether the touched bytes are moved together, because the target is smaller than the captured device.
     pub dense: bool,
-    /// Whether its device was asked to make single writes stable (FUA), for which the target is opened a second time with `O_DSYNC`.
+    /// Whether the capture has single stable writes (FUA), for which the target is opened a second time with
+    /// `O_DSYNC`.
     pub stable_writes: bool,
     /// Largest read or write in bytes.
     pub largest_bytes: u32,
-    /// What it was like.
+    /// Figures of the capture.
     pub original: Original,
 }
 
-/// What is changed of captured operations before they are carried out.
+/// Changes of captured operations before they are run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changes {
-    /// What offsets are divided by, in whole sectors of 512 bytes; 0 leaves them.
+    /// Divisor of offsets, in whole sectors of 512 bytes; 0 leaves them unchanged.
     pub divide: u64,
-    /// Multiple in bytes, a power of two, that offsets are rounded down to and sizes of requests up; 0 leaves them. Operations of programs keep
-    /// their sizes.
+    /// Multiple in bytes, a power of two, to which offsets are rounded down and sizes of requests up; 0 leaves them
+    /// unchanged. Operations of programs keep their sizes.
     pub align_bytes: u64,
-    /// Kinds that are left out.
+    /// Kinds that are skipped.
     pub skip: Vec<Kind>,
 }
 
@@ -130,34 +130,34 @@ impl Changes {
     }
 }
 
-/// A captured load in figures: those of its requests that are replayed.
+/// Figures of the replayed requests of a captured load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Original {
-    /// The device that it was captured on, or the trace of another tool.
+    /// The captured device, or the trace of another tool.
     pub device: String,
-    /// `complete`, `incomplete` or `unknown`, as `fathom show` says of the capture.
+    /// `complete`, `incomplete` or `unknown`, as in `fathom show`.
     pub completeness: String,
-    /// Why the file could not be read to its end; `None` where it was.
+    /// Why the file could not be read to its end; `None` if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
     /// From the first issue to the last completion, in ns.
     pub elapsed_ns: u64,
-    /// Mean number in flight over that time; `None` where no completion is known.
+    /// Mean number in flight over that time; `None` without any known completion.
     pub depth_mean: Option<f64>,
     /// Most in flight.
     pub depth_max: u32,
     /// Tasks that are kept apart.
     pub tasks: u32,
-    /// Distinct bytes that were read or written, in whole blocks of 4 KiB.
+    /// Distinct bytes read or written, in whole blocks of 4 KiB.
     pub footprint_bytes: u64,
-    /// First byte behind all that was touched.
+    /// End of the touched bytes.
     pub end_bytes: u64,
     /// Bytes that all offsets and sizes of reads and writes are multiples of.
     pub align_bytes: u32,
-    /// Share of reads and writes that begin where the last of their direction ended, in percent.
+    /// Share of reads and writes that begin at the end of the previous one of their direction, in percent.
     pub sequential_percent: f64,
-    /// What it does, each with its figures.
+    /// Figures of each kind of operation.
     pub kinds: Vec<OriginalKind>,
     /// Requests that have no counterpart here: commands to the device, operations on zones.
     pub left_out: u64,
@@ -167,7 +167,7 @@ pub struct Original {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OriginalKind {
-    /// Which.
+    /// Kind.
     pub kind: Kind,
     /// How many.
     pub operations: u64,
@@ -175,9 +175,9 @@ pub struct OriginalKind {
     pub bytes: u64,
     /// Smallest and largest, in bytes.
     pub sizes: [u64; 2],
-    /// Median latency in ns from issue to completion; `None` where fewer than ten lie beyond.
+    /// Median latency in ns from issue to completion; `None` if fewer than ten lie beyond.
     pub p50_ns: Option<u64>,
-    /// 99th percentile in ns; `None` where fewer than ten lie beyond.
+    /// 99th percentile in ns; `None` if fewer than ten lie beyond.
     pub p99_ns: Option<u64>,
 }
 
@@ -187,7 +187,7 @@ impl Original {
         self.kinds.iter().map(|k| k.operations).sum()
     }
 
-    /// Those of a kind, where there are any.
+    /// Figures of a kind, if it occurs.
     pub fn for_kind(&self, kind: Kind) -> Option<&OriginalKind> {
         self.kinds.iter().find(|k| k.kind == kind)
     }
@@ -204,7 +204,7 @@ impl Replay {
         self.file.rsplit('/').next().unwrap_or(&self.file)
     }
 
-    /// What it is called: `replay of db.capture, dependent`, `replay of db.capture, timed, speed 2`.
+    /// The name: `replay of db.capture, dependent`, `replay of db.capture, timed, speed 2`.
     pub fn describe(&self) -> String {
         let speed = if (self.speed - 1.0).abs() < f64::EPSILON {
             String::new()
@@ -214,7 +214,7 @@ impl Replay {
         format!("replay of {}, {}{speed}", self.file_name(), self.pace.word())
     }
 
-    /// How long it should take in ns by the capture, at its speed; `None` where it is as fast as it can be.
+    /// Expected duration in ns from the capture and the speed; `None` if it runs as fast as possible.
     pub fn expected_ns(&self) -> Option<u64> {
         (self.pace != ReplayPace::Fast).then_some((self.original.elapsed_ns as f64 / self.speed) as u64)
     }
@@ -223,16 +223,16 @@ impl Replay {
 /// The version of the JSON.
 pub const FORMAT: u32 = 1;
 
-/// What came of running a fitted job beside its capture.
+/// The result of running a fitted job, compared with its capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FitCheck {
     /// Of this JSON: [`FORMAT`].
     pub format: u32,
-    /// The capture as it was typed.
+    /// The capture as typed.
     pub capture: String,
-    /// The job file as it was typed; `None` where it was fitted for this.
+    /// The job file as typed; `None` if the job was fitted for this check.
     pub job: Option<String>,
-    /// What the job ran on, as it was typed.
+    /// The target as typed.
     pub target: String,
     /// Whether all goals are met.
     pub word: Word,
@@ -240,20 +240,20 @@ pub struct FitCheck {
     pub sentence: String,
     /// Figures of both.
     pub figures: Vec<Figure>,
-    /// What is to be known about them.
+    /// Notes about the figures.
     pub notes: Vec<String>,
 }
 
 /// Whether all goals are met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Word {
-    /// All of them.
+    /// All goals are met.
     #[serde(rename = "MET")]
     Met,
-    /// At least one is not.
+    /// At least one goal is missed.
     #[serde(rename = "MISSED")]
     Missed,
-    /// None is missed, and at least one could not be told.
+    /// No goal is missed, and at least one could not be decided.
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
 }
@@ -261,26 +261,26 @@ pub enum Word {
 /// A figure of both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// What it is.
+    /// Name of the figure.
     pub name: String,
     /// `per_s`, `bytes_per_s`, `ns`, `in_flight`, `ks`.
     pub unit: String,
-    /// Of the capture; `None` where it is not known, and of a distance.
+    /// Figure of the capture; `None` if it is not known, and for a distance.
     pub original: Option<f64>,
     /// Of the job.
     pub fit: Option<f64>,
-    /// How far they are apart: a share of the original, or a distance (Kolmogorov-Smirnov) from 0 to 1.
+    /// The difference: a share of the original, or a distance (Kolmogorov-Smirnov) from 0 to 1.
     pub difference: Option<f64>,
-    /// How far they may be.
+    /// The largest allowed difference.
     pub goal: f64,
-    /// Whether it is no further; `None` where that cannot be told.
+    /// Whether the difference is within the goal; `None` if that cannot be decided.
     pub met: Option<bool>,
-    /// Why it cannot.
+    /// Why it cannot be decided.
     pub why: Option<String>,
 }
 
 impl Figure {
-    /// Two values of which the second may differ by this share of the first.
+    /// Two values, of which the second may differ from the first by this share.
     pub fn share(name: &str, unit: &str, [original, fit]: [Option<f64>; 2], goal: f64) -> Self {
         let difference = match (original, fit) {
             (Some(original), Some(fit)) if original > 0.0 => Some(fit / original - 1.0),
@@ -308,7 +308,7 @@ impl Figure {
 }
 
 impl FitCheck {
-    /// The answer of some figures, as a word and as a sentence.
+    /// The answer of all figures, as a word and as a sentence.
     pub fn answer(figures: &[Figure]) -> (Word, String) {
         let names = |of: Option<bool>| -> Vec<&str> {
             figures.iter().filter(|figure| figure.met == of).map(|figure| figure.name.as_str()).collect()
@@ -331,7 +331,7 @@ impl FitCheck {
 }
 
 impl Word {
-    /// As it is shown.
+    /// The displayed word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Met => "MET",

@@ -1,7 +1,8 @@
-//! The report: what was concluded. Its JSON form is a contract (format 1): names stay, more may be added.
+//! The report: the conclusions from a record. Its JSON form is a contract (format 1): names stay, more may be
+//! added.
 //!
-//! For: the value that every output format renders. Not for: computing it, nor laying it out.
-//! `null` means not known or not supported by enough operations; zero means zero.
+//! The crate `analysis` computes a report and the crate `report` renders it. `null` means not known or not
+//! supported by enough operations; zero means zero.
 
 use crate::comparison::Comparison;
 pub use crate::figures::{
@@ -28,76 +29,76 @@ pub const FORMAT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
-    /// Which program and contract made this.
+    /// The program and contract that made this report.
     pub fathom: Producer,
-    /// The answer, where a question was asked: which setting, which load, which interface.
+    /// The answer to the command's question: which setting, which load, which interface. `None` without a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
-    /// What `INCONCLUSIVE` counts as for the exit code, where that is the answer and `--inconclusive` says so.
+    /// What `INCONCLUSIVE` counts as for the exit code, if that is the answer and `--inconclusive` was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
-    /// What came of each condition of `--fail-if`; empty where none was said.
+    /// The outcome of each condition of `--fail-if`; empty without conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
-    /// What it says of itself where it was a quick look; `None` where it was none.
+    /// The remark of a quick look; `None` for any other measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<Quick>,
-    /// The worst verdict of the results that are quoted. A result that only other load on the machine withholds (checks D) makes it
-    /// `SUSPECT` if the headline has a number.
+    /// The worst verdict of the quoted results. A result that only other load on the machine withholds (checks D)
+    /// makes it `SUSPECT` if the headline has a number.
     pub verdict: Verdict,
-    /// Why the verdict is what it is, in one sentence.
+    /// The reason for the verdict, in one sentence.
     pub verdict_reason: String,
-    /// The check whose answer that sentence tells; `None` where it tells none.
+    /// The check that this sentence is about; `None` if it is about none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict_by: Option<CheckId>,
-    /// How many of the results that are quoted have which verdict.
+    /// The number of quoted results with each verdict.
     #[serde(default)]
     pub counts: Counts,
-    /// Sentences about other load on this machine that was busy before the first run, or disturbed a third of all attempts: runs were then
-    /// not repeated. Empty if there was none.
+    /// Sentences about other load on this machine that was busy before the first run, or that disturbed a third of
+    /// all attempts, after which runs were not repeated. Empty if there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy_machine: Vec<String>,
     /// The number that would be quoted, under its true name.
     pub headline: Headline,
-    /// What kept the headline from being higher.
+    /// What limits the headline.
     pub limiter: Limiter,
     /// One entry per job.
     pub results: Vec<Measured>,
-    /// What the figures say together.
+    /// Conclusions from several figures.
     pub deductions: Vec<Deduction>,
     /// Hosts that took part.
     pub hosts: Vec<String>,
-    /// What each of them contributed; `None` where one measured alone.
+    /// The contribution of each host; `None` if one host measured alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetFigures>,
     /// Every check that applied, findings first.
     pub findings: Vec<Finding>,
-    /// What was changed against the request, or happened on the way: in sentences.
+    /// Changes of the request and incidents during the session, in sentences.
     pub notes: Vec<String>,
     /// How the session ended.
     pub ending: Ending,
     /// The machine of the first host.
     pub machine: Machine,
-    /// What was measured, as `bench cdm`.
+    /// Title of the measurement, such as `bench cdm`.
     pub title: String,
-    /// The command line that measured, as it was typed; empty where that is not known.
+    /// The command line that measured, as typed; empty if it is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// When it began, RFC 3339.
+    /// Start of the session, RFC 3339.
     pub started: String,
-    /// The session file that this was judged from; `None` where it was not kept.
+    /// The session file that this was judged from; `None` if it was not kept.
     pub session: Option<String>,
-    /// What the user says about that session.
+    /// The user's tags and notes about the session.
     #[serde(default, skip_serializing_if = "Annotations::is_empty")]
     pub words: Annotations,
-    /// What the jobs answer together.
+    /// The result of the study.
     #[serde(flatten)]
     #[cfg_attr(feature = "schema", schemars(with = "crate::study::StudiedKeys"))]
     pub study: Studied,
-    /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
+    /// What was written before the first run to bring the storage into its steady state; `None` if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,
-    /// The workloads of an earlier session, measured again beside these; `None` where none was named.
+    /// The workloads of an earlier session, measured again next to these; `None` if none was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Rerun>,
 }
@@ -108,8 +109,8 @@ impl Report {
         self.results.iter().find(|result| result.true_name == self.headline.name)
     }
 
-    /// Reads a report that was written as JSON. Here, where sessions read those that are in their plans the same way: code that
-    /// reads every type of a report is large, and is compiled once.
+    /// Reads a report from JSON. Lives here so that sessions read the reports in their plans with the same code,
+    /// which is large and compiled once.
     ///
     /// # Errors
     /// What is wrong, with line and column.
@@ -138,15 +139,15 @@ impl Report {
 pub struct Rerun {
     /// Id of the earlier session.
     pub session: String,
-    /// What its workloads came to now.
+    /// The report of its workloads as measured now.
     pub again: Box<Report>,
-    /// Those (A) and the workloads of this session (B), both of now.
+    /// Its workloads (A) and those of this session (B), both measured now.
     pub beside: Comparison,
-    /// What its workloads came to then (A) and now (B): whether the machine is still the same.
+    /// Its workloads then (A) and now (B): whether the machine is still the same.
     pub since: Comparison,
 }
 
-/// How many of the results that a report quotes have which verdict.
+/// The number of quoted results with each verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
@@ -168,11 +169,11 @@ pub struct Counts {
 pub enum Ending {
     /// As planned.
     Complete,
-    /// By a signal; what was measured until then is kept.
+    /// By a signal; everything measured before it is kept.
     Interrupted,
     /// By an error, in a sentence.
     Failed(String),
-    /// Before the first run: what was known of the target would have invalidated every number, in a sentence.
+    /// Before the first run: facts about the target would have invalidated every number, in a sentence.
     NotMeasured(String),
     /// The file ends without an ending: the program was killed.
     Cut,
@@ -184,13 +185,13 @@ pub enum Ending {
 pub struct Headline {
     /// True name: `4K random read, depth 32, page cache`.
     pub name: String,
-    /// The value; `None` where a finding invalidates it.
+    /// The value; `None` if a finding invalidates it.
     pub value: Option<f64>,
-    /// `IOPS`, `MB/s`, or `us` where the headline is a latency at a load.
+    /// `IOPS`, `MB/s`, or `us` if the headline is a latency at a load.
     pub unit: String,
     /// 95 % interval over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,
-    /// Ids of the accepted findings that it rests on.
+    /// Ids of the accepted findings that apply to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<CheckId>,
 }
@@ -201,88 +202,93 @@ pub struct Headline {
 pub struct Measured {
     /// The job's name.
     pub name: String,
-    /// What it turned out to be: `4K random read, depth 32, page cache`.
+    /// What was measured in fact: `4K random read, depth 32, page cache`.
     pub true_name: String,
-    /// Whether that is not what was asked for: another medium, another depth, a condition that findings add, or no storage.
+    /// Whether this differs from the request: another medium, another depth, a condition that findings add, or no
+    /// storage.
     #[serde(default)]
     pub renamed: bool,
     /// Index of the phase.
     pub phase: u32,
     /// Index of the stream.
     pub stream: u32,
-    /// The job as it was carried out.
+    /// The job as it was run.
     pub job: Job,
     /// Whether a finding that the user did not accept invalidates these figures.
     pub void: bool,
-    /// Ids of the findings that act on these figures and that the user accepted; with any of them the verdict is `SUSPECT` at best.
+    /// Ids of the findings on these figures that the user accepted; with any of them the verdict is `SUSPECT` at
+    /// best.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<CheckId>,
-    /// What the findings about it come to.
+    /// The verdict of the findings about this result.
     #[serde(default = "Verdict::unknown")]
     pub verdict: Verdict,
-    /// Reads; `None` where the job has none.
+    /// Reads; `None` if the job has none.
     pub read: Option<Figures>,
-    /// Writes; `None` where the job has none.
+    /// Writes; `None` if the job has none.
     pub write: Option<Figures>,
-    /// Trims; `None` where the job has none.
+    /// Trims; `None` if the job has none.
     pub trim: Option<Figures>,
-    /// Calls between writes that make them stable; `None` where the job has none.
+    /// Calls between writes that make them stable; `None` if the job has none.
     pub sync: Option<Figures>,
     /// All directions together, syncs aside.
     pub total: Option<Rates>,
-    /// Rates of all directions with the final sync counted into the time; `None` where nothing was written or a sync failed.
+    /// Rates of all directions with the final sync included in the time; `None` if nothing was written or a sync
+    /// failed.
     pub with_final_sync: Option<FinalSync>,
-    /// What an operation cost; `None` where no worker says.
+    /// CPU cost of an operation; `None` if no worker reported it.
     pub cost: Option<Cost>,
-    /// What the written data are like; `None` where nothing was written.
+    /// How compressible and repetitive the written data are; `None` if nothing was written.
     pub data: Option<Written>,
-    /// What kept it from being higher.
+    /// What limits this result.
     pub limiter: Limiter,
-    /// One entry per run.
+    /// One entry for each run.
     pub runs: Vec<RunFigures>,
-    /// Rounds before these that only led there and count nowhere, where it was measured until it was steady.
+    /// Earlier rounds of a job that was measured until it was steady. They count nowhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub way: Vec<RunFigures>,
-    /// Measurements of runs that others disturbed, in the order of happening, and those that were measured again with them. Only
-    /// those that count stand in `runs` too.
+    /// Runs that other processes disturbed, in order of time, and those that were measured again with them. Only
+    /// those that count are in `runs` too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbed: Vec<DisturbedRun>,
-    /// What was issued, what the kernel charged to fathom, and what each layer below completed; `None` without storage.
+    /// Operations issued, charged to fathom by the kernel, and completed by each layer below; `None` without
+    /// storage.
     #[serde(default)]
     pub ledger: Option<Ledger>,
-    /// The course of the runs beside the device's, second by second; empty where it was not kept.
+    /// Time series of the runs and of the device, second by second; empty if it was not kept.
     #[serde(default)]
     pub series: Vec<Second>,
-    /// The course of the runs as finely as it was kept, by direction; absent where it was not kept, and in studies of many settings.
+    /// Time series of the runs at the recorded resolution, by direction; absent if it was not kept, and in studies
+    /// of many settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<Course>,
     /// Latencies of all complete runs by direction (`read`), as a histogram; none in studies of many settings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latencies: BTreeMap<String, LatencyBuckets>,
-    /// The capture that it replays beside what came of that; `None` where it replays none.
+    /// The comparison with the replayed capture; `None` if this is not a replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<ReplayComparison>>,
-    /// How the rate behaved within the runs; `None` where their course was not kept.
+    /// How the rate behaved within the runs; `None` if the time series was not kept.
     #[serde(default)]
     pub steadiness: Option<Steadiness>,
-    /// What was seen of it in more detail; `None` in a report that was read from JSON, which does not hold it.
+    /// More detailed observations; `None` in a report that was read from JSON, which does not hold them.
     #[serde(skip)]
     pub seen: Option<Observed>,
 }
 
-/// The rate that is quoted of a result.
+/// The quoted rate of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuotedRate {
-    /// `IOPS`; `MB/s` where it is sequential.
+    /// `IOPS`, or `MB/s` for sequential access.
     pub unit: &'static str,
-    /// `None` where a finding invalidates it or there is none.
+    /// `None` if a finding invalidates it or there is none.
     pub value: Option<f64>,
     /// Its 95 % interval over runs.
     pub interval: Option<[f64; 2]>,
 }
 
 impl Measured {
-    /// Bytes where it is sequential and moves data, else operations.
+    /// Bytes per second for sequential access that moves data, otherwise operations per second.
     pub fn quoted_rate(&self) -> QuotedRate {
         let phase = self.job.phases.get(self.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(self.stream as usize));
@@ -297,7 +303,7 @@ impl Measured {
     }
 }
 
-/// A measurement of a run that others disturbed, or that belongs to a round in which they disturbed another.
+/// A run that other processes disturbed, or that belongs to a round in which another run was disturbed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DisturbedRun {
@@ -305,11 +311,11 @@ pub struct DisturbedRun {
     pub run: u32,
     /// How many times this very run was measured before.
     pub attempt: u32,
-    /// Whether it counts all the same, since no attempt stands that nobody disturbed.
+    /// Whether it counts anyway, because no attempt was undisturbed.
     pub counts: bool,
-    /// What others did, in words; `None` where they disturbed another run of its round.
+    /// The disturbance in words; `None` if another run of its round was disturbed.
     pub why: Option<String>,
-    /// What others did, as numbers; empty where they disturbed another run of its round.
+    /// The disturbance as numbers; empty if another run of its round was disturbed.
     pub by: Vec<Disturbance>,
     /// Operations per second, all directions.
     pub iops: f64,
@@ -317,7 +323,7 @@ pub struct DisturbedRun {
     pub mb_per_s: f64,
 }
 
-/// Rates as they are when the sync after the last operation belongs to the time.
+/// Rates with the sync after the last operation included in the time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FinalSync {
@@ -329,7 +335,7 @@ pub struct FinalSync {
     pub mb_per_s: f64,
 }
 
-/// What an operation cost the CPUs, all runs and workers together.
+/// CPU cost of an operation, over all runs and workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
@@ -339,14 +345,14 @@ pub struct Cost {
     pub system_ns: f64,
     /// Context switches per operation.
     pub switches: f64,
-    /// Processor cycles per operation; `None` where they were not counted.
+    /// Processor cycles per operation; `None` if they were not counted.
     pub cycles: Option<f64>,
-    /// Instructions per operation; `None` where they were not counted.
+    /// Instructions per operation; `None` if they were not counted.
     pub instructions: Option<f64>,
-    /// Why they were not counted.
+    /// The reason why cycles and instructions were not counted.
     pub not_counted: Option<String>,
-    /// What fathom's own loop takes per operation at this shape in ns, measured before the first run; `None` where it was
-    /// not.
+    /// Cost of fathom's own loop per operation at this shape in ns, measured before the first run; `None` if it was
+    /// not measured.
     pub tool_ns: Option<f64>,
 }
 
@@ -376,7 +382,7 @@ pub struct Rates {
 pub struct Figures {
     /// Operations completed in the measured windows of all runs.
     pub ops: u64,
-    /// Bytes of them.
+    /// Bytes moved.
     pub bytes: u64,
     /// Operations per second: geometric mean over runs.
     pub iops: f64,
@@ -390,11 +396,11 @@ pub struct Figures {
     pub mb_per_s_interval: Option<[f64; 2]>,
     /// Mean operations in flight of all directions, counted apart from the latencies.
     pub depth_mean: f64,
-    /// Latency to the completion, all runs together: from the intended start in an open loop, from the submission otherwise.
-    /// In an open loop a percentile is `None` too where lateness of our own is more than a tenth of it.
+    /// Latency to the completion, all runs together: from the intended start in an open loop, from the submission
+    /// otherwise. In an open loop a percentile is also `None` if fathom's own lateness is more than a tenth of it.
     pub latency_ns: Latency,
-    /// Time inside calls that handed operations over without waiting for any, of all directions; one entry per call. `None`
-    /// where there was no such call.
+    /// Time inside calls that submitted operations without waiting, of all directions; one entry for each call.
+    /// `None` without such calls.
     pub submit_ns: Option<Latency>,
     /// In an open loop: from the submission to the completion.
     pub service_ns: Option<Latency>,
@@ -412,7 +418,7 @@ pub struct Latency {
     pub mean: f64,
     /// Largest.
     pub max: u64,
-    /// Percentile (`"99.9"`) to ns; `None` where fewer than ten operations lie beyond it.
+    /// Percentile (`"99.9"`) to ns; `None` if fewer than ten operations lie beyond it.
     pub percentiles: BTreeMap<String, Option<u64>>,
 }
 
@@ -422,7 +428,7 @@ pub struct Latency {
 pub struct RunFigures {
     /// Index of the run within its job.
     pub run: u32,
-    /// Seconds from the beginning of the session to that of the run; `None` in reports of before.
+    /// Seconds from the beginning of the session to the beginning of the run; `None` in older reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_s: Option<f64>,
     /// Operations per second, all directions.
@@ -431,30 +437,31 @@ pub struct RunFigures {
     pub mb_per_s: f64,
     /// Mean operations in flight.
     pub depth_mean: f64,
-    /// Requests, bytes and mean depth that the topmost device saw; `None` where it was not counted.
+    /// Requests, bytes and mean depth of the topmost device; `None` if not counted.
     pub device: Option<DeviceFigures>,
-    /// 95 % interval of `iops` within this run alone: what it says about this run, not about the next. `None` where too few
-    /// stretches of it are independent of one another.
+    /// 95 % interval of `iops` within this run alone; it does not predict the next run. `None` if too few intervals
+    /// are independent.
     #[serde(default)]
     pub iops_within: Option<[f64; 2]>,
     /// Percentiles of latency in ns, by direction (`read`) and rank (`99`); `None` as in [`Latency`].
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, BTreeMap<String, Option<u64>>>,
-    /// CPU time of the workers per operation in ns; `None` where no worker says.
+    /// CPU time of the workers per operation in ns; `None` if no worker reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_op: Option<f64>,
-    /// What the host did meanwhile; absent where nothing of it was counted.
+    /// Use of the host during the run; absent if nothing was counted.
     #[serde(default, skip_serializing_if = "HostFigures::is_unknown")]
     pub host: HostFigures,
-    /// The tail of latency in ns by direction (`read`): the k-th entry is what one operation in 10^(k/10) took longer than, k from 1, as
-    /// far as ten operations lie beyond; `None` as in [`Latency`]. Absent in studies of many settings, and of more than 40 runs.
+    /// The tail of latency in ns by direction (`read`): the k-th entry is the latency that one operation in
+    /// 10^(k/10) exceeded, k from 1, as far as ten operations lie beyond; `None` as in [`Latency`]. Absent in
+    /// studies of many settings, and of more than 40 runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tails_ns: BTreeMap<String, Vec<Option<u64>>>,
 }
 
 impl Measured {
-    /// What the topmost device did for it; `None` where that is not known. A device does not know streams: what it did for several
-    /// at once is nobody's alone.
+    /// Requests of the topmost device for this result; `None` if they are not known. A device does not know
+    /// streams, so its requests for several streams at once belong to none of them.
     pub fn at_device(&self) -> Option<AtDevice> {
         if self.job.phases.get(self.phase as usize).is_some_and(|p| p.streams.len() > 1) {
             return None;
@@ -481,13 +488,14 @@ pub struct Deduction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
-    /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `NO DIFFERENCE SEEN`, `CANNOT TELL`; of conditions `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
+    /// The word that scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `NO DIFFERENCE SEEN`,
+    /// `CANNOT TELL`; for conditions `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
     pub word: AnswerWord,
-    /// The answer with its numbers, or what would settle it.
+    /// The answer with its numbers, or how to get an answer.
     pub sentence: String,
 }
 
-/// What `INCONCLUSIVE` counts as.
+/// What `INCONCLUSIVE` counts as for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CountsAs {
@@ -500,7 +508,7 @@ pub enum CountsAs {
 }
 
 impl CountsAs {
-    /// What stands behind the word.
+    /// The remark printed after the word.
     pub fn remark(self) -> &'static str {
         match self {
             Self::Pass => " (counts as PASS)",
@@ -509,14 +517,14 @@ impl CountsAs {
     }
 }
 
-/// What a question about settings, loads or interfaces can be answered with.
+/// Possible answers to a question about settings, loads or interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum AnswerWord {
-    /// One is the fastest.
+    /// One candidate is the fastest.
     #[serde(rename = "FASTEST")]
     Fastest,
-    /// The best of what was measured cannot be told from others.
+    /// The best candidate cannot be distinguished from others.
     #[serde(rename = "TIED")]
     Tied,
     /// A load meets the latency target.
@@ -525,16 +533,16 @@ pub enum AnswerWord {
     /// No load that was offered does.
     #[serde(rename = "MISSED")]
     Missed,
-    /// From a number of hosts on more bring less than they add in latency.
+    /// From some number of hosts on, more hosts bring less than they add in latency.
     #[serde(rename = "KNEE")]
     Knee,
-    /// No such number was reached.
+    /// No such number of hosts was reached.
     #[serde(rename = "SCALES")]
     Scales,
-    /// No target is shown to be faster, and the sentence says by how much one may be at most.
+    /// No target is shown to be faster; the sentence gives the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
-    /// What was measured does not tell.
+    /// The measurements do not answer the question.
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
     /// Every condition is surely kept.
@@ -552,7 +560,7 @@ pub enum AnswerWord {
 }
 
 impl AnswerWord {
-    /// As it is printed.
+    /// The printed form.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fastest => "FASTEST",
@@ -576,7 +584,7 @@ impl AnswerWord {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
-    /// Nothing was found that changes what a number means.
+    /// Nothing was found that changes the meaning of a number.
     Valid,
     /// Something was found that relabels or biases a number, or the ledger could not be checked.
     Suspect,
@@ -585,7 +593,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As it is printed, and as it stands in JSON.
+    /// The printed form, also used in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Valid => "VALID",
@@ -594,13 +602,13 @@ impl Verdict {
         }
     }
 
-    /// Of a result in a file that was written before results had a verdict of their own: nothing was shown.
+    /// The verdict of a result in a file from before results had a verdict: nothing was shown.
     pub(crate) fn unknown() -> Self {
         Self::Suspect
     }
 }
 
-/// Which program and contract made a report.
+/// The program and contract that made a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Producer {
@@ -610,7 +618,7 @@ pub struct Producer {
     pub version: String,
 }
 
-/// What kept a result from being higher.
+/// What limits a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limiter {
@@ -618,15 +626,15 @@ pub struct Limiter {
     pub name: String,
     /// One sentence with its evidence.
     pub sentence: String,
-    /// The numbers it rests on.
+    /// The numbers behind it.
     pub evidence: BTreeMap<String, f64>,
 }
 
-/// What a quick look is made of.
+/// The settings of a quick look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quick {
-    /// Length of the one run of each row in ns.
+    /// Length of the only run of each row in ns.
     pub run_ns: u64,
     /// Rows that were not measured, since the time was over before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -634,10 +642,10 @@ pub struct Quick {
 }
 
 impl Quick {
-    /// The word that introduces its sentence.
+    /// The word before its sentence.
     pub const WORD: &'static str = "Quick look.";
 
-    /// What it is, and what cannot be said from it.
+    /// A sentence about how a quick look was measured, and which conclusions it does not support.
     pub fn sentence(&self) -> String {
         let missing = if self.not_measured.is_empty() {
             String::new()

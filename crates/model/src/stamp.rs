@@ -1,24 +1,22 @@
-//! Stamps: blocks that say which write put them where, so that whoever reads them back can tell what became of it.
+//! Stamps: blocks that record which write put them where, so that a later read can tell what became of that write.
 //!
-//! For: making the bytes of a block from a few numbers, and naming what is wrong with bytes that were read. Not for: I/O, nor
-//! for deciding which write should be there ([`Expected`] is given).
-//!
-//! Every sector of 512 bytes stands for itself, since that is what storage keeps whole: magic, id of the verification, byte
-//! offset of the sector, sequence of the write, CRC-32 of the sector, then data that follow from these numbers. So each bit
-//! of a block is known, and a sector that is whole but not the expected one still says where it came from.
+//! Storage keeps sectors of 512 bytes as a unit, so every sector is stamped separately: magic, id of the
+//! verification, byte offset of the sector, sequence of the write, CRC-32 of the sector, then data derived from
+//! these numbers. So each bit of a block is known, and an intact sector that is not the expected one still
+//! identifies its write.
 
 use crate::payload::{fill, split_mix};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a sector: the least that storage is trusted to write whole.
+/// Bytes of a sector: the smallest unit that storage is trusted to write as a whole.
 pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
-/// Where the checksum is; it is taken with zeros in its own place.
+/// Position of the checksum; it is computed with zeros in its own place.
 const CRC: std::ops::Range<usize> = 32..36;
-/// Beyond so many wrong bits a sector is no longer taken for a damaged one of ours: an eighth, where half is chance.
+/// A sector with more wrong bits than this is not taken for a damaged stamp: an eighth, where chance gives half.
 const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 
-/// What a block is stamped with.
+/// The content of a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Id of the verification; no two have the same.
@@ -29,46 +27,46 @@ pub struct Stamp {
     pub sequence: u64,
 }
 
-/// What may be in a block.
+/// The allowed content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// Id of the verification.
     pub id: u64,
     /// Byte offset of the block.
     pub offset: u64,
-    /// The last write that must be there; 0 where none must, and what was there before is not known.
+    /// The last write that must be there; 0 if none must, and the earlier content is not known.
     pub synced: u64,
-    /// A later write that was begun and may be there, whole or in part.
+    /// A later write that was begun and may be there, completely or partly.
     pub begun: Option<u64>,
 }
 
-/// What is in a block that is as it may be.
+/// The content of a correct block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sound {
-    /// All of it is of this write; 0 for what was there before the first one.
+    /// All sectors are of this write; 0 for the content from before the first write.
     Whole(u64),
-    /// Some sectors are of the write that was begun, the others older.
+    /// Some sectors are of the write that was begun, the others are older.
     PartOfBegun {
         /// How many are.
         sectors: u32,
     },
 }
 
-/// What is wrong with a block, and where in it.
+/// The damage of a block, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// Index of the first damaged sector in the block.
     pub sector: u32,
-    /// Damaged sectors; all of them where the block as a whole is of the wrong write.
+    /// Damaged sectors; all sectors if the whole block is of the wrong write.
     pub sectors: u32,
     /// Sectors of the block.
     pub of: u32,
-    /// What is wrong with the first.
+    /// The damage of the first sector.
     #[serde(flatten)]
     pub kind: DamageKind,
 }
 
-/// What is wrong with a sector.
+/// The damage of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DamageKind {
@@ -79,23 +77,23 @@ pub enum DamageKind {
         /// Bits that differ in this sector.
         bits: u32,
     },
-    /// A whole sector of ours that belongs elsewhere.
+    /// An intact sector of this verification at the wrong place.
     Misplaced {
-        /// Where it belongs, in bytes.
+        /// Its proper offset in bytes.
         belongs: u64,
-        /// The write that it is of.
+        /// Its write.
         sequence: u64,
     },
-    /// All of the block is of an older write: the later one was lost.
+    /// The whole block is of an older write: the later one was lost.
     Stale {
-        /// The write that is there.
+        /// The write found.
         sequence: u64,
         /// The write that must be there.
         expected: u64,
     },
     /// Sectors of the block are of different writes.
     Torn {
-        /// Sectors of the newest one.
+        /// Sectors of the newest write.
         newest_sectors: u32,
         /// First of them.
         newest_first: u32,
@@ -104,12 +102,12 @@ pub enum DamageKind {
         /// The write of the first other sector.
         other: u64,
     },
-    /// A whole sector of a write that was never begun here.
+    /// An intact sector of a write that was never begun here.
     Future {
-        /// The write that it claims to be of.
+        /// The write in its stamp.
         sequence: u64,
     },
-    /// A whole sector of another verification.
+    /// An intact sector of another verification.
     Foreign {
         /// Its id.
         id: u64,
@@ -120,7 +118,7 @@ pub enum DamageKind {
     Strange,
 }
 
-/// Makes the bytes of a block. Its length is a multiple of [`SECTOR`]; a rest would stay as it is.
+/// Writes the stamp into a block. Its length must be a multiple of [`SECTOR`]; a remainder is left unchanged.
 pub fn write(buffer: &mut [u8], stamp: &Stamp) {
     for (at, sector) in (stamp.offset..).step_by(SECTOR).zip(buffer.as_chunks_mut::<SECTOR>().0) {
         write_sector(sector, &Stamp { offset: at, ..*stamp });
@@ -128,7 +126,7 @@ pub fn write(buffer: &mut [u8], stamp: &Stamp) {
 }
 
 fn write_sector(sector: &mut [u8; SECTOR], stamp: &Stamp) {
-    // As a whole, which takes less time than without the head.
+    // Fill the whole sector: this is faster than leaving out the head.
     fill(sector, split_mix(stamp.id ^ split_mix(stamp.offset ^ split_mix(stamp.sequence))));
     let words = [MAGIC, stamp.id, stamp.offset, stamp.sequence];
     for (place, word) in sector.as_chunks_mut::<8>().0.iter_mut().zip(words) {
@@ -146,10 +144,10 @@ fn checksum(sector: &[u8; SECTOR]) -> u32 {
     crc.finalize()
 }
 
-/// Looks at a block that was read: every bit of it.
+/// Examines every bit of a block that was read.
 ///
 /// # Errors
-/// What is wrong. A sector that is not a whole one of ours at this place counts before sectors of the wrong write.
+/// The damage. Sectors that are not intact stamps of this place take precedence over sectors of the wrong write.
 pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     let (sectors, _) = block.as_chunks::<SECTOR>();
     let of = sectors.len() as u32;
@@ -169,8 +167,8 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     }
 }
 
-/// The write that a whole sector of ours is of; 0 where nothing of ours has to be here yet, and is not. `within` is its
-/// distance from the beginning of the block.
+/// The write of an intact sector; 0 if no write has to be here yet, and none is. `within` is its distance from the
+/// beginning of the block.
 fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
     let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
     let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
@@ -200,7 +198,7 @@ fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Resu
     Err(if sector.iter().all(|b| *b == 0) { DamageKind::Zeros } else { DamageKind::Strange })
 }
 
-/// Bits in which a sector differs from that of a write, and the first byte that does.
+/// Number of bits in which a sector differs from that of a write, and the first byte that differs.
 fn differing(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32, u32) {
     let mut right = [0; SECTOR];
     write_sector(&mut right, &Stamp { id: expected.id, offset: expected.offset, sequence });
@@ -212,7 +210,7 @@ fn differing(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32,
     (bits, first as u32)
 }
 
-/// Which writes the whole sectors of a block are of.
+/// The writes found in the intact sectors of a block.
 #[derive(Default)]
 struct Tally {
     seen: u32,
@@ -246,7 +244,7 @@ impl Tally {
         let Some((at, sequence)) = self.first_other else {
             return self.uniform(expected, of);
         };
-        // Only the write that was begun may be there in part, and only over the last one that must be there.
+        // Only the write that was begun may be there partly, and only over the last one that must be there.
         if !self.forbidden {
             return Ok(Sound::PartOfBegun { sectors: newest_sectors });
         }
@@ -287,7 +285,7 @@ impl DamageKind {
 }
 
 impl std::fmt::Display for Damage {
-    /// A sentence without the offset of the block, which the reader has before it.
+    /// A sentence without the offset of the block, which the caller prints first.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: ", self.kind.word())?;
         match self.kind {
@@ -338,7 +336,7 @@ mod tests {
         block
     }
 
-    /// The first half of one block, the second of another.
+    /// The first half of one block and the second half of another.
     fn halves(a: &[u8], b: &[u8]) -> Vec<u8> {
         [&a[..BLOCK / 2], &b[BLOCK / 2..]].concat()
     }

@@ -1,10 +1,9 @@
-//! A verification: which write puts what where, in which order, as arithmetic; and how far its writer had got.
+//! Verification: which write puts which data where, how far the writer had got, and the outcome of reading
+//! everything back.
 //!
-//! For: whoever writes blocks, and whoever has to know later what must be in each of them, without any table that could be lost
-//! with the machine. Not for: I/O.
-//!
-//! Writes are numbered from 1. A pass writes every block of the span once, in an order of its own. After every `sync_every`
-//! writes, and at the end of each pass, nothing is in flight and everything is made stable; only then the [`Mark`] moves on.
+//! Positions are computed, so that no table can be lost with the machine. Writes are numbered from 1. A pass writes
+//! every block of the span once, in its own order. After every `sync_every` writes, and at the end of each pass,
+//! nothing is in flight and everything is made stable; only then the [`Mark`] moves on.
 
 use crate::Known;
 use crate::job::Kind;
@@ -19,14 +18,14 @@ use std::time::Duration;
 const FORMAT: u32 = 1;
 /// Largest block: as large as operations get.
 pub const MAX_BLOCK_BYTES: u32 = 1 << 30;
-/// Stands for the order in which blocks are read back.
+/// Seed of the order in which blocks are read back.
 const READING: u64 = u64::MAX;
 
-/// What is written, where, and in which order.
+/// The writes of a verification: their data, places and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verification {
-    /// No other verification has it.
+    /// Unique id of this verification.
     pub id: u64,
     /// Seed of the orders.
     pub seed: u64,
@@ -38,7 +37,7 @@ pub struct Verification {
     pub blocks: u64,
     /// Times each block is written.
     pub passes: u32,
-    /// Writes after which everything is made stable.
+    /// Number of writes between two syncs.
     pub sync_every: u64,
 }
 
@@ -48,11 +47,11 @@ pub struct Verification {
 pub struct Mark {
     /// All writes up to this one are stable.
     pub synced: u64,
-    /// No write behind this one was begun.
+    /// No write after this one was begun.
     pub begun: u64,
 }
 
-/// All that is needed to check a target after a crash of the writer or of its machine.
+/// Everything needed to check a target after a crash of the writer or of its machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -60,7 +59,7 @@ pub struct State {
     pub fathom_verify: u32,
     /// Path of the target when it was written.
     pub target: String,
-    /// What was written.
+    /// The written data.
     pub verification: Verification,
     /// How far.
     pub mark: Mark,
@@ -77,29 +76,30 @@ impl Verification {
         self.blocks.saturating_mul(u64::from(self.block_bytes))
     }
 
-    /// Where nothing is in flight next, if all is stable up to the write `synced`.
+    /// The next write after `synced` at which nothing is in flight and everything is made stable.
     pub fn next_sync(&self, synced: u64) -> u64 {
         let end_of_pass = (synced / self.blocks).saturating_add(1).saturating_mul(self.blocks);
         synced.saturating_add(self.sync_every).min(end_of_pass).min(self.writes())
     }
 
-    /// How far a writer may have got whose last report was that all is stable up to the write `synced`.
+    /// How far a writer may have got that last reported all writes up to `synced` as stable.
     pub fn mark(&self, synced: u64) -> Mark {
         Mark { synced, begun: self.next_sync(synced) }
     }
 
-    /// What the write of this number puts where. From 1 to [`Verification::writes`].
+    /// The data and place of a write, numbered from 1 to [`Verification::writes`].
     pub fn stamp(&self, sequence: u64) -> Stamp {
         let (pass, place) = ((sequence - 1) / self.blocks, (sequence - 1) % self.blocks);
         Stamp { id: self.id, offset: self.offset_of(self.order(pass).block(place)), sequence }
     }
 
-    /// What must be, and what may be, in the block that is read back at this turn, from 0; `None` where no write to it was begun.
+    /// The required and the allowed content of the block that is read back at this turn, from 0; `None` if no write
+    /// to it was begun.
     pub fn expected(&self, turn: u64, mark: Mark) -> Option<Expected> {
         let block = self.order(READING).block(turn);
         let pass = mark.synced / self.blocks;
         let first = pass * self.blocks;
-        // No pass ends between a mark and the next one, so at most one write to each block was under way.
+        // No pass ends between two marks, so at most one write to each block was under way.
         let here = first + self.order(pass).place(block) + 1;
         let before = || (first - self.blocks) + self.order(pass - 1).place(block) + 1;
         let synced = match here {
@@ -116,10 +116,10 @@ impl Verification {
         })
     }
 
-    /// Whether the numbers make sense together.
+    /// Checks that the numbers are consistent.
     ///
     /// # Errors
-    /// Which does not.
+    /// The inconsistent number.
     pub fn check(&self) -> Result<(), String> {
         let Self { block_bytes, blocks, passes, sync_every, .. } = *self;
         if block_bytes == 0 || block_bytes > MAX_BLOCK_BYTES || !(block_bytes as usize).is_multiple_of(SECTOR)
@@ -153,10 +153,10 @@ impl State {
         Self { fathom_verify: FORMAT, target, verification, mark }
     }
 
-    /// Reads a state that [`State::text`] gave.
+    /// Parses the text made by [`State::text`].
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let state: Self =
             serde_json::from_str(text).map_err(|e| format!("it is no state of a verification: {e}"))?;
@@ -182,8 +182,8 @@ impl State {
     }
 }
 
-/// A random order of some things, without a table: a Feistel network over the next power of four, walked along until it comes
-/// back inside (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002).
+/// A random permutation without a table: a Feistel network over the next power of four, repeated until the result
+/// is inside (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002).
 struct Order {
     count: u64,
     half_bits: u32,
@@ -220,7 +220,7 @@ impl Order {
             let halves = (at >> self.half_bits, at & self.mask());
             let (left, right) = rounds.clone().fold(halves, &step);
             at = left << self.half_bits | right;
-            // It goes round in a circle through `from`, which is inside, so this ends.
+            // The walk is a cycle through `from`, which is inside, so it ends.
             if at < self.count {
                 return at;
             }
@@ -236,10 +236,10 @@ impl Order {
     }
 }
 
-/// Most troubles that are kept one by one; beyond it they are only counted.
+/// Most failures and damaged blocks that are listed; the others are only counted.
 pub const LISTED: usize = 100;
 
-/// What came of a verification, on one host or on several that verified together.
+/// The result of a verification, on one host or on several that verified together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verifications {
     /// The program that verified.
@@ -248,46 +248,44 @@ pub struct Verifications {
     pub hosts: Vec<OnHost>,
 }
 
-/// What came of it on a host.
+/// The result on one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnHost {
-    /// Its name; `None` where it verified alone.
+    /// Name of the host; `None` if it verified alone.
     pub host: Option<String>,
-    /// What came of it, or why that is not known.
+    /// The result, or why it is not known.
     pub outcome: Known<Verified>,
 }
 
-/// Everything that one host knows at the end.
+/// The result of a verification on one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verified {
-    /// What was asked.
+    /// The verification that was requested.
     pub verification: Verification,
     /// How far the writer had got.
     pub mark: Mark,
     /// Path of the target.
     pub target: String,
-    /// What is below it.
+    /// The storage stack below the target.
     pub place: Place,
-    /// What was written and how long that took; `None` for a check.
+    /// The writes and their duration; `None` for a check.
     pub written: Option<(Written, Duration)>,
-    /// What was read back and how long that took; `None` where the writing was interrupted.
+    /// The reads and their duration; `None` if writing was interrupted.
     pub read: Option<(ReadBack, Duration)>,
-    /// Where the reads came from, in words.
+    /// The source of the reads, in words.
     pub source: String,
-    /// What a reader has to know beside it.
+    /// Notes for the reader.
     pub notes: Vec<String>,
-    /// Where the state is kept, as [`crate::name::text`] of the path.
+    /// The file of the state, as [`crate::name::text`] of the path.
     pub state: Option<String>,
-    /// Whose data were read back; `None` where they are its own.
+    /// The host whose data were read back; `None` for its own.
     pub read_of: Option<String>,
 }
 
-/// The first word.
-///
-/// In the order of what it says of several hosts: damage that one of them found stands, whatever became of the others.
+/// The verdict. Ordered by severity over several hosts: damage on one host decides, whatever the others found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// All that was read back is as it must be.
+    /// All blocks that were read back are correct.
     Verified,
     /// Not all was read back.
     Interrupted,
@@ -296,7 +294,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As it is printed.
+    /// The printed form.
     pub fn word(self) -> &'static str {
         match self {
             Self::Verified => "VERIFIED",
@@ -307,7 +305,7 @@ impl Verdict {
 }
 
 impl Verifications {
-    /// What came of it where a host verified alone.
+    /// The result if one host verified alone.
     pub fn only(&self) -> Option<&Verified> {
         match self.hosts.as_slice() {
             [OnHost { host: None, outcome: Ok(only) }] => Some(only),
@@ -315,12 +313,12 @@ impl Verifications {
         }
     }
 
-    /// What is known, host by host.
+    /// The known results of all hosts.
     pub fn known(&self) -> impl Iterator<Item = &Verified> {
         self.hosts.iter().filter_map(|on| on.outcome.as_ref().ok())
     }
 
-    /// The first word about all of them.
+    /// The verdict on all hosts.
     pub fn verdict(&self) -> Verdict {
         let each = self.hosts.iter().map(OnHost::verdict);
         each.max().unwrap_or(Verdict::Interrupted)
@@ -334,14 +332,14 @@ impl Verifications {
 }
 
 impl OnHost {
-    /// The first word about it: what is not known was not read back.
+    /// The verdict on this host: an unknown result counts as not read back.
     pub fn verdict(&self) -> Verdict {
         self.outcome.as_ref().map_or(Verdict::Interrupted, Verified::verdict)
     }
 }
 
 impl Verified {
-    /// The first word about it.
+    /// The verdict on this verification.
     pub fn verdict(&self) -> Verdict {
         let stopped = self.read.as_ref().is_none_or(|(r, _)| r.interrupted);
         if stopped {
@@ -350,7 +348,7 @@ impl Verified {
         if self.damaged() == 0 && self.failed_writes() == 0 { Verdict::Verified } else { Verdict::Damaged }
     }
 
-    /// Blocks that are not as they must be, or cannot be read.
+    /// Number of blocks that are damaged or cannot be read.
     pub fn damaged(&self) -> u64 {
         self.read.as_ref().map_or(0, |(r, _)| r.damaged + r.failures.count())
     }
@@ -360,7 +358,7 @@ impl Verified {
         self.written.as_ref().map_or(0, |(w, _)| w.failures.count())
     }
 
-    /// Bytes of so many blocks.
+    /// Bytes of this many blocks.
     pub fn bytes_of(&self, blocks: u64) -> u64 {
         blocks.saturating_mul(u64::from(self.verification.block_bytes))
     }
@@ -376,42 +374,42 @@ pub enum Ending {
     Time,
     /// The stop flag came up.
     Interrupted,
-    /// A write or a sync failed. What was begun since the last mark may be there or not.
+    /// A write or a sync failed. Writes begun since the last mark may or may not be there.
     Failed,
 }
 
-/// What was written.
+/// The result of writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// How far it got.
     pub mark: Mark,
     /// Why no further.
     pub ending: Ending,
-    /// What failed. After the first failure nothing more is begun.
+    /// Failed operations. After the first failure nothing more is begun.
     pub failures: Failures,
 }
 
-/// What was read back.
+/// The result of reading back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadBack {
     /// Blocks that were read and examined.
     pub blocks: u64,
-    /// Blocks to which no write was begun: they are not read.
+    /// Blocks without any begun write: they are not read.
     pub unwritten: u64,
-    /// Blocks in which a write must be. Without any, nothing is verified.
+    /// Blocks that must contain a write. If there are none, nothing is verified.
     pub must: u64,
-    /// Blocks of a write that was begun and not made stable, which is there whole.
+    /// Blocks that contain a complete write that was begun and not made stable.
     pub newer: u64,
-    /// Blocks of such a write that is there in part: their offsets, the first of them.
+    /// Offsets of the first blocks that contain part of such a write.
     pub partial: Vec<u64>,
     /// How many there are.
     pub partials: u64,
     /// Blocks that are damaged, lost ones included.
     pub damaged: u64,
-    /// What the target is too short for by now.
+    /// The part of the written area that the target no longer has.
     #[serde(default)]
     pub lost: Option<Lost>,
-    /// The first of them by their offsets.
+    /// The first damaged blocks, by offset.
     pub damage: Vec<(u64, Damage)>,
     /// Reads that failed.
     pub failures: Failures,
@@ -419,32 +417,32 @@ pub struct ReadBack {
     pub interrupted: bool,
 }
 
-/// Bytes that were written and that the target no longer has: it was cut off.
+/// Written bytes that the target no longer has because it was truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Where the target ends.
+    /// End of the target.
     pub from_bytes: u64,
-    /// The end of what was written.
+    /// End of the written area.
     pub to_bytes: u64,
-    /// Blocks of which a part or all is lost.
+    /// Blocks that are lost partly or completely.
     pub blocks: u64,
 }
 
 /// Operations that failed or moved too little.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
-    /// How many, in the order of what they did and errno.
+    /// Number of failures by kind and errno, in this order.
     pub counts: Vec<FailureCount>,
-    /// The first of them.
+    /// The first failures.
     pub first: Vec<Failed>,
 }
 
-/// How many operations failed in one way.
+/// Number of operations that failed in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureCount {
-    /// What they were to do.
+    /// Kind of operation.
     pub kind: Kind,
-    /// Why they failed; 0 for those that moved too little.
+    /// Error number; 0 for operations that moved too little.
     pub errno: i32,
     /// How many.
     pub count: u64,
@@ -453,9 +451,9 @@ pub struct FailureCount {
 /// An operation that failed or moved too little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// What it was to do.
+    /// Kind of operation.
     pub kind: Kind,
-    /// Where, in bytes; for a sync the number of the last write before it.
+    /// Offset in bytes; for a sync the number of the last write before it.
     pub at: u64,
     /// Bytes moved, or minus errno.
     pub result: i32,
@@ -467,7 +465,7 @@ impl Failures {
         self.counts.iter().map(|c| c.count).sum()
     }
 
-    /// Counts one, and keeps it where it is among the first.
+    /// Counts a failure, and lists it if it is one of the first.
     pub fn add(&mut self, kind: Kind, at: u64, result: i32) {
         let errno = result.saturating_neg().max(0);
         match self.counts.binary_search_by_key(&(kind, errno), |c| (c.kind, c.errno)) {
@@ -516,7 +514,7 @@ mod tests {
         assert!(upwards.abs_diff(5000) < 290, "{upwards}");
     }
 
-    /// What a table would say that saw every write.
+    /// A table of every write gives the same expected content.
     #[test]
     fn what_is_expected_is_what_a_table_would_say() {
         for (blocks, sync_every) in [(1, 1), (7, 3), (16, 5), (16, 100)] {

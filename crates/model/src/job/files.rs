@@ -1,6 +1,5 @@
-//! Cache modes: the open flags that decide about the page cache and durability.
-//!
-//! For: the words of `--cache`. Not for: opening files.
+//! How a stream uses its files: cache modes, calls that make writes stable, creation, and a file that workers
+//! share.
 
 use crate::units::show_block;
 use serde::{Deserialize, Serialize};
@@ -10,13 +9,13 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
-    /// `O_DIRECT`: past the page cache, where the file system obeys.
+    /// `O_DIRECT`: bypasses the page cache, if the file system supports it.
     Direct,
     /// No flag: through the page cache.
     Buffered,
     /// `O_SYNC`: through the page cache, each write waits until data and metadata are on stable storage.
     Sync,
-    /// `O_DSYNC`: through the page cache, each write waits until it can be read back after a crash.
+    /// `O_DSYNC`: through the page cache; each write waits until it can be read back after a crash.
     Dsync,
     /// `O_DIRECT | O_SYNC`.
     DirectSync,
@@ -27,7 +26,7 @@ pub enum Cache {
 }
 
 impl Cache {
-    /// All of them.
+    /// All cache modes.
     pub const ALL: [Self; 7] = [
         Self::Direct,
         Self::Buffered,
@@ -38,7 +37,7 @@ impl Cache {
         Self::Mmap,
     ];
 
-    /// Whether `O_DIRECT` is asked for.
+    /// Whether it opens with `O_DIRECT`.
     pub fn is_direct(self) -> bool {
         matches!(self, Self::Direct | Self::DirectSync | Self::DirectDsync)
     }
@@ -86,14 +85,15 @@ impl Cache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flush {
-    /// Which call.
+    /// The system call.
     pub call: SyncCall,
-    /// After so many writes of a lane; `calls` of them, evenly spread.
+    /// Writes of a lane between calls; `calls` calls are evenly spread over them.
     pub every: u32,
-    /// How many calls that many writes have; 1 where they have one.
+    /// Number of calls for `every` writes; normally 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub calls: u32,
-    /// Whether it waits for the writes in flight, and later ones for it. Without, it covers those that have completed.
+    /// Whether the call waits for the writes in flight, and later writes wait for it. Otherwise it covers completed
+    /// writes only.
     pub drain: bool,
 }
 
@@ -106,7 +106,7 @@ fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
-/// How many writes come before a call, in the mean: writes for so many calls.
+/// Mean number of writes before a call, as a fraction: `writes` for `calls` calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every {
     /// At least 1.
@@ -116,7 +116,7 @@ pub struct Every {
 }
 
 impl Every {
-    /// After each so many writes.
+    /// One call after this many writes.
     pub const fn writes(writes: u32) -> Self {
         Self { writes, calls: 1 }
     }
@@ -150,9 +150,10 @@ pub enum SyncCall {
     /// `fsync`: data and metadata. For a mapping `msync(MS_SYNC)`.
     #[default]
     Fsync,
-    /// `fdatasync`: data, and what is needed to read them back.
+    /// `fdatasync`: data, and the metadata needed to read them back.
     Fdatasync,
-    /// `sync_file_range`: starts and awaits write back of the whole file; no metadata, no flush of the device's cache.
+    /// `sync_file_range`: starts and awaits write-back of the whole file; no metadata, no flush of the device's
+    /// cache.
     SyncFileRange,
 }
 
@@ -167,29 +168,29 @@ impl SyncCall {
     }
 }
 
-/// A file that is made where it is missing, and kept unless it is to be removed.
+/// A file that is made if it is missing, and kept unless `unlink` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Create {
     /// Its length.
     pub bytes: u64,
-    /// What is in it before the first run.
+    /// Its content before the first run.
     pub filling: Filling,
     /// Whether it is removed at the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unlink: bool,
 }
 
-/// What is in a file before the first run.
+/// Content of a file before the first run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Filling {
-    /// Nothing: it grows by what is written.
+    /// Empty: the file grows by each write.
     Nothing,
     /// Nothing, with blocks allocated beyond its end.
     Reserved,
-    /// A hole of its whole length.
+    /// A hole of the full length.
     Hole,
     /// Allocated blocks that were never written.
     Blocks,
@@ -199,7 +200,7 @@ pub enum Filling {
 }
 
 impl Filling {
-    /// All of them with their words.
+    /// All values with their words.
     pub const WORDS: [(&'static str, Self); 5] = [
         ("data", Self::Data),
         ("blocks", Self::Blocks),
@@ -208,38 +209,38 @@ impl Filling {
         ("hole", Self::Hole),
     ];
 
-    /// As it is typed.
+    /// The typed word.
     pub fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(_, filling)| *filling == self).map_or("", |(word, _)| word)
     }
 }
 
-/// A file of which every worker of every host has a part to itself.
+/// A file in which every worker of every host has its own part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shared {
-    /// Which bytes are whose.
+    /// The layout of the parts.
     pub layout: Layout,
-    /// Passes over its own part after which each worker ends; `None` where something else ends it.
+    /// Passes over its own part after which each worker ends; `None` if another rule ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<u32>,
 }
 
-/// How a file is laid out for tasks: it is a row of segments, of each of which every task has one block.
+/// Layout of a file for tasks: a sequence of segments, each with one block of every task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// One segment: each task has one block, as large as they can all be.
+    /// One segment: each task has one block, of the largest possible size.
     Segmented,
-    /// Blocks of one transfer: of each group of as many as there are tasks the first is that of the first task.
+    /// Blocks of one transfer, assigned to the tasks in turn.
     Strided,
-    /// Blocks of so many bytes.
+    /// Blocks of this many bytes.
     Blocks(u64),
 }
 
 impl Layout {
-    /// What it is called beside the size of a block that nothing else says.
+    /// The layout in words, followed by the size of a block if it is not otherwise known.
     pub fn describe(self) -> String {
         match self {
             Self::Segmented => "segmented".into(),
@@ -249,22 +250,22 @@ impl Layout {
     }
 }
 
-/// The blocks of one task in a span that several share.
+/// The blocks of one task in a shared span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnBlocks {
     /// Length of each of its blocks in bytes.
     pub block_bytes: u64,
-    /// How many of them it has: one in each segment.
+    /// Number of its blocks: one in each segment.
     pub segments: u64,
     /// From the beginning of the span to its first.
     first: u64,
-    /// From the beginning of one of them to that of the next.
+    /// Distance from the beginning of one block to the next.
     step: u64,
 }
 
 impl OwnBlocks {
-    /// The blocks of a task of so many in a span of so many bytes, for transfers of so many; `None` where there is not a whole block
-    /// for each task. What is left behind the last whole segment is nobody's.
+    /// The blocks of task `task` of `tasks` in a span, for transfers of this size; `None` if there is not a
+    /// complete block for each task. The remainder after the last complete segment belongs to no task.
     pub fn for_task(
         layout: Layout,
         span_bytes: u64,
@@ -282,18 +283,19 @@ impl OwnBlocks {
         (segments > 0).then_some(Self { block_bytes, segments, first: task * block_bytes, step })
     }
 
-    /// Bytes of all of them.
+    /// Total bytes.
     pub fn bytes(&self) -> u64 {
         self.block_bytes * self.segments
     }
 
-    /// Where a byte is in the span that is so far in the row of them; all that there is of the block behind it is behind it there too.
+    /// Converts an offset within the task's own blocks to an offset in the span; the rest of the block follows
+    /// there contiguously.
     #[inline]
     pub fn place(&self, own: u64) -> u64 {
         self.first + own / self.block_bytes * self.step + own % self.block_bytes
     }
 
-    /// Each of them, in its place.
+    /// The span offsets of each block.
     pub fn places(self) -> impl Iterator<Item = std::ops::Range<u64>> {
         (0..self.segments).map(move |segment| {
             let start = self.first + segment * self.step;

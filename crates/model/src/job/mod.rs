@@ -1,7 +1,7 @@
-//! The workload language: what is to be done to targets, with nothing left to a default.
+//! The job: a complete workload with no setting left to a default.
 //!
-//! For: jobs as plain data, a file for each thing that is said of one. Not for: what the user said (that is [`crate::spec`]) nor
-//! how it is carried out (the engine).
+//! A job has phases, a phase has streams that run at once, and a stream has workers. [`crate::spec`] is the user's
+//! request; the plan resolves it into a job, and the engine runs the job.
 
 mod files;
 mod operations;
@@ -29,19 +29,20 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Job {
-    /// What tables and findings call it: `RND4K Q32T1 read`.
+    /// Name in tables and findings: `RND4K Q32T1 read`.
     pub name: String,
     /// Phases in their order; at least one.
     pub phases: Vec<Phase>,
 }
 
 impl Job {
-    /// What the result of a stream is called: the job's name, with what tells it from its other streams.
+    /// The name of a stream's result: the job's name, followed by what distinguishes it from the job's other
+    /// streams.
     pub fn result_name(&self, phase: usize, stream: usize) -> String {
         self.name.clone() + &self.part_name(phase, stream)
     }
 
-    /// What tells a stream from the others of its job; empty where it has none.
+    /// The part of the name that distinguishes a stream from the others of its job; empty for the only stream.
     pub fn part_name(&self, phase: usize, stream: usize) -> String {
         let mut name = String::new();
         if self.phases.len() > 1 {
@@ -62,13 +63,13 @@ impl Job {
     }
 }
 
-/// A stretch of time in which streams run at once.
+/// A period in which streams run at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phase {
     /// Time before the measured window, in which operations run but do not count.
     pub warmup_ns: u64,
-    /// Length of the measured window, where no stop rule of a stream ends it before.
+    /// Length of the measured window, unless a stop rule of a stream ends it earlier.
     pub time_ns: u64,
     /// Time after the measured window, in which operations still run but do not count.
     #[serde(default)]
@@ -81,21 +82,21 @@ pub struct Phase {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stream {
-    /// What it is called beside others of its phase; empty where it needs no name.
+    /// Name among the streams of its phase; empty if it needs none.
     #[serde(default)]
     pub name: String,
     /// Which blocks, in which order and direction.
     pub access: Access,
-    /// Turns that it goes through one after another, over and over; its access and its flush are then no more than a summary of them. Empty
-    /// where all of it is of one kind.
+    /// Turns that the stream repeats one after another; its access and its flush are then only a summary of them.
+    /// Empty if all operations are of one kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
     /// Indices into the plan's targets.
     pub targets: Vec<usize>,
-    /// The part of its target that each worker of each host has to itself; `None` where all of it is everybody's.
+    /// The part of its target that each worker of each host has to itself; `None` if workers share all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
-    /// Whose part or file a host works on, counted in hosts from its own on.
+    /// The host whose part or file this host works on, as a distance in hosts.
     #[serde(default, skip_serializing_if = "is_own")]
     pub shift_hosts: u32,
     /// How each worker divides its operations among the targets.
@@ -103,66 +104,67 @@ pub struct Stream {
     pub sharing: Sharing,
     /// Threads.
     pub workers: u32,
-    /// Whether each of them does all of the work by itself; `None` where they divide it.
+    /// Whether each worker does all of the work; `None` if the workers divide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clones: Option<Clones>,
-    /// Operations in flight per worker, and per target where each has its own depth ([`Sharing::Each`]).
+    /// Operations in flight per worker; per target if each has its own depth ([`Sharing::Each`]).
     pub depth: u32,
     /// Name of the engine, from the engine table.
     pub engine: String,
-    /// Why `engine` is not the default one; `None` if the user chose the engine or the default one works here.
+    /// The reason why `engine` is not the default one; `None` if the user chose the engine or the default one works
+    /// here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_fallback: Option<EngineFallback>,
-    /// Options of the engine by name, with their number where they take one.
+    /// Options of the engine by name, with a number for those that have one.
     #[serde(default)]
     pub options: Options,
     /// Open flags that decide about the page cache and durability.
     pub cache: Cache,
-    /// What the kernel is told about the order of accesses through the page cache; nothing where `None`.
+    /// Advice to the kernel about the order of accesses through the page cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
-    /// How many operations one call submits and waits for.
+    /// Operations that one call submits and waits for.
     pub batch: Batch,
     /// When operations are submitted.
     #[serde(default)]
     pub pace: Pace,
-    /// Bursts that end by a time; `None` where they end by operations, or there are none.
+    /// Bursts that end by a time; `None` if they end by operations, or without bursts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
-    /// The first part of each pause, in ns, in which its thread keeps its CPU busy.
+    /// The first part of each pause, in ns, in which the thread keeps its CPU busy.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub think_spin_ns: u64,
-    /// Its share of the operations of streams that run beside it; `None` where it waits for none.
+    /// Its share of the operations of concurrent streams; `None` if it waits for no other stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
     /// Calls between writes that make them stable.
     #[serde(default)]
     pub flush: Option<Flush>,
-    /// What is written.
+    /// The data that are written.
     #[serde(default)]
     pub data: Data,
-    /// What ends the stream before its time.
+    /// The rule that ends the stream early.
     #[serde(default)]
     pub limit: StopRule,
-    /// Failed operations after which a worker gives up, and all end; [`ALL_ERRORS`] where it never does.
+    /// Failed operations after which a worker gives up and the run ends; [`ALL_ERRORS`] for no limit.
     #[serde(default = "max_errors", skip_serializing_if = "is_max_errors")]
     pub max_errors: u64,
     /// Errors that do not count to that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored_errors: Vec<IgnoredError>,
-    /// What decides about its depth, which is then the most that may be; `None` where it is always that.
+    /// Chooses the depth, up to `depth`; `None` for a fixed depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
-    /// Ends it as soon as it is steady; `None` where nothing has to be.
+    /// Ends the stream as soon as it is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
-    /// Ends the run with an error as soon as it is slower; `None` where it may be as slow as it is.
+    /// Ends the run with an error as soon as the stream is slower than this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<MinRate>,
-    /// Ends the run with an error as soon as a read, a write or a trim took more ns; `None` where it may take as long as it takes.
+    /// Ends the run with an error as soon as a read, a write or a trim took more ns than this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_latency_ns: Option<u64>,
-    /// Whether an operation waits while one of its worker in flight is on the same bytes of the same target.
+    /// Whether an operation waits while the same worker has one in flight on the same bytes of the same target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub serialize_overlap: bool,
     /// Whether a file is evicted from the page cache before each pass over it.
@@ -174,36 +176,36 @@ pub struct Stream {
     /// Time from the phase's start to the stream's first operation.
     #[serde(default)]
     pub delay_ns: u64,
-    /// Where its threads and their memory are.
+    /// CPUs, memory nodes and priority of its threads.
     #[serde(default)]
     pub place: Placement,
-    /// Shares of its operations that have a priority of their own.
+    /// Shares of its operations with their own priority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub op_priorities: Vec<OpPriority>,
-    /// What it writes to be checked, and whether its reads are; `None` where nothing is compared.
+    /// What it writes and compares; `None` if nothing is compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
-    /// Length in ns of the intervals that its operations are logged by, 0 for each by itself; `None` where they are not logged.
+    /// Length in ns of the intervals that its operations are logged by, 0 for each operation; `None` without a log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_interval_ns: Option<u64>,
-    /// Length in ns of the stretches that the course of each worker on each target is kept in, 0 for its totals alone; `None` where
-    /// workers are told together.
+    /// Length in ns of the intervals of each worker's time series on each target, 0 for totals only; `None` if
+    /// workers are reported together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each_worker_ns: Option<u64>,
-    /// The captured load whose operations it has instead of those of its access, which is then no more than a summary of them; `None`
-    /// where it draws its own.
+    /// The captured load that replaces the operations of its access, which is then only a summary of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<Replay>>,
 }
 
-/// Failed operations after which a worker gives up where nobody says otherwise: enough to count, too few to fill a log or to run for long.
+/// Default number of failed operations after which a worker gives up: enough to count, too few to fill a log or to
+/// run for long.
 pub const MAX_ERRORS: u64 = 1000;
 
-/// Turns of a load on and off, together, from which its rate is seen to go up and down: the course of a run has at most 32 intervals a
-/// second. In ns.
+/// The period in ns of an on-off load from which its rate visibly goes up and down: the time series of a run has at
+/// most 32 intervals a second.
 const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
-/// Shortest interval that workers tell what they did by, in ns.
+/// Shortest interval in ns at which workers report.
 pub const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
 
 /// More failed operations than there are: no worker gives up.
@@ -228,16 +230,18 @@ fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }
 
-/// Options of an engine by name, with their number where they take one.
+/// Options of an engine by name, with a number for those that have one.
 pub type Options = BTreeMap<String, Option<u64>>;
 
-/// Option of an engine: before the first write the whole file becomes as a new one is, with a length and no blocks.
+/// Engine option: before the first write the whole file becomes like a new one, with a length and no blocks.
 pub const NEW: &str = "new";
 
-/// Option of an engine: before the first write the whole file becomes as a new one is, with a length and all blocks allocated at once.
+/// Engine option: before the first write the whole file becomes like a new one, with a length and all blocks
+/// allocated at once.
 pub const FALLOCATE: &str = "fallocate";
 
-/// Option of an engine: before the first write the whole file loses its length and its blocks; it grows by what is written, as a copy does.
+/// Engine option: before the first write the whole file loses its length and its blocks, and grows by each write,
+/// as in a copy.
 pub const GROW: &str = "grow";
 
 /// Engines that change the length or the blocks of a file and move no data.
@@ -248,18 +252,18 @@ pub const WITHOUT_DATA: [&str; 2] = ["ftruncate", "fallocate"];
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
-    /// Each target has operations of its own in flight, as many as the depth says.
+    /// Each target has its own operations in flight, as many as the depth states.
     #[default]
     Each,
-    /// One operation to each in turn.
+    /// One operation to each target in turn.
     RoundRobin,
     /// Drawn for every operation, all equally likely.
     Random,
-    /// Drawn for every operation by weight, one per target.
+    /// Drawn for every operation by weight, one weight per target.
     Weighted(Vec<u32>),
     /// Some operations in a row on each target of a group, until a pass over a target is done and the next target takes its place.
     Turns {
-        /// Whether the target of each row is drawn; else they take turns.
+        /// Whether the target of each row is drawn; otherwise targets take turns.
         drawn: bool,
         /// Operations in a row.
         operations: u32,
@@ -268,45 +272,46 @@ pub enum Sharing {
     },
 }
 
-/// Workers of which each does all of the work by itself: its own way through the blocks, each once where that is the order.
+/// Workers that each do all of the work: each goes through the blocks in its own way, once each if that is the
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Clones {
     /// All on the same targets.
     Same,
-    /// Each on its own part of the targets: the first on the first of them.
+    /// Each works on its own targets: the first worker on the first target.
     Own,
 }
 
-/// What the kernel is told about the order of accesses (`posix_fadvise(2)`), which decides how far it reads ahead.
+/// Advice to the kernel about the order of accesses (`posix_fadvise(2)`), which decides how far it reads ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Advice {
-    /// In order: it reads twice as far ahead.
+    /// In order: the kernel reads twice as far ahead.
     Sequential,
-    /// In no order: it reads nothing ahead.
+    /// In no order: the kernel reads nothing ahead.
     Random,
 }
 
-/// Where threads and their memory are, and who goes first.
+/// CPUs, memory nodes and priority of threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Placement {
     /// CPUs that may be used; empty for all.
     pub cpus: Vec<u32>,
-    /// Whether each worker gets one of them to itself in turn, instead of all sharing all.
+    /// Whether each worker gets one of the CPUs to itself in turn, instead of all workers sharing all CPUs.
     pub split: bool,
-    /// NUMA node of its CPUs where none are named, and of its memory where nothing else is said of that.
+    /// NUMA node of its CPUs if none are named, and of its memory unless `memory` is given.
     pub node: Option<u32>,
-    /// NUMA nodes of its memory; by `node`, else as fathom was started, where `None`.
+    /// NUMA nodes of its memory; if `None` that of `node`, or as fathom was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryNodes>,
-    /// Nice value of its threads, -20 to 19 (`setpriority(2)`); as fathom was started where `None`.
+    /// Nice value of its threads, -20 to 19 (`setpriority(2)`); if `None` as fathom was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
-    /// What schedulers of the queue are told of its operations (`ioprio_set(2)`); by the nice value where `None`.
+    /// I/O priority of its operations (`ioprio_set(2)`); if `None` it follows the nice value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_priority: Option<IoPriority>,
 }
@@ -316,13 +321,13 @@ pub struct Placement {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryNodes {
-    /// That of the CPU which touches it.
+    /// The node of the CPU that touches it.
     Local,
-    /// These and no others.
+    /// Only these nodes.
     Bind(Vec<u32>),
-    /// That one first, and others where it has no more.
+    /// This node first, others if it has no more.
     Prefer(u32),
-    /// These in turn, page by page.
+    /// These nodes in turn, page by page.
     Interleave(Vec<u32>),
 }
 
@@ -372,8 +377,8 @@ impl Stream {
         }
     }
 
-    /// Whether the load itself changes in the course of time, as a replay's does, one that has turns, and one that is on and off by turns
-    /// that are longer than rates are looked at: what the rate does meanwhile is then no property of the storage.
+    /// Whether the load itself changes over time: a replay, a load with turns, or an on-off load with a period
+    /// longer than the sampling of rates. The rate over time is then no property of the storage.
     pub fn load_changes(&self) -> bool {
         let is_slow = |on_ns: u64, off_ns: u64| on_ns.saturating_add(off_ns) > SLOW_TURN_NS;
         let by_turns = match (&self.pace, &self.bursts) {
@@ -384,7 +389,7 @@ impl Stream {
         by_turns || self.replay.is_some() || !self.turns.is_empty()
     }
 
-    /// What is done: the words of its access, of its turns, or of the load that it replays.
+    /// The work in words: its access, its turns, or the load that it replays.
     pub fn describe(&self) -> String {
         match &self.replay {
             Some(replay) => replay.describe(),
@@ -396,7 +401,7 @@ impl Stream {
         }
     }
 
-    /// The stream as if one of its turns were all of it.
+    /// The stream as if this turn were all of it.
     #[must_use]
     pub fn of_turn(&self, turn: &Turn) -> Self {
         Self { access: turn.access.clone(), flush: turn.flush, turns: Vec::new(), ..self.clone() }
@@ -407,24 +412,25 @@ impl Stream {
         self.replay.as_ref().map_or_else(|| self.access.largest_bytes(), |replay| replay.largest_bytes)
     }
 
-    /// Length of the stretches of each worker's course in ns, 0 for totals alone, where what it did has to be told apart one operation
-    /// after another: its lanes have several targets each, or the stretches are shorter than what intervals are.
+    /// Length in ns of the intervals of each worker's time series, 0 for totals only, if its operations must be
+    /// counted one by one: its lanes have several targets each, or the intervals are shorter than those of the
+    /// recorder.
     pub fn apart_ns(&self) -> Option<u64> {
         let shares = self.sharing != Sharing::Each && self.targets_each() > 1;
         self.each_worker_ns.filter(|ns| shares || (1..SHORTEST_INTERVAL_NS).contains(ns))
     }
 
-    /// The bytes after which its workers end, where each has so many of a shared file to itself: by its passes over them or as was said,
-    /// whichever comes first; `None` where neither ends them.
+    /// The bytes after which a worker ends that has `own_bytes` of a shared file to itself: the smaller of its
+    /// passes and the byte limit. `None` if neither ends it.
     pub fn limit_of_parts(&self, own_bytes: u64) -> Option<u64> {
-        // A trim and the write behind it touch the same bytes.
+        // A trim and the write after it touch the same bytes.
         let times = if self.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
         let one = own_bytes.saturating_mul(times).saturating_mul(self.workers.into());
         let passes = self.shared.and_then(|shared| shared.passes);
         passes.map(|passes| one.saturating_mul(passes.into())).into_iter().chain(self.limit.bytes).min()
     }
 
-    /// Lanes of each worker: one per target where each has its own depth, else one.
+    /// Lanes of each worker: one per target if each has its own depth, otherwise one.
     pub fn lanes(&self) -> u64 {
         if self.sharing == Sharing::Each { self.targets_each() as u64 } else { 1 }
     }
@@ -442,7 +448,7 @@ impl Stream {
         u64::from(self.depth).saturating_mul(u64::from(self.workers)).saturating_mul(self.lanes())
     }
 
-    /// Index of the stream in the phase before whose blocks it reads and compares, where that is all it does.
+    /// Index of the stream in the previous phase whose blocks it reads and compares, if it does nothing else.
     pub fn reads_back(&self) -> Option<usize> {
         self.verify.as_ref().and_then(|verify| verify.back)
     }
@@ -452,17 +458,17 @@ impl Stream {
         self.options.contains_key("nop")
     }
 
-    /// Whether files change without any data being moved: by their length, or by the blocks that they have.
+    /// Whether files change without moving data: in length, or in allocated blocks.
     pub fn moves_no_data(&self) -> bool {
         WITHOUT_DATA.contains(&self.engine.as_str())
     }
 
-    /// Whether it changes its targets, which takes the right to write them. Without data even its reads do.
+    /// Whether it changes its targets, which needs permission to write them. Without data even its reads do.
     pub fn changes_targets(&self) -> bool {
         self.access.writes() || self.moves_no_data()
     }
 
-    /// Whether the whole file is made new before the first write, whatever the span is.
+    /// Whether the whole file is made new before the first write, even outside the span.
     pub fn renews_file(&self) -> bool {
         [NEW, FALLOCATE, GROW].iter().any(|option| self.options.contains_key(*option))
     }
@@ -472,8 +478,8 @@ impl Stream {
         matches!(self.pace, Pace::Open { .. })
     }
 
-    /// Whether operations are submitted as soon as there is room for all of its depth: no schedule, no pauses, no latency target, nothing that
-    /// waits for others, overlapping ones, turns and those of a replay among them.
+    /// Whether operations are submitted as soon as the depth has room: without schedule, pauses, latency target, or
+    /// waiting for other operations (overlapping ones, turns, replays).
     pub fn is_unheld(&self) -> bool {
         let waits = |l: &Line| l.delay_ns > 0 || (l.has_pairs() && self.depth > 1);
         self.pace == Pace::Closed
@@ -486,7 +492,7 @@ impl Stream {
             && self.flush.is_none_or(|f| !f.drain)
     }
 
-    /// What holds operations back or comes between them, in words for its name; nothing in the plain case.
+    /// Everything that delays operations or comes between them, in words for its name; empty for a plain stream.
     pub fn conditions(&self) -> Vec<String> {
         let mut words = Vec::new();
         match self.pace {
@@ -526,23 +532,23 @@ impl Stream {
     }
 }
 
-/// A stretch of operations, and all of the kind. It begins when all operations of the one before have completed.
+/// Operations of one kind in a row. A turn begins when all operations of the previous one have completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {
-    /// Reads, writes and trims in `turns` of them, evenly spread.
+    /// Reads, writes and trims in `turns` of these turns, evenly spread.
     pub operations: u32,
     /// At least 1, and no more than `operations`.
     pub turns: u32,
-    /// Which blocks; one line.
+    /// The blocks; one line.
     pub access: Access,
-    /// Calls between its writes that make them stable.
+    /// Calls between writes that make them stable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<Flush>,
 }
 
 impl Turn {
-    /// Operations of one, in the mean.
+    /// Mean operations of a turn.
     pub fn length(&self) -> f64 {
         f64::from(self.operations) / f64::from(self.turns.max(1))
     }
@@ -561,7 +567,7 @@ impl Turn {
         self.access.lines.first().map_or(0.0, writes)
     }
 
-    /// A summary of all of them: where they are together, each with its share, and how often one of the calls comes.
+    /// A summary of all turns: their common span, each access with its share, and how often a sync call comes.
     pub fn together(turns: &[Self]) -> (Access, Option<Flush>) {
         let ends = turns.iter().map(|t| t.access.offset_bytes.saturating_add(t.access.span_bytes));
         let offset_bytes = turns.iter().map(|t| t.access.offset_bytes).min().unwrap_or(0);
@@ -586,7 +592,7 @@ impl Turn {
     }
 }
 
-/// What weights of turns sum to, about: as fine as shares of sizes.
+/// Approximate sum of the weights of turns, as fine as shares of sizes.
 const WEIGHTS: u32 = 1_000_000;
 
 #[cfg(test)]
@@ -596,21 +602,21 @@ fn plain_turn(operations: u32, turns: u32, offset_bytes: u64, every: u32) -> Tur
     Turn { operations, turns, access, flush: Some(flush) }
 }
 
-/// Priority of I/O, which the schedulers bfq and mq-deadline go by (`ioprio_set(2)`).
+/// Priority of I/O, for the schedulers bfq and mq-deadline (`ioprio_set(2)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IoPriority {
-    /// Before all others, of which 0 goes first and 7 last.
+    /// Before all others; 0 goes first, 7 last.
     Realtime(u8),
-    /// The class of whoever says nothing, of which 0 goes first and 7 last.
+    /// The default class; 0 goes first, 7 last.
     BestEffort(u8),
-    /// Only where nobody else wants the device.
+    /// Only if no other process wants the device.
     Idle,
 }
 
 impl IoPriority {
-    /// Class and level as the kernel takes them: the class in the bits from 13 on.
+    /// Class and level as the kernel encodes them: the class in the bits from 13 on.
     pub fn number(self) -> u32 {
         match self {
             Self::Realtime(level) => 1 << 13 | u32::from(level),
@@ -620,24 +626,24 @@ impl IoPriority {
     }
 }
 
-/// A share of operations that have a priority of their own.
+/// A share of operations with their own priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpPriority {
-    /// Of reads or of writes; of both where `None`.
+    /// Reads or writes; both if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// Of operations of so many bytes; of all sizes where `None`.
+    /// Operations of this size; all sizes if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u32>,
-    /// Which share of them, in percent.
+    /// Share of these operations, in percent.
     pub percent: u8,
-    /// What the kernel is told of each.
+    /// Their priority for the kernel.
     pub priority: IoPriority,
 }
 
 impl OpPriority {
-    /// Whether it is about operations of this kind and size. Only reads and writes have a priority.
+    /// Whether it applies to operations of this kind and size. Only reads and writes have a priority.
     pub fn is_of(&self, kind: Kind, bytes: u32) -> bool {
         Kind::MOVING.contains(&kind)
             && self.kind.is_none_or(|of| of == kind)
@@ -645,18 +651,18 @@ impl OpPriority {
     }
 }
 
-/// The engine that a stream would have used, and why it uses another one.
+/// The engine that a stream would have used, and the reason why it uses another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EngineFallback {
     /// Name of the default engine.
     pub wanted: String,
-    /// What denies it, without a full stop at the end.
+    /// The component that denies it, without a full stop at the end.
     pub cause: String,
 }
 
 impl EngineFallback {
-    /// The line for reports: which engine could not be used, why, and which one replaced it.
+    /// The line in reports: the engine that could not be used, the reason, and its replacement.
     pub fn sentence(&self, used: &str) -> String {
         format!("cannot use {}: {}; using {used} instead, at the same queue depth", self.wanted, self.cause)
     }
@@ -680,7 +686,7 @@ fn a_summary_spans_all_turns_and_has_their_shares_and_calls() {
     assert_eq!((access.offset_bytes, access.span_bytes), (1 << 20, 4 << 20));
     let weights: Vec<u32> = access.lines.iter().map(|line| line.weight).collect();
     assert_eq!(weights, [398_671, 601_329]);
-    // 60 and one calls for 150.5 writes, and a little more than one.
+    // 150.5 writes have 60 calls and slightly more than one.
     let often = flush.map(|f| f64::from(f.every) / f64::from(f.calls)).unwrap_or_default();
     assert!((often - 150.5 / (60.0 + 90.5 / 90.0)).abs() < 1e-3, "{often}");
     assert_eq!(turns.map(|turn| turn.describe()), ["60 x 4K random write", "90.5 x 4K random write"]);

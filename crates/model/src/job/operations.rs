@@ -1,6 +1,5 @@
-//! Kinds of operation.
-//!
-//! For: read, write, trim and sync, in the order of their indices. Not for: their shares ([`super::access`]).
+//! Operations of a stream: their kinds, mix, sizes and order of offsets, zones, and the lines of an access
+//! specification.
 
 use crate::job::pace::ThinkLaw;
 use crate::units::{show_block, show_bytes};
@@ -8,7 +7,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// What an operation does.
+/// The effect of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -40,7 +39,7 @@ impl Kind {
     }
 }
 
-/// Shares of directions in percent; what is left are writes.
+/// Shares of directions in percent; the rest are writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mix {
@@ -51,7 +50,7 @@ pub struct Mix {
     pub trim_percent: Percent,
 }
 
-/// A share from 0 to 100 %, kept in millionths of a percent, so that equal shares are equal and three thirds are told from all.
+/// A share from 0 to 100 %, stored in millionths of a percent, so that equal shares compare as equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u32);
 
@@ -64,12 +63,12 @@ impl Percent {
     /// All.
     pub const ALL: Self = Self(100 * PARTS);
 
-    /// Whole percents; above 100 they are all.
+    /// A whole number of percent; values above 100 count as 100.
     pub const fn whole(percent: u8) -> Self {
         if percent >= 100 { Self::ALL } else { Self(percent as u32 * PARTS) }
     }
 
-    /// The nearest share; `None` where it is below 0, above 100 or no number.
+    /// The nearest share; `None` if `percent` is below 0, above 100 or not a number.
     pub fn nearest(percent: f64) -> Option<Self> {
         (0.0..=100.0).contains(&percent).then(|| Self((percent * f64::from(PARTS)).round() as u32))
     }
@@ -79,7 +78,7 @@ impl Percent {
         f64::from(self.0) / f64::from(PARTS)
     }
 
-    /// What this and another share leave of all; nothing where they are more than all.
+    /// The remainder after this and another share; 0 if they exceed 100 %.
     #[must_use]
     pub fn rest(self, other: Self) -> Self {
         Self(Self::ALL.0.saturating_sub(self.0).saturating_sub(other.0))
@@ -93,7 +92,7 @@ impl fmt::Display for Percent {
     }
 }
 
-/// Whole percents as whole numbers, which is what was written before there were others.
+/// Whole percents as whole numbers, as in files from before fractions existed.
 impl Serialize for Percent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.0.is_multiple_of(PARTS) {
@@ -122,15 +121,15 @@ impl schemars::JsonSchema for Percent {
 }
 
 impl Mix {
-    /// As many reads as writes: what a mix is that says no more.
+    /// As many reads as writes, the default mix.
     pub const EVEN: Self = Self::of_percents(50, 0);
 
-    /// Whole percents of reads and of trims.
+    /// A mix from whole percents of reads and trims.
     pub const fn of_percents(reads: u8, trims: u8) -> Self {
         Self { read_percent: Percent::whole(reads), trim_percent: Percent::whole(trims) }
     }
 
-    /// The share of a direction; of syncs, which are not drawn, nothing.
+    /// The share of a direction; 0 for syncs, which are not drawn.
     pub fn share(self, kind: Kind) -> Percent {
         match kind {
             Kind::Read => self.read_percent,
@@ -171,14 +170,14 @@ pub struct PerKind<T> {
 }
 
 impl<T: Clone> PerKind<T> {
-    /// One value for every direction.
+    /// The same value for every direction.
     pub fn all(value: T) -> Self {
         Self { read: value.clone(), write: value.clone(), trim: value }
     }
 }
 
 impl<T: Copy + Default + PartialEq> PerKind<T> {
-    /// Of those directions that have a value, their words and it.
+    /// Directions that have a value, with their words.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, T)> {
         let Self { read, write, trim } = *self;
         let all = [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)];
@@ -203,14 +202,15 @@ impl<T: Copy + Default + PartialEq> PerKind<T> {
 pub enum Sizes {
     /// Always the same.
     Fixed(u32),
-    /// Every multiple of the alignment (or of the least, where there is none) between the two, equally likely.
+    /// Every multiple of the alignment (or of the smaller number, without alignment) between the two, equally
+    /// likely.
     Range(u32, u32),
     /// Sizes with weights.
     Split(Vec<(u32, u32)>),
 }
 
 impl Sizes {
-    /// The size that all operations have; `None` where they differ.
+    /// The only size; `None` if sizes differ.
     pub fn fixed(&self) -> Option<u32> {
         if let Self::Fixed(size) = self { Some(*size) } else { None }
     }
@@ -247,7 +247,7 @@ impl Sizes {
         }
     }
 
-    /// The sizes inside a name, where a bare number would not be taken for a size: `512 B`, `4K`, `512-1000 B`.
+    /// The sizes inside a name, where a bare number would not be read as a size: `512 B`, `4K`, `512-1000 B`.
     pub fn in_a_name(&self) -> String {
         let words = self.describe();
         let bare = match self {
@@ -270,7 +270,7 @@ pub enum Pattern {
     Random,
 }
 
-/// Order of offsets, with all that it needs. Random offsets lie on a grid of the alignment, or of the smallest size.
+/// Order of offsets with its parameters. Random offsets lie on a grid of the alignment, or of the smallest size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -287,9 +287,11 @@ pub enum Order {
     MixedEach(PerKind<f64>),
     /// Block of rank k with a chance proportional to k^-theta; ranks are scattered over the span.
     Zipf(f64),
-    /// Self-similar: the share h (0 to 0.5) of the blocks gets 1 - h of the operations, and so on inside it. Scattered.
+    /// Self-similar: the share h (0 to 0.5) of the blocks gets 1 - h of the operations, and recursively so inside
+    /// it. Scattered.
     Pareto(f64),
-    /// Normal around the middle of the span, with this standard deviation in percent of the span; none outside it.
+    /// Normal around the middle of the span, with this standard deviation in percent of the span; no offsets
+    /// outside the span.
     Normal(f64),
     /// Zones one after another, each with its share of the operations; uniform inside.
     Zones(Vec<Zone>),
@@ -299,17 +301,17 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steps {
-    /// From the start of one operation to the start of the next; 0 for the size of the operation.
+    /// Distance from the start of one operation to the start of the next; 0 for the size of the operation.
     pub stride_bytes: u64,
-    /// Left out behind each operation.
+    /// Bytes skipped after each operation.
     pub hole_bytes: u64,
     /// From the end of the span to its beginning.
     pub backwards: bool,
-    /// Where workers begin.
+    /// The first offset of each worker.
     pub start: Start,
 }
 
-/// Where the workers of a sequential order begin.
+/// The first offset of each worker in a sequential order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -317,15 +319,15 @@ pub enum Start {
     /// Each at its own share of the span.
     #[default]
     Spread,
-    /// All at the first byte: the same blocks, one worker after another.
+    /// All at the first byte: every worker touches the same blocks.
     Same,
-    /// Each so many bytes behind the one before.
+    /// Each worker this many bytes after the previous one.
     Every(u64),
-    /// All take the next block of one shared position.
+    /// All workers take the next block of one shared position.
     Interlocked,
 }
 
-/// From which position an operation goes on that is not drawn anew, in a mix of directions.
+/// The position from which an operation continues in a mix of directions, unless its offset is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -333,9 +335,9 @@ pub enum Positions {
     /// From the last operation, whatever its direction.
     #[default]
     Shared,
-    /// From the last operation of its own direction; all begin at the same place.
+    /// From the last operation of its own direction; all directions begin at the same place.
     Own,
-    /// As [`Positions::Own`]. Where one direction reaches the end of the span, all of them begin again.
+    /// As [`Positions::Own`]. When one direction reaches the end of the span, all of them restart.
     OwnRestart,
 }
 
@@ -345,7 +347,7 @@ pub enum Positions {
 pub struct Zone {
     /// Share of the operations in percent; all zones sum to 100.
     pub access_percent: f64,
-    /// How much of the span it is.
+    /// Size of the zone.
     pub size: ZoneSize,
 }
 
@@ -356,21 +358,21 @@ pub struct Zone {
 pub enum ZoneSize {
     /// Percent of the span.
     Percent(f64),
-    /// Bytes; the last zone may ask for more than is left, and gets the rest.
+    /// Bytes; a last zone that exceeds the span gets the rest.
     Bytes(u64),
-    /// As many of these bytes as are left; a zone that has none left gets no operations, and the others share its part.
+    /// At most this many bytes; a zone without space gets no operations, and the others share its part.
     UpTo(u64),
 }
 
 impl Positions {
-    /// Whether it is what nobody has to say.
+    /// Whether it is the default.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Order {
-    /// Whether it is sequential or random; `None` for a blend of both.
+    /// Whether the order is sequential or random; `None` for a blend of both.
     pub fn pattern(&self) -> Option<Pattern> {
         match self {
             Self::Sequential(_) => Some(Pattern::Sequential),
@@ -419,42 +421,43 @@ impl Order {
     }
 }
 
-/// Zones one behind the other from the span's first byte on, around at its end.
+/// Zones one after another from the span's first byte on, wrapping at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Strided {
-    /// Bytes after which the next zone is begun with, all directions together.
+    /// Bytes, of all directions together, after which the next zone begins.
     pub bytes: u64,
-    /// Bytes of a zone; fewer than are moved in it are gone over again.
+    /// Bytes of a zone; a smaller zone is covered repeatedly.
     pub range_bytes: u64,
-    /// Bytes left out behind each zone.
+    /// Bytes skipped after each zone.
     #[serde(default)]
     pub skip_bytes: u64,
 }
 
 impl Strided {
-    /// Bytes from the beginning of a zone to that of the next; at least 1.
+    /// Distance from the beginning of a zone to that of the next; at least 1.
     pub fn step_bytes(&self) -> u64 {
         self.range_bytes.saturating_add(self.skip_bytes).max(1)
     }
 
-    /// How many zones lie wholly in a span of so many bytes.
+    /// The number of complete zones in a span of `span_bytes`.
     pub fn whole(&self, span_bytes: u64) -> u64 {
         span_bytes.checked_sub(self.range_bytes).map_or(0, |rest| rest / self.step_bytes() + 1)
     }
 
-    /// Bytes of the zone that the span's end cuts off; 0 where it cuts none.
+    /// Bytes of the zone that the span's end cuts off; 0 if it cuts none.
     pub fn cut_off(&self, span_bytes: u64) -> u64 {
         span_bytes.saturating_sub(self.whole(span_bytes).saturating_mul(self.step_bytes()))
     }
 
-    /// What operations of one size, each done so many times over, move in the zone that is cut off where they go through it in order.
+    /// Bytes moved in the zone that is cut off, by operations of `size`, each repeated `times` times, that cover it
+    /// in order.
     pub fn last_bytes(&self, span_bytes: u64, size: u64, times: u64) -> u64 {
         let fit = self.cut_off(span_bytes) / size.max(1);
         fit.saturating_mul(size).saturating_mul(times).min(self.moved(size.saturating_mul(times)))
     }
 
-    /// What is moved in a zone by operations of one size: the last of them is done whole.
+    /// Bytes moved in a zone by operations of one size: the last operation is done completely.
     pub fn moved(&self, size: u64) -> u64 {
         self.bytes.checked_next_multiple_of(size.max(1)).unwrap_or(u64::MAX)
     }
@@ -474,7 +477,7 @@ impl Strided {
     }
 }
 
-/// Which blocks are touched, in which order and direction.
+/// The blocks, their order and the direction of operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Access {
@@ -482,10 +485,10 @@ pub struct Access {
     pub offset_bytes: u64,
     /// Bytes from there that may be touched.
     pub span_bytes: u64,
-    /// Zones of the span, of which one is worked in at a time; `None` where the span is one.
+    /// Zones of the span that are used one at a time; `None` without zones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strided: Option<Strided>,
-    /// Lines of an access specification; the plain case is one. Each operation draws its line by weight.
+    /// Lines of an access specification, one in the plain case. Each operation draws its line by weight.
     pub lines: Vec<Line>,
 }
 
@@ -497,38 +500,40 @@ pub struct Line {
     pub weight: u32,
     /// Order of offsets.
     pub order: Order,
-    /// Whether directions go on from one position or each from its own.
+    /// Whether directions share one position or have one each.
     #[serde(default, skip_serializing_if = "Positions::is_default")]
     pub positions: Positions,
-    /// Operations from each random offset on, one behind the other; 1 where each is drawn.
+    /// Operations in a row from each random offset; 1 draws every offset.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub consecutive: u32,
-    /// Mean of the operations from each random offset on, of geometric length; `None` where `consecutive` says how many.
+    /// Mean length of rows from each random offset, geometrically distributed; `None` if `consecutive` gives a
+    /// fixed length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_length: Option<f64>,
-    /// Sequential runs at once: each operation goes on with one of them, drawn at random.
+    /// Concurrent sequential runs: each operation continues one of them, chosen at random.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub interleaved: u32,
-    /// Operations on each place before the next one; 1 where each has its own.
+    /// Operations on each place before the next one; normally 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub times: u32,
     /// Shares of directions, drawn per operation.
     pub mix: Mix,
-    /// Whether they are drawn at random places alone, and what goes on from one has its direction.
+    /// Whether directions are drawn only at random offsets, so that a whole row has one direction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mix_by_run: bool,
     /// Sizes of reads, writes and trims.
     pub sizes: PerKind<Sizes>,
-    /// Offsets are multiples of this, counted from the span's first byte; 0 stands for no constraint but the target's.
+    /// Alignment of offsets, counted from the span's first byte; 0 for that of the target.
     pub align_bytes: u64,
     /// Operations in a burst; matters only with `delay_ns`.
     pub burst: u32,
-    /// Mean pause before each burst, from the completion of the one before; 0 for none.
+    /// Mean pause before each burst, from the completion of the previous one; 0 for none.
     pub delay_ns: u64,
     /// How pauses vary around that.
     #[serde(default, skip_serializing_if = "ThinkLaw::is_fixed")]
     pub delay_law: ThinkLaw,
-    /// Whether it is not a pause, but the time from the beginning of one burst to that of the next, and what is late is made up for.
+    /// Whether `delay_ns` is the period from the beginning of one burst to the next, so that delays are made up
+    /// for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_period: bool,
     /// Size of an operation in the opposite direction after each; 0 for none.
@@ -600,13 +605,14 @@ impl Access {
         patterns.all(|p| p == Some(first)).then_some(first)
     }
 
-    /// The one size of all operations; `None` where they differ.
+    /// The only size of all operations; `None` if sizes differ.
     pub fn block_bytes(&self) -> Option<u32> {
         let (least, most) = (self.smallest_bytes(), self.largest_bytes());
         (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)
     }
 
-    /// The one size of operations that go one behind the other and nowhere else, and how many of each block there are.
+    /// The size of operations that are strictly sequential, and how often each block is touched; `None` for any
+    /// other access.
     pub fn in_order(&self) -> Option<(u64, u64)> {
         let [line] = self.lines.as_slice() else { return None };
         let plain = matches!(
@@ -614,7 +620,7 @@ impl Access {
             Order::Sequential(Steps { stride_bytes: 0, hole_bytes: 0, backwards: false, .. })
         );
         let size: u64 = self.block_bytes().filter(|_| plain && line.positions == Positions::Shared)?.into();
-        // An alignment that is no divisor of the size leaves gaps between them.
+        // An alignment that does not divide the size leaves gaps between operations.
         let is_close = line.align_bytes == 0 || size.is_multiple_of(line.align_bytes);
         is_close.then(|| (size, if line.has_pairs() { 2 } else { 1 }))
     }
@@ -633,7 +639,7 @@ impl Access {
         self.lines.iter().flat_map(|l| l.drawn_sizes().map(Sizes::least)).min().unwrap_or(0)
     }
 
-    /// The share of reads where it is the same in all lines and nothing is trimmed.
+    /// The share of reads if it is the same in all lines and nothing is trimmed.
     pub fn read_percent(&self) -> Option<Percent> {
         let first = self.lines.first()?.mix;
         (!first.does(Kind::Trim) && self.lines.iter().all(|l| l.mix == first)).then_some(first.read_percent)
@@ -667,7 +673,7 @@ impl Line {
         self.mix.does(kind) || follows
     }
 
-    /// Whether a trim and the write behind it come one after the other.
+    /// Whether writes follow trims of the same bytes.
     pub fn has_pairs(&self) -> bool {
         self.writes_after_trims && self.mix.does(Kind::Trim)
     }
@@ -681,7 +687,7 @@ impl Line {
         }
     }
 
-    /// Sizes of the directions that are drawn; a write behind a trim has that of the trim.
+    /// Sizes of the directions that are drawn; a write after a trim has the size of the trim.
     pub fn drawn_sizes(&self) -> impl Iterator<Item = &Sizes> {
         let PerKind { read, write, trim } = &self.sizes;
         [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)]
@@ -689,12 +695,12 @@ impl Line {
             .filter_map(|(kind, sizes)| self.mix.does(kind).then_some(sizes))
     }
 
-    /// Whether it is sequential or random; `None` for a blend of both.
+    /// Whether the access is sequential or random; `None` for a blend of both.
     pub fn pattern(&self) -> Option<Pattern> {
         self.order.pattern().filter(|_| !self.is_in_rows())
     }
 
-    /// Whether several operations follow each other from a random offset on.
+    /// Whether several operations follow each other from a random offset.
     pub fn is_in_rows(&self) -> bool {
         let goes_on = self.consecutive > 1 || self.run_length.is_some_and(|length| length > 1.0);
         goes_on && self.order.pattern() != Some(Pattern::Sequential)

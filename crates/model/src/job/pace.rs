@@ -1,6 +1,5 @@
-//! Pace: when operations are submitted, how many at once, and what ends them.
-//!
-//! For: closed and open loops, batches and stop rules. Not for: how many are in flight ([`super::stream`]).
+//! The pace of a stream: when operations are submitted, pauses, shares among streams, and the rules that end a
+//! stream or choose its depth while it runs.
 
 use crate::job::operations::{Kind, PerKind};
 use crate::units::show_ns;
@@ -12,18 +11,18 @@ use serde::{Deserialize, Serialize};
 pub struct Bursts {
     /// How long a burst lasts, in ns.
     pub time_ns: u64,
-    /// How long the pause behind it lasts, in ns, from the completion of its last operation.
+    /// Length of the pause after a burst in ns, from the completion of its last operation.
     pub pause_ns: u64,
-    /// Operations after which it ends before its time; `None` where it does not.
+    /// Operations after which it ends early; `None` without such a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<u32>,
 }
 
-/// How many operations one call submits and waits for.
+/// Operations that one call submits and waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Batch {
-    /// Operations gathered before they are submitted; 1 is eager: each as soon as it is prepared.
+    /// Operations gathered before they are submitted; 1 submits each as soon as it is prepared.
     pub submit: u32,
     /// Completions waited for when the queue is full.
     pub complete: u32,
@@ -51,17 +50,17 @@ pub enum Pace {
         /// Bytes per second.
         bytes_per_s: PerKind<f64>,
     },
-    /// At times that are fixed in advance, whatever the target does; latency counts from them. Over all workers.
+    /// At times that are fixed in advance, independent of the target; latency counts from them. Over all workers.
     Open {
         /// Operations per second.
         iops: f64,
-        /// Distances between them.
+        /// Distances between these times.
         arrivals: Arrivals,
     },
 }
 
 impl Pace {
-    /// An open loop of so many operations per second, its arrivals drawn as they were.
+    /// An open loop with this rate and the same arrivals.
     #[must_use]
     pub fn offering(self, iops: f64) -> Self {
         match self {
@@ -72,7 +71,7 @@ impl Pace {
         }
     }
 
-    /// Whether operations of a kind are never faster than so many per second, or so many bytes.
+    /// Whether the rate of a kind is limited, in operations or bytes per second.
     pub fn limits(&self, kind: Kind) -> bool {
         match self {
             Self::Closed => false,
@@ -98,7 +97,7 @@ pub enum Arrivals {
         /// Mean of that number, at least 1.
         mean: f64,
     },
-    /// At random while it is on and none while it is off, both for exponential times.
+    /// Random arrivals in on periods and none in off periods; both have exponential lengths.
     OnOff {
         /// Mean time on in ns.
         on_ns: u64,
@@ -108,8 +107,8 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// Variance of their number in a long time, as a multiple of the mean, at so many a second (Fischer and Meier-Hellstern, "The
-    /// Markov-modulated Poisson process cookbook", 1993).
+    /// Variance of the number of arrivals over a long time, as a multiple of the mean, at this rate (Fischer and
+    /// Meier-Hellstern, "The Markov-modulated Poisson process cookbook", 1993).
     pub fn dispersion(self, iops: f64) -> f64 {
         match self {
             Self::Poisson => 1.0,
@@ -123,7 +122,7 @@ impl Arrivals {
     }
 }
 
-/// What ends a stream before its time, over all its workers, warm-up not counted. The first to be reached counts.
+/// Ends a stream early, counted over all its workers without warm-up. The first limit that is reached decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopRule {
@@ -131,7 +130,7 @@ pub struct StopRule {
     pub operations: Option<u64>,
     /// Their bytes.
     pub bytes: Option<u64>,
-    /// Time in ns since its first operation, where its phase lasts longer.
+    /// Time in ns since its first operation, if its phase lasts longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
 }
@@ -148,7 +147,7 @@ impl StopRule {
 pub struct Think {
     /// Of all pauses, in ns.
     pub mean_ns: u64,
-    /// How it varies around that.
+    /// Distribution around the mean.
     pub law: ThinkLaw,
 }
 
@@ -160,14 +159,14 @@ pub enum ThinkLaw {
     /// All the same.
     #[default]
     Fixed,
-    /// Those of a source without memory, as between independent users.
+    /// Memoryless, as between independent users.
     Exponential,
     /// Their logarithm is normal.
     Lognormal {
-        /// Half of them are shorter, in ns; below the mean.
+        /// Median in ns; below the mean.
         median_ns: u64,
     },
-    /// Known at some shares, straight between them; ascending, from 0 to 100 %.
+    /// Piecewise linear between quantiles, ascending, from 0 to 100 %.
     Quantiles(Vec<Quantile>),
 }
 
@@ -187,7 +186,7 @@ impl Think {
         Self { mean_ns: ns, law: ThinkLaw::Fixed }
     }
 
-    /// By quantiles, with the mean that these have.
+    /// A pause drawn from quantiles, with their mean.
     pub fn quantiles(quantiles: Vec<Quantile>) -> Self {
         let parts = quantiles.iter().zip(quantiles.iter().skip(1));
         let mean = parts.map(|(a, b)| (b.percent - a.percent) / 100.0 * (a.ns as f64 + b.ns as f64) / 2.0);
@@ -201,7 +200,7 @@ impl Think {
 }
 
 impl ThinkLaw {
-    /// Pauses by this law with this mean in ns, in words: `100 us`, `exponential, mean 100 us`.
+    /// The distribution with another mean in words: `100 us`, `exponential, mean 100 us`.
     pub fn describe_mean(&self, mean_ns: u64) -> String {
         let mean = show_ns(mean_ns as f64);
         match self {
@@ -214,13 +213,13 @@ impl ThinkLaw {
         }
     }
 
-    /// Whether it is what nobody has to say.
+    /// Whether it is the default.
     pub fn is_fixed(&self) -> bool {
         *self == Self::Fixed
     }
 }
 
-/// What is compared with a limit.
+/// The quantity compared with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -234,33 +233,33 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// All of them with their words.
+    /// All quantities with their words.
     pub const WORDS: [(&'static str, Self); 3] =
         [("iops", Self::Iops), ("bw", Self::Bandwidth), ("lat", Self::Latency)];
 
-    /// As it is typed.
+    /// The typed word.
     pub fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(_, quantity)| *quantity == self).map_or("", |(word, _)| word)
     }
 }
 
-/// Ends a stream as soon as its last values are steady. The rule is that of fio's `steadystate`.
+/// Ends a stream as soon as its last values are steady. The rule of fio's `steadystate`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steady {
-    /// What has to be steady.
+    /// The quantity that has to be steady.
     pub quantity: Quantity,
     /// Whether the slope of a straight line through the values is compared with the limit, and not their largest distance from the mean.
     pub slope: bool,
-    /// The limit: in percent of the mean, else in the unit of what is compared with it, and for a slope in that from value to value.
+    /// The limit: in percent of the mean, otherwise in the unit of the quantity; for a slope, per value.
     pub limit: f64,
-    /// Whether it is in percent.
+    /// Whether the limit is in percent.
     pub percent: bool,
     /// Time in ns that the values cover.
     pub window_ns: u64,
-    /// Time in ns of the measured window before the first of them.
+    /// Start of the first value, in ns of the measured window.
     pub after_ns: u64,
-    /// Time in ns that each of them covers.
+    /// Time in ns covered by each value.
     pub every_ns: u64,
 }
 
@@ -270,10 +269,11 @@ impl Steady {
         (self.window_ns / self.every_ns.max(1)).max(1) as usize
     }
 
-    /// Time in ns of a value where nothing else is said.
+    /// Default time in ns covered by a value.
     pub const EVERY_NS: u64 = 1_000_000_000;
 
-    /// As it is typed: `iops_slope:0.5%:60s`, and behind it the time before the first value and that of each, where they are not the usual.
+    /// As typed: `iops_slope:0.5%:60s`, followed by the start of the first value and the time of each if these are
+    /// not the defaults.
     pub fn to_flag(&self) -> String {
         let Self { limit, percent, window_ns, after_ns, every_ns, .. } = *self;
         let seconds = |ns: u64| format!("{}s", ns as f64 / 1e9);
@@ -290,23 +290,23 @@ impl Steady {
         format!("{}:{limit}{sign}:{}{after}", self.name(), seconds(window_ns))
     }
 
-    /// What is compared with the limit: `iops`, `lat_slope`.
+    /// The compared quantity: `iops`, `lat_slope`.
     pub fn name(&self) -> String {
         format!("{}{}", self.quantity.word(), if self.slope { "_slope" } else { "" })
     }
 }
 
-/// What the last values of a stream that is to become steady were.
+/// The last values of a stream that has to become steady.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadied {
-    /// Whether that ended it.
+    /// Whether the rule ended it.
     pub attained: bool,
     /// Operations per second, the oldest first.
     pub iops: Vec<f64>,
     /// Bytes per second.
     pub bytes_per_s: Vec<f64>,
-    /// Mean latencies in ns; 0 where nothing completed.
+    /// Mean latencies in ns; 0 if nothing completed.
     pub latency_ns: Vec<f64>,
 }
 
@@ -315,14 +315,14 @@ pub struct Steadied {
 pub struct Spread {
     /// Their mean.
     pub mean: f64,
-    /// The largest distance of one from the mean.
+    /// The largest distance of a value from the mean.
     pub deviation: f64,
-    /// Slope of the straight line through them by least squares, from value to value.
+    /// Slope of the least squares line through the values, per value.
     pub slope: f64,
 }
 
 impl Steadied {
-    /// Values of one thing.
+    /// The values of one quantity.
     pub fn values(&self, quantity: Quantity) -> &[f64] {
         match quantity {
             Quantity::Iops => &self.iops,
@@ -331,7 +331,7 @@ impl Steadied {
         }
     }
 
-    /// How they lie.
+    /// Mean, deviation and slope of the values.
     pub fn spread(&self, quantity: Quantity) -> Spread {
         let values = self.values(quantity);
         let count = values.len() as f64;
@@ -350,8 +350,8 @@ impl Steadied {
         Spread { mean, deviation, slope: if square > 0.0 { product / square } else { 0.0 } }
     }
 
-    /// What is compared with the limit of a rule, in percent where that is; `None` before there are as many values as it looks at, and
-    /// where there is no mean that a share could be of.
+    /// The number that is compared with the limit of a rule, in percent if the limit is; `None` with too few
+    /// values, and for a percentage of a zero mean.
     pub fn criterion(&self, rule: &Steady) -> Option<f64> {
         let Spread { mean, deviation, slope } = self.spread(rule.quantity);
         let value = if rule.slope { slope } else { deviation };
@@ -361,32 +361,32 @@ impl Steadied {
         Some(if rule.percent { 100.0 * value / mean } else { value })
     }
 
-    /// Whether they are steady by a rule.
+    /// Whether the values are steady by a rule.
     pub fn are_steady(&self, rule: &Steady) -> bool {
         self.criterion(rule).is_some_and(|criterion| criterion.abs() < rule.limit)
     }
 }
 
-/// Varies the depth up to what it is said to be, and ends a stream at the largest at which its operations are fast enough. The rule is that
-/// of fio's `latency_target`.
+/// Varies the depth up to the given maximum, and ends a stream at the largest depth with fast enough operations.
+/// The rule of fio's `latency_target`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyTarget {
-    /// Longest latency of an operation that is fast enough, in ns.
+    /// Longest latency of a fast enough operation, in ns.
     pub ns: u64,
     /// Share of the operations of a window that have to be, in percent.
     pub percent: f64,
     /// Length of a window in ns.
     pub window_ns: u64,
-    /// Whether it goes on varying as long as the stream may run, and all windows count; else the last one alone does.
+    /// Whether the depth varies for the whole run and all windows count; otherwise only the last window counts.
     pub goes_on: bool,
 }
 
 impl LatencyTarget {
-    /// What stands behind one that goes on.
+    /// The suffix of a target that varies for the whole run.
     pub const GOES_ON: &'static str = ":run";
 
-    /// As it is typed: `500us:99.9%:5s`.
+    /// As typed: `500us:99.9%:5s`.
     pub fn to_flag(&self) -> String {
         let Self { ns, percent, window_ns, goes_on } = *self;
         let rest = if goes_on { Self::GOES_ON } else { "" };
@@ -399,38 +399,38 @@ impl LatencyTarget {
 pub struct FoundDepth {
     /// Operations in flight.
     pub depth: u32,
-    /// Whether the search had come to its end, so that the figures are those of this depth alone.
+    /// Whether the search had ended, so that the figures are those of this depth only.
     pub is_last: bool,
 }
 
-/// Ends a run with an error as soon as a direction of a stream is slower than this. The rule is that of fio's `rate_min`.
+/// Ends a run with an error as soon as a direction of a stream is slower than this. The rule of fio's `rate_min`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MinRate {
     /// Operations or bytes; latencies have no least rate.
     pub quantity: Quantity,
-    /// So many per second, of each direction; 0 where it may be as slow as it is.
+    /// Lowest rate per second of each direction; 0 for no limit.
     pub least: PerKind<u64>,
-    /// Time in ns over which the rate is taken.
+    /// Time in ns over which the rate is averaged.
     pub every_ns: u64,
 }
 
 impl MinRate {
-    /// Time in ns at the beginning of a stream in which it may be slower.
+    /// Time in ns at the beginning of a stream during which the rate is not checked.
     pub const SETTLES_NS: u64 = 2_000_000_000;
 
-    /// Of a direction; `None` where there is none.
+    /// The limit of a direction; `None` without one.
     pub fn for_kind(&self, kind: Kind) -> Option<u64> {
         Some(self.least.for_kind(kind)).filter(|least| *least > 0)
     }
 
-    /// Whether it is asked of every direction, as without names.
+    /// Whether every direction has the same limit, as when typed without names.
     pub fn is_of_all(&self) -> bool {
         let PerKind { read, write, trim } = self.least;
         read == write && write == trim
     }
 
-    /// That of the directions that there are.
+    /// Keeps the limits of the directions that the stream has.
     #[must_use]
     pub fn of_those(mut self, is_done: impl Fn(Kind) -> bool) -> Self {
         let PerKind { read, write, trim } = &mut self.least;
@@ -442,7 +442,7 @@ impl MinRate {
         self
     }
 
-    /// As it is typed: `iops:read=1000,write=500:1s`.
+    /// As typed: `iops:read=1000,write=500:1s`.
     pub fn to_flag(&self) -> String {
         let each = if self.is_of_all() {
             self.least.read.to_string()
@@ -453,16 +453,17 @@ impl MinRate {
     }
 }
 
-/// A stream's share of what all streams of its group submit; each of its workers has as much. Whoever is ahead of it waits for the others.
+/// A stream's share of the operations of its group; each of its workers has the same share. A worker that is ahead
+/// of its share waits for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flow {
-    /// Weight among those of the group that run; at least 1.
+    /// Weight among the running streams of the group; at least 1.
     pub weight: u32,
     /// Number of the group, in its phase.
     #[serde(default)]
     pub group: u32,
-    /// Time in ns after which a worker that is ahead asks again; 0 for as soon as it can.
+    /// Time in ns after which a worker that is ahead checks again; 0 for as soon as possible.
     #[serde(default)]
     pub pause_ns: u64,
 }
@@ -499,7 +500,7 @@ fn steadiness_is_a_distance_or_a_slope_in_percent_or_not() {
     assert!(rising.are_steady(&rule("slope", 8.7, true)) && !rising.are_steady(&rule("slope", 8.6, true)));
     // Down is as steep as up.
     assert!(!of(&[130.0, 120.0, 110.0, 100.0]).are_steady(&rule("slope", 10.0, false)));
-    // Too few values, and nothing of which a share could be.
+    // Too few values, and a percentage of a zero mean.
     assert!(!of(&[100.0, 100.0, 100.0]).are_steady(&rule("distance", 50.0, true)));
     assert!(!of(&[0.0; 4]).are_steady(&rule("distance", 50.0, true)));
     assert!(of(&[0.0; 4]).are_steady(&rule("distance", 50.0, false)));

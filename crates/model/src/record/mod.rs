@@ -1,7 +1,10 @@
-//! The record: what was seen, as the session file holds it.
+//! The record: everything that was observed during a session, and the frames of the session file that hold it.
 //!
-//! For: frames and the record they add up to; each part of a frame has a file of its own. Not for: bytes on disk (that is
-//! [`frame`]) nor conclusions.
+//! A file is `fathom session 1` and then lines `xxxxxxxx {json}`, each ended by a line feed; the number is the
+//! CRC-32 of the rest of the line. JSON never holds a raw line feed, so the last line feed of a file ends its last
+//! complete frame. [`counting`] decides which attempt at a disturbed run counts; measuring and judging share this
+//! rule.
+//!
 //! This is format 1. When a field changes its meaning, this module becomes `v1.rs` and stays readable.
 
 pub mod stream;
@@ -24,15 +27,15 @@ use std::collections::BTreeMap;
 /// Version of the session file.
 pub const FORMAT: u32 = 1;
 
-/// One piece of a session, in the order of happening.
+/// One piece of a session, in order of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Frame {
     /// First frame of every file.
     Header(Box<Header>),
-    /// Kernel text at a moment; inside a run it belongs to that run.
+    /// Kernel text at a moment; inside a run it is part of that run.
     Evidence(Box<Snapshot>),
-    /// What was written before the first run, where the plan asked for it.
+    /// What was written before the first run, if the plan asked for preconditioning.
     Preconditioned(Preconditioned),
     /// A run begins.
     RunStart(RunStart),
@@ -40,30 +43,30 @@ pub enum Frame {
     Intervals(Intervals),
     /// A run has ended; closes the last `RunStart`.
     RunEnd(Box<RunEnd>),
-    /// Others disturbed the run that ended last.
+    /// Other processes disturbed the run that ended last.
     Disturbed(Disturbed),
-    /// What all hosts came to, in the session that has the runs of all of them merged.
+    /// The results of all hosts, in the session that has their runs merged.
     Fleet(Box<Fleet>),
     /// Last frame of a file that was closed in order.
     End(End),
 }
 
-/// A whole session, as far as it was written.
+/// A complete session, or as much of it as was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// What was meant and where.
+    /// The plan, the machine and the abilities of fathom.
     pub header: Header,
     /// Evidence outside any run.
     pub evidence: Vec<Snapshot>,
-    /// What was written before the first run; `None` where nothing was, or the session ended meanwhile.
+    /// What was written before the first run; `None` for nothing, or if the session ended during it.
     pub preconditioned: Option<Preconditioned>,
     /// The runs that count, in the order of happening.
     pub runs: Vec<Run>,
     /// Attempts at runs that count nowhere, since another attempt does.
     pub aside: Vec<Run>,
-    /// What is known of the hosts, where the runs are those of several, merged.
+    /// The hosts, if their runs are merged into this session.
     pub fleet: Option<Box<Fleet>>,
-    /// The end; `None` where the program was killed.
+    /// The end; `None` if the program was killed.
     pub end: Option<End>,
 }
 
@@ -72,7 +75,7 @@ pub struct Record {
 pub struct CommandRecord<'r> {
     /// The run with the snapshots around it.
     pub run: &'r Run,
-    /// What its parent knows.
+    /// What the parent process knows.
     pub end: &'r CommandEnd,
 }
 
@@ -87,7 +90,7 @@ pub enum Disorder {
         "this session file has format {0}, and this fathom reads format {FORMAT} at most; use the fathom that wrote it or a later one"
     )]
     FromTheFuture(u32),
-    /// A frame that cannot stand where it stands.
+    /// A frame in an invalid position.
     #[error("frame {0} ({1}) cannot stand there")]
     Misplaced(usize, &'static str),
     /// An index that names nothing.
@@ -102,10 +105,10 @@ impl Record {
         Self { header, evidence, preconditioned: None, runs, aside, fleet: None, end: None }
     }
 
-    /// Adds frames up to a record.
+    /// Builds a record from frames.
     ///
     /// # Errors
-    /// [`Disorder`] where they contradict one another.
+    /// [`Disorder`] if the frames contradict one another.
     pub fn from_frames(frames: impl IntoIterator<Item = Frame>) -> Result<Self, Disorder> {
         let mut frames = frames.into_iter().enumerate();
         let Some((_, Frame::Header(header))) = frames.next() else { return Err(Disorder::NoHeader) };
@@ -218,7 +221,7 @@ impl Record {
         all
     }
 
-    /// The runs of one phase of a job, in the order of happening.
+    /// The runs of one phase of a job, in order of time.
     pub fn runs_of(&self, job: usize, phase: usize) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(move |r| (r.start.job, r.start.phase) == (job, phase))
     }
@@ -229,60 +232,62 @@ impl Record {
         runs.filter_map(|run| Some(CommandRecord { run, end: run.end.as_ref()?.command.as_deref()? }))
     }
 
-    /// Those that ended in order.
+    /// The runs of one phase that were complete.
     pub fn complete_runs(&self, job: usize, phase: usize) -> impl Iterator<Item = &Run> {
         let complete = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
         self.runs_of(job, phase).filter(complete)
     }
 }
 
-/// What was meant and where.
+/// The header of a session: the plan, the hosts, and what fathom itself can do there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Version of the session file.
     pub format: u32,
     /// Version of the program that measured.
     pub version: String,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// What was meant.
+    /// The plan.
     pub plan: Plan,
-    /// The hosts that take part; one unless several were asked for.
+    /// The hosts that participate; one unless several were requested.
     pub hosts: Vec<Machine>,
     /// The clock of the stamps.
     pub clock: Clock,
-    /// What fathom itself can do here.
+    /// Limits of fathom itself on this machine.
     #[serde(default)]
     pub self_test: SelfTest,
 }
 
-/// What fathom itself can do at the shapes of the plan, measured before the first run.
+/// Limits of fathom itself at the shapes of the plan, measured before the first run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SelfTest {
     /// Bytes per second that one thread copies in memory, in blocks of 1 MiB.
     pub copy_bytes_per_s: f64,
-    /// One per stream that was tried.
+    /// One ceiling for each tested stream.
     pub ceilings: Vec<Ceiling>,
-    /// One per job of a comparison of interfaces.
+    /// One trial for each job of a comparison of interfaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
 }
 
-/// A job carried out in part before the first run: whether this machine lets it, and what it calls.
+/// A job that was partly run before the first run, to see whether it works on this machine and which calls it
+/// makes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
     /// Index of the job.
     pub job: usize,
     /// Bytes that were moved; or why there will be no run of this job.
     pub moved_bytes: Known<u64>,
-    /// Why its engine cannot be set up, without the engine's name and without what to type instead; `None` where it was set up.
+    /// Why its engine cannot be set up, without the engine's name and without a suggestion; `None` if it was set
+    /// up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
     /// System calls of its workers for these bytes, or why they were not counted.
     pub calls: Known<u64>,
 }
 
-/// What one worker of a stream can do when no storage takes part.
+/// The rate that one worker of a stream reaches without storage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
     /// Index of the job.
@@ -302,9 +307,9 @@ pub struct Ceiling {
 pub struct Clock {
     /// `tsc` or `clock_monotonic`.
     pub name: String,
-    /// Why this one, when it is the fall back.
+    /// The reason for this clock, if it is the fallback.
     pub reason: Option<String>,
-    /// Measured cost of reading it, in picoseconds.
+    /// Measured cost of reading the clock, in picoseconds.
     pub cost_ps: u64,
 }
 
@@ -313,15 +318,15 @@ pub struct Clock {
 pub struct RunStart {
     /// Index into the plan's jobs.
     pub job: usize,
-    /// Index of the phase of the job; each phase of a repeat is a run of its own here.
+    /// Index of the phase of the job; each phase of a repeat is its own run here.
     #[serde(default)]
     pub phase: usize,
     /// How many times this job was measured before.
     pub repeat: u32,
-    /// How many times this very run was measured before, since others disturbed it; 0 in older files.
+    /// Number of earlier attempts at this run, which others disturbed; 0 in older files.
     #[serde(default, skip_serializing_if = "is_first")]
     pub attempt: u32,
-    /// Operations per second that were offered in an open loop, where the strategy chose them instead of the job.
+    /// Operations per second offered in an open loop, if the strategy chose them instead of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
     /// Index into the header's hosts.
@@ -338,23 +343,23 @@ fn is_first(attempt: &u32) -> bool {
     *attempt == 0
 }
 
-/// One run with all that was seen.
+/// One run with everything observed in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What was to be measured, and when it began.
+    /// The start of the run.
     pub start: RunStart,
-    /// Its course.
+    /// Its time series.
     pub intervals: Vec<Interval>,
     /// Kernel text of its moments.
     pub evidence: Vec<Snapshot>,
-    /// Its end; `None` where the program was killed inside it.
+    /// Its end; `None` if the program was killed during the run.
     pub end: Option<RunEnd>,
-    /// Who disturbed it, as was decided when it had ended.
+    /// The disturbance, as decided after the run.
     pub disturbed: Option<Disturbed>,
 }
 
 impl Run {
-    /// Which attempt at which run it is.
+    /// The attempt that this run is.
     pub fn attempt(&self) -> Attempt {
         let RunStart { job, repeat, attempt, offered_iops, .. } = self.start;
         let complete = self.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
@@ -369,35 +374,35 @@ pub struct RunEnd {
     pub at_ns: u64,
     /// How it ended.
     pub ending: RunEnding,
-    /// One entry per stream of the phase.
+    /// One entry for each stream of the phase.
     pub streams: Vec<StreamEnd>,
-    /// One entry per worker.
+    /// One entry for each worker.
     pub workers: Vec<WorkerEnd>,
-    /// ns from the last completion to the end of the final sync; `None` where nothing was written or it failed.
+    /// ns from the last completion to the end of the final sync; `None` if nothing was written or the sync failed.
     pub sync_ns: Option<u64>,
     /// Syncs and closes of targets after the last operation that failed. Sessions of older versions have a sentence in the notes instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sync_failures: Vec<SyncFailure>,
-    /// CPU time of the whole process in user space and in the kernel while workers ran, in ns: threads of libraries and those
-    /// that the kernel works on are in it. `None` where it was not read.
+    /// CPU time of the process in user space and in the kernel while workers ran, in ns, including threads of
+    /// libraries and of the kernel. `None` if it was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_ns: Option<[u64; 2]>,
-    /// How long fathom as a whole stood still, by the thread that watches the workers; `None` where nobody looked.
+    /// How long fathom as a whole stood still, according to its watchdog thread; `None` without a watchdog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub still: Option<Known<Still>>,
-    /// What happened on the way, in sentences: pages that stayed, dirt that did not settle.
+    /// Incidents, in sentences: pages that stayed cached, dirty data that did not settle.
     pub notes: Vec<String>,
-    /// What is known of a command of the user; `None` where fathom itself did the I/O.
+    /// Facts about a user's command; `None` if fathom itself did the I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandEnd>>,
 }
 
-/// A sync or close of a target that failed: the kernel accepted writes and could not store them.
+/// A failed sync or close of a target: the kernel accepted writes and could not store them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncFailure {
     /// Index of the target in the plan.
     pub target: usize,
-    /// Which call failed.
+    /// The call that failed.
     pub call: SyncedBy,
     /// The error number; 0 if the kernel gave none.
     pub errno: i32,
@@ -414,7 +419,7 @@ pub enum SyncedBy {
 }
 
 impl SyncedBy {
-    /// As a sentence names it: `final sync`, `close`.
+    /// Its name in sentences: `final sync`, `close`.
     pub fn name(self) -> &'static str {
         match self {
             Self::FinalSync => "final sync",
@@ -423,17 +428,18 @@ impl SyncedBy {
     }
 }
 
-/// Times for which fathom was stopped or frozen, or the machine was: a thread that only sleeps came back too late and had not waited for a
-/// CPU, and samples of the workers' states.
+/// Times for which fathom or the machine was stopped or frozen, and samples of the workers' states. A watchdog
+/// thread that only sleeps woke up too late without waiting for a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Still {
     /// How often.
     pub times: u32,
-    /// ns of the one that took longest.
+    /// Longest of them in ns.
     pub longest_ns: u64,
     /// All together, in ns.
     pub total_ns: u64,
-    /// The states of the workers, or why they could not be sampled; `None` in records of a time when nothing sampled them.
+    /// The states of the workers, or why they could not be sampled; `None` in records from before they were
+    /// sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<Known<WorkerStates>>,
 }
@@ -480,7 +486,7 @@ pub enum RunEnding {
     Interrupted,
     /// An error ended it, in a sentence.
     Failed(String),
-    /// It ended before the first run: what was known of the target would have invalidated the number, in a sentence.
+    /// It ended before the first run: facts about the target would have invalidated the number, in a sentence.
     NotMeasured(String),
 }
 
@@ -489,13 +495,14 @@ pub enum RunEnding {
 pub struct End {
     /// How it ended.
     pub ending: RunEnding,
-    /// What happened since the last run, in sentences.
+    /// Incidents since the last run, in sentences.
     pub notes: Vec<String>,
-    /// Change of the stamps' clock against the kernel's over the session, in parts per million; `None` where it is the kernel's.
+    /// Drift of the time stamp clock against the kernel's over the session, in parts per million; `None` if it is
+    /// the kernel's clock.
     pub clock_drift_ppm: Option<f64>,
 }
 
-/// What was written before the first run, so that the storage is in the state that lasts.
+/// What was written before the first run to bring the storage into its steady state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Preconditioned {
@@ -503,15 +510,15 @@ pub struct Preconditioned {
     pub filled_bytes: u64,
     /// ns that this took.
     pub filled_ns: u64,
-    /// The jobs that were then carried out in rounds; empty where none writes.
+    /// The jobs that were run in rounds afterwards; empty if none writes.
     pub rounds: Vec<Rounds>,
     /// Bytes written in the rounds.
     pub rounds_bytes: u64,
     /// ns that the rounds took.
     pub rounds_ns: u64,
-    /// Whether the rates of all these jobs had settled when the rounds ended; `None` where there were none.
+    /// Whether the rates of all these jobs had settled when the rounds ended; `None` without rounds.
     pub settled: Option<bool>,
-    /// What was not as planned, in sentences.
+    /// Deviations from the plan, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -527,7 +534,7 @@ pub struct Rounds {
 
 /// First line of every session file.
 pub const MAGIC: &str = "fathom session 1\n";
-/// Largest session file that is read: the limit of writing, with room for its end.
+/// Largest session file that is read: the limit for writing, plus room for the end.
 pub const MAX_FILE_BYTES: u64 = 80 << 20;
 
 /// Why bytes are not a session.
@@ -547,7 +554,7 @@ pub enum Unreadable {
     Damaged {
         /// Line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// The frames contradict one another.
@@ -555,16 +562,16 @@ pub enum Unreadable {
     Disorder(#[from] Disorder),
 }
 
-/// A frame as a line, line feed included.
+/// A frame as a line, including the line feed.
 ///
 /// # Errors
-/// Only where a number has no JSON form, which no frame built by fathom has.
+/// Only if a number has no JSON form, which no frame built by fathom has.
 pub fn encode(frame: &Frame) -> Result<String, serde_json::Error> {
     let json = serde_json::to_string(frame)?;
     Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
 }
 
-/// Reads a whole file's bytes. The flag says whether a torn last frame was dropped.
+/// Reads the bytes of a file. The flag is true if a torn last frame was dropped.
 ///
 /// # Errors
 /// [`Unreadable`] for anything but a session whose last frame may be torn.
@@ -601,7 +608,7 @@ fn decode_line(line: &[u8]) -> Result<Frame, String> {
     serde_json::from_str(json).map_err(|e| e.to_string())
 }
 
-/// One measurement of a run.
+/// One attempt at a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// Index of the job.
@@ -610,18 +617,18 @@ pub struct Attempt {
     pub repeat: u32,
     /// How many times this very run was measured before.
     pub attempt: u32,
-    /// Operations per second that were offered, where the strategy chose them.
+    /// Operations per second offered, if the strategy chose them.
     pub offered_iops: Option<u64>,
     /// Whether others disturbed it.
     pub disturbed: bool,
-    /// Whether it ended in order.
+    /// Whether it was complete.
     pub complete: bool,
 }
 
-/// What is measured again as one: a run, or a round where its runs are compared with one another.
+/// The unit of repeating: a run, or a round if its runs are compared with one another.
 pub type Unit = (Option<usize>, u32, Option<u64>);
 
-/// Which runs make up a unit.
+/// The runs that form a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
     /// Each run by itself.
@@ -633,7 +640,7 @@ pub enum Pairing {
 }
 
 impl Attempt {
-    /// What it belongs to.
+    /// The unit that it is part of.
     pub fn unit(&self, pairing: Pairing) -> Unit {
         match pairing {
             Pairing::Runs => (Some(self.job), self.repeat, self.offered_iops),
@@ -642,14 +649,14 @@ impl Attempt {
         }
     }
 
-    /// Whether it is the same attempt at the same run: another phase of it.
+    /// Whether the other is the same attempt at the same run, in another phase.
     pub fn is_of(&self, other: &Self) -> bool {
         (self.unit(Pairing::Runs), self.attempt) == (other.unit(Pairing::Runs), other.attempt)
     }
 }
 
-/// For each of these attempts whether it counts. Of a unit that is the last attempt that nobody disturbed and that has all the
-/// runs of the first; where there is none, the first.
+/// For each attempt whether it counts. Of a unit this is the last attempt that was undisturbed and has all the runs
+/// of the first one; without such an attempt, the first.
 pub fn counting(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
     if tried.iter().all(|a| a.attempt == 0) {
         return vec![true; tried.len()];
@@ -665,7 +672,7 @@ pub fn counting(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
     tried.iter().map(|a| chosen.get(&a.unit(pairing)) == Some(&a.attempt)).collect()
 }
 
-/// What an attempt at a unit came to.
+/// The runs and the state of one attempt at a unit.
 #[derive(Default)]
 struct Sum {
     disturbed: bool,
@@ -688,18 +695,18 @@ fn tried(job: usize, repeat: u32, attempt: u32, disturbed: bool) -> Attempt {
 /// Others disturbed a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disturbed {
-    /// Which attempt at the run.
+    /// The attempt at the run.
     pub attempt: u32,
-    /// What they did, at least one thing.
+    /// The disturbances, at least one.
     pub by: Vec<Disturbance>,
 }
 
-/// One thing that others did.
+/// One disturbance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Disturbance {
-    /// They used our disks.
+    /// Other processes used the measured disks.
     ForeignIo {
         /// Kernel names of the disks.
         device: String,
@@ -718,25 +725,25 @@ pub enum Disturbance {
     LimitChanged {
         /// The limits that were set before, a line for each.
         before: String,
-        /// Those that are set now.
+        /// The limits after the change.
         after: String,
     },
 }
 
 impl Disturbed {
-    /// `240 MB/s of others on vda`.
+    /// Describes all disturbances: `240 MB/s of others on vda`.
     pub fn describe(&self) -> String {
         self.by.iter().map(Disturbance::describe).collect::<Vec<_>>().join("; ")
     }
 }
 
 impl Disturbance {
-    /// One disturbance in words: `240 MB/s of others on vda (480 requests/s)`.
+    /// Describes one disturbance: `240 MB/s of others on vda (480 requests/s)`.
     pub fn describe(&self) -> String {
         match self {
             Self::ForeignIo { device, bytes_per_s, ios_per_s } => {
                 let mb_per_s = show_rate(bytes_per_s / 1e6);
-                // Older records have 0 where requests could not be counted.
+                // Older records have 0 if requests could not be counted.
                 let ios = ios_per_s.filter(|ios| *ios > 0.0);
                 let ios = ios.map_or(String::new(), |ios| format!(" ({} requests/s)", show_count(ios)));
                 format!("{mb_per_s} MB/s of others on {device}{ios}")
@@ -751,7 +758,7 @@ impl Disturbance {
     }
 }
 
-/// The lines that are on one side alone: `io.max: 254:0 400 (was not set)`.
+/// Lines that differ between the sides: `io.max: 254:0 400 (was not set)`.
 fn changed(before: &str, after: &str) -> String {
     let only = |these: &str, others: &str| -> Vec<String> {
         these.lines().filter(|l| others.lines().all(|o| o != *l)).map(str::to_owned).collect()
@@ -775,7 +782,7 @@ fn the_last_attempt_counts_and_the_first_where_all_were_disturbed() {
     assert_eq!(of(&[true, false]), Some(1));
     assert_eq!(of(&[true, true, false]), Some(2));
     assert_eq!(of(&[true, true, true]), Some(0));
-    // One that was cut off stands for nothing.
+    // An attempt that was cut off does not count.
     let cut = Attempt { complete: false, ..tried(0, 0, 1, false) };
     assert_eq!(counting(&[tried(0, 0, 0, true), cut], Pairing::Runs), [true, false]);
 }

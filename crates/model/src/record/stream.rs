@@ -1,6 +1,4 @@
-//! Totals of a stream over a run.
-//!
-//! For: operations, bytes and full histograms, per kind. Not for: their course over time ([`super::interval`]).
+//! Totals of one run: of a stream and its workers, of each interval of time, and counts of operations in flight.
 
 use crate::Known;
 use crate::histogram::Histogram;
@@ -19,31 +17,34 @@ pub struct StreamEnd {
     pub depth_ns: u64,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, KindEnd>,
-    /// All operations submitted, warm-up and drain included: what the ledger is compared with.
+    /// All operations submitted, including warm-up and drain: the ledger compares them with the counters of lower
+    /// layers.
     pub issued: BTreeMap<Kind, Issued>,
-    /// Time inside calls that handed operations over without waiting for any, one entry per call within the window.
+    /// Time inside calls that submitted operations without waiting, one entry for each call within the window.
     #[serde(default)]
     pub submit: Histogram,
-    /// What its last values were, where it ends as soon as they are steady.
+    /// Its last values, if it ends as soon as they are steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steadied: Option<Steadied>,
-    /// What the data that were written are like, made once more and measured; `None` where nothing is written.
+    /// How compressible and repetitive the written data are, measured on a second copy; `None` if nothing is
+    /// written.
     #[serde(default)]
     pub data: Option<Written>,
-    /// Totals of each worker on each target within the window, where that was asked for.
+    /// Totals of each worker on each target within the window, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<LaneEnd>,
     /// How far a replay could follow its capture; `None` of anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
-    /// The replayed load as the device's driver saw it, as it saw that of the capture; or why that is not known. `None` of anything but a
-    /// replay.
+    /// The replayed load as seen by the device's driver, like the capture's; or why it is not known. `None` without
+    /// a replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_driver: Option<Known<AtDriver>>,
-    /// Its reads and writes apart by their priority, where some have one of their own.
+    /// Its reads and writes by priority, if some have their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityEnd>,
-    /// What completed while the load of all hosts ran, where several did and not all for as long; rates are of it.
+    /// Operations completed while the load of all hosts ran, if several hosts ran and not all equally long; rates
+    /// count only these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
 }
@@ -51,9 +52,9 @@ pub struct StreamEnd {
 /// Operations of one kind and priority within the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PriorityEnd {
-    /// What they did.
+    /// Kind of operation.
     pub kind: Kind,
-    /// What the kernel was told of each, or of their thread; `None` for neither.
+    /// The priority given to the kernel, for the operations or their thread; `None` for neither.
     pub priority: Option<IoPriority>,
     /// From the submission to the completion.
     pub latency: Histogram,
@@ -69,7 +70,7 @@ impl PriorityEnd {
     }
 }
 
-/// What completed while the load of all hosts ran.
+/// Operations completed while the load of all hosts ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Common {
     /// Length of that time in ns.
@@ -82,15 +83,16 @@ pub struct Common {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replayed {
-    /// Operations that were read from the capture only after they should have been submitted.
+    /// Operations that were read from the capture after their time of submission.
     pub starved: u64,
-    /// The longest that one of those was late, in ns.
+    /// The longest delay of these, in ns.
     pub starved_ns: u64,
     /// Times that an operation was due and none could be in flight any more.
     pub held_by_depth: u64,
-    /// Operations that came late because those before them in the capture, which wait for others, filled the table of operations.
+    /// Operations that were late because earlier ones of the capture, which wait for others, filled the table of
+    /// operations.
     pub held_by_order: u64,
-    /// Discards that lay wholly outside what was read or written, and so have no place on a smaller target.
+    /// Discards completely outside the area that is read or written, which have no place on a smaller target.
     #[serde(default)]
     pub outside: u64,
     /// Whether all of the capture was submitted.
@@ -100,18 +102,19 @@ pub struct Replayed {
 /// Requests of a load at the driver of its device, from issue to completion.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AtDriver {
-    /// Mean number in flight, from the first issue to the last completion; `None` where completions are missing.
+    /// Mean number in flight, from the first issue to the last completion; `None` if completions are missing.
     pub depth: Option<f64>,
-    /// Requests by kind, and how long they took.
+    /// Number of requests by kind, and their latencies.
     pub kinds: BTreeMap<Kind, (u64, Histogram)>,
 }
 
-/// Totals of a worker on a target, or on all of them where it does not tell them apart.
+/// Totals of a worker on one target, or on all targets if it does not separate them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LaneEnd {
     /// Index of the worker in the phase.
     pub worker: u32,
-    /// Index among its lanes: that of the target, where each has one, or where its operations are told apart by it.
+    /// Index among its lanes: that of the target if each target has a lane, or if operations are separated by
+    /// target.
     pub lane: u32,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, LaneKind>,
@@ -124,17 +127,17 @@ pub struct LaneKind {
     pub bytes: u64,
     /// Latencies, as in [`KindEnd::latency`].
     pub latency: Histogram,
-    /// Its course in stretches of equal length, from the window's first ns on; the last one may be shorter.
+    /// Its time series in intervals of equal length from the start of the window; the last one may be shorter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub course: Vec<Bucket>,
 }
 
-/// Latencies of a stretch: how many, the smallest and the largest in ns, their sum and that of their squares.
+/// Latencies of an interval: count, minimum and maximum in ns, sum, and sum of squares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bucket(pub u64, pub u64, pub u64, pub u64, pub f64);
 
 impl Bucket {
-    /// Those of a histogram, each as large as its bucket says.
+    /// The latencies of a histogram, each as large as its bucket.
     pub fn from_histogram(latency: &Histogram) -> Self {
         let squares = latency.counts().map(|(ns, count)| count as f64 * (ns as f64).powi(2)).sum();
         let (min, max) = (latency.min_ns().unwrap_or(0), latency.max_ns().unwrap_or(0));
@@ -153,18 +156,18 @@ impl Bucket {
         Self(count, min, self.2.max(other.2), self.3.saturating_add(other.3), self.4 + other.4)
     }
 
-    /// Their mean in ns; 0 where there is none.
+    /// Mean in ns; 0 without operations.
     pub fn mean_ns(&self) -> f64 {
         if self.0 == 0 { 0.0 } else { self.3 as f64 / self.0 as f64 }
     }
 
-    /// Their standard deviation in ns; 0 where there is none.
+    /// Standard deviation in ns; 0 without operations.
     pub fn deviation_ns(&self) -> f64 {
         if self.0 == 0 { 0.0 } else { (self.4 / self.0 as f64 - self.mean_ns().powi(2)).max(0.0).sqrt() }
     }
 }
 
-/// What data are like, as a compressor and a deduplicator see them.
+/// The data as a compressor and a deduplicator see them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Written {
@@ -196,25 +199,25 @@ pub struct OpenLoop {
     pub lateness: Histogram,
 }
 
-/// All operations of one kind that were submitted, the warm-up and the drain included.
+/// All submitted operations of one kind, including warm-up and drain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issued {
     /// Operations completed.
     pub ops: u64,
-    /// Bytes they moved.
+    /// Bytes moved.
     pub bytes: u64,
     /// Errors by errno.
     pub errors: BTreeMap<i32, u64>,
-    /// Operations that moved fewer bytes than asked.
+    /// Operations that moved fewer bytes than requested.
     pub short: u64,
     /// Longest latency, the drain included.
     pub max_ns: u64,
 }
 
-/// What [`WorkerEnd::used`] says where the data of the next write are made while the queue is full.
+/// Entry of [`WorkerEnd::used`] if the data of the next write are made while the queue is full.
 pub const PREPARES_AHEAD: &str = "data of the next write made while waiting";
 
-/// What a worker cost and how it ended.
+/// The cost of a worker, and how it ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerEnd {
     /// Index of the worker.
@@ -227,7 +230,7 @@ pub struct WorkerEnd {
     pub user_ns: u64,
     /// CPU time in the kernel in that time.
     pub system_ns: u64,
-    /// Times it gave up the CPU by itself and by force.
+    /// Voluntary and involuntary context switches.
     pub switches: [u64; 2],
     /// Page faults without and with I/O; `None` in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,13 +238,13 @@ pub struct WorkerEnd {
     /// Cycles and instructions in that time, or why they were not counted.
     #[serde(default = "not_asked")]
     pub counted: Known<[u64; 2]>,
-    /// How many operations it had in flight, where that was searched for.
+    /// The depth that it found, if it searched for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<FoundDepth>,
-    /// Operations in flight and per call, where a format needs them.
+    /// Operations in flight and per call, if a format needs them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth_counts: Option<DepthCounts>,
-    /// Turns of the loop; operations per turn tell how eager it was.
+    /// Turns of the loop; operations per turn show how busy it was.
     pub turns: u64,
     /// Operations that completed, warm-up and drain included.
     #[serde(default)]
@@ -249,12 +252,12 @@ pub struct WorkerEnd {
     /// ns that it was ready to run and waited for a CPU, or why that is not known.
     #[serde(default = "not_asked_for_waiting")]
     pub ready_ns: Known<u64>,
-    /// Bytes and calls that the kernel counted for it in that time, or why that is not known.
+    /// Bytes and calls that the kernel counted for it in that time, or why they are not known.
     #[serde(default = "not_asked_for_io")]
     pub io: Known<ThreadIo>,
-    /// What the engine really used: `registered buffers`, ...
+    /// Features that the engine really used: `registered buffers`, ...
     pub used: Vec<String>,
-    /// What was asked of the kernel and refused, with the reason.
+    /// Features that the kernel refused, with the reason.
     pub fallbacks: Vec<String>,
     /// Why it ended early.
     pub error: Option<String>,
@@ -284,23 +287,23 @@ impl Default for WorkerEnd {
     }
 }
 
-/// What older files say of cycles and instructions.
+/// Cycles and instructions in older files.
 fn not_asked() -> Known<[u64; 2]> {
     Err("cycles and instructions were not asked for".into())
 }
 
-/// What older files say of waiting for a CPU.
+/// Time of waiting for a CPU in older files.
 fn not_asked_for_waiting() -> Known<u64> {
     Err("waiting for a CPU was not asked for".into())
 }
 
-/// What older files say of the kernel's count of a worker's I/O.
+/// The kernel's count of a worker's I/O in older files.
 fn not_asked_for_io() -> Known<ThreadIo> {
     Err("the kernel's count of the I/O of each worker was not asked for".into())
 }
 
-/// What the kernel counted for a thread (`/proc/thread-self/io`). Reads count when they are submitted to a block device. Direct
-/// writes count likewise, other writes when they make a clean page dirty.
+/// The kernel's counters for a thread (`/proc/thread-self/io`). Reads and direct writes count when they are
+/// submitted to a block device, other writes when they make a clean page dirty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadIo {
     /// Bytes that system calls of the read family moved.
@@ -320,10 +323,10 @@ pub struct ThreadIo {
 }
 
 impl ThreadIo {
-    /// Reads the text of such a file.
+    /// Parses the text of that file.
     ///
     /// # Errors
-    /// Which line is missing, or is no number.
+    /// The line that is missing or not a number.
     pub fn parse(text: &str) -> Known<Self> {
         let number = |key: &str| -> Known<u64> {
             let line = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
@@ -347,7 +350,7 @@ impl ThreadIo {
         self.each(other, u64::saturating_add)
     }
 
-    /// What was counted since `earlier`.
+    /// The difference to `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         self.each(earlier, u64::saturating_sub)
@@ -366,16 +369,16 @@ impl ThreadIo {
     }
 }
 
-/// Some time of the run: neighbouring stretches of one second or less.
+/// A part of the run: neighbouring intervals of one second or less.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intervals {
-    /// The stretches, in time order per stream.
+    /// The intervals, in time order for each stream.
     pub rows: Vec<Interval>,
     /// How many neighbours were merged to keep the file small; 0 when none.
     pub merged: u64,
 }
 
-/// One stretch of a stream's time, all its workers together.
+/// One interval of a stream, all its workers together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
     /// Index of the stream in its phase.
@@ -390,22 +393,23 @@ pub struct Interval {
     /// Operations in flight times ns.
     #[serde(rename = "d")]
     pub depth_ns: u64,
-    /// What completed, per kind.
+    /// Completed operations by kind.
     #[serde(rename = "k")]
     pub cells: BTreeMap<Kind, Cell>,
 }
 
-/// What completed in an interval: operations, bytes, median, 99th percentile and maximum of latency in ns.
+/// Operations completed in an interval: count, bytes, and median, 99th percentile and maximum of latency in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell(pub u64, pub u64, pub u64, pub u64, pub u64);
 
 /// Columns of each table.
 pub const COLUMNS: usize = 7;
 
-/// What a worker counted at each submission and each time completions were there.
+/// Counts of a worker at each submission and each collection of completions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepthCounts {
-    /// Operations by the number in flight when they were submitted: 1, 2 to 3, 4 to 7, 8 to 15, 16 to 31, 32 to 63, 64 and more.
+    /// Operations by the number in flight when they were submitted: 1, 2 to 3, 4 to 7, 8 to 15, 16 to 31, 32 to 63,
+    /// 64 and more.
     pub level: [u64; COLUMNS],
     /// Submissions by their number of operations: 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, 65 and more.
     pub submit: [u64; COLUMNS],
@@ -441,12 +445,12 @@ impl DepthCounts {
     }
 }
 
-/// The column of a number in flight, whose lower bounds are powers of two.
+/// The column for a number in flight. The lower bounds of the columns are powers of two.
 fn level_column(in_flight: u32) -> usize {
     (in_flight.max(1).ilog2() as usize).min(COLUMNS - 1)
 }
 
-/// The column of a number of operations, whose upper bounds are 0 and powers of two from 4 on.
+/// The column for a number of operations. The upper bounds are 0 and powers of two from 4 on.
 fn call_column(operations: u32) -> usize {
     match operations {
         0 => 0,

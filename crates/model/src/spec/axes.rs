@@ -1,7 +1,7 @@
-//! Axes: the values that a sweep goes through, in words.
+//! Axes of a sweep: the values of each setting, the parser of ranges such as `4k..1m` or `1..9+2`, and the named
+//! presets.
 //!
-//! For: the one table of axes, with their flags and where they are in a setting; lists (`4k,64k`), doubling ranges (`16k..2m`) and
-//! ranges with a step (`1..9+2`), all at once. Not for: which settings of the grid can be measured, which the plan finds out.
+//! The plan finds out which cells of the grid can be measured.
 
 use super::number::{count, shown, size};
 use super::{EngineSpec, Rw, parsers};
@@ -17,7 +17,7 @@ pub const MAX_VALUES: usize = 64;
 /// Most cells of a grid: measuring more, each for a second, takes more than an hour.
 pub const MAX_CELLS: usize = 4096;
 
-/// The axes of a grid; an empty one has one value, the default.
+/// The axes of a grid; an empty axis has one value, the default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axes {
     /// Bytes per operation.
@@ -32,7 +32,7 @@ pub struct Axes {
     pub cache: Vec<Cache>,
     /// Orders and directions.
     pub rw: Vec<Rw>,
-    /// Shares of directions, for those words of `rw` that leave them open.
+    /// Shares of directions, for words of `rw` that leave them open.
     pub mix: Vec<Mix>,
     /// Operations submitted per call.
     pub batch: Vec<u32>,
@@ -42,38 +42,38 @@ pub struct Axes {
     pub targets: Vec<u32>,
     /// Targets, each used alone.
     pub target: Vec<String>,
-    /// Where a cell begins on its target.
+    /// First offset of a cell on its target.
     pub offset: Vec<Offset>,
 }
 
 /// One axis.
 #[derive(Debug)]
 pub struct Axis {
-    /// Its name, which is its flag too.
+    /// Its name, which is also its flag.
     pub name: &'static str,
-    /// What stands for its values in help.
+    /// Placeholder of its values in help.
     pub value: &'static str,
     /// One line of help.
     pub about: &'static str,
-    /// Puts the values of a text in place of those that are there.
+    /// Replaces its values by those parsed from a text.
     set: fn(&mut Axes, &str, IsEngine) -> Result<(), String>,
-    /// Its values as they are told; empty where nothing was said.
+    /// Its values as text; empty if none were given.
     pub words: fn(&Axes) -> String,
-    /// Where it is in a setting, if its values are numbers that can rise.
+    /// Its position in a setting, for numeric values that can rise.
     pub scale: Option<Scale>,
 }
 
-/// Tells the name of an engine from an option of the one before.
+/// Distinguishes the name of an engine from an option of the previous engine.
 pub type IsEngine = fn(&str) -> bool;
 
 /// A number of a setting that an axis goes through.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// Its value; `None` where the setting has none of it.
+    /// Its value; `None` if the setting has none.
     pub of: fn(&Setting) -> Option<u32>,
-    /// A value as it is shown.
+    /// Formats a value.
     pub show: fn(u32) -> String,
-    /// The setting with nothing said of it, so that what is equal but for it is equal.
+    /// The setting without this value, to compare all others.
     pub without: fn(&Setting) -> Setting,
 }
 
@@ -95,14 +95,14 @@ pub const WORKERS: Scale = Scale {
 /// Operations submitted per call.
 pub const BATCHES: Scale =
     Scale { of: |s| s.batch, show: |v| v.to_string(), without: |s| Setting { batch: None, ..s.clone() } };
-/// Targets of each worker, where all have as many.
+/// Targets of each worker, if all workers have the same number.
 pub const TARGETS: Scale = Scale {
     of: |s| s.targets.filter(|_| s.targets_of_last.is_none()),
     show: |v| v.to_string(),
     without: |s| Setting { targets: None, ..s.clone() },
 };
 
-/// Every axis there is, in the order of help. Where its values act is `src/plan/sweep`.
+/// All axes, in the order of help. `src/plan/sweep` applies their values.
 pub const AXES: &[Axis] = &[
     Axis {
         name: "bs",
@@ -203,10 +203,10 @@ pub const AXES: &[Axis] = &[
 ];
 
 impl Axis {
-    /// Puts the values of a text in place of those that are there.
+    /// Replaces the values of this axis by those parsed from a text.
     ///
     /// # Errors
-    /// What was wrong and what to type.
+    /// What is wrong and what to type.
     pub fn say(&self, axes: &mut Axes, text: &str, is_engine: IsEngine) -> Result<(), String> {
         (self.set)(axes, text, is_engine)
     }
@@ -235,7 +235,7 @@ fn joined<T>(values: &[T], words: impl Fn(&T) -> String) -> String {
     values.iter().map(words).collect::<Vec<_>>().join(",")
 }
 
-/// Values between commas, none of them twice.
+/// Parses values separated by commas, without duplicates.
 fn list<T: PartialEq>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
     let mut out = Vec::new();
     for piece in text.split(',') {
@@ -255,7 +255,7 @@ fn add<T: PartialEq>(out: &mut Vec<T>, value: T, said: &str) -> Result<(), Strin
     Ok(())
 }
 
-/// Values between commas, of which a word may mean several.
+/// Parses values separated by commas; a word may stand for several values.
 fn several<T: PartialEq>(
     text: &str,
     meant: impl Fn(&str) -> Result<Vec<T>, String>,
@@ -269,8 +269,8 @@ fn several<T: PartialEq>(
     Ok(out)
 }
 
-/// Numbers and ranges that double, or rise as said (`+STEP`, `*FACTOR`), from the first to the last, which is in them whether
-/// or not the steps meet it.
+/// Parses numbers and ranges. A range doubles, or rises by `+STEP` or `*FACTOR`, and always includes its last
+/// number.
 fn numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Vec<u32>, String> {
     let mut out = Vec::new();
     for piece in text.split(',') {
@@ -299,7 +299,7 @@ fn numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Ve
     Ok(out)
 }
 
-/// Engines between commas; a piece that names none is an option of the engine before it.
+/// Parses engines separated by commas; a piece that is not an engine is an option of the previous engine.
 fn engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineSpec>, String> {
     let mut pieces: Vec<String> = Vec::new();
     for piece in text.split(',') {
@@ -323,20 +323,20 @@ fn known(name: &str) -> bool {
 
 /// Most positions of a range.
 const MOST: u32 = 64;
-/// Behind the whole nothing is left.
+/// All of the target, in percent.
 const WHOLE: u32 = 100;
 
 /// A position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offset {
-    /// Percent of what is there, below 100.
+    /// Percent of the target, below 100.
     Percent(u32),
-    /// Bytes from the first one.
+    /// Bytes from the start of the target.
     Bytes(u64),
 }
 
 impl Offset {
-    /// As it is typed: `25%`, `1073741824`.
+    /// As typed: `25%`, `1073741824`.
     pub fn to_flag(self) -> String {
         match self {
             Self::Percent(percent) => format!("{percent}%"),
@@ -345,10 +345,11 @@ impl Offset {
     }
 }
 
-/// The positions of a piece: one (`25%`, `4g`), a range with a step (`0%..90%+10%`), or so many over a range (`0%..99%/12`).
+/// Parses a position (`25%`, `4g`), a range with a step (`0%..90%+10%`), or a number of positions over a range
+/// (`0%..99%/12`).
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
     let Some((first, rest)) = piece.split_once("..") else {
         let one = if piece.trim().ends_with('%') {
@@ -396,21 +397,21 @@ fn rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
     Err(format!("{} does not rise; type the smaller one first, such as 0%..90%+10%", shown(piece)))
 }
 
-/// Memory that the buffers of one cell may take unless said otherwise: the original's cap.
+/// Default memory limit for the buffers of one cell: the cap of the original.
 pub const MEMORY_BYTES: u64 = 64 * MIB;
 
 /// A named grid.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// What `--preset` takes.
+    /// The word for `--preset`.
     pub name: &'static str,
     /// One line for `--help`.
     pub about: &'static str,
-    /// What is said for each axis, unless a flag says it.
+    /// The value of each axis, unless a flag sets it.
     pub said: &'static [(&'static str, &'static str)],
-    /// Its ways through the page cache, unless `--cache` says them.
+    /// Its cache modes, unless `--cache` sets them.
     pub modes: &'static [Mode],
-    /// Bytes of the test file unless `--size` says them.
+    /// Bytes of the test file, unless `--size` sets them.
     pub size_bytes: u64,
     /// How its cells are measured.
     pub way: Procedure,
@@ -423,44 +424,45 @@ pub enum Procedure {
     Sought,
     /// All equally often, unless a budget is given.
     Each,
-    /// Once each in their order, for so many ns, until one is too slow for larger ones to be worth it.
+    /// Each cell once for this many ns, in order, until one is so slow that larger ones are not worth measuring.
     UntilSlow {
-        /// Window of a cell unless `--time` says it.
+        /// Window of a cell, unless `--time` sets it.
         time_ns: u64,
     },
-    /// All of them again and again, as the specification asks.
+    /// Repeated rounds of all cells, as the specification requires.
     Rounds(Rounds),
 }
 
 /// Rounds of the SNIA's specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// Size of the cell that is tracked; it is one that only writes.
+    /// Block size of the tracked cell, which only writes.
     pub tracked_bytes: u32,
-    /// What of it.
+    /// Its tracked value.
     pub variable: Variable,
-    /// Times that the target is written over before the rounds end; `None` where they end when the tracked cell is steady.
+    /// Times that the target is overwritten before the rounds end; `None` if they end when the tracked cell is
+    /// steady.
     pub capacities: Option<u64>,
-    /// Rounds after which they end in any case.
+    /// The most rounds.
     pub at_most: u32,
 }
 
 /// Window of a cell in the specification.
 pub const ROUND_CELL_NS: u64 = 60_000_000_000;
 
-/// Name of the preset whose cells follow a test type of Iometer ([`super::cycle`]).
+/// Name of the preset whose cells follow a test type of Iometer ([`super::iometer::Cycle`]).
 pub const IOMETER: &str = "iometer";
 
-/// A way through the page cache by the name that a preset gives it.
+/// A cache mode with the preset's name for it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mode {
-    /// What the report calls it, after the preset.
+    /// The name in reports.
     pub name: &'static str,
-    /// What it is here.
+    /// The cache mode here.
     pub cache: Cache,
     /// Whether only reads go this way.
     pub reads_only: bool,
-    /// What this system makes of it, where that needs a word.
+    /// A remark about the mode on this system, if needed.
     pub remark: &'static str,
 }
 
@@ -578,7 +580,7 @@ const CCSIO: Preset = Preset {
     way: Procedure::Sought,
 };
 
-/// Iometer itself fills the disk; what it measures needs no more than what caches do not hold.
+/// Iometer itself fills the disk; here the file only has to exceed the caches.
 const ITS_SPECS: Preset = Preset {
     name: IOMETER,
     about: "Iometer: access specifications (--spec) x a test type (--cycle) over workers, targets and outstanding I/Os",
@@ -588,7 +590,8 @@ const ITS_SPECS: Preset = Preset {
     way: Procedure::Each,
 };
 
-/// The zones of a spinning disk: what is outside passes more bytes in a turn. Eight in flight hide what lies between operations.
+/// The zones of a spinning disk: outer tracks pass more bytes per turn. Eight operations in flight hide the gaps
+/// between operations.
 const ZONES: Preset = Preset {
     name: "zones",
     about: "Zones: sequential reads of 1M at 21 positions, from the first byte of a disk to its end",
@@ -599,8 +602,8 @@ const ZONES: Preset = Preset {
 };
 
 impl Preset {
-    /// Whether everything is written from end to end before the first cell: the specification's preconditioning that does
-    /// not depend on the work. Write saturation is what is left without it.
+    /// Whether everything is written from end to end before the first cell: the specification's preconditioning
+    /// that does not depend on the work. Write saturation measures without it.
     pub fn fills(&self) -> bool {
         matches!(self.way, Procedure::Rounds(Rounds { capacities: None, .. }))
     }
@@ -610,7 +613,7 @@ impl Preset {
         matches!(self.way, Procedure::UntilSlow { .. } | Procedure::Rounds(_))
     }
 
-    /// Its rounds; `None` where each cell is measured on its own.
+    /// Its rounds; `None` if each cell is measured separately.
     pub fn rounds(&self) -> Option<Rounds> {
         match self.way {
             Procedure::Rounds(rounds) => Some(rounds),
@@ -618,7 +621,7 @@ impl Preset {
         }
     }
 
-    /// Window of a cell unless `--time` says it; `None` where the sweep's own does.
+    /// Window of a cell, unless `--time` sets it; `None` for the sweep's own default.
     pub fn time_ns(&self) -> Option<u64> {
         match self.way {
             Procedure::Sought | Procedure::Each => None,

@@ -1,7 +1,7 @@
-//! Settings that contradict each other, or that would change nothing.
+//! Checks of a specification: settings that contradict each other, or that would change nothing.
 //!
-//! For: refusing a slip before it is taken for a setting that did something. Not for: what depends on the target, the
-//! machine or the engine, which the plan asks.
+//! A [`Problem`] names the keys and what to type instead. The plan checks what depends on the machine or the
+//! engine.
 
 #[cfg(test)]
 mod tests;
@@ -13,19 +13,19 @@ use crate::job::{
 use crate::spec::TurnSpec;
 use crate::spec::number::{MAX_PHASES, MAX_STREAMS};
 
-/// Keys that each say all of what is written.
+/// Keys that each define the complete content of writes.
 const WHOLE: [&str; 3] = ["zeros", "counting", "data"];
 
-/// What is wrong with a specification.
+/// A problem of a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The keys that cause it, the one to change first; empty where nothing was said.
+    /// The keys that cause it, the first one to be changed; empty if no key was given.
     pub keys: Vec<&'static str>,
     /// Index of the phase.
     pub phase: usize,
-    /// Index of the stream in it.
+    /// Index of the stream in the phase.
     pub stream: usize,
-    /// A sentence with what to do instead. A key stands in braces, with its value where it has one: `{rw randrw}`.
+    /// A sentence with what to do instead. A key is in braces, with its value if it has one: `{rw randrw}`.
     pub message: String,
 }
 
@@ -42,7 +42,7 @@ impl Problem {
         })
     }
 
-    /// The message with each key, and its value where it has one, as `say` writes them.
+    /// The message, with each key and its value written by `say`.
     pub fn spelled(&self, say: impl Fn(&str, Option<&str>) -> String) -> String {
         spell(&self.message, say)
     }
@@ -74,7 +74,7 @@ fn spell(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> String {
 }
 
 impl JobSpec {
-    /// Everything in it that contradicts itself or would change nothing.
+    /// All contradictions, and all settings that would change nothing.
     pub fn check(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = self.check_repeats().into_iter().chain(self.check_gated()).collect();
         if self.phases.is_empty() || self.phases.len() > MAX_PHASES {
@@ -116,7 +116,7 @@ impl JobSpec {
         problems
     }
 
-    /// What is wrong once the targets are known that were named outside the job, for the streams that name none.
+    /// The problems that appear once the targets named outside the job are known, for streams that name none.
     pub fn check_targets(&self, named: usize) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (phase, spec) in self.phases.iter().enumerate() {
@@ -129,7 +129,7 @@ impl JobSpec {
     }
 }
 
-/// Shares of operations that no other worker has one of.
+/// Shares of operations in groups with only one worker.
 fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
     let of = |s: &StreamSpec| Some((s.flow?.group, s.workers.unwrap_or(1)));
     let workers = move |group: u32| -> u32 {
@@ -145,7 +145,7 @@ fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
 }
 
 impl StreamSpec {
-    /// Everything in it that contradicts itself or would change nothing; phase and stream of the answers are 0.
+    /// All contradictions, and all settings that would change nothing; phase and stream of the problems are 0.
     pub fn check(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         self.check_lines(&mut found);
@@ -168,7 +168,7 @@ impl StreamSpec {
         found
     }
 
-    /// A least rate of what is not done.
+    /// Lowest rates of directions that do not occur.
     fn check_least(&self, found: &mut Vec<Problem>) {
         let Some(rule) = self.min_rate.as_ref().filter(|rule| !rule.is_of_all()) else { return };
         for kind in [Kind::Read, Kind::Write, Kind::Trim] {
@@ -199,12 +199,12 @@ impl StreamSpec {
         }
     }
 
-    /// Order and direction, where nothing was said as the plan will take them.
+    /// Order and direction; the plan's default if not given.
     fn way(&self) -> Rw {
         self.rw.unwrap_or(Rw::Randread)
     }
 
-    /// The key that says directions.
+    /// The key that sets directions.
     fn way_key(&self) -> &'static str {
         match (self.lines.is_empty(), self.turns.is_empty()) {
             (true, true) => "rw",
@@ -213,9 +213,9 @@ impl StreamSpec {
         }
     }
 
-    /// Whether operations of a kind can come up. A mix that was not said has both reads and writes.
+    /// Whether operations of a kind can occur. An unspecified mix has both reads and writes.
     fn does(&self, kind: Kind) -> bool {
-        // What is in a file is not known here.
+        // The content of the file is not known here.
         if self.replay.is_some() {
             return true;
         }
@@ -262,8 +262,7 @@ impl StreamSpec {
         }
     }
 
-    /// Keys about which operations come after one another, and whether each is said: what lines say for themselves, and files of
-    /// replays.
+    /// Keys that order operations, and whether each was given: lines and replays set these themselves.
     fn said_of_accesses(&self) -> [(&'static str, bool); 15] {
         [
             ("rw", self.rw.is_some()),
@@ -400,7 +399,7 @@ impl StreamSpec {
         }
         // A compressible share and a share of copies go together; zeros and a file are all of the data.
         for (at, whole) in WHOLE.into_iter().enumerate().filter(|(_, whole)| data.contains(whole)) {
-            // Two of them are told once.
+            // Report each pair once.
             for other in data.iter().filter(|other| **other != whole && !WHOLE[..at].contains(*other)) {
                 let message = format!(
                     "{{{whole}}} says all of what is written, so {{{other}}} cannot; type one of them"
@@ -453,7 +452,7 @@ impl StreamSpec {
 }
 
 impl StreamSpec {
-    /// What else says when bursts begin.
+    /// Other keys that set the start of bursts.
     fn check_period(&self, found: &mut Vec<Problem>) {
         let others = [
             ("think", self.think.is_some()),
@@ -514,7 +513,7 @@ impl StreamSpec {
                 "{own} is a file for each worker, and {shared} one for all of them; type one of them";
             found.push(Problem::new(&["own", "shared"], message.into()));
         }
-        // What says by itself where each worker is.
+        // Keys that already place each worker.
         let placed = [
             ("clones", self.clones.is_some()),
             ("start", self.start.is_some() && self.shared.is_some()),
@@ -749,7 +748,7 @@ impl StreamSpec {
         }
     }
 
-    /// What else decides which operation is next, or when, where directions have rates of their own.
+    /// Keys that choose the next operation or its time, which conflict with separate rates of directions.
     fn check_beside(&self, key: &'static str, found: &mut Vec<Problem>) {
         if !matches!(self.way(), Rw::Rw | Rw::Randrw) {
             return;
@@ -804,7 +803,7 @@ impl StreamSpec {
             );
             found.push(Problem::new(&[key, "replay"], message));
         }
-        // fio's `number_ios=0` of a job that another one has ended before it began is none that a user types.
+        // `number_ios=0` of a job that ended before it began comes from fio, not from a user.
         let ends = [
             ("ops", self.limit.operations.is_some_and(|operations| operations > 0)),
             ("bytes", self.limit.bytes.is_some()),
@@ -829,7 +828,7 @@ impl StreamSpec {
         }
     }
 
-    /// Keys about where they are and what comes with them, and whether each is said.
+    /// Keys about the place of operations and the calls between them, and whether each was given.
     fn said_around_operations(&self) -> [(&'static str, bool); 16] {
         [
             ("strided", self.strided.is_some()),
@@ -906,7 +905,7 @@ impl StreamSpec {
         let inside = self.said_of_accesses().into_iter().chain(inside);
         let around = [("burst-time", self.burst_time.is_some())];
         let around = self.said_around_operations().into_iter().chain(around);
-        // Several targets, and several workers of which each has turns of its own, are a stream's.
+        // Several targets, and several workers with their own turns, are settings of the stream.
         let around = around.filter(|(key, _)| !["sharing", "workers"].contains(key));
         for (key, _) in inside.chain(around).filter(|(_, said)| *said) {
             let message =
@@ -934,7 +933,7 @@ impl StreamSpec {
 }
 
 impl TurnSpec {
-    /// Everything in it that contradicts itself or would change nothing.
+    /// All contradictions, and all settings that would change nothing.
     pub fn check(&self) -> Vec<Problem> {
         let mut found = self.what.check();
         match self.operations {

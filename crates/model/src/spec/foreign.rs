@@ -1,32 +1,33 @@
-//! What other tools call a key, and how they write its value.
+//! Names that other tools give to a key, and how their values translate to fathom's.
 //!
-//! For: the columns of the table of keys that say so. Not for: finding a name in it ([`super::counterpart`]), nor for reading whole
-//! files or command lines of other tools.
+//! A foreign name is an error, and the message suggests the key and value to type here. fathom does not accept
+//! foreign names: a name that means the same in most cases would be wrong in the others.
 
-/// A tool whose names people have in their fingers.
 use crate::spec::JobSpec;
 use crate::spec::keys::{KEYS, Key};
 
+/// A tool whose option names many users know by heart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// Options with one dash or two, their values behind `=` or a space; the same names in its job files.
+    /// Options with one dash or two, their values after `=` or a space; the same names in its job files.
     Fio,
-    /// Options of one dash, their values right behind them.
+    /// Options with one dash, followed directly by their values.
     Diskspd,
     /// Names that several other tools and people use, with two dashes.
     Other,
 }
 
-/// What a tool calls a key.
+/// A tool's name for a key.
 #[derive(Debug)]
 pub struct Foreign {
-    /// Which one has the name.
+    /// The tool.
     pub tool: Tool,
     /// Its name there, without dashes.
     pub name: &'static str,
-    /// A value as it is written there; empty where there is none.
+    /// A value in the tool's syntax; empty without a value.
     pub example: &'static str,
-    /// From a value there to the values here; none where it means something else, or fathom has no such thing.
+    /// Converts a value of the tool to the values here; empty if it means something else, or fathom has no
+    /// equivalent.
     pub(super) here: fn(&str) -> Vec<String>,
 }
 
@@ -54,7 +55,7 @@ pub(super) const fn diskspd(
 }
 
 impl Tool {
-    /// What it is called.
+    /// The tool's name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fio => "fio",
@@ -65,7 +66,7 @@ impl Tool {
 }
 
 impl Foreign {
-    /// A value as it is typed there on a command line, and here as an example.
+    /// The tool's command line option with an example value.
     pub fn typed(&self) -> String {
         match (self.tool, self.example) {
             (Tool::Fio | Tool::Other, "") => format!("--{}", self.name),
@@ -75,18 +76,18 @@ impl Foreign {
     }
 }
 
-/// As it is.
+/// The unchanged value.
 pub(super) fn same(text: &str) -> Vec<String> {
     vec![text.to_owned()]
 }
 
-/// A number of some unit, unless it names one.
+/// A number in this unit, unless it names another one.
 fn unit(text: &str, unit: &str) -> Vec<String> {
     let bare = text.bytes().all(|b| b.is_ascii_digit());
     vec![if bare { format!("{text}{unit}") } else { text.to_owned() }]
 }
 
-/// Seconds unless another unit is said.
+/// Seconds, unless another unit is given.
 pub(super) fn seconds(text: &str) -> Vec<String> {
     unit(text, "s")
 }
@@ -96,18 +97,18 @@ pub(super) fn milliseconds(text: &str) -> Vec<String> {
     unit(text, "ms")
 }
 
-/// Microseconds unless another unit is said.
+/// Microseconds, unless another unit is given.
 pub(super) fn microseconds(text: &str) -> Vec<String> {
     unit(text, "us")
 }
 
-/// What is left of a hundred: the reads of a share of writes.
+/// The remainder to 100: the share of reads for a share of writes.
 pub(super) fn rest(text: &str) -> Vec<String> {
     let share = text.trim().parse::<u8>().ok();
     share.and_then(|s| 100_u8.checked_sub(s)).map(|s| s.to_string()).into_iter().collect()
 }
 
-/// A value that stands for any of some words; nothing for others.
+/// `value` if the text is one of some words.
 fn if_one_of(text: &str, words: &[&str], value: &str) -> Vec<String> {
     if words.contains(&text) { vec![value.to_owned()] } else { Vec::new() }
 }
@@ -117,17 +118,17 @@ pub(super) fn on(text: &str) -> Vec<String> {
     if_one_of(text, &["", "1", "true"], "true")
 }
 
-/// A word for an option that has no value.
+/// The word for an option without a value.
 pub(super) fn alone(text: &str, word: &str) -> Vec<String> {
     if_one_of(text, &[""], word)
 }
 
-/// The words of fio's `rw`, which has two for a mix.
+/// The words of fio's `rw`, which has two words for a mix.
 pub(super) fn fio_rw(text: &str) -> Vec<String> {
     same(if text == "readwrite" { "rw" } else { text })
 }
 
-/// Paths between colons; a colon of a name has a backslash before it.
+/// Paths separated by colons; a backslash escapes a colon in a name.
 pub(super) fn fio_paths(text: &str) -> Vec<String> {
     let mut paths = vec![String::new()];
     let mut chars = text.chars().peekable();
@@ -150,12 +151,12 @@ pub(super) fn fio_law(text: &str) -> Vec<String> {
     zones.map_or_else(|| same(text), colon_zones)
 }
 
-/// Shares of operations in zones, with colons between them.
+/// Shares of operations in zones, separated by colons.
 pub(super) fn colon_zones(text: &str) -> Vec<String> {
     vec![format!("zones:{}", text.replace(':', ","))]
 }
 
-/// fio's engines by what they call.
+/// fio's engines by the calls they use.
 pub(super) fn fio_engine(text: &str) -> Vec<String> {
     match text {
         "sync" => same("rw"),
@@ -187,7 +188,7 @@ pub(super) fn fio_sync(text: &str) -> Vec<String> {
     }
 }
 
-/// Letters of DISKSPD's `-S`: without buffering, written through, both, or mapped.
+/// Letters of DISKSPD's `-S`: unbuffered, write-through, both, or mapped.
 pub(super) fn diskspd_cache(text: &str) -> Vec<String> {
     match text {
         "" | "u" => same("direct"),
@@ -199,22 +200,22 @@ pub(super) fn diskspd_cache(text: &str) -> Vec<String> {
     }
 }
 
-/// DISKSPD's `-g`: bytes per millisecond, so the same with the unit that a second makes of them; `i` behind it means operations.
+/// DISKSPD's `-g` in bytes per millisecond, converted to a rate per second; a suffix `i` means operations.
 pub(super) fn per_millisecond(text: &str) -> Vec<String> {
     let per_second = text.parse::<u64>().ok().and_then(|bytes| bytes.checked_mul(1000));
     per_second.map(|bytes| bytes.to_string()).into_iter().collect()
 }
 
-/// A name of another tool, and what says the same here.
+/// A name of another tool, and its equivalent here.
 #[derive(Clone, Debug)]
 pub struct Counterpart {
-    /// Whose name it is.
+    /// The tool.
     pub tool: Tool,
-    /// The name as it is typed there: `--iodepth`, `-b`.
+    /// The name as typed in the tool: `--iodepth`, `-b`.
     pub name: String,
     /// The key of that meaning.
     pub key: &'static Key,
-    /// Its values, which the key reads; none where what was typed has no counterpart.
+    /// The values for the key; empty if the typed value has no equivalent.
     pub values: Vec<String>,
 }
 
@@ -229,7 +230,8 @@ impl Counterpart {
     }
 }
 
-/// The meaning of an option of fio or of a name that several other tools use. `values` are what may be its value, the likeliest first.
+/// Finds the equivalent of an option of fio or of a name that several other tools use. `values` are possible
+/// values, the likeliest first.
 pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
     let all = named(Tool::Fio).chain(named(Tool::Other));
     best(all.filter(|(_, f)| f.name == name).flat_map(|(key, foreign)| {
@@ -238,7 +240,7 @@ pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
     }))
 }
 
-/// What an option of DISKSPD's means, with its value right behind it and without its dash: `b4K`.
+/// Finds the equivalent of a DISKSPD option, given without its dash and with its value: `b4K`.
 pub fn in_diskspd(word: &str) -> Option<Counterpart> {
     let mut all: Vec<(usize, Counterpart)> = named(Tool::Diskspd)
         .filter_map(|(key, f)| Some((f.name.len(), Counterpart::new(key, f, word.strip_prefix(f.name)?))))
@@ -253,7 +255,7 @@ fn named(tool: Tool) -> impl Iterator<Item = (&'static Key, &'static Foreign)> {
     all.filter(move |(_, foreign)| foreign.tool == tool)
 }
 
-/// The first that has values, else the first to which some can be added.
+/// The first candidate with values, otherwise the first whose key takes values.
 fn best(all: impl Iterator<Item = Counterpart>) -> Option<Counterpart> {
     let all: Vec<Counterpart> = all.collect();
     let said = all.iter().find(|m| !m.values.is_empty());

@@ -1,15 +1,15 @@
-//! The library of access specifications: workloads in Iometer's sense that have a name.
+//! Access specifications in Iometer's sense: the library of named ones, their lines, and test types.
 //!
-//! For: the classics that reviews and vendors quote, and the list that Iometer itself begins with, as lines
-//! ([`LineSpec`]). Not for: how many workers, targets and operations go at them ([`super::cycle`]).
+//! A line is written `share=30,bs=4k,mix=70,random=100,delay=0,burst=1,align=4k,reply=0`. Missing keys have the
+//! defaults of Iometer's editor: all operations, all reads, all random, no pause, bursts of one, no alignment but
+//! the target's, no reply. Only the size is required.
 //!
-//! Sources. The tool's own list: `AccessSpecList.cpp` of Iometer 1.1.0 (`InsertDefaultSpecs`, `InitAccessSpecLine`). File
-//! Server: the pattern that Intel shipped with Iometer, also in fio (`examples/iometer-file-access-server.fio`). Web Server,
-//! Workstation and Database: StorageReview's patterns, as in "Tom's Storage Charts 2009",
-//! <https://www.tomshardware.com/reviews/tom-s-hdd-charts,2285-8.html>. 4K OLTP: the mix of Database in blocks of 4 KiB, as its
-//! name says.
-//!
-//! The tool's `Idle` is left out: it does nothing, and there is no number of nothing.
+//! Sources. Test types: Iometer 1.1.0, `PageSetup.cpp` (words, first values and steps) and `GalileoView.cpp` (what
+//! is done). The tool's own list: `AccessSpecList.cpp` (`InsertDefaultSpecs`, `InitAccessSpecLine`), without
+//! `Idle`, which does nothing. File Server: the pattern that Intel shipped with Iometer, also in fio
+//! (`examples/iometer-file-access-server.fio`). Web Server, Workstation and Database: StorageReview's patterns, as
+//! in "Tom's Storage Charts 2009", <https://www.tomshardware.com/reviews/tom-s-hdd-charts,2285-8.html>. 4K OLTP:
+//! the mix of Database in blocks of 4 KiB.
 
 use crate::job::{Kind, Mix, Sizes};
 use crate::spec::LineSpec;
@@ -20,13 +20,13 @@ use crate::units::show_block;
 /// A workload that has a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// Its name, as Iometer and the reviews have it.
+    /// Its name in Iometer and in reviews.
     pub name: String,
     /// Its lines; their shares sum to 100.
     pub lines: Vec<LineSpec>,
 }
 
-/// The name of the one that is said on the command line, line by line.
+/// The name of the specification that is typed line by line.
 pub const OWN_LINES: &str = "own lines";
 
 /// A classic: its name, percent of reads, percent at random offsets, and percent of operations of each size in bytes.
@@ -88,7 +88,7 @@ pub fn library() -> Vec<Spec> {
     all
 }
 
-/// Those that reviews and vendors quote.
+/// The specifications that reviews and vendors quote.
 pub fn classics() -> Vec<Spec> {
     let line =
         |(share, bytes): &(u32, u32), reads, random| LineSpec { random, ..line(*share, *bytes, reads) };
@@ -101,7 +101,7 @@ pub fn classics() -> Vec<Spec> {
         .collect()
 }
 
-/// Those that Iometer begins with.
+/// The specifications that Iometer begins with.
 fn own() -> Vec<Spec> {
     let mut all = vec![Spec { name: "Default".into(), lines: vec![line(100, 2048, 100)] }];
     let mut each: Vec<LineSpec> = Vec::new();
@@ -120,12 +120,12 @@ fn own() -> Vec<Spec> {
     all
 }
 
-/// A line that differs from a new one of the tool's editor by this only.
+/// A line that differs from a new one of the tool's editor only in these values.
 fn line(share: u32, bytes: u32, read_percent: u8) -> LineSpec {
     LineSpec { share, bs: Sizes::Fixed(bytes), mix: Mix::of_percents(read_percent, 0), ..LineSpec::unsaid() }
 }
 
-/// Lines with shares as even as whole percents allow: the first ones get what is left over, as in the tool.
+/// Distributes shares as evenly as whole percents allow: the first lines get the remainder, as in the tool.
 fn evenly(mut lines: Vec<LineSpec>) -> Vec<LineSpec> {
     let count = (lines.len() as u32).max(1);
     for (at, line) in (0..).zip(&mut lines) {
@@ -134,10 +134,10 @@ fn evenly(mut lines: Vec<LineSpec>) -> Vec<LineSpec> {
     lines
 }
 
-/// The specifications that a word means: a name without regard to case, blanks and signs, or a group.
+/// Finds specifications by name, ignoring case, blanks and signs, or by group.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn named(word: &str) -> Result<Vec<Spec>, String> {
     let plain = |text: &str| -> String {
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
@@ -163,7 +163,7 @@ impl Spec {
         self.lines.iter().map(|l| l.bs.most().max(l.reply)).max().unwrap_or(0)
     }
 
-    /// Every size that it has, ends of ranges.
+    /// All its sizes, including both ends of ranges.
     pub fn sizes(&self) -> impl Iterator<Item = u32> {
         self.lines.iter().flat_map(|l| match &l.bs {
             Sizes::Fixed(size) => vec![*size],
@@ -172,7 +172,7 @@ impl Spec {
         })
     }
 
-    /// Every size of a reply that it has.
+    /// All its reply sizes.
     pub fn replies(&self) -> impl Iterator<Item = u32> {
         self.lines.iter().map(|l| l.reply).filter(|bytes| *bytes > 0)
     }
@@ -182,7 +182,7 @@ impl Spec {
         self.lines.iter().any(LineSpec::writes)
     }
 
-    /// Its lines as `--line` of `fathom run` takes them.
+    /// Its lines in the form of `--line` of `fathom run`.
     pub fn to_lines(&self) -> Vec<String> {
         self.lines.iter().map(format_line).collect()
     }
@@ -202,12 +202,12 @@ fn format_line(line: &LineSpec) -> String {
     words
 }
 
-/// Something that is said about a line.
+/// A key of a line.
 #[derive(Debug)]
 pub struct LineKey {
     /// Its name.
     pub name: &'static str,
-    /// What stands for its value in help.
+    /// Placeholder of its value in help.
     pub value: &'static str,
     /// One line of help.
     pub about: &'static str,
@@ -273,7 +273,7 @@ fn put<T>(slot: &mut T, value: Result<T, String>) -> Result<(), String> {
 }
 
 impl LineSpec {
-    /// A line of which nothing has been said; its size, which has no default, is 0 until it is.
+    /// A line with all defaults; its size, which has no default, is 0 until it is set.
     pub fn unsaid() -> Self {
         Self {
             share: 100,
@@ -287,7 +287,7 @@ impl LineSpec {
         }
     }
 
-    /// The line as it is, once all has been said.
+    /// Returns the line if it is complete.
     ///
     /// # Errors
     /// What is missing and what to type.
@@ -298,10 +298,11 @@ impl LineSpec {
         Ok(self)
     }
 
-    /// A line as one word. A piece without `=` belongs to the value before it, so that a split of sizes needs no quoting.
+    /// Parses a line from one word. A piece without `=` continues the previous value, so that a split of sizes
+    /// needs no quoting.
     ///
     /// # Errors
-    /// What was wrong and what to type.
+    /// What is wrong and what to type.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut pairs: Vec<(&str, Vec<&str>)> = Vec::new();
         for piece in text.split(',') {
@@ -330,7 +331,7 @@ impl LineSpec {
         line.finished()
     }
 
-    /// Whether it writes, as itself or as a reply to its reads.
+    /// Whether it writes, directly or as a reply to its reads.
     pub fn writes(&self) -> bool {
         self.mix.does(Kind::Write) || (self.reply > 0 && self.mix.does(Kind::Read))
     }
@@ -345,9 +346,10 @@ pub enum Cycle {
     Targets,
     /// One worker on all targets, two, ..., all.
     Workers,
-    /// One worker on one target, on two, ...; when it has all of them the next worker begins. All computers at the same time.
+    /// One worker on one target, on two, ...; after all targets the next worker begins. All computers at the same
+    /// time.
     IncrementParallel,
-    /// One worker on one target, on two, ...; when it has all of them the next worker begins. One computer after another.
+    /// One worker on one target, on two, ...; after all targets the next worker begins. One computer after another.
     IncrementSerial,
     /// Each number of workers on each number of targets.
     WorkersAndTargets,
@@ -358,7 +360,7 @@ pub enum Cycle {
 }
 
 impl Cycle {
-    /// All of them with the tool's words.
+    /// All test types with the tool's words.
     pub const ALL: [(&'static str, Self); 8] = [
         ("NORMAL", Self::Normal),
         ("CYCLE_TARGETS", Self::Targets),
@@ -370,10 +372,10 @@ impl Cycle {
         ("CYCLE_OUTSTANDING_IOS_AND_TARGETS", Self::OutstandingAndTargets),
     ];
 
-    /// Reads a word in any case.
+    /// Parses a word in upper or lower case.
     ///
     /// # Errors
-    /// What was wrong and what to type.
+    /// What is wrong and what to type.
     pub fn parse(text: &str) -> Result<Self, String> {
         let word = text.trim().replace('-', "_").to_ascii_uppercase();
         Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, cycle)| *cycle).ok_or_else(|| {
@@ -387,7 +389,7 @@ impl Cycle {
         Self::ALL.iter().find(|(_, cycle)| *cycle == self).map_or("", |(word, _)| *word)
     }
 
-    /// What it does here, where one computer measures.
+    /// Its effect here, where one computer measures.
     pub fn about(self) -> &'static str {
         match self {
             Self::Normal => "all workers on all targets, once",
@@ -427,7 +429,7 @@ impl Cycle {
     }
 }
 
-/// By which law a number rises.
+/// How a number rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// By the same each time: 3, 5, 7, 9.
@@ -437,10 +439,10 @@ pub enum Step {
 }
 
 impl Step {
-    /// Reads a word in any case.
+    /// Parses a word in upper or lower case.
     ///
     /// # Errors
-    /// What was wrong and what to type.
+    /// What is wrong and what to type.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text.trim().to_ascii_lowercase().as_str() {
             "linear" => Ok(Self::Linear),
@@ -457,7 +459,7 @@ impl Step {
         }
     }
 
-    /// Numbers from the first on, none above the last. A step that would not rise ends it.
+    /// Numbers from `first` to at most `last`. A step that would not rise ends the sequence.
     pub fn values(self, first: u32, last: u32, by: u32) -> impl Iterator<Item = u32> {
         let next = move |value: &u32| {
             let next = match self {

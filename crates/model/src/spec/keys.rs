@@ -1,7 +1,7 @@
-//! The table of keys: every setting of a workload once, with its name, its words and its parser.
+//! The table of keys: every setting of a workload once, with its name, help, parser, and its names in other tools.
 //!
-//! For: flags, job files and their documentation, which are all made from it. Not for: defaults, which the plan fills in.
-//! A key is its flag without the dashes.
+//! Flags, job files and their documentation are made from this table. A key is its flag without the dashes.
+//! Defaults are filled in by the plan.
 
 use super::foreign::{self, Foreign, diskspd, fio, other, same, seconds};
 use super::number::{count, percent, rate, size, time, time_limit, whole};
@@ -20,41 +20,41 @@ use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 pub struct Key {
     /// Its name: `limit-iops`.
     pub name: &'static str,
-    /// The heading it stands under.
+    /// Heading in help.
     pub group: Group,
-    /// What stands for its value in help; empty for a switch.
+    /// Placeholder of its value in help; empty for a switch.
     pub value: &'static str,
     /// One line of help.
     pub about: &'static str,
     /// Commands that take it as a flag.
     pub taken: &'static [Command],
-    /// What such a command does where it is not said, if that is not what `about` says.
+    /// The default of a command, if it differs from `about`.
     pub defaults: &'static [(Command, &'static str)],
-    /// What other tools call it.
+    /// Names in other tools.
     pub elsewhere: &'static [Foreign],
-    /// What it is said about, and the parser of its value.
+    /// The level that it configures, and the parser of its value.
     pub set: Set,
 }
 
-/// A command that takes keys as flags. What `fathom verify` takes has parsers of its own.
+/// A command that takes keys as flags. `fathom verify` has its own parsers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `fathom run`.
     Run,
-    /// `fathom run` beside a job file, and `fathom recipe`: how often, from which seed, for how long and in which state is not the file's
-    /// alone.
+    /// `fathom run` with a job file, and `fathom recipe`: keys for repeats, seed, time and preconditioning, which
+    /// are not only up to the file.
     RunFile,
-    /// `fathom run` beside a capture: what its requests do not say.
+    /// `fathom run` with a capture: keys that its requests do not determine.
     RunCapture,
-    /// `fathom bench`: what leaves a workload what it is.
+    /// `fathom bench`: keys that do not change the workload.
     Bench,
-    /// `fathom layers`: what is the same at every layer.
+    /// `fathom layers`: keys with the same value at every layer.
     Layers,
-    /// `fathom limit`: not the pace, which is what it varies, nor how often, which it decides itself.
+    /// `fathom limit`: all keys except the pace, which it varies, and the number of runs, which it chooses.
     Limit,
-    /// `fathom sweep`: what is the same for every cell; the rest are its axes.
+    /// `fathom sweep`: keys with the same value for every cell; the others are its axes.
     Sweep,
-    /// `fathom api`: what is the same for every interface.
+    /// `fathom api`: keys with the same value for every interface.
     Api,
 }
 
@@ -76,7 +76,7 @@ impl Command {
     }
 }
 
-/// What a key is said about, and the parser of its value.
+/// The level that a key configures, and the parser of its value.
 #[derive(Clone, Copy, Debug)]
 pub enum Set {
     /// The whole job.
@@ -91,7 +91,7 @@ pub enum Set {
     Switch(fn(&mut StreamSpec, bool)),
     /// Each stream, by any number of values.
     List {
-        /// Forgets what was said before.
+        /// Clears earlier values.
         clear: fn(&mut StreamSpec),
         /// Adds a value.
         add: fn(&mut StreamSpec, &str) -> Result<(), String>,
@@ -101,22 +101,22 @@ pub enum Set {
 /// Headings of help, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// What is done: direction, order, sizes, data, and the way there.
+    /// The work: direction, order, sizes, data, cache mode.
     What,
     /// Which bytes of which targets.
     Where,
     /// For how long, how often, and until when.
     HowLong,
-    /// How much at once, how fast, and by which threads.
+    /// Depth, rate, and threads.
     HowDeep,
-    /// What is shown, where to, and what the exit code says of it.
+    /// Content and destination of the output, and the exit code.
     Output,
-    /// What may be written over, and what has to be true before.
+    /// What may be overwritten, and which conditions must hold first.
     Safety,
 }
 
 impl Group {
-    /// All of them, in the order of help.
+    /// All groups, in the order of help.
     pub const ALL: [Self; 6] =
         [Self::What, Self::Where, Self::HowLong, Self::HowDeep, Self::Output, Self::Safety];
 
@@ -133,7 +133,7 @@ impl Group {
     }
 }
 
-/// Those that a command takes, in the order of help.
+/// Keys of a command, in the order of help.
 pub fn taken_by(command: Command) -> impl Iterator<Item = &'static Key> {
     let groups = Group::ALL.into_iter();
     groups.flat_map(move |g| KEYS.iter().filter(move |k| k.group == g && k.taken.contains(&command)))
@@ -144,15 +144,15 @@ pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|k| k.name == name)
 }
 
-/// Key whose values are the stream's targets; on a command line they need no flag.
+/// Key of the stream's targets; on a command line they need no flag.
 pub const TARGET: &str = "target";
-/// Key whose values are lines of an access specification.
+/// Key of the lines of an access specification.
 pub const LINE: &str = "line";
 /// Key of the tables of turns; in job files alone.
 pub const TURN: &str = "turn";
-/// Key of operations: those after which a stream ends, or those of a turn.
+/// Key of operations: the number after which a stream ends, or the length of a turn.
 pub const OPS: &str = "ops";
-/// Key of the job's name; a stream in a job file has one of its own.
+/// Key of the job's name; a stream in a job file has its own.
 pub const NAME: &str = "name";
 
 const fn key(
@@ -1066,20 +1066,20 @@ impl Key {
         )
     }
 
-    /// Whether it is said without a value.
+    /// Whether it has no value.
     pub fn is_switch(&self) -> bool {
         matches!(self.set, Set::Switch(_) | Set::JobSwitch(_))
     }
 
-    /// Whether it may be said several times.
+    /// Whether it may be given several times.
     pub fn is_list(&self) -> bool {
         matches!(self.set, Set::List { .. })
     }
 
-    /// Reads values into a job of one phase with one stream, as a command line has it.
+    /// Parses values into a job of one phase with one stream, as on a command line.
     ///
     /// # Errors
-    /// What was wrong and what to type.
+    /// What is wrong and what to type.
     pub fn say<'t>(
         &self,
         job: &mut JobSpec,
@@ -1112,7 +1112,7 @@ impl Key {
     }
 }
 
-/// A value that a key takes and that it has not where nothing is said.
+/// A valid value for a key that differs from its default.
 #[cfg(test)]
 pub(super) fn example(key: &Key) -> &'static str {
     match (key.name, key.value) {

@@ -1,7 +1,8 @@
-//! The specification: what a user said about a workload, from flags or from a job file, with `None` wherever nothing was said.
+//! The specification: a user's request for a workload, from flags or a job file. A setting that was not given is
+//! `None`.
 //!
-//! For: one meaning for every setting, whichever way it was said; its key is its flag without the dashes. Not for:
-//! defaults (the plan fills them in and says where from) nor for reading files (crate `dialect`).
+//! A key means the same as a flag and in a job file; its name is the flag without the dashes. The plan fills in
+//! defaults and records their origin; the crate `dialect` reads files.
 
 pub mod axes;
 mod check;
@@ -25,24 +26,24 @@ use crate::plan::Typed;
 use number::{shown, size, whole};
 use pace::RateLimit;
 
-/// A job as it was asked for.
+/// The request for a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobSpec {
-    /// What tables call it.
+    /// Name in tables.
     pub name: Option<String>,
-    /// Times it is measured; at least so often where the precision decides.
+    /// Times it is measured; the minimum if the precision decides.
     pub runs: Option<u32>,
     /// Half width of the rate's interval that ends it, as a share of the rate.
     pub precision: Option<f64>,
-    /// What it is measured until.
+    /// The rule that ends measuring.
     pub until: Option<Until>,
-    /// Whether it is measured until its conditions can be told.
+    /// Whether it is measured until its conditions can be decided.
     pub settle: Option<bool>,
-    /// Most times it is measured where precision, `until` or `settle` decides.
+    /// Most times it is measured if precision, `until` or `settle` decides.
     pub max_runs: Option<u32>,
-    /// Times that a run which others disturb is measured at most.
+    /// Most times that a disturbed run is measured.
     pub attempts: Option<u32>,
-    /// Under which conditions it fails.
+    /// Conditions under which it fails.
     pub fail_if: Option<Vec<Condition>>,
     /// Seed of everything random.
     pub seed: Option<u64>,
@@ -52,33 +53,33 @@ pub struct JobSpec {
     pub cold: Option<bool>,
     /// File that the log of its operations is written to.
     pub op_log: Option<String>,
-    /// What a language has to tell about it, though nothing is wrong.
+    /// Remarks of the language about it that are not errors.
     pub remarks: Vec<String>,
-    /// What was typed in the language of another tool, with an entry for each stream.
+    /// Options typed in the language of another tool, with an entry for each stream.
     pub typed: Option<Typed>,
-    /// Phases in their order; one unless a job file says more.
+    /// Phases in their order; one, or several from a job file.
     pub phases: Vec<PhaseSpec>,
 }
 
-/// A phase as it was asked for.
+/// The request for a phase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseSpec {
     /// Length of the measured window in ns.
     pub time: Option<u64>,
-    /// Time before it in ns.
+    /// Warm-up in ns.
     pub warmup: Option<u64>,
-    /// Time after it in ns.
+    /// Cool-down in ns.
     pub cooldown: Option<u64>,
-    /// Streams at once; at least one.
+    /// Concurrent streams; at least one.
     pub streams: Vec<StreamSpec>,
 }
 
-/// A stream as it was asked for.
+/// The request for a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StreamSpec {
-    /// What it is called beside others.
+    /// Name among other streams.
     pub name: Option<String>,
-    /// Paths of files, directories or devices; empty where nothing was said.
+    /// Paths of files, directories or devices; empty if none was given.
     pub target: Vec<String>,
     /// Order and direction in one word.
     pub rw: Option<Rw>,
@@ -92,17 +93,17 @@ pub struct StreamSpec {
     pub random: Option<Order>,
     /// Distance from the start of one sequential operation to the next in bytes.
     pub stride: Option<u64>,
-    /// Bytes left out behind each sequential operation.
+    /// Bytes skipped after each sequential operation.
     pub hole: Option<u64>,
     /// Sequential from the end to the beginning.
     pub backwards: Option<bool>,
-    /// Where the workers of a sequential stream begin.
+    /// First offset of each worker in a sequential stream.
     pub start: Option<Start>,
-    /// Whether directions go on from one position or each from its own.
+    /// Whether directions share one position or have one each.
     pub positions: Option<Positions>,
     /// Operations from each random offset on.
     pub consecutive: Option<u32>,
-    /// Mean of these, where it is random.
+    /// Mean of these, if random.
     pub run_length: Option<f64>,
     /// Sequential runs at once.
     pub interleaved: Option<u32>,
@@ -110,11 +111,12 @@ pub struct StreamSpec {
     pub times: Option<u32>,
     /// Whether directions of a mix are drawn at random places alone.
     pub mix_by_run: Option<bool>,
-    /// Zones that are worked in one at a time.
+    /// Zones that are used one at a time.
     pub strided: Option<Strided>,
     /// Lines of an access specification, instead of the settings above.
     pub lines: Vec<LineSpec>,
-    /// Turns that it goes through one after another, instead of the settings above and those of places, pauses and syncs.
+    /// Turns that it repeats one after another. They replace the settings above and those of places, pauses and
+    /// syncs.
     pub turns: Vec<TurnSpec>,
     /// First byte that may be touched.
     pub offset: Option<u64>,
@@ -128,19 +130,19 @@ pub struct StreamSpec {
     pub sharing: Option<Sharing>,
     /// The part of a file that each worker of each host has to itself.
     pub shared: Option<Layout>,
-    /// Whether each worker has a test file of its own.
+    /// Whether each worker has its own test file.
     pub own: Option<bool>,
-    /// Whose part or file a host works on, counted in hosts from its own on.
+    /// The host whose part or file this host works on, as a distance in hosts.
     pub shift_hosts: Option<u32>,
     /// Engine with its options.
     pub engine: Option<EngineSpec>,
-    /// Files that are made where a target is missing, and kept.
+    /// Files that are made if a target is missing, and kept.
     pub create: Option<Create>,
     /// Whether each worker does all of the work by itself.
     pub clones: Option<Clones>,
     /// Open flags.
     pub cache: Option<Cache>,
-    /// What the kernel is told about the order of accesses.
+    /// Advice to the kernel about the order of accesses.
     pub advice: Option<Advice>,
     /// How operations are submitted.
     pub batch: Option<Batch>,
@@ -156,7 +158,7 @@ pub struct StreamSpec {
     pub flow: Option<Flow>,
     /// Pause before each burst.
     pub think: Option<Think>,
-    /// Time from the beginning of one burst to that of the next.
+    /// Time from the beginning of one burst to the next.
     pub period: Option<Think>,
     /// Operations in a burst.
     pub burst: Option<u32>,
@@ -164,21 +166,21 @@ pub struct StreamSpec {
     pub burst_time: Option<u64>,
     /// Part of each pause in ns in which the CPU is kept busy.
     pub think_spin: Option<u64>,
-    /// `fsync` after so many writes.
+    /// Writes before each `fsync`.
     pub fsync: Option<Every>,
-    /// `fdatasync` after so many writes.
+    /// Writes before each `fdatasync`.
     pub fdatasync: Option<Every>,
-    /// `sync_file_range` after so many writes.
+    /// Writes before each `sync_file_range`.
     pub sync_file_range: Option<Every>,
     /// Whether such a call waits for the writes in flight.
     pub drain: Option<bool>,
     /// How much of the data written a compressor can save, in percent.
     pub compress: Option<u8>,
-    /// Share of blocks written that are copies of others, in percent.
+    /// Share of written blocks that are copies of others, in percent.
     pub dedup: Option<u8>,
     /// Bytes that copies are of: the first that a worker writes.
     pub dedup_set: Option<u64>,
-    /// Whether copies are of what other workers write too.
+    /// Whether copies also repeat writes of other workers.
     pub dedup_shared: Option<bool>,
     /// Write zeros.
     pub zeros: Option<bool>,
@@ -190,11 +192,11 @@ pub struct StreamSpec {
     pub limit: StopRule,
     /// Passes over the region after which it ends.
     pub passes: Option<u32>,
-    /// Failed operations after which it ends; [`crate::job::ALL_ERRORS`] where none end it.
+    /// Failed operations after which it ends; [`crate::job::ALL_ERRORS`] for no limit.
     pub max_errors: Option<u64>,
     /// Errors that do not count to that.
     pub ignored_errors: Option<Vec<IgnoredError>>,
-    /// What decides about its depth.
+    /// Chooses its depth.
     pub latency_target: Option<LatencyTarget>,
     /// Ends it as soon as it is steady.
     pub steady: Option<Steady>,
@@ -210,23 +212,24 @@ pub struct StreamSpec {
     pub ends_others: Option<bool>,
     /// Time in ns from the phase's start to its first operation.
     pub delay: Option<u64>,
-    /// Where its threads and their memory are.
+    /// CPUs, memory nodes and priority of its threads.
     pub place: Placement,
-    /// Shares of its operations that have a priority of their own.
+    /// Shares of its operations with their own priority.
     pub op_priorities: Option<Vec<OpPriority>>,
-    /// What it writes to be checked.
+    /// The content that it writes for verification.
     pub verify: Option<Verify>,
-    /// Number, from 1, of the stream in the phase before whose blocks it reads and checks; nothing else is said of it then.
+    /// Number, from 1, of the stream in the previous phase whose blocks it reads and verifies; it has no other
+    /// settings then.
     pub read_back: Option<u32>,
-    /// The captured load whose operations it has.
+    /// The captured load that it replays.
     pub replay: Option<ReplaySpec>,
     /// Length in ns of the intervals that its operations are logged by; 0 for each by itself.
     pub log_interval: Option<u64>,
-    /// Length in ns of the stretches that the course of each worker is kept in; 0 for its totals alone.
+    /// Length in ns of the intervals of each worker's time series; 0 for totals only.
     pub each_worker: Option<u64>,
 }
 
-/// A line of an access specification as it was asked for, in Iometer's sense.
+/// The request for a line of an access specification, in Iometer's sense.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineSpec {
     /// Share of operations in percent; all lines sum to 100.
@@ -235,7 +238,7 @@ pub struct LineSpec {
     pub bs: Sizes,
     /// Shares of directions.
     pub mix: Mix,
-    /// Share of operations at random offsets in percent; the rest goes on from the last one.
+    /// Share of operations at random offsets in percent; the others continue from the last one.
     pub random: f64,
     /// Pause in ns before each burst; 0 for none.
     pub delay: u64,
@@ -247,12 +250,12 @@ pub struct LineSpec {
     pub reply: u32,
 }
 
-/// A turn of a stream as it was asked for.
+/// The request for a turn of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TurnSpec {
-    /// Operations of one, in the mean; at least 1.
+    /// Mean number of operations of a turn; at least 1.
     pub operations: Option<Every>,
-    /// What is said of them; never more than the keys of [`turn::TURN_KEYS`].
+    /// Its settings; only the keys of [`TURN_KEYS`].
     pub what: StreamSpec,
 }
 
@@ -265,7 +268,7 @@ pub struct EngineSpec {
     pub options: Options,
 }
 
-/// What a job is measured until.
+/// The rule that ends measuring a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// The rates of its last rounds are steady.
@@ -291,14 +294,14 @@ pub enum Rw {
     Trim,
     /// Random trims.
     Randtrim,
-    /// Sequential trims, and behind each a write of the same bytes.
+    /// Sequential trims, each followed by a write of the same bytes.
     Trimwrite,
-    /// Random trims, and behind each a write of the same bytes.
+    /// Random trims, each followed by a write of the same bytes.
     Randtrimwrite,
 }
 
 impl Rw {
-    /// The shares of directions that the word fixes; `None` for a mix. A write behind a trim is part of the trim.
+    /// The shares of directions that the word fixes; `None` for a mix. A write after a trim is part of the trim.
     pub fn fixed_mix(self) -> Option<Mix> {
         match self {
             Self::Read | Self::Randread => Some(Mix::of_percents(100, 0)),
@@ -315,24 +318,24 @@ impl Rw {
 const SPEEDS: (f64, f64) = (0.001, 1000.0);
 /// Bytes that offsets of a load are multiples of at least.
 const SECTOR: u64 = 512;
-/// Most that offsets are divided by, and largest multiple that they are rounded to.
+/// Largest divisor of offsets.
 const MOST_DIVIDED: u64 = 1 << 20;
 const MOST_ALIGNED: u64 = 1 << 30;
 
-/// What was said of a load that is carried out again.
+/// The request for a replay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplaySpec {
-    /// A capture, or a trace of another tool; empty where only how was said.
+    /// A capture, or a trace of another tool; empty if only other replay keys were given.
     pub file: String,
-    /// When its operations are submitted; `None` where nothing was said.
+    /// When its operations are submitted; `None` if not given.
     pub pace: Option<ReplayPace>,
-    /// What its times are divided by.
+    /// The factor that its times are divided by.
     pub speed: Option<f64>,
-    /// What is changed of its operations.
+    /// Changes of its operations.
     pub changes: Changes,
 }
 
-/// What is said of a stream's replay.
+/// The replay settings of a stream, added if missing.
 fn replay_settings(stream: &mut StreamSpec) -> &mut ReplaySpec {
     stream.replay.get_or_insert_default()
 }
@@ -376,10 +379,10 @@ fn set_skip(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Kinds with commas between them, each once.
+/// Parses kinds separated by commas, each at most once.
 ///
 /// # Errors
-/// Which word is none, and which there are.
+/// The unknown word, and the known ones.
 pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     let kind = |word: &str| {
         let known = Kind::ALL.into_iter().find(|kind| kind.word() == word.trim());
@@ -391,7 +394,7 @@ pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     Ok(kinds)
 }
 
-/// Keys that stand in the table of a turn, beside its length (`ops`): which operations there are, and what comes between them.
+/// Keys of a turn's table in addition to its length (`ops`): its operations, and the pauses and syncs between them.
 pub const TURN_KEYS: [&str; 23] = [
     "rw",
     "mix",

@@ -1,15 +1,15 @@
-//! Numbers as people say them in flags and job files, each within its limits.
+//! Numbers in flags and job files: whole numbers, shares, sizes, times and rates, and the limits of each setting.
 //!
-//! For: whole numbers, shares, sizes, times and rates; an error is what was wrong, `; type` and what to type instead.
-//! Not for: values with parts of their own (`bs`, `random`, ...), which have files of their own.
+//! An error states what is wrong, followed by `; type` and what to type instead. The limits catch slips of typing
+//! at once and keep later arithmetic from overflowing; what this machine can bear is up to the plan.
 
 pub(crate) use crate::name::quoted_excerpt as shown;
 use crate::units::{GIB, parse_bytes, parse_duration_ns, show_block, show_ns};
 
-/// A whole number between the two.
+/// A whole number from `least` to `most`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let digits = text.trim();
     let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -22,18 +22,18 @@ pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     Err(format!("{} {fault}; type a whole number from {least} to {most}", shown(text)))
 }
 
-/// A whole number between the two, in 32 bits.
+/// A whole number from `least` to `most`, in 32 bits.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn count(text: &str, least: u32, most: u32) -> Result<u32, String> {
     whole(text, u64::from(least), u64::from(most)).map(|n| n as u32)
 }
 
-/// A whole share in percent, with or without its sign.
+/// A whole percentage, with or without `%`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn percent(text: &str) -> Result<u8, String> {
     let number = text.trim();
     whole(number.strip_suffix('%').unwrap_or(number), 0, 100).map(|p| p as u8)
@@ -46,20 +46,20 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
     digits.parse::<f64>().ok().filter(|n| plain && n.is_finite())
 }
 
-/// A share in percent that may have decimals.
+/// A percentage that may have decimals.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn share(text: &str) -> Result<f64, String> {
     let number = text.trim();
     let value = decimal(number.strip_suffix('%').unwrap_or(number)).filter(|p| (0.0..=100.0).contains(p));
     value.ok_or_else(|| format!("{} is not a share in percent; type a number from 0 to 100", shown(text)))
 }
 
-/// A size in bytes between the two.
+/// A size in bytes from `least` to `most`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn size(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let bytes = parse_bytes(text).map_err(|_| {
         format!("{} is not a size; type a number with k, m, g or t, such as 4k or 1g", shown(text))
@@ -79,10 +79,10 @@ fn short(bytes: u64) -> String {
     show_block(bytes).to_ascii_lowercase()
 }
 
-/// A time in ns between the two.
+/// A time in ns from `least` to `most`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let ns = parse_duration_ns(text)?;
     if (least..=most).contains(&ns) {
@@ -92,11 +92,11 @@ pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
     Err(format!("{} is {fault}; type a duration from {} to {}", shown(text), typed(least), typed(most)))
 }
 
-/// A limit of a latency or of a run time in ns, from `least` to `most`. It needs a unit: a bare number would be seconds, and people who type
-/// `p99>10` mean milliseconds.
+/// A limit of a latency or of a run time in ns, from `least` to `most`. It needs a unit: a bare number would be
+/// seconds, and people who type `p99>10` mean milliseconds.
 ///
 /// # Errors
-/// Returns what is wrong and what to type.
+/// What is wrong and what to type.
 pub fn time_limit(text: &str, least: u64, most: u64) -> Result<u64, String> {
     if let Some(number) = decimal(text) {
         return Err(format!("{} has no unit; type {number}us, {number}ms or {number}s", shown(text)));
@@ -104,7 +104,7 @@ pub fn time_limit(text: &str, least: u64, most: u64) -> Result<u64, String> {
     time(text, least, most)
 }
 
-/// A limit of time as somebody would type it.
+/// A time limit in the form that a user would type.
 fn typed(ns: u64) -> String {
     const HOUR: u64 = 3_600_000_000_000;
     match ns {
@@ -115,10 +115,10 @@ fn typed(ns: u64) -> String {
     }
 }
 
-/// A rate per second above 0: a number with an optional k or m, powers of ten here as everywhere in rates of operations.
+/// A rate per second above 0: a number with an optional k or m, powers of ten as in all rates of operations.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn rate(text: &str) -> Result<f64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let (digits, factor) = match lower.as_bytes().last() {
@@ -135,10 +135,11 @@ pub fn rate(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Bytes per second: a size, with or without `/s`; with it, MB and the like are powers of ten, as in every table.
+/// Bytes per second: a size, with or without `/s`; with it, MB and similar units are powers of ten, as in every
+/// table.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn bandwidth(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let of_tables = lower.strip_suffix("b/s").and_then(decimal_bytes);
@@ -148,14 +149,14 @@ pub fn bandwidth(text: &str) -> Result<u64, String> {
     })
 }
 
-/// A number with a unit of ten; `None` where it has none, or one of two (`200mi`).
+/// A number with a decimal unit; `None` without a unit or with a binary one (`200mi`).
 fn decimal_bytes(text: &str) -> Option<u64> {
     let unit = ["k", "m", "g", "t"].iter().position(|unit| text.ends_with(unit))?;
     let bytes = decimal(&text[..text.len() - 1])? * 1e3_f64.powi(unit as i32 + 1);
     (bytes < u64::MAX as f64).then_some(bytes.round() as u64)
 }
 
-/// One of some words.
+/// One of the given words.
 ///
 /// # Errors
 /// All the words.
@@ -177,29 +178,29 @@ pub fn any_of(words: &[&str]) -> String {
 
 /// Largest operation in bytes: far above any device's, and its length still fits the kernel's answer.
 pub const MAX_BLOCK_BYTES: u64 = GIB;
-/// Most operations in flight per worker: half of what one io_uring can hold (`IORING_MAX_ENTRIES` is 32768).
+/// Most operations in flight per worker: half of the limit of one io_uring (`IORING_MAX_ENTRIES` is 32768).
 pub const MAX_DEPTH: u32 = 16_384;
-/// Most threads of one stream: more than the CPUs of any machine that this is for.
+/// Most threads of one stream: more than the CPUs of any intended machine.
 pub const MAX_WORKERS: u32 = 1024;
 /// Most repeats of one job.
 pub const MAX_RUNS: u32 = 1000;
-/// Times that a run which others disturb is measured at most, unless something else is said.
+/// Default for the most times that a disturbed run is measured.
 pub const ATTEMPTS: u32 = 3;
-/// The most of that which can be said.
+/// Upper limit of that setting.
 pub const MAX_ATTEMPTS: u32 = 100;
-/// Runs that an interval or a trend is decided on at least: below, what looks narrow or flat is so by luck too often.
+/// Fewest runs for deciding an interval or a trend: fewer look narrow or flat by chance too often.
 pub const FEWEST_ROUNDS: u32 = 5;
-/// Fewest runs in which a percentile is compared with a limit: fewer are too often alike by chance.
+/// Fewest runs for comparing a percentile with a limit: fewer agree by chance too often.
 pub const FEWEST_GATED_RUNS: u32 = 8;
-/// Widest precision that can be asked for, in percent: beyond, the runs say no more than an order of magnitude.
+/// Widest precision in percent: beyond, the result is only an order of magnitude.
 pub const MAX_PRECISION_PERCENT: f64 = 50.0;
 /// Longest time in ns: a day. Longer ones are a slip.
 pub const MAX_TIME_NS: u64 = 86_400_000_000_000;
 /// Shortest measured window in ns: below, the ramp is all there is.
 pub const MIN_TIME_NS: u64 = 1_000_000;
-/// Highest rate per second: above what any engine hands over.
+/// Highest rate per second: above the rate of any engine.
 pub const MAX_RATE: f64 = 1e9;
-/// Largest exponent of a zipf law; far below it all goes to one block already.
+/// Largest exponent of a zipf law; long before, almost all operations hit one block.
 pub const MAX_THETA: f64 = 100.0;
 /// Most zones of an order.
 pub const MAX_ZONES: usize = 1000;
@@ -209,7 +210,7 @@ pub const MAX_QUANTILES: usize = 1000;
 pub const MAX_INTERLEAVED: u32 = 1024;
 /// Longest mean of a sequential run, in operations.
 pub const MAX_RUN: f64 = 1e9;
-/// Most calls that make writes stable behind one write, and most writes before one; in between shares are held to four digits.
+/// Most sync calls after one write, and most writes before one call; between these, shares have four digits.
 pub const MAX_SYNCS: f64 = 1e4;
 /// Largest mean of a batch of arrivals.
 pub const MAX_BATCH: f64 = 1e6;
@@ -260,7 +261,7 @@ fn sizes_times_and_rates_have_units() {
         assert!(rate(bad).is_err(), "{bad}");
     }
     assert_eq!((bandwidth("200m"), bandwidth("200m/s")), (Ok(200 << 20), Ok(200 << 20)));
-    // As tables have it: MB/s is 10^6.
+    // As in tables: MB/s is 10^6.
     assert_eq!((bandwidth("200MB/s"), bandwidth("1.5GB/s")), (Ok(200_000_000), Ok(1_500_000_000)));
     assert_eq!(
         (bandwidth("200MiB/s"), bandwidth("200mb"), bandwidth("512B/s")),

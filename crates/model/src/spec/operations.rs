@@ -1,6 +1,4 @@
-//! `random`, `start` and `mix`: where operations go and in which direction, in words.
-//!
-//! For: `zipf:1.1`, `zones:60/10,40/90`, `every:1m`, `70/30`. Not for: drawing offsets (the engine).
+//! Parsers of `random`, `start`, `mix` and `bs`: where operations go, in which direction, and their sizes.
 
 use crate::job::{Mix, Order, PerKind, Percent, Sizes, Start, Strided, Zone, ZoneSize};
 use crate::spec::number::{MAX_BLOCK_BYTES, MAX_SPLIT, MAX_THETA, MAX_ZONES, decimal, share, shown, size};
@@ -11,7 +9,7 @@ const ROUNDING: f64 = 1e-6;
 /// How random offsets are drawn.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn random(text: &str) -> Result<Order, String> {
     let (name, value) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
     let number = |least: f64, most: f64, advice: &str| {
@@ -85,7 +83,7 @@ fn zones(text: &str) -> Result<Vec<Zone>, String> {
     Ok(zones)
 }
 
-/// A bare number is percent of the span, one with a unit is bytes.
+/// A bare number is a percentage of the span, one with a unit is bytes.
 fn zone_size(text: &str) -> Result<ZoneSize, String> {
     let bare = text.trim().strip_suffix('%').unwrap_or(text.trim());
     if let Some(percent) = decimal(bare) {
@@ -101,15 +99,15 @@ fn zone_size(text: &str) -> Result<ZoneSize, String> {
     size(text, 1, u64::MAX).map(ZoneSize::Bytes)
 }
 
-/// As many decimals as a person typed, not those of binary.
+/// Rounds to the decimals that a user may type.
 fn round(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// Where the workers of a sequential order begin.
+/// First offset of each worker in a sequential order.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn start(text: &str) -> Result<Start, String> {
     match text.trim() {
         "spread" => Ok(Start::Spread),
@@ -125,7 +123,7 @@ pub fn start(text: &str) -> Result<Start, String> {
     }
 }
 
-/// Where they begin, as it is typed: `every:1048576`.
+/// The start as typed: `every:1048576`.
 pub fn of_start(start: Start) -> String {
     match start {
         Start::Spread => "spread".into(),
@@ -135,10 +133,10 @@ pub fn of_start(start: Start) -> String {
     }
 }
 
-/// Zones that are worked in one at a time: what is moved in each, how large it is, and what is left out behind it.
+/// Zones that are used one at a time: the bytes moved in each, its size, and the gap after it.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn strided(text: &str) -> Result<Strided, String> {
     let parts: Vec<&str> = text.split(',').take(4).collect();
     let number = |at: usize, least: u64, default: u64| {
@@ -151,10 +149,10 @@ pub fn strided(text: &str) -> Result<Strided, String> {
     Ok(Strided { bytes, range_bytes: number(1, 1, bytes)?, skip_bytes: number(2, 0, 0)? })
 }
 
-/// Shares of directions: reads alone (`70`, `76.9`), or reads, writes and trims (`60/30/10`).
+/// Shares of directions: only reads (`70`, `76.9`), or reads, writes and trims (`60/30/10`).
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn mix(text: &str) -> Result<Mix, String> {
     let shares: Vec<f64> = text.split('/').take(4).map(share).collect::<Result<_, _>>()?;
     let sum = round(shares.iter().sum());
@@ -171,14 +169,14 @@ pub fn mix(text: &str) -> Result<Mix, String> {
     }
 }
 
-/// Parts of a percent that shares of sizes are held to: four digits.
+/// Resolution of the shares of sizes, in parts of a percent: four digits.
 const PARTS: u32 = 10_000;
 
-/// Sizes for each direction. A piece that begins with a direction and `=` begins that direction's sizes, so that the commas
-/// of a split need no quoting; a direction left out has the sizes of the one named first.
+/// Sizes for each direction. A piece that begins with a direction and `=` starts that direction's sizes, so that
+/// the commas of a split need no quoting; an unnamed direction has the sizes of the first one.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
     if !text.contains('=') {
         let same = sizes(text)?;
@@ -225,7 +223,7 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
 /// Sizes of one direction.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn sizes(text: &str) -> Result<Sizes, String> {
     if text.contains('/') {
         return split(text.split(':'), '/', text);
@@ -271,7 +269,7 @@ fn split<'t>(pieces: impl Iterator<Item = &'t str>, mark: char, whole: &str) -> 
     }
     match sizes.iter().map(|s| u64::from(s.1)).sum::<u64>() {
         sum if sum == 100 * u64::from(PARTS) => {
-            // Whole percents are weights by themselves.
+            // Whole percents are weights already.
             let whole = sizes.iter().all(|s| s.1.is_multiple_of(PARTS));
             let unit = if whole { PARTS } else { 1 };
             Ok(Sizes::Split(sizes.into_iter().map(|(size, weight)| (size, weight / unit)).collect()))

@@ -1,7 +1,5 @@
-//! Limits of a rate in words: of all operations together, or of directions by themselves.
-//!
-//! For: `1000`, `write=200` and `read=10m,write=5m`, and the same of least rates. Not for: whether a stream has such a direction
-//! (the checks of a stream).
+//! Parsers of rates, pauses and rules: `limit-iops`, `think`, `steady-state`, `min-rate`, `latency-target`,
+//! `precision`, `until`.
 
 use crate::job::{LatencyTarget, MinRate, PerKind, Quantile, Quantity, Steady, Think, ThinkLaw};
 use crate::spec::check::Problem;
@@ -16,12 +14,12 @@ use crate::spec::{JobSpec, Until};
 pub enum RateLimit {
     /// Of all directions together.
     All(f64),
-    /// Of each direction by itself; 0 where it is as fast as it can.
+    /// Separate rates for each direction; 0 for no limit.
     Each(PerKind<f64>),
 }
 
 impl RateLimit {
-    /// As it is typed, each rate in the caller's words: `write=200`.
+    /// As typed, with each rate formatted by `one`: `write=200`.
     pub fn to_flag(&self, one: impl Fn(f64) -> String) -> String {
         match self {
             Self::All(rate) => one(*rate),
@@ -33,7 +31,7 @@ impl RateLimit {
         }
     }
 
-    /// So many times as much.
+    /// All rates multiplied by `factor`.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
         match self {
@@ -44,24 +42,24 @@ impl RateLimit {
         }
     }
 
-    /// The limits of single directions; `None` where there is one for all of them.
+    /// The limits of single directions; `None` for a common limit.
     pub fn each(&self) -> Option<&PerKind<f64>> {
         if let Self::Each(each) = self { Some(each) } else { None }
     }
 }
 
-/// Most operations per second: `1000`, `write=200`.
+/// Limit of operations per second: `1000`, `write=200`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn limit_iops(text: &str) -> Result<RateLimit, String> {
     limit(text, rate, "write=200")
 }
 
-/// Most bytes per second: `200m`, `read=10m,write=5m`.
+/// Limit of bytes per second: `200m`, `read=10m,write=5m`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn limit_bandwidth(text: &str) -> Result<RateLimit, String> {
     limit(text, |text| bandwidth(text).map(|bytes| bytes as f64), "write=20m")
 }
@@ -73,10 +71,10 @@ fn limit(text: &str, one: impl Fn(&str) -> Result<f64, String>, example: &str) -
     per_direction(text, one, example).map(RateLimit::Each)
 }
 
-/// Values of directions by their names, as in `read=10m,write=5m`; nothing where a direction is not named.
+/// Values of named directions, as in `read=10m,write=5m`; the default for a direction that is not named.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub(super) fn per_direction<T: Default + PartialEq>(
     text: &str,
     one: impl Fn(&str) -> Result<T, String>,
@@ -98,17 +96,17 @@ pub(super) fn per_direction<T: Default + PartialEq>(
     Ok(each)
 }
 
-/// Shortest time of a value in ns: ten times what workers are asked at, so that a value has all that belongs to it.
+/// Shortest time of a value in ns: ten times the sampling interval of workers, so that a value is complete.
 const MIN_EVERY_NS: u64 = 100_000_000;
-/// Values that a window has at least: of one alone everything is steady.
+/// Fewest values in a window: a single value is always steady.
 const FEWEST: u64 = 2;
-/// Behind the name of what is held by its slope.
+/// Suffix of a quantity whose slope is limited.
 const SLOPE: &str = "_slope";
 
-/// What makes a stream steady: `NAME:LIMIT:WINDOW[:AFTER[:EVERY]]`.
+/// The steadiness rule of a stream: `NAME:LIMIT:WINDOW[:AFTER[:EVERY]]`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn steady(text: &str) -> Result<Steady, String> {
     let pieces: Vec<&str> = text.trim().split(':').collect();
     let (name, limit, window, after, every) = match *pieces.as_slice() {
@@ -125,10 +123,10 @@ pub fn steady(text: &str) -> Result<Steady, String> {
     Ok(Steady { quantity, slope, limit, percent, window_ns, after_ns, every_ns })
 }
 
-/// What is compared with a limit, and whether by its slope.
+/// The quantity that is compared with a limit, and whether its slope is.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn named(name: &str) -> Result<(Quantity, bool), String> {
     let (word, slope) = name.strip_suffix(SLOPE).map_or((name, false), |word| (word, true));
     let quantity = Quantity::WORDS.iter().find(|(known, _)| *known == word).map(|(_, quantity)| *quantity);
@@ -160,10 +158,10 @@ fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
     Ok((limit.ok_or_else(|| format!("{} is no limit above 0; type {example}", shown(text)))?, percent))
 }
 
-/// The least rate of each direction: `iops:1000`, `bw:read=10m,write=5m:5s`.
+/// The lowest rate of each direction: `iops:1000`, `bw:read=10m,write=5m:5s`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn min_rate(text: &str) -> Result<MinRate, String> {
     let wrong =
         || format!("{} is no least rate; type one such as iops:1000, bw:10m or bw:10m:5s", shown(text));
@@ -186,10 +184,10 @@ pub fn min_rate(text: &str) -> Result<MinRate, String> {
     Ok(MinRate { quantity, least: each, every_ns: time(every, MIN_TIME_NS, MAX_TIME_NS)? })
 }
 
-/// Which latencies decide about the depth: `TIME:SHARE:WINDOW`, and `:run` behind it where they go on to.
+/// The latencies that decide the depth: `TIME:SHARE:WINDOW`, with the suffix `:run` to continue for the whole run.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn latency_target(text: &str) -> Result<LatencyTarget, String> {
     let rule = text.trim();
     let (rule, goes_on) =
@@ -208,10 +206,10 @@ const EXPONENTIAL: &str = "exponential";
 const LOGNORMAL: &str = "lognormal";
 const QUANTILES: &str = "quantiles";
 
-/// A pause or its law.
+/// A pause or its distribution.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn think(text: &str) -> Result<Think, String> {
     let Some((law, value)) = text.trim().split_once(':') else {
         return time(text, 1, MAX_TIME_NS).map(Think::fixed);
@@ -280,7 +278,7 @@ fn quantiles(text: &str) -> Result<Think, String> {
     Ok(think)
 }
 
-/// As [`think`] reads it.
+/// Formats a pause for [`think`].
 pub fn of_think(think: &Think) -> String {
     let ns = |ns: u64| format!("{ns}ns");
     match &think.law {
@@ -297,7 +295,7 @@ pub fn of_think(think: &Think) -> String {
 /// A half width of an interval in percent, as a share of the value.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn precision(text: &str) -> Result<f64, String> {
     let percent = share(text).ok().filter(|p| *p > 0.0 && *p <= MAX_PRECISION_PERCENT);
     percent.map(|p| p / 100.0).ok_or_else(|| {
@@ -308,7 +306,7 @@ pub fn precision(text: &str) -> Result<f64, String> {
     })
 }
 
-/// What a job is measured until.
+/// The rule that ends measuring a job.
 ///
 /// # Errors
 /// All the words.
@@ -317,7 +315,7 @@ pub fn until(text: &str) -> Result<Until, String> {
 }
 
 impl JobSpec {
-    /// What is said about how often, and contradicts itself or would change nothing.
+    /// Contradictions among the settings for the number of runs, and settings that would change nothing.
     pub(super) fn check_repeats(&self) -> Option<Problem> {
         let few = |n: &u32| *n < FEWEST_ROUNDS;
         let (keys, message): (&[&'static str], String) = match self {

@@ -1,6 +1,7 @@
-//! Values that are words, names and small lists: `rw`, `cache`, `sharing`, `engine`, `batch`, `cpus`, paths.
+//! Parsers of words, names and small lists: `rw`, `cache`, `sharing`, `engine`, `batch`, paths, CPUs, NUMA nodes
+//! and priorities.
 //!
-//! For: their parsers. Not for: which engines there are (crate `engine`) or which CPUs (the plan).
+//! The plan finds out which engines, CPUs and nodes exist.
 
 use super::number::{any_of, count, decimal, shown, size, time, whole, word};
 use super::{EngineSpec, Rw};
@@ -13,13 +14,13 @@ use crate::spec::number::{
     MAX_SYNCS, MAX_TARGETS, MAX_TIME_NS,
 };
 
-/// Seed of stamps: what one call writes another one checks.
+/// Seed of stamps: fixed, so that one call can check the writes of another.
 const STAMPS_SEED: u64 = 0x6661_7468_6f6d_2076;
 /// Digits of a pattern at most.
 const MAX_PATTERN: usize = 1024;
 
 impl Rw {
-    /// All of them with their words, which are those of fio.
+    /// All values with their words, which are those of fio.
     pub const WORDS: [(&'static str, Self); 10] = [
         ("read", Self::Read),
         ("write", Self::Write),
@@ -33,7 +34,7 @@ impl Rw {
         ("randtrimwrite", Self::Randtrimwrite),
     ];
 
-    /// Its word.
+    /// The typed word.
     pub fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(_, rw)| *rw == self).map_or("", |(word, _)| word)
     }
@@ -55,7 +56,7 @@ impl Rw {
 }
 
 impl EngineSpec {
-    /// As it is typed: `io_uring:sqpoll=1`.
+    /// As typed: `io_uring:sqpoll=1`.
     pub fn to_flag(&self) -> String {
         if self.options.is_empty() {
             self.name.clone()
@@ -65,7 +66,7 @@ impl EngineSpec {
     }
 }
 
-/// Options of an engine as they are typed: `iopoll,sqpoll=1`.
+/// Options of an engine as typed: `iopoll,sqpoll=1`.
 pub fn options(options: &Options) -> String {
     let one = |(name, value): (&String, &Option<u64>)| match value {
         Some(value) => format!("{name}={value}"),
@@ -90,7 +91,7 @@ pub fn cache(text: &str) -> Result<Cache, String> {
     word(text, &Cache::ALL.map(|c| (c.word(), c)))
 }
 
-/// What workers that do all of the work each have in common.
+/// How workers that each do all of the work share their targets.
 ///
 /// # Errors
 /// All the words.
@@ -105,7 +106,7 @@ pub fn of_clones(clones: Clones) -> &'static str {
 
 const CLONES: [(&str, Clones); 2] = [("same", Clones::Same), ("own", Clones::Own)];
 
-/// How a file is laid out for the workers of all hosts.
+/// The layout of a file for the workers of all hosts.
 ///
 /// # Errors
 /// All the words.
@@ -119,30 +120,30 @@ pub fn layout(text: &str) -> Result<Layout, String> {
     }
 }
 
-/// What the kernel is told about the order of accesses.
+/// Advice to the kernel about the order of accesses.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn advice(text: &str) -> Result<Advice, String> {
     word(text, &ADVICE)
 }
 
-/// How that is typed.
+/// Formats advice for [`advice`].
 pub fn of_advice(advice: Advice) -> &'static str {
     ADVICE.iter().find(|(_, known)| *known == advice).map_or("", |(word, _)| word)
 }
 
 const ADVICE: [(&str, Advice); 2] = [("sequential", Advice::Sequential), ("random", Advice::Random)];
 
-/// Whether directions go on from one position or each from its own.
+/// Whether directions share one position or have one each.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn positions(text: &str) -> Result<Positions, String> {
     word(text, &POSITIONS)
 }
 
-/// How that is typed.
+/// Formats positions for [`positions`].
 pub fn of_positions(positions: Positions) -> &'static str {
     POSITIONS.iter().find(|(_, known)| *known == positions).map_or("", |(word, _)| word)
 }
@@ -150,10 +151,10 @@ pub fn of_positions(positions: Positions) -> &'static str {
 const POSITIONS: [(&str, Positions); 3] =
     [("shared", Positions::Shared), ("own", Positions::Own), ("own-restart", Positions::OwnRestart)];
 
-/// A file that is made where it is missing: its size, and what is in it.
+/// A file that is made if it is missing: its size, and its content.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn create(text: &str) -> Result<Create, String> {
     let (kept, unlink) = text.strip_suffix(UNLINK).map_or((text, false), |kept| (kept, true));
     let (bytes, with) = kept.split_once(',').unwrap_or((kept, ""));
@@ -161,18 +162,18 @@ pub fn create(text: &str) -> Result<Create, String> {
     Ok(Create { bytes: size(bytes, 1, u64::MAX)?, filling, unlink })
 }
 
-/// What stands behind a file that is removed at the end.
+/// Suffix of a file that is removed at the end.
 const UNLINK: &str = ",unlink";
 
-/// A file that is made where it is missing, as it is typed: its size, and what is in it.
+/// Formats a file for [`create`]: its size, and its content.
 pub fn of_create(create: Create) -> String {
     format!("{},{}{}", create.bytes, create.filling.word(), if create.unlink { UNLINK } else { "" })
 }
 
-/// A share of the operations of streams at once: its weight, its group, and the pause of whoever is ahead.
+/// A share of the operations of concurrent streams: its weight, its group, and the pause of a worker that is ahead.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn flow(text: &str) -> Result<Flow, String> {
     let parts: Vec<&str> = text.split(',').take(4).collect();
     if parts.len() > 3 {
@@ -194,7 +195,7 @@ const MAX_WEIGHT: u32 = 1_000_000;
 /// Distances between arrivals.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     let known = any_of(&[POISSON, CONSTANT, "batch:8", "on-off:2ms/30ms"]);
     let wrong = || format!("{} is not a valid value; type {known}", shown(text));
@@ -221,10 +222,10 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     }
 }
 
-/// Writes before a call that makes them stable: whole, or as a mean.
+/// Writes before a call that makes them stable: a whole number, or a mean.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn every(text: &str) -> Result<Every, String> {
     if !text.contains('.') {
         return count(text, 1, u32::MAX).map(Every::writes);
@@ -246,7 +247,7 @@ fn divisor(a: u32, b: u32) -> u32 {
 /// Mean length of sequential runs, in operations.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn run_length(text: &str) -> Result<f64, String> {
     let mean = decimal(text).filter(|mean| (1.0..=MAX_RUN).contains(mean));
     mean.ok_or_else(|| {
@@ -254,7 +255,7 @@ pub fn run_length(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Distances between arrivals as they are typed.
+/// Formats arrivals for [`arrivals`].
 pub fn of_arrivals(arrivals: Arrivals) -> String {
     match arrivals {
         Arrivals::Poisson => POISSON.into(),
@@ -267,7 +268,7 @@ pub fn of_arrivals(arrivals: Arrivals) -> String {
 const POISSON: &str = "poisson";
 const CONSTANT: &str = "constant";
 
-/// A bool, for languages that have no such type.
+/// A bool, for languages without such a type.
 ///
 /// # Errors
 /// Both words.
@@ -278,7 +279,7 @@ pub fn switch(text: &str) -> Result<bool, String> {
 /// How operations are divided among targets.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn sharing(text: &str) -> Result<Sharing, String> {
     match text.trim() {
         "each" => Ok(Sharing::Each),
@@ -307,7 +308,8 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
     }
 }
 
-/// Operations in a row on each target, and how many targets form a group: `round-robin:8:2`. `None` for other words.
+/// Operations in a row on each target, and the number of targets in a group: `round-robin:8:2`. `None` for other
+/// words.
 fn turns(text: &str) -> Result<Option<Sharing>, String> {
     let Some((order, numbers)) = text.split_once(':') else { return Ok(None) };
     let drawn = match order {
@@ -321,7 +323,7 @@ fn turns(text: &str) -> Result<Option<Sharing>, String> {
     Ok(Some(Sharing::Turns { drawn, operations, open }))
 }
 
-/// How operations are divided, as it is typed: `weighted:3,1`.
+/// Formats sharing for [`sharing`]: `weighted:3,1`.
 pub fn of_sharing(sharing: &Sharing) -> String {
     match sharing {
         Sharing::Each => "each".into(),
@@ -342,7 +344,7 @@ pub(super) fn joined(pieces: impl Iterator<Item = String>) -> String {
 /// An engine with its options.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn engine(text: &str) -> Result<EngineSpec, String> {
     let (name, list) = text.trim().split_once(':').map_or((text.trim(), None), |(n, l)| (n, Some(l)));
     let wordy = |w: &str| {
@@ -377,7 +379,7 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
 /// How operations are submitted.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn batch(text: &str) -> Result<Batch, String> {
     let (submit, complete) = text.split_once(',').unwrap_or((text, "1"));
     let number = |word: &str| {
@@ -394,12 +396,12 @@ pub fn batch(text: &str) -> Result<Batch, String> {
 /// Failed operations after which a worker gives up.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn max_errors(text: &str) -> Result<u64, String> {
     if text == "all" { Ok(ALL_ERRORS) } else { count(text, 1, u32::MAX).map(u64::from) }
 }
 
-/// As [`max_errors`] reads it.
+/// Formats a limit for [`max_errors`].
 pub fn of_max_errors(errors: u64) -> String {
     if errors == ALL_ERRORS { "all".into() } else { errors.to_string() }
 }
@@ -407,7 +409,7 @@ pub fn of_max_errors(errors: u64) -> String {
 /// A name for tables.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn name(text: &str) -> Result<String, String> {
     let fits =
         !text.trim().is_empty() && text.chars().count() <= MAX_NAME && !text.chars().any(char::is_control);
@@ -417,10 +419,10 @@ pub fn name(text: &str) -> Result<String, String> {
     Err(format!("{} is no name; type 1 to {MAX_NAME} printable characters", shown(text)))
 }
 
-/// What is written to be checked: `stamps` or `pattern:HEX`.
+/// The content for verification: `stamps` or `pattern:HEX`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn verify(text: &str) -> Result<Verify, String> {
     let content = match text.split_once(':') {
         None if text == "stamps" => Content::Stamps { seed: STAMPS_SEED },
@@ -430,7 +432,7 @@ pub fn verify(text: &str) -> Result<Verify, String> {
     Ok(Verify { content, checks: true, back: None, fatal: false })
 }
 
-/// As [`verify`] reads it.
+/// Formats a content for [`verify`].
 pub fn of_verify(verify: &Verify) -> String {
     match &verify.content {
         Content::Stamps { .. } => "stamps".into(),
@@ -456,10 +458,10 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     })
 }
 
-/// A path: anything that the kernel could take for one.
+/// A path: any text that the kernel accepts as one.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn path(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
         return Err(format!("{} is no path; type the name of a file, directory or device", shown(text)));
@@ -470,7 +472,7 @@ pub fn path(text: &str) -> Result<String, String> {
 /// Adds CPUs to a list: `0-3,8`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
     for piece in text.split(',') {
         let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
@@ -495,7 +497,7 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
 /// NUMA nodes of memory: `bind:0-1`, `prefer:0`, `interleave:0-1`, `local`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
     let number = |t: &str| {
         count(t, 0, MAX_NODE).map_err(|_| format!("{} is no NUMA node; type its number, such as 0", shown(t)))
@@ -521,7 +523,7 @@ pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
     }
 }
 
-/// NUMA nodes of memory as they are typed.
+/// Formats NUMA nodes for [`memory_nodes`].
 pub fn of_memory_nodes(nodes: &MemoryNodes) -> String {
     match nodes {
         MemoryNodes::Local => "local".into(),
@@ -531,7 +533,7 @@ pub fn of_memory_nodes(nodes: &MemoryNodes) -> String {
     }
 }
 
-/// CPUs as they are typed, those that follow each other as a range: `0-3,8`.
+/// Formats CPUs for [`cpus`], consecutive ones as a range: `0-3,8`.
 pub fn of_cpus(cpus: &[u32]) -> String {
     let ranges = cpus.chunk_by(|before, next| before.checked_add(1) == Some(*next));
     joined(ranges.map(|range| match range {
@@ -543,7 +545,7 @@ pub fn of_cpus(cpus: &[u32]) -> String {
 /// A priority of I/O: `rt:0` to `rt:7`, `be:0` to `be:7`, `idle`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn io_priority(text: &str) -> Result<IoPriority, String> {
     let level = |level: &str| level.parse().ok().filter(|level: &u8| *level < 8 && text.len() == 4);
     let read = match text.split_once(':') {
@@ -560,7 +562,7 @@ pub fn io_priority(text: &str) -> Result<IoPriority, String> {
     })
 }
 
-/// A priority as it is typed.
+/// Formats a priority for [`io_priority`].
 pub fn of_io_priority(priority: IoPriority) -> String {
     match priority {
         IoPriority::Realtime(level) => format!("rt:{level}"),
@@ -572,7 +574,7 @@ pub fn of_io_priority(priority: IoPriority) -> String {
 /// A nice value: -20 to 19.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn nice(text: &str) -> Result<i32, String> {
     let number = text.parse().ok().filter(|n: &i32| (-20..20).contains(n) && *text == n.to_string());
     number.ok_or_else(|| format!("{} is no nice value; type -20 to 19, of which -20 goes first", shown(text)))
@@ -581,7 +583,7 @@ pub fn nice(text: &str) -> Result<i32, String> {
 /// Shares of operations with their priorities.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
     let all: Vec<OpPriority> = text.split(',').take(MAX_SPLIT + 1).map(one).collect::<Result<_, _>>()?;
     if all.len() > MAX_SPLIT {
@@ -591,10 +593,10 @@ pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
     Ok(all)
 }
 
-/// Refuses shares of the same operations that come to more than all of them.
+/// Checks that the shares of the same operations do not exceed 100 %.
 ///
 /// # Errors
-/// That they do, and what to type.
+/// The shares that do, and what to type.
 pub fn check(all: &[OpPriority]) -> Result<(), String> {
     let most = |kind: Kind| {
         let of = |bytes: Option<u32>| -> u32 {
@@ -630,7 +632,7 @@ fn one(text: &str) -> Result<OpPriority, String> {
     Ok(OpPriority { kind, bytes, percent, priority })
 }
 
-/// Shares of operations with their priorities, as they are typed.
+/// Formats shares for [`op_priorities`].
 pub fn of_op_priorities(all: &[OpPriority]) -> String {
     let one = |one: &OpPriority| {
         let kind = one.kind.map_or_else(String::new, |kind| format!("{}/", kind.word()));

@@ -52,7 +52,7 @@ fn settings_that_go_together_are_let_through() {
     }
 }
 
-/// Settings of which one contradicts another or changes nothing, and the keys that are named.
+/// Settings that contradict each other or change nothing, with the named keys.
 const CONTRADICTIONS: &[(&str, &str)] = &[
     ("mix~70 rw~read", "mix rw"),
     ("mix~70", "mix rw"),
