@@ -347,6 +347,6 @@ impl Metric {
 }
 
 #[test]
-fn no_two_sides_have_one_name() {
+fn side_names_are_unique() {
     assert_eq!([0, 1, 25, 26, 53].map(side_name), ["A", "B", "Z", "A2", "B3"]);
 }

@@ -348,7 +348,7 @@ impl Target {
 }
 
 #[test]
-fn what_is_left_of_operations_goes_to_what_is_left_of_the_target() {
+fn remaining_operations_go_to_the_remaining_target() {
     let of = |percent, ranges: &[(u32, u64)]| {
         let ranges = ranges.iter().map(|(io, length)| Range { io: *io, length: *length }).collect();
         let all = Distribution::from_ranges(percent, ranges).ranges;

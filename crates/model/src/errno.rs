@@ -3,7 +3,7 @@
 //! `ignore-errors` accepts `EIO`, `write:ENOSPC` and `read:all`, separated by commas.
 
 use crate::job::Kind;
-use crate::spec::number::{any_of, shown};
+use crate::spec::number::{any_of, quoted_excerpt};
 use serde::{Deserialize, Serialize};
 
 /// Number, name, and a description if the name alone is not clear for I/O. The numbers are those of all
@@ -105,7 +105,7 @@ fn ignored(text: &str) -> Result<IgnoredError, String> {
     let number = number(error).ok_or_else(|| {
         format!(
             "{} is no error; type its name or number, such as EIO, write:ENOSPC or read:all",
-            shown(error)
+            quoted_excerpt(error)
         )
     })?;
     Ok(IgnoredError { kind, errno: Some(number) })
@@ -114,7 +114,7 @@ fn ignored(text: &str) -> Result<IgnoredError, String> {
 fn kind(word: &str) -> Result<Kind, String> {
     Kind::ALL.into_iter().find(|kind| kind.word() == word).ok_or_else(|| {
         let known = Kind::ALL.map(Kind::word);
-        format!("{} is no kind of operation; type {}", shown(word), any_of(&known))
+        format!("{} is no kind of operation; type {}", quoted_excerpt(word), any_of(&known))
     })
 }
 
@@ -158,7 +158,7 @@ impl IgnoredError {
 }
 
 #[test]
-fn names_lead_to_numbers_and_back() {
+fn error_names_and_numbers_are_converted() {
     for (errno, named, _) in NAMES {
         assert_eq!((name(errno).as_str(), number(named)), (named, Some(errno)));
         assert_eq!(number(&errno.to_string()), Some(errno));
@@ -176,7 +176,7 @@ fn names_lead_to_numbers_and_back() {
 }
 
 #[test]
-fn errors_are_read_as_they_are_written() {
+fn ignored_errors_are_parsed_from_their_formatted_form() {
     for text in ["EIO", "write:ENOSPC", "read:all,trim:EOPNOTSUPP", "all", "250"] {
         assert_eq!(ignored_errors(text).map(|errors| of_ignored_errors(&errors)).as_deref(), Ok(text));
     }
@@ -191,7 +191,7 @@ fn errors_are_read_as_they_are_written() {
 }
 
 #[test]
-fn lists_by_direction_are_those_of_fio() {
+fn fio_lists_of_errors_are_converted() {
     assert_eq!(by_direction("EIO:ENOSPC,ENOSPC"), "read:EIO,read:ENOSPC,write:ENOSPC");
     assert_eq!(
         (by_direction(",ENOSPC,EILSEQ").as_str(), by_direction("").as_str()),
@@ -200,7 +200,7 @@ fn lists_by_direction_are_those_of_fio() {
 }
 
 #[test]
-fn an_error_is_ignored_by_what_it_is_of() {
+fn errors_are_ignored_by_kind_and_number() {
     let is = |text: &str, kind, errno| {
         ignored_errors(text).is_ok_and(|errors| errors.iter().any(|error| error.is(kind, errno)))
     };

@@ -516,7 +516,7 @@ pub const PACKAGES: &str = "/sys/devices/system/cpu/cpu*/topology/physical_packa
 pub const NODES: &str = "/sys/devices/system/node/node*/cpulist";
 
 #[test]
-fn stat_files_of_three_ages_are_read_and_broken_ones_refused() {
+fn stat_files_of_three_kernel_ages_are_parsed() {
     let now = "1000 7 8000 40 5 1 80 2 3 44 42 0 0 0 0 9 11\n";
     let s = BlockStat::parse(now).unwrap_or_default();
     assert_eq!((s.read.ios, s.read.bytes, s.read.ms, s.write.ios), (1000, 4_096_000, 40, 5));
@@ -528,7 +528,7 @@ fn stat_files_of_three_ages_are_read_and_broken_ones_refused() {
 }
 
 #[test]
-fn meminfo_and_cgroup_texts_are_read() {
+fn meminfo_and_cgroup_texts_are_parsed() {
     assert_eq!(meminfo_bytes("MemTotal:   16 kB\nDirty:  4 kB\n", "Dirty"), Ok(4096));
     assert!(meminfo_bytes("MemTotal: 16 kB\n", "Dirty").is_err());
     let v1 = cgroup_v1("254:0 Read 8192\n254:0 Write 4096\n254:0 Total 12288\nTotal 12288\n");
@@ -538,7 +538,7 @@ fn meminfo_and_cgroup_texts_are_read() {
 }
 
 #[test]
-fn kernels_of_three_ages_are_read_and_what_they_lack_is_none() {
+fn fields_missing_in_old_kernels_are_none() {
     let old = "  8       0 sda 10 1 80 5 20 2 160 7 3 44 42\n";
     let with_discards = "8 1 sda1 10 1 80 5 20 2 160 7 3 44 42 4 3 8 9\n";
     let now = "254 0 vda 10 1 80 5 20 2 160 7 3 44 42 4 3 8 9 6 11\n";

@@ -779,7 +779,7 @@ fn operation(end_ns: u64, latency_ns: u64, kind: Kind) -> Operation {
 }
 
 #[test]
-fn each_latency_is_in_its_bucket_and_none_is_lost() {
+fn latency_buckets_keep_all_operations() {
     let of = Distribution {
         count: 7,
         bins: vec![(0, 1), (1000, 2), (1040, 3), (100_000, 1)],
@@ -793,7 +793,7 @@ fn each_latency_is_in_its_bucket_and_none_is_lost() {
 }
 
 #[test]
-fn intervals_lose_nothing_and_tell_kinds_apart() {
+fn intervals_keep_all_operations_by_kind() {
     let all: Vec<Operation> =
         (0..100).map(|i| operation(i * 7, i, if i % 3 == 0 { Kind::Write } else { Kind::Read })).collect();
     let mut taken = Rows::new(0, 50);
@@ -811,7 +811,7 @@ fn intervals_lose_nothing_and_tell_kinds_apart() {
 }
 
 #[test]
-fn the_end_of_time_is_an_interval() {
+fn intervals_at_the_largest_time_do_not_overflow() {
     let mut rows = Rows::new(1, 3);
     rows.take(&[operation(u64::MAX, u64::MAX, Kind::Read), operation(u64::MAX, 7, Kind::Read)]);
     let intervals = rows.intervals(0, 0).all;

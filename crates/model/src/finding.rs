@@ -354,7 +354,7 @@ fn id_or_empty<S: Serializer>(id: &Option<CheckId>, to: S) -> Result<S::Ok, S::E
 }
 
 #[test]
-fn ids_are_sorted_by_their_text_and_read_back_in_any_case() {
+fn check_ids_are_sorted_and_parsed_in_any_case() {
     assert!(CheckId::ALL.windows(2).all(|w| w[0] < w[1] && w[0].to_string() < w[1].to_string()));
     for id in CheckId::ALL {
         assert_eq!(id.to_string().parse(), Ok(*id));
@@ -366,7 +366,7 @@ fn ids_are_sorted_by_their_text_and_read_back_in_any_case() {
 }
 
 #[test]
-fn an_id_of_a_newer_version_is_kept_as_it_is_and_what_is_no_id_is_refused() {
+fn ids_of_newer_versions_are_kept_and_invalid_ids_rejected() {
     let known = CheckId::ALL.last().copied();
     for newer in ["A99", "G01"] {
         let read: Option<CheckId> = serde_json::from_str(&format!("\"{newer}\"")).ok();
@@ -384,7 +384,7 @@ fn an_id_of_a_newer_version_is_kept_as_it_is_and_what_is_no_id_is_refused() {
 }
 
 #[test]
-fn a_slip_is_told_what_is_near() {
+fn mistyped_ids_get_suggestions() {
     let why = |typed: &str| typed.parse::<CheckId>().err().unwrap_or_default();
     assert_eq!(why("a0l"), "there is no check 'a0l'; the nearest is A01");
     assert_eq!(why("E1O"), "there is no check 'E1O'; the nearest is E10");
@@ -400,7 +400,7 @@ fn a_slip_is_told_what_is_near() {
 }
 
 #[test]
-fn findings_come_worst_first_and_equals_keep_their_order() {
+fn findings_are_sorted_by_severity_stably() {
     let finding = |about: &str, severity| Look::finding(about, severity, "");
     let groups = vec![
         Group { heading: "a".into(), looks: vec![finding("1", Severity::Note), Look::ok("2", "")] },

@@ -400,7 +400,7 @@ fn finding(outcome: Outcome, severity: Option<Severity>, sentence: String) -> Fi
 }
 
 #[test]
-fn the_worst_counts_with_how_many_hosts_it_is_on_in_any_order() {
+fn the_worst_finding_is_kept_with_its_hosts_in_any_order() {
     let on = |rank: u32| {
         let (outcome, severity) = match rank % 4 {
             0 => (Outcome::Holds, None),
@@ -430,7 +430,7 @@ fn the_worst_counts_with_how_many_hosts_it_is_on_in_any_order() {
 }
 
 #[test]
-fn of_those_that_one_thing_limits_the_slowest_speaks() {
+fn the_slowest_host_words_a_common_limiter() {
     let of = |rank: u32, iops: f64| Limited {
         result: "read".into(),
         hosts: 1,

@@ -6,7 +6,7 @@
 use crate::job::Kind;
 use crate::report::AnswerWord;
 use crate::spec::Problem;
-use crate::spec::number::{FEWEST_GATED_RUNS, MAX_TIME_NS, decimal, rate, shown, time_limit};
+use crate::spec::number::{FEWEST_GATED_RUNS, MAX_TIME_NS, decimal, quoted_excerpt, rate, time_limit};
 use crate::spec::{JobSpec, Until};
 use crate::units::{show_ns, show_rate};
 use serde::{Deserialize, Serialize};
@@ -187,11 +187,11 @@ pub fn conditions(text: &str) -> Result<Vec<Condition>, String> {
             name.push(',');
         }
     }
-    if name.is_empty() { Ok(all) } else { Err(format!("{} is no condition; {FORM}", shown(text))) }
+    if name.is_empty() { Ok(all) } else { Err(format!("{} is no condition; {FORM}", quoted_excerpt(text))) }
 }
 
 fn condition(text: &str) -> Result<Condition, String> {
-    let none = || format!("{} is no condition; {FORM}", shown(text));
+    let none = || format!("{} is no condition; {FORM}", quoted_excerpt(text));
     let at = text.rfind(['<', '>']).ok_or_else(none)?;
     let (left, above, right) = (&text[..at], text[at..].starts_with('>'), &text[at + 1..]);
     let (result, number) = match left.rsplit_once(':') {
@@ -215,7 +215,7 @@ fn condition(text: &str) -> Result<Condition, String> {
             (above, "a rate fails below its limit; type < in place of >")
         }
     };
-    if wrong { Err(format!("{}: {why}", shown(text))) } else { Ok(Condition { result, limit }) }
+    if wrong { Err(format!("{}: {why}", quoted_excerpt(text))) } else { Ok(Condition { result, limit }) }
 }
 
 /// `None` if `number` is not a percentile.
@@ -236,7 +236,7 @@ fn megabytes(text: &str) -> Result<f64, String> {
     decimal(text).filter(|n| *n > 0.0).ok_or_else(|| {
         format!(
             "{} is no rate in MB/s; type millions of bytes per second above 0, such as mb/s<90",
-            shown(text)
+            quoted_excerpt(text)
         )
     })
 }
@@ -271,14 +271,14 @@ impl JobSpec {
 }
 
 #[test]
-fn a_share_is_written_as_it_is_typed() {
+fn allowed_slowdowns_are_formatted_as_typed() {
     let words = |by: f64, all| Slower { by, all }.to_flags();
     assert_eq!([words(0.05, false), words(0.025, true)], ["5%", "2.5% --fail-on all"]);
     assert_eq!(words(0.07, false), "7%", "no digits of the machine's");
 }
 
 #[test]
-fn a_condition_is_written_as_it_is_typed() {
+fn conditions_are_formatted_as_typed() {
     for typed in ["sync.p99>10ms", "a, b: p99.9>1500us", "iops<20000", "mb/s<90.5", "read.p50>1s", "time>2s"]
     {
         let said = conditions(typed).unwrap_or_default();
@@ -287,7 +287,7 @@ fn a_condition_is_written_as_it_is_typed() {
 }
 
 #[test]
-fn names_of_results_may_have_commas_and_colons() {
+fn result_names_may_contain_commas_and_colons() {
     let said = conditions("4K random read, depth 32: p99>1ms,a: b: iops<5k").unwrap_or_default();
     let names: Vec<Option<&str>> = said.iter().map(|c| c.result.as_deref()).collect();
     assert_eq!(names, [Some("4K random read, depth 32"), Some("a: b")]);
@@ -295,7 +295,7 @@ fn names_of_results_may_have_commas_and_colons() {
 }
 
 #[test]
-fn what_is_no_condition_says_what_to_type() {
+fn invalid_conditions_are_rejected_with_a_suggestion() {
     for bad in [
         "",
         "p99",
@@ -326,7 +326,7 @@ fn what_is_no_condition_says_what_to_type() {
 }
 
 #[test]
-fn a_percentile_takes_eight_runs() {
+fn percentile_conditions_need_eight_runs() {
     let fail_if = || conditions("p99>1ms").ok();
     let few = JobSpec { fail_if: fail_if(), runs: Some(7), ..JobSpec::default() };
     assert!(few.check_gated().is_some_and(|p| p.in_flags().contains("--runs 8")));

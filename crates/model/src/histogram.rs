@@ -219,13 +219,6 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
-#[cfg(test)]
-fn filled(values: impl IntoIterator<Item = u64>) -> Histogram {
-    let mut h = Histogram::new();
-    values.into_iter().for_each(|v| h.record(v));
-    h
-}
-
 /// Latencies in ns without empty buckets, each to within 1/256 of its value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
@@ -311,8 +304,15 @@ fn distribution_of(latencies: &[u64]) -> Distribution {
     Distribution::from(&histogram)
 }
 
+#[cfg(test)]
+fn filled(values: impl IntoIterator<Item = u64>) -> Histogram {
+    let mut h = Histogram::new();
+    values.into_iter().for_each(|v| h.record(v));
+    h
+}
+
 #[test]
-fn buckets_are_those_of_the_crate() {
+fn buckets_equal_those_of_the_histogram_crate() {
     let near_powers =
         (0..MAX_VALUE_POWER).flat_map(|p| (0..5).map(move |d| ((1_u64 << p) + d).saturating_sub(2)));
     for ns in (0..500).chain(near_powers).chain([MAX_VALUE_NS]) {
@@ -323,7 +323,7 @@ fn buckets_are_those_of_the_crate() {
 }
 
 #[test]
-fn counts_lead_back_to_the_latencies() {
+fn counts_reproduce_the_latencies() {
     for ns in [0, 1, 127, 128, 255, 256, 257, 511, 512, 9_999, 1 << 20, MAX_VALUE_NS] {
         let (low, width) = bucket_at(bucket_of(ns));
         assert!(low <= ns && ns - low < width, "{ns}: {low} {width}");
@@ -346,7 +346,7 @@ fn quantiles_stay_within_one_percent() {
 }
 
 #[test]
-fn a_tail_of_few_operations_is_withheld() {
+fn quantiles_with_few_operations_beyond_are_withheld() {
     let h = filled(0..1000);
     assert!(h.supported_quantile_ns(0.99).is_some());
     assert_eq!(h.supported_quantile_ns(0.999), None);
@@ -354,7 +354,7 @@ fn a_tail_of_few_operations_is_withheld() {
 }
 
 #[test]
-fn merging_equals_recording_together_and_files_keep_all() {
+fn merging_equals_recording_together_and_survives_a_round_trip() {
     let mut a = filled([0, 1, 127, 128, 5_000, u64::MAX]);
     let b = filled([90_000, 1 << 41]);
     a.merge(&b);
@@ -372,7 +372,7 @@ fn merging_equals_recording_together_and_files_keep_all() {
 }
 
 #[test]
-fn a_part_of_the_latencies_can_be_counted() {
+fn latencies_between_two_bounds_are_counted() {
     let h = filled([10, 1_000, 1_000, 4_000_000, u64::MAX]);
     assert_eq!(
         (h.count_between(0, 100), h.count_between(900, 1_100), h.count_between(0, 5_000_000)),
@@ -382,7 +382,7 @@ fn a_part_of_the_latencies_can_be_counted() {
 }
 
 #[test]
-fn it_says_what_the_histogram_says() {
+fn a_distribution_has_the_quantiles_of_its_histogram() {
     let ten: Vec<u64> = (1..=10).collect();
     let d = distribution_of(&ten);
     assert_eq!((d.count, d.min_ns, d.max_ns, d.mean_ns), (10, 1, 10, 5.5));
@@ -392,7 +392,7 @@ fn it_says_what_the_histogram_says() {
 }
 
 #[test]
-fn of_nothing_there_is_no_percentile_and_of_one_no_deviation() {
+fn an_empty_distribution_has_no_percentiles() {
     assert_eq!(
         (
             distribution_of(&[]).quantile_ns(0.5),
@@ -408,7 +408,7 @@ fn of_nothing_there_is_no_percentile_and_of_one_no_deviation() {
 }
 
 #[test]
-fn several_together_are_as_if_one_histogram_had_them_all() {
+fn joined_distributions_equal_one_histogram() {
     let (some, others) = ([3, 900, 70_000], [5, 5, 1_000_000]);
     let together: Distribution =
         [distribution_of(&some), distribution_of(&[]), distribution_of(&others)].iter().collect();

@@ -342,7 +342,7 @@ fn check_tag(tag: &str) -> Result<(), String> {
 }
 
 #[test]
-fn tags_are_a_sorted_set_of_words_that_can_be_typed_again() -> Result<(), String> {
+fn tags_are_a_sorted_set_of_valid_words() -> Result<(), String> {
     let mut words = Annotations::default();
     for tag in ["new", "baseline", "new"] {
         words.tag(tag)?;
@@ -359,7 +359,7 @@ fn tags_are_a_sorted_set_of_words_that_can_be_typed_again() -> Result<(), String
 }
 
 #[test]
-fn notes_are_kept_in_their_order_and_say_something() -> Result<(), String> {
+fn notes_keep_their_order_and_are_not_empty() -> Result<(), String> {
     let mut words = Annotations::default();
     assert!(words.is_empty());
     words.note("2026-11-21T12:00:00Z".into(), " with the new firmware ")?;
@@ -374,7 +374,7 @@ fn notes_are_kept_in_their_order_and_say_something() -> Result<(), String> {
 }
 
 #[test]
-fn words_are_read_as_far_as_they_are_known_and_could_have_been_said() {
+fn annotations_reject_content_that_no_command_accepts() {
     let read = Annotations::parse(r#"{"tags": ["b", "a"], "stars": 5}"#);
     assert_eq!(read, Ok(Annotations { tags: vec!["a".into(), "b".into()], notes: Vec::new() }));
     let bad = [

@@ -601,7 +601,7 @@ impl KnownBy {
 }
 
 #[test]
-fn a_device_is_the_same_by_its_number_and_unchanged_only_with_all_its_marks() {
+fn a_device_with_other_marks_has_changed() {
     let device = |number: &str, marks: &[&str]| Identity::Device {
         number: number.into(),
         marks: marks.iter().map(|m| (*m).to_owned()).collect(),
@@ -620,7 +620,7 @@ fn a_device_is_the_same_by_its_number_and_unchanged_only_with_all_its_marks() {
 }
 
 #[test]
-fn a_serial_number_decides_and_what_has_none_is_told_by_less() {
+fn serial_numbers_identify_devices_before_model_and_size() {
     let device = |serial: Option<&str>, backing: Option<&str>, model: Option<&str>, bytes| KnownBy {
         name: String::new(),
         serial: serial.map(str::to_owned),

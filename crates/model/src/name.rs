@@ -129,7 +129,7 @@ pub fn line(words: &[String]) -> String {
 }
 
 #[test]
-fn every_name_comes_back_as_it_was() {
+fn file_names_survive_a_round_trip() {
     let names: [&[u8]; 6] = [
         b"/data/plain \xc3\xa9",
         b"/a\xff\xfe",
@@ -150,7 +150,7 @@ fn every_name_comes_back_as_it_was() {
 }
 
 #[test]
-fn what_acts_on_a_terminal_is_shown_by_its_number_and_nothing_else_changes() {
+fn only_characters_that_affect_a_terminal_are_escaped() {
     for plain in ["", "4K random read  ±2 %\n\tµs", "a\\u{1b}"] {
         assert!(matches!(visible(plain), Cow::Borrowed(same) if same == plain), "{plain:?}");
     }
@@ -161,7 +161,7 @@ fn what_acts_on_a_terminal_is_shown_by_its_number_and_nothing_else_changes() {
 }
 
 #[test]
-fn json_says_the_same_without_control_characters() {
+fn escaped_json_has_the_same_content() {
     let said = "a\u{9b}1m\u{7f}\u{1b}\u{202e}\n".to_owned();
     let json = serde_json::to_string(&said).unwrap_or_default();
     let shown = visible_json(&json);
@@ -170,7 +170,7 @@ fn json_says_the_same_without_control_characters() {
 }
 
 #[test]
-fn a_shell_reads_the_same_words_again() {
+fn quoted_words_survive_a_shell() {
     let words = ["run", "--mix", "70%", "it's a disk", "", "$HOME"].map(str::to_owned);
     assert_eq!(line(&words), r"run --mix 70% 'it'\''s a disk' '' '$HOME'");
     assert_eq!(line(&[]), "");

@@ -209,12 +209,6 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
     Ok(Written { compress_percent: saved(kept, made.len()), dedup_percent: saved(distinct, blocks.len()) })
 }
 
-#[cfg(test)]
-fn measured(compress_percent: u8, dedup_percent: u8) -> Written {
-    let data = Data::Random { compress_percent, dedup_percent, dedup_set_bytes: None, dedup_shared: false };
-    measure(&data, None, 7).unwrap_or_else(|e| panic!("{e}"))
-}
-
 /// The data that are written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -377,8 +371,14 @@ fn pattern(bytes: &[u8], offsets: &[usize], offset: u64) -> Vec<u8> {
     once
 }
 
+#[cfg(test)]
+fn measured(compress_percent: u8, dedup_percent: u8) -> Written {
+    let data = Data::Random { compress_percent, dedup_percent, dedup_set_bytes: None, dedup_shared: false };
+    measure(&data, None, 7).unwrap_or_else(|e| panic!("{e}"))
+}
+
 #[test]
-fn data_are_as_compressible_and_repetitive_as_asked() {
+fn data_have_the_requested_compressibility_and_repetition() {
     for (compress, dedup) in [(0, 0), (10, 5), (50, 30), (90, 95), (100, 0), (0, 50), (25, 100)] {
         let Written { compress_percent, dedup_percent } = measured(compress, dedup);
         // The random part grows by 0.5 % in LZ4, and describing the run takes some bytes.
@@ -410,7 +410,7 @@ fn small_writes_are_made_like_large_ones() {
 }
 
 #[test]
-fn copies_of_a_set_are_of_the_first_blocks_and_of_no_others() {
+fn copies_of_a_set_repeat_only_its_first_blocks() {
     const SET: usize = 16;
     let set_bytes = Some((SET * BLOCK_BYTES) as u64);
     let data = Data::Random {
@@ -443,7 +443,7 @@ fn copies_of_a_set_are_of_the_first_blocks_and_of_no_others() {
 }
 
 #[test]
-fn workers_that_share_their_sets_copy_each_others_blocks() {
+fn workers_with_shared_sets_copy_each_others_blocks() {
     const SET: usize = 16;
     let dedup_set_bytes = Some((SET * BLOCK_BYTES) as u64);
     let data = Data::Random { compress_percent: 0, dedup_percent: 50, dedup_set_bytes, dedup_shared: true };
@@ -466,7 +466,7 @@ fn workers_that_share_their_sets_copy_each_others_blocks() {
 }
 
 #[test]
-fn the_bytes_of_a_file_go_on_from_write_to_write() {
+fn file_content_continues_across_writes() {
     let bytes: Arc<[u8]> = (0..7_u8).collect();
     let file = Data::File("seven".into());
     let mut maker = Maker::new(&file, Some(bytes), 1).unwrap_or_else(|e| panic!("{e}"));
@@ -482,7 +482,7 @@ fn the_bytes_of_a_file_go_on_from_write_to_write() {
 }
 
 #[test]
-fn bytes_that_count_begin_with_zero_where_the_size_is_a_multiple_of_them() {
+fn counting_bytes_restart_at_zero_in_each_write() {
     let mut maker = Maker::new(&Data::Counting, None, 1).unwrap_or_else(|e| panic!("{e}"));
     for _ in 0..2 {
         let mut write = [9; 512];
@@ -492,7 +492,7 @@ fn bytes_that_count_begin_with_zero_where_the_size_is_a_multiple_of_them() {
 }
 
 #[test]
-fn zeros_are_zeros_and_impossible_shares_are_refused() {
+fn zeros_are_written_and_invalid_shares_are_rejected() {
     let mut maker = Maker::new(&Data::Zeros, None, 1).unwrap_or_else(|e| panic!("{e}"));
     let mut write = [1_u8; 100];
     maker.fill(&mut write);
@@ -507,7 +507,7 @@ fn zeros_are_zeros_and_impossible_shares_are_refused() {
 }
 
 #[test]
-fn makers_of_different_seeds_share_nothing() {
+fn makers_with_different_seeds_share_no_blocks() {
     let mut seen = HashSet::new();
     for seed in 0..50 {
         let mut maker = Maker::new(&Data::default(), None, seed).unwrap_or_else(|e| panic!("{e}"));
@@ -520,7 +520,7 @@ fn makers_of_different_seeds_share_nothing() {
 }
 
 #[test]
-fn what_was_put_is_found_again_however_it_is_cut() {
+fn content_is_verified_in_pieces_of_any_size() {
     let stamps = Content::Stamps { seed: 7 };
     let mut whole = vec![0; 4096];
     stamps.put(512, &mut whole);
@@ -538,7 +538,7 @@ fn what_was_put_is_found_again_however_it_is_cut() {
 }
 
 #[test]
-fn a_pattern_begins_with_each_operation_and_may_hold_its_offset() {
+fn a_pattern_restarts_with_each_operation_and_may_contain_its_offset() {
     let content = Content::Pattern { bytes: b"ab--------c".to_vec(), offsets: vec![2] };
     let mut data = vec![0; 30];
     content.put(513, &mut data);

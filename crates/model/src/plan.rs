@@ -686,7 +686,7 @@ impl FioLayout {
 }
 
 #[test]
-fn what_is_not_done_is_not_said() {
+fn a_cost_omits_missing_parts() {
     assert_eq!(Cost::default().sentence(), "It takes no time. It writes nothing.");
     let reads = Cost { time_ns: 9_400_000_000, ..Cost::default() };
     assert_eq!(reads.sentence(), "It takes about 10 s. It writes nothing.");

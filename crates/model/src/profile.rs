@@ -536,14 +536,14 @@ pub struct Points {
 }
 
 #[test]
-fn names_are_those_of_the_field() {
+fn test_names_follow_the_usual_form() {
     assert_eq!(CDM[2].name(), "RND4K Q32T1");
     assert_eq!(find("six").map(|p| p.rows().count()), Some(6));
 }
 
 /// Findings know results by their names.
 #[test]
-fn no_two_rows_of_a_profile_have_one_name() {
+fn row_names_of_a_profile_are_unique() {
     for profile in PROFILES {
         let mut names: Vec<String> = profile.rows().map(|(p, t)| t.name_of(p)).collect();
         let all = names.len();

@@ -342,14 +342,14 @@ impl Word {
 }
 
 #[test]
-fn a_report_that_does_not_say_where_latencies_were_seen_is_read() {
+fn reports_without_seen_at_are_accepted() {
     let old = r#"{"capture":"x","pace":"timed","speed":1.0,"figures":[],"counted":null,"differs":[]}"#;
     let read: Option<ReplayComparison> = serde_json::from_str(old).ok();
     assert_eq!(read.map(|replay| replay.seen_at).as_deref(), Some("program"));
 }
 
 #[test]
-fn a_goal_that_cannot_be_told_is_not_met() {
+fn an_undecided_goal_is_not_met() {
     let near = Figure::share("rate", "per_s", [Some(100.0), Some(101.0)], 0.02);
     let far = Figure::share("depth", "in_flight", [Some(2.0), Some(1.0)], 0.2);
     let blind = Figure::share("read p50", "ns", [None, Some(1.0)], 0.1);

@@ -660,7 +660,7 @@ impl Quick {
 }
 
 #[test]
-fn what_was_left_out_is_named() {
+fn a_quick_look_names_its_limits() {
     let quick = Quick { run_ns: 500_000_000, not_measured: Vec::new() };
     assert!(quick.sentence().starts_with("One run of 500 ms per row, so there are no confidence intervals"));
     assert!(!quick.sentence().contains("Not measured"));

@@ -349,12 +349,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_found_whole() {
+    fn a_written_block_is_intact() {
         assert_eq!(examine(&block(ID, AT, 20), &EXPECTED), Ok(Sound::Whole(20)));
     }
 
     #[test]
-    fn every_single_flipped_bit_is_found_where_it_is() {
+    fn every_flipped_bit_is_located() {
         let mut block = block(ID, AT, 20)[..2 * SECTOR].to_vec();
         for bit in 0..block.len() * 8 {
             block[bit / 8] ^= 1 << (bit % 8);
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_another_place_write_or_verification_say_where_they_are_from() {
+    fn misplaced_stale_and_foreign_blocks_name_their_origin() {
         let kind = |block: Vec<u8>| damage(&block, &EXPECTED).kind;
         assert_eq!(kind(block(ID, 0, 3)), DamageKind::Misplaced { belongs: 0, sequence: 3 });
         assert_eq!(kind(block(ID, AT, 12)), DamageKind::Stale { sequence: 12, expected: 20 });
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_block_says_which_part_came_through() {
+    fn a_torn_block_names_the_newer_part() {
         let (new, old) = (block(ID, AT, 20), block(ID, AT, 12));
         for (torn, sector, newest_first) in [(halves(&new, &old), 4, 0), (halves(&old, &new), 0, 4)] {
             let found = damage(&torn, &EXPECTED);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn part_of_a_block_may_be_gone_or_wrong() {
+    fn partly_damaged_blocks_are_reported() {
         let zeroed = halves(&block(ID, AT, 20), &[0; BLOCK]);
         assert_eq!(
             damage(&zeroed, &EXPECTED),
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_was_begun_may_be_there_whole_in_part_or_not_at_all() {
+    fn a_begun_write_may_be_complete_partial_or_absent() {
         let expected = Expected { begun: Some(25), ..EXPECTED };
         let (new, old) = (block(ID, AT, 25), block(ID, AT, 20));
         assert_eq!(examine(&old, &expected), Ok(Sound::Whole(20)));
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_write_anything_may_be_there_but_damage_of_ours() {
+    fn before_the_first_write_only_damaged_stamps_are_errors() {
         let expected = Expected { synced: 0, begun: Some(5), ..EXPECTED };
         let new = block(ID, AT, 5);
         for before in [vec![0; BLOCK], vec![0xa5; BLOCK], block(9, AT, 5)] {

@@ -679,7 +679,7 @@ fn yes() -> bool {
 }
 
 #[test]
-fn the_keys_of_a_study_are_those_of_old_files() {
+fn study_keys_equal_those_of_old_files() {
     let comparison = || LayerComparison { layers: Vec::new(), missing: Vec::new() };
     let json = serde_json::json!({ "layers": { "rungs": [], "missing": [] } });
     assert_eq!(serde_json::to_value(Study::Layers(comparison())).ok(), Some(json.clone()));
@@ -702,7 +702,7 @@ fn the_keys_of_a_study_are_those_of_old_files() {
 }
 
 #[test]
-fn each_reason_is_told_once_and_a_sentence_of_an_old_session_by_itself() {
+fn reasons_are_grouped_except_sentences_of_old_sessions() {
     let of = |name: &str, why: &str| NotMeasured { name: name.into(), why: why.into() };
     let all = [of("a, b: c", "no: it is late"), of("", "d: gone"), of("e", "no: it is late")];
     assert_eq!(by_reason(&all), [(vec!["a, b: c", "e"], "no: it is late"), (vec![], "d: gone")]);
@@ -710,7 +710,7 @@ fn each_reason_is_told_once_and_a_sentence_of_an_old_session_by_itself() {
 }
 
 #[test]
-fn a_session_that_kept_sentences_is_still_read() {
+fn sentences_of_old_sessions_are_accepted() {
     let old = serde_json::json!({ "entrants": [], "missing": ["pread, 4K random read: it is late"] });
     let comparison: InterfaceComparison = serde_json::from_value(old).unwrap_or_default();
     let why = "pread, 4K random read: it is late".to_owned();
@@ -720,7 +720,7 @@ fn a_session_that_kept_sentences_is_still_read() {
 }
 
 #[test]
-fn a_job_is_in_the_group_that_has_it() {
+fn jobs_are_found_in_their_group() {
     let layout = TargetLayout { tests: 2, targets: 3 };
     let groups: Vec<usize> = (0..8).map(|job| layout.group(job)).collect();
     assert_eq!(groups, [0, 0, 0, 1, 1, 1, 2, 3]);
@@ -736,7 +736,7 @@ fn a_job_is_in_the_group_that_has_it() {
 }
 
 #[test]
-fn the_hosts_from_the_first_take_part() {
+fn the_first_hosts_participate() {
     let steps = HostSteps { hosts: vec![1, 2] };
     let part = |rank| [0, 1, 2].map(|job| steps.takes_part(rank, job));
     assert_eq!([0, 1, 2].map(|job| steps.taking_part(job, 4)), [1, 2, 4]);

@@ -627,7 +627,7 @@ impl Measure {
 }
 
 #[test]
-fn a_setting_reads_as_the_field_writes_it() {
+fn settings_are_described_in_the_usual_form() {
     let setting = Setting::plain("read", 512 << 10, 8);
     assert_eq!(setting.describe(), "read 8 x 512K direct, io_uring");
     assert_eq!(setting.memory_bytes(), 4 << 20);
@@ -666,7 +666,7 @@ fn a_setting_reads_as_the_field_writes_it() {
 }
 
 #[test]
-fn every_measure_has_a_word_that_means_it() {
+fn measures_are_found_by_their_word() {
     for measure in [Measure::Iops, Measure::Bandwidth, Measure::P99, Measure::Latency] {
         assert_eq!(Measure::find(measure.word()), Some(measure));
     }

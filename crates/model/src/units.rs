@@ -171,7 +171,7 @@ fn sizes_are_powers_of_two_and_exact() {
 }
 
 #[test]
-fn durations_know_their_units() {
+fn durations_are_parsed_by_unit() {
     assert_eq!(parse_duration_ns("3"), Ok(3_000_000_000));
     assert_eq!(parse_duration_ns("3s"), Ok(3_000_000_000));
     assert_eq!(parse_duration_ns("250ms"), Ok(250_000_000));
@@ -181,7 +181,7 @@ fn durations_know_their_units() {
 }
 
 #[test]
-fn figures_read_well() {
+fn figures_are_formatted_with_units() {
     assert_eq!(show_bytes(4096), "4 KiB");
     assert_eq!(show_bytes(3 << 29), "1.50 GiB");
     assert_eq!(show_block(1 << 20), "1M");

@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_has_everything_once_and_can_be_asked_both_ways() {
+    fn an_order_is_an_invertible_permutation() {
         for count in [1, 2, 3, 4, 5, 16, 17, 1000, 4096, 65_537] {
             let order = Order::new(count, 3 + count);
             let mut seen = vec![false; count as usize];
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_random_and_another_in_each_pass() {
+    fn orders_are_random_and_differ_between_passes() {
         let v = verification(10_000, 2, 100);
         let first: Vec<u64> = (1..=10_000).map(|s| v.stamp(s).offset).collect();
         let second: Vec<u64> = (10_001..=20_000).map(|s| v.stamp(s).offset).collect();
@@ -516,7 +516,7 @@ mod tests {
 
     /// A table of every write gives the same expected content.
     #[test]
-    fn what_is_expected_is_what_a_table_would_say() {
+    fn expected_content_equals_that_of_a_table() {
         for (blocks, sync_every) in [(1, 1), (7, 3), (16, 5), (16, 100)] {
             let v = verification(blocks, 3, sync_every);
             let mut synced = 0;
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_comes_back_as_it_was_and_nonsense_is_refused() {
+    fn a_state_survives_a_round_trip_and_invalid_text_is_rejected() {
         let v = verification(100, 2, 30);
         let state = State::new("/somewhere".into(), v, v.mark(60));
         let text = state.text();
@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn no_state_that_is_accepted_is_too_large_for_the_arithmetic() {
+    fn accepted_states_do_not_overflow() {
         let mut key = 0;
         let mut draw = |edges: &[u64]| {
             key = split_mix(key);

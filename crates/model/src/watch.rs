@@ -499,7 +499,7 @@ fn known<S: serde::Serializer>(open: &Known<Open>, to: S) -> Result<S::Ok, S::Er
 }
 
 #[test]
-fn how_files_are_open_is_told_in_words() {
+fn open_modes_are_described() {
     let open = Open { files: 2, direct: true, sync: true, io_uring: true, ..Open::default() };
     assert_eq!(open.describe(), "direct, sync, io_uring");
     assert_eq!(Open::default().describe(), "no file open here");
@@ -508,7 +508,7 @@ fn how_files_are_open_is_told_in_words() {
 }
 
 #[test]
-fn the_day_of_a_session_is_that_of_its_beginning() {
+fn a_session_is_dated_by_its_start() {
     let session =
         |started: Option<&str>| MeasuredIn { session: "a".into(), started: started.map(str::to_owned) };
     assert_eq!(session(Some("2026-11-23T15:00:00+01:00")).day(), Some("2026-11-23"));

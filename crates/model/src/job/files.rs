@@ -307,7 +307,7 @@ impl OwnBlocks {
 /// IOR writes: segment i, block of task r, transfer j are at (i x tasks + r) x b + j x t.
 
 #[test]
-fn blocks_lie_where_ior_has_them() {
+fn blocks_have_the_offsets_of_ior() {
     let at = |layout, span, transfer, task| -> Vec<u64> {
         let own =
             OwnBlocks::for_task(layout, span, transfer, (task, 2)).unwrap_or_else(|| panic!("no blocks"));
@@ -347,7 +347,7 @@ fn the_parts_of_all_tasks_cover_the_segments_once() {
 }
 
 #[test]
-fn what_has_no_block_for_each_task_is_none() {
+fn spans_without_a_block_for_each_task_give_none() {
     let of = |layout, span, tasks| OwnBlocks::for_task(layout, span, 4096, (0, tasks)).is_some();
     assert!(of(Layout::Strided, 8192, 2) && !of(Layout::Strided, 8191, 2));
     assert!(of(Layout::Segmented, 8192, 2) && !of(Layout::Segmented, 8191, 2));

@@ -595,13 +595,6 @@ impl Turn {
 /// Approximate sum of the weights of turns, as fine as shares of sizes.
 const WEIGHTS: u32 = 1_000_000;
 
-#[cfg(test)]
-fn plain_turn(operations: u32, turns: u32, offset_bytes: u64, every: u32) -> Turn {
-    let access = Access { offset_bytes, span_bytes: 1 << 20, ..Access::plain(Pattern::Random, 4096, 0) };
-    let flush = Flush { call: SyncCall::Fdatasync, every, calls: 1, drain: true };
-    Turn { operations, turns, access, flush: Some(flush) }
-}
-
 /// Priority of I/O, for the schedulers bfq and mq-deadline (`ioprio_set(2)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -668,8 +661,15 @@ impl EngineFallback {
     }
 }
 
+#[cfg(test)]
+fn plain_turn(operations: u32, turns: u32, offset_bytes: u64, every: u32) -> Turn {
+    let access = Access { offset_bytes, span_bytes: 1 << 20, ..Access::plain(Pattern::Random, 4096, 0) };
+    let flush = Flush { call: SyncCall::Fdatasync, every, calls: 1, drain: true };
+    Turn { operations, turns, access, flush: Some(flush) }
+}
+
 #[test]
-fn a_stream_of_turns_is_named_by_them_and_each_is_a_stream() {
+fn turns_name_their_stream_and_form_streams() {
     let access = Access::plain(Pattern::Random, 4096, 0);
     let turn = |operations| Turn { operations, turns: 2, access: access.clone(), flush: None };
     let turns = vec![turn(120), turn(181)];
@@ -680,7 +680,7 @@ fn a_stream_of_turns_is_named_by_them_and_each_is_a_stream() {
 }
 
 #[test]
-fn a_summary_spans_all_turns_and_has_their_shares_and_calls() {
+fn a_summary_of_turns_has_their_span_shares_and_calls() {
     let turns = [plain_turn(60, 1, 1 << 20, 1), plain_turn(181, 2, 4 << 20, 90)];
     let (access, flush) = Turn::together(&turns);
     assert_eq!((access.offset_bytes, access.span_bytes), (1 << 20, 4 << 20));

@@ -733,7 +733,7 @@ impl Line {
 }
 
 #[test]
-fn shares_are_what_was_said_whole_or_not() {
+fn percentages_keep_their_decimals() {
     assert_eq!(
         [Mix::of_percents(100, 0), Mix::of_percents(0, 0), Mix::of_percents(0, 100)].map(Mix::describe),
         ["read", "write", "trim"]
@@ -750,7 +750,7 @@ fn shares_are_what_was_said_whole_or_not() {
 }
 
 #[test]
-fn what_was_written_as_a_whole_number_is_read_and_written_so() {
+fn whole_percentages_serialize_as_integers() {
     let json = |mix: Mix| serde_json::to_string(&mix).unwrap_or_default();
     assert_eq!(json(Mix::of_percents(70, 0)), r#"{"read_percent":70,"trim_percent":0}"#);
     for text in [r#"{"read_percent":70}"#, r#"{"read_percent":70.0,"trim_percent":0}"#] {
@@ -762,7 +762,7 @@ fn what_was_written_as_a_whole_number_is_read_and_written_so() {
 }
 
 #[test]
-fn zones_lie_one_behind_the_other_and_the_end_cuts_the_last() {
+fn zones_are_consecutive_and_the_end_cuts_the_last() {
     let strided = Strided { bytes: 10, range_bytes: 16, skip_bytes: 4 };
     let at = |span| (strided.whole(span), strided.cut_off(span));
     assert_eq!(
@@ -781,7 +781,7 @@ fn zones_lie_one_behind_the_other_and_the_end_cuts_the_last() {
 }
 
 #[test]
-fn words_are_those_of_the_field() {
+fn accesses_are_described_in_the_usual_form() {
     let plain = Access::plain(Pattern::Random, 4096, 70);
     assert_eq!((plain.describe().as_str(), plain.block_bytes()), ("4K random 70/30", Some(4096)));
     let mut odd = Access::plain(Pattern::Random, 4096, 60);

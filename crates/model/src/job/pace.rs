@@ -476,7 +476,7 @@ impl Flow {
 }
 
 #[test]
-fn steadiness_is_a_distance_or_a_slope_in_percent_or_not() {
+fn steadiness_limits_distance_or_slope() {
     let rule = |name: &str, limit, percent| Steady {
         quantity: Quantity::Iops,
         slope: name == "slope",

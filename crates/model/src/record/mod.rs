@@ -687,11 +687,6 @@ fn that_counts(sums: &BTreeMap<u32, Sum>) -> u32 {
     sums.iter().rev().find(|(_, sum)| stands(sum)).map_or(*first, |(attempt, _)| *attempt)
 }
 
-#[cfg(test)]
-fn tried(job: usize, repeat: u32, attempt: u32, disturbed: bool) -> Attempt {
-    Attempt { job, repeat, attempt, offered_iops: None, disturbed, complete: true }
-}
-
 /// Others disturbed a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disturbed {
@@ -771,8 +766,13 @@ fn changed(before: &str, after: &str) -> String {
     }
 }
 
+#[cfg(test)]
+fn tried(job: usize, repeat: u32, attempt: u32, disturbed: bool) -> Attempt {
+    Attempt { job, repeat, attempt, offered_iops: None, disturbed, complete: true }
+}
+
 #[test]
-fn the_last_attempt_counts_and_the_first_where_all_were_disturbed() {
+fn the_last_undisturbed_attempt_counts_otherwise_the_first() {
     let of = |marks: &[bool]| {
         let all: Vec<Attempt> = marks.iter().zip(0..).map(|(d, attempt)| tried(0, 2, attempt, *d)).collect();
         counting(&all, Pairing::Runs).iter().position(|c| *c)
@@ -788,7 +788,7 @@ fn the_last_attempt_counts_and_the_first_where_all_were_disturbed() {
 }
 
 #[test]
-fn other_runs_and_other_loads_are_units_of_their_own() {
+fn runs_and_loads_are_separate_units() {
     let load =
         |iops, attempt, disturbed| Attempt { offered_iops: Some(iops), ..tried(1, 0, attempt, disturbed) };
     let all =
@@ -797,7 +797,7 @@ fn other_runs_and_other_loads_are_units_of_their_own() {
 }
 
 #[test]
-fn a_round_counts_as_a_whole_where_its_runs_are_compared() {
+fn a_round_of_compared_runs_counts_as_one_unit() {
     let first = [tried(0, 0, 0, false), tried(1, 0, 0, true)];
     let half = [first.as_slice(), &[tried(1, 0, 1, false)]].concat();
     assert_eq!(counting(&half, Pairing::Rounds), [true, true, false], "half of a round stands for nothing");
@@ -808,7 +808,7 @@ fn a_round_counts_as_a_whole_where_its_runs_are_compared() {
 }
 
 #[test]
-fn a_test_on_all_targets_counts_as_a_whole_and_other_tests_do_not_matter() {
+fn a_test_on_all_targets_counts_as_one_unit() {
     let layout = TargetLayout { tests: 2, targets: 2 };
     let first = [tried(0, 0, 0, true), tried(1, 0, 0, false), tried(2, 0, 0, false), tried(3, 0, 0, false)];
     let half = [first.as_slice(), &[tried(1, 0, 1, false)]].concat();
@@ -818,7 +818,7 @@ fn a_test_on_all_targets_counts_as_a_whole_and_other_tests_do_not_matter() {
 }
 
 #[test]
-fn each_is_said_with_its_number() {
+fn disturbances_are_described_with_their_numbers() {
     let foreign =
         Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 240e6, ios_per_s: Some(1_920.0) };
     let stolen = Disturbance::StolenCpu { share: 0.042 };

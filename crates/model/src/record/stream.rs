@@ -460,7 +460,7 @@ fn call_column(operations: u32) -> usize {
 }
 
 #[test]
-fn stretches_are_added_up_as_if_they_were_one() {
+fn added_buckets_equal_one_bucket() {
     let of = |latencies: &[u64]| {
         let mut histogram = Histogram::new();
         for ns in latencies {
@@ -476,7 +476,7 @@ fn stretches_are_added_up_as_if_they_were_one() {
 }
 
 #[test]
-fn a_count_is_read_whole_or_not_at_all() {
+fn incomplete_io_counts_are_rejected() {
     let text =
         "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n";
     let io = ThreadIo::parse(text).unwrap_or_else(|why| panic!("{why}"));
@@ -488,7 +488,7 @@ fn a_count_is_read_whole_or_not_at_all() {
 }
 
 #[test]
-fn older_files_have_no_count_of_the_io_of_a_worker() {
+fn older_records_have_no_io_count_of_workers() {
     let mut old = serde_json::to_value(WorkerEnd::default()).unwrap_or_default();
     old.as_object_mut().map(|fields| fields.remove("io"));
     let read: WorkerEnd = serde_json::from_value(old).unwrap_or_else(|e| panic!("{e}"));
@@ -496,7 +496,7 @@ fn older_files_have_no_count_of_the_io_of_a_worker() {
 }
 
 #[test]
-fn numbers_are_in_the_columns_of_fio() {
+fn depth_columns_equal_those_of_fio() {
     let bounds = [1, 2, 3, 4, 7, 8, 31, 32, 63, 64, 1000];
     assert_eq!(bounds.map(level_column), [0, 1, 1, 2, 2, 3, 4, 5, 5, 6, 6]);
     let bounds = [0, 1, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 1000];
@@ -504,7 +504,7 @@ fn numbers_are_in_the_columns_of_fio() {
 }
 
 #[test]
-fn submissions_and_completions_are_counted_and_added() {
+fn depth_counts_are_added() {
     let mut counts = DepthCounts::default();
     counts.submitted(8, 8);
     counts.completed(1);

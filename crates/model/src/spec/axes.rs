@@ -3,7 +3,7 @@
 //!
 //! The plan finds out which cells of the grid can be measured.
 
-use super::number::{count, shown, size};
+use super::number::{count, quoted_excerpt, size};
 use super::{EngineSpec, Rw, parsers};
 use crate::job::{Cache, Mix};
 use crate::spec::iometer::{Spec, Step};
@@ -217,7 +217,7 @@ impl Axis {
 /// # Errors
 /// All the names.
 pub fn find(name: &str) -> Result<&'static Axis, String> {
-    let unknown = || format!("{} is no axis; type one of {}", shown(name), names().join(", "));
+    let unknown = || format!("{} is no axis; type one of {}", quoted_excerpt(name), names().join(", "));
     AXES.iter().find(|axis| axis.name == name).ok_or_else(unknown)
 }
 
@@ -246,7 +246,7 @@ fn list<T: PartialEq>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> 
 
 fn add<T: PartialEq>(out: &mut Vec<T>, value: T, said: &str) -> Result<(), String> {
     if out.contains(&value) {
-        return Err(format!("{} is there twice; type each value once", shown(said)));
+        return Err(format!("{} is there twice; type each value once", quoted_excerpt(said)));
     }
     if out.len() == MAX_VALUES {
         return Err(format!("there are too many values; type {MAX_VALUES} at most"));
@@ -289,7 +289,7 @@ fn numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Ve
         if first >= last {
             return Err(format!(
                 "{} does not rise; type the smaller one first, such as 4k..64k",
-                shown(piece)
+                quoted_excerpt(piece)
             ));
         }
         for value in law.values(first, last - 1, by).chain([last]) {
@@ -314,11 +314,6 @@ fn engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineSpec>, String> {
         add(&mut out, parsers::engine(piece)?, piece)?;
     }
     Ok(out)
-}
-
-#[cfg(test)]
-fn known(name: &str) -> bool {
-    matches!(name, "io_uring" | "libaio")
 }
 
 /// Most positions of a range.
@@ -373,7 +368,7 @@ pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
     } else {
         return Err(format!(
             "{} has no step; type one as in 0%..90%+10%, or how many as in 0%..99%/12",
-            shown(piece)
+            quoted_excerpt(piece)
         ));
     };
     Ok(all.into_iter().map(Offset::Percent).collect())
@@ -385,7 +380,7 @@ fn percent(text: &str) -> Result<u32, String> {
     number.filter(|percent| *percent < WHOLE).ok_or_else(|| {
         format!(
             "{} is no position; type whole percents below 100 such as 25%, or a size such as 4g",
-            shown(text)
+            quoted_excerpt(text)
         )
     })
 }
@@ -394,7 +389,7 @@ fn rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
     if first < last {
         return Ok(());
     }
-    Err(format!("{} does not rise; type the smaller one first, such as 0%..90%+10%", shown(piece)))
+    Err(format!("{} does not rise; type the smaller one first, such as 0%..90%+10%", quoted_excerpt(piece)))
 }
 
 /// Default memory limit for the buffers of one cell: the cap of the original.
@@ -636,6 +631,11 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|p| p.name == name)
 }
 
+#[cfg(test)]
+fn known(name: &str) -> bool {
+    matches!(name, "io_uring" | "libaio")
+}
+
 #[test]
 fn lists_and_doubling_ranges_mix() {
     let mut axes = Axes::default();
@@ -663,7 +663,7 @@ fn lists_and_doubling_ranges_mix() {
 }
 
 #[test]
-fn what_is_no_axis_says_what_to_type() {
+fn invalid_axis_values_are_rejected_with_a_suggestion() {
     for (axis, bad) in [
         ("bs", ""),
         ("bs", "4k..4k"),
@@ -710,7 +710,7 @@ fn positions_are_bytes_percents_and_ranges() {
 }
 
 #[test]
-fn every_preset_can_be_read() {
+fn presets_are_valid() {
     for preset in PRESETS {
         let mut axes = Axes::default();
         for (axis, text) in preset.said {

@@ -977,7 +977,7 @@ fn turn(rw: Rw, length: &str) -> TurnSpec {
 }
 
 #[test]
-fn what_changes_nothing_of_a_replay_is_refused() {
+fn keys_without_effect_on_a_replay_are_rejected() {
     use crate::spec::keys::{KEYS, Set, example, find};
     let of_streams = KEYS.iter().filter(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_)));
     for key in of_streams {
@@ -992,7 +992,7 @@ fn what_changes_nothing_of_a_replay_is_refused() {
 }
 
 #[test]
-fn what_is_said_beside_turns_has_to_make_sense() {
+fn keys_that_conflict_with_turns_are_rejected() {
     let turns = || vec![turn(Rw::Write, "8"), turn(Rw::Randread, "2.5")];
     let check = |change: fn(&mut StreamSpec)| {
         let mut stream = StreamSpec { turns: turns(), ..StreamSpec::default() };

@@ -263,7 +263,7 @@ fn best(all: impl Iterator<Item = Counterpart>) -> Option<Counterpart> {
 }
 
 #[test]
-fn every_example_is_read_by_its_key() {
+fn keys_accept_translated_examples() {
     let mut names: Vec<String> = Vec::new();
     for key in KEYS {
         for foreign in key.elsewhere {
@@ -289,7 +289,7 @@ fn every_example_is_read_by_its_key() {
 }
 
 #[test]
-fn values_have_the_unit_and_the_words_of_fathom() {
+fn foreign_values_are_translated() {
     let said = |meant: Option<Counterpart>| {
         let meant = meant.map(|m| (m.key.name, m.values.join(" ")));
         meant.unwrap_or_else(|| ("nothing", String::new()))

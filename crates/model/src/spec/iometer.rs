@@ -13,7 +13,9 @@
 
 use crate::job::{Kind, Mix, Sizes};
 use crate::spec::LineSpec;
-use crate::spec::number::{MAX_BLOCK_BYTES, MAX_TIME_NS, any_of, count, percent, share, shown, size, time};
+use crate::spec::number::{
+    MAX_BLOCK_BYTES, MAX_TIME_NS, any_of, count, percent, quoted_excerpt, share, size, time,
+};
 use crate::spec::operations::{mix, sizes};
 use crate::units::show_block;
 
@@ -152,7 +154,7 @@ pub fn named(word: &str) -> Result<Vec<Spec>, String> {
     library().into_iter().find(|s| plain(&s.name) == wanted).map(|s| vec![s]).ok_or_else(|| {
         format!(
             "{} is no access specification; type names that --list-specs prints, such as file-server or 'All in one', or one of classics, iometer, all",
-            shown(word)
+            quoted_excerpt(word)
         )
     })
 }
@@ -312,7 +314,7 @@ impl LineSpec {
                 (None, None) => {
                     return Err(format!(
                         "{} is no line; type KEY=VALUE pairs, such as share=100,bs=4k,mix=70",
-                        shown(text)
+                        quoted_excerpt(text)
                     ));
                 }
             }
@@ -321,7 +323,7 @@ impl LineSpec {
         for (at, (name, value)) in pairs.iter().enumerate() {
             let Some(key) = LINE_KEYS.iter().find(|k| k.name == *name) else {
                 let known: Vec<&str> = LINE_KEYS.iter().map(|k| k.name).collect();
-                return Err(format!("a line has no {}; type {}", shown(name), any_of(&known)));
+                return Err(format!("a line has no {}; type {}", quoted_excerpt(name), any_of(&known)));
             };
             if pairs[..at].iter().any(|(before, _)| before == name) {
                 return Err(format!("{name} is there twice in a line; type it once"));
@@ -380,7 +382,7 @@ impl Cycle {
         let word = text.trim().replace('-', "_").to_ascii_uppercase();
         Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, cycle)| *cycle).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|(word, _)| *word).collect();
-            format!("{} is no test type; type one of {}", shown(text), known.join(", "))
+            format!("{} is no test type; type one of {}", quoted_excerpt(text), known.join(", "))
         })
     }
 
@@ -447,7 +449,7 @@ impl Step {
         match text.trim().to_ascii_lowercase().as_str() {
             "linear" => Ok(Self::Linear),
             "exponential" => Ok(Self::Exponential),
-            _ => Err(format!("{} is no way to step; type linear or exponential", shown(text))),
+            _ => Err(format!("{} is no way to step; type linear or exponential", quoted_excerpt(text))),
         }
     }
 
@@ -473,7 +475,7 @@ impl Step {
 }
 
 #[test]
-fn the_lines_of_each_spec_sum_to_all_of_it_and_can_be_typed() {
+fn shares_of_each_spec_sum_to_100_and_its_lines_can_be_parsed() {
     let all = library();
     assert_eq!(all.len(), 5 + 1 + 29 + 1, "classics, Default, the tool's list, All in one");
     for spec in &all {
@@ -486,7 +488,7 @@ fn the_lines_of_each_spec_sum_to_all_of_it_and_can_be_typed() {
 }
 
 #[test]
-fn the_well_known_ones_are_as_they_are_known() {
+fn well_known_specs_have_their_published_lines() {
     let one = |word: &str| named(word).unwrap_or_else(|e| panic!("{e}")).remove(0);
     let file_server = one("file-server");
     assert_eq!((file_server.name.as_str(), file_server.lines.len()), ("File Server", 8));
@@ -514,7 +516,7 @@ fn a_line_has_the_defaults_of_iometer() {
 }
 
 #[test]
-fn lines_that_cannot_be_say_why() {
+fn invalid_lines_are_rejected_with_a_reason() {
     for (bad, word) in [
         ("", "KEY=VALUE"),
         ("share=30", "bs"),
@@ -529,7 +531,7 @@ fn lines_that_cannot_be_say_why() {
 }
 
 #[test]
-fn the_words_of_the_tool_are_taken_in_any_case() {
+fn words_of_iometer_are_accepted_in_any_case() {
     for (word, cycle) in Cycle::ALL {
         assert_eq!((Cycle::parse(&word.to_lowercase()), cycle.word()), (Ok(cycle), word));
         assert!(!cycle.about().is_empty());
@@ -540,7 +542,7 @@ fn the_words_of_the_tool_are_taken_in_any_case() {
 }
 
 #[test]
-fn steps_are_those_of_the_guide_and_end() {
+fn steps_follow_the_guide_and_end() {
     let all = |step: Step, (first, last, by)| step.values(first, last, by).collect::<Vec<_>>();
     assert_eq!(all(Step::Linear, (3, 9, 2)), [3, 5, 7, 9]);
     assert_eq!(all(Step::Exponential, (1, 8, 2)), [1, 2, 4, 8]);

@@ -1149,7 +1149,7 @@ pub(super) fn example(key: &Key) -> &'static str {
 }
 
 #[test]
-fn every_key_reads_the_example_that_its_help_gives() {
+fn keys_accept_the_example_in_their_help() {
     let mut names: Vec<&str> = KEYS.iter().map(|k| k.name).collect();
     names.sort_unstable();
     names.dedup();
@@ -1173,7 +1173,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
 }
 
 #[test]
-fn help_names_every_word() {
+fn help_lists_every_word() {
     for (word, _) in super::Rw::WORDS {
         assert!(find("rw").is_some_and(|k| k.about.contains(word)), "{word}");
     }

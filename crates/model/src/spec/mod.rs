@@ -23,7 +23,7 @@ use crate::job::{
     Sizes, Start, Steady, StopRule, Strided, Think, Verify,
 };
 use crate::plan::Typed;
-use number::{shown, size, whole};
+use number::{quoted_excerpt, size, whole};
 use pace::RateLimit;
 
 /// The request for a job.
@@ -348,14 +348,15 @@ fn set_file(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
 fn set_pace(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     let known = ReplayPace::ALL.iter().find(|(word, _)| *word == text);
     let (_, pace) =
-        known.ok_or_else(|| format!("{} is no pace; type dependent, timed or fast", shown(text)))?;
+        known.ok_or_else(|| format!("{} is no pace; type dependent, timed or fast", quoted_excerpt(text)))?;
     replay_settings(stream).pace = Some(*pace);
     Ok(())
 }
 
 fn set_speed(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     let number = text.parse().ok().filter(|n: &f64| (SPEEDS.0..=SPEEDS.1).contains(n));
-    let wrong = || format!("{} is no speed; type a number from {} to {}", shown(text), SPEEDS.0, SPEEDS.1);
+    let wrong =
+        || format!("{} is no speed; type a number from {} to {}", quoted_excerpt(text), SPEEDS.0, SPEEDS.1);
     replay_settings(stream).speed = Some(number.ok_or_else(wrong)?);
     Ok(())
 }
@@ -368,7 +369,7 @@ fn set_divisor(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
 fn set_align(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     let bytes = size(text, SECTOR, MOST_ALIGNED)?;
     if !bytes.is_power_of_two() {
-        return Err(format!("{} is no power of two; type 4k or the like", shown(text)));
+        return Err(format!("{} is no power of two; type 4k or the like", quoted_excerpt(text)));
     }
     replay_settings(stream).changes.align_bytes = bytes;
     Ok(())
@@ -386,7 +387,7 @@ fn set_skip(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
 pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     let kind = |word: &str| {
         let known = Kind::ALL.into_iter().find(|kind| kind.word() == word.trim());
-        known.ok_or_else(|| format!("{} is no kind; type some of read,write,trim,sync", shown(word)))
+        known.ok_or_else(|| format!("{} is no kind; type some of read,write,trim,sync", quoted_excerpt(word)))
     };
     let mut kinds: Vec<Kind> = text.split(',').map(kind).collect::<Result<_, _>>()?;
     kinds.sort_unstable();
@@ -422,7 +423,7 @@ pub const TURN_KEYS: [&str; 23] = [
 ];
 
 #[test]
-fn what_is_said_of_a_replay_is_read() {
+fn replay_keys_are_parsed() {
     let mut stream = StreamSpec::default();
     for (set, text) in [
         (set_file as fn(&mut StreamSpec, &str) -> Result<(), String>, "x.log"),
@@ -447,7 +448,7 @@ fn what_is_said_of_a_replay_is_read() {
 }
 
 #[test]
-fn each_is_a_key_of_streams() {
+fn turn_keys_are_stream_keys() {
     use keys::{Set, find};
     for name in TURN_KEYS {
         let key = find(name).unwrap_or_else(|| panic!("{name}"));

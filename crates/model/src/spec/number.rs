@@ -3,7 +3,7 @@
 //! An error states what is wrong, followed by `; type` and what to type instead. The limits catch slips of typing
 //! at once and keep later arithmetic from overflowing; what this machine can bear is up to the plan.
 
-pub(crate) use crate::name::quoted_excerpt as shown;
+pub(crate) use crate::name::quoted_excerpt;
 use crate::units::{GIB, parse_bytes, parse_duration_ns, show_block, show_ns};
 
 /// A whole number from `least` to `most`.
@@ -19,7 +19,7 @@ pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
         _ if all_digits => "is too large",
         _ => "is not a whole number",
     };
-    Err(format!("{} {fault}; type a whole number from {least} to {most}", shown(text)))
+    Err(format!("{} {fault}; type a whole number from {least} to {most}", quoted_excerpt(text)))
 }
 
 /// A whole number from `least` to `most`, in 32 bits.
@@ -53,7 +53,9 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
 pub fn share(text: &str) -> Result<f64, String> {
     let number = text.trim();
     let value = decimal(number.strip_suffix('%').unwrap_or(number)).filter(|p| (0.0..=100.0).contains(p));
-    value.ok_or_else(|| format!("{} is not a share in percent; type a number from 0 to 100", shown(text)))
+    value.ok_or_else(|| {
+        format!("{} is not a share in percent; type a number from 0 to 100", quoted_excerpt(text))
+    })
 }
 
 /// A size in bytes from `least` to `most`.
@@ -62,7 +64,7 @@ pub fn share(text: &str) -> Result<f64, String> {
 /// What is wrong and what to type.
 pub fn size(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let bytes = parse_bytes(text).map_err(|_| {
-        format!("{} is not a size; type a number with k, m, g or t, such as 4k or 1g", shown(text))
+        format!("{} is not a size; type a number with k, m, g or t, such as 4k or 1g", quoted_excerpt(text))
     })?;
     if (least..=most).contains(&bytes) {
         return Ok(bytes);
@@ -72,7 +74,7 @@ pub fn size(text: &str, least: u64, most: u64) -> Result<u64, String> {
         u64::MAX => "type a size such as 4k or 1g".into(),
         most => format!("type a size from {} to {}", short(least), short(most)),
     };
-    Err(format!("{} is {fault}; {advice}", shown(text)))
+    Err(format!("{} is {fault}; {advice}", quoted_excerpt(text)))
 }
 
 fn short(bytes: u64) -> String {
@@ -89,7 +91,12 @@ pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
         return Ok(ns);
     }
     let fault = if ns < least { "too short" } else { "too long" };
-    Err(format!("{} is {fault}; type a duration from {} to {}", shown(text), typed(least), typed(most)))
+    Err(format!(
+        "{} is {fault}; type a duration from {} to {}",
+        quoted_excerpt(text),
+        typed(least),
+        typed(most)
+    ))
 }
 
 /// A limit of a latency or of a run time in ns, from `least` to `most`. It needs a unit: a bare number would be
@@ -99,7 +106,10 @@ pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
 /// What is wrong and what to type.
 pub fn time_limit(text: &str, least: u64, most: u64) -> Result<u64, String> {
     if let Some(number) = decimal(text) {
-        return Err(format!("{} has no unit; type {number}us, {number}ms or {number}s", shown(text)));
+        return Err(format!(
+            "{} has no unit; type {number}us, {number}ms or {number}s",
+            quoted_excerpt(text)
+        ));
     }
     time(text, least, most)
 }
@@ -130,7 +140,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| {
         format!(
             "{} is not a rate; type operations per second above 0, such as 5000, 5k or 0.5, up to 1000m",
-            shown(text)
+            quoted_excerpt(text)
         )
     })
 }
@@ -145,7 +155,10 @@ pub fn bandwidth(text: &str) -> Result<u64, String> {
     let of_tables = lower.strip_suffix("b/s").and_then(decimal_bytes);
     let bytes = of_tables.map_or_else(|| size(lower.strip_suffix("/s").unwrap_or(&lower), 1, u64::MAX), Ok);
     bytes.ok().filter(|bytes| *bytes > 0).ok_or_else(|| {
-        format!("{} is not a bandwidth; type bytes per second above 0, such as 200m or 200MB/s", shown(text))
+        format!(
+            "{} is not a bandwidth; type bytes per second above 0, such as 200m or 200MB/s",
+            quoted_excerpt(text)
+        )
     })
 }
 
@@ -164,7 +177,7 @@ pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     let said = text.trim();
     words.iter().find(|(word, _)| *word == said).map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        format!("{} is not a valid value; type {}", shown(text), any_of(&known))
+        format!("{} is not a valid value; type {}", quoted_excerpt(text), any_of(&known))
     })
 }
 
@@ -240,7 +253,7 @@ pub const MAX_NODE: u32 = 1023;
 pub const MAX_NAME: usize = 100;
 
 #[test]
-fn numbers_have_limits_and_say_them() {
+fn numbers_outside_their_limits_are_rejected() {
     assert_eq!(whole(" 7 ", 1, 9), Ok(7));
     assert_eq!(whole("0", 1, 9), Err("'0' is too small; type a whole number from 1 to 9".into()));
     assert_eq!(whole("10", 1, 9), Err("'10' is too large; type a whole number from 1 to 9".into()));
@@ -273,9 +286,9 @@ fn sizes_times_and_rates_have_units() {
 }
 
 #[test]
-fn foreign_text_is_repeated_short_and_harmless() {
-    assert_eq!(shown("a\u{1b}[2J"), "'a\\u{1b}[2J'");
-    assert_eq!(shown(&"x".repeat(100)).len(), 45);
+fn quoted_text_is_shortened_and_escaped() {
+    assert_eq!(quoted_excerpt("a\u{1b}[2J"), "'a\\u{1b}[2J'");
+    assert_eq!(quoted_excerpt(&"x".repeat(100)).len(), 45);
     assert_eq!(
         (any_of(&["a"]), any_of(&["a", "b"]), any_of(&["a", "b", "c"])),
         ("a".into(), "a or b".into(), "a, b or c".into())

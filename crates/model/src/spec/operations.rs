@@ -1,7 +1,9 @@
 //! Parsers of `random`, `start`, `mix` and `bs`: where operations go, in which direction, and their sizes.
 
 use crate::job::{Mix, Order, PerKind, Percent, Sizes, Start, Strided, Zone, ZoneSize};
-use crate::spec::number::{MAX_BLOCK_BYTES, MAX_SPLIT, MAX_THETA, MAX_ZONES, decimal, share, shown, size};
+use crate::spec::number::{
+    MAX_BLOCK_BYTES, MAX_SPLIT, MAX_THETA, MAX_ZONES, decimal, quoted_excerpt, share, size,
+};
 
 /// Shares that sum to 100 in decimal do not always do so in binary.
 const ROUNDING: f64 = 1e-6;
@@ -17,12 +19,12 @@ pub fn random(text: &str) -> Result<Order, String> {
         let bare = value.trim();
         let bare = if percent { bare.strip_suffix('%').unwrap_or(bare) } else { bare };
         let fits = decimal(bare).filter(|v| (least..=most).contains(v));
-        fits.ok_or_else(|| format!("{} cannot be; type {advice}", shown(text)))
+        fits.ok_or_else(|| format!("{} cannot be; type {advice}", quoted_excerpt(text)))
     };
     match name {
         "uniform" if value.is_empty() => Ok(Order::Random),
         "once" if value.is_empty() => Ok(Order::Once),
-        "uniform" | "once" => Err(format!("{} takes no number; type {name}", shown(text))),
+        "uniform" | "once" => Err(format!("{} takes no number; type {name}", quoted_excerpt(text))),
         "mixed" => number(0.0, 100.0, "the random share in percent, such as mixed:30").map(Order::Mixed),
         "zipf" => number(0.0, MAX_THETA, "an exponent from 0 to 100, such as zipf:1.1").map(Order::Zipf),
         "pareto" => number(f64::MIN_POSITIVE, 0.5, "a share above 0 and up to 0.5, such as pareto:0.2")
@@ -37,7 +39,7 @@ pub fn random(text: &str) -> Result<Order, String> {
         _ => Err(format!(
             "{} is not a valid value; type uniform, once, mixed:30, zipf:1.1, pareto:0.2, normal:10 or \
              zones:60/10,40/90",
-            shown(text)
+            quoted_excerpt(text)
         )),
     }
 }
@@ -48,7 +50,7 @@ fn zones(text: &str) -> Result<Vec<Zone>, String> {
         let Some((access, size)) = piece.split_once('/') else {
             return Err(format!(
                 "{} is no zone; type its share of the operations and its size, such as 60/10 or 60/10g",
-                shown(piece)
+                quoted_excerpt(piece)
             ));
         };
         zones.push(Zone { access_percent: share(access)?, size: zone_size(size)? });
@@ -92,7 +94,7 @@ fn zone_size(text: &str) -> Result<ZoneSize, String> {
         } else {
             Err(format!(
                 "{} is no size of a zone; type percent of the span above 0, or bytes as in 10g",
-                shown(text)
+                quoted_excerpt(text)
             ))
         };
     }
@@ -117,7 +119,7 @@ pub fn start(text: &str) -> Result<Start, String> {
             Some(distance) => size(distance, 1, u64::MAX).map(Start::Every),
             None => Err(format!(
                 "{} is not a valid value; type spread, same, interlocked or every:1m",
-                shown(text)
+                quoted_excerpt(text)
             )),
         },
     }
@@ -143,7 +145,10 @@ pub fn strided(text: &str) -> Result<Strided, String> {
         parts.get(at).map_or(Ok(default), |part| size(part, least, u64::MAX))
     };
     if parts.len() > 3 {
-        return Err(format!("{} has too many parts; type SIZE,RANGE,SKIP, such as 64m,256m,2g", shown(text)));
+        return Err(format!(
+            "{} has too many parts; type SIZE,RANGE,SKIP, such as 64m,256m,2g",
+            quoted_excerpt(text)
+        ));
     }
     let bytes = number(0, 1, 0)?;
     Ok(Strided { bytes, range_bytes: number(1, 1, bytes)?, skip_bytes: number(2, 0, 0)? })
@@ -163,9 +168,12 @@ pub fn mix(text: &str) -> Result<Mix, String> {
         [read_percent, _] if is_all => Ok(Mix { read_percent, trim_percent: Percent::NONE }),
         [read_percent, _, trim_percent] if is_all => Ok(Mix { read_percent, trim_percent }),
         [_, _] | [_, _, _] => {
-            Err(format!("the shares of {} sum to {sum}; type shares that sum to 100", shown(text)))
+            Err(format!("the shares of {} sum to {sum}; type shares that sum to 100", quoted_excerpt(text)))
         }
-        _ => Err(format!("{} has too many shares; type READ/WRITE/TRIM, such as 60/30/10", shown(text))),
+        _ => Err(format!(
+            "{} has too many shares; type READ/WRITE/TRIM, such as 60/30/10",
+            quoted_excerpt(text)
+        )),
     }
 }
 
@@ -190,7 +198,7 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
             (None, None) => {
                 return Err(format!(
                     "{} stands before the first direction; type read=4k,write=8k, or one size for all",
-                    shown(piece)
+                    quoted_excerpt(piece)
                 ));
             }
         }
@@ -202,7 +210,12 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
             "read" => 0,
             "write" => 1,
             "trim" => 2,
-            other => return Err(format!("{} is no direction; type read=, write= or trim=", shown(other))),
+            other => {
+                return Err(format!(
+                    "{} is no direction; type read=, write= or trim=",
+                    quoted_excerpt(other)
+                ));
+            }
         };
         if slots[slot].is_some() {
             return Err(format!("{direction} is there twice; type it once, such as read=4k,write=8k"));
@@ -216,7 +229,10 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
             let [read, write, trim] = slots.map(|slot| slot.unwrap_or_else(|| first.clone()));
             Ok(PerKind { read, write, trim })
         }
-        _ => Err(format!("{} names one direction; type the others too, or one size for all", shown(text))),
+        _ => Err(format!(
+            "{} names one direction; type the others too, or one size for all",
+            quoted_excerpt(text)
+        )),
     }
 }
 
@@ -235,7 +251,10 @@ pub fn sizes(text: &str) -> Result<Sizes, String> {
     match (block(least)?, block(most)?) {
         (least, most) if least < most => Ok(Sizes::Range(least, most)),
         (least, most) if least == most => Ok(Sizes::Fixed(least)),
-        _ => Err(format!("{} runs backwards; type the smaller size first, such as 4k-64k", shown(text))),
+        _ => Err(format!(
+            "{} runs backwards; type the smaller size first, such as 4k-64k",
+            quoted_excerpt(text)
+        )),
     }
 }
 
@@ -249,22 +268,25 @@ fn split<'t>(pieces: impl Iterator<Item = &'t str>, mark: char, whole: &str) -> 
         let Some((size, weight)) = piece.split_once(mark) else {
             return Err(format!(
                 "{} has no share; type a size and its percent, such as 4k:60,64k:40",
-                shown(piece)
+                quoted_excerpt(piece)
             ));
         };
         let pair = (block(size)?, (share(weight)? * f64::from(PARTS)).round() as u32);
         if sizes.iter().any(|s| s.0 == pair.0) {
-            return Err(format!("{} is there twice; type each size once, with its whole share", shown(size)));
+            return Err(format!(
+                "{} is there twice; type each size once, with its whole share",
+                quoted_excerpt(size)
+            ));
         }
         if pair.1 == 0 {
             return Err(format!(
                 "{} has a share of 0; type a share above 0, or leave the size out",
-                shown(size)
+                quoted_excerpt(size)
             ));
         }
         sizes.push(pair);
         if sizes.len() > MAX_SPLIT {
-            return Err(format!("{} has too many sizes; type {MAX_SPLIT} at most", shown(whole)));
+            return Err(format!("{} has too many sizes; type {MAX_SPLIT} at most", quoted_excerpt(whole)));
         }
     }
     match sizes.iter().map(|s| u64::from(s.1)).sum::<u64>() {
@@ -276,14 +298,14 @@ fn split<'t>(pieces: impl Iterator<Item = &'t str>, mark: char, whole: &str) -> 
         }
         sum => Err(format!(
             "the shares of {} sum to {}; type shares that sum to 100",
-            shown(whole),
+            quoted_excerpt(whole),
             sum as f64 / f64::from(PARTS)
         )),
     }
 }
 
 #[test]
-fn random_orders_have_names() {
+fn random_orders_are_parsed_by_name() {
     for (text, order) in [
         ("uniform", Order::Random),
         ("once", Order::Once),
@@ -318,7 +340,7 @@ fn random_orders_have_names() {
 }
 
 #[test]
-fn random_orders_that_cannot_be_say_why() {
+fn invalid_random_orders_are_rejected_with_a_reason() {
     for (bad, word) in [
         ("zipfian", "zipf:1.1"),
         ("once:3", "takes no number"),
@@ -344,7 +366,7 @@ fn random_orders_that_cannot_be_say_why() {
 }
 
 #[test]
-fn zones_of_a_stride_are_as_large_as_what_is_moved_unless_said() {
+fn strided_zones_default_to_the_moved_bytes() {
     let zones = |bytes, range_bytes, skip_bytes| Ok(Strided { bytes, range_bytes, skip_bytes });
     assert_eq!(strided("64m"), zones(64 << 20, 64 << 20, 0));
     assert_eq!(strided("64m,256m"), zones(64 << 20, 256 << 20, 0));
@@ -356,7 +378,7 @@ fn zones_of_a_stride_are_as_large_as_what_is_moved_unless_said() {
 }
 
 #[test]
-fn starts_and_mixes_have_words() {
+fn starts_and_mixes_are_parsed() {
     assert_eq!((start("same"), start("every:1m")), (Ok(Start::Same), Ok(Start::Every(1 << 20))));
     for word in ["spread", "same", "interlocked", "every:1048576"] {
         assert_eq!(start(word).map(of_start).as_deref(), Ok(word));
@@ -374,7 +396,7 @@ fn starts_and_mixes_have_words() {
 }
 
 #[test]
-fn one_size_a_range_or_a_split() {
+fn a_size_a_range_and_a_split_are_parsed() {
     assert_eq!(sizes("4k"), Ok(Sizes::Fixed(4096)));
     assert_eq!(sizes("4k-64k"), Ok(Sizes::Range(4096, 65536)));
     let split = Sizes::Split(vec![(4096, 60), (65536, 40)]);
@@ -390,7 +412,7 @@ fn one_size_a_range_or_a_split() {
 }
 
 #[test]
-fn directions_may_differ() {
+fn directions_may_have_different_sizes() {
     let all = per_kind("read=4k:60,64k:40,write=8k-16k").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(all.read, Sizes::Split(vec![(4096, 60), (65536, 40)]));
     assert_eq!(all.write, Sizes::Range(8192, 16384));
@@ -398,7 +420,7 @@ fn directions_may_differ() {
 }
 
 #[test]
-fn sizes_that_cannot_be_say_why() {
+fn invalid_sizes_are_rejected_with_a_reason() {
     for (bad, word) in [
         ("", "not a size"),
         ("0", "too small"),

@@ -5,7 +5,7 @@ use crate::job::{LatencyTarget, MinRate, PerKind, Quantile, Quantity, Steady, Th
 use crate::spec::check::Problem;
 use crate::spec::number::{
     FEWEST_ROUNDS, MAX_PRECISION_PERCENT, MAX_QUANTILES, MAX_TIME_NS, MIN_TIME_NS, any_of, bandwidth,
-    decimal, rate, share, shown, time, time_limit, word,
+    decimal, quoted_excerpt, rate, share, time, time_limit, word,
 };
 use crate::spec::{JobSpec, Until};
 
@@ -86,10 +86,15 @@ pub(super) fn per_direction<T: Default + PartialEq>(
             Some(("read", value)) => (&mut each.read, value),
             Some(("write", value)) => (&mut each.write, value),
             Some(("trim", value)) => (&mut each.trim, value),
-            _ => return Err(format!("{} is no direction with its rate; type {example}", shown(piece))),
+            _ => {
+                return Err(format!(
+                    "{} is no direction with its rate; type {example}",
+                    quoted_excerpt(piece)
+                ));
+            }
         };
         if *place != T::default() {
-            return Err(format!("{} is there twice; type it once", shown(piece)));
+            return Err(format!("{} is there twice; type it once", quoted_excerpt(piece)));
         }
         *place = one(value)?;
     }
@@ -113,7 +118,12 @@ pub fn steady(text: &str) -> Result<Steady, String> {
         [name, limit, window] => (name, limit, window, "0", "1s"),
         [name, limit, window, after] => (name, limit, window, after, "1s"),
         [name, limit, window, after, every] => (name, limit, window, after, every),
-        _ => return Err(format!("{} is no rule of steadiness; type one such as iops:10%:60s", shown(text))),
+        _ => {
+            return Err(format!(
+                "{} is no rule of steadiness; type one such as iops:10%:60s",
+                quoted_excerpt(text)
+            ));
+        }
     };
     let (quantity, slope) = named(name)?;
     let (limit, percent) = threshold(limit, quantity)?;
@@ -134,7 +144,7 @@ pub fn named(name: &str) -> Result<(Quantity, bool), String> {
         let known: Vec<&str> = Quantity::WORDS.iter().map(|(word, _)| *word).collect();
         format!(
             "{} is nothing that becomes steady; type {}, or one of them with {SLOPE}",
-            shown(name),
+            quoted_excerpt(name),
             any_of(&known)
         )
     })?;
@@ -155,7 +165,10 @@ fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
         Quantity::Bandwidth => "10% or 20m",
         Quantity::Latency => "10% or 50us",
     };
-    Ok((limit.ok_or_else(|| format!("{} is no limit above 0; type {example}", shown(text)))?, percent))
+    Ok((
+        limit.ok_or_else(|| format!("{} is no limit above 0; type {example}", quoted_excerpt(text)))?,
+        percent,
+    ))
 }
 
 /// The lowest rate of each direction: `iops:1000`, `bw:read=10m,write=5m:5s`.
@@ -163,8 +176,9 @@ fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
 /// # Errors
 /// What is wrong and what to type.
 pub fn min_rate(text: &str) -> Result<MinRate, String> {
-    let wrong =
-        || format!("{} is no least rate; type one such as iops:1000, bw:10m or bw:10m:5s", shown(text));
+    let wrong = || {
+        format!("{} is no least rate; type one such as iops:1000, bw:10m or bw:10m:5s", quoted_excerpt(text))
+    };
     let (name, rest) = text.trim().split_once(':').ok_or_else(wrong)?;
     let quantity = match name {
         "iops" => Quantity::Iops,
@@ -193,11 +207,17 @@ pub fn latency_target(text: &str) -> Result<LatencyTarget, String> {
     let (rule, goes_on) =
         rule.strip_suffix(LatencyTarget::GOES_ON).map_or((rule, false), |rule| (rule, true));
     let [ns, percent, window] = *rule.split(':').collect::<Vec<_>>() else {
-        return Err(format!("{} is no latency target; type one such as 500us:99.9%:5s", shown(text)));
+        return Err(format!(
+            "{} is no latency target; type one such as 500us:99.9%:5s",
+            quoted_excerpt(text)
+        ));
     };
     let (ns, percent) = (time_limit(ns, 1, MAX_TIME_NS)?, share(percent)?);
     if percent <= 0.0 {
-        return Err(format!("{} is met by anything; type a share above 0, such as 99.9%", shown(text)));
+        return Err(format!(
+            "{} is met by anything; type a share above 0, such as 99.9%",
+            quoted_excerpt(text)
+        ));
     }
     Ok(LatencyTarget { ns, percent, window_ns: time(window, MIN_TIME_NS, MAX_TIME_NS)?, goes_on })
 }
@@ -220,7 +240,7 @@ pub fn think(text: &str) -> Result<Think, String> {
         QUANTILES => quantiles(value),
         _ => Err(format!(
             "{} is not a valid value; type a duration such as 100us, exponential:100us, lognormal:38us/161us or quantiles:0/2us,50/38us,100/9ms",
-            shown(text)
+            quoted_excerpt(text)
         )),
     }
 }
@@ -229,14 +249,14 @@ fn lognormal(text: &str) -> Result<Think, String> {
     let Some((median, mean)) = text.split_once('/') else {
         return Err(format!(
             "{} has one time; type median and mean, such as lognormal:38us/161us",
-            shown(text)
+            quoted_excerpt(text)
         ));
     };
     let (median_ns, mean_ns) = (time(median, 1, MAX_TIME_NS)?, time(mean, 1, MAX_TIME_NS)?);
     if median_ns >= mean_ns {
         return Err(format!(
             "{} has a mean that is not above its median; type a larger mean, such as lognormal:38us/161us",
-            shown(text)
+            quoted_excerpt(text)
         ));
     }
     Ok(Think { mean_ns, law: ThinkLaw::Lognormal { median_ns } })
@@ -248,14 +268,14 @@ fn quantiles(text: &str) -> Result<Think, String> {
         let Some((percent, ns)) = piece.split_once('/') else {
             return Err(format!(
                 "{} is no quantile; type percent and duration, such as 50/38us",
-                shown(piece)
+                quoted_excerpt(piece)
             ));
         };
         let one = Quantile { percent: share(percent)?, ns: time(ns, 0, MAX_TIME_NS)? };
         if all.last().is_some_and(|last| last.percent >= one.percent || last.ns > one.ns) {
             return Err(format!(
                 "{} comes behind a larger one; type shares and durations that rise, such as 0/2us,50/38us,100/9ms",
-                shown(piece)
+                quoted_excerpt(piece)
             ));
         }
         all.push(one);
@@ -268,12 +288,12 @@ fn quantiles(text: &str) -> Result<Think, String> {
     if all.len() < 2 || !reaches(all.first(), 0.0) || !reaches(all.last(), 100.0) {
         return Err(format!(
             "{} does not say the shortest and the longest; type quantiles from 0 to 100, such as 0/2us,50/38us,100/9ms",
-            shown(text)
+            quoted_excerpt(text)
         ));
     }
     let think = Think::quantiles(all);
     if think.mean_ns == 0 {
-        return Err(format!("{} are no pauses; type a longer one, or leave it out", shown(text)));
+        return Err(format!("{} are no pauses; type a longer one, or leave it out", quoted_excerpt(text)));
     }
     Ok(think)
 }
@@ -301,7 +321,7 @@ pub fn precision(text: &str) -> Result<f64, String> {
     percent.map(|p| p / 100.0).ok_or_else(|| {
         format!(
             "{} is no precision; type the half width of the interval in percent, above 0 and up to {MAX_PRECISION_PERCENT}, such as 2.5%",
-            shown(text)
+            quoted_excerpt(text)
         )
     })
 }
@@ -366,12 +386,12 @@ impl JobSpec {
 }
 
 #[test]
-fn limits_are_read_as_they_are_shown() {
+fn rate_limits_are_parsed_from_their_formatted_form() {
     let iops = |text: &str| limit_iops(text).map(|limit| limit.to_flag(|rate| rate.to_string()));
-    for (text, shown) in
+    for (text, formatted) in
         [("1k", "1000"), ("write=200", "write=200"), ("trim=0.5, read=1k", "read=1000,trim=0.5")]
     {
-        assert_eq!(iops(text).as_deref(), Ok(shown));
+        assert_eq!(iops(text).as_deref(), Ok(formatted));
     }
     assert_eq!(limit_bandwidth("200m/s"), Ok(RateLimit::All(209_715_200.0)));
     let each = PerKind { read: 0.0, write: 1_048_576.0, trim: 0.0 };
@@ -390,7 +410,7 @@ fn limits_are_read_as_they_are_shown() {
 }
 
 #[test]
-fn rules_are_read_as_they_are_shown() {
+fn rules_are_parsed_from_their_formatted_form() {
     for text in [
         "iops:10%:60s",
         "iops_slope:0.5%:60s:30s",
@@ -416,15 +436,15 @@ fn rules_are_read_as_they_are_shown() {
     ] {
         assert!(steady(wrong).is_err_and(|why| why.contains(says)), "{wrong}: {:?}", steady(wrong));
     }
-    for (text, shown) in [
+    for (text, formatted) in [
         ("iops:1k", "iops:1000:1s"),
         ("bw:1m:5s", "bw:1048576:5s"),
         ("bw:read=1m,write=512k:0.5s", "bw:read=1048576,write=524288:0.5s"),
     ] {
         let read = min_rate(text).map(|m| m.to_flag());
         assert_eq!(
-            (read.as_deref(), min_rate(shown).map(|m| m.to_flag()).as_deref()),
-            (Ok(shown), Ok(shown))
+            (read.as_deref(), min_rate(formatted).map(|m| m.to_flag()).as_deref()),
+            (Ok(formatted), Ok(formatted))
         );
     }
     for text in ["500us:99.9%:5s", "0.5us:100%:0.25s:run"] {
@@ -439,7 +459,7 @@ fn rules_are_read_as_they_are_shown() {
 }
 
 #[test]
-fn laws_are_read_as_they_are_written() {
+fn pauses_are_parsed_from_their_formatted_form() {
     let us = |us: u64| us * 1000;
     assert_eq!(think("100us"), Ok(Think::fixed(us(100))));
     assert_eq!(
@@ -473,7 +493,7 @@ fn laws_are_read_as_they_are_written() {
 }
 
 #[test]
-fn a_precision_is_a_share_above_nothing() {
+fn a_precision_must_be_positive() {
     assert_eq!((precision("2.5%"), precision("1")), (Ok(0.025), Ok(0.01)));
     for bad in ["0", "0%", "51", "-1", "x", "", "nan", "2.5%%"] {
         assert!(precision(bad).is_err_and(|e| e.contains("; type") && e.contains("2.5%")), "{bad}");

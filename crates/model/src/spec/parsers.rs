@@ -3,7 +3,7 @@
 //!
 //! The plan finds out which engines, CPUs and nodes exist.
 
-use super::number::{any_of, count, decimal, shown, size, time, whole, word};
+use super::number::{any_of, count, decimal, quoted_excerpt, size, time, whole, word};
 use super::{EngineSpec, Rw};
 use crate::job::{
     ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Every, Filling, Flow, IoPriority,
@@ -179,7 +179,7 @@ pub fn flow(text: &str) -> Result<Flow, String> {
     if parts.len() > 3 {
         return Err(format!(
             "{} has too many parts; type WEIGHT,GROUP,PAUSE, such as 3,0,100us",
-            shown(text)
+            quoted_excerpt(text)
         ));
     }
     Ok(Flow {
@@ -198,7 +198,7 @@ const MAX_WEIGHT: u32 = 1_000_000;
 /// What is wrong and what to type.
 pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     let known = any_of(&[POISSON, CONSTANT, "batch:8", "on-off:2ms/30ms"]);
-    let wrong = || format!("{} is not a valid value; type {known}", shown(text));
+    let wrong = || format!("{} is not a valid value; type {known}", quoted_excerpt(text));
     match text.trim().split_once(':') {
         None => match text.trim() {
             POISSON => Ok(Arrivals::Poisson),
@@ -210,7 +210,7 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
             mean.map(|mean| Arrivals::Batch { mean }).ok_or_else(|| {
                 format!(
                     "{} is no batch; type how many arrive at once in the mean, from 1 on, such as batch:8",
-                    shown(text)
+                    quoted_excerpt(text)
                 )
             })
         }
@@ -233,7 +233,10 @@ pub fn every(text: &str) -> Result<Every, String> {
     let mean = decimal(text).filter(|mean| (1.0 / MAX_SYNCS..=MAX_SYNCS).contains(mean));
     let parts = mean.map(|mean| (mean * MAX_SYNCS).round() as u32);
     let parts = parts.ok_or_else(|| {
-        format!("{} is no number of writes; type one from 0.0001 to 10000, such as 8 or 2.9", shown(text))
+        format!(
+            "{} is no number of writes; type one from 0.0001 to 10000, such as 8 or 2.9",
+            quoted_excerpt(text)
+        )
     })?;
     let common = divisor(parts, MAX_SYNCS as u32);
     Ok(Every { writes: parts / common, calls: MAX_SYNCS as u32 / common })
@@ -251,7 +254,7 @@ fn divisor(a: u32, b: u32) -> u32 {
 pub fn run_length(text: &str) -> Result<f64, String> {
     let mean = decimal(text).filter(|mean| (1.0..=MAX_RUN).contains(mean));
     mean.ok_or_else(|| {
-        format!("{} is no length; type the mean of operations, from 1 on, such as 3.5", shown(text))
+        format!("{} is no length; type the mean of operations, from 1 on, such as 3.5", quoted_excerpt(text))
     })
 }
 
@@ -291,7 +294,7 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
             }
             let Some(weights) = other.strip_prefix("weighted:") else {
                 let known = any_of(&["each", "round-robin", "random", "round-robin:8", "weighted:3,1"]);
-                return Err(format!("{} is not a valid value; type {known}", shown(text)));
+                return Err(format!("{} is not a valid value; type {known}", quoted_excerpt(text)));
             };
             let weights: Vec<u32> = weights
                 .split(',')
@@ -355,7 +358,7 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
     if !wordy(name) {
         return Err(format!(
             "{} is no engine; type its name, such as io_uring or io_uring:sqpoll=1",
-            shown(text)
+            quoted_excerpt(text)
         ));
     }
     let mut options = Options::new();
@@ -365,12 +368,12 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
         if !wordy(option) {
             return Err(format!(
                 "{} is no option; type them behind a colon, such as {name}:a,b=1",
-                shown(piece)
+                quoted_excerpt(piece)
             ));
         }
         let number = number.map(|n| whole(n, 0, u64::MAX)).transpose()?;
         if options.insert(option.into(), number).is_some() {
-            return Err(format!("option {} is there twice; type it once", shown(option)));
+            return Err(format!("option {} is there twice; type it once", quoted_excerpt(option)));
         }
     }
     Ok(EngineSpec { name: name.into(), options })
@@ -386,7 +389,7 @@ pub fn batch(text: &str) -> Result<Batch, String> {
         count(word, 1, MAX_DEPTH).map_err(|_| {
             format!(
                 "{} cannot be; type one or two numbers from 1 to {MAX_DEPTH}, such as 32 or 32,8",
-                shown(word)
+                quoted_excerpt(word)
             )
         })
     };
@@ -416,7 +419,7 @@ pub fn name(text: &str) -> Result<String, String> {
     if fits {
         return Ok(text.trim().into());
     }
-    Err(format!("{} is no name; type 1 to {MAX_NAME} printable characters", shown(text)))
+    Err(format!("{} is no name; type 1 to {MAX_NAME} printable characters", quoted_excerpt(text)))
 }
 
 /// The content for verification: `stamps` or `pattern:HEX`.
@@ -427,7 +430,12 @@ pub fn verify(text: &str) -> Result<Verify, String> {
     let content = match text.split_once(':') {
         None if text == "stamps" => Content::Stamps { seed: STAMPS_SEED },
         Some(("pattern", hex)) => Content::Pattern { bytes: hex_bytes(hex)?, offsets: Vec::new() },
-        _ => return Err(format!("{} is nothing to check; type stamps or pattern:deadbeef", shown(text))),
+        _ => {
+            return Err(format!(
+                "{} is nothing to check; type stamps or pattern:deadbeef",
+                quoted_excerpt(text)
+            ));
+        }
     };
     Ok(Verify { content, checks: true, back: None, fatal: false })
 }
@@ -453,7 +461,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     bytes.ok_or_else(|| {
         format!(
             "{} is no pattern; type up to 512 bytes by two digits each, such as pattern:deadbeef",
-            shown(text)
+            quoted_excerpt(text)
         )
     })
 }
@@ -464,7 +472,10 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
 /// What is wrong and what to type.
 pub fn path(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
-        return Err(format!("{} is no path; type the name of a file, directory or device", shown(text)));
+        return Err(format!(
+            "{} is no path; type the name of a file, directory or device",
+            quoted_excerpt(text)
+        ));
     }
     Ok(text.into())
 }
@@ -478,11 +489,11 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
         let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
         let number = |t: &str| {
             count(t, 0, MAX_CPU)
-                .map_err(|_| format!("{} is no CPU; type their numbers, such as 0-3,8", shown(t)))
+                .map_err(|_| format!("{} is no CPU; type their numbers, such as 0-3,8", quoted_excerpt(t)))
         };
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
-            return Err(format!("{} runs backwards; type the smaller number first", shown(piece)));
+            return Err(format!("{} runs backwards; type the smaller number first", quoted_excerpt(piece)));
         }
         for cpu in first..=last {
             if list.contains(&cpu) {
@@ -500,7 +511,8 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
 /// What is wrong and what to type.
 pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
     let number = |t: &str| {
-        count(t, 0, MAX_NODE).map_err(|_| format!("{} is no NUMA node; type its number, such as 0", shown(t)))
+        count(t, 0, MAX_NODE)
+            .map_err(|_| format!("{} is no NUMA node; type its number, such as 0", quoted_excerpt(t)))
     };
     let list = |t: &str| -> Result<Vec<u32>, String> {
         let mut nodes = Vec::new();
@@ -508,7 +520,10 @@ pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
             let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
             let (first, last) = (number(first)?, number(last)?);
             if first > last || nodes.iter().any(|n| (first..=last).contains(n)) {
-                return Err(format!("{} is no list of NUMA nodes; type each once, such as 0-1,3", shown(t)));
+                return Err(format!(
+                    "{} is no list of NUMA nodes; type each once, such as 0-1,3",
+                    quoted_excerpt(t)
+                ));
             }
             nodes.extend(first..=last);
         }
@@ -519,7 +534,10 @@ pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
         Some(("bind", nodes)) => list(nodes).map(MemoryNodes::Bind),
         Some(("prefer", node)) => number(node).map(MemoryNodes::Prefer),
         Some(("interleave", nodes)) => list(nodes).map(MemoryNodes::Interleave),
-        _ => Err(format!("{} is no policy; type bind:0-1, prefer:0, interleave:0-1 or local", shown(text))),
+        _ => Err(format!(
+            "{} is no policy; type bind:0-1, prefer:0, interleave:0-1 or local",
+            quoted_excerpt(text)
+        )),
     }
 }
 
@@ -557,7 +575,7 @@ pub fn io_priority(text: &str) -> Result<IoPriority, String> {
     read.ok_or_else(|| {
         format!(
             "{} is no priority; type rt:0 to rt:7, be:0 to be:7 or idle, of which 0 goes first",
-            shown(text)
+            quoted_excerpt(text)
         )
     })
 }
@@ -577,7 +595,9 @@ pub fn of_io_priority(priority: IoPriority) -> String {
 /// What is wrong and what to type.
 pub fn nice(text: &str) -> Result<i32, String> {
     let number = text.parse().ok().filter(|n: &i32| (-20..20).contains(n) && *text == n.to_string());
-    number.ok_or_else(|| format!("{} is no nice value; type -20 to 19, of which -20 goes first", shown(text)))
+    number.ok_or_else(|| {
+        format!("{} is no nice value; type -20 to 19, of which -20 goes first", quoted_excerpt(text))
+    })
 }
 
 /// Shares of operations with their priorities.
@@ -615,7 +635,7 @@ fn one(text: &str) -> Result<OpPriority, String> {
     let wrong = || {
         format!(
             "{} is no share with its priority; type one such as 20%=rt:0 or read/4k/20%=be:7",
-            shown(text)
+            quoted_excerpt(text)
         )
     };
     let (which, priority) = text.split_once('=').ok_or_else(wrong)?;
@@ -643,7 +663,7 @@ pub fn of_op_priorities(all: &[OpPriority]) -> String {
 }
 
 #[test]
-fn every_word_is_read_as_it_is_shown() {
+fn words_are_parsed_from_their_formatted_form() {
     for (word, value) in Rw::WORDS {
         assert_eq!((rw(word), value.word()), (Ok(value), word));
     }
@@ -701,7 +721,7 @@ fn lists_are_read_and_limited() {
 }
 
 #[test]
-fn places_are_read_as_they_are_shown() {
+fn placements_are_parsed_from_their_formatted_form() {
     for word in ["0", "0-3,8", "5,2-3", "3,2,1"] {
         let mut list = Vec::new();
         assert_eq!((cpus(&mut list, word), of_cpus(&list).as_str()), (Ok(()), word));
@@ -727,7 +747,7 @@ fn cpus_are_lists_of_numbers_and_ranges() {
 }
 
 #[test]
-fn shares_are_read_as_they_are_shown() {
+fn priority_shares_are_parsed_from_their_formatted_form() {
     use crate::job::IoPriority;
     let all = op_priorities("read/4k/20%=rt:0,10%=be:7").unwrap_or_default();
     let [first, second] = all.as_slice() else { panic!("{all:?}") };
