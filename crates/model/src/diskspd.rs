@@ -214,11 +214,11 @@ pub struct Range {
 impl Distribution {
     /// Makes a distribution from these parts and adds the remaining operations on the remaining target.
     pub fn from_ranges(percent: bool, mut ranges: Vec<Range>) -> Self {
-        let said: u64 = ranges.iter().map(|r| u64::from(r.io)).sum();
+        let given: u64 = ranges.iter().map(|r| u64::from(r.io)).sum();
         let length = ranges.iter().fold(0_u64, |sum, r| sum.saturating_add(r.length));
-        if said < 100 {
+        if given < 100 {
             let length = if percent { 100_u64.saturating_sub(length) } else { 0 };
-            ranges.push(Range { io: 100 - said as u32, length });
+            ranges.push(Range { io: 100 - given as u32, length });
         }
         Self { percent, ranges }
     }
@@ -349,14 +349,14 @@ impl Target {
 
 #[test]
 fn remaining_operations_go_to_the_remaining_target() {
-    let of = |percent, ranges: &[(u32, u64)]| {
+    let lengths = |percent, ranges: &[(u32, u64)]| {
         let ranges = ranges.iter().map(|(io, length)| Range { io: *io, length: *length }).collect();
         let all = Distribution::from_ranges(percent, ranges).ranges;
         all.iter().map(|r| (r.io, r.length)).collect::<Vec<_>>()
     };
-    assert_eq!(of(true, &[(10, 10), (10, 10), (0, 10)]), [(10, 10), (10, 10), (0, 10), (80, 70)]);
-    assert_eq!(of(false, &[(10, 1 << 30)]), [(10, 1 << 30), (90, 0)]);
-    assert_eq!(of(true, &[(100, 40)]), [(100, 40)]);
+    assert_eq!(lengths(true, &[(10, 10), (10, 10), (0, 10)]), [(10, 10), (10, 10), (0, 10), (80, 70)]);
+    assert_eq!(lengths(false, &[(10, 1 << 30)]), [(10, 1 << 30), (90, 0)]);
+    assert_eq!(lengths(true, &[(100, 40)]), [(100, 40)]);
 }
 
 #[test]
@@ -369,11 +369,11 @@ fn threads_with_the_same_targets_are_one_pool() {
     };
     let all = vec![target(3, &[]), target(1, &[(0, 0), (2, 0)]), target(1, &[(1, 9)])];
     let pooled = TimeSpan { threads: 3, requests: 4, targets: all.clone(), ..TimeSpan::default() };
-    let of =
+    let pools_of =
         |span: &TimeSpan| -> Vec<_> { span.pools().into_iter().map(|p| (p.threads, p.targets)).collect() };
-    assert_eq!(of(&pooled), [(vec![0, 2], vec![(0, 3), (1, 1)]), (vec![1], vec![(0, 3), (2, 9)])]);
+    assert_eq!(pools_of(&pooled), [(vec![0, 2], vec![(0, 3), (1, 1)]), (vec![1], vec![(0, 3), (2, 9)])]);
     let own = TimeSpan { targets: all[..2].to_vec(), ..TimeSpan::default() };
-    assert_eq!(of(&own), [(vec![0, 1], vec![(0, 1)]), (vec![2, 3], vec![(1, 1)])]);
+    assert_eq!(pools_of(&own), [(vec![0, 1], vec![(0, 1)]), (vec![2, 3], vec![(1, 1)])]);
 }
 
 #[test]

@@ -91,12 +91,12 @@ const ALL: &str = "all";
 /// # Errors
 /// What is wrong and what to type.
 pub fn ignored_errors(text: &str) -> Result<Vec<IgnoredError>, String> {
-    text.split(',').map(|word| ignored(word.trim())).collect()
+    text.split(',').map(|word| parse_ignored_error(word.trim())).collect()
 }
 
-fn ignored(text: &str) -> Result<IgnoredError, String> {
+fn parse_ignored_error(text: &str) -> Result<IgnoredError, String> {
     let (kind, error) = match text.split_once(':') {
-        Some((kind, error)) => (Some(self::kind(kind)?), error),
+        Some((kind, error)) => (Some(self::parse_kind(kind)?), error),
         None => (None, text),
     };
     if error == ALL {
@@ -111,7 +111,7 @@ fn ignored(text: &str) -> Result<IgnoredError, String> {
     Ok(IgnoredError { kind, errno: Some(number) })
 }
 
-fn kind(word: &str) -> Result<Kind, String> {
+fn parse_kind(word: &str) -> Result<Kind, String> {
     Kind::ALL.into_iter().find(|kind| kind.word() == word).ok_or_else(|| {
         let known = Kind::ALL.map(Kind::word);
         format!("{} is no kind of operation; type {}", quoted_excerpt(word), any_of(&known))
@@ -122,11 +122,11 @@ fn kind(word: &str) -> Result<Kind, String> {
 /// [`ignored_errors`]. A single list is for reads.
 pub fn by_direction(text: &str) -> String {
     let kinds = [Kind::Read, Kind::Write, Kind::Read];
-    let of = |(kind, list): (Kind, &str)| -> Vec<String> {
+    let with_kind = |(kind, list): (Kind, &str)| -> Vec<String> {
         let words = list.split(':').map(str::trim).filter(|word| !word.is_empty());
         words.map(|word| format!("{}:{word}", kind.word())).collect()
     };
-    kinds.into_iter().zip(text.split(',')).flat_map(of).collect::<Vec<_>>().join(",")
+    kinds.into_iter().zip(text.split(',')).flat_map(with_kind).collect::<Vec<_>>().join(",")
 }
 
 /// Formats errors for [`ignored_errors`].
@@ -186,7 +186,7 @@ fn ignored_errors_are_parsed_from_their_formatted_form() {
         ("reads:EIO", "read, write, trim or sync"),
         ("EIO,", "is no error"),
     ] {
-        assert!(ignored_errors(text).is_err_and(|told| told.contains(why)), "{text}");
+        assert!(ignored_errors(text).is_err_and(|message| message.contains(why)), "{text}");
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Observed {
     pub kinds: BTreeMap<Kind, ObservedKind>,
     /// Errors by errno, of all its runs.
     pub errors: BTreeMap<i32, u64>,
-    /// Errors that the stream was told to ignore.
+    /// Errors that the stream was configured to ignore.
     pub ignored_errors: u64,
     /// Error number of the first failed sync or close after its writes, if the user of another tool asked for that
     /// sync.
@@ -780,12 +780,12 @@ fn operation(end_ns: u64, latency_ns: u64, kind: Kind) -> Operation {
 
 #[test]
 fn latency_buckets_keep_all_operations() {
-    let of = Distribution {
+    let latencies = Distribution {
         count: 7,
         bins: vec![(0, 1), (1000, 2), (1040, 3), (100_000, 1)],
         ..Distribution::default()
     };
-    let buckets = LatencyBuckets::from(&of);
+    let buckets = LatencyBuckets::from(&latencies);
     assert_eq!((buckets.count(), buckets.ops.as_slice()), (7, [1, 5, 1].as_slice()));
     assert_eq!(buckets.from_ns, [1.0, 1000.0, 100_000.0]);
     assert!((LatencyBuckets::end_ns(1000.0) - 1_047.128_5).abs() < 1e-3);

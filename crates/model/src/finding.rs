@@ -141,15 +141,15 @@ impl CheckId {
         ids.iter().map(Self::to_string).collect::<Vec<_>>().join(between)
     }
 
-    fn known(text: &str) -> Option<Self> {
+    fn parse_known(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|id| id.text() == text)
     }
 
     /// Suggestions for a mistyped id, as the end of a sentence: the id with letters typed for its digits, otherwise
     /// those of the same group, otherwise all groups.
-    fn near(typed: &str) -> String {
+    fn suggest_ids(typed: &str) -> String {
         let figures = typed.replace('O', "0").replace(['I', 'L'], "1");
-        if let Some(id) = Self::known(&figures) {
+        if let Some(id) = Self::parse_known(&figures) {
             return format!("the nearest is {id}");
         }
         let group = |id: &&Self| typed.starts_with(id.group());
@@ -174,7 +174,8 @@ impl FromStr for CheckId {
     /// Parses an id of this version, in upper or lower case.
     fn from_str(typed: &str) -> Result<Self, String> {
         let upper = typed.trim().to_ascii_uppercase();
-        Self::known(&upper).ok_or_else(|| format!("there is no check '{typed}'; {}", Self::near(&upper)))
+        Self::parse_known(&upper)
+            .ok_or_else(|| format!("there is no check '{typed}'; {}", Self::suggest_ids(&upper)))
     }
 }
 
@@ -188,7 +189,7 @@ impl<'de> Deserialize<'de> for CheckId {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(from)?;
         let newer = || Newer::read(&text).map(Self::Newer);
-        Self::known(&text).or_else(newer).ok_or_else(|| {
+        Self::parse_known(&text).or_else(newer).ok_or_else(|| {
             de::Error::custom(format!("'{text}' is no id of a check: a letter and two digits, as A01"))
         })
     }
@@ -374,7 +375,7 @@ fn ids_of_newer_versions_are_kept_and_invalid_ids_rejected() {
             read.map(|id| (id.to_string(), id.group())),
             Some((newer.to_owned(), newer.as_bytes()[0] as char))
         );
-        assert!(read > known, "newer ones stand behind all that are known");
+        assert!(read > known, "newer ids sort after all known ones");
         assert_eq!(serde_json::to_value(read).ok(), Some(newer.into()));
     }
     for foreign in ["", "A1", "a01", "A001", "01A", "CACHE_SERVED", "\u{e9}1", "A0\u{661}"] {

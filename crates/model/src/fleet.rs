@@ -298,15 +298,15 @@ impl CheckedOnHosts {
     pub fn on(rank: u32, findings: &[Finding]) -> Vec<Self> {
         let mut all = Vec::new();
         for finding in findings {
-            let told = || Some(HostsFinding { hosts: Which::only(rank), finding: finding.clone() });
-            let one = |about: &String| Self {
+            let on_this_host = || Some(HostsFinding { hosts: Which::only(rank), finding: finding.clone() });
+            let checked = |about: &String| Self {
                 id: finding.id,
                 about: about.clone(),
                 held: u32::from(finding.outcome == Outcome::Holds),
-                found: told().filter(|_| finding.outcome == Outcome::Finding),
-                not_checked: told().filter(|_| finding.outcome == Outcome::NotChecked),
+                found: on_this_host().filter(|_| finding.outcome == Outcome::Finding),
+                not_checked: on_this_host().filter(|_| finding.outcome == Outcome::NotChecked),
             };
-            Self::add(&mut all, finding.about.iter().map(one));
+            Self::add(&mut all, finding.about.iter().map(checked));
         }
         all
     }
@@ -324,19 +324,19 @@ impl CheckedOnHosts {
 
     fn absorb(&mut self, other: Self) {
         self.held += other.held;
-        self.not_checked = both(self.not_checked.take(), other.not_checked);
-        let severity = |told: &Option<HostsFinding>| told.as_ref().and_then(|t| t.finding.severity);
+        self.not_checked = merge_findings(self.not_checked.take(), other.not_checked);
+        let severity = |found: &Option<HostsFinding>| found.as_ref().and_then(|t| t.finding.severity);
         let (mine, its) = (severity(&self.found), severity(&other.found));
         self.found = match (self.found.take(), other.found) {
             // The first severity is the worst.
             (Some(_), Some(worse)) if its < mine => Some(worse),
             (Some(worse), Some(_)) if mine < its => Some(worse),
-            (mine, its) => both(mine, its),
+            (mine, its) => merge_findings(mine, its),
         };
     }
 }
 
-fn both(one: Option<HostsFinding>, other: Option<HostsFinding>) -> Option<HostsFinding> {
+fn merge_findings(one: Option<HostsFinding>, other: Option<HostsFinding>) -> Option<HostsFinding> {
     match (one, other) {
         (Some(mut one), Some(other)) => {
             one.add(other);
@@ -431,15 +431,15 @@ fn the_worst_finding_is_kept_with_its_hosts_in_any_order() {
 
 #[test]
 fn the_slowest_host_words_a_common_limiter() {
-    let of = |rank: u32, iops: f64| Limited {
+    let limited_host = |rank: u32, iops: f64| Limited {
         result: "read".into(),
         hosts: 1,
         slowest: (rank, iops),
         limiter: Limiter { name: "device".into(), sentence: format!("on {rank}"), evidence: [].into() },
     };
     let (mut one, mut other) = (Vec::new(), Vec::new());
-    Limited::add(&mut one, [of(0, 9.0), of(1, 3.0), of(2, 3.0)]);
-    Limited::add(&mut other, [of(2, 3.0), of(1, 3.0), of(0, 9.0)]);
+    Limited::add(&mut one, [limited_host(0, 9.0), limited_host(1, 3.0), limited_host(2, 3.0)]);
+    Limited::add(&mut other, [limited_host(2, 3.0), limited_host(1, 3.0), limited_host(0, 9.0)]);
     assert_eq!(one, other);
     assert_eq!((one.len(), one[0].hosts, one[0].limiter.sentence.as_str()), (1, 3, "on 1"));
 }

@@ -120,9 +120,9 @@ impl Condition {
         let limit = match &self.limit {
             Limit::Latency { kind, percentile, at_most_ns } => {
                 let kind = kind.map_or_else(String::new, |kind| format!("{}.", kind.word()));
-                format!("{kind}p{percentile}>{}", typed(*at_most_ns))
+                format!("{kind}p{percentile}>{}", format_duration(*at_most_ns))
             }
-            Limit::Time { at_most_ns } => format!("time>{}", typed(*at_most_ns)),
+            Limit::Time { at_most_ns } => format!("time>{}", format_duration(*at_most_ns)),
             Limit::Iops { at_least } => format!("iops<{at_least}"),
             Limit::MbPerS { at_least } => format!("mb/s<{at_least}"),
         };
@@ -131,7 +131,7 @@ impl Condition {
 }
 
 /// A duration in the largest unit that represents it exactly.
-fn typed(ns: u64) -> String {
+fn format_duration(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let exact = units.into_iter().find(|(unit, _)| ns > 0 && ns.is_multiple_of(*unit));
     exact.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
@@ -182,7 +182,7 @@ pub fn conditions(text: &str) -> Result<Vec<Condition>, String> {
         // The name of a result may contain commas.
         name += part;
         if part.contains(['<', '>']) {
-            all.push(condition(&std::mem::take(&mut name))?);
+            all.push(parse_condition(&std::mem::take(&mut name))?);
         } else {
             name.push(',');
         }
@@ -190,7 +190,7 @@ pub fn conditions(text: &str) -> Result<Vec<Condition>, String> {
     if name.is_empty() { Ok(all) } else { Err(format!("{} is no condition; {FORM}", quoted_excerpt(text))) }
 }
 
-fn condition(text: &str) -> Result<Condition, String> {
+fn parse_condition(text: &str) -> Result<Condition, String> {
     let none = || format!("{} is no condition; {FORM}", quoted_excerpt(text));
     let at = text.rfind(['<', '>']).ok_or_else(none)?;
     let (left, above, right) = (&text[..at], text[at..].starts_with('>'), &text[at + 1..]);
@@ -204,9 +204,9 @@ fn condition(text: &str) -> Result<Condition, String> {
     let number = number.to_ascii_lowercase();
     let limit = match number.as_str() {
         "iops" => Limit::Iops { at_least: rate(right)? },
-        "mb/s" => Limit::MbPerS { at_least: megabytes(right)? },
+        "mb/s" => Limit::MbPerS { at_least: parse_mb_per_s(right)? },
         "time" => Limit::Time { at_most_ns: time_limit(right, 1, MAX_TIME_NS)? },
-        _ => latency(&number, right).ok_or_else(none)??,
+        _ => parse_latency_limit(&number, right).ok_or_else(none)??,
     };
     let (wrong, why) = match limit {
         Limit::Latency { .. } => (!above, "a latency fails above its limit; type > in place of <"),
@@ -219,7 +219,7 @@ fn condition(text: &str) -> Result<Condition, String> {
 }
 
 /// `None` if `number` is not a percentile.
-fn latency(number: &str, limit: &str) -> Option<Result<Limit, String>> {
+fn parse_latency_limit(number: &str, limit: &str) -> Option<Result<Limit, String>> {
     let (kind, rank) = match number.split_once('.') {
         Some((word, rank)) if rank.starts_with('p') => {
             (Some(Kind::ALL.into_iter().find(|kind| kind.word() == word)?), rank)
@@ -232,7 +232,7 @@ fn latency(number: &str, limit: &str) -> Option<Result<Limit, String>> {
 }
 
 /// 10^6 bytes per second, above 0.
-fn megabytes(text: &str) -> Result<f64, String> {
+fn parse_mb_per_s(text: &str) -> Result<f64, String> {
     decimal(text).filter(|n| *n > 0.0).ok_or_else(|| {
         format!(
             "{} is no rate in MB/s; type millions of bytes per second above 0, such as mb/s<90",
@@ -281,17 +281,17 @@ fn allowed_slowdowns_are_formatted_as_typed() {
 fn conditions_are_formatted_as_typed() {
     for typed in ["sync.p99>10ms", "a, b: p99.9>1500us", "iops<20000", "mb/s<90.5", "read.p50>1s", "time>2s"]
     {
-        let said = conditions(typed).unwrap_or_default();
-        assert_eq!(said.iter().map(Condition::to_flag).collect::<Vec<_>>(), [typed]);
+        let parsed = conditions(typed).unwrap_or_default();
+        assert_eq!(parsed.iter().map(Condition::to_flag).collect::<Vec<_>>(), [typed]);
     }
 }
 
 #[test]
 fn result_names_may_contain_commas_and_colons() {
-    let said = conditions("4K random read, depth 32: p99>1ms,a: b: iops<5k").unwrap_or_default();
-    let names: Vec<Option<&str>> = said.iter().map(|c| c.result.as_deref()).collect();
+    let parsed = conditions("4K random read, depth 32: p99>1ms,a: b: iops<5k").unwrap_or_default();
+    let names: Vec<Option<&str>> = parsed.iter().map(|c| c.result.as_deref()).collect();
     assert_eq!(names, [Some("4K random read, depth 32"), Some("a: b")]);
-    assert_eq!(said[1].limit, Limit::Iops { at_least: 5000.0 });
+    assert_eq!(parsed[1].limit, Limit::Iops { at_least: 5000.0 });
 }
 
 #[test]

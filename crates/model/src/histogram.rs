@@ -305,7 +305,7 @@ fn distribution_of(latencies: &[u64]) -> Distribution {
 }
 
 #[cfg(test)]
-fn filled(values: impl IntoIterator<Item = u64>) -> Histogram {
+fn histogram_of(values: impl IntoIterator<Item = u64>) -> Histogram {
     let mut h = Histogram::new();
     values.into_iter().for_each(|v| h.record(v));
     h
@@ -328,7 +328,7 @@ fn counts_reproduce_the_latencies() {
         let (low, width) = bucket_at(bucket_of(ns));
         assert!(low <= ns && ns - low < width, "{ns}: {low} {width}");
     }
-    let h = filled([7, 5_000, 5_000, 1 << 30]);
+    let h = histogram_of([7, 5_000, 5_000, 1 << 30]);
     let seen: Vec<(u64, u64)> = h.counts().collect();
     assert_eq!((seen.len(), seen[0], seen[1].1, seen[2].1), (3, (7, 1), 2, 1));
     assert!((4_980..=5_020).contains(&seen[1].0) && seen[2].0 <= 1 << 30);
@@ -336,7 +336,7 @@ fn counts_reproduce_the_latencies() {
 
 #[test]
 fn quantiles_stay_within_one_percent() {
-    let h = filled((1..=100_000).map(|i| i * 37));
+    let h = histogram_of((1..=100_000).map(|i| i * 37));
     for q in [0.01, 0.5, 0.9, 0.99, 0.999] {
         let exact = q * 100_000.0 * 37.0;
         let got = h.quantile_ns(q).unwrap_or(0) as f64;
@@ -347,7 +347,7 @@ fn quantiles_stay_within_one_percent() {
 
 #[test]
 fn quantiles_with_few_operations_beyond_are_withheld() {
-    let h = filled(0..1000);
+    let h = histogram_of(0..1000);
     assert!(h.supported_quantile_ns(0.99).is_some());
     assert_eq!(h.supported_quantile_ns(0.999), None);
     assert_eq!(Histogram::new().quantile_ns(0.5), None);
@@ -355,10 +355,10 @@ fn quantiles_with_few_operations_beyond_are_withheld() {
 
 #[test]
 fn merging_equals_recording_together_and_survives_a_round_trip() {
-    let mut a = filled([0, 1, 127, 128, 5_000, u64::MAX]);
-    let b = filled([90_000, 1 << 41]);
+    let mut a = histogram_of([0, 1, 127, 128, 5_000, u64::MAX]);
+    let b = histogram_of([90_000, 1 << 41]);
     a.merge(&b);
-    assert_eq!(a, filled([0, 1, 127, 128, 5_000, u64::MAX, 90_000, 1 << 41]));
+    assert_eq!(a, histogram_of([0, 1, 127, 128, 5_000, u64::MAX, 90_000, 1 << 41]));
     let text = serde_json::to_string(&a).unwrap_or_default();
     assert_eq!(serde_json::from_str::<Histogram>(&text).ok(), Some(a));
     for forged in [
@@ -373,7 +373,7 @@ fn merging_equals_recording_together_and_survives_a_round_trip() {
 
 #[test]
 fn latencies_between_two_bounds_are_counted() {
-    let h = filled([10, 1_000, 1_000, 4_000_000, u64::MAX]);
+    let h = histogram_of([10, 1_000, 1_000, 4_000_000, u64::MAX]);
     assert_eq!(
         (h.count_between(0, 100), h.count_between(900, 1_100), h.count_between(0, 5_000_000)),
         (1, 2, 4)
@@ -412,10 +412,10 @@ fn joined_distributions_equal_one_histogram() {
     let (some, others) = ([3, 900, 70_000], [5, 5, 1_000_000]);
     let together: Distribution =
         [distribution_of(&some), distribution_of(&[]), distribution_of(&others)].iter().collect();
-    let whole = distribution_of(&[some, others].concat());
-    assert_eq!((together.count, &together.bins), (whole.count, &whole.bins));
+    let all_latencies = distribution_of(&[some, others].concat());
+    assert_eq!((together.count, &together.bins), (all_latencies.count, &all_latencies.bins));
     assert_eq!((together.min_ns, together.max_ns), (3, 1_000_000));
-    assert!((together.mean_ns - whole.mean_ns).abs() < 1e-6);
+    assert!((together.mean_ns - all_latencies.mean_ns).abs() < 1e-6);
     assert_eq!(
         [distribution_of(&[]), distribution_of(&[])].iter().collect::<Distribution>(),
         distribution_of(&[])

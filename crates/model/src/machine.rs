@@ -265,7 +265,7 @@ impl Layer {
     /// # Errors
     /// That the file is missing, or contains no number.
     pub fn queue_number(&self, file: &str) -> Known<u64> {
-        number(&self.name, "queue/", &self.queue, file)
+        parse_number(&self.name, "queue/", &self.queue, file)
     }
 
     /// A number from another file of the device.
@@ -273,7 +273,7 @@ impl Layer {
     /// # Errors
     /// That the file is missing, or contains no number.
     pub fn device_number(&self, file: &str) -> Known<u64> {
-        number(&self.name, "", &self.device, file)
+        parse_number(&self.name, "", &self.device, file)
     }
 
     /// The file that switches this disk's counters on and off, possibly during a run. `None` for a partition, which
@@ -291,7 +291,7 @@ impl Layer {
     }
 }
 
-fn number(layer: &str, dir: &str, files: &BTreeMap<String, String>, file: &str) -> Known<u64> {
+fn parse_number(layer: &str, dir: &str, files: &BTreeMap<String, String>, file: &str) -> Known<u64> {
     let text = files.get(file).ok_or_else(|| format!("{layer}/{dir}{file} is not there"))?;
     text.trim().parse().map_err(|_| format!("{layer}/{dir}{file} is no number: '{}'", text.trim()))
 }
@@ -462,7 +462,7 @@ impl Identity {
         if self == before {
             return None;
         }
-        let of = |me: &Self, other: &Self| match (me, other) {
+        let matched = |me: &Self, other: &Self| match (me, other) {
             (Self::Device { number, marks }, Self::Device { number: their, marks: theirs }) => {
                 let own = marks.iter().filter(|m| !theirs.contains(m)).cloned();
                 let all: Vec<String> =
@@ -471,7 +471,7 @@ impl Identity {
             }
             (me, _) => me.describe(),
         };
-        Some(format!("it was {} and is {}", of(before, self), of(self, before)))
+        Some(format!("it was {} and is {}", matched(before, self), matched(self, before)))
     }
 }
 
@@ -569,11 +569,11 @@ impl KnownBy {
     /// The properties of a layer of the block stack; for a partition the caller passes its disk.
     pub fn from_layer(layer: &Layer) -> Self {
         let is_loop = layer.kind == LayerKind::Loop;
-        let told = |key: &str| layer.device.get(key).cloned();
+        let device_fact = |key: &str| layer.device.get(key).cloned();
         Self {
             name: layer.name.clone(),
-            serial: layer.serial.clone().or_else(|| told(VOLUME)),
-            backing: told(BACKING).filter(|_| is_loop),
+            serial: layer.serial.clone().or_else(|| device_fact(VOLUME)),
+            backing: device_fact(BACKING).filter(|_| is_loop),
             model: layer.model.clone().or_else(|| layer.driver.clone()).filter(|_| !is_loop),
             bytes: layer.bytes,
         }

@@ -30,7 +30,7 @@ pub fn text(name: impl AsRef<OsStr>) -> String {
 pub fn of_text(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
-        match byte(c) {
+        match byte_of_stand_in(c) {
             Some(byte) => bytes.push(byte),
             None => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
@@ -49,29 +49,29 @@ pub fn shown(path: &Path) -> String {
 }
 
 fn is_plain(c: char) -> bool {
-    byte(c).is_none() && !c.is_control() && !turns(c)
+    byte_of_stand_in(c).is_none() && !c.is_control() && !changes_direction(c)
 }
 
 /// The character for the byte 0; the other bytes follow it.
-const FIRST: u32 = 0x10_ff00;
+const FIRST_STAND_IN: u32 = 0x10_ff00;
 
 /// The character for a byte that is not part of a valid character.
 pub(crate) fn stand_in(byte: u8) -> char {
-    char::from_u32(FIRST + u32::from(byte)).unwrap_or_default()
+    char::from_u32(FIRST_STAND_IN + u32::from(byte)).unwrap_or_default()
 }
 
 /// The byte for such a character.
-pub(crate) fn byte(c: char) -> Option<u8> {
-    u32::from(c).checked_sub(FIRST).and_then(|b| u8::try_from(b).ok())
+pub(crate) fn byte_of_stand_in(c: char) -> Option<u8> {
+    u32::from(c).checked_sub(FIRST_STAND_IN).and_then(|b| u8::try_from(b).ok())
 }
 
 /// Longest piece of foreign text that a message repeats, in characters.
-const SHOWN: usize = 40;
+const MAX_EXCERPT: usize = 40;
 
 /// Quotes foreign text in a message: short, and without characters that a terminal would obey.
 pub(crate) fn quoted_excerpt(text: &str) -> String {
-    let mut words: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
-    if text.chars().nth(SHOWN).is_some() {
+    let mut words: String = text.chars().take(MAX_EXCERPT).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MAX_EXCERPT).is_some() {
         words += "...";
     }
     format!("'{words}'")
@@ -79,8 +79,8 @@ pub(crate) fn quoted_excerpt(text: &str) -> String {
 
 /// Text with every control character but line feeds and tabs shown by its number.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let acts = |c: char| acts(c) || byte(c).is_some();
-    escaped(text, acts, |out, c| match byte(c) {
+    let acts = |c: char| affects_terminal(c) || byte_of_stand_in(c).is_some();
+    escape(text, acts, |out, c| match byte_of_stand_in(c) {
         Some(byte) => out.push_str(&format!("\\x{byte:02x}")),
         None => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
     })
@@ -89,20 +89,20 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 /// The same JSON, with control characters only between its parts.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     // All of them are in the plane that four digits cover.
-    escaped(json, acts, |out, c| out.push_str(&format!("\\u{:04x}", u32::from(c))))
+    escape(json, affects_terminal, |out, c| out.push_str(&format!("\\u{:04x}", u32::from(c))))
 }
 
 /// Whether a character affects a terminal, or the order of shown text.
-fn acts(c: char) -> bool {
-    turns(c) || (c.is_control() && c != '\n' && c != '\t')
+fn affects_terminal(c: char) -> bool {
+    changes_direction(c) || (c.is_control() && c != '\n' && c != '\t')
 }
 
 /// Whether a character changes the writing direction of later ones.
-pub(crate) fn turns(c: char) -> bool {
+pub(crate) fn changes_direction(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn escaped(text: &str, which: impl Fn(char) -> bool, by: impl Fn(&mut String, char)) -> Cow<'_, str> {
+fn escape(text: &str, which: impl Fn(char) -> bool, by: impl Fn(&mut String, char)) -> Cow<'_, str> {
     if !text.contains(&which) {
         return Cow::Borrowed(text);
     }
@@ -139,11 +139,11 @@ fn file_names_survive_a_round_trip() {
         b"\xf4\x8f\xbf\xbf",
     ];
     for name in names {
-        let said = text(OsStr::from_bytes(name));
-        assert!(!said.contains(char::is_control), "{said:?}");
-        assert_eq!(of_text(&said).as_bytes(), name);
+        let shown_form = text(OsStr::from_bytes(name));
+        assert!(!shown_form.contains(char::is_control), "{shown_form:?}");
+        assert_eq!(of_text(&shown_form).as_bytes(), name);
         // A stand-in character in a name must survive the round trip too.
-        assert_eq!(of_text(&text(&said)), OsStr::new(&said));
+        assert_eq!(of_text(&text(&shown_form)), OsStr::new(&shown_form));
     }
     assert_eq!(text("/data/plain é"), "/data/plain é");
     assert_eq!(shown(Path::new(OsStr::from_bytes(b"a\xff\n"))), r"a\xff\x0a");
@@ -162,11 +162,11 @@ fn only_characters_that_affect_a_terminal_are_escaped() {
 
 #[test]
 fn escaped_json_has_the_same_content() {
-    let said = "a\u{9b}1m\u{7f}\u{1b}\u{202e}\n".to_owned();
-    let json = serde_json::to_string(&said).unwrap_or_default();
+    let shown_form = "a\u{9b}1m\u{7f}\u{1b}\u{202e}\n".to_owned();
+    let json = serde_json::to_string(&shown_form).unwrap_or_default();
     let shown = visible_json(&json);
-    assert!(!shown.chars().any(acts), "{shown:?}");
-    assert_eq!(serde_json::from_str::<String>(&shown).ok(), Some(said));
+    assert!(!shown.chars().any(affects_terminal), "{shown:?}");
+    assert_eq!(serde_json::from_str::<String>(&shown).ok(), Some(shown_form));
 }
 
 #[test]

@@ -83,13 +83,13 @@ impl Maker {
             }
             Recipe::Shaped(shaped) => buffer.chunks_mut(BLOCK_BYTES).for_each(|block| shaped.fill(block)),
             Recipe::Zeros => buffer.fill(0),
-            Recipe::File { bytes, next } => *next = repeat(bytes, *next, buffer),
+            Recipe::File { bytes, next } => *next = copy_repeatedly(bytes, *next, buffer),
         }
     }
 }
 
 /// Copies `bytes` repeatedly, starting at `next`; returns where to continue.
-fn repeat(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usize {
+fn copy_repeatedly(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usize {
     while !buffer.is_empty() {
         let piece = &bytes[next..bytes.len().min(next + buffer.len())];
         let (head, rest) = std::mem::take(&mut buffer).split_at_mut(piece.len());
@@ -300,8 +300,8 @@ impl Content {
     pub fn put(&self, offset: u64, data: &mut [u8]) {
         match self {
             Self::Stamps { seed } => {
-                each_unit(offset, data.len(), |unit, inside, at| {
-                    data[at].copy_from_slice(&of_unit(*seed, unit)[inside]);
+                for_each_unit(offset, data.len(), |unit, inside, at| {
+                    data[at].copy_from_slice(&unit_content(*seed, unit)[inside]);
                 });
             }
             Self::Pattern { bytes, offsets } => {
@@ -322,8 +322,8 @@ impl Content {
             }
         };
         match self {
-            Self::Stamps { seed } => each_unit(offset, data.len(), |unit, inside, at| {
-                note(at.start, &data[at], &of_unit(*seed, unit)[inside]);
+            Self::Stamps { seed } => for_each_unit(offset, data.len(), |unit, inside, at| {
+                note(at.start, &data[at], &unit_content(*seed, unit)[inside]);
             }),
             Self::Pattern { bytes, offsets } => {
                 let once = pattern(bytes, offsets, offset);
@@ -339,7 +339,7 @@ impl Content {
 
 /// Calls `visit` for each unit that an operation touches: its number, the part of the unit, and the part of the
 /// operation.
-fn each_unit(
+fn for_each_unit(
     offset: u64,
     length: usize,
     mut each: impl FnMut(u64, std::ops::Range<usize>, std::ops::Range<usize>),
@@ -355,7 +355,7 @@ fn each_unit(
     }
 }
 
-fn of_unit(seed: u64, unit: u64) -> [u8; UNIT_BYTES] {
+fn unit_content(seed: u64, unit: u64) -> [u8; UNIT_BYTES] {
     let mut bytes = [0; UNIT_BYTES];
     fill(&mut bytes, split_mix(seed ^ split_mix(unit)));
     bytes
@@ -372,7 +372,7 @@ fn pattern(bytes: &[u8], offsets: &[usize], offset: u64) -> Vec<u8> {
 }
 
 #[cfg(test)]
-fn measured(compress_percent: u8, dedup_percent: u8) -> Written {
+fn measure_shares(compress_percent: u8, dedup_percent: u8) -> Written {
     let data = Data::Random { compress_percent, dedup_percent, dedup_set_bytes: None, dedup_shared: false };
     measure(&data, None, 7).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -380,7 +380,7 @@ fn measured(compress_percent: u8, dedup_percent: u8) -> Written {
 #[test]
 fn data_have_the_requested_compressibility_and_repetition() {
     for (compress, dedup) in [(0, 0), (10, 5), (50, 30), (90, 95), (100, 0), (0, 50), (25, 100)] {
-        let Written { compress_percent, dedup_percent } = measured(compress, dedup);
+        let Written { compress_percent, dedup_percent } = measure_shares(compress, dedup);
         // The random part grows by 0.5 % in LZ4, and describing the run takes some bytes.
         assert!((compress_percent - f64::from(compress)).abs() < 1.5, "{compress}: {compress_percent}");
         // Five standard deviations of 4096 draws.

@@ -349,7 +349,7 @@ impl Test {
                 .phases
                 .iter_mut()
                 .flat_map(|p| &mut p.streams)
-                .for_each(|s| self.say(read_percent, s));
+                .for_each(|s| self.fill_stream(read_percent, s));
         };
         let once =
             StopRule { operations: Some((span / u64::from(self.block_bytes)).max(1)), ..StopRule::default() };
@@ -358,7 +358,7 @@ impl Test {
             for phase in &job.phases {
                 let mut phase = phase.clone();
                 for stream in &mut phase.streams {
-                    self.say(read_percent, stream);
+                    self.fill_stream(read_percent, stream);
                     stream.name = Some(name.into());
                     stream.compress = (read_percent == 0).then_some(compress);
                     stream.limit = once;
@@ -369,7 +369,7 @@ impl Test {
         job.phases = phases;
     }
 
-    fn say(&self, read_percent: u8, stream: &mut StreamSpec) {
+    fn fill_stream(&self, read_percent: u8, stream: &mut StreamSpec) {
         let sizes = Sizes::Fixed(self.block_bytes);
         stream.rw = Some(if self.pattern == Random { Rw::Randrw } else { Rw::Rw });
         stream.mix = Some(Mix::of_percents(read_percent, 0));

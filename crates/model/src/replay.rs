@@ -356,13 +356,13 @@ fn an_undecided_goal_is_not_met() {
     let none = Figure::share("flushes", "per_s", [Some(0.0), Some(0.0)], 0.05);
     assert_eq!([near.met, far.met, blind.met, none.met], [Some(true), Some(false), None, Some(true)]);
     assert_eq!(Figure::share("flushes", "per_s", [Some(0.0), Some(3.0)], 0.05).met, None);
-    let told = |figures: &[Figure]| FitCheck::answer(figures).0;
-    assert_eq!(told(&[near.clone(), none]), Word::Met);
-    assert_eq!(told(&[near.clone(), blind.clone()]), Word::CannotTell);
+    let answer = |figures: &[Figure]| FitCheck::answer(figures).0;
+    assert_eq!(answer(&[near.clone(), none]), Word::Met);
+    assert_eq!(answer(&[near.clone(), blind.clone()]), Word::CannotTell);
     assert_eq!(
         FitCheck::answer(&[near, far, blind]).1,
-        "1 of 3 goals are met, missed: depth; cannot be told: read p50"
+        "1 of 3 goals are met, missed: depth; cannot be answer: read p50"
     );
-    assert_eq!(told(&[]), Word::CannotTell);
+    assert_eq!(answer(&[]), Word::CannotTell);
     assert_eq!(Figure::distance("offsets", Err("a file".into()), 0.03).met, None);
 }

@@ -163,7 +163,7 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     }
     match broken {
         Some(damage) => Err(damage),
-        None => tally.judge(expected, of),
+        None => tally.classify(expected, of),
     }
 }
 
@@ -172,21 +172,21 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
 fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
     let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
     let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
-    let whole = magic == MAGIC && sector[CRC] == checksum(sector).to_le_bytes();
-    if whole && id != expected.id {
+    let intact = magic == MAGIC && sector[CRC] == checksum(sector).to_le_bytes();
+    if intact && id != expected.id {
         return if expected.synced == 0 { Ok(0) } else { Err(DamageKind::Foreign { id }) };
     }
-    if whole && offset != expected.offset {
+    if intact && offset != expected.offset {
         return Err(DamageKind::Misplaced { belongs: offset, sequence });
     }
     let here = magic == MAGIC && id == expected.id && offset == expected.offset;
     // A checksum has 32 bits; the data themselves leave nothing to chance.
-    if here && differing(sector, expected, sequence).0 == 0 {
+    if here && count_differences(sector, expected, sequence).0 == 0 {
         return Ok(sequence);
     }
     let likely = [Some(expected.synced), expected.begun, here.then_some(sequence)];
     let nearest =
-        likely.into_iter().flatten().filter(|s| *s > 0).map(|s| differing(sector, expected, s)).min();
+        likely.into_iter().flatten().filter(|s| *s > 0).map(|s| count_differences(sector, expected, s)).min();
     if let Some((bits, byte)) = nearest
         && (here || bits <= MOST_FLIPPED_BITS)
     {
@@ -199,7 +199,7 @@ fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Resu
 }
 
 /// Number of bits in which a sector differs from that of a write, and the first byte that differs.
-fn differing(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32, u32) {
+fn count_differences(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32, u32) {
     let mut right = [0; SECTOR];
     write_sector(&mut right, &Stamp { id: expected.id, offset: expected.offset, sequence });
     if *sector == right {
@@ -239,10 +239,10 @@ impl Tally {
         self.forbidden |= sequence != expected.synced && Some(sequence) != expected.begun;
     }
 
-    fn judge(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
+    fn classify(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
         let Self { newest, newest_sectors, newest_first, .. } = *self;
         let Some((at, sequence)) = self.first_other else {
-            return self.uniform(expected, of);
+            return self.classify_uniform(expected, of);
         };
         // Only the write that was begun may be there partly, and only over the last one that must be there.
         if !self.forbidden {
@@ -254,7 +254,7 @@ impl Tally {
         Err(Damage { sector, sectors: of - newest_sectors, of, kind })
     }
 
-    fn uniform(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
+    fn classify_uniform(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
         let sequence = self.newest;
         if !self.forbidden {
             return Ok(Sound::Whole(sequence));

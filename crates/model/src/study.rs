@@ -559,8 +559,8 @@ impl LoadPoint {
     /// The share of a percentile that is fathom's own lateness: the difference between its upper and lower bound.
     /// `None` without both.
     pub fn lateness_share(&self, percentile: &str) -> Option<f64> {
-        let of = |all: &BTreeMap<String, Option<u64>>| all.get(percentile).copied().flatten();
-        let (upper, lower) = (of(&self.percentiles_ns)?, of(&self.service_percentiles_ns)?);
+        let value = |all: &BTreeMap<String, Option<u64>>| all.get(percentile).copied().flatten();
+        let (upper, lower) = (value(&self.percentiles_ns)?, value(&self.service_percentiles_ns)?);
         (upper > 0).then(|| upper.saturating_sub(lower) as f64 / upper as f64)
     }
 }
@@ -703,8 +703,12 @@ fn study_keys_equal_those_of_old_files() {
 
 #[test]
 fn reasons_are_grouped_except_sentences_of_old_sessions() {
-    let of = |name: &str, why: &str| NotMeasured { name: name.into(), why: why.into() };
-    let all = [of("a, b: c", "no: it is late"), of("", "d: gone"), of("e", "no: it is late")];
+    let not_measured = |name: &str, why: &str| NotMeasured { name: name.into(), why: why.into() };
+    let all = [
+        not_measured("a, b: c", "no: it is late"),
+        not_measured("", "d: gone"),
+        not_measured("e", "no: it is late"),
+    ];
     assert_eq!(by_reason(&all), [(vec!["a, b: c", "e"], "no: it is late"), (vec![], "d: gone")]);
     assert_eq!(all.map(|n| n.to_string()), ["a, b: c: no: it is late", "d: gone", "e: no: it is late"]);
 }

@@ -140,12 +140,12 @@ impl Grid {
 
     /// Jobs of a work, each once.
     pub fn jobs_of(&self, work: &str) -> Vec<usize> {
-        each_once(self.cells.iter().filter(|c| c.setting.work() == work).map(|c| c.job))
+        distinct(self.cells.iter().filter(|c| c.setting.work() == work).map(|c| c.job))
     }
 
     /// All jobs of its cells in order, each once.
     pub fn jobs(&self) -> Vec<usize> {
-        each_once(self.cells.iter().map(|c| c.job))
+        distinct(self.cells.iter().map(|c| c.job))
     }
 
     /// The setting of a job: the first of its cells, or a baseline's.
@@ -157,10 +157,10 @@ impl Grid {
 
 /// The works of some cells, in their order, each once.
 pub fn works(cells: &[Cell]) -> Vec<String> {
-    each_once(cells.iter().map(|c| c.setting.work()))
+    distinct(cells.iter().map(|c| c.setting.work()))
 }
 
-fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut out = Vec::new();
     for one in all {
         if !out.contains(&one) {

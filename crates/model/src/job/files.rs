@@ -348,9 +348,9 @@ fn the_parts_of_all_tasks_cover_the_segments_once() {
 
 #[test]
 fn spans_without_a_block_for_each_task_give_none() {
-    let of = |layout, span, tasks| OwnBlocks::for_task(layout, span, 4096, (0, tasks)).is_some();
-    assert!(of(Layout::Strided, 8192, 2) && !of(Layout::Strided, 8191, 2));
-    assert!(of(Layout::Segmented, 8192, 2) && !of(Layout::Segmented, 8191, 2));
-    assert!(!of(Layout::Blocks(0), 8192, 2) && !of(Layout::Blocks(u64::MAX), u64::MAX, 2));
+    let has_blocks = |layout, span, tasks| OwnBlocks::for_task(layout, span, 4096, (0, tasks)).is_some();
+    assert!(has_blocks(Layout::Strided, 8192, 2) && !has_blocks(Layout::Strided, 8191, 2));
+    assert!(has_blocks(Layout::Segmented, 8192, 2) && !has_blocks(Layout::Segmented, 8191, 2));
+    assert!(!has_blocks(Layout::Blocks(0), 8192, 2) && !has_blocks(Layout::Blocks(u64::MAX), u64::MAX, 2));
     assert!(OwnBlocks::for_task(Layout::Strided, 8192, 4096, (2, 2)).is_none());
 }

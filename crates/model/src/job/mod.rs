@@ -425,9 +425,13 @@ impl Stream {
     pub fn limit_of_parts(&self, own_bytes: u64) -> Option<u64> {
         // A trim and the write after it touch the same bytes.
         let times = if self.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
-        let one = own_bytes.saturating_mul(times).saturating_mul(self.workers.into());
+        let pass_bytes = own_bytes.saturating_mul(times).saturating_mul(self.workers.into());
         let passes = self.shared.and_then(|shared| shared.passes);
-        passes.map(|passes| one.saturating_mul(passes.into())).into_iter().chain(self.limit.bytes).min()
+        passes
+            .map(|passes| pass_bytes.saturating_mul(passes.into()))
+            .into_iter()
+            .chain(self.limit.bytes)
+            .min()
     }
 
     /// Lanes of each worker: one per target if each has its own depth, otherwise one.

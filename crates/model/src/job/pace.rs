@@ -486,8 +486,8 @@ fn steadiness_limits_distance_or_slope() {
         after_ns: 0,
         every_ns: 1_000_000_000,
     };
-    let of = |iops: &[f64]| Steadied { iops: iops.to_vec(), ..Steadied::default() };
-    let rising = of(&[100.0, 110.0, 120.0, 130.0]);
+    let steadied = |iops: &[f64]| Steadied { iops: iops.to_vec(), ..Steadied::default() };
+    let rising = steadied(&[100.0, 110.0, 120.0, 130.0]);
     assert_eq!(rising.spread(Quantity::Iops), Spread { mean: 115.0, deviation: 15.0, slope: 10.0 });
     assert_eq!(rising.criterion(&rule("distance", 1.0, false)), Some(15.0));
     assert!(
@@ -499,10 +499,10 @@ fn steadiness_limits_distance_or_slope() {
     );
     assert!(rising.are_steady(&rule("slope", 8.7, true)) && !rising.are_steady(&rule("slope", 8.6, true)));
     // Down is as steep as up.
-    assert!(!of(&[130.0, 120.0, 110.0, 100.0]).are_steady(&rule("slope", 10.0, false)));
+    assert!(!steadied(&[130.0, 120.0, 110.0, 100.0]).are_steady(&rule("slope", 10.0, false)));
     // Too few values, and a percentage of a zero mean.
-    assert!(!of(&[100.0, 100.0, 100.0]).are_steady(&rule("distance", 50.0, true)));
-    assert!(!of(&[0.0; 4]).are_steady(&rule("distance", 50.0, true)));
-    assert!(of(&[0.0; 4]).are_steady(&rule("distance", 50.0, false)));
+    assert!(!steadied(&[100.0, 100.0, 100.0]).are_steady(&rule("distance", 50.0, true)));
+    assert!(!steadied(&[0.0; 4]).are_steady(&rule("distance", 50.0, true)));
+    assert!(steadied(&[0.0; 4]).are_steady(&rule("distance", 50.0, false)));
     assert_eq!(rule("slope", 0.5, true).to_flag(), "iops_slope:0.5%:4s");
 }

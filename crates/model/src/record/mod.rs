@@ -133,13 +133,13 @@ impl Record {
         }
         let mut record = Self::new(*header);
         for (at, frame) in frames {
-            record.take(at, frame)?;
+            record.add_frame(at, frame)?;
         }
-        record.set_aside();
+        record.remove_uncounted_attempts();
         Ok(record)
     }
 
-    fn take(&mut self, at: usize, frame: Frame) -> Result<(), Disorder> {
+    fn add_frame(&mut self, at: usize, frame: Frame) -> Result<(), Disorder> {
         if self.end.is_some() {
             return Err(Disorder::Misplaced(at, "after the end"));
         }
@@ -168,7 +168,7 @@ impl Record {
                 }
                 run.end = Some(*e);
             }
-            (Frame::Disturbed(by), None) => self.mark(at, &by)?,
+            (Frame::Disturbed(by), None) => self.mark_disturbed(at, &by)?,
             (Frame::Disturbed(_), Some(_)) => return Err(Disorder::Misplaced(at, "inside a run")),
             (Frame::Intervals(_) | Frame::RunEnd(_), None) => {
                 return Err(Disorder::Misplaced(at, "outside a run"));
@@ -194,7 +194,7 @@ impl Record {
     }
 
     /// Marks the attempt that ended last, all its phases.
-    fn mark(&mut self, at: usize, by: &Disturbed) -> Result<(), Disorder> {
+    fn mark_disturbed(&mut self, at: usize, by: &Disturbed) -> Result<(), Disorder> {
         let last = self.runs.last().map(Run::attempt).filter(|a| a.attempt == by.attempt);
         let Some(last) = last else { return Err(Disorder::Misplaced(at, "behind another attempt")) };
         let phases = self.runs.iter_mut().rev().take_while(|r| r.attempt().is_of(&last));
@@ -203,7 +203,7 @@ impl Record {
     }
 
     /// Takes away the attempts that do not count.
-    fn set_aside(&mut self) {
+    fn remove_uncounted_attempts(&mut self) {
         let tried: Vec<Attempt> = self.runs.iter().map(Run::attempt).collect();
         let mut counts = counting(&tried, self.header.plan.pairing()).into_iter();
         let (runs, aside) =
@@ -580,8 +580,8 @@ pub fn decode(bytes: &[u8]) -> Result<(Record, bool), Unreadable> {
         let begun = MAGIC.as_bytes().starts_with(bytes);
         return Err(if begun { Unreadable::Headless } else { Unreadable::NoMagic });
     };
-    let whole = body.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
-    let mut torn = whole < body.len();
+    let complete = body.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    let mut torn = complete < body.len();
     let lines: Vec<&[u8]> = body[..whole].split_inclusive(|b| *b == b'\n').collect();
     let mut frames = Vec::with_capacity(lines.len());
     for (i, line) in lines.iter().enumerate() {
@@ -668,7 +668,7 @@ pub fn counting(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
         sum.complete += usize::from(one.complete);
     }
     let chosen: BTreeMap<Unit, u32> =
-        units.into_iter().map(|(unit, sums)| (unit, that_counts(&sums))).collect();
+        units.into_iter().map(|(unit, sums)| (unit, counting_attempt(&sums))).collect();
     tried.iter().map(|a| chosen.get(&a.unit(pairing)) == Some(&a.attempt)).collect()
 }
 
@@ -681,7 +681,7 @@ struct Sum {
 }
 
 /// The attempt that counts of a unit.
-fn that_counts(sums: &BTreeMap<u32, Sum>) -> u32 {
+fn counting_attempt(sums: &BTreeMap<u32, Sum>) -> u32 {
     let Some((first, whole)) = sums.first_key_value() else { return 0 };
     let stands = |sum: &Sum| !sum.disturbed && sum.complete >= whole.complete.max(1);
     sums.iter().rev().find(|(_, sum)| stands(sum)).map_or(*first, |(attempt, _)| *attempt)
@@ -747,14 +747,14 @@ impl Disturbance {
                 format!("{} of the CPU time was taken by the hypervisor", show_share(*share))
             }
             Self::LimitChanged { before, after } => {
-                format!("a limit was changed from outside: {}", changed(before, after))
+                format!("a limit was changed from outside: {}", changed_lines(before, after))
             }
         }
     }
 }
 
 /// Lines that differ between the sides: `io.max: 254:0 400 (was not set)`.
-fn changed(before: &str, after: &str) -> String {
+fn changed_lines(before: &str, after: &str) -> String {
     let only = |these: &str, others: &str| -> Vec<String> {
         these.lines().filter(|l| others.lines().all(|o| o != *l)).map(str::to_owned).collect()
     };
@@ -767,54 +767,67 @@ fn changed(before: &str, after: &str) -> String {
 }
 
 #[cfg(test)]
-fn tried(job: usize, repeat: u32, attempt: u32, disturbed: bool) -> Attempt {
+fn attempt_at(job: usize, repeat: u32, attempt: u32, disturbed: bool) -> Attempt {
     Attempt { job, repeat, attempt, offered_iops: None, disturbed, complete: true }
 }
 
 #[test]
 fn the_last_undisturbed_attempt_counts_otherwise_the_first() {
-    let of = |marks: &[bool]| {
-        let all: Vec<Attempt> = marks.iter().zip(0..).map(|(d, attempt)| tried(0, 2, attempt, *d)).collect();
+    let attempts = |marks: &[bool]| {
+        let all: Vec<Attempt> =
+            marks.iter().zip(0..).map(|(d, attempt)| attempt_at(0, 2, attempt, *d)).collect();
         counting(&all, Pairing::Runs).iter().position(|c| *c)
     };
-    assert_eq!(of(&[false]), Some(0));
-    assert_eq!(of(&[true]), Some(0));
-    assert_eq!(of(&[true, false]), Some(1));
-    assert_eq!(of(&[true, true, false]), Some(2));
-    assert_eq!(of(&[true, true, true]), Some(0));
+    assert_eq!(attempts(&[false]), Some(0));
+    assert_eq!(attempts(&[true]), Some(0));
+    assert_eq!(attempts(&[true, false]), Some(1));
+    assert_eq!(attempts(&[true, true, false]), Some(2));
+    assert_eq!(attempts(&[true, true, true]), Some(0));
     // An attempt that was cut off does not count.
-    let cut = Attempt { complete: false, ..tried(0, 0, 1, false) };
-    assert_eq!(counting(&[tried(0, 0, 0, true), cut], Pairing::Runs), [true, false]);
+    let cut = Attempt { complete: false, ..attempt_at(0, 0, 1, false) };
+    assert_eq!(counting(&[attempt_at(0, 0, 0, true), cut], Pairing::Runs), [true, false]);
 }
 
 #[test]
 fn runs_and_loads_are_separate_units() {
-    let load =
-        |iops, attempt, disturbed| Attempt { offered_iops: Some(iops), ..tried(1, 0, attempt, disturbed) };
-    let all =
-        [tried(0, 0, 0, true), tried(0, 1, 0, false), load(9, 0, true), load(9, 1, false), load(7, 0, false)];
+    let load = |iops, attempt, disturbed| Attempt {
+        offered_iops: Some(iops),
+        ..attempt_at(1, 0, attempt, disturbed)
+    };
+    let all = [
+        attempt_at(0, 0, 0, true),
+        attempt_at(0, 1, 0, false),
+        load(9, 0, true),
+        load(9, 1, false),
+        load(7, 0, false),
+    ];
     assert_eq!(counting(&all, Pairing::Runs), [true, true, false, true, true]);
 }
 
 #[test]
 fn a_round_of_compared_runs_counts_as_one_unit() {
-    let first = [tried(0, 0, 0, false), tried(1, 0, 0, true)];
-    let half = [first.as_slice(), &[tried(1, 0, 1, false)]].concat();
+    let first = [attempt_at(0, 0, 0, false), attempt_at(1, 0, 0, true)];
+    let half = [first.as_slice(), &[attempt_at(1, 0, 1, false)]].concat();
     assert_eq!(counting(&half, Pairing::Rounds), [true, true, false], "half of a round stands for nothing");
-    let whole = [half.as_slice(), &[tried(0, 0, 1, false)]].concat();
-    assert_eq!(counting(&whole, Pairing::Rounds), [false, false, true, true]);
-    let again = [first.as_slice(), &[tried(1, 0, 1, false), tried(0, 0, 1, true)]].concat();
-    assert_eq!(counting(&again, Pairing::Rounds), [true, true, false, false]);
+    let complete = [half.as_slice(), &[attempt_at(0, 0, 1, false)]].concat();
+    assert_eq!(counting(&complete, Pairing::Rounds), [false, false, true, true]);
+    let repeated = [first.as_slice(), &[attempt_at(1, 0, 1, false), attempt_at(0, 0, 1, true)]].concat();
+    assert_eq!(counting(&repeated, Pairing::Rounds), [true, true, false, false]);
 }
 
 #[test]
 fn a_test_on_all_targets_counts_as_one_unit() {
     let layout = TargetLayout { tests: 2, targets: 2 };
-    let first = [tried(0, 0, 0, true), tried(1, 0, 0, false), tried(2, 0, 0, false), tried(3, 0, 0, false)];
-    let half = [first.as_slice(), &[tried(1, 0, 1, false)]].concat();
+    let first = [
+        attempt_at(0, 0, 0, true),
+        attempt_at(1, 0, 0, false),
+        attempt_at(2, 0, 0, false),
+        attempt_at(3, 0, 0, false),
+    ];
+    let half = [first.as_slice(), &[attempt_at(1, 0, 1, false)]].concat();
     assert_eq!(counting(&half, Pairing::Tests(layout)), [true, true, true, true, false]);
-    let whole = [half.as_slice(), &[tried(0, 0, 1, false)]].concat();
-    assert_eq!(counting(&whole, Pairing::Tests(layout)), [false, false, true, true, true, true]);
+    let complete = [half.as_slice(), &[attempt_at(0, 0, 1, false)]].concat();
+    assert_eq!(counting(&complete, Pairing::Tests(layout)), [false, false, true, true, true, true]);
 }
 
 #[test]

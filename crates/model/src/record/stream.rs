@@ -347,16 +347,16 @@ impl ThreadIo {
     /// The sum of two counts.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        self.each(other, u64::saturating_add)
+        self.combine(other, u64::saturating_add)
     }
 
     /// The difference to `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
-        self.each(earlier, u64::saturating_sub)
+        self.combine(earlier, u64::saturating_sub)
     }
 
-    fn each(self, other: Self, with: fn(u64, u64) -> u64) -> Self {
+    fn combine(self, other: Self, with: fn(u64, u64) -> u64) -> Self {
         Self {
             rchar: with(self.rchar, other.rchar),
             wchar: with(self.wchar, other.wchar),
@@ -461,15 +461,15 @@ fn call_column(operations: u32) -> usize {
 
 #[test]
 fn added_buckets_equal_one_bucket() {
-    let of = |latencies: &[u64]| {
+    let bucket = |latencies: &[u64]| {
         let mut histogram = Histogram::new();
         for ns in latencies {
             histogram.record(*ns);
         }
         Bucket::from_histogram(&histogram)
     };
-    let (one, other) = (of(&[10, 20]), of(&[30]));
-    assert_eq!(one.plus(other), of(&[10, 20, 30]));
+    let (one, other) = (bucket(&[10, 20]), bucket(&[30]));
+    assert_eq!(one.plus(other), bucket(&[10, 20, 30]));
     assert_eq!((one.plus(Bucket::default()), Bucket::default().plus(other)), (one, other));
     assert_eq!((one.mean_ns(), one.deviation_ns()), (15.0, 5.0));
     assert_eq!((Bucket::default().mean_ns(), Bucket::default().deviation_ns()), (0.0, 0.0));

@@ -108,87 +108,89 @@ pub const AXES: &[Axis] = &[
         name: "bs",
         value: "SIZES",
         about: "Bytes per operation: a list (4k,64k), a doubling range (16k..2m), one with a step (4k..16k+4k, 4k..64k*4), or all of them [default: 4k..4m]",
-        set: |a, t, _| put(&mut a.bs, numbers(t, |t| size(t, 1, MAX_BLOCK_BYTES).map(|b| b as u32))),
-        words: |a| joined(&a.bs, |v| (SIZES.show)(*v)),
+        set: |a, t, _| {
+            replace_values(&mut a.bs, parse_numbers(t, |t| size(t, 1, MAX_BLOCK_BYTES).map(|b| b as u32)))
+        },
+        words: |a| format_list(&a.bs, |v| (SIZES.show)(*v)),
         scale: Some(SIZES),
     },
     Axis {
         name: "depth",
         value: "COUNTS",
         about: "Operations in flight per worker, likewise [default: 1..16]",
-        set: |a, t, _| put(&mut a.depth, numbers(t, |t| count(t, 1, MAX_DEPTH))),
-        words: |a| joined(&a.depth, u32::to_string),
+        set: |a, t, _| replace_values(&mut a.depth, parse_numbers(t, |t| count(t, 1, MAX_DEPTH))),
+        words: |a| format_list(&a.depth, u32::to_string),
         scale: Some(DEPTHS),
     },
     Axis {
         name: "workers",
         value: "COUNTS",
         about: "Threads, likewise [default: 1]",
-        set: |a, t, _| put(&mut a.workers, numbers(t, |t| count(t, 1, MAX_WORKERS))),
-        words: |a| joined(&a.workers, u32::to_string),
+        set: |a, t, _| replace_values(&mut a.workers, parse_numbers(t, |t| count(t, 1, MAX_WORKERS))),
+        words: |a| format_list(&a.workers, u32::to_string),
         scale: Some(WORKERS),
     },
     Axis {
         name: "engine",
         value: "NAMES",
         about: "Interfaces, such as io_uring,libaio or io_uring:sqpoll=1 [default: io_uring]",
-        set: |a, t, is_engine| put(&mut a.engine, engines(t, is_engine)),
-        words: |a| joined(&a.engine, EngineSpec::to_flag),
+        set: |a, t, is_engine| replace_values(&mut a.engine, parse_engines(t, is_engine)),
+        words: |a| format_list(&a.engine, EngineSpec::to_flag),
         scale: None,
     },
     Axis {
         name: "cache",
         value: "WORDS",
         about: "How the target is opened, such as direct,buffered [default: direct]",
-        set: |a, t, _| put(&mut a.cache, list(t, parsers::cache)),
-        words: |a| joined(&a.cache, |c| c.word().into()),
+        set: |a, t, _| replace_values(&mut a.cache, parse_list(t, parsers::cache)),
+        words: |a| format_list(&a.cache, |c| c.word().into()),
         scale: None,
     },
     Axis {
         name: "rw",
         value: "WORDS",
         about: "Order and direction, such as read,randread [default: read,write; reads only where TARGET is an existing file or a device]",
-        set: |a, t, _| put(&mut a.rw, list(t, parsers::rw)),
-        words: |a| joined(&a.rw, |rw| rw.word().into()),
+        set: |a, t, _| replace_values(&mut a.rw, parse_list(t, parsers::rw)),
+        words: |a| format_list(&a.rw, |rw| rw.word().into()),
         scale: None,
     },
     Axis {
         name: "mix",
         value: "READ%S",
         about: "Shares of reads for rw and randrw, such as 100,70,0 [default: 50]",
-        set: |a, t, _| put(&mut a.mix, list(t, operations::mix)),
-        words: |a| joined(&a.mix, |mix| mix.describe()),
+        set: |a, t, _| replace_values(&mut a.mix, parse_list(t, operations::mix)),
+        words: |a| format_list(&a.mix, |mix| mix.describe()),
         scale: None,
     },
     Axis {
         name: "batch",
         value: "COUNTS",
         about: "Operations submitted per call, as a list or range [default: as the engine has it]",
-        set: |a, t, _| put(&mut a.batch, numbers(t, |t| count(t, 1, MAX_DEPTH))),
-        words: |a| joined(&a.batch, u32::to_string),
+        set: |a, t, _| replace_values(&mut a.batch, parse_numbers(t, |t| count(t, 1, MAX_DEPTH))),
+        words: |a| format_list(&a.batch, u32::to_string),
         scale: Some(BATCHES),
     },
     Axis {
         name: "spec",
         value: "NAMES",
         about: "Access specifications instead of rw, mix and bs, such as file-server,4k-oltp, or classics, iometer, all",
-        set: |a, t, _| put(&mut a.spec, several(t, iometer::named)),
-        words: |a| joined(&a.spec, |spec| spec.name.clone()),
+        set: |a, t, _| replace_values(&mut a.spec, parse_groups(t, iometer::named)),
+        words: |a| format_list(&a.spec, |spec| spec.name.clone()),
         scale: None,
     },
     Axis {
         name: "targets",
         value: "COUNTS",
         about: "How many of the TARGETs are used, as a list or range [default: all at once]",
-        set: |a, t, _| put(&mut a.targets, numbers(t, |t| count(t, 1, MAX_TARGETS as u32))),
-        words: |a| joined(&a.targets, u32::to_string),
+        set: |a, t, _| replace_values(&mut a.targets, parse_numbers(t, |t| count(t, 1, MAX_TARGETS as u32))),
+        words: |a| format_list(&a.targets, u32::to_string),
         scale: Some(TARGETS),
     },
     Axis {
         name: "target",
         value: "PATHS",
         about: "Directories, files or block devices, each measured alone, such as /mnt/a,/mnt/b, instead of TARGETs used at once",
-        set: |a, t, _| put(&mut a.target, list(t, parsers::path)),
+        set: |a, t, _| replace_values(&mut a.target, parse_list(t, parsers::path)),
         words: |a| a.target.join(","),
         scale: None,
     },
@@ -196,8 +198,8 @@ pub const AXES: &[Axis] = &[
         name: "offset",
         value: "POSITIONS",
         about: "First byte that may be touched, in percent of what is there or in bytes, such as 0%,50%,99%, 0%..90%+10%, 0%..99%/12 or 4g [default: 0]",
-        set: |a, t, _| put(&mut a.offset, several(t, positions)),
-        words: |a| joined(&a.offset, |at| at.to_flag()),
+        set: |a, t, _| replace_values(&mut a.offset, parse_groups(t, positions)),
+        words: |a| format_list(&a.offset, |at| at.to_flag()),
         scale: None,
     },
 ];
@@ -226,27 +228,27 @@ pub fn names() -> Vec<&'static str> {
     AXES.iter().map(|axis| axis.name).collect()
 }
 
-fn put<T>(axis: &mut Vec<T>, values: Result<Vec<T>, String>) -> Result<(), String> {
+fn replace_values<T>(axis: &mut Vec<T>, values: Result<Vec<T>, String>) -> Result<(), String> {
     *axis = values?;
     Ok(())
 }
 
-fn joined<T>(values: &[T], words: impl Fn(&T) -> String) -> String {
+fn format_list<T>(values: &[T], words: impl Fn(&T) -> String) -> String {
     values.iter().map(words).collect::<Vec<_>>().join(",")
 }
 
 /// Parses values separated by commas, without duplicates.
-fn list<T: PartialEq>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+fn parse_list<T: PartialEq>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
     let mut out = Vec::new();
     for piece in text.split(',') {
-        add(&mut out, parse(piece)?, piece)?;
+        push_unique(&mut out, parse(piece)?, piece)?;
     }
     Ok(out)
 }
 
-fn add<T: PartialEq>(out: &mut Vec<T>, value: T, said: &str) -> Result<(), String> {
+fn push_unique<T: PartialEq>(out: &mut Vec<T>, value: T, typed: &str) -> Result<(), String> {
     if out.contains(&value) {
-        return Err(format!("{} is there twice; type each value once", quoted_excerpt(said)));
+        return Err(format!("{} is there twice; type each value once", quoted_excerpt(typed)));
     }
     if out.len() == MAX_VALUES {
         return Err(format!("there are too many values; type {MAX_VALUES} at most"));
@@ -256,14 +258,14 @@ fn add<T: PartialEq>(out: &mut Vec<T>, value: T, said: &str) -> Result<(), Strin
 }
 
 /// Parses values separated by commas; a word may stand for several values.
-fn several<T: PartialEq>(
+fn parse_groups<T: PartialEq>(
     text: &str,
     meant: impl Fn(&str) -> Result<Vec<T>, String>,
 ) -> Result<Vec<T>, String> {
     let mut out = Vec::new();
     for piece in text.split(',') {
         for value in meant(piece)? {
-            add(&mut out, value, piece)?;
+            push_unique(&mut out, value, piece)?;
         }
     }
     Ok(out)
@@ -271,11 +273,11 @@ fn several<T: PartialEq>(
 
 /// Parses numbers and ranges. A range doubles, or rises by `+STEP` or `*FACTOR`, and always includes its last
 /// number.
-fn numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Vec<u32>, String> {
+fn parse_numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Vec<u32>, String> {
     let mut out = Vec::new();
     for piece in text.split(',') {
         let Some((first, rest)) = piece.split_once("..") else {
-            add(&mut out, parse(piece)?, piece)?;
+            push_unique(&mut out, parse(piece)?, piece)?;
             continue;
         };
         let (last, law, by) = if let Some((last, by)) = rest.split_once('+') {
@@ -293,14 +295,14 @@ fn numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Ve
             ));
         }
         for value in law.values(first, last - 1, by).chain([last]) {
-            add(&mut out, value, piece)?;
+            push_unique(&mut out, value, piece)?;
         }
     }
     Ok(out)
 }
 
 /// Parses engines separated by commas; a piece that is not an engine is an option of the previous engine.
-fn engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineSpec>, String> {
+fn parse_engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineSpec>, String> {
     let mut pieces: Vec<String> = Vec::new();
     for piece in text.split(',') {
         let name = piece.trim().split(':').next().unwrap_or_default();
@@ -311,7 +313,7 @@ fn engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineSpec>, String> {
     }
     let mut out = Vec::new();
     for piece in &pieces {
-        add(&mut out, parsers::engine(piece)?, piece)?;
+        push_unique(&mut out, parsers::engine(piece)?, piece)?;
     }
     Ok(out)
 }
@@ -357,11 +359,11 @@ pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
     let first = percent(first)?;
     let all: Vec<u32> = if let Some((last, step)) = rest.split_once('+') {
         let (last, step) = (percent(last)?, percent(step)?.max(1));
-        rising(piece, first, last)?;
+        check_rising(piece, first, last)?;
         (first..last).step_by(step as usize).chain([last]).collect()
     } else if let Some((last, many)) = rest.split_once('/') {
         let (last, many) = (percent(last)?, count(many, 2, MOST)?);
-        rising(piece, first, last)?;
+        check_rising(piece, first, last)?;
         let mut all: Vec<u32> = (0..many).map(|at| first + (last - first) * at / (many - 1)).collect();
         all.dedup();
         all
@@ -385,7 +387,7 @@ fn percent(text: &str) -> Result<u32, String> {
     })
 }
 
-fn rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
+fn check_rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
     if first < last {
         return Ok(());
     }
@@ -632,7 +634,7 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 }
 
 #[cfg(test)]
-fn known(name: &str) -> bool {
+fn is_known_engine(name: &str) -> bool {
     matches!(name, "io_uring" | "libaio")
 }
 
@@ -650,7 +652,9 @@ fn lists_and_doubling_ranges_mix() {
         ("target", "/mnt/a,b"),
         ("offset", "0%..20%+10%,4g"),
     ] {
-        find(axis).and_then(|a| a.say(&mut axes, text, known)).unwrap_or_else(|e| panic!("{axis}: {e}"));
+        find(axis)
+            .and_then(|a| a.say(&mut axes, text, is_known_engine))
+            .unwrap_or_else(|e| panic!("{axis}: {e}"));
     }
     assert_eq!(axes.bs, [512, 4096, 8192, 16384, 32768]);
     assert_eq!(axes.targets, [1, 3, 4, 8, 32, 64]);
@@ -686,22 +690,28 @@ fn invalid_axis_values_are_rejected_with_a_suggestion() {
         ("offset", "0%,0%..20%+10%"),
         ("colour", "red"),
     ] {
-        let said = find(axis).and_then(|a| a.say(&mut Axes::default(), bad, known));
-        assert!(said.as_ref().is_err_and(|e| e.contains("; type")), "{axis} {bad}: {said:?}");
+        let result = find(axis).and_then(|a| a.say(&mut Axes::default(), bad, is_known_engine));
+        assert!(result.as_ref().is_err_and(|e| e.contains("; type")), "{axis} {bad}: {result:?}");
     }
 }
 
 #[test]
 fn positions_are_bytes_percents_and_ranges() {
-    let of =
+    let parsed_positions =
         |piece: &str| positions(piece).map(|all| all.into_iter().map(Offset::to_flag).collect::<Vec<_>>());
-    assert_eq!(of("4g"), Ok(vec!["4294967296".into()]));
-    assert_eq!(of("0"), Ok(vec!["0".into()]));
-    assert_eq!(of("25%"), Ok(vec!["25%".into()]));
-    assert_eq!(of("0%..20%+10%"), Ok(vec!["0%".into(), "10%".into(), "20%".into()]));
-    assert_eq!(of("0%..25%+10%"), Ok(vec!["0%".into(), "10%".into(), "20%".into(), "25%".into()]));
-    assert_eq!(of("0%..99%/4"), Ok(vec!["0%".into(), "33%".into(), "66%".into(), "99%".into()]));
-    assert_eq!(of("0%..2%/64").map(|all| all.len()), Ok(3), "none twice");
+    assert_eq!(parsed_positions("4g"), Ok(vec!["4294967296".into()]));
+    assert_eq!(parsed_positions("0"), Ok(vec!["0".into()]));
+    assert_eq!(parsed_positions("25%"), Ok(vec!["25%".into()]));
+    assert_eq!(parsed_positions("0%..20%+10%"), Ok(vec!["0%".into(), "10%".into(), "20%".into()]));
+    assert_eq!(
+        parsed_positions("0%..25%+10%"),
+        Ok(vec!["0%".into(), "10%".into(), "20%".into(), "25%".into()])
+    );
+    assert_eq!(
+        parsed_positions("0%..99%/4"),
+        Ok(vec!["0%".into(), "33%".into(), "66%".into(), "99%".into()])
+    );
+    assert_eq!(parsed_positions("0%..2%/64").map(|all| all.len()), Ok(3), "none twice");
     for bad in
         ["", "100%", "-1%", "1.5%", "0%..50%", "50%..10%+5%", "0..4g+1g", "0%..99%/1", "0%..99%/65", "%"]
     {

@@ -14,7 +14,7 @@ use crate::spec::TurnSpec;
 use crate::spec::number::{MAX_PHASES, MAX_STREAMS};
 
 /// Keys that each define the complete content of writes.
-const WHOLE: [&str; 3] = ["zeros", "counting", "data"];
+const COMPLETE_CONTENT_KEYS: [&str; 3] = ["zeros", "counting", "data"];
 
 /// A problem of a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Problem {
 
     /// The message as the reader of a command line knows the keys: `--rw randrw`.
     pub fn in_flags(&self) -> String {
-        spell(&self.message, |key, value| match value {
+        replace_keys(&self.message, |key, value| match value {
             Some(value) => format!("--{key} {value}"),
             None => format!("--{key}"),
         })
@@ -44,12 +44,12 @@ impl Problem {
 
     /// The message, with each key and its value written by `say`.
     pub fn spelled(&self, say: impl Fn(&str, Option<&str>) -> String) -> String {
-        spell(&self.message, say)
+        replace_keys(&self.message, say)
     }
 
     /// The message as the reader of a job file knows the keys: `rw = "randrw"`.
     pub fn in_toml(&self) -> String {
-        spell(&self.message, |key, value| match value {
+        replace_keys(&self.message, |key, value| match value {
             Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => format!("`{key} = {number}`"),
             Some(value) => format!("`{key} = \"{value}\"`"),
             None => format!("`{key}`"),
@@ -57,7 +57,7 @@ impl Problem {
     }
 }
 
-fn spell(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> String {
+fn replace_keys(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> String {
     let mut out = String::new();
     let mut rest = message;
     while let Some((before, (inside, after))) =
@@ -93,18 +93,18 @@ impl JobSpec {
             }
             problems.extend(check_flows(&spec.streams).map(|p| Problem { phase, ..p }));
             let window = spec.time.map(|t| t.saturating_add(spec.warmup.unwrap_or(0)));
-            for (stream, said) in spec.streams.iter().enumerate() {
-                let mut found = said.check();
-                if let (Some(delay), Some(window)) = (said.delay, window)
+            for (stream, settings) in spec.streams.iter().enumerate() {
+                let mut found = settings.check();
+                if let (Some(delay), Some(window)) = (settings.delay, window)
                     && delay >= window
                 {
                     let message = "{delay} is as long as the phase; type a shorter one, or a longer {time}";
                     found.push(Problem::new(&["delay", "time"], message.into()));
                 }
-                if said.steady.is_some()
+                if settings.steady.is_some()
                     && spec.time.is_none()
-                    && said.limit.is_none()
-                    && said.passes.is_none()
+                    && settings.limit.is_none()
+                    && settings.passes.is_none()
                 {
                     let message =
                         "{steady-state} may never come; type {time} too, the longest that it may take";
@@ -120,8 +120,8 @@ impl JobSpec {
     pub fn check_targets(&self, named: usize) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (phase, spec) in self.phases.iter().enumerate() {
-            for (stream, said) in spec.streams.iter().enumerate().filter(|(_, s)| s.target.is_empty()) {
-                let found = said.check_sharing(named.max(1));
+            for (stream, settings) in spec.streams.iter().enumerate().filter(|(_, s)| s.target.is_empty()) {
+                let found = settings.check_sharing(named.max(1));
                 problems.extend(found.map(|p| Problem { phase, stream, ..p }));
             }
         }
@@ -131,9 +131,14 @@ impl JobSpec {
 
 /// Shares of operations in groups with only one worker.
 fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
-    let of = |s: &StreamSpec| Some((s.flow?.group, s.workers.unwrap_or(1)));
+    let group_and_workers = |s: &StreamSpec| Some((s.flow?.group, s.workers.unwrap_or(1)));
     let workers = move |group: u32| -> u32 {
-        streams.iter().filter_map(of).filter(|(other, _)| *other == group).map(|(_, workers)| workers).sum()
+        streams
+            .iter()
+            .filter_map(group_and_workers)
+            .filter(|(other, _)| *other == group)
+            .map(|(_, workers)| workers)
+            .sum()
     };
     let groups = streams.iter().enumerate().filter_map(move |(at, s)| Some((at, s.flow?.group)));
     groups.filter(move |(_, group)| workers(*group) == 1).map(|(stream, group)| {
@@ -160,7 +165,7 @@ impl StreamSpec {
         self.check_place(&mut found);
         self.check_files(&mut found);
         self.check_replay(&mut found);
-        self.check_least(&mut found);
+        self.check_min_rate(&mut found);
         self.check_priorities(&mut found);
         if !self.target.is_empty() {
             found.extend(self.check_sharing(self.target.len()));
@@ -169,14 +174,14 @@ impl StreamSpec {
     }
 
     /// Lowest rates of directions that do not occur.
-    fn check_least(&self, found: &mut Vec<Problem>) {
+    fn check_min_rate(&self, found: &mut Vec<Problem>) {
         let Some(rule) = self.min_rate.as_ref().filter(|rule| !rule.is_of_all()) else { return };
         for kind in [Kind::Read, Kind::Write, Kind::Trim] {
-            if rule.for_kind(kind).is_some() && !self.does(kind) {
+            if rule.for_kind(kind).is_some() && !self.has_kind(kind) {
                 let word = kind.word();
                 let message = format!(
                     "{{min-rate}} asks how fast its {word}s are, and {{{}}} has none; name other directions",
-                    self.way_key()
+                    self.direction_key()
                 );
                 found.push(Problem::new(&["min-rate"], message));
             }
@@ -187,25 +192,25 @@ impl StreamSpec {
     fn check_priorities(&self, found: &mut Vec<Problem>) {
         let all = self.op_priorities.iter().flatten();
         let kinds = |one: &OpPriority| one.kind.map_or(Kind::MOVING.to_vec(), |kind| vec![kind]);
-        let of_none = all.map(kinds).find(|kinds| !kinds.iter().any(|kind| self.does(*kind)));
+        let of_none = all.map(kinds).find(|kinds| !kinds.iter().any(|kind| self.has_kind(*kind)));
         if let Some(kinds) = of_none {
             let words: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.word())).collect();
             let message = format!(
                 "{{op-priority}} is of {}, and {{{}}} has none; name other directions",
                 words.join(" and "),
-                self.way_key()
+                self.direction_key()
             );
             found.push(Problem::new(&["op-priority"], message));
         }
     }
 
     /// Order and direction; the plan's default if not given.
-    fn way(&self) -> Rw {
+    fn rw_or_default(&self) -> Rw {
         self.rw.unwrap_or(Rw::Randread)
     }
 
     /// The key that sets directions.
-    fn way_key(&self) -> &'static str {
+    fn direction_key(&self) -> &'static str {
         match (self.lines.is_empty(), self.turns.is_empty()) {
             (true, true) => "rw",
             (false, _) => "line",
@@ -214,13 +219,13 @@ impl StreamSpec {
     }
 
     /// Whether operations of a kind can occur. An unspecified mix has both reads and writes.
-    fn does(&self, kind: Kind) -> bool {
+    fn has_kind(&self, kind: Kind) -> bool {
         // The content of the file is not known here.
         if self.replay.is_some() {
             return true;
         }
         if !self.turns.is_empty() {
-            return self.turns.iter().any(|turn| turn.what.does(kind));
+            return self.turns.iter().any(|turn| turn.what.has_kind(kind));
         }
         if !self.lines.is_empty() {
             return self.lines.iter().any(|l| match kind {
@@ -229,7 +234,7 @@ impl StreamSpec {
                 Kind::Trim | Kind::Sync => l.mix.does(kind),
             });
         }
-        match (self.way(), kind) {
+        match (self.rw_or_default(), kind) {
             (Rw::Read | Rw::Randread, Kind::Read)
             | (Rw::Write | Rw::Randwrite, Kind::Write)
             | (Rw::Trim | Rw::Randtrim, Kind::Trim)
@@ -249,8 +254,8 @@ impl StreamSpec {
             ("burst", self.burst.is_some()),
             ("burst-time", self.burst_time.is_some()),
         ];
-        let said = self.said_of_accesses().into_iter().chain(paused);
-        for (key, _) in said.filter(|(_, said)| *said) {
+        let keys = self.access_keys().into_iter().chain(paused);
+        for (key, _) in keys.filter(|(_, given)| *given) {
             let message =
                 format!("{{{key}}} does not go with {{line}}; say it in the lines, or leave the lines out");
             found.push(Problem::new(&[key, "line"], message));
@@ -263,7 +268,7 @@ impl StreamSpec {
     }
 
     /// Keys that order operations, and whether each was given: lines and replays set these themselves.
-    fn said_of_accesses(&self) -> [(&'static str, bool); 15] {
+    fn access_keys(&self) -> [(&'static str, bool); 15] {
         [
             ("rw", self.rw.is_some()),
             ("mix", self.mix.is_some()),
@@ -287,7 +292,7 @@ impl StreamSpec {
         if !self.lines.is_empty() || !self.turns.is_empty() {
             return;
         }
-        let way = self.way();
+        let way = self.rw_or_default();
         if self.mix.is_some() && !way.is_mixed() {
             let message = format!(
                 "{{mix}} goes with {{rw rw}} or {{rw randrw}}; {{rw {}}} says the direction alone",
@@ -295,7 +300,7 @@ impl StreamSpec {
             );
             found.push(Problem::new(&["mix", "rw"], message));
         }
-        let done = [Kind::Read, Kind::Write, Kind::Trim].into_iter().filter(|k| self.does(*k)).count();
+        let done = [Kind::Read, Kind::Write, Kind::Trim].into_iter().filter(|k| self.has_kind(*k)).count();
         if let Some(bs) = &self.bs
             && (bs.read != bs.write || bs.read != bs.trim)
             && (done < 2 || way.writes_after_trims())
@@ -321,7 +326,7 @@ impl StreamSpec {
             let message = "{latency-target} searches for the depth of a closed loop, and {rate} makes an open one; type one of them, or `fathom limit`";
             found.push(Problem::new(&["latency-target", "rate"], message.into()));
         }
-        for (key, _) in closed.into_iter().filter(|(_, said)| *said && self.rate.is_some()) {
+        for (key, _) in closed.into_iter().filter(|(_, given)| *given && self.rate.is_some()) {
             let message =
                 format!("{{{key}}} is about a closed loop, and {{rate}} makes an open one; type one of them");
             found.push(Problem::new(&[key, "rate"], message));
@@ -359,7 +364,7 @@ impl StreamSpec {
             ("sync-file-range", self.sync_file_range.is_some()),
         ]
         .into_iter()
-        .filter_map(|(key, said)| said.then_some(key))
+        .filter_map(|(key, given)| given.then_some(key))
         .collect();
         let data: Vec<&'static str> = [
             ("compress", self.compress.is_some()),
@@ -371,12 +376,12 @@ impl StreamSpec {
             ("data", self.data.is_some()),
         ]
         .into_iter()
-        .filter_map(|(key, said)| said.then_some(key))
+        .filter_map(|(key, given)| given.then_some(key))
         .collect();
-        if !self.does(Kind::Write) {
+        if !self.has_kind(Kind::Write) {
             for key in calls.iter().chain(&data) {
                 let message = format!("{{{key}}} is about writes, and this writes nothing; leave it out");
-                found.push(Problem::new(&[key, self.way_key()], message));
+                found.push(Problem::new(&[key, self.direction_key()], message));
             }
         }
         if let [first, second, ..] = calls.as_slice() {
@@ -398,9 +403,13 @@ impl StreamSpec {
             found.push(Problem::new(&["dedup-shared"], message.into()));
         }
         // A compressible share and a share of copies go together; zeros and a file are all of the data.
-        for (at, whole) in WHOLE.into_iter().enumerate().filter(|(_, whole)| data.contains(whole)) {
+        for (at, whole) in
+            COMPLETE_CONTENT_KEYS.into_iter().enumerate().filter(|(_, whole)| data.contains(whole))
+        {
             // Report each pair once.
-            for other in data.iter().filter(|other| **other != whole && !WHOLE[..at].contains(*other)) {
+            for other in
+                data.iter().filter(|other| **other != whole && !COMPLETE_CONTENT_KEYS[..at].contains(*other))
+            {
                 let message = format!(
                     "{{{whole}}} says all of what is written, so {{{other}}} cannot; type one of them"
                 );
@@ -460,7 +469,7 @@ impl StreamSpec {
             ("limit-bandwidth", self.limit_bandwidth.is_some()),
             ("times", self.times.is_some_and(|times| times > 1)),
         ];
-        for (key, _) in others.into_iter().filter(|(_, said)| *said && self.period.is_some()) {
+        for (key, _) in others.into_iter().filter(|(_, given)| *given && self.period.is_some()) {
             let message = format!(
                 "{{period}} says when bursts begin, and {{{key}}} does not leave it that; leave one of them out"
             );
@@ -469,8 +478,8 @@ impl StreamSpec {
     }
 
     fn check_bursts(&self, found: &mut Vec<Problem>) {
-        for (key, said) in [("think-spin", self.think_spin), ("burst-time", self.burst_time)] {
-            if said.is_some() && self.think.is_none() {
+        for (key, given) in [("think-spin", self.think_spin), ("burst-time", self.burst_time)] {
+            if given.is_some() && self.think.is_none() {
                 let message =
                     format!("{{{key}}} is about a pause; type {{think}} too, or leave {{{key}}} out");
                 found.push(Problem::new(&[key], message));
@@ -488,7 +497,7 @@ impl StreamSpec {
             let message = "{burst-time} has pauses of one length; type {think} as a duration, such as 100us";
             found.push(Problem::new(&["think", "burst-time"], message.into()));
         }
-        let beside = [
+        let conflicting = [
             ("limit-iops", self.limit_iops.is_some()),
             ("limit-bandwidth", self.limit_bandwidth.is_some()),
             ("flow", self.flow.is_some()),
@@ -496,7 +505,7 @@ impl StreamSpec {
             ("latency-target", self.latency_target.is_some()),
             ("rw", matches!(self.rw, Some(Rw::Trimwrite | Rw::Randtrimwrite))),
         ];
-        for (key, _) in beside.into_iter().filter(|(_, said)| *said) {
+        for (key, _) in conflicting.into_iter().filter(|(_, given)| *given) {
             let message = format!(
                 "{{{key}}} holds operations back by itself, and {{burst-time}} knows only its own pauses; type {{burst}}, or leave one of them out"
             );
@@ -528,7 +537,7 @@ impl StreamSpec {
             (false, Some(_)) => "shared",
             (false, None) => return,
         };
-        for (key, _) in placed.into_iter().filter(|(_, said)| *said) {
+        for (key, _) in placed.into_iter().filter(|(_, given)| *given) {
             let message = format!(
                 "{{{files}}} says which blocks each worker has, and so does {{{key}}}; type one of them"
             );
@@ -546,7 +555,7 @@ impl StreamSpec {
         if !self.lines.is_empty() || !self.turns.is_empty() {
             return;
         }
-        let way = self.way();
+        let way = self.rw_or_default();
         if self.random.is_some() && !way.is_random() {
             let message = format!(
                 "{{random}} says how random offsets are drawn, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{random}} out",
@@ -561,7 +570,7 @@ impl StreamSpec {
             ("backwards", self.backwards == Some(true)),
             ("start", self.start.is_some()),
         ];
-        for (key, _) in sequential.into_iter().filter(|(_, said)| *said && way.is_random()) {
+        for (key, _) in sequential.into_iter().filter(|(_, given)| *given && way.is_random()) {
             let plain = way.word().trim_start_matches("rand");
             let message = format!(
                 "{{{key}}} is about sequential operations, and {{rw {}}} is random; type {{rw {plain}}}, or leave {{{key}}} out",
@@ -570,7 +579,7 @@ impl StreamSpec {
             found.push(Problem::new(&[key, "rw"], message));
         }
         let rows = [("consecutive", self.consecutive.is_some()), ("run-length", self.run_length.is_some())];
-        for (key, _) in rows.into_iter().filter(|(_, said)| *said && !way.is_random()) {
+        for (key, _) in rows.into_iter().filter(|(_, given)| *given && !way.is_random()) {
             let message = format!(
                 "{{{key}}} is about random operations, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{{key}}} out",
                 way.word(),
@@ -619,7 +628,7 @@ impl StreamSpec {
         }
         let in_runs =
             matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_))) || self.run_length.is_some();
-        if !self.way().is_mixed() || !in_runs {
+        if !self.rw_or_default().is_mixed() || !in_runs {
             let message = "{mix-by-run} is about sequential operations between random ones, in several directions; type {rw randrw} and {random mixed:30}, or {run-length 4}, too, or leave it out";
             found.push(Problem::new(&["mix-by-run", "random"], message.into()));
         } else if self.bs.as_ref().is_some_and(|bs| bs.read != bs.write || bs.read.fixed().is_none()) {
@@ -654,7 +663,7 @@ impl StreamSpec {
         if self.interleaved.is_none_or(|n| n < 2) {
             return;
         }
-        if self.way().is_random() && !mixed && self.run_length.is_none() {
+        if self.rw_or_default().is_random() && !mixed && self.run_length.is_none() {
             let message = "{interleaved} is about sequential runs, and here each operation is at a random offset; type {run-length 8} too, or a sequential {rw}";
             found.push(Problem::new(&["interleaved", "rw"], message.into()));
         }
@@ -665,7 +674,7 @@ impl StreamSpec {
             ("strided", self.strided.is_some()),
             ("start", self.start.is_some()),
         ];
-        for (key, _) in others.into_iter().filter(|(_, said)| *said) {
+        for (key, _) in others.into_iter().filter(|(_, given)| *given) {
             let message = format!(
                 "{{interleaved}} has several positions at once, and {{{key}}} is about one; type one of them"
             );
@@ -677,7 +686,7 @@ impl StreamSpec {
         if self.positions.is_none() {
             return;
         }
-        let way = self.way();
+        let way = self.rw_or_default();
         if !way.is_mixed() {
             let message = format!(
                 "{{positions}} is about several directions, and {{rw {}}} has one; type {{rw rw}}, or leave {{positions}} out",
@@ -703,17 +712,17 @@ impl StreamSpec {
 impl StreamSpec {
     fn check_rates(&self, found: &mut Vec<Problem>) {
         let limits = [("limit-iops", self.limit_iops), ("limit-bandwidth", self.limit_bandwidth)];
-        let said = limits.map(|(key, limit)| limit.map(|limit| (key, limit.each().copied())));
-        let [first, second] = said;
-        if let (Some((one, each)), Some((other, beside))) = (first, second)
-            && each.is_some() != beside.is_some()
+        let each_limits = limits.map(|(key, limit)| limit.map(|limit| (key, limit.each().copied())));
+        let [first, second] = each_limits;
+        if let (Some((one, each)), Some((other, other_each))) = (first, second)
+            && each.is_some() != other_each.is_some()
         {
             let message = format!(
                 "{{{one}}} and {{{other}}} are one of all operations and one of single directions; type both of one kind"
             );
             found.push(Problem::new(&[one, other], message));
         }
-        for (key, each) in said.into_iter().flatten().filter_map(|(key, each)| Some((key, each?))) {
+        for (key, each) in each_limits.into_iter().flatten().filter_map(|(key, each)| Some((key, each?))) {
             if !self.lines.is_empty() {
                 let message = format!(
                     "{{{key}}} is of a direction, and each {{line}} has directions of its own; type one limit for all, or {{rw}}"
@@ -728,39 +737,40 @@ impl StreamSpec {
                 found.push(Problem::new(&[key, "turn"], message));
                 continue;
             }
-            if self.way().writes_after_trims() {
+            if self.rw_or_default().writes_after_trims() {
                 let message = format!(
                     "{{{key}}} is of a direction, and a write follows each trim; type one limit for both together"
                 );
                 found.push(Problem::new(&[key, "rw"], message));
                 continue;
             }
-            let missing = Kind::ALL.into_iter().find(|kind| each.for_kind(*kind) > 0.0 && !self.does(*kind));
+            let missing =
+                Kind::ALL.into_iter().find(|kind| each.for_kind(*kind) > 0.0 && !self.has_kind(*kind));
             if let Some(kind) = missing {
                 let message = format!(
                     "{{{key}}} limits {}s, and {{rw {}}} has none; leave it out, or type {{rw}} with them",
                     kind.word(),
-                    self.way().word()
+                    self.rw_or_default().word()
                 );
                 found.push(Problem::new(&[key, "rw"], message));
             }
-            self.check_beside(key, found);
+            self.check_direction_rates_with(key, found);
         }
     }
 
     /// Keys that choose the next operation or its time, which conflict with separate rates of directions.
-    fn check_beside(&self, key: &'static str, found: &mut Vec<Problem>) {
-        if !matches!(self.way(), Rw::Rw | Rw::Randrw) {
+    fn check_direction_rates_with(&self, key: &'static str, found: &mut Vec<Problem>) {
+        if !matches!(self.rw_or_default(), Rw::Rw | Rw::Randrw) {
             return;
         }
-        let beside = [
+        let conflicting = [
             ("flow", self.flow.is_some(), "waits for others"),
             ("serialize-overlap", self.serialize_overlap == Some(true), "waits for operations in flight"),
             ("think", self.think.is_some(), "rests"),
             ("times", self.times.is_some_and(|times| times > 1), "stays on a place"),
             ("mix-by-run", self.mix_by_run == Some(true), "keeps a direction"),
         ];
-        for (other, _, what) in beside.into_iter().filter(|(_, said, _)| *said) {
+        for (other, _, what) in conflicting.into_iter().filter(|(_, given, _)| *given) {
             let message = format!(
                 "{{{other}}} {what}, whatever the direction, and {{{key}}} chooses the direction that is next; type one limit for all, or leave one of them out"
             );
@@ -779,7 +789,7 @@ impl StreamSpec {
                 ("replay-scale", replay.changes.divide != 0),
                 ("replay-align", replay.changes.align_bytes != 0),
             ];
-            let key = how.into_iter().find_map(|(key, said)| said.then_some(key)).unwrap_or("replay-skip");
+            let key = how.into_iter().find_map(|(key, given)| given.then_some(key)).unwrap_or("replay-skip");
             let message = format!(
                 "{{{key}}} is of a captured load, and none is named; type {{replay FILE}} too, the file that `fathom capture` or another tool wrote, or leave {{{key}}} out"
             );
@@ -797,7 +807,7 @@ impl StreamSpec {
             ("latency-target", self.latency_target.is_some()),
             ("serialize-overlap", self.serialize_overlap == Some(true)),
         ];
-        for (key, _) in paced.into_iter().filter(|(_, said)| *said) {
+        for (key, _) in paced.into_iter().filter(|(_, given)| *given) {
             let message = format!(
                 "{{{key}}} says when operations are submitted, and {{replay}} has times of its own; type {{pace}} and {{speed}}, or leave {{{key}}} out"
             );
@@ -808,7 +818,7 @@ impl StreamSpec {
             ("ops", self.limit.operations.is_some_and(|operations| operations > 0)),
             ("bytes", self.limit.bytes.is_some()),
         ];
-        for (key, _) in ends.into_iter().filter(|(_, said)| *said) {
+        for (key, _) in ends.into_iter().filter(|(_, given)| *given) {
             let message = format!(
                 "{{{key}}} ends a stream, and a captured load is carried out to its end; type {{stop-after 10s}}, or leave {{{key}}} out"
             );
@@ -819,8 +829,8 @@ impl StreamSpec {
             found.push(Problem::new(&["speed", "pace"], message.into()));
         }
         let turns = [("turn", !self.turns.is_empty())];
-        let said = self.said_of_accesses().into_iter().chain(self.said_around_operations()).chain(turns);
-        for (key, _) in said.filter(|(_, said)| *said) {
+        let keys = self.access_keys().into_iter().chain(self.surrounding_keys()).chain(turns);
+        for (key, _) in keys.filter(|(_, given)| *given) {
             let message = format!(
                 "{{{key}}} says which operations there are, and {{replay}} has its own; leave one of them out"
             );
@@ -829,7 +839,7 @@ impl StreamSpec {
     }
 
     /// Keys about the place of operations and the calls between them, and whether each was given.
-    fn said_around_operations(&self) -> [(&'static str, bool); 16] {
+    fn surrounding_keys(&self) -> [(&'static str, bool); 16] {
         [
             ("strided", self.strided.is_some()),
             ("line", !self.lines.is_empty()),
@@ -853,7 +863,7 @@ impl StreamSpec {
 
 /// Keys of a stream that hold for a replay too.
 #[cfg(test)]
-const HOLD: &[&str] = &[
+const REPLAY_HOLD_KEYS: &[&str] = &[
     "depth",
     "create",
     "replay",
@@ -902,12 +912,12 @@ impl StreamSpec {
             ("burst", self.burst.is_some()),
             ("drain", self.drain.is_some()),
         ];
-        let inside = self.said_of_accesses().into_iter().chain(inside);
+        let inside = self.access_keys().into_iter().chain(inside);
         let around = [("burst-time", self.burst_time.is_some())];
-        let around = self.said_around_operations().into_iter().chain(around);
+        let around = self.surrounding_keys().into_iter().chain(around);
         // Several targets, and several workers with their own turns, are settings of the stream.
         let around = around.filter(|(key, _)| !["sharing", "workers"].contains(key));
-        for (key, _) in inside.chain(around).filter(|(_, said)| *said) {
+        for (key, _) in inside.chain(around).filter(|(_, given)| *given) {
             let message =
                 format!("{{{key}}} does not go with {{turn}}; say it in the turns, or leave it out");
             found.push(Problem::new(&[key, "turn"], message));
@@ -918,13 +928,13 @@ impl StreamSpec {
             ("limit-bandwidth", self.limit_bandwidth.is_some()),
         ];
         let pauses = self.turns.iter().any(|turn| turn.what.think.is_some() || turn.what.period.is_some());
-        for (key, _) in clocks.into_iter().filter(|(_, said)| *said && pauses) {
+        for (key, _) in clocks.into_iter().filter(|(_, given)| *given && pauses) {
             let message = format!(
                 "{{{key}}} says when operations are submitted, and a {{turn}} has pauses of its own; leave {{{key}}} or {{think}} out"
             );
             found.push(Problem::new(&[key, "turn"], message));
         }
-        let calls: Vec<SyncCall> = self.turns.iter().filter_map(TurnSpec::call).collect();
+        let calls: Vec<SyncCall> = self.turns.iter().filter_map(TurnSpec::sync_call).collect();
         if calls.iter().any(|call| Some(call) != calls.first()) {
             let message = "{turn}: two of them make writes stable by different calls, and a stream has one; type {fsync} or {fdatasync} in both";
             found.push(Problem::new(&["turn"], message.into()));
@@ -959,14 +969,14 @@ impl TurnSpec {
     }
 
     /// The call that makes its writes stable.
-    fn call(&self) -> Option<SyncCall> {
+    fn sync_call(&self) -> Option<SyncCall> {
         let StreamSpec { fsync, fdatasync, sync_file_range, .. } = &self.what;
         let all = [
             (SyncCall::Fsync, fsync),
             (SyncCall::Fdatasync, fdatasync),
             (SyncCall::SyncFileRange, sync_file_range),
         ];
-        all.into_iter().find_map(|(call, said)| said.map(|_| call))
+        all.into_iter().find_map(|(call, given)| given.map(|_| call))
     }
 }
 
@@ -987,7 +997,7 @@ fn keys_without_effect_on_a_replay_are_rejected() {
             key.say(&mut job, [value]).unwrap_or_else(|e| panic!("{e}"));
         }
         let found = job.phases[0].streams[0].check();
-        assert_eq!(found.is_empty(), HOLD.contains(&key.name), "{}: {found:?}", key.name);
+        assert_eq!(found.is_empty(), REPLAY_HOLD_KEYS.contains(&key.name), "{}: {found:?}", key.name);
     }
 }
 
@@ -1023,15 +1033,15 @@ fn keys_that_conflict_with_turns_are_rejected() {
             "different calls",
         ),
     ] {
-        let said = check(change);
-        assert!(said.contains(word), "{word}: {said}");
+        let message = check(change);
+        assert!(message.contains(word), "{word}: {message}");
     }
     for (turn, word) in [
         (turn(Rw::Read, "0.5"), "less than one"),
         (turn(Rw::Read, ""), "does not say its length"),
         (turn(Rw::Trimwrite, "4"), "pairs"),
     ] {
-        let said: Vec<String> = turn.check().iter().map(Problem::in_toml).collect();
-        assert!(said.iter().any(|said| said.contains(word)), "{word}: {said:?}");
+        let messages: Vec<String> = turn.check().iter().map(Problem::in_toml).collect();
+        assert!(messages.iter().any(|message| message.contains(word)), "{word}: {messages:?}");
     }
 }

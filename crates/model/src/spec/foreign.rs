@@ -77,33 +77,33 @@ impl Foreign {
 }
 
 /// The unchanged value.
-pub(super) fn same(text: &str) -> Vec<String> {
+pub(super) fn unchanged(text: &str) -> Vec<String> {
     vec![text.to_owned()]
 }
 
 /// A number in this unit, unless it names another one.
-fn unit(text: &str, unit: &str) -> Vec<String> {
+fn with_default_unit(text: &str, unit: &str) -> Vec<String> {
     let bare = text.bytes().all(|b| b.is_ascii_digit());
     vec![if bare { format!("{text}{unit}") } else { text.to_owned() }]
 }
 
 /// Seconds, unless another unit is given.
 pub(super) fn seconds(text: &str) -> Vec<String> {
-    unit(text, "s")
+    with_default_unit(text, "s")
 }
 
 /// Milliseconds, as all pauses of DISKSPD.
 pub(super) fn milliseconds(text: &str) -> Vec<String> {
-    unit(text, "ms")
+    with_default_unit(text, "ms")
 }
 
 /// Microseconds, unless another unit is given.
 pub(super) fn microseconds(text: &str) -> Vec<String> {
-    unit(text, "us")
+    with_default_unit(text, "us")
 }
 
 /// The remainder to 100: the share of reads for a share of writes.
-pub(super) fn rest(text: &str) -> Vec<String> {
+pub(super) fn remainder_to_100(text: &str) -> Vec<String> {
     let share = text.trim().parse::<u8>().ok();
     share.and_then(|s| 100_u8.checked_sub(s)).map(|s| s.to_string()).into_iter().collect()
 }
@@ -114,18 +114,18 @@ fn if_one_of(text: &str, words: &[&str], value: &str) -> Vec<String> {
 }
 
 /// A switch that is on.
-pub(super) fn on(text: &str) -> Vec<String> {
+pub(super) fn switch_on(text: &str) -> Vec<String> {
     if_one_of(text, &["", "1", "true"], "true")
 }
 
 /// The word for an option without a value.
-pub(super) fn alone(text: &str, word: &str) -> Vec<String> {
+pub(super) fn word_without_value(text: &str, word: &str) -> Vec<String> {
     if_one_of(text, &[""], word)
 }
 
 /// The words of fio's `rw`, which has two words for a mix.
 pub(super) fn fio_rw(text: &str) -> Vec<String> {
-    same(if text == "readwrite" { "rw" } else { text })
+    unchanged(if text == "readwrite" { "rw" } else { text })
 }
 
 /// Paths separated by colons; a backslash escapes a colon in a name.
@@ -143,12 +143,12 @@ pub(super) fn fio_paths(text: &str) -> Vec<String> {
 }
 
 /// Laws of fio's `random_distribution`.
-pub(super) fn fio_law(text: &str) -> Vec<String> {
+pub(super) fn fio_distribution(text: &str) -> Vec<String> {
     if text == "random" {
-        return same("uniform");
+        return unchanged("uniform");
     }
     let zones = text.strip_prefix("zoned:").or_else(|| text.strip_prefix("zoned_abs:"));
-    zones.map_or_else(|| same(text), colon_zones)
+    zones.map_or_else(|| unchanged(text), colon_zones)
 }
 
 /// Shares of operations in zones, separated by colons.
@@ -159,12 +159,12 @@ pub(super) fn colon_zones(text: &str) -> Vec<String> {
 /// fio's engines by the calls they use.
 pub(super) fn fio_engine(text: &str) -> Vec<String> {
     match text {
-        "sync" => same("rw"),
-        "psync" => same("sync"),
-        "vsync" => same("preadv"),
-        "pvsync" | "pvsync2" => same("vsync"),
-        "falloc" => same("fallocate"),
-        "io_uring" | "libaio" | "posixaio" | "mmap" | "ftruncate" | "null" => same(text),
+        "sync" => unchanged("rw"),
+        "psync" => unchanged("sync"),
+        "vsync" => unchanged("preadv"),
+        "pvsync" | "pvsync2" => unchanged("vsync"),
+        "falloc" => unchanged("fallocate"),
+        "io_uring" | "libaio" | "posixaio" | "mmap" | "ftruncate" | "null" => unchanged(text),
         _ => Vec::new(),
     }
 }
@@ -172,8 +172,8 @@ pub(super) fn fio_engine(text: &str) -> Vec<String> {
 /// fio's `direct`; `buffered` is its opposite.
 pub(super) fn fio_direct(text: &str, direct: &str, buffered: &str) -> Vec<String> {
     match text {
-        "" | "1" => same(direct),
-        "0" => same(buffered),
+        "" | "1" => unchanged(direct),
+        "0" => unchanged(buffered),
         _ => Vec::new(),
     }
 }
@@ -181,9 +181,9 @@ pub(super) fn fio_direct(text: &str, direct: &str, buffered: &str) -> Vec<String
 /// fio's `sync`.
 pub(super) fn fio_sync(text: &str) -> Vec<String> {
     match text {
-        "1" | "sync" => same("sync"),
-        "dsync" => same("dsync"),
-        "0" | "none" => same("buffered"),
+        "1" | "sync" => unchanged("sync"),
+        "dsync" => unchanged("dsync"),
+        "0" | "none" => unchanged("buffered"),
         _ => Vec::new(),
     }
 }
@@ -191,11 +191,11 @@ pub(super) fn fio_sync(text: &str) -> Vec<String> {
 /// Letters of DISKSPD's `-S`: unbuffered, write-through, both, or mapped.
 pub(super) fn diskspd_cache(text: &str) -> Vec<String> {
     match text {
-        "" | "u" => same("direct"),
-        "h" | "uw" | "wu" => same("direct-dsync"),
-        "b" => same("buffered"),
-        "w" | "bw" | "wb" => same("dsync"),
-        "m" => same("mmap"),
+        "" | "u" => unchanged("direct"),
+        "h" | "uw" | "wu" => unchanged("direct-dsync"),
+        "b" => unchanged("buffered"),
+        "w" | "bw" | "wb" => unchanged("dsync"),
+        "m" => unchanged("mmap"),
         _ => Vec::new(),
     }
 }
@@ -233,8 +233,8 @@ impl Counterpart {
 /// Finds the equivalent of an option of fio or of a name that several other tools use. `values` are possible
 /// values, the likeliest first.
 pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
-    let all = named(Tool::Fio).chain(named(Tool::Other));
-    best(all.filter(|(_, f)| f.name == name).flat_map(|(key, foreign)| {
+    let all = names_of_tool(Tool::Fio).chain(names_of_tool(Tool::Other));
+    best_candidate(all.filter(|(_, f)| f.name == name).flat_map(|(key, foreign)| {
         let unsaid = values.is_empty().then_some("");
         values.iter().copied().chain(unsaid).map(move |value| Counterpart::new(key, foreign, value))
     }))
@@ -242,24 +242,24 @@ pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
 
 /// Finds the equivalent of a DISKSPD option, given without its dash and with its value: `b4K`.
 pub fn in_diskspd(word: &str) -> Option<Counterpart> {
-    let mut all: Vec<(usize, Counterpart)> = named(Tool::Diskspd)
+    let mut all: Vec<(usize, Counterpart)> = names_of_tool(Tool::Diskspd)
         .filter_map(|(key, f)| Some((f.name.len(), Counterpart::new(key, f, word.strip_prefix(f.name)?))))
         .collect();
     // -rs30 is not -r with the value s30.
     all.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
-    best(all.into_iter().map(|(_, meant)| meant))
+    best_candidate(all.into_iter().map(|(_, meant)| meant))
 }
 
-fn named(tool: Tool) -> impl Iterator<Item = (&'static Key, &'static Foreign)> {
+fn names_of_tool(tool: Tool) -> impl Iterator<Item = (&'static Key, &'static Foreign)> {
     let all = KEYS.iter().flat_map(|key| key.elsewhere.iter().map(move |foreign| (key, foreign)));
     all.filter(move |(_, foreign)| foreign.tool == tool)
 }
 
 /// The first candidate with values, otherwise the first whose key takes values.
-fn best(all: impl Iterator<Item = Counterpart>) -> Option<Counterpart> {
+fn best_candidate(all: impl Iterator<Item = Counterpart>) -> Option<Counterpart> {
     let all: Vec<Counterpart> = all.collect();
-    let said = all.iter().find(|m| !m.values.is_empty());
-    said.or_else(|| all.iter().find(|m| !m.key.is_switch())).cloned()
+    let with_values = all.iter().find(|m| !m.values.is_empty());
+    with_values.or_else(|| all.iter().find(|m| !m.key.is_switch())).cloned()
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn keys_accept_translated_examples() {
 
 #[test]
 fn foreign_values_are_translated() {
-    let said = |meant: Option<Counterpart>| {
+    let key_and_values = |meant: Option<Counterpart>| {
         let meant = meant.map(|m| (m.key.name, m.values.join(" ")));
         meant.unwrap_or_else(|| ("nothing", String::new()))
     };
@@ -313,7 +313,7 @@ fn foreign_values_are_translated() {
         ("cpus_allowed_policy", "shared", "nothing", ""),
         ("frobnicate", "1", "nothing", ""),
     ] {
-        assert_eq!(said(in_other_tools(name, &[value])), (key, here.into()), "{name}={value}");
+        assert_eq!(key_and_values(in_other_tools(name, &[value])), (key, here.into()), "{name}={value}");
     }
     for (word, key, here) in [
         ("b64K", "bs", "64K"),
@@ -330,6 +330,6 @@ fn foreign_values_are_translated() {
         ("b", "bs", ""),
         ("Q", "nothing", ""),
     ] {
-        assert_eq!(said(in_diskspd(word)), (key, here.into()), "-{word}");
+        assert_eq!(key_and_values(in_diskspd(word)), (key, here.into()), "-{word}");
     }
 }

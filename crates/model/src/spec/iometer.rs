@@ -86,14 +86,16 @@ const OWN: &[(u32, bool, &[u8])] = &[
 /// Every specification there is: the classics, then the tool's own list in its order.
 pub fn library() -> Vec<Spec> {
     let mut all = classics();
-    all.extend(own());
+    all.extend(specs_of_iometer());
     all
 }
 
 /// The specifications that reviews and vendors quote.
 pub fn classics() -> Vec<Spec> {
-    let line =
-        |(share, bytes): &(u32, u32), reads, random| LineSpec { random, ..line(*share, *bytes, reads) };
+    let line = |(share, bytes): &(u32, u32), reads, random| LineSpec {
+        random,
+        ..default_line(*share, *bytes, reads)
+    };
     CLASSICS
         .iter()
         .map(|(name, reads, random, sizes)| Spec {
@@ -104,13 +106,13 @@ pub fn classics() -> Vec<Spec> {
 }
 
 /// The specifications that Iometer begins with.
-fn own() -> Vec<Spec> {
-    let mut all = vec![Spec { name: "Default".into(), lines: vec![line(100, 2048, 100)] }];
+fn specs_of_iometer() -> Vec<Spec> {
+    let mut all = vec![Spec { name: "Default".into(), lines: vec![default_line(100, 2048, 100)] }];
     let mut each: Vec<LineSpec> = Vec::new();
     for (bytes, aligned, reads) in OWN {
         for reads in *reads {
             let (random, align) = if *aligned { (100.0, u64::from(*bytes)) } else { (0.0, 0) };
-            let line = LineSpec { random, align, ..line(100, *bytes, *reads) };
+            let line = LineSpec { random, align, ..default_line(100, *bytes, *reads) };
             let unit = if *bytes < 1024 { format!("{bytes} B") } else { format!("{} KiB", bytes / 1024) };
             let how = if *aligned { " aligned" } else { "" };
             let name = format!("{unit}{how}; {reads}% Read; {random}% random");
@@ -118,17 +120,17 @@ fn own() -> Vec<Spec> {
             each.push(line);
         }
     }
-    all.push(Spec { name: "All in one".into(), lines: evenly(each) });
+    all.push(Spec { name: "All in one".into(), lines: with_even_shares(each) });
     all
 }
 
 /// A line that differs from a new one of the tool's editor only in these values.
-fn line(share: u32, bytes: u32, read_percent: u8) -> LineSpec {
+fn default_line(share: u32, bytes: u32, read_percent: u8) -> LineSpec {
     LineSpec { share, bs: Sizes::Fixed(bytes), mix: Mix::of_percents(read_percent, 0), ..LineSpec::unsaid() }
 }
 
 /// Distributes shares as evenly as whole percents allow: the first lines get the remainder, as in the tool.
-fn evenly(mut lines: Vec<LineSpec>) -> Vec<LineSpec> {
+fn with_even_shares(mut lines: Vec<LineSpec>) -> Vec<LineSpec> {
     let count = (lines.len() as u32).max(1);
     for (at, line) in (0..).zip(&mut lines) {
         line.share = 100 / count + u32::from(at < 100 % count);
@@ -148,7 +150,7 @@ pub fn named(word: &str) -> Result<Vec<Spec>, String> {
     match wanted.as_str() {
         "all" => return Ok(library()),
         "classics" => return Ok(classics()),
-        "iometer" => return Ok(own()),
+        "iometer" => return Ok(specs_of_iometer()),
         _ => {}
     }
     library().into_iter().find(|s| plain(&s.name) == wanted).map(|s| vec![s]).ok_or_else(|| {
@@ -489,16 +491,16 @@ fn shares_of_each_spec_sum_to_100_and_its_lines_can_be_parsed() {
 
 #[test]
 fn well_known_specs_have_their_published_lines() {
-    let one = |word: &str| named(word).unwrap_or_else(|e| panic!("{e}")).remove(0);
-    let file_server = one("file-server");
+    let first_named = |word: &str| named(word).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    let file_server = first_named("file-server");
     assert_eq!((file_server.name.as_str(), file_server.lines.len()), ("File Server", 8));
     assert_eq!((file_server.lines[3].share, file_server.lines[3].bs.most()), (60, 4096));
-    assert!(file_server.writes() && !one("WEB SERVER").writes());
-    assert_eq!(one("web server").largest_bytes(), 512 << 10);
-    assert_eq!(one("workstation").to_lines(), ["share=100,bs=8k,mix=80,random=80"]);
-    assert_eq!(one("4KiB-aligned-50-read-100-random").lines[0].align, 4096);
-    let whole = one("All in one");
-    assert_eq!((whole.lines.len(), whole.lines[12].share, whole.lines[13].share), (29, 4, 3));
+    assert!(file_server.writes() && !first_named("WEB SERVER").writes());
+    assert_eq!(first_named("web server").largest_bytes(), 512 << 10);
+    assert_eq!(first_named("workstation").to_lines(), ["share=100,bs=8k,mix=80,random=80"]);
+    assert_eq!(first_named("4KiB-aligned-50-read-100-random").lines[0].align, 4096);
+    let all_in_one = first_named("All in one");
+    assert_eq!((all_in_one.lines.len(), all_in_one.lines[12].share, all_in_one.lines[13].share), (29, 4, 3));
     assert!(named("idle").is_err_and(|e| e.contains("--list-specs")));
 }
 
@@ -525,8 +527,8 @@ fn invalid_lines_are_rejected_with_a_reason() {
         ("bs=4k,mix=170", "mix of a line"),
         ("bs=4k,burst=0", "burst of a line"),
     ] {
-        let said = LineSpec::parse(bad).map_or_else(|e| e, |l| format!("{l:?}"));
-        assert!(said.contains(word) && said.contains("; type"), "{bad}: {said}");
+        let message = LineSpec::parse(bad).map_or_else(|e| e, |l| format!("{l:?}"));
+        assert!(message.contains(word) && message.contains("; type"), "{bad}: {message}");
     }
 }
 

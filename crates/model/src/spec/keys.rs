@@ -3,7 +3,7 @@
 //! Flags, job files and their documentation are made from this table. A key is its flag without the dashes.
 //! Defaults are filled in by the plan.
 
-use super::foreign::{self, Foreign, diskspd, fio, other, same, seconds};
+use super::foreign::{self, Foreign, diskspd, fio, other, seconds, unchanged};
 use super::number::{count, percent, rate, size, time, time_limit, whole};
 use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec};
 use crate::errno::{by_direction, ignored_errors};
@@ -177,7 +177,7 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.rw, parsers::rw(t))),
     )
     .defaults(&[(Layers, "randread, randwrite"), (Api, "read, randread, write, randwrite")])
-    .elsewhere(&[fio("readwrite", "randread", foreign::fio_rw), diskspd("r", "", |t| foreign::alone(t, "randread"))]),
+    .elsewhere(&[fio("readwrite", "randread", foreign::fio_rw), diskspd("r", "", |t| foreign::word_without_value(t, "randread"))]),
     key(
         "mix",
         Group::What,
@@ -186,7 +186,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Layers, Limit],
         Set::Stream(|s, t| put(&mut s.mix, operations::mix(t))),
     )
-    .elsewhere(&[fio("rwmixread", "70", same), fio("rwmixwrite", "30", foreign::rest), diskspd("w", "30", foreign::rest)]),
+    .elsewhere(&[fio("rwmixread", "70", unchanged), fio("rwmixwrite", "30", foreign::remainder_to_100), diskspd("w", "30", foreign::remainder_to_100)]),
     key(
         "bs",
         Group::What,
@@ -196,7 +196,7 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.bs, operations::per_kind(t))),
     )
     .defaults(&[(Layers, "8k")])
-    .elsewhere(&[fio("blocksize", "4k", same), fio("bssplit", "4k/60:64k/40", same), fio("bsrange", "4k-64k", same), fio("blocksize_range", "4k-64k", same), diskspd("b", "4K", same), other("block-size", "4k", same), other("block", "4k", same)]),
+    .elsewhere(&[fio("blocksize", "4k", unchanged), fio("bssplit", "4k/60:64k/40", unchanged), fio("bsrange", "4k-64k", unchanged), fio("blocksize_range", "4k-64k", unchanged), diskspd("b", "4K", unchanged), other("block-size", "4k", unchanged), other("block", "4k", unchanged)]),
     key(
         "depth",
         Group::HowDeep,
@@ -206,7 +206,7 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.depth, count(t, 1, MAX_DEPTH))),
     )
     .defaults(&[(Api, "8, for interfaces that can have several")])
-    .elsewhere(&[fio("iodepth", "32", same), diskspd("o", "32", same), diskspd("O", "32", same), other("qd", "32", same), other("queue-depth", "32", same), other("queuedepth", "32", same)]),
+    .elsewhere(&[fio("iodepth", "32", unchanged), diskspd("o", "32", unchanged), diskspd("O", "32", unchanged), other("qd", "32", unchanged), other("queue-depth", "32", unchanged), other("queuedepth", "32", unchanged)]),
     key(
         "size",
         Group::Where,
@@ -216,7 +216,7 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.size, size(t, 1, u64::MAX))),
     )
     .defaults(&[(Layers, "1g, or all there is where that is less"), (Api, "2g; less where there is less, or no room for it")])
-    .elsewhere(&[fio("filesize", "1g", same), diskspd("c", "1G", same), diskspd("f", "1G", same)]),
+    .elsewhere(&[fio("filesize", "1g", unchanged), diskspd("c", "1G", unchanged), diskspd("f", "1G", unchanged)]),
     key(
         "offset",
         Group::Where,
@@ -225,7 +225,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.offset, size(t, 0, u64::MAX))),
     )
-    .elsewhere(&[diskspd("B", "1G", same)]),
+    .elsewhere(&[diskspd("B", "1G", unchanged)]),
     key(
         TARGET,
         Group::Where,
@@ -234,7 +234,7 @@ pub const KEYS: &[Key] = &[
         &[],
         Set::List { clear: |s| s.target.clear(), add: add_target },
     )
-    .elsewhere(&[fio("filename", "/dev/sdb", foreign::fio_paths), fio("directory", "/mnt", foreign::fio_paths), other("file", "data", same), other("path", "/mnt", same), other("device", "/dev/sdb", same)]),
+    .elsewhere(&[fio("filename", "/dev/sdb", foreign::fio_paths), fio("directory", "/mnt", foreign::fio_paths), other("file", "data", unchanged), other("path", "/mnt", unchanged), other("device", "/dev/sdb", unchanged)]),
     key(
         "create",
         Group::Where,
@@ -291,7 +291,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.random, operations::random(t))),
     )
-    .elsewhere(&[fio("random_distribution", "zipf:1.1", foreign::fio_law), fio("percentage_random", "30", |t| vec![format!("mixed:{t}")]), fio("norandommap", "1", |t| if foreign::on(t).is_empty() { Vec::new() } else { same("uniform") }), diskspd("rs", "30", |t| vec![format!("mixed:{t}")]), diskspd("rdpct", "60/10:40/90", foreign::colon_zones), diskspd("rdabs", "60/1G:40/9G", foreign::colon_zones)]),
+    .elsewhere(&[fio("random_distribution", "zipf:1.1", foreign::fio_distribution), fio("percentage_random", "30", |t| vec![format!("mixed:{t}")]), fio("norandommap", "1", |t| if foreign::switch_on(t).is_empty() { Vec::new() } else { unchanged("uniform") }), diskspd("rs", "30", |t| vec![format!("mixed:{t}")]), diskspd("rdpct", "60/10:40/90", foreign::colon_zones), diskspd("rdabs", "60/1G:40/9G", foreign::colon_zones)]),
     key(
         "align",
         Group::What,
@@ -300,7 +300,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.align, size(t, 1, MAX_BLOCK_BYTES))),
     )
-    .elsewhere(&[fio("blockalign", "4k", same), fio("ba", "4k", same), diskspd("r", "4k", same)]),
+    .elsewhere(&[fio("blockalign", "4k", unchanged), fio("ba", "4k", unchanged), diskspd("r", "4k", unchanged)]),
     key(
         "stride",
         Group::What,
@@ -309,7 +309,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.stride, size(t, 1, u64::MAX))),
     )
-    .elsewhere(&[diskspd("s", "64k", same)]),
+    .elsewhere(&[diskspd("s", "64k", unchanged)]),
     key(
         "hole",
         Group::What,
@@ -334,7 +334,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.start, operations::start(t))),
     )
-    .elsewhere(&[fio("offset_increment", "1m", |t| vec![format!("every:{t}")]), diskspd("T", "1m", |t| vec![format!("every:{t}")]), diskspd("si", "", |t| foreign::alone(t, "interlocked"))]),
+    .elsewhere(&[fio("offset_increment", "1m", |t| vec![format!("every:{t}")]), diskspd("T", "1m", |t| vec![format!("every:{t}")]), diskspd("si", "", |t| foreign::word_without_value(t, "interlocked"))]),
     key(
         "positions",
         Group::What,
@@ -391,32 +391,32 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.strided, operations::strided(t))),
     )
-    .elsewhere(&[fio("zonesize", "256m", same)]),
+    .elsewhere(&[fio("zonesize", "256m", unchanged)]),
     key(
         "replay",
         Group::What,
         "FILE",
         "Carry the operations of this file out again, of one that `fathom capture` wrote or of a trace of another tool: fio's iolog, blktrace, blkparse, MSR Cambridge. An iolog without a target goes to the file that it names",
         &[Run],
-        Set::Stream(spec::set_file),
+        Set::Stream(spec::set_replay_file),
     )
-    .elsewhere(&[fio("read_iolog", "x.log", same)]),
+    .elsewhere(&[fio("read_iolog", "x.log", unchanged)]),
     key(
         "pace",
         Group::What,
         "WORD",
         "Replay: when operations are submitted: dependent (each as long after the last of its task that had completed as it was then), timed (at their times, as an open loop) or fast (as soon as there is room) [default: dependent; timed where no completions are known]",
         &[Run, RunCapture],
-        Set::Stream(spec::set_pace),
+        Set::Stream(spec::set_replay_pace),
     )
-    .elsewhere(&[fio("replay_no_stall", "1", |t| same(if t == "1" { "fast" } else { "timed" }))]),
+    .elsewhere(&[fio("replay_no_stall", "1", |t| unchanged(if t == "1" { "fast" } else { "timed" }))]),
     key(
         "speed",
         Group::What,
         "NUMBER",
         "Replay: factor of its speed, such as 2 for twice as fast [default: 1]",
         &[Run, RunCapture],
-        Set::Stream(spec::set_speed),
+        Set::Stream(spec::set_replay_speed),
     ),
     key(
         "replay-scale",
@@ -424,27 +424,27 @@ pub const KEYS: &[Key] = &[
         "N",
         "Replay: divide offsets by N, in whole sectors of 512 bytes",
         &[Run, RunCapture],
-        Set::Stream(spec::set_divisor),
+        Set::Stream(spec::set_replay_divisor),
     )
-    .elsewhere(&[fio("replay_scale", "2", same)]),
+    .elsewhere(&[fio("replay_scale", "2", unchanged)]),
     key(
         "replay-align",
         Group::What,
         "SIZE",
         "Replay: round offsets down to multiples of SIZE, a power of two, and sizes of requests up; operations of programs keep their sizes",
         &[Run, RunCapture],
-        Set::Stream(spec::set_align),
+        Set::Stream(spec::set_replay_align),
     )
-    .elsewhere(&[fio("replay_align", "4096", same)]),
+    .elsewhere(&[fio("replay_align", "4096", unchanged)]),
     key(
         "replay-skip",
         Group::What,
         "KIND,...",
         "Replay: leave operations of these kinds out: some of read, write, trim and sync",
         &[Run, RunCapture],
-        Set::Stream(spec::set_skip),
+        Set::Stream(spec::set_replay_skip),
     )
-    .elsewhere(&[fio("replay_skip", "write,trim", same)]),
+    .elsewhere(&[fio("replay_skip", "write,trim", unchanged)]),
     key(
         "rate",
         Group::HowDeep,
@@ -461,7 +461,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.arrivals, parsers::arrivals(t))),
     )
-    .elsewhere(&[fio("rate_process", "poisson", |t| same(if t == "linear" { "constant" } else { t }))]),
+    .elsewhere(&[fio("rate_process", "poisson", |t| unchanged(if t == "linear" { "constant" } else { t }))]),
     key(
         "limit-iops",
         Group::HowDeep,
@@ -470,7 +470,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.limit_iops, pace::limit_iops(t))),
     )
-    .elsewhere(&[fio("rate_iops", "1000", same), diskspd("g", "1000i", |t| t.strip_suffix('i').map(str::to_owned).into_iter().collect())]),
+    .elsewhere(&[fio("rate_iops", "1000", unchanged), diskspd("g", "1000i", |t| t.strip_suffix('i').map(str::to_owned).into_iter().collect())]),
     key(
         "limit-bandwidth",
         Group::HowDeep,
@@ -496,7 +496,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Switch(|s, on| s.serialize_overlap = Some(on)),
     )
-    .elsewhere(&[fio("serialize_overlap", "1", |t| if t == "1" { same("true") } else { Vec::new() })]),
+    .elsewhere(&[fio("serialize_overlap", "1", |t| if t == "1" { unchanged("true") } else { Vec::new() })]),
     key(
         "think",
         Group::HowDeep,
@@ -522,7 +522,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.burst, count(t, 1, u32::MAX))),
     )
-    .elsewhere(&[fio("thinktime_blocks", "4", same), diskspd("i", "4", same)]),
+    .elsewhere(&[fio("thinktime_blocks", "4", unchanged), diskspd("i", "4", unchanged)]),
     key(
         "burst-time",
         Group::HowDeep,
@@ -558,7 +558,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Bench, Limit],
         Set::Stream(|s, t| put(&mut s.batch, parsers::batch(t))),
     )
-    .elsewhere(&[fio("iodepth_batch", "8", same), fio("iodepth_batch_submit", "8", same)]),
+    .elsewhere(&[fio("iodepth_batch", "8", unchanged), fio("iodepth_batch_submit", "8", unchanged)]),
     key(
         "ops",
         Group::HowLong,
@@ -567,7 +567,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.limit.operations, whole(t, 1, u64::MAX))),
     )
-    .elsewhere(&[fio("number_ios", "1000", same)]),
+    .elsewhere(&[fio("number_ios", "1000", unchanged)]),
     key(
         "bytes",
         Group::HowLong,
@@ -576,7 +576,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.limit.bytes, size(t, 1, u64::MAX))),
     )
-    .elsewhere(&[fio("io_size", "10g", same), fio("io_limit", "10g", same)]),
+    .elsewhere(&[fio("io_size", "10g", unchanged), fio("io_limit", "10g", unchanged)]),
     key(
         "stop-after",
         Group::HowLong,
@@ -601,7 +601,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.latency_target, pace::latency_target(t))),
     )
-    .elsewhere(&[fio("latency_target", "500", |t| same(&format!("{t}us:100%:5s")))]),
+    .elsewhere(&[fio("latency_target", "500", |t| unchanged(&format!("{t}us:100%:5s")))]),
     key(
         "steady-state",
         Group::HowLong,
@@ -611,8 +611,8 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.steady, pace::steady(t))),
     )
     .elsewhere(&[
-        fio("steadystate", "iops:10%", |t| same(&format!("{t}:60s"))),
-        fio("ss", "iops:10%", |t| same(&format!("{t}:60s"))),
+        fio("steadystate", "iops:10%", |t| unchanged(&format!("{t}:60s"))),
+        fio("ss", "iops:10%", |t| unchanged(&format!("{t}:60s"))),
     ]),
     key(
         "min-rate",
@@ -622,7 +622,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.min_rate, pace::min_rate(t))),
     )
-    .elsewhere(&[fio("rate_min", "10m", |t| same(&format!("bw:{t}"))), fio("rate_iops_min", "1000", |t| same(&format!("iops:{t}")))]),
+    .elsewhere(&[fio("rate_min", "10m", |t| unchanged(&format!("bw:{t}"))), fio("rate_iops_min", "1000", |t| unchanged(&format!("iops:{t}")))]),
     key(
         "max-latency",
         Group::HowLong,
@@ -648,7 +648,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.ignored_errors, ignored_errors(t))),
     )
-    .elsewhere(&[fio("ignore_error", "EIO,ENOSPC", |t| same(&by_direction(t)))]),
+    .elsewhere(&[fio("ignore_error", "EIO,ENOSPC", |t| unchanged(&by_direction(t)))]),
     key(
         "ends-others",
         Group::HowLong,
@@ -657,7 +657,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Switch(|s, on| s.ends_others = Some(on)),
     )
-    .elsewhere(&[fio("exitall", "1", |t| if t == "1" { same("true") } else { Vec::new() })]),
+    .elsewhere(&[fio("exitall", "1", |t| if t == "1" { unchanged("true") } else { Vec::new() })]),
     key(
         "fsync",
         Group::What,
@@ -699,7 +699,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.compress, percent(t))),
     )
-    .elsewhere(&[fio("buffer_compress_percentage", "50", same)]),
+    .elsewhere(&[fio("buffer_compress_percentage", "50", unchanged)]),
     key(
         "dedup",
         Group::What,
@@ -708,7 +708,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.dedup, percent(t))),
     )
-    .elsewhere(&[fio("dedupe_percentage", "30", same)]),
+    .elsewhere(&[fio("dedupe_percentage", "30", unchanged)]),
     key(
         "dedup-set",
         Group::What,
@@ -733,7 +733,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit],
         Set::Switch(|s, on| s.zeros = Some(on)),
     )
-    .elsewhere(&[fio("zero_buffers", "1", foreign::on), diskspd("Z", "", foreign::on)]),
+    .elsewhere(&[fio("zero_buffers", "1", foreign::switch_on), diskspd("Z", "", foreign::switch_on)]),
     key(
         "counting",
         Group::What,
@@ -760,7 +760,7 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.workers, count(t, 1, MAX_WORKERS))),
     )
     .defaults(&[(Bench, "as the profile has it; of ior-easy and ior-hard 1 on each host")])
-    .elsewhere(&[fio("numjobs", "4", same), diskspd("t", "4", same), diskspd("F", "4", same), other("threads", "4", same), other("jobs", "4", same)]),
+    .elsewhere(&[fio("numjobs", "4", unchanged), diskspd("t", "4", unchanged), diskspd("F", "4", unchanged), other("threads", "4", unchanged), other("jobs", "4", unchanged)]),
     key(
         "clones",
         Group::HowDeep,
@@ -777,7 +777,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit, Sweep],
         Set::List { clear: |s| s.place.cpus.clear(), add: |s, t| parsers::cpus(&mut s.place.cpus, t) },
     )
-    .elsewhere(&[fio("cpus_allowed", "0-3", same), diskspd("a", "0,1", same)]),
+    .elsewhere(&[fio("cpus_allowed", "0-3", unchanged), diskspd("a", "0,1", unchanged)]),
     key(
         "pin",
         Group::HowDeep,
@@ -786,7 +786,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit, Sweep],
         Set::Switch(|s, on| s.place.split = on),
     )
-    .elsewhere(&[fio("cpus_allowed_policy", "split", |t| if t == "split" { same("true") } else { Vec::new() })]),
+    .elsewhere(&[fio("cpus_allowed_policy", "split", |t| if t == "split" { unchanged("true") } else { Vec::new() })]),
     key(
         "node",
         Group::HowDeep,
@@ -795,7 +795,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.place.node, count(t, 0, MAX_NODE))),
     )
-    .elsewhere(&[fio("numa_cpu_nodes", "0", same)]),
+    .elsewhere(&[fio("numa_cpu_nodes", "0", unchanged)]),
     key(
         "memory-nodes",
         Group::HowDeep,
@@ -804,7 +804,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.place.memory, parsers::memory_nodes(t))),
     )
-    .elsewhere(&[fio("numa_mem_policy", "bind:0", same)]),
+    .elsewhere(&[fio("numa_mem_policy", "bind:0", unchanged)]),
     key(
         "nice",
         Group::HowDeep,
@@ -873,7 +873,7 @@ pub const KEYS: &[Key] = &[
         Set::Job(|j, t| put(&mut j.runs, count(t, 1, MAX_RUNS))),
     )
     .defaults(&[(Limit, "3, and more where they disagree"), (Sweep, "3 with --exhaustive; else as often as the search asks"), (Api, "by --budget: 3 to 10")])
-    .elsewhere(&[fio("loops", "3", same), other("repeat", "3", same), other("iterations", "3", same)]),
+    .elsewhere(&[fio("loops", "3", unchanged), other("repeat", "3", unchanged), other("iterations", "3", unchanged)]),
     key(
         "precision",
         Group::HowLong,
@@ -930,7 +930,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Job(|j, t| put(&mut j.seed, whole(t, 0, u64::MAX))),
     )
-    .elsewhere(&[fio("randseed", "42", same), diskspd("z", "42", same)]),
+    .elsewhere(&[fio("randseed", "42", unchanged), diskspd("z", "42", unchanged)]),
     key(
         "precondition",
         Group::What,
@@ -979,7 +979,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture],
         Set::Job(|j, t| put(&mut j.op_log, parsers::path(t))),
     )
-    .elsewhere(&[fio("write_lat_log", "FILE", same)]),
+    .elsewhere(&[fio("write_lat_log", "FILE", unchanged)]),
     key(
         "op-log-interval",
         Group::Output,
@@ -1015,7 +1015,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.advice, parsers::advice(t))),
     )
-    .elsewhere(&[fio("fadvise_hint", "sequential", same)]),
+    .elsewhere(&[fio("fadvise_hint", "sequential", unchanged)]),
 ];
 
 fn put<T>(slot: &mut Option<T>, value: Result<T, String>) -> Result<(), String> {

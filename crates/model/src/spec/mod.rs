@@ -315,12 +315,12 @@ impl Rw {
 }
 
 /// Least and most that the times of a load are divided by.
-const SPEEDS: (f64, f64) = (0.001, 1000.0);
+const REPLAY_SPEEDS: (f64, f64) = (0.001, 1000.0);
 /// Bytes that offsets of a load are multiples of at least.
 const SECTOR: u64 = 512;
 /// Largest divisor of offsets.
-const MOST_DIVIDED: u64 = 1 << 20;
-const MOST_ALIGNED: u64 = 1 << 30;
+const MAX_REPLAY_DIVISOR: u64 = 1 << 20;
+const MAX_REPLAY_ALIGN: u64 = 1 << 30;
 
 /// The request for a replay.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -340,12 +340,12 @@ fn replay_settings(stream: &mut StreamSpec) -> &mut ReplaySpec {
     stream.replay.get_or_insert_default()
 }
 
-fn set_file(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+fn set_replay_file(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     replay_settings(stream).file = parsers::path(text)?;
     Ok(())
 }
 
-fn set_pace(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+fn set_replay_pace(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     let known = ReplayPace::ALL.iter().find(|(word, _)| *word == text);
     let (_, pace) =
         known.ok_or_else(|| format!("{} is no pace; type dependent, timed or fast", quoted_excerpt(text)))?;
@@ -353,21 +353,27 @@ fn set_pace(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn set_speed(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
-    let number = text.parse().ok().filter(|n: &f64| (SPEEDS.0..=SPEEDS.1).contains(n));
-    let wrong =
-        || format!("{} is no speed; type a number from {} to {}", quoted_excerpt(text), SPEEDS.0, SPEEDS.1);
+fn set_replay_speed(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+    let number = text.parse().ok().filter(|n: &f64| (REPLAY_SPEEDS.0..=REPLAY_SPEEDS.1).contains(n));
+    let wrong = || {
+        format!(
+            "{} is no speed; type a number from {} to {}",
+            quoted_excerpt(text),
+            REPLAY_SPEEDS.0,
+            REPLAY_SPEEDS.1
+        )
+    };
     replay_settings(stream).speed = Some(number.ok_or_else(wrong)?);
     Ok(())
 }
 
-fn set_divisor(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
-    replay_settings(stream).changes.divide = whole(text, 1, MOST_DIVIDED)?;
+fn set_replay_divisor(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+    replay_settings(stream).changes.divide = whole(text, 1, MAX_REPLAY_DIVISOR)?;
     Ok(())
 }
 
-fn set_align(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
-    let bytes = size(text, SECTOR, MOST_ALIGNED)?;
+fn set_replay_align(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+    let bytes = size(text, SECTOR, MAX_REPLAY_ALIGN)?;
     if !bytes.is_power_of_two() {
         return Err(format!("{} is no power of two; type 4k or the like", quoted_excerpt(text)));
     }
@@ -375,7 +381,7 @@ fn set_align(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn set_skip(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+fn set_replay_skip(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     replay_settings(stream).changes.skip = kinds(text)?;
     Ok(())
 }
@@ -426,12 +432,12 @@ pub const TURN_KEYS: [&str; 23] = [
 fn replay_keys_are_parsed() {
     let mut stream = StreamSpec::default();
     for (set, text) in [
-        (set_file as fn(&mut StreamSpec, &str) -> Result<(), String>, "x.log"),
-        (set_pace, "fast"),
-        (set_speed, "0.5"),
-        (set_divisor, "4"),
-        (set_align, "4k"),
-        (set_skip, "trim,write,trim"),
+        (set_replay_file as fn(&mut StreamSpec, &str) -> Result<(), String>, "x.log"),
+        (set_replay_pace, "fast"),
+        (set_replay_speed, "0.5"),
+        (set_replay_divisor, "4"),
+        (set_replay_align, "4k"),
+        (set_replay_skip, "trim,write,trim"),
     ] {
         set(&mut stream, text).unwrap_or_else(|e| panic!("{text}: {e}"));
         let refused = set(&mut StreamSpec::default(), "\u{e9}:");
@@ -443,8 +449,8 @@ fn replay_keys_are_parsed() {
     let changes = Changes { divide: 4, align_bytes: 4096, skip: vec![Kind::Write, Kind::Trim] };
     let pace = Some(ReplayPace::Fast);
     assert_eq!(stream.replay, Some(ReplaySpec { file: "x.log".into(), pace, speed: Some(0.5), changes }));
-    assert!(set_align(&mut stream, "5000").is_err_and(|e| e.contains("power of two")));
-    assert!(set_speed(&mut stream, "0").is_err() && set_divisor(&mut stream, "0").is_err());
+    assert!(set_replay_align(&mut stream, "5000").is_err_and(|e| e.contains("power of two")));
+    assert!(set_replay_speed(&mut stream, "0").is_err() && set_replay_divisor(&mut stream, "0").is_err());
 }
 
 #[test]

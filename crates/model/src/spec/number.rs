@@ -6,6 +6,69 @@
 pub(crate) use crate::name::quoted_excerpt;
 use crate::units::{GIB, parse_bytes, parse_duration_ns, show_block, show_ns};
 
+/// Largest operation in bytes: far above any device's, and its length still fits the kernel's answer.
+pub const MAX_BLOCK_BYTES: u64 = GIB;
+/// Most operations in flight per worker: half of the limit of one io_uring (`IORING_MAX_ENTRIES` is 32768).
+pub const MAX_DEPTH: u32 = 16_384;
+/// Most threads of one stream: more than the CPUs of any intended machine.
+pub const MAX_WORKERS: u32 = 1024;
+/// Most repeats of one job.
+pub const MAX_RUNS: u32 = 1000;
+/// Default for the most times that a disturbed run is measured.
+pub const ATTEMPTS: u32 = 3;
+/// Upper limit of that setting.
+pub const MAX_ATTEMPTS: u32 = 100;
+/// Fewest runs for deciding an interval or a trend: fewer look narrow or flat by chance too often.
+pub const FEWEST_ROUNDS: u32 = 5;
+/// Fewest runs for comparing a percentile with a limit: fewer agree by chance too often.
+pub const FEWEST_GATED_RUNS: u32 = 8;
+/// Widest precision in percent: beyond, the result is only an order of magnitude.
+pub const MAX_PRECISION_PERCENT: f64 = 50.0;
+/// Longest time in ns: a day. Longer ones are a slip.
+pub const MAX_TIME_NS: u64 = 86_400_000_000_000;
+/// Shortest measured window in ns: below, the ramp is all there is.
+pub const MIN_TIME_NS: u64 = 1_000_000;
+/// Highest rate per second: above the rate of any engine.
+pub const MAX_RATE: f64 = 1e9;
+/// Largest exponent of a zipf law; long before, almost all operations hit one block.
+pub const MAX_THETA: f64 = 100.0;
+/// Most zones of an order.
+pub const MAX_ZONES: usize = 1000;
+/// Most quantiles of a think time.
+pub const MAX_QUANTILES: usize = 1000;
+/// Most sequential runs at once of a stream: more positions than any reader or writer keeps.
+pub const MAX_INTERLEAVED: u32 = 1024;
+/// Longest mean of a sequential run, in operations.
+pub const MAX_RUN: f64 = 1e9;
+/// Most sync calls after one write, and most writes before one call; between these, shares have four digits.
+pub const MAX_SYNCS: f64 = 1e4;
+/// Largest mean of a batch of arrivals.
+pub const MAX_BATCH: f64 = 1e6;
+/// Most lines of an access specification, as in Iometer.
+pub const MAX_LINES: usize = 100;
+/// Most turns of a stream.
+pub const MAX_TURNS: usize = 100;
+/// Most sizes of a split.
+pub const MAX_SPLIT: usize = 100;
+/// Most phases of a job.
+pub const MAX_PHASES: usize = 1000;
+/// Most streams of a phase.
+pub const MAX_STREAMS: usize = 1000;
+/// Most streams of a job, over all its phases.
+pub const MAX_JOB_STREAMS: usize = 1000;
+/// Most targets of a stream.
+pub const MAX_TARGETS: usize = 1000;
+/// Longest path in bytes: the kernel's `PATH_MAX`, its final zero aside.
+pub const MAX_PATH: usize = 4095;
+/// Most hosts from the part that a host works on to its own.
+pub const MAX_SHIFT: u32 = 1 << 20;
+/// Highest number of a CPU: the kernel's `NR_CPUS` goes to 8192.
+pub const MAX_CPU: u32 = 8191;
+/// Highest number of a NUMA node: the kernel's `MAX_NUMNODES` goes to 1024.
+pub const MAX_NODE: u32 = 1023;
+/// Most characters of a name: it has to fit a table.
+pub const MAX_NAME: usize = 100;
+
 /// A whole number from `least` to `most`.
 ///
 /// # Errors
@@ -72,12 +135,12 @@ pub fn size(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let fault = if bytes < least { "too small" } else { "too large" };
     let advice = match most {
         u64::MAX => "type a size such as 4k or 1g".into(),
-        most => format!("type a size from {} to {}", short(least), short(most)),
+        most => format!("type a size from {} to {}", format_size(least), format_size(most)),
     };
     Err(format!("{} is {fault}; {advice}", quoted_excerpt(text)))
 }
 
-fn short(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     show_block(bytes).to_ascii_lowercase()
 }
 
@@ -94,8 +157,8 @@ pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
     Err(format!(
         "{} is {fault}; type a duration from {} to {}",
         quoted_excerpt(text),
-        typed(least),
-        typed(most)
+        format_time(least),
+        format_time(most)
     ))
 }
 
@@ -115,7 +178,7 @@ pub fn time_limit(text: &str, least: u64, most: u64) -> Result<u64, String> {
 }
 
 /// A time limit in the form that a user would type.
-fn typed(ns: u64) -> String {
+fn format_time(ns: u64) -> String {
     const HOUR: u64 = 3_600_000_000_000;
     match ns {
         0 => "0".into(),
@@ -174,8 +237,8 @@ fn decimal_bytes(text: &str) -> Option<u64> {
 /// # Errors
 /// All the words.
 pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
-    let said = text.trim();
-    words.iter().find(|(word, _)| *word == said).map(|(_, value)| *value).ok_or_else(|| {
+    let trimmed = text.trim();
+    words.iter().find(|(word, _)| *word == trimmed).map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         format!("{} is not a valid value; type {}", quoted_excerpt(text), any_of(&known))
     })
@@ -188,69 +251,6 @@ pub fn any_of(words: &[&str]) -> String {
         _ => words.concat(),
     }
 }
-
-/// Largest operation in bytes: far above any device's, and its length still fits the kernel's answer.
-pub const MAX_BLOCK_BYTES: u64 = GIB;
-/// Most operations in flight per worker: half of the limit of one io_uring (`IORING_MAX_ENTRIES` is 32768).
-pub const MAX_DEPTH: u32 = 16_384;
-/// Most threads of one stream: more than the CPUs of any intended machine.
-pub const MAX_WORKERS: u32 = 1024;
-/// Most repeats of one job.
-pub const MAX_RUNS: u32 = 1000;
-/// Default for the most times that a disturbed run is measured.
-pub const ATTEMPTS: u32 = 3;
-/// Upper limit of that setting.
-pub const MAX_ATTEMPTS: u32 = 100;
-/// Fewest runs for deciding an interval or a trend: fewer look narrow or flat by chance too often.
-pub const FEWEST_ROUNDS: u32 = 5;
-/// Fewest runs for comparing a percentile with a limit: fewer agree by chance too often.
-pub const FEWEST_GATED_RUNS: u32 = 8;
-/// Widest precision in percent: beyond, the result is only an order of magnitude.
-pub const MAX_PRECISION_PERCENT: f64 = 50.0;
-/// Longest time in ns: a day. Longer ones are a slip.
-pub const MAX_TIME_NS: u64 = 86_400_000_000_000;
-/// Shortest measured window in ns: below, the ramp is all there is.
-pub const MIN_TIME_NS: u64 = 1_000_000;
-/// Highest rate per second: above the rate of any engine.
-pub const MAX_RATE: f64 = 1e9;
-/// Largest exponent of a zipf law; long before, almost all operations hit one block.
-pub const MAX_THETA: f64 = 100.0;
-/// Most zones of an order.
-pub const MAX_ZONES: usize = 1000;
-/// Most quantiles of a think time.
-pub const MAX_QUANTILES: usize = 1000;
-/// Most sequential runs at once of a stream: more positions than any reader or writer keeps.
-pub const MAX_INTERLEAVED: u32 = 1024;
-/// Longest mean of a sequential run, in operations.
-pub const MAX_RUN: f64 = 1e9;
-/// Most sync calls after one write, and most writes before one call; between these, shares have four digits.
-pub const MAX_SYNCS: f64 = 1e4;
-/// Largest mean of a batch of arrivals.
-pub const MAX_BATCH: f64 = 1e6;
-/// Most lines of an access specification, as in Iometer.
-pub const MAX_LINES: usize = 100;
-/// Most turns of a stream.
-pub const MAX_TURNS: usize = 100;
-/// Most sizes of a split.
-pub const MAX_SPLIT: usize = 100;
-/// Most phases of a job.
-pub const MAX_PHASES: usize = 1000;
-/// Most streams of a phase.
-pub const MAX_STREAMS: usize = 1000;
-/// Most streams of a job, over all its phases.
-pub const MAX_JOB_STREAMS: usize = 1000;
-/// Most targets of a stream.
-pub const MAX_TARGETS: usize = 1000;
-/// Longest path in bytes: the kernel's `PATH_MAX`, its final zero aside.
-pub const MAX_PATH: usize = 4095;
-/// Most hosts from the part that a host works on to its own.
-pub const MAX_SHIFT: u32 = 1 << 20;
-/// Highest number of a CPU: the kernel's `NR_CPUS` goes to 8192.
-pub const MAX_CPU: u32 = 8191;
-/// Highest number of a NUMA node: the kernel's `MAX_NUMNODES` goes to 1024.
-pub const MAX_NODE: u32 = 1023;
-/// Most characters of a name: it has to fit a table.
-pub const MAX_NAME: usize = 100;
 
 #[test]
 fn numbers_outside_their_limits_are_rejected() {

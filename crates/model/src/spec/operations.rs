@@ -62,7 +62,7 @@ fn zones(text: &str) -> Result<Vec<Zone>, String> {
     if (accesses - 100.0).abs() > ROUNDING {
         return Err(format!(
             "the zones' shares of the operations sum to {}; type shares that sum to 100",
-            round(accesses)
+            round_to_typed_decimals(accesses)
         ));
     }
     let sizes: f64 = zones
@@ -74,12 +74,15 @@ fn zones(text: &str) -> Result<Vec<Zone>, String> {
         .sum();
     let all_percent = zones.iter().all(|z| matches!(z.size, ZoneSize::Percent(_)));
     if all_percent && (sizes - 100.0).abs() > ROUNDING {
-        return Err(format!("the zones' sizes sum to {} %; type sizes that sum to 100", round(sizes)));
+        return Err(format!(
+            "the zones' sizes sum to {} %; type sizes that sum to 100",
+            round_to_typed_decimals(sizes)
+        ));
     }
     if !all_percent && sizes > 100.0 - ROUNDING {
         return Err(format!(
             "the zones in percent take {} % and leave nothing for those in bytes; type less",
-            round(sizes)
+            round_to_typed_decimals(sizes)
         ));
     }
     Ok(zones)
@@ -102,7 +105,7 @@ fn zone_size(text: &str) -> Result<ZoneSize, String> {
 }
 
 /// Rounds to the decimals that a user may type.
-fn round(value: f64) -> f64 {
+fn round_to_typed_decimals(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
@@ -160,7 +163,7 @@ pub fn strided(text: &str) -> Result<Strided, String> {
 /// What is wrong and what to type.
 pub fn mix(text: &str) -> Result<Mix, String> {
     let shares: Vec<f64> = text.split('/').take(4).map(share).collect::<Result<_, _>>()?;
-    let sum = round(shares.iter().sum());
+    let sum = round_to_typed_decimals(shares.iter().sum());
     let is_all = Percent::nearest(sum) == Some(Percent::ALL);
     let shares: Vec<Percent> = shares.into_iter().filter_map(Percent::nearest).collect();
     match *shares.as_slice() {
@@ -220,9 +223,9 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
         if slots[slot].is_some() {
             return Err(format!("{direction} is there twice; type it once, such as read=4k,write=8k"));
         }
-        let said = sizes(&pieces.join(","))?;
-        first.get_or_insert_with(|| said.clone());
-        slots[slot] = Some(said);
+        let parsed = sizes(&pieces.join(","))?;
+        first.get_or_insert_with(|| parsed.clone());
+        slots[slot] = Some(parsed);
     }
     match first {
         Some(first) if named.len() > 1 => {
@@ -242,13 +245,13 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
 /// What is wrong and what to type.
 pub fn sizes(text: &str) -> Result<Sizes, String> {
     if text.contains('/') {
-        return split(text.split(':'), '/', text);
+        return weighted_sizes(text.split(':'), '/', text);
     }
     if text.contains(':') || text.contains(',') {
-        return split(text.split(','), ':', text);
+        return weighted_sizes(text.split(','), ':', text);
     }
-    let Some((least, most)) = text.split_once('-') else { return block(text).map(Sizes::Fixed) };
-    match (block(least)?, block(most)?) {
+    let Some((least, most)) = text.split_once('-') else { return block_size(text).map(Sizes::Fixed) };
+    match (block_size(least)?, block_size(most)?) {
         (least, most) if least < most => Ok(Sizes::Range(least, most)),
         (least, most) if least == most => Ok(Sizes::Fixed(least)),
         _ => Err(format!(
@@ -258,11 +261,15 @@ pub fn sizes(text: &str) -> Result<Sizes, String> {
     }
 }
 
-fn block(text: &str) -> Result<u32, String> {
+fn block_size(text: &str) -> Result<u32, String> {
     size(text, 1, MAX_BLOCK_BYTES).map(|b| b as u32)
 }
 
-fn split<'t>(pieces: impl Iterator<Item = &'t str>, mark: char, whole: &str) -> Result<Sizes, String> {
+fn weighted_sizes<'t>(
+    pieces: impl Iterator<Item = &'t str>,
+    mark: char,
+    whole: &str,
+) -> Result<Sizes, String> {
     let mut sizes: Vec<(u32, u32)> = Vec::new();
     for piece in pieces {
         let Some((size, weight)) = piece.split_once(mark) else {
@@ -271,7 +278,7 @@ fn split<'t>(pieces: impl Iterator<Item = &'t str>, mark: char, whole: &str) -> 
                 quoted_excerpt(piece)
             ));
         };
-        let pair = (block(size)?, (share(weight)? * f64::from(PARTS)).round() as u32);
+        let pair = (block_size(size)?, (share(weight)? * f64::from(PARTS)).round() as u32);
         if sizes.iter().any(|s| s.0 == pair.0) {
             return Err(format!(
                 "{} is there twice; type each size once, with its whole share",
@@ -336,7 +343,7 @@ fn random_orders_are_parsed_by_name() {
         random("zones:90/1g,10/100t"),
         Ok(Order::Zones(vec![zone(90.0, ZoneSize::Bytes(1 << 30)), zone(10.0, ZoneSize::Bytes(100 << 40))]))
     );
-    assert!(random("zones:33.3/33.3,33.3/33.3,33.4/33.4").is_ok(), "rounding is nobody's slip");
+    assert!(random("zones:33.3/33.3,33.3/33.3,33.4/33.4").is_ok(), "rounding is accepted");
 }
 
 #[test]
@@ -358,8 +365,8 @@ fn invalid_random_orders_are_rejected_with_a_reason() {
         ("zones:60/100,40/1g", "nothing for those in bytes"),
         ("zones:60/0,40/100", "above 0"),
     ] {
-        let said = random(bad).map_or_else(|e| e, |o| format!("{o:?}"));
-        assert!(said.contains(word) && said.contains("; type"), "{bad}: {said}");
+        let message = random(bad).map_or_else(|e| e, |o| format!("{o:?}"));
+        assert!(message.contains(word) && message.contains("; type"), "{bad}: {message}");
     }
     let many = format!("zones:{}", vec!["1/1"; 1001].join(","));
     assert!(random(&many).is_err_and(|e| e.contains("1000")));
@@ -387,7 +394,7 @@ fn starts_and_mixes_are_parsed() {
     assert_eq!(mix("70"), Ok(Mix::of_percents(70, 0)));
     assert_eq!(mix("70/30"), mix("70"));
     assert_eq!(mix("60/30/10"), Ok(Mix::of_percents(60, 10)));
-    assert!(mix("47.6191/33.3333/19.0476").is_ok(), "rounding is nobody's slip");
+    assert!(mix("47.6191/33.3333/19.0476").is_ok(), "rounding is accepted");
     assert_eq!(mix("33.3/66.7%").map(Mix::describe).as_deref(), Ok("33.3/66.7"));
     assert!(["100.1", "-1", "60/50", "33.3/33.3/33.3", "1e1", ""].iter().all(|text| mix(text).is_err()));
     for bad in ["", "101", "60/30", "60/30/20", "1/2/3/4", "70/"] {
@@ -436,7 +443,7 @@ fn invalid_sizes_are_rejected_with_a_reason() {
         ("read=4k,sync=8k", "no direction"),
         ("read=4k,read=8k", "twice"),
     ] {
-        let said = per_kind(bad).map_or_else(|e| e, |s| format!("{s:?}"));
-        assert!(said.contains(word) && said.contains("; type"), "{bad}: {said}");
+        let message = per_kind(bad).map_or_else(|e| e, |s| format!("{s:?}"));
+        assert!(message.contains(word) && message.contains("; type"), "{bad}: {message}");
     }
 }

@@ -53,7 +53,7 @@ impl RateLimit {
 /// # Errors
 /// What is wrong and what to type.
 pub fn limit_iops(text: &str) -> Result<RateLimit, String> {
-    limit(text, rate, "write=200")
+    parse_limits(text, rate, "write=200")
 }
 
 /// Limit of bytes per second: `200m`, `read=10m,write=5m`.
@@ -61,10 +61,14 @@ pub fn limit_iops(text: &str) -> Result<RateLimit, String> {
 /// # Errors
 /// What is wrong and what to type.
 pub fn limit_bandwidth(text: &str) -> Result<RateLimit, String> {
-    limit(text, |text| bandwidth(text).map(|bytes| bytes as f64), "write=20m")
+    parse_limits(text, |text| bandwidth(text).map(|bytes| bytes as f64), "write=20m")
 }
 
-fn limit(text: &str, one: impl Fn(&str) -> Result<f64, String>, example: &str) -> Result<RateLimit, String> {
+fn parse_limits(
+    text: &str,
+    one: impl Fn(&str) -> Result<f64, String>,
+    example: &str,
+) -> Result<RateLimit, String> {
     if !text.contains('=') {
         return one(text).map(RateLimit::All);
     }
@@ -104,7 +108,7 @@ pub(super) fn per_direction<T: Default + PartialEq>(
 /// Shortest time of a value in ns: ten times the sampling interval of workers, so that a value is complete.
 const MIN_EVERY_NS: u64 = 100_000_000;
 /// Fewest values in a window: a single value is always steady.
-const FEWEST: u64 = 2;
+const FEWEST_VALUES: u64 = 2;
 /// Suffix of a quantity whose slope is limited.
 const SLOPE: &str = "_slope";
 
@@ -127,8 +131,8 @@ pub fn steady(text: &str) -> Result<Steady, String> {
     };
     let (quantity, slope) = named(name)?;
     let (limit, percent) = threshold(limit, quantity)?;
-    let every_ns = time(every, MIN_EVERY_NS, MAX_TIME_NS / FEWEST)?;
-    let window_ns = time(window, FEWEST * every_ns, MAX_TIME_NS)?;
+    let every_ns = time(every, MIN_EVERY_NS, MAX_TIME_NS / FEWEST_VALUES)?;
+    let window_ns = time(window, FEWEST_VALUES * every_ns, MAX_TIME_NS)?;
     let after_ns = time(after, 0, MAX_TIME_NS)?;
     Ok(Steady { quantity, slope, limit, percent, window_ns, after_ns, every_ns })
 }
@@ -471,8 +475,8 @@ fn pauses_are_parsed_from_their_formatted_form() {
     for text in
         ["100us", "exponential:2ms", "lognormal:38us/161us", "quantiles:0/2us,50/38us,99.5/1ms,100/9ms"]
     {
-        let said = think(text);
-        assert_eq!(said.clone().map(|t| of_think(&t)).and_then(|t| think(&t)), said, "{text}");
+        let parsed = think(text);
+        assert_eq!(parsed.clone().map(|t| of_think(&t)).and_then(|t| think(&t)), parsed, "{text}");
     }
     for (bad, word) in [
         ("", "duration"),
@@ -487,8 +491,8 @@ fn pauses_are_parsed_from_their_formatted_form() {
         ("quantiles:0/0,100/0", "no pauses"),
         ("quantiles:0,100", "no quantile"),
     ] {
-        let said = think(bad).map_or_else(|e| e, |t| format!("{t:?}"));
-        assert!(said.contains(word) && said.contains("; type"), "{bad}: {said}");
+        let message = think(bad).map_or_else(|e| e, |t| format!("{t:?}"));
+        assert!(message.contains(word) && message.contains("; type"), "{bad}: {message}");
     }
 }
 

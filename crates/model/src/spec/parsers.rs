@@ -72,7 +72,7 @@ pub fn options(options: &Options) -> String {
         Some(value) => format!("{name}={value}"),
         None => name.clone(),
     };
-    joined(options.iter().map(one))
+    join_with_commas(options.iter().map(one))
 }
 
 /// Order and direction.
@@ -238,13 +238,13 @@ pub fn every(text: &str) -> Result<Every, String> {
             quoted_excerpt(text)
         )
     })?;
-    let common = divisor(parts, MAX_SYNCS as u32);
+    let common = greatest_common_divisor(parts, MAX_SYNCS as u32);
     Ok(Every { writes: parts / common, calls: MAX_SYNCS as u32 / common })
 }
 
 /// The largest number that divides both.
-fn divisor(a: u32, b: u32) -> u32 {
-    if b == 0 { a.max(1) } else { divisor(b, a % b) }
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a.max(1) } else { greatest_common_divisor(b, a % b) }
 }
 
 /// Mean length of sequential runs, in operations.
@@ -289,7 +289,7 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
         "round-robin" => Ok(Sharing::RoundRobin),
         "random" => Ok(Sharing::Random),
         other => {
-            if let Some(turns) = turns(other)? {
+            if let Some(turns) = round_robin(other)? {
                 return Ok(turns);
             }
             let Some(weights) = other.strip_prefix("weighted:") else {
@@ -313,7 +313,7 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
 
 /// Operations in a row on each target, and the number of targets in a group: `round-robin:8:2`. `None` for other
 /// words.
-fn turns(text: &str) -> Result<Option<Sharing>, String> {
+fn round_robin(text: &str) -> Result<Option<Sharing>, String> {
     let Some((order, numbers)) = text.split_once(':') else { return Ok(None) };
     let drawn = match order {
         "round-robin" => false,
@@ -332,7 +332,9 @@ pub fn of_sharing(sharing: &Sharing) -> String {
         Sharing::Each => "each".into(),
         Sharing::RoundRobin => "round-robin".into(),
         Sharing::Random => "random".into(),
-        Sharing::Weighted(weights) => format!("weighted:{}", joined(weights.iter().map(u32::to_string))),
+        Sharing::Weighted(weights) => {
+            format!("weighted:{}", join_with_commas(weights.iter().map(u32::to_string)))
+        }
         Sharing::Turns { drawn, operations, open } => {
             let order = if *drawn { "random" } else { "round-robin" };
             format!("{order}:{operations}:{open}")
@@ -340,7 +342,7 @@ pub fn of_sharing(sharing: &Sharing) -> String {
     }
 }
 
-pub(super) fn joined(pieces: impl Iterator<Item = String>) -> String {
+pub(super) fn join_with_commas(pieces: impl Iterator<Item = String>) -> String {
     pieces.collect::<Vec<_>>().join(",")
 }
 
@@ -554,9 +556,9 @@ pub fn of_memory_nodes(nodes: &MemoryNodes) -> String {
 /// Formats CPUs for [`cpus`], consecutive ones as a range: `0-3,8`.
 pub fn of_cpus(cpus: &[u32]) -> String {
     let ranges = cpus.chunk_by(|before, next| before.checked_add(1) == Some(*next));
-    joined(ranges.map(|range| match range {
+    join_with_commas(ranges.map(|range| match range {
         [first, .., last] => format!("{first}-{last}"),
-        range => joined(range.iter().map(u32::to_string)),
+        range => join_with_commas(range.iter().map(u32::to_string)),
     }))
 }
 
@@ -605,7 +607,8 @@ pub fn nice(text: &str) -> Result<i32, String> {
 /// # Errors
 /// What is wrong and what to type.
 pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
-    let all: Vec<OpPriority> = text.split(',').take(MAX_SPLIT + 1).map(one).collect::<Result<_, _>>()?;
+    let all: Vec<OpPriority> =
+        text.split(',').take(MAX_SPLIT + 1).map(op_priority).collect::<Result<_, _>>()?;
     if all.len() > MAX_SPLIT {
         return Err(format!("there are too many shares; type {MAX_SPLIT} at most"));
     }
@@ -619,11 +622,12 @@ pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
 /// The shares that do, and what to type.
 pub fn check(all: &[OpPriority]) -> Result<(), String> {
     let most = |kind: Kind| {
-        let of = |bytes: Option<u32>| -> u32 {
+        let percent_of = |bytes: Option<u32>| -> u32 {
             let same = all.iter().filter(|one| one.kind.is_none_or(|k| k == kind) && one.bytes == bytes);
             same.map(|one| u32::from(one.percent)).sum()
         };
-        of(None) + all.iter().filter_map(|one| one.bytes).map(|bytes| of(Some(bytes))).max().unwrap_or(0)
+        percent_of(None)
+            + all.iter().filter_map(|one| one.bytes).map(|bytes| percent_of(Some(bytes))).max().unwrap_or(0)
     };
     if Kind::MOVING.into_iter().any(|kind| most(kind) > 100) {
         return Err("shares of the same operations come to more than 100 %; type less".into());
@@ -631,7 +635,7 @@ pub fn check(all: &[OpPriority]) -> Result<(), String> {
     Ok(())
 }
 
-fn one(text: &str) -> Result<OpPriority, String> {
+fn op_priority(text: &str) -> Result<OpPriority, String> {
     let wrong = || {
         format!(
             "{} is no share with its priority; type one such as 20%=rt:0 or read/4k/20%=be:7",
