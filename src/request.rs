@@ -5,13 +5,13 @@
 use crate::interfaces::Interface;
 use crate::recipes::Recipe;
 use dialect::Tool;
-use model::gate::Slower;
 use model::plan::{Hook, LatencyTarget};
 use model::profile::{PROFILES, Profile};
 use model::spec::JobSpec;
 use model::spec::axes::{Axes, Preset};
 use model::spec::iometer::{Cycle, Step};
 use model::sweep::Measure;
+use model::verdict::Slower;
 use std::path::{Path, PathBuf};
 
 /// What the user said.

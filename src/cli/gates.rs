@@ -4,9 +4,9 @@
 
 use super::headings::OUTPUT;
 use clap::ValueEnum;
-use model::gate::Slower;
 use model::report::CountsAs;
 use model::spec::number;
+use model::verdict::Slower;
 
 /// How much slower B may be.
 #[derive(clap::Args, Debug)]

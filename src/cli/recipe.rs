@@ -3,8 +3,7 @@
 use super::common::{LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::OUTPUT;
-use super::job_file;
-use super::target;
+use super::{job_file, target};
 use crate::failure::Failure;
 use crate::recipes::{self, RECIPES, Recipe};
 use crate::request::{JobSource, Request, Work};
@@ -12,7 +11,7 @@ use crate::show::Showing;
 use crate::stdout;
 use clap::Arg;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use model::gate::Condition;
+use model::verdict::Condition;
 use std::path::PathBuf;
 
 /// Run the I/O pattern of an application: a job file with its source, and the limit that the source names.

@@ -9,9 +9,9 @@ use crate::show::Showing;
 use crate::time::{self, OWN_FAILURE, Request};
 use clap::value_parser;
 use model::command::{Cold, Command};
-use model::gate::Condition;
 use model::name;
 use model::report::Report;
+use model::verdict::Condition;
 use report::Format;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -86,7 +86,7 @@ pub struct Args {
 struct Conditions(Vec<Condition>);
 
 fn conditions(text: &str) -> Result<Conditions, String> {
-    let all = model::gate::conditions(text)?;
+    let all = model::spec::pace::conditions(text)?;
     match all.iter().find(|condition| !analysis::command::can_be_asked(condition)) {
         Some(other) => Err(format!("{} is not about a command; type time>2s", other.to_flag())),
         None => Ok(Conditions(all)),

@@ -14,8 +14,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use dialect::LONG_DASHES;
 use model::name;
-use model::spec::foreign;
-use model::spec::foreign::{Counterpart, Tool};
+use model::spec::foreign::Tool;
+use model::spec::keys;
+use model::spec::keys::Counterpart;
 use model::spec::keys::{self, Key, TARGET};
 use model::spec::number::any_of;
 use std::ffi::OsString;
@@ -151,7 +152,7 @@ pub(super) fn long_dash(words: &[OsString]) -> Option<String> {
 
 /// What DISKSPD means by a word such as `-o32`, where that can be typed.
 pub(super) fn in_diskspd(word: &str) -> Option<String> {
-    let meant = foreign::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
+    let meant = keys::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
     Some(of_tool(&meant, Some("run")))
 }
 
@@ -164,7 +165,7 @@ fn tip(flag: &str, words: &[String]) -> Option<String> {
     let values: Vec<&str> = value.map_or_else(|| next.into_iter().chain([""]).collect(), |v| vec![v]);
     let cli = Cli::command();
     let command = words.iter().skip(1).map(String::as_str).find(|word| cli.find_subcommand(word).is_some());
-    if let Some(meant) = foreign::in_other_tools(name, &values) {
+    if let Some(meant) = keys::in_other_tools(name, &values) {
         return Some(of_tool(&meant, command));
     }
     if let Some(key) = keys::find(&name.replace('_', "-")) {
@@ -172,7 +173,7 @@ fn tip(flag: &str, words: &[String]) -> Option<String> {
         return Some(of_key(key, value, word.starts_with(&flag_of(key)), command));
     }
     let glued = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    Some(of_tool(&foreign::in_diskspd(glued)?, command))
+    Some(of_tool(&keys::in_diskspd(glued)?, command))
 }
 
 /// What a flag of another tool is here.

@@ -5,7 +5,7 @@
 use super::files::WORDS;
 use super::id;
 use crate::{input, stderr, whole};
-use model::history::Annotations;
+use model::report::Annotations;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -266,7 +266,8 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::history::{Annotations, Device, Mark};
+    use model::history::{Device, Mark};
+    use model::report::Annotations;
     use model::report::Verdict;
 
     type Tried = Result<(), Box<dyn std::error::Error>>;

@@ -5,9 +5,9 @@
 use super::{annotations, find, id, remember};
 use crate::failure::Failure;
 use crate::{stdout, whole};
-use model::history::Annotations;
 use model::name;
 use model::record::MAGIC;
+use model::report::Annotations;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;

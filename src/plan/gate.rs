@@ -6,11 +6,11 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use crate::request::Request;
 use analysis::strategy::sweep::FRESH;
-use model::gate::{Condition, Limit, Slower};
 use model::job::Job;
 use model::spec::JobSpec;
 use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::Study;
+use model::verdict::{Condition, Limit, Slower};
 
 /// The conditions that were said.
 ///

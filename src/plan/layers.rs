@@ -10,11 +10,11 @@ use crate::request::Request;
 use engine::engines::Entry;
 use machine::root::Root;
 use machine::safety;
+use model::figures::NotMeasured;
 use model::job::{Cache, Kind, PerKind, Sizes};
 use model::machine::Place;
 use model::plan::{ComparedLayer, LayerComparison, Role};
 use model::spec::{JobSpec, Rw};
-use model::study::NotMeasured;
 use model::units::{GIB, show_bytes};
 use std::path::{Path, PathBuf};
 

@@ -20,13 +20,13 @@ use machine::named_files::{self, Named};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::command::{Cold, Command, CommandStudy, Exit};
-use model::gate::Condition;
 use model::machine::{LayerKind, Machine, Place};
 use model::payload::split_mix;
 use model::plan::{Plan, Strategy};
 use model::record::{self, Clock, End, Frame, Header, RunEnding, SelfTest};
 use model::report::{AnswerWord, Report};
 use model::study::Study;
+use model::verdict::Condition;
 use report::Style;
 pub(crate) use run::SHELL;
 use run::{Run, Runner};
@@ -138,7 +138,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     drop(own_cgroup);
     let file = session.is_kept().then(|| session.path().to_owned());
     let record = session.record()?;
-    let report = show::judge(&record, file.as_deref(), model::history::Annotations::default(), showing);
+    let report = show::judge(&record, file.as_deref(), model::report::Annotations::default(), showing);
     let printed = print(&report, showing, &outlets);
     removing.finish();
     match printed {

@@ -64,9 +64,9 @@ pub use verdict::{exit_code, exit_code_of};
 use findings::CaseAnswers;
 use headline::Judged;
 use model::finding::{CheckId, Finding};
-use model::history::Annotations;
 use model::machine::Machine;
 use model::record::Record;
+use model::report::Annotations;
 use model::report::{AnswerWord, CountsAs, FORMAT, Measured, Producer, Report, Verdict};
 use model::study::{Studied, Study};
 

@@ -8,7 +8,7 @@
 use crate::Known;
 use crate::comparison::Pair;
 use crate::evidence::BlockStat;
-use crate::report::Limiter;
+use crate::verdict::Limiter;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

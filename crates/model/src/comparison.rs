@@ -3,8 +3,8 @@
 //! Ratios and intervals are B divided by A: 0.9 is a tenth less. `null` means not known; zero means zero.
 
 use crate::finding::{CheckId, Finding};
-use crate::report::{AnswerWord, CountsAs, Producer, Verdict};
 use crate::units::show_share;
+use crate::verdict::{AnswerWord, CountsAs, Producer, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Two sides compared with each other.

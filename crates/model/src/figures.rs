@@ -1,5 +1,5 @@
-//! Figures of one result: observations for foreign formats, the ledger, time series, latency buckets, steadiness,
-//! device and host figures, and logs of operations.
+//! Figures of one result: observations for foreign formats, the ledger and its layers, time series, latency
+//! buckets, steadiness, device and host figures, and logs of operations.
 //!
 //! [`Observed`] feeds the formats of other tools and is not in the JSON report; the other types are part of its
 //! contract (format 1). The crate `analysis` computes all of them.
@@ -8,12 +8,12 @@ use crate::evidence::BlockStat;
 use crate::finding::CheckId;
 use crate::histogram::Distribution;
 use crate::job::{IoPriority, Kind, Steadied, Steady};
-use crate::plan::TypedResult;
 use crate::record::Bucket;
 use crate::record::stream::DepthCounts;
-use crate::study::NotMeasured;
-use serde::{Deserialize, Serialize};
+use crate::spec::TypedResult;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Observations of one result.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -773,6 +773,55 @@ impl Intervals {
     }
 }
 
+/// Something that a comparison could not measure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NotMeasured {
+    /// Name in the table and work: `vda, 8K random write`. Empty if an old session has only a sentence, which is
+    /// then the reason.
+    pub name: String,
+    /// The reason.
+    pub why: String,
+}
+
+impl fmt::Display for NotMeasured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let between = if self.name.is_empty() { "" } else { ": " };
+        write!(f, "{}{between}{}", self.name, self.why)
+    }
+}
+
+/// Each reason once, with the names of everything that it prevents from being measured.
+pub fn by_reason(all: &[NotMeasured]) -> Vec<(Vec<&str>, &str)> {
+    let mut reasons: Vec<(Vec<&str>, &str)> = Vec::new();
+    for NotMeasured { name, why } in all {
+        let name = Some(name.as_str()).filter(|name| !name.is_empty());
+        match reasons.iter_mut().find(|(_, known)| known == why) {
+            Some((names, _)) => names.extend(name),
+            None => reasons.push((name.into_iter().collect(), why)),
+        }
+    }
+    reasons
+}
+
+/// Reads the entries, or the sentences that older sessions have in their place.
+///
+/// # Errors
+/// The error of the deserializer.
+pub(crate) fn or_sentences<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<NotMeasured>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Kept {
+        Apart(NotMeasured),
+        Sentence(String),
+    }
+    let apart = |kept| match kept {
+        Kept::Apart(both) => both,
+        Kept::Sentence(why) => NotMeasured { name: String::new(), why },
+    };
+    Ok(Vec::<Kept>::deserialize(from)?.into_iter().map(apart).collect())
+}
+
 #[cfg(test)]
 fn operation(end_ns: u64, latency_ns: u64, kind: Kind) -> Operation {
     Operation { end_ns, latency_ns, service_ns: latency_ns, offset: 0, length: 512, file: 0, kind, share: 0 }
@@ -816,4 +865,16 @@ fn intervals_at_the_largest_time_do_not_overflow() {
     rows.take(&[operation(u64::MAX, u64::MAX, Kind::Read), operation(u64::MAX, 7, Kind::Read)]);
     let intervals = rows.intervals(0, 0).all;
     assert_eq!((intervals.len(), intervals[0].operations, intervals[0].latency_ns), (1, 2, u64::MAX));
+}
+
+#[test]
+fn reasons_are_grouped_except_sentences_of_old_sessions() {
+    let not_measured = |name: &str, why: &str| NotMeasured { name: name.into(), why: why.into() };
+    let all = [
+        not_measured("a, b: c", "no: it is late"),
+        not_measured("", "d: gone"),
+        not_measured("e", "no: it is late"),
+    ];
+    assert_eq!(by_reason(&all), [(vec!["a, b: c", "e"], "no: it is late"), (vec![], "d: gone")]);
+    assert_eq!(all.map(|n| n.to_string()), ["a, b: c: no: it is late", "d: gone", "e: no: it is late"]);
 }

@@ -6,7 +6,7 @@
 use crate::finding::Severity;
 use crate::finding::{CheckId, Finding, Outcome};
 use crate::job::Kind;
-use crate::report::{Limiter, Verdict};
+use crate::verdict::{Limiter, Verdict};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

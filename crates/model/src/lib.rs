@@ -14,7 +14,6 @@ pub mod evidence;
 pub mod figures;
 pub mod finding;
 pub mod fleet;
-pub mod gate;
 pub mod histogram;
 pub mod history;
 pub mod job;
@@ -31,6 +30,7 @@ pub mod stamp;
 pub mod study;
 pub mod sweep;
 pub mod units;
+pub mod verdict;
 pub mod verification;
 pub mod watch;
 

@@ -1,9 +1,8 @@
-//! The data that streams write, and the patterns that reads are verified against.
+//! The data that streams write, how compressible they are, and the patterns that reads are verified against.
 //!
 //! Data are unique and incompressible unless the job asks for compressible or repetitive data: storage may compress
 //! or deduplicate, and a repeated buffer would measure that instead. The crate `random` supplies the bytes.
 
-use crate::record::Written;
 use crate::units::show_bytes;
 pub use random::{fill, split_mix};
 use serde::{Deserialize, Serialize};
@@ -369,6 +368,16 @@ fn pattern(bytes: &[u8], offsets: &[usize], offset: u64) -> Vec<u8> {
         }
     }
     once
+}
+
+/// The data as a compressor and a deduplicator see them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Written {
+    /// Share of the bytes that an LZ compressor saves, block by block of 4 KiB, in percent.
+    pub compress_percent: f64,
+    /// Share of the 4 KiB blocks that are copies of others, in percent.
+    pub dedup_percent: f64,
 }
 
 #[cfg(test)]

@@ -1,23 +1,21 @@
 //! The plan: everything that one invocation measures, with every default filled in and the origin of each setting.
 //!
 //! The session file keeps the plan word for word. [`Cost`] says how long a plan takes and how much it writes.
-//! [`Typed`] keeps the options of fio or DISKSPD that a job was made from, because their output formats repeat
-//! these.
 
 use crate::Known;
-use crate::diskspd::Profile;
 pub use crate::figures::{ComparedLayer, LayerComparison};
 use crate::fleet::Part;
-use crate::gate::{Condition, Slower};
 use crate::job::{Create, Job, Stream};
 use crate::machine::{Identity, Machine};
 use crate::payload::split_mix;
-use crate::record::Pairing;
+use crate::record::attempts::Pairing;
 use crate::report::Report;
+use crate::spec::Typed;
 use crate::spec::number::ATTEMPTS;
 pub use crate::study::LatencyTarget;
 use crate::study::{Study, TargetLayout};
 use crate::units::{minutes, show_bytes, show_ns};
+use crate::verdict::{Condition, Slower};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything that one invocation measures.
@@ -462,227 +460,6 @@ impl Cost {
 /// A time that may be short.
 fn time(ns: u64) -> String {
     if ns < 10_000_000_000 { show_ns(ns as f64) } else { minutes(ns) }
-}
-
-/// Options with their values, in typed order. Options without a value are left out.
-pub type Options = Vec<(String, String)>;
-
-/// Options that were typed in the language of another tool.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Typed {
-    /// Options for all streams.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub defaults: Options,
-    /// Options of each stream, by phase and stream.
-    pub phases: Vec<Vec<TypedStream>>,
-    /// The complete profile, if it was typed in the language of DISKSPD.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub profile: Option<Profile>,
-    /// How detailed the idle times of the CPUs are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idle: Option<Idle>,
-    /// Whether workers count the operations in flight at each submission, for the tables of fio's formats.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub counts_depth: bool,
-}
-
-/// How detailed the idle times of the CPUs are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Idle {
-    /// Their mean.
-    All,
-    /// The mean and each CPU.
-    Each,
-}
-
-/// Options of one stream.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TypedStream {
-    /// Its own options.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub options: Options,
-    /// Number of its group.
-    pub group: usize,
-    /// Whether it is reported as one result with the previous stream, if both are in the same group.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub joins: bool,
-    /// Whether its directions are reported as one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub mixed: bool,
-    /// Whether a sync after its last write was asked for, so that a failed sync fails the job.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub final_sync: bool,
-    /// Files that its operations are logged to, of fio's kinds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub logs: Option<Logs>,
-    /// How fio's formats print it.
-    #[serde(default, skip_serializing_if = "FioLayout::is_default")]
-    pub layout: FioLayout,
-}
-
-/// Logs in fio's format: one file for each requested kind and each worker.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub struct Logs {
-    /// Each kind with the beginning of its files' names.
-    pub files: Vec<(LogKind, String)>,
-    /// Milliseconds for each line of latencies; 0 for each operation.
-    pub latency_ms: u64,
-    /// Milliseconds for each line of bandwidth; 0 for each operation.
-    pub bandwidth_ms: u64,
-    /// Milliseconds for each line of operations per second; 0 for each operation.
-    pub iops_ms: u64,
-    /// Milliseconds for each histogram.
-    pub histogram_ms: u64,
-    /// How often the number of a histogram's columns is halved.
-    pub coarseness: u32,
-    /// Which of several latencies a line shows.
-    pub value: LogValue,
-    /// Whether a line has the offset.
-    pub offset: bool,
-    /// Whether the priority is written in full.
-    pub priority: bool,
-    /// Whether a line has the time of the submission.
-    pub issue_time: bool,
-    /// Whether times count from 1970 instead of the beginning.
-    pub unix_epoch: bool,
-    /// Whether all workers write to one file.
-    pub together: bool,
-}
-
-/// Content of a log of fio's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogKind {
-    /// Latency.
-    Lat,
-    /// Latency before the submission, always zero here.
-    Slat,
-    /// Latency after the submission.
-    Clat,
-    /// Bandwidth.
-    Bw,
-    /// Operations per second.
-    Iops,
-    /// Histograms of latencies.
-    ClatHist,
-    /// The operations, to be replayed.
-    Iolog,
-}
-
-/// Which of several latencies a line of a log shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogValue {
-    /// Their mean.
-    #[default]
-    Mean,
-    /// The largest.
-    Largest,
-    /// The mean and the largest.
-    Both,
-}
-
-impl LogKind {
-    /// The name of the log in file names.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Lat => "lat",
-            Self::Slat => "slat",
-            Self::Clat => "clat",
-            Self::Bw => "bw",
-            Self::Iops => "iops",
-            Self::ClatHist => "clat_hist",
-            Self::Iolog => "iolog",
-        }
-    }
-}
-
-impl Logs {
-    /// Length in ns of the intervals that its files can be made from; 0 if they need each operation.
-    pub fn interval_ns(&self) -> u64 {
-        let each = |(kind, _): &(LogKind, String)| match kind {
-            LogKind::Lat | LogKind::Slat | LogKind::Clat => self.latency_ms,
-            LogKind::Bw => self.bandwidth_ms,
-            LogKind::Iops => self.iops_ms,
-            LogKind::ClatHist | LogKind::Iolog => 0,
-        };
-        let mut all = self.files.iter().map(each);
-        let first = all.next().unwrap_or(0);
-        if all.all(|ms| ms == first) { first.saturating_mul(1_000_000) } else { 0 }
-    }
-}
-
-/// Typed options of one result.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TypedResult {
-    /// Options that were typed for all streams.
-    pub defaults: Options,
-    /// Options of its stream.
-    pub stream: TypedStream,
-    /// The complete profile, if it was typed in the language of DISKSPD.
-    pub profile: Option<Profile>,
-    /// How detailed the idle times of the CPUs are.
-    pub idle: Option<Idle>,
-}
-
-impl Typed {
-    /// The typed options of a result.
-    pub fn result(&self, phase: usize, stream: usize) -> Option<TypedResult> {
-        let stream = self.phases.get(phase)?.get(stream)?.clone();
-        let (defaults, profile) = (self.defaults.clone(), self.profile.clone());
-        Some(TypedResult { defaults, stream, profile, idle: self.idle })
-    }
-}
-
-/// Ranks that fio prints by default, in percent.
-const RANKS: [f64; 17] =
-    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
-/// Decimals of the default ranks.
-const RANK_DECIMALS: usize = 2;
-
-/// How fio prints the result of a job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(clippy::struct_excessive_bools, reason = "each is an option of fio")]
-pub struct FioLayout {
-    /// Text of the option `description`; empty without one.
-    pub description: String,
-    /// Whether completion latencies have percentiles (`clat_percentiles`).
-    pub clat_percentiles: bool,
-    /// Whether total latencies have percentiles (`lat_percentiles`).
-    pub lat_percentiles: bool,
-    /// Ranks of the percentiles in percent, ascending (`percentile_list`).
-    pub ranks: Vec<f64>,
-    /// Decimals of a rank in the text.
-    pub rank_decimals: usize,
-    /// Whether sizes are in steps of 1000 first, and in steps of 1024 in parentheses (`kb_base=1000`).
-    pub decimal_first: bool,
-    /// Whether rates are in bits per second (`unit_base=1`).
-    pub bits: bool,
-}
-
-impl Default for FioLayout {
-    fn default() -> Self {
-        Self {
-            description: String::new(),
-            clat_percentiles: true,
-            lat_percentiles: false,
-            ranks: RANKS.to_vec(),
-            rank_decimals: RANK_DECIMALS,
-            decimal_first: false,
-            bits: false,
-        }
-    }
-}
-
-impl FioLayout {
-    /// Whether all options have their default values.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 #[test]

@@ -9,9 +9,9 @@
 
 use crate::job::Pattern::{self, Random, Sequential};
 use crate::job::{Cache, Layout, Mix, Options, PerKind, Sizes, StopRule};
-use crate::report::Verdict;
 use crate::spec::{EngineSpec, JobSpec, Rw, StreamSpec};
 use crate::units::{GIB, MIB};
+use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 /// One line of a profile; measured once for each direction of the profile.

@@ -2,7 +2,6 @@
 //! job.
 
 use crate::job::Kind;
-use crate::record::Replayed;
 use serde::{Deserialize, Serialize};
 
 /// A replay compared with its original.
@@ -339,6 +338,26 @@ impl Word {
             Self::CannotTell => "CANNOT TELL",
         }
     }
+}
+
+/// How far a replay could follow its capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Replayed {
+    /// Operations that were read from the capture after their time of submission.
+    pub starved: u64,
+    /// The longest delay of these, in ns.
+    pub starved_ns: u64,
+    /// Times that an operation was due and none could be in flight any more.
+    pub held_by_depth: u64,
+    /// Operations that were late because earlier ones of the capture, which wait for others, filled the table of
+    /// operations.
+    pub held_by_order: u64,
+    /// Discards completely outside the area that is read or written, which have no place on a smaller target.
+    #[serde(default)]
+    pub outside: u64,
+    /// Whether all of the capture was submitted.
+    pub is_whole: bool,
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The report: the conclusions from a record. Its JSON form is a contract (format 1): names stay, more may be
-//! added.
+//! The report: the conclusions from a record, with the user's tags and notes. Its JSON form is a contract (format
+//! 1): names stay, more may be added.
 //!
 //! The crate `analysis` computes a report and the crate `report` renders it. `null` means not known or not
 //! supported by enough operations; zero means zero.
@@ -11,14 +11,15 @@ pub use crate::figures::{
 use crate::figures::{Estimate, Ledger, Observed, Steadiness};
 use crate::finding::{CheckId, Finding};
 use crate::fleet::FleetFigures;
-use crate::gate::Gate;
-use crate::history::Annotations;
 use crate::job::{Job, Pattern, Stream};
 use crate::machine::Machine;
-use crate::record::{Disturbance, Preconditioned, Written};
+use crate::payload::Written;
+use crate::record::attempts::{Disturbance, Preconditioned};
 use crate::replay::ReplayComparison;
 use crate::study::Studied;
 use crate::units::show_ns;
+use crate::verdict::Gate;
+pub use crate::verdict::{Answer, AnswerWord, CountsAs, Limiter, Producer, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -484,152 +485,6 @@ pub struct Deduction {
     pub evidence: BTreeMap<String, f64>,
 }
 
-/// The answer to the question that a command asks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Answer {
-    /// The word that scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `NO DIFFERENCE SEEN`,
-    /// `CANNOT TELL`; for conditions `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
-    pub word: AnswerWord,
-    /// The answer with its numbers, or how to get an answer.
-    pub sentence: String,
-}
-
-/// What `INCONCLUSIVE` counts as for the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum CountsAs {
-    /// Exit code 0.
-    #[serde(rename = "PASS")]
-    Pass,
-    /// Exit code 1.
-    #[serde(rename = "FAIL")]
-    Fail,
-}
-
-impl CountsAs {
-    /// The remark printed after the word.
-    pub fn remark(self) -> &'static str {
-        match self {
-            Self::Pass => " (counts as PASS)",
-            Self::Fail => " (counts as FAIL)",
-        }
-    }
-}
-
-/// Possible answers to a question about settings, loads or interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum AnswerWord {
-    /// One candidate is the fastest.
-    #[serde(rename = "FASTEST")]
-    Fastest,
-    /// The best candidate cannot be distinguished from others.
-    #[serde(rename = "TIED")]
-    Tied,
-    /// A load meets the latency target.
-    #[serde(rename = "MET")]
-    Met,
-    /// No load that was offered does.
-    #[serde(rename = "MISSED")]
-    Missed,
-    /// From some number of hosts on, more hosts bring less than they add in latency.
-    #[serde(rename = "KNEE")]
-    Knee,
-    /// No such number of hosts was reached.
-    #[serde(rename = "SCALES")]
-    Scales,
-    /// No target is shown to be faster; the sentence gives the largest possible difference.
-    #[serde(rename = "NO DIFFERENCE SEEN")]
-    NoDifferenceSeen,
-    /// The measurements do not answer the question.
-    #[serde(rename = "CANNOT TELL")]
-    CannotTell,
-    /// Every condition is surely kept.
-    #[serde(rename = "PASS")]
-    Pass,
-    /// A condition is surely broken.
-    #[serde(rename = "FAIL")]
-    Fail,
-    /// Neither could be shown: there are too few runs, or they differ too much.
-    #[serde(rename = "INCONCLUSIVE")]
-    Inconclusive,
-    /// A finding that the user did not accept invalidates or relabels the number that a condition is about.
-    #[serde(rename = "INVALID")]
-    Invalid,
-}
-
-impl AnswerWord {
-    /// The printed form.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Fastest => "FASTEST",
-            Self::Tied => "TIED",
-            Self::Met => "MET",
-            Self::Missed => "MISSED",
-            Self::Knee => "KNEE",
-            Self::Scales => "SCALES",
-            Self::NoDifferenceSeen => "NO DIFFERENCE SEEN",
-            Self::CannotTell => "CANNOT TELL",
-            Self::Pass => "PASS",
-            Self::Fail => "FAIL",
-            Self::Inconclusive => "INCONCLUSIVE",
-            Self::Invalid => "INVALID",
-        }
-    }
-}
-
-/// The first word of every report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Verdict {
-    /// Nothing was found that changes the meaning of a number.
-    Valid,
-    /// Something was found that relabels or biases a number, or the ledger could not be checked.
-    Suspect,
-    /// Something was found that invalidates a number, or there is none.
-    Invalid,
-}
-
-impl Verdict {
-    /// The printed form, also used in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Valid => "VALID",
-            Self::Suspect => "SUSPECT",
-            Self::Invalid => "INVALID",
-        }
-    }
-
-    /// The verdict of a result in a file from before results had a verdict: nothing was shown.
-    pub(crate) fn unknown() -> Self {
-        Self::Suspect
-    }
-}
-
-/// The program and contract that made a report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Producer {
-    /// Version of the JSON contract.
-    pub format: u32,
-    /// Version of the program that judged.
-    pub version: String,
-}
-
-/// What limits a result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Limiter {
-    /// `device`, `page cache`, `memory`, `file system`, `CPU`, `tool`, `above the device`, `unknown`.
-    pub name: String,
-    /// One sentence with its evidence.
-    pub sentence: String,
-    /// The numbers behind it.
-    pub evidence: BTreeMap<String, f64>,
-}
-
 /// The settings of a quick look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -659,6 +514,127 @@ impl Quick {
     }
 }
 
+/// Most characters of a tag.
+const TAG_LETTERS: usize = 64;
+/// Most tags of a session.
+const MOST_TAGS: usize = 64;
+/// Most characters of a note.
+const NOTE_LETTERS: usize = 10_000;
+/// Most notes of a session.
+const MOST_NOTES: usize = 1_000;
+
+/// The user's tags and notes about a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Annotations {
+    /// Tags to find it by, sorted.
+    pub tags: Vec<String>,
+    /// Notes in order of time.
+    pub notes: Vec<Note>,
+}
+
+/// A note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Note {
+    /// Time of the note, RFC 3339.
+    pub at: String,
+    /// Text.
+    pub text: String,
+}
+
+impl Annotations {
+    /// Parses the JSON form.
+    ///
+    /// # Errors
+    /// What is wrong with it: not JSON, or content that no command accepts.
+    pub fn parse(json: &str) -> Result<Self, String> {
+        let read: Self = serde_json::from_str(json).map_err(|e| e.to_string())?;
+        let mut words = Self::default();
+        read.tags.iter().try_for_each(|tag| words.tag(tag))?;
+        read.notes.into_iter().try_for_each(|note| words.note(note.at, &note.text))?;
+        Ok(words)
+    }
+
+    /// Whether there are neither tags nor notes.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds a tag; an existing tag is not duplicated.
+    ///
+    /// # Errors
+    /// Why the tag is invalid.
+    pub fn tag(&mut self, tag: &str) -> Result<(), String> {
+        check_tag(tag)?;
+        if self.tags.iter().any(|t| t == tag) {
+            return Ok(());
+        }
+        if self.tags.len() >= MOST_TAGS {
+            return Err(format!("{tag}: a session has {MOST_TAGS} tags at most"));
+        }
+        self.tags.push(tag.to_owned());
+        self.tags.sort();
+        Ok(())
+    }
+
+    /// Removes a tag.
+    ///
+    /// # Errors
+    /// That there is no such tag.
+    pub fn untag(&mut self, tag: &str) -> Result<(), String> {
+        let before = self.tags.len();
+        self.tags.retain(|t| t != tag);
+        if self.tags.len() == before { Err(format!("{tag}: it has no such tag")) } else { Ok(()) }
+    }
+
+    /// Adds a note made at this time, RFC 3339.
+    ///
+    /// # Errors
+    /// Why the note is invalid.
+    pub fn note(&mut self, at: String, text: &str) -> Result<(), String> {
+        let text = text.trim();
+        if at.chars().any(char::is_control) {
+            return Err("the time of a note is text".into());
+        }
+        if text.is_empty() {
+            return Err("a note says something; type it behind the session".into());
+        }
+        if text.chars().any(|c| c.is_control() && c != '\n') {
+            return Err("a note is text; leave control characters out".into());
+        }
+        if text.chars().count() > NOTE_LETTERS {
+            return Err(format!("a note has {NOTE_LETTERS} letters at most"));
+        }
+        if self.notes.len() >= MOST_NOTES {
+            return Err(format!("a session has {MOST_NOTES} notes at most"));
+        }
+        self.notes.push(Note { at, text: text.to_owned() });
+        Ok(())
+    }
+}
+
+/// Rejects tags that could be confused with an id, a path or a flag, or that cannot be typed.
+fn check_tag(tag: &str) -> Result<(), String> {
+    let why = if tag.is_empty() {
+        "a tag is a word"
+    } else if tag.chars().count() > TAG_LETTERS {
+        "a tag has 64 letters at most"
+    } else if tag.starts_with('-') {
+        "it would be taken for a flag"
+    } else if tag.contains(['/', ',']) || tag.contains("..") {
+        "it would be taken for a path, a list or a range"
+    } else if tag.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        "a tag is one word; join its parts with -"
+    } else if tag == "last" || tag.starts_with("last~") {
+        "that means the newest session already"
+    } else {
+        return Ok(());
+    };
+    Err(format!("tag '{}': {why}", tag.escape_debug()))
+}
+
 #[test]
 fn a_quick_look_names_its_limits() {
     let quick = Quick { run_ns: 500_000_000, not_measured: Vec::new() };
@@ -666,4 +642,52 @@ fn a_quick_look_names_its_limits() {
     assert!(!quick.sentence().contains("Not measured"));
     let short = Quick { not_measured: vec!["a".into(), "b".into()], ..quick };
     assert!(short.sentence().ends_with("Not measured because time ran out: a, b."));
+}
+
+#[test]
+fn tags_are_a_sorted_set_of_valid_words() -> Result<(), String> {
+    let mut words = Annotations::default();
+    for tag in ["new", "baseline", "new"] {
+        words.tag(tag)?;
+    }
+    assert_eq!(words.tags, ["baseline", "new"]);
+    let long = "x".repeat(TAG_LETTERS + 1);
+    for bad in ["", "two words", "-x", "a/b", "a,b", "a..b", "last", "last~2", "a\u{1b}[0m", &long] {
+        assert!(words.tag(bad).is_err(), "{bad}");
+    }
+    assert!(words.untag("old").is_err());
+    words.untag("new")?;
+    assert_eq!(words.tags, ["baseline"]);
+    Ok(())
+}
+
+#[test]
+fn notes_keep_their_order_and_are_not_empty() -> Result<(), String> {
+    let mut words = Annotations::default();
+    assert!(words.is_empty());
+    words.note("2026-11-21T12:00:00Z".into(), " with the new firmware ")?;
+    words.note("2026-11-21T12:01:00Z".into(), "two\nlines")?;
+    let texts: Vec<&str> = words.notes.iter().map(|n| n.text.as_str()).collect();
+    assert_eq!(texts, ["with the new firmware", "two\nlines"]);
+    for bad in ["", "  ", "bell\u{7}", &"x".repeat(NOTE_LETTERS + 1)] {
+        assert!(words.note(String::new(), bad).is_err());
+    }
+    assert!(!words.is_empty());
+    Ok(())
+}
+
+#[test]
+fn annotations_reject_content_that_no_command_accepts() {
+    let read = Annotations::parse(r#"{"tags": ["b", "a"], "stars": 5}"#);
+    assert_eq!(read, Ok(Annotations { tags: vec!["a".into(), "b".into()], notes: Vec::new() }));
+    let bad = [
+        "",
+        "7",
+        r#"{"tags": ["last"]}"#,
+        r#"{"notes": [{"at": "x"}]}"#,
+        "{\"notes\": [{\"at\": \"\\u001b\", \"text\": \"x\"}]}",
+    ];
+    for text in bad {
+        assert!(Annotations::parse(text).is_err(), "{text}");
+    }
 }

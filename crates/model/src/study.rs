@@ -8,14 +8,13 @@ use crate::Known;
 use crate::command::{CommandResults, CommandStudy};
 use crate::comparison::Pair;
 use crate::evidence::Extents;
-use crate::figures::{LayerComparison, Layers};
+use crate::figures::{LayerComparison, Layers, NotMeasured, or_sentences};
 use crate::finding::CheckId;
 use crate::job::Arrivals;
 use crate::profile::{ToolLayout, ToolResults};
 use crate::sweep::{Grid, Sweep};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 
 /// The question that the jobs of a plan answer together.
@@ -201,55 +200,6 @@ impl From<Studied> for StudiedKeys {
             Studied::Commands(commands) => Self { commands: Some(commands), ..none },
         }
     }
-}
-
-/// Something that a comparison could not measure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NotMeasured {
-    /// Name in the table and work: `vda, 8K random write`. Empty if an old session has only a sentence, which is
-    /// then the reason.
-    pub name: String,
-    /// The reason.
-    pub why: String,
-}
-
-impl fmt::Display for NotMeasured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let between = if self.name.is_empty() { "" } else { ": " };
-        write!(f, "{}{between}{}", self.name, self.why)
-    }
-}
-
-/// Each reason once, with the names of everything that it prevents from being measured.
-pub fn by_reason(all: &[NotMeasured]) -> Vec<(Vec<&str>, &str)> {
-    let mut reasons: Vec<(Vec<&str>, &str)> = Vec::new();
-    for NotMeasured { name, why } in all {
-        let name = Some(name.as_str()).filter(|name| !name.is_empty());
-        match reasons.iter_mut().find(|(_, known)| known == why) {
-            Some((names, _)) => names.extend(name),
-            None => reasons.push((name.into_iter().collect(), why)),
-        }
-    }
-    reasons
-}
-
-/// Reads the entries, or the sentences that older sessions have in their place.
-///
-/// # Errors
-/// The error of the deserializer.
-pub(crate) fn or_sentences<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<NotMeasured>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Kept {
-        Apart(NotMeasured),
-        Sentence(String),
-    }
-    let apart = |kept| match kept {
-        Kept::Apart(both) => both,
-        Kept::Sentence(why) => NotMeasured { name: String::new(), why },
-    };
-    Ok(Vec::<Kept>::deserialize(from)?.into_iter().map(apart).collect())
 }
 
 /// The part of a plan that compares interfaces: the jobs that do the same work through one interface each.
@@ -699,18 +649,6 @@ fn study_keys_equal_those_of_old_files() {
     let json = serde_json::json!({ "api": { "rows": [], "missing": [], "not_measured": [], "advice": [] } });
     assert_eq!(serde_json::to_value(&api).ok(), Some(json.clone()));
     assert_eq!(serde_json::from_value(json).ok(), Some(api));
-}
-
-#[test]
-fn reasons_are_grouped_except_sentences_of_old_sessions() {
-    let not_measured = |name: &str, why: &str| NotMeasured { name: name.into(), why: why.into() };
-    let all = [
-        not_measured("a, b: c", "no: it is late"),
-        not_measured("", "d: gone"),
-        not_measured("e", "no: it is late"),
-    ];
-    assert_eq!(by_reason(&all), [(vec!["a, b: c", "e"], "no: it is late"), (vec![], "d: gone")]);
-    assert_eq!(all.map(|n| n.to_string()), ["a, b: c: no: it is late", "d: gone", "e: no: it is late"]);
 }
 
 #[test]

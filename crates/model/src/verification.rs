@@ -9,8 +9,8 @@ use crate::Known;
 use crate::job::Kind;
 use crate::machine::Place;
 use crate::payload::split_mix;
-use crate::report::Producer;
 use crate::stamp::{Damage, Expected, SECTOR, Stamp};
+use crate::verdict::Producer;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

@@ -110,7 +110,7 @@ fn foreign_words_are_shown_and_never_run() -> Tried {
     report.command = vec!["fathom".into(), "run".into(), hostile()];
     report.notes.push(hostile());
     report.words.tags.push(hostile());
-    report.words.notes.push(model::history::Note { at: hostile(), text: hostile() });
+    report.words.notes.push(model::report::Note { at: hostile(), text: hostile() });
     report.headline.name = hostile();
     report.headline.unit = hostile();
     report.verdict_reason = hostile();

@@ -18,11 +18,11 @@ use crate::{Judging, notes, nowhere, verdict};
 use model::command::{Command, CommandResult, CommandResults, CommandRun, CommandStudy};
 use model::comparison::{Answer as Word, Metric, Pair};
 use model::finding::{Finding, Outcome, Severity};
-use model::gate::{Condition, Gate, Limit};
 use model::record::{CommandRecord, Record};
 use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_change, show_ns, show_share};
+use model::verdict::{Condition, Gate, Limit};
 use stats::interval;
 
 /// Judges a record of `fathom time`.

@@ -220,7 +220,7 @@ fn a_condition_is_decided_by_one_run_or_by_the_bounds_of_several() {
     let decided = |wall_ms: &[u64], limit: &str| {
         let ends = wall_ms.iter().map(|ms| CommandEnd { wall_ns: ms * 1_000_000, ..end(0) }).collect();
         let mut record = record(ends, [0, 0]);
-        record.header.plan.fail_if = model::gate::conditions(limit).unwrap();
+        record.header.plan.fail_if = model::spec::pace::conditions(limit).unwrap();
         crate::judge(&record, &Judging::default()).answer.unwrap().word.word()
     };
     assert_eq!(decided(&[100], "time>200ms"), "PASS");
@@ -233,7 +233,7 @@ fn a_condition_is_decided_by_one_run_or_by_the_bounds_of_several() {
 #[test]
 fn a_condition_without_a_name_is_asked_of_every_command() {
     let mut record = record(vec![end(0)], [0, 0]);
-    record.header.plan.fail_if = model::gate::conditions("time>20s").unwrap();
+    record.header.plan.fail_if = model::spec::pace::conditions("time>20s").unwrap();
     let Study::Commands(study) = &mut record.header.plan.study else { unreachable!() };
     let second = Command { line: "never run".into(), args: vec!["never".into()] };
     study.commands.push(second);

@@ -10,8 +10,8 @@
 use super::{Options, Runs};
 use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
 use model::finding::CheckId;
-use model::gate::Slower;
 use model::units::{show_change, show_share};
+use model::verdict::Slower;
 use stats::welch::{ALLOWED, Shift};
 
 /// Numbers that a sentence names; of more it says how many.

@@ -174,7 +174,7 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
             assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
         }
         assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
-        let slower = model::gate::Slower { by: 0.05, all: false };
+        let slower = model::verdict::Slower { by: 0.05, all: false };
         let gated = compare(a, b, &Options { fail_if_slower: Some(slower), ..options() });
         assert_eq!(gated.gate.map(|gate| gate.outcome), Some(model::comparison::Passing::Undecided));
         let accepted = compare(a, b, &Options { accept_differences: true, ..options() });

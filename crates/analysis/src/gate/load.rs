@@ -5,10 +5,10 @@
 
 use super::{Word, under_its_name, unit};
 use model::finding::Finding;
-use model::gate::{Condition, Gate, Limit};
 use model::report::{AnswerWord, Measured};
 use model::study::{LoadCurve, MetLoad};
 use model::units::show_ns;
+use model::verdict::{Condition, Gate, Limit};
 
 /// The lowest load that surely misses the target is beyond the answer, the highest that surely meets it is not.
 pub(super) fn gate(

@@ -11,7 +11,7 @@ use model::report::Report;
 /// An honest record of so many runs, with conditions.
 fn judged(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
     let mut record = fixture.record();
-    record.header.plan.fail_if = model::gate::conditions(conditions).unwrap();
+    record.header.plan.fail_if = model::spec::pace::conditions(conditions).unwrap();
     judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() })
 }
 

@@ -11,6 +11,7 @@ use crate::case::{Case, CaseRun, share};
 use crate::findings::CaseAnswers;
 use model::Known;
 use model::evidence::{Extents, Moment};
+use model::figures::NotMeasured;
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::{Kind, Stream};
 #[cfg(test)]
@@ -18,7 +19,7 @@ use model::record::Trial;
 use model::record::{Record, WorkerEnd};
 use model::report::{Figures, Measured};
 use model::spec::number::MAX_RUNS;
-use model::study::{Api, ApiRow, Candidate, InterfaceComparison, NotMeasured};
+use model::study::{Api, ApiRow, Candidate, InterfaceComparison};
 use model::units::MIB;
 use stats::interval::{self, Mean};
 use std::cmp::Ordering;

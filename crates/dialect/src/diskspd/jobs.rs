@@ -8,9 +8,9 @@ use model::job::{
     Advice, Cache, Create, Every, Filling, IoPriority, Mix, Options, Order, PerKind, Placement, Sharing,
     Sizes, Start, Think, Zone, ZoneSize,
 };
-use model::plan::{Typed, TypedStream};
 use model::spec::pace::RateLimit;
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
+use model::spec::{Typed, TypedStream};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;

@@ -9,7 +9,7 @@ use super::own::{OWN, OwnOption};
 use super::value::{Bare, time};
 use super::{Piece, help};
 use crate::dashes::typed_hyphens;
-use model::plan::Idle;
+use model::spec::Idle;
 
 /// What is asked of fio.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! files (crate `report`).
 
 use super::jobs::{Fault, Job};
-use model::plan::{LogKind, LogValue, Logs};
+use model::spec::{LogKind, LogValue, Logs};
 
 /// Options that ask for logs, and the kinds of files that each is.
 const LOGS: [(&str, &[LogKind]); 4] = [

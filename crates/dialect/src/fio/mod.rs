@@ -39,8 +39,8 @@ use crate::trouble::{Mark, Trouble};
 use around::{Around, Here};
 pub use command::{Ask, CommandLine};
 use model::name;
-use model::plan::Typed;
 use model::spec::JobSpec;
+use model::spec::Typed;
 use sections::{Location, Reader, Text};
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fio, extension: "fio", parse };

@@ -624,7 +624,7 @@ fn every_option_that_is_held_is_asked_for() {
 }
 
 /// Options as `name=value`.
-fn shown(options: &model::plan::Options) -> String {
+fn shown(options: &model::spec::Options) -> String {
     options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 

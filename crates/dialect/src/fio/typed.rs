@@ -6,7 +6,7 @@ use super::jobs::{Fault, Job};
 use super::logs::logs;
 use super::sections::{Assignment, Section};
 use super::value::percentiles;
-use model::plan::{FioLayout, Options, Typed, TypedStream};
+use model::spec::{FioLayout, Options, Typed, TypedStream};
 
 /// What was typed, for each stream of each phase by the job that it came from.
 pub(super) fn typed(sections: &[Section], jobs: &[Job], from: &[Vec<usize>]) -> Result<Typed, Fault> {

@@ -9,10 +9,10 @@ use super::cycle::{Load, tests};
 use super::icf::{Icf, Manager, Worker, short};
 use crate::trouble::Mark;
 use model::job::Sharing;
-use model::plan::{Options, Typed, TypedStream};
 use model::spec::iometer::Cycle;
 use model::spec::number::{MAX_DEPTH, MAX_NAME, MAX_PHASES, MAX_TARGETS};
 use model::spec::{JobSpec, LineSpec, PhaseSpec, StreamSpec};
+use model::spec::{Options, Typed, TypedStream};
 
 const SECTOR_BYTES: u64 = 512;
 const SECOND_NS: u64 = 1_000_000_000;

@@ -8,11 +8,11 @@ use super::{AT, PHASE, STREAM, timeline};
 use crate::nearest::nearest;
 use crate::trouble::Mark;
 use model::job::Every;
-use model::spec::foreign::Counterpart;
 use model::spec::iometer::LINE_KEYS;
+use model::spec::keys::Counterpart;
 use model::spec::keys::{self, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
 use model::spec::number::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS, MAX_TURNS};
-use model::spec::{JobSpec, LineSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, foreign, parsers};
+use model::spec::{JobSpec, LineSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, keys, parsers};
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::Spanned;
@@ -449,7 +449,7 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
         DeValue::Boolean(on) => Cow::Borrowed(if *on { "1" } else { "0" }),
         value => text(value).unwrap_or_default(),
     };
-    if let Some(meant) = foreign::in_other_tools(word, &[&said]).filter(|m| belongs(m.key, rank)) {
+    if let Some(meant) = keys::in_other_tools(word, &[&said]).filter(|m| belongs(m.key, rank)) {
         return format!("there is no key {}; type {}", show(word), in_toml(&meant));
     }
     let own = match rank {

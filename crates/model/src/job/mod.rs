@@ -12,12 +12,12 @@ pub use crate::payload::{Content, Data, Verify};
 pub use crate::replay::{Changes, Original, OriginalKind, Replay, ReplayPace};
 pub use files::{Cache, Create, Every, Filling, Flush, Layout, OwnBlocks, Shared, SyncCall};
 pub use operations::{
-    Access, Kind, Line, Mix, Order, Pattern, PerKind, Percent, Positions, Sizes, Start, Steps, Strided, Zone,
-    ZoneSize,
+    Access, Kind, Line, Mix, Order, Pattern, PerKind, Percent, Positions, Quantile, Sizes, Start, Steps,
+    Strided, Think, ThinkLaw, Zone, ZoneSize,
 };
 pub use pace::{
-    Arrivals, Batch, Bursts, Flow, FoundDepth, LatencyTarget, MinRate, Pace, Quantile, Quantity, Spread,
-    Steadied, Steady, StopRule, Think, ThinkLaw,
+    Arrivals, Batch, Bursts, Flow, FoundDepth, LatencyTarget, MinRate, Pace, Quantity, Spread, Steadied,
+    Steady, StopRule,
 };
 
 use crate::spec::number::MAX_SYNCS;

@@ -3,6 +3,8 @@
 use crate::Known;
 use crate::histogram::Histogram;
 use crate::job::{FoundDepth, IoPriority, Kind, Steadied};
+use crate::payload::Written;
+use crate::replay::Replayed;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -79,26 +81,6 @@ pub struct Common {
     pub kinds: BTreeMap<Kind, [u64; 2]>,
 }
 
-/// How far a replay could follow its capture.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Replayed {
-    /// Operations that were read from the capture after their time of submission.
-    pub starved: u64,
-    /// The longest delay of these, in ns.
-    pub starved_ns: u64,
-    /// Times that an operation was due and none could be in flight any more.
-    pub held_by_depth: u64,
-    /// Operations that were late because earlier ones of the capture, which wait for others, filled the table of
-    /// operations.
-    pub held_by_order: u64,
-    /// Discards completely outside the area that is read or written, which have no place on a smaller target.
-    #[serde(default)]
-    pub outside: u64,
-    /// Whether all of the capture was submitted.
-    pub is_whole: bool,
-}
-
 /// Requests of a load at the driver of its device, from issue to completion.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AtDriver {
@@ -165,16 +147,6 @@ impl Bucket {
     pub fn deviation_ns(&self) -> f64 {
         if self.0 == 0 { 0.0 } else { (self.4 / self.0 as f64 - self.mean_ns().powi(2)).max(0.0).sqrt() }
     }
-}
-
-/// The data as a compressor and a deduplicator see them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Written {
-    /// Share of the bytes that an LZ compressor saves, block by block of 4 KiB, in percent.
-    pub compress_percent: f64,
-    /// Share of the 4 KiB blocks that are copies of others, in percent.
-    pub dedup_percent: f64,
 }
 
 /// Totals of one kind of operation within the window.

@@ -1,18 +1,19 @@
 //! The table of keys: every setting of a workload once, with its name, help, parser, and its names in other tools.
 //!
 //! Flags, job files and their documentation are made from this table. A key is its flag without the dashes.
-//! Defaults are filled in by the plan.
+//! Defaults are filled in by the plan. A foreign name is an error, and [`Counterpart`] suggests the key and value
+//! to type here: a name that means the same in most cases would be wrong in the others.
 
-use super::foreign::{self, Foreign, diskspd, fio, other, seconds, unchanged};
+use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchanged};
 use super::number::{count, percent, rate, size, time, time_limit, whole};
 use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec};
 use crate::errno::{by_direction, ignored_errors};
+use crate::spec;
 use crate::spec::number::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_SHIFT,
     MAX_TARGETS, MAX_TIME_NS, MAX_WORKERS, MIN_TIME_NS,
 };
 use crate::spec::{operations, pace, parsers};
-use crate::{gate, spec};
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 
 /// A setting.
@@ -912,7 +913,7 @@ pub const KEYS: &[Key] = &[
         "CONDITION",
         "Fail where p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90, also of one result as in 'NAME: p99>1ms', several with commas; the report begins with PASS, FAIL, INVALID or INCONCLUSIVE, and a percentile takes 8 runs",
         &[Run, RunCapture, RunFile, Bench, Limit, Sweep, Layers, Api],
-        Set::Job(|j, t| put(&mut j.fail_if, gate::conditions(t))),
+        Set::Job(|j, t| put(&mut j.fail_if, pace::conditions(t))),
     ),
     key(
         "settle",
@@ -1148,6 +1149,62 @@ pub(super) fn example(key: &Key) -> &'static str {
     }
 }
 
+/// A name of another tool, and its equivalent here.
+#[derive(Clone, Debug)]
+pub struct Counterpart {
+    /// The tool.
+    pub tool: Tool,
+    /// The name as typed in the tool: `--iodepth`, `-b`.
+    pub name: String,
+    /// The key of that meaning.
+    pub key: &'static Key,
+    /// The values for the key; empty if the typed value has no equivalent.
+    pub values: Vec<String>,
+}
+
+impl Counterpart {
+    fn new(key: &'static Key, foreign: &Foreign, value: &str) -> Self {
+        let reads = |values: &Vec<String>| {
+            !values.is_empty() && key.say(&mut JobSpec::default(), values.iter().map(String::as_str)).is_ok()
+        };
+        let dashes = if foreign.tool == Tool::Diskspd { "-" } else { "--" };
+        let values = Some((foreign.here)(value)).filter(reads).unwrap_or_default();
+        Self { tool: foreign.tool, name: format!("{dashes}{}", foreign.name), key, values }
+    }
+}
+
+/// Finds the equivalent of an option of fio or of a name that several other tools use. `values` are possible
+/// values, the likeliest first.
+pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
+    let all = names_of_tool(Tool::Fio).chain(names_of_tool(Tool::Other));
+    best_candidate(all.filter(|(_, f)| f.name == name).flat_map(|(key, foreign)| {
+        let unsaid = values.is_empty().then_some("");
+        values.iter().copied().chain(unsaid).map(move |value| Counterpart::new(key, foreign, value))
+    }))
+}
+
+/// Finds the equivalent of a DISKSPD option, given without its dash and with its value: `b4K`.
+pub fn in_diskspd(word: &str) -> Option<Counterpart> {
+    let mut all: Vec<(usize, Counterpart)> = names_of_tool(Tool::Diskspd)
+        .filter_map(|(key, f)| Some((f.name.len(), Counterpart::new(key, f, word.strip_prefix(f.name)?))))
+        .collect();
+    // -rs30 is not -r with the value s30.
+    all.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+    best_candidate(all.into_iter().map(|(_, meant)| meant))
+}
+
+fn names_of_tool(tool: Tool) -> impl Iterator<Item = (&'static Key, &'static Foreign)> {
+    let all = KEYS.iter().flat_map(|key| key.elsewhere.iter().map(move |foreign| (key, foreign)));
+    all.filter(move |(_, foreign)| foreign.tool == tool)
+}
+
+/// The first candidate with values, otherwise the first whose key takes values.
+fn best_candidate(all: impl Iterator<Item = Counterpart>) -> Option<Counterpart> {
+    let all: Vec<Counterpart> = all.collect();
+    let with_values = all.iter().find(|m| !m.values.is_empty());
+    with_values.or_else(|| all.iter().find(|m| !m.key.is_switch())).cloned()
+}
+
 #[test]
 fn keys_accept_the_example_in_their_help() {
     let mut names: Vec<&str> = KEYS.iter().map(|k| k.name).collect();
@@ -1179,5 +1236,77 @@ fn help_lists_every_word() {
     }
     for cache in crate::job::Cache::ALL {
         assert!(find("cache").is_some_and(|k| k.about.contains(cache.word())), "{cache:?}");
+    }
+}
+
+#[test]
+fn keys_accept_translated_examples() {
+    let mut names: Vec<String> = Vec::new();
+    for key in KEYS {
+        for foreign in key.elsewhere {
+            let typed = foreign.typed();
+            let meant = match foreign.tool {
+                Tool::Fio | Tool::Other => in_other_tools(foreign.name, &[foreign.example]),
+                Tool::Diskspd => in_diskspd(typed.trim_start_matches('-')),
+            };
+            let meant = meant.unwrap_or_else(|| panic!("{typed}"));
+            assert_eq!(meant.key.name, key.name, "{typed}");
+            assert!(!meant.values.is_empty(), "{typed}");
+            assert!(
+                foreign.tool != Tool::Fio || crate::spec::keys::find(foreign.name).is_none(),
+                "{typed} is ours"
+            );
+            names.push(typed);
+        }
+    }
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all, "no name is there twice");
+}
+
+#[test]
+fn foreign_values_are_translated() {
+    let key_and_values = |meant: Option<Counterpart>| {
+        let meant = meant.map(|m| (m.key.name, m.values.join(" ")));
+        meant.unwrap_or_else(|| ("nothing", String::new()))
+    };
+    for (name, value, key, here) in [
+        ("runtime", "60", "time", "60s"),
+        ("runtime", "2m", "time", "2m"),
+        ("ramp_time", "500ms", "warmup", "500ms"),
+        ("thinktime", "100", "think", "100us"),
+        ("startdelay", "5", "delay", "5s"),
+        ("rwmixwrite", "30", "mix", "70"),
+        ("rwmixwrite", "130", "mix", ""),
+        ("ioengine", "psync", "engine", "sync"),
+        ("ioengine", "sync", "engine", "rw"),
+        ("ioengine", "rados", "engine", ""),
+        ("direct", "0", "cache", "buffered"),
+        ("buffered", "0", "cache", "direct"),
+        ("filename", "/dev/sdb:/dev/s\\:d", "target", "/dev/sdb /dev/s:d"),
+        ("random_distribution", "zoned:60/10:40/90", "random", "zones:60/10,40/90"),
+        ("sync_file_range", "wait_before,write:8", "sync-file-range", "8"),
+        ("cpus_allowed_policy", "shared", "nothing", ""),
+        ("frobnicate", "1", "nothing", ""),
+    ] {
+        assert_eq!(key_and_values(in_other_tools(name, &[value])), (key, here.into()), "{name}={value}");
+    }
+    for (word, key, here) in [
+        ("b64K", "bs", "64K"),
+        ("d60", "time", "60s"),
+        ("w0", "mix", "100"),
+        ("r", "rw", "randread"),
+        ("r8k", "align", "8k"),
+        ("rs30", "random", "mixed:30"),
+        ("si", "start", "interlocked"),
+        ("Sh", "cache", "direct-dsync"),
+        ("g100", "limit-bandwidth", "100000"),
+        ("g100i", "limit-iops", "100"),
+        ("j5", "think", "5ms"),
+        ("b", "bs", ""),
+        ("Q", "nothing", ""),
+    ] {
+        assert_eq!(key_and_values(in_diskspd(word)), (key, here.into()), "-{word}");
     }
 }

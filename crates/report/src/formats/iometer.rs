@@ -14,8 +14,8 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 use model::figures::{Observed, ObservedCpu, ObservedLaneKind};
 use model::histogram::Distribution;
 use model::job::Kind;
-use model::plan::TypedResult;
 use model::report::{Measured, Report};
+use model::spec::TypedResult;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 

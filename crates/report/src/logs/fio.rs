@@ -8,7 +8,8 @@
 
 use model::figures::{Operation, Rows, WorkerLog};
 use model::job::{IoPriority, Kind, Stream};
-use model::plan::{LogKind, LogValue, Logs, Plan};
+use model::plan::Plan;
+use model::spec::{LogKind, LogValue, Logs};
 use std::collections::BTreeMap;
 use std::io::Write;
 

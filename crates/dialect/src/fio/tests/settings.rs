@@ -7,8 +7,8 @@ use model::errno::of_ignored_errors;
 use model::job::{
     ALL_ERRORS, Arrivals, Batch, Content, Create, Filling, IoPriority, MemoryNodes, Mix, Sharing,
 };
-use model::plan::{LogKind, LogValue, Logs};
 use model::spec::pace::RateLimit;
+use model::spec::{LogKind, LogValue, Logs};
 
 /// The logs of a job with these options.
 #[track_caller]

@@ -12,9 +12,9 @@ use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Through
 use model::figures::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind, ObservedTarget};
 use model::histogram::{Distribution as Latencies, Histogram};
 use model::job::Kind;
-use model::plan::TypedResult;
 use model::record::Bucket;
 use model::report::Report;
+use model::spec::TypedResult;
 use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
 

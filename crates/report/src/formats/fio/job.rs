@@ -6,8 +6,8 @@ use super::direction::Direction;
 use model::figures::{Observed, ObservedDisk, ObservedWorkers};
 use model::histogram::Distribution;
 use model::job::{Kind, LatencyTarget, Phase, Steadied, Steady, Stream};
-use model::plan::{FioLayout, Idle};
 use model::report::{Measured, Report};
+use model::spec::{FioLayout, Idle};
 use std::collections::BTreeMap;
 
 /// The directions that have figures, in fio's order.

@@ -16,8 +16,8 @@ use crate::worst::{first, rest};
 use model::finding::Severity;
 use model::histogram::Distribution;
 use model::job::{Kind, Quantity, Sizes, Stream};
-use model::plan::FioLayout;
 use model::report::{Measured, Report};
+use model::spec::FioLayout;
 use std::io::{self, Write};
 
 /// Columns of the table of percentiles.

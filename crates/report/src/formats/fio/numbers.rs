@@ -2,7 +2,7 @@
 //!
 //! For: `13.2k`, `51.6MiB/s`. Not for: which number stands where.
 
-use model::plan::FioLayout;
+use model::spec::FioLayout;
 
 const DECIMAL: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];

@@ -7,7 +7,7 @@ use super::job::{Job, Member};
 use model::job::{
     Access, Arrivals, Cache, Kind, Line, Order, Pace, Pattern, PerKind, Sizes, SyncCall, ZoneSize,
 };
-use model::plan::Options;
+use model::spec::Options;
 use model::units::show_block;
 
 /// An option by its name, with its value.

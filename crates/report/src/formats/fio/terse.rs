@@ -10,8 +10,8 @@ use super::job::{Group, Job, cpu_percent, disks, jobs, util_percent};
 use super::layout::{PERCENTILES_OF_A_LINE, Shares};
 use model::histogram::Distribution;
 use model::job::Kind;
-use model::plan::FioLayout;
 use model::report::Report;
+use model::spec::FioLayout;
 use std::io::{self, Write};
 
 /// Version from which a line begins with fio's own.

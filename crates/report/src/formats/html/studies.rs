@@ -8,9 +8,10 @@ use super::table;
 use super::words::{mark_of_rate, mark_of_time, micro, time, time_or_dash};
 use crate::formats::text::report::table as text_table;
 use crate::page::supported;
+use model::figures::by_reason;
 use model::figures::{LayerRow, Layers, Pace};
 use model::report::{Report, Verdict};
-use model::study::{Api, Targets, by_reason};
+use model::study::{Api, Targets};
 use model::units::{show_change, show_count, show_rate};
 
 fn is_qualified(report: &Report, result: usize) -> bool {

@@ -5,9 +5,9 @@
 
 use super::{EOF, escaped, head};
 use crate::format::Style;
-use model::gate::Gate;
 use model::report::{AnswerWord, Ending, Figures, Measured, Report, Verdict};
 use model::study::Studied;
+use model::verdict::Gate;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 

@@ -6,9 +6,10 @@ use crate::page::{Page, half_width, mark, supported};
 use crate::table::Table;
 use model::Known;
 use model::evidence::Extents;
+use model::figures::by_reason;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Measured, Report};
-use model::study::{Api, ApiRow, by_reason};
+use model::study::{Api, ApiRow};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 const HEADINGS: [&str; 12] = [

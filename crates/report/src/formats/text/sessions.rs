@@ -122,7 +122,7 @@ pub(in crate::formats) fn foot(listing: &Listing) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::fixture::entry;
-    use model::history::Annotations;
+    use model::report::Annotations;
     use model::report::Ending;
 
     fn listing(entries: Vec<Entry>, asked_for: u64, bytes: u64) -> Listing {
