@@ -12,7 +12,7 @@ use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::Counterpart;
 use model::spec::keys::{self, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
 use model::spec::number::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS, MAX_TURNS};
-use model::spec::{JobSpec, LineSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, keys, parsers};
+use model::spec::{JobSpec, LineSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, parsers};
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::Spanned;

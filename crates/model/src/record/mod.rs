@@ -11,7 +11,7 @@ pub mod stream;
 
 pub use crate::payload::Written;
 pub use crate::replay::Replayed;
-pub use attempts::{Attempt, Disturbance, Disturbed, Pairing, Preconditioned, Rounds, counting};
+pub use attempts::{Attempt, Disturbance, Disturbed, Pairing, Preconditioned, Rounds, Unit, counting};
 
 pub use self::stream::{
     AtDriver, Bucket, Cell, Common, Interval, Intervals, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop,
