@@ -380,7 +380,7 @@ fn an_undecided_goal_is_not_met() {
     assert_eq!(answer(&[near.clone(), blind.clone()]), Word::CannotTell);
     assert_eq!(
         FitCheck::answer(&[near, far, blind]).1,
-        "1 of 3 goals are met, missed: depth; cannot be answer: read p50"
+        "1 of 3 goals are met, missed: depth; cannot be told: read p50"
     );
     assert_eq!(answer(&[]), Word::CannotTell);
     assert_eq!(Figure::distance("offsets", Err("a file".into()), 0.03).met, None);
