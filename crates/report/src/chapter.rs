@@ -4,7 +4,7 @@
 //! their text, and images are left out. A table is drawn if it fits, if need be with its last column wrapped;
 //! otherwise each of its rows becomes a paragraph.
 
-use crate::prose::{columns, prose};
+use crate::prose::{display_width, prose};
 use crate::table::Table;
 
 /// How a fenced block of code begins and ends.
@@ -91,21 +91,22 @@ fn table(rows: &[Vec<String>], width: usize) -> String {
     }
     drawn.add_all(body.iter().map(|row| row.iter().cloned()));
     let (lines, _) = drawn.lines(usize::MAX);
-    if has_headings && lines.iter().all(|line| columns(line) <= width) {
+    if has_headings && lines.iter().all(|line| display_width(line) <= width) {
         return lines.join("\n") + "\n";
     }
     // The last column is wrapped if the others leave room for it.
     let last = headings.len() - 1;
     let widest =
-        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(cell)).max();
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| display_width(cell)).max();
     let widths: Vec<usize> = (0..last).filter_map(widest).map(|widest| widest + 2).collect();
     let lead: usize = widths.iter().sum();
     let mut out = String::new();
     if lead <= width / 3 {
         let shown = if has_headings { rows.first() } else { None };
         for row in shown.into_iter().chain(body) {
-            let cell =
-                |(cell, width): (&String, &usize)| format!("{cell}{}", " ".repeat(width - columns(cell)));
+            let cell = |(cell, width): (&String, &usize)| {
+                format!("{cell}{}", " ".repeat(width - display_width(cell)))
+            };
             let first: String = row.iter().zip(&widths).map(cell).collect();
             out += &prose(width, &first, &" ".repeat(lead), row.get(last).map_or("", String::as_str));
         }

@@ -3,7 +3,7 @@
 //! For: every format that people read. Not for: what is told, nor in which order.
 
 use crate::format::Style;
-use crate::prose::{columns, prose};
+use crate::prose::{display_width, prose};
 use crate::table::Table;
 use model::check_id::CheckId;
 use model::report::{Latency, Measured, Verdict};
@@ -11,9 +11,9 @@ use model::units::{MIB, show_count, show_ns, show_rate, show_share};
 use std::io::{self, Write};
 
 /// Half an interval by its value from which digits of the value mean nothing.
-const WIDE: f64 = 0.1;
+const WIDE_INTERVAL: f64 = 0.1;
 /// Half an interval by its value from which only the power of ten and one digit of the value mean something.
-const VERY_WIDE: f64 = 1.0;
+const VERY_WIDE_INTERVAL: f64 = 1.0;
 
 /// Text under way.
 pub(crate) struct Page {
@@ -66,7 +66,7 @@ impl Page {
 
     /// A line, broken as prose is where it has no room.
     pub(crate) fn line(&mut self, text: &str) {
-        if columns(text) <= self.width {
+        if display_width(text) <= self.width {
             self.text += text;
             self.text.push('\n');
             return;
@@ -81,8 +81,8 @@ impl Page {
     }
 
     /// A table with as many of its columns as have room, and which have none.
-    pub(crate) fn table_of(&mut self, table: &Table) {
-        self.table_behind("", table);
+    pub(crate) fn table(&mut self, table: &Table) {
+        self.indented_table("", table);
     }
 
     /// A table with as many of its columns as have room, without the names of the others.
@@ -111,8 +111,8 @@ impl Page {
     }
 
     /// A table behind an indent, with as many of its columns as have room, and which have none.
-    pub(crate) fn table_behind(&mut self, indent: &str, table: &Table) {
-        let (lines, left_out) = table.lines(self.width.saturating_sub(columns(indent)));
+    pub(crate) fn indented_table(&mut self, indent: &str, table: &Table) {
+        let (lines, left_out) = table.lines(self.width.saturating_sub(display_width(indent)));
         for line in lines {
             self.line(&format!("{indent}{line}"));
         }
@@ -141,8 +141,8 @@ pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
         _ => 0.0,
     };
     let digits = match share {
-        s if s >= VERY_WIDE => 1,
-        s if s >= WIDE => 2,
+        s if s >= VERY_WIDE_INTERVAL => 1,
+        s if s >= WIDE_INTERVAL => 2,
         _ => return show_rate(value),
     };
     let scale = 10_f64.powi(value.log10().floor() as i32 + 1 - digits);
@@ -154,7 +154,7 @@ pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
 
 /// The verdict on a row, with the accepted findings that its number rests on. A void result is invalid, also where an older
 /// version judged it.
-pub(crate) fn mark(result: &Measured) -> String {
+pub(crate) fn verdict_mark(result: &Measured) -> String {
     let word = match result.verdict {
         _ if result.void => "invalid",
         Verdict::Valid => "valid",
@@ -170,20 +170,20 @@ pub(crate) fn accepted(ids: &[CheckId]) -> String {
 }
 
 /// Stands behind a figure whose result is suspect, in tables where a row has several figures.
-pub(crate) const STAR: &str = "*";
+pub(crate) const SUSPECT_MARK: &str = "*";
 /// What it means.
-pub(crate) const STAR_MEANS: &str = "* = suspect; void = withheld, a finding invalidates it";
+pub(crate) const SUSPECT_MARK_MEANING: &str = "* = suspect; void = withheld, a finding invalidates it";
 
 /// The verdict on a row of several results: that of the worst.
-pub(crate) fn mark_of_worst<'m>(results: impl Iterator<Item = &'m Measured>) -> String {
-    results.max_by_key(|r| (r.void, r.verdict)).map_or_else(String::new, mark)
+pub(crate) fn worst_verdict_mark<'m>(results: impl Iterator<Item = &'m Measured>) -> String {
+    results.max_by_key(|r| (r.void, r.verdict)).map_or_else(String::new, verdict_mark)
 }
 
 /// A figure with the mark of its verdict, in tables where a row has several figures.
-pub(crate) fn starred(figure: String, verdict: Verdict) -> String {
+pub(crate) fn with_suspect_mark(figure: String, verdict: Verdict) -> String {
     match verdict {
         Verdict::Valid => figure,
-        Verdict::Suspect => format!("{figure}{STAR}"),
+        Verdict::Suspect => format!("{figure}{SUSPECT_MARK}"),
         Verdict::Invalid => "void".into(),
     }
 }
@@ -197,7 +197,7 @@ pub(crate) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
 }
 
 /// What the topmost device completed per second and of which size, in the same time; from the runs that have it.
-pub(crate) fn device(result: &Measured) -> String {
+pub(crate) fn device_rate(result: &Measured) -> String {
     let Some(seen) = result.at_device() else { return "-".into() };
     match seen.request_bytes() {
         Some(size) => format!("{} x {}", show_count(seen.requests_per_s(seen.iops)), short_bytes(size)),
@@ -231,6 +231,6 @@ fn a_wide_interval_takes_digits_away() {
 
 #[test]
 fn a_figure_among_others_has_its_mark_and_what_is_void_no_number() {
-    let of = |verdict| starred("1,234".into(), verdict);
+    let of = |verdict| with_suspect_mark("1,234".into(), verdict);
     assert_eq!([Verdict::Valid, Verdict::Suspect, Verdict::Invalid].map(of), ["1,234", "1,234*", "void"]);
 }

@@ -8,7 +8,7 @@ use model::check_page::CheckPage;
 pub(crate) const TO_FIRE: &str = "To see it fire";
 
 /// The parts of a page that are written, under their headings.
-pub(crate) fn parts(page: &CheckPage) -> impl Iterator<Item = (&'static str, &str)> {
+pub(crate) fn page_parts(page: &CheckPage) -> impl Iterator<Item = (&'static str, &str)> {
     let all: [(_, &str); 4] = [
         ("What it reads", page.reads),
         ("Formula", &page.formula),

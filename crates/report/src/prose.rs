@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns beyond which lines of prose read badly, however wide the terminal is.
-const WIDEST: usize = 110;
+const MAX_PROSE_WIDTH: usize = 110;
 /// Stands for what was cut out of a word.
-const CUT: char = '…';
+const ELLIPSIS: char = '…';
 
 /// Columns that a text takes on a terminal: letters may take two, and colours none.
-pub(crate) fn columns(text: &str) -> usize {
+pub(crate) fn display_width(text: &str) -> usize {
     plain(text).width()
 }
 
@@ -28,20 +28,20 @@ fn plain(text: &str) -> Cow<'_, str> {
 /// A paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Words stay whole, but for
 /// those that are longer than a line.
 pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> String {
-    let width = width.min(WIDEST);
-    if columns(first) >= width {
+    let width = width.min(MAX_PROSE_WIDTH);
+    if display_width(first) >= width {
         let words = format!("{} {text}", first.trim());
         return prose(width, "", indent, &words);
     }
     let deepest = " ".repeat(width / 8);
-    let indent = if columns(indent) > width / 3 { deepest.as_str() } else { indent };
+    let indent = if display_width(indent) > width / 3 { deepest.as_str() } else { indent };
     let mut out = String::new();
     let mut line = first.to_owned();
     let mut empty = true;
     for word in &split_words(text) {
         let gap = usize::from(!empty);
-        let fits = columns(&line) + gap + columns(word) <= width;
-        if !fits && (!empty || columns(&line) > columns(indent)) {
+        let fits = display_width(&line) + gap + display_width(word) <= width;
+        if !fits && (!empty || display_width(&line) > display_width(indent)) {
             out += line.trim_end();
             out.push('\n');
             indent.clone_into(&mut line);
@@ -50,7 +50,7 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
         if !empty {
             line.push(' ');
         }
-        line += &cut(word, width.saturating_sub(columns(&line)));
+        line += &shorten(word, width.saturating_sub(display_width(&line)));
         empty = false;
     }
     out += &line;
@@ -74,18 +74,18 @@ fn split_words(text: &str) -> Vec<Cow<'_, str>> {
 }
 
 /// A word in so many columns: where it is longer, its middle is left out, since names differ at their ends.
-pub(crate) fn cut(word: &str, most: usize) -> Cow<'_, str> {
-    if columns(word) <= most || word.contains('\x1b') {
+pub(crate) fn shorten(word: &str, most: usize) -> Cow<'_, str> {
+    if display_width(word) <= most || word.contains('\x1b') {
         return word.into();
     }
     let room = most.saturating_sub(1);
-    let head = taken(word.chars(), room - room / 2);
-    let tail: Vec<char> = taken(word.chars().rev(), room / 2);
-    head.into_iter().chain([CUT]).chain(tail.into_iter().rev()).collect::<String>().into()
+    let head = take_width(word.chars(), room - room / 2);
+    let tail: Vec<char> = take_width(word.chars().rev(), room / 2);
+    head.into_iter().chain([ELLIPSIS]).chain(tail.into_iter().rev()).collect::<String>().into()
 }
 
 /// As many letters as have room.
-fn taken(letters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
+fn take_width(letters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
     let mut used = 0;
     let fits = |letter: &char| {
         used += letter.width().unwrap_or(0);
@@ -101,7 +101,7 @@ fn lines_end_before_the_width_and_words_stay_whole() {
         let all = prose(width, "* ", "  ", &text);
         let lines: Vec<&str> = all.lines().collect();
         assert!(lines[0].starts_with("* word") && lines[1].starts_with("  word"));
-        assert!(lines.iter().all(|l| columns(l) <= width.min(WIDEST) && !l.ends_with(' ')));
+        assert!(lines.iter().all(|l| display_width(l) <= width.min(MAX_PROSE_WIDTH) && !l.ends_with(' ')));
         assert_eq!(all.matches("word").count(), 60);
     }
     assert_eq!(prose(80, "* ", "  ", ""), "* \n");
@@ -112,17 +112,17 @@ fn lines_end_before_the_width_and_words_stay_whole() {
 fn what_is_longer_than_a_line_keeps_its_ends_and_an_indent_leaves_room() {
     let path = format!("/var/{}/20260314.fathom", "x".repeat(200));
     let all = prose(40, &" ".repeat(30), &" ".repeat(34), &format!("Session {path}"));
-    assert!(all.lines().all(|l| columns(l) <= 40), "{all}");
+    assert!(all.lines().all(|l| display_width(l) <= 40), "{all}");
     assert!(all.contains("/var/x") && all.contains('…') && all.ends_with("14.fathom\n"), "{all}");
-    assert_eq!(cut("short", 5), "short");
-    assert_eq!(cut("abcdefghij", 5), "ab…ij");
-    assert_eq!(columns(&cut("ああああああ", 6)), 5);
-    assert_eq!(cut("abc", 0), "…");
+    assert_eq!(shorten("short", 5), "short");
+    assert_eq!(shorten("abcdefghij", 5), "ab…ij");
+    assert_eq!(display_width(&shorten("ああああああ", 6)), 5);
+    assert_eq!(shorten("abc", 0), "…");
 }
 
 #[test]
 fn colours_take_no_columns() {
-    assert_eq!((columns("\x1b[1;32mVALID\x1b[0m ok"), columns("あ")), (8, 2));
+    assert_eq!((display_width("\x1b[1;32mVALID\x1b[0m ok"), display_width("あ")), (8, 2));
     let painted = format!("\x1b[1m{}\x1b[0m", "word ".repeat(30).trim());
     let seen: String = plain(&prose(40, "", "", &painted)).into_owned();
     assert_eq!(seen, prose(40, "", "", &"word ".repeat(30)));

@@ -7,34 +7,34 @@ use model::comparison::{Answer, Comparison, Gate, Metric, Pair, Passing, Source}
 use model::units::{show_change, show_share};
 
 /// Headings, the first and the last column being words.
-const HEADINGS: [&str; 8] = ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
+const PAIR_HEADINGS: [&str; 8] = ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
 
 /// What stands below the table.
-pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a \
+pub(crate) const PAIR_LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a \
                                  typical run; visible: the smallest difference usually detected; runs: \
                                  about how many on each side would settle it. NO DIFFERENCE SEEN: the \
                                  interval says how large a difference may be at most.";
 
 /// The gate as it is answered first; `None` if a side is of other work, so that there is nothing to pass or fail, and no number
 /// failed or is missing.
-pub(crate) fn asked(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
+pub(crate) fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
     let told = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
         || answers.all(|answer| answer != Answer::Incomparable);
     told.then_some(gate)
 }
 
-type Row = [String; HEADINGS.len()];
+type Row = [String; PAIR_HEADINGS.len()];
 
 /// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 5] = [5, 6, 1, 2, 4];
+const PAIR_DROP_ORDER: [usize; 5] = [5, 6, 1, 2, 4];
 
 /// The table: all numbers of a single result, and of several where all are wanted; else the first number of each, and those that
 /// differ.
-pub(crate) fn table(pairs: &[Pair], all: bool) -> Table {
-    let mut table = Table::new(&HEADINGS, &LEAVING);
+pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
+    let mut table = Table::new(&PAIR_HEADINGS, &PAIR_DROP_ORDER);
     for pair in pairs {
-        table.add_all(if is_short(pairs, all) { comparison_rows(pair) } else { whole(pair) });
+        table.add_all(if is_short(pairs, all) { comparison_rows(pair) } else { all_rows(pair) });
     }
     table
 }
@@ -45,14 +45,14 @@ fn is_short(pairs: &[Pair], all: bool) -> bool {
 }
 
 /// Whether a number is told where not all are: the first of its result, and what differs.
-pub(crate) fn is_told(at: usize, metric: &Metric) -> bool {
+pub(crate) fn is_shown(at: usize, metric: &Metric) -> bool {
     at == 0 || matches!(metric.answer, Answer::Faster | Answer::Slower)
 }
 
 /// How many numbers the table does not have; `None` where it has all.
-pub(crate) fn untold(pairs: &[Pair], all: bool) -> Option<String> {
+pub(crate) fn hidden_numbers(pairs: &[Pair], all: bool) -> Option<String> {
     let numbers = pairs.iter().flat_map(|p| p.metrics.iter().enumerate());
-    let untold = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_told(*at, metric)).count();
+    let untold = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_shown(*at, metric)).count();
     let s = if untold == 1 { "" } else { "s" };
     (untold > 0).then(|| format!("{untold} more number{s}, not FASTER or SLOWER: --verbose shows them"))
 }
@@ -65,31 +65,31 @@ pub(crate) fn number_name(pair: &Pair, metric: &Metric) -> String {
 
 fn comparison_rows(pair: &Pair) -> Vec<Row> {
     if pair.metrics.is_empty() {
-        return vec![not_compared(pair, pair.name.clone())];
+        return vec![not_compared_row(pair, pair.name.clone())];
     }
-    let some = pair.metrics.iter().enumerate().filter(|(at, metric)| is_told(*at, metric));
-    some.map(|(_, metric)| row(number_name(pair, metric), metric)).collect()
+    let some = pair.metrics.iter().enumerate().filter(|(at, metric)| is_shown(*at, metric));
+    some.map(|(_, metric)| number_row(number_name(pair, metric), metric)).collect()
 }
 
 /// All rows of a pair, its name first. That of one that is not compared says so.
-fn whole(pair: &Pair) -> Vec<Row> {
+fn all_rows(pair: &Pair) -> Vec<Row> {
     let mut name: Row = std::array::from_fn(|_| String::new());
     name[0] = format!("{}:", pair.name);
     if pair.metrics.is_empty() {
-        name = not_compared(pair, format!("{}:", pair.name));
+        name = not_compared_row(pair, format!("{}:", pair.name));
     }
-    let numbers = pair.metrics.iter().map(|metric| row(format!("  {}", metric.name), metric));
+    let numbers = pair.metrics.iter().map(|metric| number_row(format!("  {}", metric.name), metric));
     std::iter::once(name).chain(numbers).collect()
 }
 
-fn not_compared(pair: &Pair, name: String) -> Row {
+fn not_compared_row(pair: &Pair, name: String) -> Row {
     let mut row: Row = std::array::from_fn(|_| String::new());
     row[0] = name;
-    pair.refusal().word().clone_into(&mut row[HEADINGS.len() - 1]);
+    pair.refusal().word().clone_into(&mut row[PAIR_HEADINGS.len() - 1]);
     row
 }
 
-fn row(name: String, metric: &Metric) -> Row {
+fn number_row(name: String, metric: &Metric) -> Row {
     let none = || "-".to_owned();
     [
         name,
@@ -98,7 +98,7 @@ fn row(name: String, metric: &Metric) -> Row {
         show_change(metric.ratio),
         interval(metric).unwrap_or_else(none),
         metric.could_have_seen.map_or_else(none, show_share),
-        runs(metric),
+        runs_needed(metric),
         metric.answer.word().into(),
     ]
 }
@@ -109,7 +109,7 @@ pub(crate) fn interval(metric: &Metric) -> Option<String> {
 }
 
 /// Runs that would settle it, where it is not settled and they can be told.
-fn runs(metric: &Metric) -> String {
+fn runs_needed(metric: &Metric) -> String {
     match (metric.answer, metric.runs_needed, metric.interval) {
         (_, Some(runs), _) => runs.to_string(),
         (Answer::CannotTell | Answer::NoDifferenceSeen, None, Some(_)) => ">1000".into(),
@@ -125,13 +125,13 @@ pub(crate) fn value(metric: &Metric, value: f64) -> String {
 }
 
 /// `bench cdm, 2026-11-21T10:00:00Z, VALID, FILE`.
-pub(crate) fn source(source: &Source) -> String {
+pub(crate) fn describe_source(source: &Source) -> String {
     let session = source.session.as_deref().map_or_else(String::new, |s| format!(", {s}"));
     format!("{}, {}, {}{session}", source.title, source.started, source.verdict.word())
 }
 
 /// What was left out, a sentence each. The other side is called `b`.
-pub(crate) fn left_out(comparison: &Comparison, b: &str) -> Vec<String> {
+pub(crate) fn left_out_notes(comparison: &Comparison, b: &str) -> Vec<String> {
     let of_pairs =
         comparison.pairs.iter().flat_map(|p| p.left_out.iter().map(|w| format!("{}, {w}", p.name)));
     let only = [("A", &comparison.only_in_a), (b, &comparison.only_in_b)]
@@ -150,9 +150,9 @@ fn a_number_has_the_name_of_its_result_and_no_word_twice() -> Result<(), serde_j
     assert_eq!(names[4], "RND4K Q4T1 read CPU per operation");
     // Of several results the first number of each, and those that differ.
     let two = [pair.clone(), pair.clone()];
-    let rows = |all| table(&two, all).markdown().lines().count() - 2;
+    let rows = |all| pair_table(&two, all).markdown().lines().count() - 2;
     assert_eq!((rows(true), rows(false)), (12, 8));
-    assert_eq!(untold(&two, false).as_deref().map(|words| &words[..14]), Some("2 more numbers"));
-    assert!(untold(&two, true).is_none() && untold(&two[..1], false).is_none());
+    assert_eq!(hidden_numbers(&two, false).as_deref().map(|words| &words[..14]), Some("2 more numbers"));
+    assert!(hidden_numbers(&two, true).is_none() && hidden_numbers(&two[..1], false).is_none());
     Ok(())
 }

@@ -2,28 +2,28 @@
 //!
 //! For: cells that text, Markdown and CSV share. Not for: the table of two sides ([`crate::rows`]).
 
-use crate::rows::{interval, is_told, number_name, value};
+use crate::rows::{interval, is_shown, number_name, value};
 use crate::table::Table;
 use model::comparison::{Answer, Comparisons, Metric, Other, Pair};
 use model::finding::Finding;
 use model::units::show_change;
 
 /// What stands below the table.
-pub(crate) const LEGEND: &str = "A: geometric mean over runs, a percentile being that of a typical run; the others: the change \
+pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs, a percentile being that of a typical run; the others: the change \
                                  against A, its 95 % interval over runs, and the answer.";
 
 /// A number of a result, on every side.
 struct Number<'c> {
     name: String,
     /// Of each side but the first.
-    sides: Vec<Side<'c>>,
+    sides: Vec<SideNumber<'c>>,
     /// Whether it is told where not all are.
     told: bool,
 }
 
 /// A number on a side.
 #[derive(Clone, Copy)]
-enum Side<'c> {
+enum SideNumber<'c> {
     Compared(&'c Metric),
     /// Its result is not compared.
     Refused(Answer),
@@ -33,7 +33,7 @@ enum Side<'c> {
 
 /// The table. A change has its interval behind it where they are `joined`, else below it; of several results it has the first
 /// number of each and those that differ, or all.
-pub(crate) fn table(comparisons: &Comparisons, all: bool, joined: bool) -> Table {
+pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) -> Table {
     let first = ["number", "A"].map(str::to_owned).into_iter();
     let headings: Vec<String> = first.chain(comparisons.others.iter().map(|o| o.name.clone())).collect();
     let leaving: &[usize] = if joined { &[] } else { &[1] };
@@ -41,8 +41,8 @@ pub(crate) fn table(comparisons: &Comparisons, all: bool, joined: bool) -> Table
     for column in 2..headings.len() {
         table = table.aligned(column, true);
     }
-    for number in numbers(comparisons).iter().filter(|number| all || number.told) {
-        let metric = number.sides.iter().find_map(Side::metric);
+    for number in all_numbers(comparisons).iter().filter(|number| all || number.told) {
+        let metric = number.sides.iter().find_map(SideNumber::metric);
         let of_a = metric.map_or_else(|| "-".into(), |m| value(m, m.a));
         let name = [number.name.clone(), of_a];
         let changes = number.sides.iter().map(|side| side.change(joined));
@@ -57,14 +57,14 @@ pub(crate) fn table(comparisons: &Comparisons, all: bool, joined: bool) -> Table
 }
 
 /// How many numbers the table does not have; `None` where it has all.
-pub(crate) fn untold(comparisons: &Comparisons, all: bool) -> Option<String> {
-    let untold = numbers(comparisons).iter().filter(|number| !all && !number.told).count();
+pub(crate) fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
+    let untold = all_numbers(comparisons).iter().filter(|number| !all && !number.told).count();
     let s = if untold == 1 { "" } else { "s" };
     (untold > 0)
         .then(|| format!("{untold} more number{s}, not FASTER or SLOWER on any side: --verbose shows them"))
 }
 
-impl<'c> Side<'c> {
+impl<'c> SideNumber<'c> {
     fn metric(&self) -> Option<&'c Metric> {
         if let Self::Compared(metric) = self { Some(metric) } else { None }
     }
@@ -84,7 +84,7 @@ impl<'c> Side<'c> {
 }
 
 /// What was found of each side, under its name: `C`, or `C RND4K Q1T1 read` where it is not about all.
-pub(crate) fn findings(comparisons: &Comparisons) -> Vec<Finding> {
+pub(crate) fn side_findings(comparisons: &Comparisons) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for Other { name, comparison } in &comparisons.others {
         for finding in &comparison.findings {
@@ -105,7 +105,7 @@ pub(crate) fn findings(comparisons: &Comparisons) -> Vec<Finding> {
 }
 
 /// All numbers of all results, in the order of the first side that has them.
-fn numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
+fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
     let of_pair = |pair: &Pair| (pair.name.clone(), pair.phase, pair.stream);
     let mut results: Vec<&Pair> = Vec::new();
     for pair in comparisons.others.iter().flat_map(|o| &o.comparison.pairs) {
@@ -121,13 +121,13 @@ fn numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
             .iter()
             .map(|o| o.comparison.pairs.iter().find(|p| of_pair(p) == of_pair(result)))
             .collect();
-        out.extend(of_result(result, &pairs, alone));
+        out.extend(result_numbers(result, &pairs, alone));
     }
     out
 }
 
 /// The numbers that a result has on any side; one that is compared on none has a line all the same.
-fn of_result<'c>(result: &Pair, pairs: &[Option<&'c Pair>], alone: bool) -> Vec<Number<'c>> {
+fn result_numbers<'c>(result: &Pair, pairs: &[Option<&'c Pair>], alone: bool) -> Vec<Number<'c>> {
     let mut metrics: Vec<&Metric> = Vec::new();
     for metric in pairs.iter().flatten().flat_map(|p| &p.metrics) {
         if metrics.iter().all(|known| known.name != metric.name) {
@@ -135,23 +135,23 @@ fn of_result<'c>(result: &Pair, pairs: &[Option<&'c Pair>], alone: bool) -> Vec<
         }
     }
     if metrics.is_empty() {
-        let sides = pairs.iter().map(|pair| side(*pair, "")).collect();
+        let sides = pairs.iter().map(|pair| side_of_pair(*pair, "")).collect();
         return vec![Number { name: result.name.clone(), sides, told: true }];
     }
     let number = |(at, metric): (usize, &&Metric)| {
-        let sides: Vec<Side> = pairs.iter().map(|pair| side(*pair, &metric.name)).collect();
-        let told = alone || sides.iter().any(|side| side.metric().is_some_and(|m| is_told(at, m)));
+        let sides: Vec<SideNumber> = pairs.iter().map(|pair| side_of_pair(*pair, &metric.name)).collect();
+        let told = alone || sides.iter().any(|side| side.metric().is_some_and(|m| is_shown(at, m)));
         Number { name: number_name(result, metric), sides, told }
     };
     metrics.iter().enumerate().map(number).collect()
 }
 
-fn side<'c>(pair: Option<&'c Pair>, metric: &str) -> Side<'c> {
-    let Some(pair) = pair else { return Side::Missing };
+fn side_of_pair<'c>(pair: Option<&'c Pair>, metric: &str) -> SideNumber<'c> {
+    let Some(pair) = pair else { return SideNumber::Missing };
     let found = pair.metrics.iter().find(|m| m.name == metric);
     match found {
-        Some(metric) => Side::Compared(metric),
-        None if pair.refused.is_some() => Side::Refused(pair.refusal()),
-        None => Side::Missing,
+        Some(metric) => SideNumber::Compared(metric),
+        None if pair.refused.is_some() => SideNumber::Refused(pair.refusal()),
+        None => SideNumber::Missing,
     }
 }

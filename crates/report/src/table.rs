@@ -3,13 +3,13 @@
 //! For: which columns are shown where not all have room, and one value a line where even the first ones have none. Not for: what
 //! stands in a table, nor in which order columns go; that says who makes it.
 
-use crate::prose::{columns, cut, prose};
+use crate::prose::{display_width, prose, shorten};
 use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, TableStyle, Width};
 
 /// One rule below the headings: frames cost columns, and pasted text has few.
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
 /// Fewest columns that a name is cut to, where others need the room.
-const NAME: usize = 24;
+const MIN_NAME_WIDTH: usize = 24;
 
 /// A table. The first and the last column are words, numbers stand to the right.
 #[derive(Clone, Debug)]
@@ -102,16 +102,16 @@ impl Table {
     /// The lines in so many columns, and the headings that are left out. Long names give way first, then columns; at last there is
     /// one value a line.
     pub(crate) fn lines(&self, width: usize) -> (Vec<String>, Vec<&str>) {
-        let mut shown = self.filled();
-        let whole = self.drawn(&shown);
-        if fit(&whole, width) {
+        let mut shown = self.filled_columns();
+        let whole = self.draw(&shown);
+        if all_fit(&whole, width) {
             return (whole, Vec::new());
         }
-        let short = self.short(width);
+        let short = self.with_short_names(width);
         for leaves in std::iter::once(None).chain(self.leaving.iter().map(Some)) {
             shown.retain(|column| Some(column) != leaves);
-            let lines = short.drawn_in(&shown, width);
-            if fit(&lines, width) {
+            let lines = short.draw_to_width(&shown, width);
+            if all_fit(&lines, width) {
                 return (lines, self.left_out(&shown));
             }
         }
@@ -120,14 +120,14 @@ impl Table {
 
     /// Whether it is a table in so many columns, and not one value a line.
     pub(crate) fn is_table_in(&self, width: usize) -> bool {
-        let mut shown = self.filled();
-        if fit(&self.drawn(&shown), width) {
+        let mut shown = self.filled_columns();
+        if all_fit(&self.draw(&shown), width) {
             return true;
         }
-        let short = self.short(width);
+        let short = self.with_short_names(width);
         std::iter::once(None).chain(self.leaving.iter().map(Some)).any(|leaves| {
             shown.retain(|column| Some(column) != leaves);
-            fit(&short.drawn_in(&shown, width), width)
+            all_fit(&short.draw_to_width(&shown, width), width)
         })
     }
 
@@ -147,43 +147,44 @@ impl Table {
     }
 
     /// Columns in which something stands, and that of the names; all where there is no row.
-    pub(crate) fn filled(&self) -> Vec<usize> {
+    pub(crate) fn filled_columns(&self) -> Vec<usize> {
         let has = |at: usize| self.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty()));
         (0..self.headings.len()).filter(|at| *at == 0 || self.is_empty() || has(*at)).collect()
     }
 
     fn left_out(&self, shown: &[usize]) -> Vec<&str> {
-        let gone = self.filled().into_iter().filter(|at| !shown.contains(at));
+        let gone = self.filled_columns().into_iter().filter(|at| !shown.contains(at));
         gone.filter_map(|at| self.headings.get(at)).map(String::as_str).collect()
     }
 
     /// The table with long names cut to what such a width has room for.
-    fn short(&self, width: usize) -> Self {
-        let most = (width * 2 / 5).max(NAME);
+    fn with_short_names(&self, width: usize) -> Self {
+        let most = (width * 2 / 5).max(MIN_NAME_WIDTH);
         let mut short = self.clone();
         for name in short.rows.iter_mut().filter_map(|row| row.first_mut()) {
-            *name = cut(name, most).into_owned();
+            *name = shorten(name, most).into_owned();
         }
         short
     }
 
     /// The lines, with the column of [`Self::cut_to`] as narrow as `width` requires.
-    fn drawn_in(&self, shown: &[usize], width: usize) -> Vec<String> {
-        let lines = self.drawn(shown);
-        let excess = lines.iter().map(|line| columns(line)).max().unwrap_or(0).saturating_sub(width);
+    fn draw_to_width(&self, shown: &[usize], width: usize) -> Vec<String> {
+        let lines = self.draw(shown);
+        let excess = lines.iter().map(|line| display_width(line)).max().unwrap_or(0).saturating_sub(width);
         let Some((column, least)) = self.cut.filter(|(column, _)| shown.contains(column) && excess > 0)
         else {
             return lines;
         };
-        let widest = self.rows.iter().filter_map(|row| Some(columns(row.get(column)?))).max().unwrap_or(0);
+        let widest =
+            self.rows.iter().filter_map(|row| Some(display_width(row.get(column)?))).max().unwrap_or(0);
         let mut narrow = self.clone();
         for cell in narrow.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
-            *cell = cut(cell, widest.saturating_sub(excess).max(least)).into_owned();
+            *cell = shorten(cell, widest.saturating_sub(excess).max(least)).into_owned();
         }
-        narrow.drawn(shown)
+        narrow.draw(shown)
     }
 
-    fn drawn(&self, shown: &[usize]) -> Vec<String> {
+    fn draw(&self, shown: &[usize]) -> Vec<String> {
         let pick = |cells: &[String]| -> Vec<String> {
             shown.iter().map(|at| cells.get(*at).cloned().unwrap_or_default()).collect()
         };
@@ -210,7 +211,7 @@ impl Table {
     fn one_value_a_line(&self, shown: &[usize], width: usize) -> Vec<String> {
         let values = shown.get(1..).unwrap_or_default();
         let heading = |at: usize| self.headings.get(at).map_or("", String::as_str);
-        let widest = values.iter().map(|at| columns(heading(*at))).max().unwrap_or(0);
+        let widest = values.iter().map(|at| display_width(heading(*at))).max().unwrap_or(0);
         let mut out = String::new();
         for row in &self.rows {
             let name = shown.first().and_then(|at| row.get(*at)).map_or("", String::as_str);
@@ -222,7 +223,7 @@ impl Table {
                     continue;
                 }
                 let head = heading(at);
-                let gap = " ".repeat(widest.saturating_sub(columns(head)));
+                let gap = " ".repeat(widest.saturating_sub(display_width(head)));
                 out += &prose(width, &format!("    {head}{gap}  "), "      ", value);
             }
         }
@@ -235,11 +236,11 @@ impl Table {
         let head = escape(&self.headings);
         let rows: Vec<Vec<String>> = self.rows.iter().map(|row| escape(row)).collect();
         let all = || std::iter::once(&head).chain(&rows);
-        let width_of = |at: usize| all().filter_map(|row| row.get(at)).map(|c| columns(c)).max();
+        let width_of = |at: usize| all().filter_map(|row| row.get(at)).map(|c| display_width(c)).max();
         let widths: Vec<usize> = (0..head.len()).map(|at| width_of(at).unwrap_or(0).max(3)).collect();
         let cell = |(at, width): (usize, &usize), row: &[String]| {
             let text = row.get(at).map_or("", String::as_str);
-            let gap = " ".repeat(width.saturating_sub(columns(text)));
+            let gap = " ".repeat(width.saturating_sub(display_width(text)));
             if self.left[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
         };
         let line = |row: &[String]| -> String {
@@ -255,8 +256,8 @@ impl Table {
     }
 }
 
-fn fit(lines: &[String], width: usize) -> bool {
-    lines.iter().all(|line| columns(line) <= width)
+fn all_fit(lines: &[String], width: usize) -> bool {
+    lines.iter().all(|line| display_width(line) <= width)
 }
 
 /// Text that no reader of Markdown takes for marks: names are foreign text.
@@ -273,7 +274,7 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 #[cfg(test)]
-fn example() -> Table {
+fn example_table() -> Table {
     let mut table = Table::new(&["test", "MB/s", "depth", "p99", "limited by"], &[2, 4]);
     table.add(["RND4K Q32T1 read", "323", "31.7", "901 us", "device"].map(str::to_owned));
     table.add(["  reads of it", "1,210", "", "12.1 ms", "CPU of fathom"].map(str::to_owned));
@@ -293,7 +294,7 @@ fn a_column_in_which_nothing_stands_is_neither_shown_nor_missed() {
 
 #[test]
 fn columns_leave_in_their_order_and_at_last_there_is_one_value_a_line() {
-    let table = example();
+    let table = example_table();
     let (all, none) = table.lines(80);
     assert!(none.is_empty() && all[0].ends_with("limited by") && all.len() == 4, "{all:?}");
     let (fewer, left_out) = table.lines(52);
@@ -312,13 +313,13 @@ fn columns_leave_in_their_order_and_at_last_there_is_one_value_a_line() {
     ];
     assert_eq!(list, expected);
     for width in 20..90 {
-        assert!(fit(&table.lines(width).0, width), "{width}");
+        assert!(all_fit(&table.lines(width).0, width), "{width}");
     }
 }
 
 #[test]
 fn a_long_name_gives_way_before_a_column_does() {
-    let mut table = example();
+    let mut table = example_table();
     table.add(["n".repeat(70), "1".into(), "1".into(), "1 us".into(), "device".into()]);
     let (lines, left_out) = table.lines(80);
     assert!(left_out.is_empty() && lines[4].contains("n…n"), "{lines:?}");
@@ -332,7 +333,7 @@ fn a_column_is_cut_to_the_room_that_is_left_before_another_is_left_out() {
     let at = |width| table.lines(width);
     assert!(at(40).0[2].contains("/a/long/path/of/a/target"), "{:?}", at(40));
     let (lines, left_out) = at(26);
-    assert!(left_out.is_empty() && lines[2].contains('…') && fit(&lines, 26), "{lines:?}");
+    assert!(left_out.is_empty() && lines[2].contains('…') && all_fit(&lines, 26), "{lines:?}");
     assert_eq!(at(14).1, ["id"], "{:?}", at(14));
 }
 
@@ -345,6 +346,6 @@ fn markdown_has_its_columns_under_each_other_and_foreign_text_is_no_mark() {
                 | a\\|b | 1,210 | \\~\\<x\\> \\`y\\`     |\n";
     let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('-', "");
     assert_eq!(squeeze(&table.markdown()), squeeze(said));
-    let widths: Vec<usize> = table.markdown().lines().map(columns).collect();
+    let widths: Vec<usize> = table.markdown().lines().map(display_width).collect();
     assert!(widths.windows(2).all(|w| w[0] == w[1]), "{}", table.markdown());
 }

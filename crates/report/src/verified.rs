@@ -7,7 +7,7 @@ use model::units::show_count;
 use model::verified::{Failed, ReadBack, Verified};
 
 /// What failed, in a sentence.
-pub(crate) fn failure(of: &Verified, failed: &Failed) -> String {
+pub(crate) fn describe_failure(of: &Verified, failed: &Failed) -> String {
     let Failed { kind, at, result } = *failed;
     let what = match kind {
         Kind::Sync => format!("sync after write {at}"),
@@ -21,7 +21,7 @@ pub(crate) fn failure(of: &Verified, failed: &Failed) -> String {
 }
 
 /// Everything that a reader has to know beside the numbers.
-pub(crate) fn notes(of: &Verified) -> Vec<String> {
+pub(crate) fn verification_notes(of: &Verified) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((read, _)) = &of.read {
         let whose = of.read_of.as_ref().map_or(String::new(), |host| format!("what {host} wrote was "));

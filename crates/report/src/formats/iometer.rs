@@ -33,7 +33,7 @@ const BINS_US: [u64; 21] = [
 /// Raw times are in ns.
 const NS_PER_SECOND: u64 = 1_000_000_000;
 /// Who has an access specification by default, by the number that stands for it.
-const DEFAULTS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
+const DEFAULT_SPECS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
 
 pub(super) static FORMAT: Format =
     Format::of_measurements(NAME, "csv", Content::Text, "as Iometer's result file", |report, _, to| {
@@ -49,7 +49,7 @@ struct Worker<'r> {
 fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.clone()).unwrap_or_default();
     let mut out = preamble(report, &typed);
-    let record = default(&typed, "record").unwrap_or("ALL");
+    let record = default_spec(&typed, "record").unwrap_or("ALL");
     for results in groups(report).into_values() {
         let workers: Vec<Worker> = results
             .into_iter()
@@ -59,7 +59,7 @@ fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
             continue;
         }
         out += &format!("'Results\n{HEADER}\n");
-        for row in rows(report, &workers, record) {
+        for row in test_rows(report, &workers, record) {
             out += &row;
             out.push('\n');
         }
@@ -72,19 +72,19 @@ fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
 /// What was asked for.
 fn preamble(report: &Report, typed: &TypedResult) -> String {
     let (kind, about) =
-        (default(typed, "test type").unwrap_or("0"), default(typed, "description").unwrap_or(""));
+        (default_spec(typed, "test type").unwrap_or("0"), default_spec(typed, "description").unwrap_or(""));
     let mut out = format!(
         "'Test Type,Test Description\n{kind},{}\n'Version\n{VERSION}\n'Time Stamp\n{}\n'Access specifications\n",
-        field(about),
+        clean_field(about),
         stamp(report, 0)
     );
     for (name, value) in &typed.defaults {
         if name == "specification" {
             let (spec, default) = value.rsplit_once(',').unwrap_or((value, "NONE"));
-            let number = DEFAULTS.iter().position(|d| *d == default).unwrap_or(0);
+            let number = DEFAULT_SPECS.iter().position(|d| *d == default).unwrap_or(0);
             out += &format!(
                 "'Access specification name,default assignment\n{},{number}\n'size,% of size,% reads,% random,delay,burst,align,reply\n",
-                field(spec)
+                clean_field(spec)
             );
         } else if name == "line" {
             out += &format!("{value}\n");
@@ -93,12 +93,12 @@ fn preamble(report: &Report, typed: &TypedResult) -> String {
     out + "'End access specifications\n"
 }
 
-fn default<'t>(typed: &'t TypedResult, name: &str) -> Option<&'t str> {
+fn default_spec<'t>(typed: &'t TypedResult, name: &str) -> Option<&'t str> {
     typed.defaults.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 /// A text without what ends a field or a line.
-fn field(text: &str) -> String {
+fn clean_field(text: &str) -> String {
     text.chars().map(|c| if c == ',' || c.is_control() { ' ' } else { c }).collect()
 }
 
@@ -121,11 +121,11 @@ impl Worker<'_> {
     }
 
     fn name(&self) -> String {
-        field(self.option("worker").unwrap_or(&self.result.name))
+        clean_field(self.option("worker").unwrap_or(&self.result.name))
     }
 
     fn spec(&self) -> String {
-        field(self.option("specification").unwrap_or(&self.result.name))
+        clean_field(self.option("specification").unwrap_or(&self.result.name))
     }
 
     /// Whether each request is answered, so that two operations are one transaction.
@@ -170,7 +170,7 @@ impl Sum {
         Self { bytes, latency: kinds.iter().map(|k| &k.latency).collect() }
     }
 
-    fn plus(&self, other: &Self) -> Self {
+    fn add(&self, other: &Self) -> Self {
         let bytes = self.bytes.saturating_add(other.bytes);
         Self { bytes, latency: [&self.latency, &other.latency].into_iter().collect() }
     }
@@ -194,8 +194,8 @@ struct Figures {
 impl Figures {
     fn plus(&self, other: &Self) -> Self {
         Self {
-            read: self.read.plus(&other.read),
-            write: self.write.plus(&other.write),
+            read: self.read.add(&other.read),
+            write: self.write.add(&other.write),
             seconds: self.seconds.max(other.seconds),
             replies: self.replies || other.replies,
             errors: self.errors.zip(other.errors).map(|(a, b)| a.saturating_add(b)),
@@ -218,7 +218,7 @@ struct Row {
 }
 
 /// All workers together, with the access specification that all of them have; empty where they differ.
-fn together(workers: &[&Worker]) -> (Figures, String) {
+fn combine(workers: &[&Worker]) -> (Figures, String) {
     let all = workers.iter().fold(Figures::default(), |sum, w| match sum.seconds {
         seconds if seconds > 0.0 => sum.plus(&w.figures(None)),
         _ => w.figures(None),
@@ -228,7 +228,7 @@ fn together(workers: &[&Worker]) -> (Figures, String) {
 }
 
 /// All rows of a test.
-fn rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
+fn test_rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
     let Some(first) = workers.first() else { return Vec::new() };
     if record == "NONE" {
         return Vec::new();
@@ -238,24 +238,24 @@ fn rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
         let number = worker.option("manager number").and_then(|number| number.parse().ok());
         managers.entry(number).or_default().push(worker);
     }
-    let (all, spec) = together(&workers.iter().collect::<Vec<_>>());
+    let (all, spec) = combine(&workers.iter().collect::<Vec<_>>());
     let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
     let counts = [Some(managers.len()), Some(workers.len()), Some(disks)];
     let cpu = mean(&first.seen.cpus);
     let row = Row { kind: "ALL", name: "All".into(), spec, counts, cpu, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
     if record != "NO_MANAGERS" {
-        out.extend(managers.values().flat_map(|workers| of_manager(report, workers, record)));
+        out.extend(managers.values().flat_map(|workers| manager_rows(report, workers, record)));
     }
     out
 }
 
 /// The rows of a manager: itself, the CPUs of its host, its workers and their targets.
-fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String> {
+fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<String> {
     let Some(first) = workers.first() else { return Vec::new() };
-    let (all, spec) = together(workers);
+    let (all, spec) = combine(workers);
     let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
-    let name = field(first.option("manager").unwrap_or(&report.machine.host));
+    let name = clean_field(first.option("manager").unwrap_or(&report.machine.host));
     let (counts, cpu) = ([None, Some(workers.len()), Some(disks)], mean(&first.seen.cpus));
     let row = Row { kind: "MANAGER", name, spec, counts, cpu, raw: true, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
@@ -263,7 +263,7 @@ fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String>
         let row = Row {
             kind: "PROCESSOR",
             name: format!("CPU {}", cpu.cpu),
-            cpu: Some(percents(cpu)),
+            cpu: Some(cpu_percents(cpu)),
             ..Row::default()
         };
         out.push(line(&row, None));
@@ -285,7 +285,7 @@ fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String>
         for (at, target) in worker.seen.targets.iter().enumerate().filter(|_| record != "NO_TARGETS") {
             let row = Row {
                 kind: "DISK",
-                name: field(&target.path),
+                name: clean_field(&target.path),
                 spec: spec.clone(),
                 place: place.clone(),
                 raw: true,
@@ -300,13 +300,13 @@ fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String>
 }
 
 /// Use, user and kernel in percent.
-fn percents(cpu: &ObservedCpu) -> [f64; 3] {
+fn cpu_percents(cpu: &ObservedCpu) -> [f64; 3] {
     let all = (cpu.user + cpu.kernel + cpu.idle).max(1) as f64;
     [cpu.user + cpu.kernel, cpu.user, cpu.kernel].map(|ticks| 100.0 * ticks as f64 / all)
 }
 
 fn mean(cpus: &[ObservedCpu]) -> Option<[f64; 3]> {
-    let sums = cpus.iter().map(percents).reduce(|a, b| [0, 1, 2].map(|i| a[i] + b[i]))?;
+    let sums = cpus.iter().map(cpu_percents).reduce(|a, b| [0, 1, 2].map(|i| a[i] + b[i]))?;
     Some(sums.map(|sum| sum / cpus.len() as f64))
 }
 
@@ -316,7 +316,7 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
     let mut fields = vec![row.kind.to_owned(), row.name.clone(), row.spec.clone()];
     fields.extend(row.counts.map(count));
     match figures {
-        Some(figures) => fields.extend(measured(figures, row.raw)),
+        Some(figures) => fields.extend(measured_fields(figures, row.raw)),
         // As many as there are up to the raw times.
         None => fields.extend(std::iter::repeat_n(String::new(), 39)),
     }
@@ -348,9 +348,9 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
 }
 
 /// From the rate to the time that was measured.
-fn measured(figures: &Figures, raw: bool) -> Vec<String> {
+fn measured_fields(figures: &Figures, raw: bool) -> Vec<String> {
     let Figures { read, write, seconds, replies, errors } = figures;
-    let all = read.plus(write);
+    let all = read.add(write);
     let three = [&all, read, write];
     let seconds_or_one = if *seconds > 0.0 { *seconds } else { 1.0 };
     let float = |value: f64| format!("{value:.6}");

@@ -6,7 +6,7 @@
 use csv::{Terminator, WriterBuilder};
 use model::op_log::{Interval, Operation, Rows, WorkerLog};
 
-const HEADINGS: [&str; 12] = [
+const CSV_HEADINGS: [&str; 12] = [
     "run",
     "name",
     "worker",
@@ -22,27 +22,27 @@ const HEADINGS: [&str; 12] = [
 ];
 
 /// All logs, one after another; `names` are those of results by job, phase and stream.
-pub(super) fn content(names: &[Vec<Vec<String>>], logs: &[WorkerLog]) -> Vec<u8> {
+pub(super) fn csv_content(names: &[Vec<Vec<String>>], logs: &[WorkerLog]) -> Vec<u8> {
     let mut out = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
     // Into memory, which refuses nothing.
-    let _ = out.write_record(HEADINGS);
+    let _ = out.write_record(CSV_HEADINGS);
     for log in logs {
         let name = names.get(log.job).and_then(|job| job.get(log.phase)?.get(log.stream));
         let name = name.map_or("", String::as_str);
         let who = [log.run.to_string(), name.to_owned(), log.number.to_string()];
         match &log.rows {
             Rows::Each(all) => all.iter().for_each(|one| {
-                let _ = out.write_record(who.iter().chain(&of_operation(one)));
+                let _ = out.write_record(who.iter().chain(&operation_fields(one)));
             }),
             Rows::Intervals(intervals) => intervals.all.iter().for_each(|one| {
-                let _ = out.write_record(who.iter().chain(&of_interval(one)));
+                let _ = out.write_record(who.iter().chain(&interval_fields(one)));
             }),
         }
     }
     out.into_inner().unwrap_or_default()
 }
 
-fn of_operation(one: &Operation) -> [String; 9] {
+fn operation_fields(one: &Operation) -> [String; 9] {
     [
         one.kind.word().into(),
         one.end_ns.to_string(),
@@ -56,7 +56,7 @@ fn of_operation(one: &Operation) -> [String; 9] {
     ]
 }
 
-fn of_interval(one: &Interval) -> [String; 9] {
+fn interval_fields(one: &Interval) -> [String; 9] {
     [
         one.kind.word().into(),
         one.end_ns.to_string(),
@@ -87,7 +87,7 @@ fn operations_and_intervals_have_the_same_columns() {
     };
     each.take(&[one, Operation { latency_ns: 8, ..one }]);
     let names = [vec![vec!["a, b".to_owned()]]];
-    let text = |rows| String::from_utf8(content(&names, &[log(rows)])).unwrap_or_default();
+    let text = |rows| String::from_utf8(csv_content(&names, &[log(rows)])).unwrap_or_default();
     let intervals = Rows::Intervals(each.intervals(0, 10));
     assert_eq!(text(each).lines().nth(2), Some("1,\"a, b\",2,read,9,1,8,8,8,3,1,512"));
     assert_eq!(text(intervals).lines().nth(1), Some("1,\"a, b\",2,read,10,2,16,6,8,,,"));

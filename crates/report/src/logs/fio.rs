@@ -13,14 +13,14 @@ use model::typed::{LogKind, LogValue, Logs};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-const MS: u64 = 1_000_000;
+const MS_NS: u64 = 1_000_000;
 /// Buckets of a latency of fio's: 64 of each power of two (stat.h).
 const BUCKET_BITS: u32 = 6;
 const BUCKETS: usize = 29 << BUCKET_BITS;
 
 /// What a file is about, and whose operations are in it.
 #[derive(Clone, Debug)]
-pub(super) struct File {
+pub(super) struct FioLog {
     logs: Logs,
     kind: LogKind,
     /// Numbers of the workers that are in it.
@@ -35,8 +35,8 @@ pub(super) struct File {
 }
 
 /// The files that were asked for, with their names.
-pub(super) fn files(plan: &Plan) -> Vec<(String, File)> {
-    let mut all: Vec<(String, File)> = Vec::new();
+pub(super) fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
+    let mut all: Vec<(String, FioLog)> = Vec::new();
     let Some(typed) = &plan.typed else { return all };
     // There is one job, whose workers fio counts over all of its phases.
     let phases = plan.jobs.first().map_or(&[][..], |job| &job.phases);
@@ -51,18 +51,18 @@ pub(super) fn files(plan: &Plan) -> Vec<(String, File)> {
             if let Some(logs) = &said.logs {
                 let path = |at: &usize| plan.targets.get(*at).map(|t| t.path.clone());
                 let targets: Vec<String> = stream.targets.iter().filter_map(path).collect();
-                of_stream((stream, from_ns), logs, (first..=number, &targets), &mut all);
+                stream_logs((stream, from_ns), logs, (first..=number, &targets), &mut all);
             }
         }
     }
     all
 }
 
-fn of_stream(
+fn stream_logs(
     (stream, from_ns): (&Stream, u64),
     logs: &Logs,
     (numbers, targets): (std::ops::RangeInclusive<u32>, &[String]),
-    all: &mut Vec<(String, File)>,
+    all: &mut Vec<(String, FioLog)>,
 ) {
     for (kind, prefix) in &logs.files {
         for number in numbers.clone() {
@@ -78,14 +78,17 @@ fn of_stream(
                 let io_priority = stream.place.io_priority;
                 let op_priorities = stream.op_priorities.iter().map(|one| one.priority).collect();
                 let (workers, kind) = (vec![number], *kind);
-                all.push((path, File { logs, kind, workers, from_ns, io_priority, op_priorities, targets }));
+                all.push((
+                    path,
+                    FioLog { logs, kind, workers, from_ns, io_priority, op_priorities, targets },
+                ));
             }
         }
     }
 }
 
 /// A line of a file, but for what is the same in all of them.
-struct Line {
+struct LogLine {
     ms: u64,
     value: u64,
     /// The largest, where lines have it.
@@ -97,7 +100,7 @@ struct Line {
     share: u8,
 }
 
-impl File {
+impl FioLog {
     /// What stands in it.
     pub(super) fn content(&self, logs: &[WorkerLog]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -111,7 +114,7 @@ impl File {
                 kind => {
                     let lines = match (&log.rows, self.interval_ms()) {
                         (Rows::Each(all), 0) => {
-                            all.iter().filter(|o| moves(o.kind)).map(|o| self.of_operation(o)).collect()
+                            all.iter().filter(|o| is_logged(o.kind)).map(|o| self.of_operation(o)).collect()
                         }
                         (rows, ms) => self.of_intervals(rows, ms, kind),
                     };
@@ -137,7 +140,7 @@ impl File {
         end_ns.saturating_sub(self.from_ns)
     }
 
-    fn of_operation(&self, one: &Operation) -> Line {
+    fn of_operation(&self, one: &Operation) -> LogLine {
         let bytes = u64::from(one.length);
         let value = match self.kind {
             // In thousands of bytes, where all else is in KiB: so does fio.
@@ -148,8 +151,8 @@ impl File {
         let end_ns = self.since(one.end_ns);
         // As in fio, whose other logs have none.
         let has_issue = self.kind == LogKind::Clat;
-        Line {
-            ms: end_ns / MS,
+        LogLine {
+            ms: end_ns / MS_NS,
             value,
             largest: 0,
             kind: one.kind,
@@ -160,13 +163,13 @@ impl File {
         }
     }
 
-    fn of_intervals(&self, rows: &Rows, ms: u64, kind: LogKind) -> Vec<Line> {
+    fn of_intervals(&self, rows: &Rows, ms: u64, kind: LogKind) -> Vec<LogLine> {
         let ms = ms.max(1);
         let is_rate = matches!(kind, LogKind::Bw | LogKind::Iops);
-        let intervals = rows.intervals(self.from_ns, ms.saturating_mul(MS));
-        let last_ms = self.since(intervals.last_ns) / MS;
+        let intervals = rows.intervals(self.from_ns, ms.saturating_mul(MS_NS));
+        let last_ms = self.since(intervals.last_ns) / MS_NS;
         let line = |i: model::op_log::Interval| {
-            let end_ms = self.since(i.end_ns) / MS;
+            let end_ms = self.since(i.end_ns) / MS_NS;
             // The last interval of a job is cut off by its end: a rate over it would be too low, and a mean ends there.
             let is_whole = end_ms <= last_ms + 1;
             if is_rate && !is_whole {
@@ -180,19 +183,19 @@ impl File {
                 _ => (mean, i.max_ns),
             };
             let ms = if is_rate { end_ms.saturating_sub(1) } else { end_ms.min(last_ms) };
-            Some(Line { ms, value, largest, kind: i.kind, bytes: 0, offset: 0, issued_ns: 0, share: 0 })
+            Some(LogLine { ms, value, largest, kind: i.kind, bytes: 0, offset: 0, issued_ns: 0, share: 0 })
         };
-        intervals.all.into_iter().filter(|i| moves(i.kind)).filter_map(line).collect()
+        intervals.all.into_iter().filter(|i| is_logged(i.kind)).filter_map(line).collect()
     }
 
-    fn write(&self, line: &Line, began_ms: u64, out: &mut Vec<u8>) {
+    fn write(&self, line: &LogLine, began_ms: u64, out: &mut Vec<u8>) {
         let Logs { offset, priority, issue_time, value, .. } = &self.logs;
         // Into memory, which refuses nothing.
         let _ = write!(out, "{}, {}", began_ms + line.ms, line.value);
         if *value == LogValue::Both {
             let _ = write!(out, ", {}", line.largest);
         }
-        let _ = write!(out, ", {}, {}", direction(line.kind), line.bytes);
+        let _ = write!(out, ", {}, {}", direction_code(line.kind), line.bytes);
         if *offset {
             let _ = write!(out, ", {}", line.offset);
         }
@@ -213,7 +216,7 @@ impl File {
     fn iolog(&self, rows: &Rows, out: &mut Vec<u8>) {
         let Rows::Each(all) = rows else { return };
         let issued = |one: &Operation| self.since(one.end_ns).saturating_sub(one.service_ns) / 1000;
-        let mut all: Vec<&Operation> = all.iter().filter(|o| moves(o.kind)).collect();
+        let mut all: Vec<&Operation> = all.iter().filter(|o| is_logged(o.kind)).collect();
         all.sort_by_key(|one| issued(one));
         let (first, last) = (all.first().map_or(0, |o| issued(o)), all.last().map_or(0, |o| issued(o)));
         let _ = writeln!(out, "fio version 3 iolog");
@@ -236,16 +239,16 @@ impl File {
     /// A line per direction for every stretch of time in which it had operations; the last one is what is left.
     fn histograms(&self, rows: &Rows, began_ms: u64, out: &mut Vec<u8>) {
         let Rows::Each(all) = rows else { return };
-        let mut present: BTreeMap<Kind, Window> = BTreeMap::new();
-        for one in all.iter().filter(|o| moves(o.kind)) {
-            let ms = self.since(one.end_ns) / MS;
-            let window = present.entry(one.kind).or_insert_with(|| Window::new(ms));
-            window.counts[bucket(one.latency_ns)] += 1;
+        let mut present: BTreeMap<Kind, HistogramWindow> = BTreeMap::new();
+        for one in all.iter().filter(|o| is_logged(o.kind)) {
+            let ms = self.since(one.end_ns) / MS_NS;
+            let window = present.entry(one.kind).or_insert_with(|| HistogramWindow::new(ms));
+            window.counts[fio_bucket(one.latency_ns)] += 1;
             (window.bytes, window.last_ms) = (one.length, ms);
             let passed = ms - window.began_ms.min(ms);
             if passed >= self.logs.histogram_ms {
                 window.write((began_ms, one.kind), self.logs.coarseness, out);
-                *window = Window::new(ms - (passed - self.logs.histogram_ms));
+                *window = HistogramWindow::new(ms - (passed - self.logs.histogram_ms));
             }
         }
         for (kind, window) in present.iter().filter(|(_, window)| window.counts.iter().any(|n| *n > 0)) {
@@ -255,20 +258,20 @@ impl File {
 }
 
 /// A histogram that grows.
-struct Window {
+struct HistogramWindow {
     began_ms: u64,
     last_ms: u64,
     bytes: u32,
     counts: Vec<u64>,
 }
 
-impl Window {
+impl HistogramWindow {
     fn new(began_ms: u64) -> Self {
         Self { began_ms, last_ms: began_ms, bytes: 0, counts: vec![0; BUCKETS] }
     }
 
     fn write(&self, (began_ms, kind): (u64, Kind), coarseness: u32, out: &mut Vec<u8>) {
-        let _ = write!(out, "{}, {}, {}", began_ms + self.last_ms, direction(kind), self.bytes);
+        let _ = write!(out, "{}, {}, {}", began_ms + self.last_ms, direction_code(kind), self.bytes);
         for some in self.counts.chunks(1 << coarseness.min(BUCKET_BITS)) {
             let _ = write!(out, ", {}", some.iter().sum::<u64>());
         }
@@ -277,7 +280,7 @@ impl Window {
 }
 
 /// fio's bucket of a latency in ns.
-fn bucket(ns: u64) -> usize {
+fn fio_bucket(ns: u64) -> usize {
     let power = ns.checked_ilog2().unwrap_or(0);
     if power <= BUCKET_BITS {
         return ns as usize;
@@ -289,11 +292,11 @@ fn bucket(ns: u64) -> usize {
 }
 
 /// Whether fio logs such operations.
-fn moves(kind: Kind) -> bool {
+fn is_logged(kind: Kind) -> bool {
     kind != Kind::Sync
 }
 
-fn direction(kind: Kind) -> u8 {
+fn direction_code(kind: Kind) -> u8 {
     match kind {
         Kind::Read => 0,
         Kind::Write => 1,
@@ -305,7 +308,7 @@ fn direction(kind: Kind) -> u8 {
 mod tests {
     use super::*;
 
-    fn log(operations: &[(u64, u64, Kind)]) -> WorkerLog {
+    fn example_log(operations: &[(u64, u64, Kind)]) -> WorkerLog {
         let mut rows = Rows::new(0, 0);
         let each = |(end_ns, latency_ns, kind): &(u64, u64, Kind)| Operation {
             end_ns: *end_ns,
@@ -324,13 +327,13 @@ mod tests {
     fn content(kind: LogKind, logs: Logs, log: &WorkerLog) -> String {
         let (workers, targets) = (vec![1], vec!["/f".into()]);
         let op_priorities = vec![IoPriority::Realtime(3)];
-        let file = File { logs, kind, workers, from_ns: 0, io_priority: None, op_priorities, targets };
+        let file = FioLog { logs, kind, workers, from_ns: 0, io_priority: None, op_priorities, targets };
         String::from_utf8(file.content(std::slice::from_ref(log))).unwrap_or_default()
     }
 
     #[test]
     fn each_operation_has_the_columns_that_were_asked_for() {
-        let log = log(&[(1_500_000, 50_000, Kind::Write), (2_000_000, 1, Kind::Sync)]);
+        let log = example_log(&[(1_500_000, 50_000, Kind::Write), (2_000_000, 1, Kind::Sync)]);
         let plain = Logs::default();
         assert_eq!(content(LogKind::Lat, plain.clone(), &log), "1, 50000, 1, 4096, 1\n");
         assert_eq!(content(LogKind::Bw, plain.clone(), &log), "1, 81920, 1, 4096, 1\n");
@@ -345,11 +348,11 @@ mod tests {
 
     #[test]
     fn averages_are_of_whole_intervals_and_means_end_with_the_job() {
-        let log = log(&[
-            (100 * MS, 10, Kind::Read),
-            (400 * MS, 21, Kind::Read),
-            (600 * MS, 7, Kind::Read),
-            (700 * MS, 9, Kind::Write),
+        let log = example_log(&[
+            (100 * MS_NS, 10, Kind::Read),
+            (400 * MS_NS, 21, Kind::Read),
+            (600 * MS_NS, 7, Kind::Read),
+            (700 * MS_NS, 9, Kind::Write),
         ]);
         let logs =
             |value| Logs { latency_ms: 500, bandwidth_ms: 500, iops_ms: 500, value, ..Logs::default() };
@@ -367,8 +370,8 @@ mod tests {
 
     #[test]
     fn histograms_have_every_operation_once() {
-        let all: Vec<_> = (1..=100).map(|i| (i * MS, i * 100, Kind::Read)).collect();
-        let log = log(&all);
+        let all: Vec<_> = (1..=100).map(|i| (i * MS_NS, i * 100, Kind::Read)).collect();
+        let log = example_log(&all);
         let text = |coarseness| {
             let logs = Logs { histogram_ms: 30, coarseness, ..Logs::default() };
             content(LogKind::ClatHist, logs, &log)
@@ -383,7 +386,8 @@ mod tests {
 
     #[test]
     fn an_iolog_has_what_was_done_in_the_order_of_its_submission() {
-        let log = log(&[(9_000, 2_000, Kind::Read), (10_000, 8_000, Kind::Write), (11_000, 1, Kind::Sync)]);
+        let log =
+            example_log(&[(9_000, 2_000, Kind::Read), (10_000, 8_000, Kind::Write), (11_000, 1, Kind::Sync)]);
         let expected = "fio version 3 iolog\n0 /f add\n2 /f open\n2 /f write 8192 4096\n7 /f read 8192 4096\n7 /f close\n";
         assert_eq!(content(LogKind::Iolog, Logs::default(), &log), expected);
     }
@@ -392,9 +396,9 @@ mod tests {
     fn buckets_are_those_of_fio() {
         // From fio's plat_val_to_idx.
         assert_eq!(
-            [0, 63, 64, 127, 128, 129, 130, 1 << 20].map(bucket),
+            [0, 63, 64, 127, 128, 129, 130, 1 << 20].map(fio_bucket),
             [0, 63, 64, 127, 128, 128, 129, 960]
         );
-        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+        assert_eq!(fio_bucket(u64::MAX), BUCKETS - 1);
     }
 }

@@ -13,14 +13,14 @@ use model::plan::Plan;
 pub struct LogFile {
     /// Where it goes.
     pub path: String,
-    what: What,
+    what: LogContent,
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum LogContent {
     /// Everything, with the names of results by job, phase and stream.
     Csv(Vec<Vec<Vec<String>>>),
-    Fio(fio::File),
+    Fio(fio::FioLog),
 }
 
 /// The files that a plan asks for.
@@ -33,9 +33,10 @@ pub fn log_files(plan: &Plan) -> Vec<LogFile> {
             };
             phases.map(of_phase).collect()
         });
-        LogFile { path: path.clone(), what: What::Csv(names.collect()) }
+        LogFile { path: path.clone(), what: LogContent::Csv(names.collect()) }
     });
-    let typed = fio::files(plan).into_iter().map(|(path, file)| LogFile { path, what: What::Fio(file) });
+    let typed =
+        fio::fio_logs(plan).into_iter().map(|(path, file)| LogFile { path, what: LogContent::Fio(file) });
     own.chain(typed).collect()
 }
 
@@ -43,8 +44,8 @@ impl LogFile {
     /// What stands in it.
     pub fn content(&self, logs: &[WorkerLog]) -> Vec<u8> {
         match &self.what {
-            What::Csv(names) => csv::content(names, logs),
-            What::Fio(file) => file.content(logs),
+            LogContent::Csv(names) => csv::csv_content(names, logs),
+            LogContent::Fio(file) => file.content(logs),
         }
     }
 }

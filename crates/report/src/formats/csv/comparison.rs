@@ -7,7 +7,7 @@ use csv::{Terminator, Writer, WriterBuilder};
 use model::comparison::{Comparison, Comparisons, Metric, Pair};
 use std::io;
 
-const HEADINGS: [&str; 18] = [
+const COMPARISON_HEADINGS: [&str; 18] = [
     "side",
     "result",
     "number",
@@ -29,32 +29,32 @@ const HEADINGS: [&str; 18] = [
 ];
 
 /// Column of the reason.
-const WHY: usize = 15;
+const REASON_COLUMN: usize = 15;
 
-pub(super) fn write(comparison: &Comparison, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
-    sides([("B", comparison)].into_iter(), to)
+pub(super) fn write_comparison(comparison: &Comparison, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
+    write_sides([("B", comparison)].into_iter(), to)
 }
 
 pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
-    sides(comparisons.others.iter().map(|other| (other.name.as_str(), &other.comparison)), to)
+    write_sides(comparisons.others.iter().map(|other| (other.name.as_str(), &other.comparison)), to)
 }
 
-fn sides<'c>(
+fn write_sides<'c>(
     sides: impl Iterator<Item = (&'c str, &'c Comparison)>,
     to: &mut dyn io::Write,
 ) -> io::Result<()> {
     let mut out: Writer<_> = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(to);
-    out.write_record(HEADINGS)?;
+    out.write_record(COMPARISON_HEADINGS)?;
     for (side, pair) in sides.flat_map(|(side, comparison)| comparison.pairs.iter().map(move |p| (side, p))) {
         if pair.metrics.is_empty() {
-            out.write_record(refused(side, pair))?;
+            out.write_record(not_compared_fields(side, pair))?;
         }
-        pair.metrics.iter().try_for_each(|metric| out.write_record(compared(side, pair, metric)))?;
+        pair.metrics.iter().try_for_each(|metric| out.write_record(number_fields(side, pair, metric)))?;
     }
     out.flush()
 }
 
-fn compared(side: &str, pair: &Pair, metric: &Metric) -> [String; HEADINGS.len()] {
+fn number_fields(side: &str, pair: &Pair, metric: &Metric) -> [String; COMPARISON_HEADINGS.len()] {
     let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     [
         side.into(),
@@ -79,11 +79,11 @@ fn compared(side: &str, pair: &Pair, metric: &Metric) -> [String; HEADINGS.len()
 }
 
 /// A result that is not compared has one line, with the reason.
-fn refused(side: &str, pair: &Pair) -> [String; HEADINGS.len()] {
-    let mut row: [String; HEADINGS.len()] = std::array::from_fn(|_| String::new());
+fn not_compared_fields(side: &str, pair: &Pair) -> [String; COMPARISON_HEADINGS.len()] {
+    let mut row: [String; COMPARISON_HEADINGS.len()] = std::array::from_fn(|_| String::new());
     side.clone_into(&mut row[0]);
     row[1].clone_from(&pair.name);
     pair.refusal().word().clone_into(&mut row[10]);
-    row[WHY] = pair.refused.clone().unwrap_or_default();
+    row[REASON_COLUMN] = pair.refused.clone().unwrap_or_default();
     row
 }

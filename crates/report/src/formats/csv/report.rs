@@ -17,12 +17,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Columns that follow those of every table.
-const SESSION: [&str; 4] = ["session", "started", "target", "tags"];
+const SESSION_HEADINGS: [&str; 4] = ["session", "started", "target", "tags"];
 const P99_9: &str = "p99_9_ns";
 /// The first name of that column. Scripts use it, so the column is repeated under this name at the end.
 const P99_9_OLD: &str = "p99.9_ns";
 
-const RESULTS: [&str; 20] = [
+const RESULT_HEADINGS: [&str; 20] = [
     "name",
     "true_name",
     "direction",
@@ -44,7 +44,7 @@ const RESULTS: [&str; 20] = [
     "limited_by",
     "accepted",
 ];
-const INTERFACES: [&str; 37] = [
+const INTERFACE_HEADINGS: [&str; 37] = [
     "interface",
     "work",
     "block_bytes",
@@ -84,7 +84,7 @@ const INTERFACES: [&str; 37] = [
     "accepted",
 ];
 
-const COMMANDS: [&str; 20] = [
+const COMMAND_HEADINGS: [&str; 20] = [
     "command",
     "run",
     "exit_code",
@@ -107,7 +107,7 @@ const COMMANDS: [&str; 20] = [
     "verdict",
 ];
 
-const CELLS: [&str; 32] = [
+const CELL_HEADINGS: [&str; 32] = [
     "work",
     "block_bytes",
     "depth",
@@ -142,34 +142,34 @@ const CELLS: [&str; 32] = [
     "accepted",
 ];
 /// Columns of a cell that say what it is.
-const SETTING: usize = 6;
+const SETTING_COLUMNS: usize = 6;
 /// Where a cell that was not measured says why, after its setting.
-const SKIPPED_BECAUSE: usize = 16;
+const SKIP_REASON_COLUMN: usize = 16;
 
-pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(to);
     let mut rows = Rows::new(report, &mut out);
     match &report.study {
         Studied::Interfaces(api) => {
-            rows.headings(&INTERFACES)?;
+            rows.headings(&INTERFACE_HEADINGS)?;
             for row in &api.rows {
                 let result = report.results.get(row.result);
-                rows.row(&of_interface(row, result), result)?;
+                rows.row(&interface_fields(row, result), result)?;
             }
         }
         Studied::Sweep(sweep) if sweep.is_in_order() => {
-            rows.headings(&CELLS)?;
+            rows.headings(&CELL_HEADINGS)?;
             for cell in &sweep.cells {
                 let result = cell.result.and_then(|at| report.results.get(at));
-                rows.row(&of_cell(result, cell), result)?;
+                rows.row(&cell_fields(result, cell), result)?;
             }
-            sweep.skipped.iter().try_for_each(|cell| rows.row(&of_skipped(cell), None))?;
+            sweep.skipped.iter().try_for_each(|cell| rows.row(&skipped_fields(cell), None))?;
         }
         Studied::Commands(results) => {
-            rows.headings(&COMMANDS)?;
+            rows.headings(&COMMAND_HEADINGS)?;
             for command in &results.commands {
                 for (at, run) in command.runs.iter().enumerate() {
-                    rows.row(&of_command(report, command, at, run), None)?;
+                    rows.row(&command_fields(report, command, at, run), None)?;
                 }
             }
         }
@@ -180,9 +180,9 @@ pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result
         | Studied::Profile(_)
         | Studied::Targets(_)
         | Studied::Hosts(_) => {
-            rows.headings(&RESULTS)?;
+            rows.headings(&RESULT_HEADINGS)?;
             for result in &report.results {
-                of_result(result).try_for_each(|row| rows.row(&row, Some(result)))?;
+                result_fields(result).try_for_each(|row| rows.row(&row, Some(result)))?;
             }
         }
     }
@@ -207,7 +207,7 @@ impl<'r, W: Write> Rows<'r, W> {
     fn headings(&mut self, own: &[&str]) -> io::Result<()> {
         self.repeated = (0..own.len()).filter(|at| own[*at].ends_with(P99_9)).collect();
         let old = self.repeated.iter().map(|at| own[*at].replace(P99_9, P99_9_OLD));
-        let all = own.iter().chain(&SESSION).map(|name| (*name).to_owned()).chain(old);
+        let all = own.iter().chain(&SESSION_HEADINGS).map(|name| (*name).to_owned()).chain(old);
         Ok(self.out.write_record(all)?)
     }
 
@@ -226,12 +226,12 @@ fn session_id(path: &str) -> String {
 }
 
 /// A row for a run of a command.
-fn of_command(
+fn command_fields(
     report: &Report,
     command: &CommandResult,
     at: usize,
     run: &CommandRun,
-) -> [String; COMMANDS.len()] {
+) -> [String; COMMAND_HEADINGS.len()] {
     let moved =
         |of: fn(&Moved) -> u64| run.moved.as_ref().map_or_else(|_| String::new(), |m| of(m).to_string());
     let bytes = |known: &Known<u64>| known.as_ref().map_or_else(|_| String::new(), u64::to_string);
@@ -261,13 +261,13 @@ fn of_command(
 }
 
 /// A row per direction.
-fn of_result(result: &Measured) -> impl Iterator<Item = [String; RESULTS.len()]> {
+fn result_fields(result: &Measured) -> impl Iterator<Item = [String; RESULT_HEADINGS.len()]> {
     let all =
         [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
-    all.into_iter().filter_map(|(word, figures)| Some(of_direction(result, word, figures.as_ref()?)))
+    all.into_iter().filter_map(|(word, figures)| Some(direction_fields(result, word, figures.as_ref()?)))
 }
 
-fn of_direction(result: &Measured, word: &str, figures: &Figures) -> [String; RESULTS.len()] {
+fn direction_fields(result: &Measured, word: &str, figures: &Figures) -> [String; RESULT_HEADINGS.len()] {
     // A number that a finding invalidates is no number.
     let number = |v: f64| if result.void { String::new() } else { v.to_string() };
     let end =
@@ -293,12 +293,12 @@ fn of_direction(result: &Measured, word: &str, figures: &Figures) -> [String; RE
         percentile("99.9"),
         result.verdict.word().into(),
         result.limiter.name.clone(),
-        accepted(Some(result)),
+        accepted_ids(Some(result)),
     ]
 }
 
 /// Ids of the accepted findings that the numbers rest on.
-fn accepted(result: Option<&Measured>) -> String {
+fn accepted_ids(result: Option<&Measured>) -> String {
     result.map_or_else(String::new, |r| CheckId::list(&r.accepted, " "))
 }
 
@@ -308,7 +308,7 @@ fn at_rank(figures: Option<&Figures>, rank: &str) -> Option<f64> {
 }
 
 /// A cell that was measured in its order. Percentiles and the device are those of all its runs, the rest that of the window.
-fn of_cell(result: Option<&Measured>, cell: &CellFigures) -> [String; CELLS.len()] {
+fn cell_fields(result: Option<&Measured>, cell: &CellFigures) -> [String; CELL_HEADINGS.len()] {
     let void = result.is_some_and(|r| r.void);
     let number = |v: Option<f64>| v.filter(|_| !void).map_or_else(String::new, |v| v.to_string());
     let figures = result.and_then(|r| r.read.as_ref().or(r.write.as_ref()));
@@ -319,7 +319,7 @@ fn of_cell(result: Option<&Measured>, cell: &CellFigures) -> [String; CELLS.len(
     let per_mib = cell.mb_per_s.zip(cell.mib_per_s).map(|(mb, mib)| mb / mib);
     let end = |i: usize| number(cell.interval.zip(per_mib).map(|(ends, scale)| ends[i] * scale));
     let seen = result.and_then(Measured::at_device).zip(cell.iops);
-    let setting = of_setting(&cell.setting);
+    let setting = setting_fields(&cell.setting);
     let rest = [
         (cell.iops.is_some()).to_string(),
         void.to_string(),
@@ -346,19 +346,19 @@ fn of_cell(result: Option<&Measured>, cell: &CellFigures) -> [String; CELLS.len(
         of_writes("99"),
         of_writes("99.9"),
         result.map_or("", |r| r.verdict.word()).into(),
-        accepted(result),
+        accepted_ids(result),
     ];
-    joined(setting, rest)
+    join_fields(setting, rest)
 }
 
-fn of_skipped(cell: &Skipped) -> [String; CELLS.len()] {
-    let mut rest: [String; CELLS.len() - SETTING] = std::array::from_fn(|_| String::new());
+fn skipped_fields(cell: &Skipped) -> [String; CELL_HEADINGS.len()] {
+    let mut rest: [String; CELL_HEADINGS.len() - SETTING_COLUMNS] = std::array::from_fn(|_| String::new());
     rest[0] = false.to_string();
-    rest[SKIPPED_BECAUSE].clone_from(&cell.why);
-    joined(of_setting(&cell.setting), rest)
+    rest[SKIP_REASON_COLUMN].clone_from(&cell.why);
+    join_fields(setting_fields(&cell.setting), rest)
 }
 
-fn of_setting(setting: &Setting) -> [String; SETTING] {
+fn setting_fields(setting: &Setting) -> [String; SETTING_COLUMNS] {
     [
         setting.work(),
         setting.block_bytes.to_string(),
@@ -369,12 +369,15 @@ fn of_setting(setting: &Setting) -> [String; SETTING] {
     ]
 }
 
-fn joined(setting: [String; SETTING], rest: [String; CELLS.len() - SETTING]) -> [String; CELLS.len()] {
+fn join_fields(
+    setting: [String; SETTING_COLUMNS],
+    rest: [String; CELL_HEADINGS.len() - SETTING_COLUMNS],
+) -> [String; CELL_HEADINGS.len()] {
     let mut all = setting.into_iter().chain(rest);
     std::array::from_fn(|_| all.next().unwrap_or_default())
 }
 
-fn of_interface(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACES.len()] {
+fn interface_fields(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACE_HEADINGS.len()] {
     let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
     let end = |interval: Option<[f64; 2]>, i: usize| number(interval.map(|ends| ends[i]));
     let device = |i: usize| number(row.device_bytes_per_byte.as_ref().ok().map(|d| d[i]));
@@ -422,7 +425,7 @@ fn of_interface(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACES.
         number(row.run_bytes),
         number(row.stored_before.as_ref().ok().and_then(Extents::largest_share)),
         number(after.and_then(Extents::largest_share)),
-        accepted(result),
+        accepted_ids(result),
     ]
 }
 
@@ -433,7 +436,7 @@ fn every_row_names_its_session_and_percentiles_are_in_order() -> Result<(), Box<
     report.words.tags = vec!["a".into(), "b,c".into()];
     let table = |report: &Report| -> Result<Vec<Vec<String>>, Box<dyn std::error::Error>> {
         let mut bytes = Vec::new();
-        write(report, Style::default(), &mut bytes)?;
+        write_report(report, Style::default(), &mut bytes)?;
         let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
         let rows: Result<Vec<csv::StringRecord>, _> = reader.records().collect();
         Ok(rows?.iter().map(|row| row.iter().map(str::to_owned).collect()).collect())
@@ -457,11 +460,11 @@ fn every_row_names_its_session_and_percentiles_are_in_order() -> Result<(), Box<
     let rows = table(&report)?;
     assert_eq!(value(&rows, "session").as_deref(), Some("20261127-1"));
     assert!(rows.iter().all(|row| row.len() == rows[0].len()));
-    for table in [&RESULTS[..], &INTERFACES, &CELLS] {
+    for table in [&RESULT_HEADINGS[..], &INTERFACE_HEADINGS, &CELL_HEADINGS] {
         let at = |name: &str| table.iter().position(|heading| *heading == name);
         let ranks = ["p50_ns", "p90_ns", "p95_ns", "p99_ns", P99_9].map(at);
         assert!(ranks.is_sorted() && ranks[0].is_some(), "{table:?}");
     }
-    assert_eq!(CELLS[SETTING + SKIPPED_BECAUSE], "skipped_because");
+    assert_eq!(CELL_HEADINGS[SETTING_COLUMNS + SKIP_REASON_COLUMN], "skipped_because");
     Ok(())
 }

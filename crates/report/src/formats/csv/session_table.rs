@@ -10,22 +10,28 @@ use model::session_table::{Row, SessionTable};
 use std::io;
 
 /// Fields before those of the results.
-const HEADINGS: [&str; 6] = ["session", "started", "verdict", "device", "targets", "tags"];
+const TABLE_HEADINGS: [&str; 6] = ["session", "started", "verdict", "device", "targets", "tags"];
 
-pub(super) fn write(sessions: &SessionTable, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn write_session_table(
+    sessions: &SessionTable,
+    _: Style,
+    to: &mut dyn io::Write,
+) -> io::Result<()> {
     let mut out = Writer::from_writer(to);
     let columns = sessions.columns.iter().flat_map(|column| {
         let name = format!("{} {}", column.name, column.unit);
         [name.clone(), format!("{name} low"), format!("{name} high"), format!("{} verdict", column.name)]
     });
-    out.write_record(HEADINGS.map(str::to_owned).into_iter().chain(columns))?;
+    out.write_record(TABLE_HEADINGS.map(str::to_owned).into_iter().chain(columns))?;
     for row in &sessions.rows {
-        out.write_record(first(row).into_iter().chain(row.figures.iter().flat_map(|f| figure(f.as_ref()))))?;
+        out.write_record(
+            session_fields(row).into_iter().chain(row.figures.iter().flat_map(|f| figure_fields(f.as_ref()))),
+        )?;
     }
     out.flush()
 }
 
-fn first(row: &Row) -> [String; HEADINGS.len()] {
+fn session_fields(row: &Row) -> [String; TABLE_HEADINGS.len()] {
     [
         row.session.clone(),
         row.started.clone().unwrap_or_default(),
@@ -36,7 +42,7 @@ fn first(row: &Row) -> [String; HEADINGS.len()] {
     ]
 }
 
-fn figure(figure: Option<&Figure>) -> [String; 4] {
+fn figure_fields(figure: Option<&Figure>) -> [String; 4] {
     let Some(figure) = figure else { return Default::default() };
     let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     let end = |at: usize| number(figure.interval.map(|ends| ends[at]));
@@ -61,7 +67,7 @@ fn each_result_has_four_fields_and_what_is_withheld_none_but_its_verdict()
     let column = |name: &str| model::session_table::Column { name: name.into(), unit: "IOPS".into() };
     let columns = ["a", "b", "c"].map(column).to_vec();
     let mut bytes = Vec::new();
-    write(
+    write_session_table(
         &SessionTable { columns, rows: vec![row], ..SessionTable::default() },
         Style::default(),
         &mut bytes,

@@ -8,7 +8,7 @@ use model::entry::{Entry, Listing};
 use std::io;
 
 /// Columns.
-const HEADINGS: [&str; 21] = [
+const LIST_HEADINGS: [&str; 21] = [
     "id",
     "started",
     "verdict",
@@ -32,15 +32,15 @@ const HEADINGS: [&str; 21] = [
     "path",
 ];
 
-pub(super) fn write(listing: &Listing, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn write_list(listing: &Listing, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
     let mut out = Writer::from_writer(to);
-    out.write_record(HEADINGS)?;
-    listing.entries.iter().try_for_each(|entry| out.write_record(fields(entry)))?;
+    out.write_record(LIST_HEADINGS)?;
+    listing.entries.iter().try_for_each(|entry| out.write_record(entry_fields(entry)))?;
     out.flush()
 }
 
 /// The fields of [`HEADINGS`]: lists are joined by semicolons, and what is not known is empty.
-fn fields(e: &Entry) -> [String; HEADINGS.len()] {
+fn entry_fields(e: &Entry) -> [String; LIST_HEADINGS.len()] {
     let number = |n: Option<f64>| n.map(|n| n.to_string()).unwrap_or_default();
     let text = |t: &Option<String>| t.clone().unwrap_or_default();
     let headline = e.headline.as_ref();
@@ -83,18 +83,18 @@ mod tests {
             headline.value = None;
         }
         void.ending = Some(Ending::Interrupted);
-        assert_eq!(fields(&void)[2..4], ["SUSPECT".to_owned(), "interrupted".to_owned()]);
-        assert_eq!(fields(&void)[6], "");
+        assert_eq!(entry_fields(&void)[2..4], ["SUSPECT".to_owned(), "interrupted".to_owned()]);
+        assert_eq!(entry_fields(&void)[6], "");
     }
 
     #[test]
     fn each_heading_has_a_field_and_what_needs_quotes_has_them() -> Result<(), Box<dyn std::error::Error>> {
         let odd = Entry { title: Some("a,\"b\"".into()), ..entry("x") };
         let mut bytes = Vec::new();
-        write(&Listing { entries: vec![odd], ..Listing::default() }, Style::default(), &mut bytes)?;
+        write_list(&Listing { entries: vec![odd], ..Listing::default() }, Style::default(), &mut bytes)?;
         let text = String::from_utf8(bytes)?;
         let mut lines = text.lines();
-        assert_eq!(lines.next(), Some(HEADINGS.join(",").as_str()));
+        assert_eq!(lines.next(), Some(LIST_HEADINGS.join(",").as_str()));
         let line = lines.next().unwrap_or_default();
         assert!(line.starts_with("x,2026-11-21T16:12:26+01:00,SUSPECT,complete,\"a,\"\"b\"\"\""), "{line}");
         assert!(line.contains(",4K random read,2000,IOPS,1900,2100,/a;/b,"), "{line}");

@@ -8,11 +8,11 @@ use model::observed::ObservedLaneKind;
 use model::record::Bucket;
 
 /// Operations beyond a percentile, below which it is one operation's and no percentile.
-const BEYOND: f64 = 10.0;
+const MIN_BEYOND: f64 = 10.0;
 
 /// Which operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum DirectionFilter {
     /// Both directions.
     Total,
     /// Those that moved bytes from the target.
@@ -34,12 +34,16 @@ pub(super) struct Figures {
 
 impl Figures {
     /// Of some lanes together; of at most so many stretches, since what is behind the window's last whole one is no stretch.
-    pub(super) fn of<'l>(which: Which, lanes: impl IntoIterator<Item = &'l Lane>, stretches: usize) -> Self {
+    pub(super) fn from_lanes<'l>(
+        which: DirectionFilter,
+        lanes: impl IntoIterator<Item = &'l Lane>,
+        stretches: usize,
+    ) -> Self {
         let kinds = |lane: &'l Lane| -> Vec<&'l ObservedLaneKind> {
             match which {
-                Which::Read => vec![&lane.read],
-                Which::Write => vec![&lane.write],
-                Which::Total => vec![&lane.read, &lane.write],
+                DirectionFilter::Read => vec![&lane.read],
+                DirectionFilter::Write => vec![&lane.write],
+                DirectionFilter::Total => vec![&lane.read, &lane.write],
             }
         };
         let all: Vec<&ObservedLaneKind> = lanes.into_iter().flat_map(kinds).collect();
@@ -87,7 +91,7 @@ impl Figures {
 
     /// A percentile in ms by its share; `None` where fewer than ten operations lie beyond it.
     pub(super) fn percentile_ms(&self, share: f64) -> Option<f64> {
-        let supported = (1.0 - share) * self.count() as f64 >= BEYOND - 1e-9;
+        let supported = (1.0 - share) * self.count() as f64 >= MIN_BEYOND - 1e-9;
         self.latency.quantile_ns(share).filter(|_| supported).map(|ns| ns as f64 / 1e6)
     }
 

@@ -31,13 +31,13 @@ pub const NAME: &str = "diskspd";
 pub const XML_NAME: &str = "diskspd-xml";
 
 pub(super) static TEXT: Format =
-    Format::of_measurements(NAME, "txt", Content::Text, "as DISKSPD prints it", text::write);
+    Format::of_measurements(NAME, "txt", Content::Text, "as DISKSPD prints it", text::write_text);
 pub(super) static XML: Format =
     Format::of_measurements(XML_NAME, "xml", Content::Text, "as DISKSPD's XML", |report, _, to| {
-        xml::write(report, to)
+        xml::write_xml(report, to)
     });
 
 /// What was asked for, as DISKSPD prints it for `-Rp`.
 pub fn profile(profile: &Profile) -> String {
-    if profile.xml { profile_xml::profile(profile, 0) } else { profile_text::profile(profile) }
+    if profile.xml { profile_xml::profile_xml(profile, 0) } else { profile_text::profile_text(profile) }
 }

@@ -5,17 +5,17 @@
 use model::diskspd::{Cache, Distribution, Profile, Target, Throughput, TimeSpan};
 
 /// Units of sizes, from the largest on.
-const UNITS: [(u32, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+const SIZE_UNITS: [(u32, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
 
 /// The whole of it.
-pub(super) fn profile(profile: &Profile) -> String {
+pub(super) fn profile_text(profile: &Profile) -> String {
     let mut out = format!("\nCommand Line: {}\n\nInput parameters:\n\n", profile.command);
     if profile.verbose {
         out += "\tusing verbose mode\n";
     }
     for (number, span) in (1..).zip(&profile.spans) {
         out += &format!("\ttimespan: {number:3}\n\t-------------\n");
-        out += &of_span(span);
+        out += &span_text(span);
         out += "\n";
     }
     out
@@ -23,7 +23,7 @@ pub(super) fn profile(profile: &Profile) -> String {
 
 /// A size in the largest unit that it reaches.
 pub(super) fn size(bytes: u64) -> String {
-    let unit = UNITS.iter().find(|(shift, _)| bytes >= 1 << shift);
+    let unit = SIZE_UNITS.iter().find(|(shift, _)| bytes >= 1 << shift);
     match unit {
         None => bytes.to_string(),
         Some((shift, name)) if bytes.is_multiple_of(1 << shift) => format!("{}{name}", bytes >> shift),
@@ -33,7 +33,7 @@ pub(super) fn size(bytes: u64) -> String {
 
 /// A size in the largest unit that it reaches, its number aligned to the right of so many columns; plain bytes are not.
 fn size_in(bytes: u64, width: usize) -> String {
-    let unit = UNITS.iter().find(|(shift, _)| bytes >= 1 << shift);
+    let unit = SIZE_UNITS.iter().find(|(shift, _)| bytes >= 1 << shift);
     match unit {
         None => bytes.to_string(),
         Some((shift, name)) if bytes.is_multiple_of(1 << shift) => format!("{:width$}{name}", bytes >> shift),
@@ -41,7 +41,7 @@ fn size_in(bytes: u64, width: usize) -> String {
     }
 }
 
-fn of_span(span: &TimeSpan) -> String {
+fn span_text(span: &TimeSpan) -> String {
     let mut out = format!(
         "\tduration: {}s\n\twarm up time: {}s\n\tcool down time: {}s\n",
         span.duration_s, span.warmup_s, span.cooldown_s
@@ -71,12 +71,12 @@ fn of_span(span: &TimeSpan) -> String {
         ),
     ];
     out.extend(lines.into_iter().filter(|(is_so, _)| *is_so).map(|(_, line)| line));
-    out.extend(span.targets.iter().map(|target| of_target(target, !pooled, own, span.completion_routines)));
+    out.extend(span.targets.iter().map(|target| target_text(target, !pooled, own, span.completion_routines)));
     out
 }
 
 /// A target; whether it has threads of its own, whether it has operations in flight of its own, and whether these call back.
-pub(super) fn of_target(target: &Target, threads: bool, requests: bool, routines: bool) -> String {
+pub(super) fn target_text(target: &Target, threads: bool, requests: bool, routines: bool) -> String {
     let mut out = match target.path.strip_prefix('*') {
         Some(number) => format!("\tpath: template target '{number}'\n"),
         None => format!("\tpath: '{}'\n", target.path),
@@ -84,8 +84,8 @@ pub(super) fn of_target(target: &Target, threads: bool, requests: bool, routines
     let mut say = |line: String| out += &format!("\t\t{line}\n");
     say(format!("think time: {}ms", target.think_ms.unwrap_or(0)));
     say(format!("burst size: {}", target.burst.unwrap_or(0)));
-    caching(target, &mut say);
-    data(target, &mut say);
+    caching_text(target, &mut say);
+    data_text(target, &mut say);
     if target.parallel {
         say("using parallel async I/O".into());
     }
@@ -95,13 +95,13 @@ pub(super) fn of_target(target: &Target, threads: bool, requests: bool, routines
         percent => format!("performing mix test (read/write ratio: {}/{percent})", 100 - percent.min(100)),
     });
     say(format!("block size: {}", size(target.block.into())));
-    say(order(target));
+    say(order_text(target));
     if requests {
         say(format!("number of outstanding I/O operations per thread: {}", target.requests));
     } else {
         say(format!("relative IO weight in thread pool: {}", target.weight));
     }
-    region(target, &mut say);
+    region_text(target, &mut say);
     if threads {
         say(format!("threads per file: {}", target.threads));
         if target.requests > 1 {
@@ -129,13 +129,13 @@ pub(super) fn of_target(target: &Target, threads: bool, requests: bool, routines
     }
     if let Some(parts) = &target.distribution {
         say("IO Distribution:".into());
-        out += &distribution(parts, "\t\t");
+        out += &distribution_text(parts, "\t\t");
     }
     out
 }
 
 /// Where it begins and ends, and what is told of the order of accesses.
-fn region(target: &Target, say: &mut dyn FnMut(String)) {
+fn region_text(target: &Target, say: &mut dyn FnMut(String)) {
     for (bytes, what) in [
         (target.base, "base file offset"),
         (target.end, "max file size"),
@@ -156,7 +156,7 @@ fn region(target: &Target, say: &mut dyn FnMut(String)) {
     }
 }
 
-fn caching(target: &Target, say: &mut dyn FnMut(String)) {
+fn caching_text(target: &Target, say: &mut dyn FnMut(String)) {
     say(match target.cache {
         Cache::Cached => "using software cache",
         Cache::Remote => "local software cache disabled, remote cache enabled",
@@ -176,7 +176,7 @@ fn caching(target: &Target, say: &mut dyn FnMut(String)) {
     }
 }
 
-fn data(target: &Target, say: &mut dyn FnMut(String)) {
+fn data_text(target: &Target, say: &mut dyn FnMut(String)) {
     if target.zeros {
         say("zeroing write buffers".into());
     }
@@ -189,7 +189,7 @@ fn data(target: &Target, say: &mut dyn FnMut(String)) {
     }
 }
 
-fn order(target: &Target) -> String {
+fn order_text(target: &Target) -> String {
     let step = size(target.step());
     match target.random_percent {
         100 => format!("using random I/O (alignment: {step})"),
@@ -202,7 +202,7 @@ fn order(target: &Target) -> String {
 }
 
 /// Shares of operations by parts of the target, a line each.
-fn distribution(parts: &Distribution, indent: &str) -> String {
+fn distribution_text(parts: &Distribution, indent: &str) -> String {
     let (mut out, mut at) = (String::new(), 0_u64);
     for part in &parts.ranges {
         let end = at.saturating_add(part.length);

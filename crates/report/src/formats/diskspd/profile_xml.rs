@@ -60,7 +60,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// The whole of it, so many blanks in.
-pub(super) fn profile(profile: &Profile, indent: usize) -> String {
+pub(super) fn profile_xml(profile: &Profile, indent: usize) -> String {
     let mut lines = Lines::new(indent);
     lines.within("Profile", |lines| {
         lines.value("Progress", profile.progress);
@@ -69,12 +69,12 @@ pub(super) fn profile(profile: &Profile, indent: usize) -> String {
         if let Some(rule) = &profile.precreate {
             lines.value("PrecreateFiles", rule);
         }
-        lines.within("TimeSpans", |lines| profile.spans.iter().for_each(|span| of_span(span, lines)));
+        lines.within("TimeSpans", |lines| profile.spans.iter().for_each(|span| profile_span(span, lines)));
     });
     lines.text
 }
 
-fn of_span(span: &TimeSpan, lines: &mut Lines) {
+fn profile_span(span: &TimeSpan, lines: &mut Lines) {
     lines.within("TimeSpan", |lines| {
         lines.value("CompletionRoutines", span.completion_routines);
         lines.value("MeasureLatency", span.latency);
@@ -99,12 +99,12 @@ fn of_span(span: &TimeSpan, lines: &mut Lines) {
                 }
             });
         }
-        lines.within("Targets", |lines| span.targets.iter().for_each(|target| of_target(target, lines)));
+        lines.within("Targets", |lines| span.targets.iter().for_each(|target| profile_target(target, lines)));
     });
 }
 
 /// One target.
-pub(super) fn of_target(target: &Target, lines: &mut Lines) {
+pub(super) fn profile_target(target: &Target, lines: &mut Lines) {
     lines.within("Target", |lines| {
         lines.value("Path", &target.path);
         lines.value("BlockSize", target.block);
@@ -113,8 +113,8 @@ pub(super) fn of_target(target: &Target, lines: &mut Lines) {
         lines.value("RandomAccess", target.random_hint);
         lines.value("TemporaryFile", target.temporary_hint);
         lines.value("UseLargePages", target.large_pages);
-        caching(target, lines);
-        data(target, lines);
+        profile_caching(target, lines);
+        profile_data(target, lines);
         lines.value("ParallelAsyncIO", target.parallel);
         if let Some(burst) = target.burst {
             lines.value("BurstSize", burst);
@@ -125,7 +125,7 @@ pub(super) fn of_target(target: &Target, lines: &mut Lines) {
         if let Some(bytes) = target.create {
             lines.value("FileSize", bytes);
         }
-        order(target, lines);
+        profile_order(target, lines);
         lines.value("ThreadStride", target.thread_stride);
         lines.value("MaxFileSize", target.end);
         lines.value("RequestCount", target.requests);
@@ -156,7 +156,7 @@ pub(super) fn of_target(target: &Target, lines: &mut Lines) {
 }
 
 /// What is the default is left out.
-fn caching(target: &Target, lines: &mut Lines) {
+fn profile_caching(target: &Target, lines: &mut Lines) {
     match target.cache {
         Cache::Cached => {}
         Cache::Remote => lines.value("DisableLocalCache", true),
@@ -173,7 +173,7 @@ fn caching(target: &Target, lines: &mut Lines) {
     }
 }
 
-fn data(target: &Target, lines: &mut Lines) {
+fn profile_data(target: &Target, lines: &mut Lines) {
     lines.within("WriteBufferContent", |lines| {
         if target.zeros {
             lines.value("Pattern", "zero");
@@ -191,7 +191,7 @@ fn data(target: &Target, lines: &mut Lines) {
     });
 }
 
-fn order(target: &Target, lines: &mut Lines) {
+fn profile_order(target: &Target, lines: &mut Lines) {
     if target.random_percent == 0 {
         lines.value("StrideSize", target.step());
         lines.value("InterlockedSequential", target.interlocked);

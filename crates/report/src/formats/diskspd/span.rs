@@ -37,11 +37,11 @@ pub(super) struct Lane {
 }
 
 /// What was asked for. A report of another language has it as far as DISKSPD has words for it.
-pub(super) fn profile(report: &Report) -> Profile {
+pub(super) fn requested_profile(report: &Report) -> Profile {
     let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.as_ref()?.profile.clone());
     typed.unwrap_or_else(|| Profile {
         command: report.command.get(1..).unwrap_or_default().join(" "),
-        spans: groups(report).values().map(|results| of_results(results)).collect(),
+        spans: groups(report).values().map(|results| span_of_results(results)).collect(),
         ..Profile::default()
     })
 }
@@ -61,7 +61,7 @@ pub(in crate::formats) fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<
 }
 
 /// All time spans.
-pub(super) fn spans(report: &Report, profile: &Profile) -> Vec<Span> {
+pub(super) fn measured_spans(report: &Report, profile: &Profile) -> Vec<Span> {
     let groups: Vec<Vec<&Measured>> = groups(report).into_values().collect();
     let span = |(at, said): (usize, &TimeSpan)| {
         let seen: Vec<&Observed> =
@@ -69,7 +69,7 @@ pub(super) fn spans(report: &Report, profile: &Profile) -> Vec<Span> {
         Span {
             said: said.clone(),
             seconds: seen.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9,
-            lanes: lanes(&seen, said),
+            lanes: thread_lanes(&seen, said),
             cpus: seen.first().map(|s| s.cpus.clone()).unwrap_or_default(),
         }
     };
@@ -77,7 +77,7 @@ pub(super) fn spans(report: &Report, profile: &Profile) -> Vec<Span> {
 }
 
 /// Threads in their order, each with its targets in theirs.
-fn lanes(seen: &[&Observed], said: &TimeSpan) -> Vec<Lane> {
+fn thread_lanes(seen: &[&Observed], said: &TimeSpan) -> Vec<Lane> {
     let mut out = Vec::new();
     let pools = said.pools();
     let mut first = 0;
@@ -86,14 +86,14 @@ fn lanes(seen: &[&Observed], said: &TimeSpan) -> Vec<Lane> {
         if seen.lanes.is_empty() {
             // Workers were not told apart: they are one thread.
             let thread = out.last().map_or(0, |lane: &Lane| lane.thread + 1);
-            out.push(together(seen, thread));
+            out.push(combined_lane(seen, thread));
         }
         out.extend(seen.lanes.iter().map(|lane| {
             // As it was typed: a stream is a pool of threads with its targets.
             let typed = pool.and_then(|pool| said.targets.get(pool.targets.get(lane.target)?.0));
             let thread =
                 lane.worker.checked_sub(first).and_then(|of| pool?.threads.get(of as usize).copied());
-            Lane { thread: thread.unwrap_or(lane.worker), ..apart(seen, lane, typed) }
+            Lane { thread: thread.unwrap_or(lane.worker), ..thread_lane(seen, lane, typed) }
         }));
         first += pool.map_or(0, |pool| pool.threads.len() as u32);
     }
@@ -101,7 +101,7 @@ fn lanes(seen: &[&Observed], said: &TimeSpan) -> Vec<Lane> {
     out
 }
 
-fn apart(seen: &Observed, lane: &ObservedLane, typed: Option<&Target>) -> Lane {
+fn thread_lane(seen: &Observed, lane: &ObservedLane, typed: Option<&Target>) -> Lane {
     let target = seen.targets.get(lane.target);
     let of = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
     Lane {
@@ -113,7 +113,7 @@ fn apart(seen: &Observed, lane: &ObservedLane, typed: Option<&Target>) -> Lane {
     }
 }
 
-fn together(seen: &Observed, thread: u32) -> Lane {
+fn combined_lane(seen: &Observed, thread: u32) -> Lane {
     let of = |kind| {
         let of = seen.kinds.get(&kind);
         of.map_or_else(ObservedLaneKind::default, |k| ObservedLaneKind {
@@ -128,12 +128,12 @@ fn together(seen: &Observed, thread: u32) -> Lane {
 }
 
 /// What another language asked for.
-fn of_results(results: &[&Measured]) -> TimeSpan {
+fn span_of_results(results: &[&Measured]) -> TimeSpan {
     let phase = results.first().and_then(|r| r.job.phases.get(r.phase as usize));
     let seconds = |ns: u64| u32::try_from(ns / 1_000_000_000).unwrap_or(u32::MAX);
     let target = |result: &&Measured| {
         let stream = phase?.streams.get(result.stream as usize)?;
-        Some(of_stream(stream, result.seen.as_ref()))
+        Some(target_of_stream(stream, result.seen.as_ref()))
     };
     TimeSpan {
         duration_s: phase.map_or(0, |p| seconds(p.time_ns)),
@@ -145,7 +145,7 @@ fn of_results(results: &[&Measured]) -> TimeSpan {
     }
 }
 
-fn of_stream(stream: &Stream, seen: Option<&Observed>) -> Target {
+fn target_of_stream(stream: &Stream, seen: Option<&Observed>) -> Target {
     let order = stream.access.lines.first().map(|line: &Line| &line.order);
     let paths: Vec<&str> =
         seen.map(|s| s.targets.iter().map(|t| t.path.as_str()).collect()).unwrap_or_default();

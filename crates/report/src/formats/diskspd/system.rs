@@ -48,7 +48,7 @@ impl Topology {
             });
             cores.insert(cpu, at);
         }
-        Self { cores, sockets, nodes: nodes(report), core_count: known.len() }
+        Self { cores, sockets, nodes: memory_nodes(report), core_count: known.len() }
     }
 
     /// How many different values there are.
@@ -66,7 +66,7 @@ impl Topology {
 }
 
 /// `path: 0-3,8` for each node.
-fn nodes(report: &Report) -> BTreeMap<u32, u32> {
+fn memory_nodes(report: &Report) -> BTreeMap<u32, u32> {
     let mut out = BTreeMap::new();
     for line in report.machine.fact(NODES).unwrap_or_default().lines() {
         let Some((path, list)) = line.split_once(": ") else { continue };
@@ -83,23 +83,23 @@ fn nodes(report: &Report) -> BTreeMap<u32, u32> {
 }
 
 /// When it began: `2026/11/23 18:00:00 UTC`; nothing where that is not known.
-fn started(report: &Report) -> String {
+fn start_time(report: &Report) -> String {
     let at: Option<Timestamp> = report.started.parse().ok();
     at.map_or_else(String::new, |at| at.to_zoned(TimeZone::UTC).strftime("%Y/%m/%d %H:%M:%S UTC").to_string())
 }
 
 /// How many CPUs there are.
-fn cpus(report: &Report, cpus: &[ObservedCpu]) -> usize {
+fn cpu_count(report: &Report, cpus: &[ObservedCpu]) -> usize {
     if cpus.is_empty() { report.machine.cpus as usize } else { cpus.len() }
 }
 
 /// Lines of the text.
-pub(super) fn text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> String {
+pub(super) fn system_text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> String {
     let mut out = format!(
         "System information:\n\n\tcomputer name: {}\n\tstart time: {}\n\n\tcpu count:\t\t{}\n",
         report.machine.host,
-        started(report),
-        cpus(report, seen)
+        start_time(report),
+        cpu_count(report, seen)
     );
     if topology.core_count > 0 {
         out += &format!("\tcore count:\t\t{}\n", topology.core_count);
@@ -114,45 +114,45 @@ pub(super) fn text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -
 }
 
 /// CPUs as bits, where a number holds them.
-fn mask(cpus: impl Iterator<Item = u32>) -> String {
+fn cpu_mask(cpus: impl Iterator<Item = u32>) -> String {
     let bits = cpus.filter(|cpu| *cpu < 128).fold(0_u128, |bits, cpu| bits | 1 << cpu);
     format!("0x{bits:x}")
 }
 
 /// The element of the XML.
-pub(super) fn xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines: &mut Lines) {
+pub(super) fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines: &mut Lines) {
     lines.within("System", |lines| {
         lines.value("ComputerName", &report.machine.host);
         lines.within("Tool", |lines| {
             lines.value("Version", VERSION[0]);
             lines.value("VersionDate", VERSION[1]);
         });
-        lines.value("RunTime", started(report));
+        lines.value("RunTime", start_time(report));
         lines.line("<PowerScheme Name=\"\" Guid=\"\"/>");
-        let count = cpus(report, seen);
+        let count = cpu_count(report, seen);
         lines.within("ProcessorTopology", |lines| {
-            let active = mask(seen.iter().map(|c| c.cpu));
+            let active = cpu_mask(seen.iter().map(|c| c.cpu));
             lines.line(format_args!(
                 "<Group Group=\"0\" MaximumProcessors=\"{count}\" ActiveProcessors=\"{count}\" ActiveProcessorMask=\"{active}\"/>"
             ));
             for (of, name) in [(&topology.nodes, "Node"), (&topology.sockets, "Socket")] {
-                parts(of, name, lines);
+                write_cpu_groups(of, name, lines);
             }
             for core in 0..topology.core_count {
                 let of_core = topology.cores.iter().filter(|(_, c)| **c == core).map(|(cpu, _)| *cpu);
-                lines.line(format_args!("<Core Group=\"0\" Core=\"{core}\" Mask=\"{}\"/>", escaped(&mask(of_core))));
+                lines.line(format_args!("<Core Group=\"0\" Core=\"{core}\" Mask=\"{}\"/>", escaped(&cpu_mask(of_core))));
             }
         });
     });
 }
 
 /// Nodes or sockets, each with its CPUs.
-fn parts(of: &BTreeMap<u32, u32>, name: &str, lines: &mut Lines) {
+fn write_cpu_groups(of: &BTreeMap<u32, u32>, name: &str, lines: &mut Lines) {
     let mut numbers: Vec<u32> = of.values().copied().collect();
     numbers.sort_unstable();
     numbers.dedup();
     for number in numbers {
-        let mask = mask(of.iter().filter(|(_, n)| **n == number).map(|(cpu, _)| *cpu));
+        let mask = cpu_mask(of.iter().filter(|(_, n)| **n == number).map(|(cpu, _)| *cpu));
         lines.with(name, &format!(" {name}=\"{number}\""), |lines| {
             lines.line(format_args!("<Group Group=\"0\" Mask=\"{mask}\"/>"));
         });

@@ -2,9 +2,9 @@
 //!
 //! For: the tables that people know and scripts look for, and fathom's verdict behind them. Not for: figures ([`super::figures`]).
 
-use super::figures::{Figures, Which};
-use super::profile_text::{profile as profile_lines, size};
-use super::span::{Lane, Span, profile, spans};
+use super::figures::{DirectionFilter, Figures};
+use super::profile_text::{profile_text as profile_lines, size};
+use super::span::{Lane, Span, measured_spans, requested_profile};
 use super::system::{self, Topology};
 use crate::format::{Detail, Style};
 use crate::formats::fio::verdict;
@@ -34,24 +34,24 @@ const PERCENTILES: [(f64, &str); 13] = [
 ];
 
 /// Writes it; in brief as DISKSPD does, without what fathom says of it.
-pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
-    let profile = profile(report);
-    let spans = spans(report, &profile);
+pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<()> {
+    let profile = requested_profile(report);
+    let spans = measured_spans(report, &profile);
     write!(to, "{}", profile_lines(&profile))?;
     let topology = Topology::from_report(report);
     let cpus = spans.first().map(|s| s.cpus.as_slice()).unwrap_or_default();
-    write!(to, "{}", system::text(report, &topology, cpus))?;
+    write!(to, "{}", system::system_text(report, &topology, cpus))?;
     for (number, span) in (1..).zip(&spans) {
         writeln!(to, "\nResults for timespan {number}:\n{STARS}")?;
-        of_span(span, &topology, to)?;
+        write_span(span, &topology, to)?;
     }
     if spans.len() > 1 {
-        totals(&spans, to)?;
+        write_totals(&spans, to)?;
     }
     if style.detail == Detail::Brief { Ok(()) } else { write!(to, "\n{}", verdict(report)) }
 }
 
-pub(super) fn of_span(span: &Span, topology: &Topology, to: Out) -> io::Result<()> {
+pub(super) fn write_span(span: &Span, topology: &Topology, to: Out) -> io::Result<()> {
     if span.seconds <= 0.0 {
         return writeln!(
             to,
@@ -63,16 +63,20 @@ pub(super) fn of_span(span: &Span, topology: &Topology, to: Out) -> io::Result<(
     if span.said.threads > 0 && span.said.requests > 0 {
         writeln!(to, "request count:\t\t{}", span.said.requests)?;
     }
-    cpus(&span.cpus, topology, to)?;
-    for (which, name) in [(Which::Total, "Total"), (Which::Read, "Read"), (Which::Write, "Write")] {
+    write_cpus(&span.cpus, topology, to)?;
+    for (which, name) in [
+        (DirectionFilter::Total, "Total"),
+        (DirectionFilter::Read, "Read"),
+        (DirectionFilter::Write, "Write"),
+    ] {
         writeln!(to, "\n{name} IO")?;
-        section(which, span, to)?;
+        write_section(which, span, to)?;
     }
-    if span.said.latency { percentiles(span, to) } else { Ok(()) }
+    if span.said.latency { write_percentiles(span, to) } else { Ok(()) }
 }
 
 /// CPUs, with columns for what there are several of.
-fn cpus(cpus: &[ObservedCpu], topology: &Topology, to: Out) -> io::Result<()> {
+fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, to: Out) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
     }
@@ -96,20 +100,20 @@ fn cpus(cpus: &[ObservedCpu], topology: &Topology, to: Out) -> io::Result<()> {
         for (at, place) in places.into_iter().enumerate().filter(|(at, _)| shown(*at)) {
             write!(to, "{:>width$}| ", place.unwrap_or_else(|| "N/A".into()), width = several[at].3)?;
         }
-        let shares = percents(cpu);
+        let shares = cpu_percents(cpu);
         sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
-        writeln!(to, "{:4}| {}", cpu.cpu, joined(shares))?;
+        writeln!(to, "{:4}| {}", cpu.cpu, join_shares(shares))?;
     }
     let means = sums.map(|sum| sum / cpus.len() as f64);
-    writeln!(to, "{border}\n{:width$}avg.| {}", "", joined(means))
+    writeln!(to, "{border}\n{:width$}avg.| {}", "", join_shares(means))
 }
 
-fn joined(shares: [f64; 4]) -> String {
+fn join_shares(shares: [f64; 4]) -> String {
     shares.map(|share| format!("{share:6.2}%")).join("| ")
 }
 
 /// Use, user, kernel and idle in percent of the time.
-pub(super) fn percents(cpu: &ObservedCpu) -> [f64; 4] {
+pub(super) fn cpu_percents(cpu: &ObservedCpu) -> [f64; 4] {
     let [user, kernel, idle] = [cpu.user, cpu.kernel, cpu.idle].map(|ticks| ticks as f64);
     let all = (user + kernel + idle).max(1.0);
     [user + kernel, user, kernel, idle].map(|part| 100.0 * part / all)
@@ -128,30 +132,31 @@ impl Span {
 }
 
 /// What stands between the columns that are always there: for latencies, for deviations of the rate, for those of latencies.
-fn columns(said: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
+fn optional_columns(said: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
     let shown = [said.latency, said.iops, said.latency];
     std::array::from_fn(|at| if shown[at] { all[at] } else { "" })
 }
 
-fn section(which: Which, span: &Span, to: Out) -> io::Result<()> {
-    let [mean, iops, deviation] = columns(&span.said, ["|  AvgLat  ", "| IopsStdDev ", "| LatStdDev "]);
+fn write_section(which: DirectionFilter, span: &Span, to: Out) -> io::Result<()> {
+    let [mean, iops, deviation] =
+        optional_columns(&span.said, ["|  AvgLat  ", "| IopsStdDev ", "| LatStdDev "]);
     writeln!(
         to,
         "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s {mean}{iops}{deviation}|  file"
     )?;
-    let dashes = columns(&span.said, ["-----------", "-------------", "------------"]).concat();
+    let dashes = optional_columns(&span.said, ["-----------", "-------------", "------------"]).concat();
     let border = format!("{}{dashes}------------", "-".repeat(66));
     writeln!(to, "{border}")?;
     for lane in &span.lanes {
-        let figures = Figures::of(which, [lane], span.stretches());
-        let row = row(&figures, span);
+        let figures = Figures::from_lanes(which, [lane], span.stretches());
+        let row = figure_row(&figures, span);
         writeln!(to, "{:6} | {row} | {} ({})", lane.thread, lane.path, size(lane.bytes))?;
     }
     writeln!(to, "{border}")?;
-    writeln!(to, "total:   {}", row(&Figures::of(which, &span.lanes, span.stretches()), span))
+    writeln!(to, "total:   {}", figure_row(&Figures::from_lanes(which, &span.lanes, span.stretches()), span))
 }
 
-fn row(figures: &Figures, span: &Span) -> String {
+fn figure_row(figures: &Figures, span: &Span) -> String {
     let (bytes, count, seconds) = (figures.bytes, figures.count(), span.seconds);
     let mib = bytes as f64 / 1_048_576.0 / seconds;
     let mut row = format!("{bytes:15} | {count:12} | {mib:10.2} | {:10.2}", count as f64 / seconds);
@@ -172,7 +177,7 @@ fn row(figures: &Figures, span: &Span) -> String {
 }
 
 /// A table for each target where there are several, and one of all.
-fn percentiles(span: &Span, to: Out) -> io::Result<()> {
+fn write_percentiles(span: &Span, to: Out) -> io::Result<()> {
     let mut paths: Vec<&str> = Vec::new();
     for lane in &span.lanes {
         if !paths.contains(&lane.path.as_str()) {
@@ -182,19 +187,19 @@ fn percentiles(span: &Span, to: Out) -> io::Result<()> {
     for path in paths.iter().filter(|_| paths.len() > 1) {
         writeln!(to, "\nLatency distribution: {path}")?;
         let of_path: Vec<&Lane> = span.lanes.iter().filter(|lane| lane.path == *path).collect();
-        chart(&of_path, to)?;
+        write_percentile_table(&of_path, to)?;
     }
     writeln!(to, "\nTotal latency distribution:")?;
-    chart(&span.lanes.iter().collect::<Vec<_>>(), to)
+    write_percentile_table(&span.lanes.iter().collect::<Vec<_>>(), to)
 }
 
-fn chart(lanes: &[&Lane], to: Out) -> io::Result<()> {
+fn write_percentile_table(lanes: &[&Lane], to: Out) -> io::Result<()> {
     writeln!(
         to,
         "  %-ile |  Read (ms) | Write (ms) | Total (ms)\n----------------------------------------------"
     )?;
-    let all =
-        [Which::Read, Which::Write, Which::Total].map(|which| Figures::of(which, lanes.iter().copied(), 0));
+    let all = [DirectionFilter::Read, DirectionFilter::Write, DirectionFilter::Total]
+        .map(|which| Figures::from_lanes(which, lanes.iter().copied(), 0));
     let mut line = |name: &str, of: &dyn Fn(&Figures) -> Option<f64>| {
         let cell = |figures: &Figures| {
             of(figures).map_or_else(|| format!("{:>10}", "N/A"), |ms| format!("{ms:10.3}"))
@@ -210,7 +215,7 @@ fn chart(lanes: &[&Lane], to: Out) -> io::Result<()> {
 }
 
 /// All time spans together.
-fn totals(spans: &[Span], to: Out) -> io::Result<()> {
+fn write_totals(spans: &[Span], to: Out) -> io::Result<()> {
     writeln!(
         to,
         "\n\nTotals:\n{STARS}\n\ntype   |       bytes     |     I/Os     |    MiB/s   |  I/O per s\n{}",
@@ -218,13 +223,15 @@ fn totals(spans: &[Span], to: Out) -> io::Result<()> {
     )?;
     let seconds: f64 = spans.iter().map(|span| span.seconds).sum();
     let lanes = || spans.iter().flat_map(|span| &span.lanes);
-    for (which, name) in
-        [(Which::Write, "write  | "), (Which::Read, "read   | "), (Which::Total, "total  | ")]
-    {
-        if which == Which::Total {
+    for (which, name) in [
+        (DirectionFilter::Write, "write  | "),
+        (DirectionFilter::Read, "read   | "),
+        (DirectionFilter::Total, "total  | "),
+    ] {
+        if which == DirectionFilter::Total {
             writeln!(to, "{}", "-".repeat(79))?;
         }
-        let figures = Figures::of(which, lanes(), 0);
+        let figures = Figures::from_lanes(which, lanes(), 0);
         let (bytes, count) = (figures.bytes, figures.count());
         let rates =
             [bytes as f64 / 1_048_576.0, count as f64].map(|n| if seconds > 0.0 { n / seconds } else { 0.0 });

@@ -3,12 +3,12 @@
 //! For: the elements that its readers look for by their paths, and one of fathom's behind them. Not for: figures ([`super::figures`]),
 //! nor the profile that is repeated ([`super::profile_xml`]).
 
-use super::figures::{Figures, Which};
+use super::figures::{DirectionFilter, Figures};
 use super::profile_xml::{self, Lines};
-use super::span::{Lane, Span, profile, spans};
+use super::span::{Lane, Span, measured_spans, requested_profile};
 use super::system::{self, Topology};
-use super::text::percents;
-use crate::worst::{first, rest};
+use super::text::cpu_percents;
+use crate::worst::{rest_summary, worst_findings};
 use model::finding::Severity;
 use model::observed::ObservedCpu;
 use model::record::Bucket;
@@ -27,31 +27,31 @@ const NINES: [(f64, &str); 7] = [
 ];
 
 /// Writes all of it.
-pub(super) fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
-    let profile = profile(report);
-    let spans = spans(report, &profile);
+pub(super) fn write_xml(report: &Report, to: &mut dyn Write) -> io::Result<()> {
+    let profile = requested_profile(report);
+    let spans = measured_spans(report, &profile);
     let topology = Topology::from_report(report);
     let mut lines = Lines::new(0);
     lines.within("Results", |lines| {
         let cpus = spans.first().map(|s| s.cpus.as_slice()).unwrap_or_default();
-        system::xml(report, &topology, cpus, lines);
-        lines.text += &profile_xml::profile(&profile, 2);
+        system::system_xml(report, &topology, cpus, lines);
+        lines.text += &profile_xml::profile_xml(&profile, 2);
         for span in &spans {
-            lines.within("TimeSpan", |lines| of_span(span, report, &topology, lines));
+            lines.within("TimeSpan", |lines| write_span(span, report, &topology, lines));
         }
-        lines.within("Fathom", |lines| of_fathom(report, lines));
+        lines.within("Fathom", |lines| write_fathom(report, lines));
     });
     to.write_all(lines.text.as_bytes())
 }
 
 /// What fathom makes of it.
-fn of_fathom(report: &Report, lines: &mut Lines) {
+fn write_fathom(report: &Report, lines: &mut Lines) {
     lines.value("Verdict", report.verdict.word());
     lines.value("Reason", &report.verdict_reason);
     if let Some(session) = &report.session {
         lines.value("Session", session);
     }
-    for finding in first(report) {
+    for finding in worst_findings(report) {
         let severity = finding.severity.map_or("", Severity::word);
         lines.line(format_args!(
             "<Finding Id=\"{}\" Name=\"{}\" Severity=\"{severity}\">{}</Finding>",
@@ -60,12 +60,12 @@ fn of_fathom(report: &Report, lines: &mut Lines) {
             profile_xml::escaped(&finding.sentence)
         ));
     }
-    if let Some(rest) = rest(report) {
+    if let Some(rest) = rest_summary(report) {
         lines.value("Rest", rest);
     }
 }
 
-fn of_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines) {
+fn write_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines) {
     if span.seconds <= 0.0 {
         lines.value(
             "Error",
@@ -81,13 +81,13 @@ fn of_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines)
         if span.cpus.is_empty() { report.machine.cpus as usize } else { span.cpus.len() },
     );
     if !span.cpus.is_empty() {
-        lines.within("CpuUtilization", |lines| cpus(&span.cpus, topology, lines));
+        lines.within("CpuUtilization", |lines| write_cpus(&span.cpus, topology, lines));
     }
     if span.said.latency {
-        latencies(span, lines);
+        write_latencies(span, lines);
     }
     if span.said.iops {
-        iops(span, &span.lanes.iter().collect::<Vec<_>>(), lines);
+        write_iops(span, &span.lanes.iter().collect::<Vec<_>>(), lines);
     }
     let mut threads: Vec<u32> = span.lanes.iter().map(|lane| lane.thread).collect();
     threads.dedup();
@@ -95,13 +95,13 @@ fn of_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines)
         lines.within("Thread", |lines| {
             lines.value("Id", thread);
             for lane in span.lanes.iter().filter(|lane| lane.thread == thread) {
-                lines.within("Target", |lines| of_target(lane, span, lines));
+                lines.within("Target", |lines| write_target(lane, span, lines));
             }
         });
     }
 }
 
-fn cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
+fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
     const NAMES: [&str; 4] = ["UsagePercent", "UserPercent", "KernelPercent", "IdlePercent"];
     let mut sums = [0.0; 4];
     let write = |shares: [f64; 4], lines: &mut Lines| {
@@ -110,7 +110,7 @@ fn cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
         }
     };
     for cpu in cpus {
-        let shares = percents(cpu);
+        let shares = cpu_percents(cpu);
         sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
         lines.within("CPU", |lines| {
             for (of, name) in [(&topology.sockets, "Socket"), (&topology.nodes, "Node")] {
@@ -130,13 +130,13 @@ fn cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
 }
 
 /// Reads, writes and both, each with its name in elements.
-fn directions(lanes: &[&Lane], stretches: usize) -> [(&'static str, Figures); 3] {
-    [("Read", Which::Read), ("Write", Which::Write), ("Total", Which::Total)]
-        .map(|(name, which)| (name, Figures::of(which, lanes.iter().copied(), stretches)))
+fn figures_by_direction(lanes: &[&Lane], stretches: usize) -> [(&'static str, Figures); 3] {
+    [("Read", DirectionFilter::Read), ("Write", DirectionFilter::Write), ("Total", DirectionFilter::Total)]
+        .map(|(name, which)| (name, Figures::from_lanes(which, lanes.iter().copied(), stretches)))
 }
 
-fn latencies(span: &Span, lines: &mut Lines) {
-    let all = directions(&span.lanes.iter().collect::<Vec<_>>(), 0);
+fn write_latencies(span: &Span, lines: &mut Lines) {
+    let all = figures_by_direction(&span.lanes.iter().collect::<Vec<_>>(), 0);
     let buckets =
         all.each_ref().map(|(name, f)| format!(" {name}HistoBuckets=\"{}\"", f.latency.bins.len())).concat();
     lines.with("Latency", &buckets, |lines| {
@@ -168,8 +168,8 @@ fn latencies(span: &Span, lines: &mut Lines) {
 }
 
 /// The rate by stretches of equal length.
-fn iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
-    let [(_, read), (_, write), (_, total)] = directions(lanes, span.stretches());
+fn write_iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
+    let [(_, read), (_, write), (_, total)] = figures_by_direction(lanes, span.stretches());
     let bucket_ms = span.said.bucket_ms;
     lines.within("Iops", |lines| {
         for (name, figures) in
@@ -181,12 +181,12 @@ fn iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
         }
         for at in 0..read.course.len().max(write.course.len()) {
             let of = |figures: &Figures| figures.course.get(at).copied().unwrap_or_default();
-            lines.line(stretch(at, bucket_ms, of(&read), of(&write)));
+            lines.line(bucket_element(at, bucket_ms, of(&read), of(&write)));
         }
     });
 }
 
-fn stretch(at: usize, bucket_ms: u32, read: Bucket, write: Bucket) -> String {
+fn bucket_element(at: usize, bucket_ms: u32, read: Bucket, write: Bucket) -> String {
     let rate = |bucket: Bucket| bucket.0 as f64 / (f64::from(bucket_ms) / 1000.0);
     let latencies = |name: &str, bucket: Bucket| {
         let [min, max] = [bucket.1, bucket.2].map(|ns| ns as f64 / 1e6);
@@ -205,8 +205,8 @@ fn stretch(at: usize, bucket_ms: u32, read: Bucket, write: Bucket) -> String {
     )
 }
 
-fn of_target(lane: &Lane, span: &Span, lines: &mut Lines) {
-    let [(_, read), (_, write), (_, total)] = directions(&[lane], 0);
+fn write_target(lane: &Lane, span: &Span, lines: &mut Lines) {
+    let [(_, read), (_, write), (_, total)] = figures_by_direction(&[lane], 0);
     lines.value("Path", &lane.path);
     lines.value("BytesCount", total.bytes);
     lines.value("FileSize", lane.bytes);
@@ -227,6 +227,6 @@ fn of_target(lane: &Lane, span: &Span, lines: &mut Lines) {
         }
     }
     if span.said.iops {
-        iops(span, &[lane], lines);
+        write_iops(span, &[lane], lines);
     }
 }

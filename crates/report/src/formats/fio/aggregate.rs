@@ -2,7 +2,7 @@
 //!
 //! For: the lines of one direction. Not for: logs of single jobs (`logs/`), nor where the files are.
 
-use super::course::{step_of, steps};
+use super::course::{step_length, steps};
 use super::job::{DIRECTIONS, jobs};
 use model::job::Kind;
 use model::observed::{Observed, Stretch};
@@ -20,14 +20,14 @@ pub const FILES: [(&str, Kind); 3] =
 pub fn lines(report: &Report, kind: Kind) -> String {
     let jobs = jobs(report);
     let all = || jobs.iter().flat_map(|job| &job.members).map(|member| member.seen);
-    let begin = all().map(began_ns).min().unwrap_or(0);
+    let begin = all().map(window_start_ns).min().unwrap_or(0);
     let course = |seen: &Observed| -> Vec<Stretch> {
-        let before = began_ns(seen) - begin;
+        let before = window_start_ns(seen) - begin;
         let of = seen.kinds.get(&kind).map_or(&[][..], |of| &of.course);
         of.iter().map(|s| Stretch { start_ns: s.start_ns.saturating_add(before), ..*s }).collect()
     };
     let course: Vec<Stretch> = all().flat_map(course).collect();
-    let step_ns = step_of(&course, STEP_NS);
+    let step_ns = step_length(&course, STEP_NS);
     let direction = DIRECTIONS.iter().position(|known| *known == kind).unwrap_or_default();
     let end = all().map(|seen| seen.ended_ns).max().unwrap_or(0).saturating_sub(begin);
     let line = |until_ns: u64, bytes: f64, ns: u64| {
@@ -50,6 +50,6 @@ pub fn lines(report: &Report, kind: Kind) -> String {
 }
 
 /// When its window began, in ns since the session did.
-fn began_ns(seen: &Observed) -> u64 {
+fn window_start_ns(seen: &Observed) -> u64 {
     seen.ended_ns.saturating_sub(seen.window_ns)
 }

@@ -6,7 +6,7 @@ use model::observed::Stretch;
 use std::collections::BTreeMap;
 
 /// Steps that a course has at most; what lies beyond is left out.
-const MOST_STEPS: u64 = 1 << 20;
+const MAX_STEPS: u64 = 1 << 20;
 
 /// What completed in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,7 +23,7 @@ pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: 
     let mut out: BTreeMap<u64, Step> = BTreeMap::new();
     for stretch in course.into_iter().filter(|s| s.ns > 0) {
         let end = stretch.start_ns.saturating_add(stretch.ns);
-        for at in stretch.start_ns / step_ns..=((end - 1) / step_ns).min(MOST_STEPS) {
+        for at in stretch.start_ns / step_ns..=((end - 1) / step_ns).min(MAX_STEPS) {
             let (begin, behind) = (at.saturating_mul(step_ns), (at + 1).saturating_mul(step_ns));
             let (from, to) = (stretch.start_ns.max(begin), end.min(behind));
             let share = to.saturating_sub(from) as f64 / stretch.ns as f64;
@@ -36,7 +36,7 @@ pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: 
 }
 
 /// As long as most stretches are, or so many of them as last at least this long.
-pub(super) fn step_of<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_ns: u64) -> u64 {
+pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_ns: u64) -> u64 {
     let mut lengths: Vec<u64> = course.into_iter().map(|s| s.ns).collect();
     lengths.sort_unstable();
     let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0).max(1);
@@ -54,15 +54,15 @@ fn what_lies_in_two_steps_is_divided_and_nothing_is_lost() {
     let steps = steps(&course, 20);
     assert_eq!(steps.values().map(|s| s.ops).collect::<Vec<_>>(), [30.0, 21.0]);
     assert_eq!(steps.values().map(|s| s.bytes).collect::<Vec<_>>(), [30.0 * 512.0, 21.0 * 512.0]);
-    assert_eq!([50, 20, 3].map(|least| step_of(&course, least)), [50, 20, 10]);
-    assert_eq!(step_of(&[], 5), 5);
+    assert_eq!([50, 20, 3].map(|least| step_length(&course, least)), [50, 20, 10]);
+    assert_eq!(step_length(&[], 5), 5);
 }
 
 #[test]
 fn times_of_centuries_end() {
     let course = [stretch(u64::MAX - 5, u64::MAX, 7), stretch(0, u64::MAX, 1)];
-    assert!(steps(&course, 1).len() <= 2 + MOST_STEPS as usize);
-    assert_eq!(step_of(&course, 9), u64::MAX);
+    assert!(steps(&course, 1).len() <= 2 + MAX_STEPS as usize);
+    assert_eq!(step_length(&course, 9), u64::MAX);
     let half = (1 << 63) + 1;
     assert_eq!(steps(&[stretch(half, half, 7)], half).len(), 1);
 }

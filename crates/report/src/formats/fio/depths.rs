@@ -9,13 +9,13 @@ use model::depth_counts::DepthCounts;
 use model::job::Stream;
 
 /// Least share of a column that is not empty, as in fio.
-const LEAST: f64 = 0.1;
+const MIN_DEPTH_SHARE: f64 = 0.1;
 /// Names of those of the depth.
-pub(super) const LEVELS: [&str; COLUMNS] = ["1", "2", "4", "8", "16", "32", ">=64"];
+pub(super) const DEPTH_LEVELS: [&str; COLUMNS] = ["1", "2", "4", "8", "16", "32", ">=64"];
 /// Names of those of calls.
-pub(super) const AT_ONCE: [&str; COLUMNS] = ["0", "4", "8", "16", "32", "64", ">=64"];
+pub(super) const CALL_LEVELS: [&str; COLUMNS] = ["0", "4", "8", "16", "32", "64", ">=64"];
 /// Operations of a call that stand in the column `4`.
-const FOUR: u64 = 4;
+const SMALLEST_CALL: u64 = 4;
 
 /// The three tables in percent, each where it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -68,7 +68,7 @@ impl Depths {
             let all: u64 = counts.iter().fold(0, |sum, count| sum.saturating_add(*count));
             let share = |count: u64| match count {
                 0 => 0.0,
-                count => (100.0 * count as f64 / all as f64).max(LEAST),
+                count => (100.0 * count as f64 / all as f64).max(MIN_DEPTH_SHARE),
             };
             Some(counts.map(share))
         };
@@ -87,8 +87,8 @@ impl Depths {
         };
         Self {
             level: all_in(0, per_worker == 1),
-            submit: all_in(1, u64::from(stream.batch.submit).min(per_worker) <= FOUR),
-            complete: all_in(1, per_worker <= FOUR),
+            submit: all_in(1, u64::from(stream.batch.submit).min(per_worker) <= SMALLEST_CALL),
+            complete: all_in(1, per_worker <= SMALLEST_CALL),
         }
     }
 }
@@ -127,7 +127,7 @@ fn shares_of_counts_add_up_to_all_and_rare_ones_are_seen() {
     counts.submitted(1, 1);
     counts.completed(6);
     let Depths { level, submit, complete } = Depths::from_counts(&counts);
-    assert_eq!(level, Some([LEAST, 0.0, 0.0, 0.0, 0.0, 99.99, 0.0]));
+    assert_eq!(level, Some([MIN_DEPTH_SHARE, 0.0, 0.0, 0.0, 0.0, 99.99, 0.0]));
     assert_eq!(submit.map(|shares| shares[1]), Some(100.0));
     assert_eq!(complete.map(|shares| shares[2]), Some(100.0));
 }

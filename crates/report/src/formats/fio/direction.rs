@@ -2,7 +2,7 @@
 //!
 //! For: what its three formats show alike. Not for: how each writes it.
 
-use super::course::{Step, step_of, steps};
+use super::course::{Step, step_length, steps};
 use model::distribution::Distribution;
 use model::job::{IoPriority, Kind};
 use model::observed::{Observed, ObservedKind, Stretch};
@@ -11,7 +11,7 @@ const KIB: f64 = 1024.0;
 /// What a sample of a rate lasts at least, as in fio.
 const SAMPLE_NS: u64 = 500_000_000;
 /// What may be missing at the end of the last one: an interval ends with an operation.
-const SLACK_NS: u64 = 5_000_000;
+const SAMPLE_SLACK_NS: u64 = 5_000_000;
 
 /// Figures of one direction; all zero where nothing completed, as fio has it.
 #[derive(Clone, Debug, Default)]
@@ -35,9 +35,9 @@ pub(super) struct Direction {
     /// The first apart by class and level of their priority, where there are several.
     pub(super) priorities: Vec<([u32; 2], Distribution)>,
     /// Samples of the rate in KiB/s.
-    pub(super) bw: Samples,
+    pub(super) bw: RateSamples,
     /// Samples of operations per second.
-    pub(super) iops_samples: Samples,
+    pub(super) iops_samples: RateSamples,
 }
 
 impl Direction {
@@ -62,15 +62,15 @@ impl Direction {
             short: own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.short)),
             clat: own.iter().map(|k| k.service.as_ref().unwrap_or(&k.latency)).collect(),
             lat,
-            priorities: priorities(&own),
-            bw: Samples::from_intervals(&course, |step| step.bytes / KIB),
-            iops_samples: Samples::from_intervals(&course, |step| step.ops),
+            priorities: latencies_by_priority(&own),
+            bw: RateSamples::from_intervals(&course, |step| step.bytes / KIB),
+            iops_samples: RateSamples::from_intervals(&course, |step| step.ops),
         }
     }
 }
 
 /// Latencies by class and level; nothing where all operations have the same.
-fn priorities(own: &[&ObservedKind]) -> Vec<([u32; 2], Distribution)> {
+fn latencies_by_priority(own: &[&ObservedKind]) -> Vec<([u32; 2], Distribution)> {
     let mut all: Vec<([u32; 2], Vec<&Distribution>)> = Vec::new();
     for (priority, latency) in own.iter().flat_map(|kind| &kind.priorities) {
         let number = priority.map_or(0, IoPriority::number);
@@ -88,7 +88,7 @@ fn priorities(own: &[&ObservedKind]) -> Vec<([u32; 2], Distribution)> {
 
 /// A rate over steps of its course.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Samples {
+pub(super) struct RateSamples {
     /// How many.
     pub(super) count: u64,
     /// The least.
@@ -101,15 +101,15 @@ pub(super) struct Samples {
     pub(super) deviation: f64,
 }
 
-impl Samples {
+impl RateSamples {
     /// Of half a second each, or a little more; what is left at the end is too short to be one.
     fn from_intervals(course: &[&Stretch], of: impl Fn(&Step) -> f64) -> Self {
         let all = || course.iter().copied();
-        let step_ns = step_of(all(), SAMPLE_NS);
+        let step_ns = step_length(all(), SAMPLE_NS);
         let end = all().map(|s| s.start_ns.saturating_add(s.ns)).max().unwrap_or(0);
         let rate = |step: &Step| of(step) / (step_ns as f64 / 1e9);
         let rates: Vec<f64> = steps(all(), step_ns)
-            .range(..end.saturating_add(SLACK_NS) / step_ns)
+            .range(..end.saturating_add(SAMPLE_SLACK_NS) / step_ns)
             .map(|(_, step)| rate(step))
             .collect();
         if rates.is_empty() {
@@ -139,7 +139,7 @@ impl Samples {
 use std::collections::BTreeMap;
 
 #[cfg(test)]
-fn seen(kinds: &[Kind]) -> Observed {
+fn example_observed(kinds: &[Kind]) -> Observed {
     let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
     let stretch = |start_ns, ops| Stretch { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
     let course = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
@@ -150,19 +150,19 @@ fn seen(kinds: &[Kind]) -> Observed {
 
 #[test]
 fn rates_are_those_of_the_window_and_samples_those_of_the_course() {
-    let d = Direction::from_observed(&[&seen(&[Kind::Read])], &[Kind::Read]);
+    let d = Direction::from_observed(&[&example_observed(&[Kind::Read])], &[Kind::Read]);
     assert_eq!((d.ops, d.iops, d.bytes_per_s, d.runtime_ms), (100, 100.0, 409_600.0, 1000));
-    let Samples { count, min, max, mean, deviation } = d.iops_samples;
+    let RateSamples { count, min, max, mean, deviation } = d.iops_samples;
     assert_eq!((count, min, max, mean), (2, 60, 100, 80.0));
     assert!((deviation - 28.284).abs() < 0.001 && d.bw.max == 400);
     assert!((d.bw.percent_of(409_600.0) - 80.0).abs() < 1e-9);
-    let none = Direction::from_observed(&[&seen(&[Kind::Read])], &[Kind::Write]);
-    assert_eq!((none.ops, none.runtime_ms, none.bw), (0, 0, Samples::default()));
+    let none = Direction::from_observed(&[&example_observed(&[Kind::Read])], &[Kind::Write]);
+    assert_eq!((none.ops, none.runtime_ms, none.bw), (0, 0, RateSamples::default()));
 }
 
 #[test]
 fn results_that_are_told_as_one_are_added_up_at_their_times() {
-    let (one, mut other) = (seen(&[Kind::Read]), seen(&[Kind::Read, Kind::Write]));
+    let (one, mut other) = (example_observed(&[Kind::Read]), example_observed(&[Kind::Read, Kind::Write]));
     other.window_ns = 2_000_000_000;
     let d = Direction::from_observed(&[&one, &other], &[Kind::Read]);
     assert_eq!((d.ops, d.bytes, d.runtime_ms, d.iops), (200, 819_200, 2000, 100.0));

@@ -12,7 +12,7 @@ use model::report::Report;
 const CTIME: &str = "%a %b %e %H:%M:%S %Y";
 
 /// The end of the last run; `None` where the report does not say when it began.
-pub(super) fn ended(report: &Report, jobs: &[Job]) -> Option<Zoned> {
+pub(super) fn end_time(report: &Report, jobs: &[Job]) -> Option<Zoned> {
     let began: Timestamp = report.started.parse().ok()?;
     let offset = Pieces::parse(&report.started).ok()?.to_numeric_offset().unwrap_or(Offset::UTC);
     let took = SignedDuration::from_millis((elapsed_ns(jobs) / 1_000_000) as i64);

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The directions that have figures, in fio's order.
 pub(super) const DIRECTIONS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 /// What stands for the error of a job that ended early without an error number.
-const NO_NUMBER: i64 = -1;
+const NO_ERRNO: i64 = -1;
 
 /// Results that are told as one: a single one, unless more was typed.
 pub(super) struct Job<'r> {
@@ -168,7 +168,7 @@ impl<'r> Job<'r> {
         let in_order = self.members.iter().all(|member| member.seen.in_order);
         let sync = self.members.iter().find_map(|member| member.seen.sync_error);
         let first = self.errors().keys().next().copied().or(sync);
-        first.map_or(if in_order { 0 } else { NO_NUMBER }, i64::from)
+        first.map_or(if in_order { 0 } else { NO_ERRNO }, i64::from)
     }
 
     /// What decided about its depth; that of the last where several are one.
@@ -231,7 +231,7 @@ impl Group {
 }
 
 /// What each disk did in all phases; the jobs of a phase have it in common.
-pub(super) fn disks(jobs: &[Job]) -> Vec<ObservedDisk> {
+pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
     let members = jobs.iter().flat_map(|job| &job.members);
     let phases: BTreeMap<usize, &Observed> = members.map(|member| (member.at, member.seen)).collect();
     let mut out: Vec<ObservedDisk> = Vec::new();

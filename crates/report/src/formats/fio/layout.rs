@@ -5,15 +5,15 @@
 use model::distribution::Distribution;
 
 /// Percentiles that a line of its terse form has room for.
-pub(super) const PERCENTILES_OF_A_LINE: usize = 20;
+pub(super) const TERSE_PERCENTILES: usize = 20;
 
 /// Latencies below these have a share of their own, of nanoseconds and microseconds but for the last; of milliseconds there is one
 /// more beyond it.
-pub(super) const BELOW: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
+pub(super) const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
 /// Shares of latencies in percent, by unit and [`BELOW`].
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Shares {
+pub(super) struct LatencyShares {
     /// Those shorter than a microsecond.
     pub(super) ns: [f64; 10],
     /// Those shorter than a millisecond.
@@ -22,18 +22,22 @@ pub(super) struct Shares {
     pub(super) ms: [f64; 12],
 }
 
-impl Shares {
+impl LatencyShares {
     /// Of several distributions together.
     pub(super) fn from_distributions(all: &[&Distribution]) -> Self {
         let total: u64 = all.iter().fold(0, |sum, d| sum.saturating_add(d.count));
         let share = |from: u64, to: u64| {
             let count = all.iter().fold(0, |sum: u64, d| sum.saturating_add(d.between(from, to)));
-            percent(count, total, LEAST)
+            visible_percent(count, total, MIN_LATENCY_SHARE)
         };
         let row = |unit: u64, at: usize| {
             // What is shorter than this unit stands in the row above.
-            let from = if at == 0 && unit == 1 { 0 } else { at.checked_sub(1).map_or(1, |at| BELOW[at]) };
-            share(from.saturating_mul(unit), BELOW.get(at).map_or(u64::MAX, |to| to.saturating_mul(unit)))
+            let from =
+                if at == 0 && unit == 1 { 0 } else { at.checked_sub(1).map_or(1, |at| LATENCY_LIMITS[at]) };
+            share(
+                from.saturating_mul(unit),
+                LATENCY_LIMITS.get(at).map_or(u64::MAX, |to| to.saturating_mul(unit)),
+            )
         };
         Self {
             ns: std::array::from_fn(|at| row(1, at)),
@@ -44,9 +48,9 @@ impl Shares {
 }
 
 /// Least share of what was seen at all, so that it does not look like nothing.
-const LEAST: f64 = 0.01;
+const MIN_LATENCY_SHARE: f64 = 0.01;
 
-fn percent(part: u64, whole: u64, least: f64) -> f64 {
+fn visible_percent(part: u64, whole: u64, least: f64) -> f64 {
     if part == 0 || whole == 0 { 0.0 } else { (100.0 * part as f64 / whole as f64).max(least) }
 }
 
@@ -57,7 +61,7 @@ fn each_latency_is_in_one_share() {
             .map(|ns| (ns, 1))
             .to_vec();
     let d = Distribution { count: bins.len() as u64, bins, ..Distribution::default() };
-    let Shares { ns, us, ms } = Shares::from_distributions(&[&d, &d]);
+    let LatencyShares { ns, us, ms } = LatencyShares::from_distributions(&[&d, &d]);
     let sum: f64 = ns.iter().chain(&us).chain(&ms).sum();
     assert!((sum - 100.0).abs() < 1e-9, "{ns:?} {us:?} {ms:?}");
     let one = 100.0 / 12.0;
@@ -71,5 +75,8 @@ fn each_latency_is_in_one_share() {
 fn what_is_rare_does_not_look_like_nothing_and_nothing_does() {
     let d =
         Distribution { count: 1_000_001, bins: vec![(60, 1_000_000), (5_000, 1)], ..Distribution::default() };
-    assert_eq!((Shares::from_distributions(&[&d]).us[2], Shares::from_distributions(&[]).us[2]), (0.01, 0.0));
+    assert_eq!(
+        (LatencyShares::from_distributions(&[&d]).us[2], LatencyShares::from_distributions(&[]).us[2]),
+        (0.01, 0.0)
+    );
 }

@@ -27,7 +27,7 @@ pub const VERSION: &str = "fio-3.33";
 pub const NAME: &str = "fio";
 
 pub(super) static NORMAL: Format =
-    Format::of_measurements(NAME, "txt", Content::Text, "as fio prints it", normal::write);
+    Format::of_measurements(NAME, "txt", Content::Text, "as fio prints it", normal::write_text);
 pub(super) static JSON: Format =
     Format::of_measurements("fio-json", "json", Content::Json, "as fio's JSON", |r, _, to| {
         json::write(r, false, to)
@@ -44,17 +44,17 @@ pub(super) static TERSE: Format = Format::of_measurements(
     "terse",
     Content::Text,
     "as fio's terse lines, version 3",
-    |r, _, to| terse::write(r, 3, to),
+    |r, _, to| terse::write_terse(r, 3, to),
 );
 pub(super) static TERSE_2: Format =
     Format::of_measurements("fio-terse-2", "terse", Content::Text, "the same, version 2", |r, _, to| {
-        terse::write(r, 2, to)
+        terse::write_terse(r, 2, to)
     });
 pub(super) static TERSE_4: Format =
     Format::of_measurements("fio-terse-4", "terse", Content::Text, "the same, version 4", |r, _, to| {
-        terse::write(r, 4, to)
+        terse::write_terse(r, 4, to)
     });
 pub(super) static TERSE_5: Format =
     Format::of_measurements("fio-terse-5", "terse", Content::Text, "the same, version 5", |r, _, to| {
-        terse::write(r, 5, to)
+        terse::write_terse(r, 5, to)
     });

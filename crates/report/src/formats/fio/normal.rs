@@ -2,17 +2,17 @@
 //!
 //! For: the lines that people know and scripts look for, and fathom's verdict behind them. Not for: figures ([`super::direction`]).
 
-use super::depths::{AT_ONCE, COLUMNS, Depths, LEVELS};
-use super::direction::{Direction, Samples};
-use super::ended::{ctime, ended};
+use super::depths::{CALL_LEVELS, COLUMNS, DEPTH_LEVELS, Depths};
+use super::direction::{Direction, RateSamples};
+use super::ended::{ctime, end_time};
 use super::job::{
-    DIRECTIONS, Group, Job, cpu_percent, disks, idleness, jobs, named_directions, util_percent,
+    DIRECTIONS, Group, Job, cpu_percent, disk_totals, idleness, jobs, named_directions, util_percent,
 };
-use super::layout::{BELOW, Shares};
+use super::layout::{LATENCY_LIMITS, LatencyShares};
 use super::numbers::Units;
 use super::{VERSION, numbers, options};
 use crate::format::{Detail, Style};
-use crate::worst::{first, rest};
+use crate::worst::{rest_summary, worst_findings};
 use model::distribution::Distribution;
 use model::finding::Severity;
 use model::fio_layout::FioLayout;
@@ -21,36 +21,36 @@ use model::report::{Measured, Report};
 use std::io::{self, Write};
 
 /// Columns of the table of percentiles.
-const TABLE: usize = 73;
+const PERCENTILE_TABLE_WIDTH: usize = 73;
 /// Digits of a latency before it is scaled.
 const LATENCY_DIGITS: usize = 6;
 /// Shares of latencies on a line.
-const SHARES_OF_A_LINE: usize = 5;
+const SHARES_PER_LINE: usize = 5;
 
 type Out<'o> = &'o mut dyn Write;
 
 /// Writes it; in brief as fio does, without what fathom says of it.
-pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
+pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<()> {
     let jobs = jobs(report);
-    begin(&jobs, to)?;
-    let when = ended(report, &jobs).map_or_else(String::new, |at| format!(": {}", ctime(&at)));
+    write_job_intro(&jobs, to)?;
+    let when = end_time(report, &jobs).map_or_else(String::new, |at| format!(": {}", ctime(&at)));
     for job in &jobs {
-        of_job(job, &jobs, &format!("{}{when}", process(report)), to)?;
+        write_job(job, &jobs, &format!("{}{when}", process_number(report)), to)?;
     }
     for group in 0..jobs.last().map_or(0, |job| job.group + 1) {
-        of_group(&jobs, group, to)?;
+        write_group(&jobs, group, to)?;
     }
-    of_disks(&jobs, to)?;
-    of_idleness(&jobs, to)?;
+    write_disks(&jobs, to)?;
+    write_idleness(&jobs, to)?;
     if style.detail == Detail::Brief { Ok(()) } else { write!(to, "\n{}", verdict(report)) }
 }
 
 /// What fio says before it measures.
-fn begin(jobs: &[Job], to: Out) -> io::Result<()> {
+fn write_job_intro(jobs: &[Job], to: Out) -> io::Result<()> {
     for (job, member) in jobs.iter().flat_map(|job| job.members.iter().map(move |member| (job, member))) {
         let stream = member.stream;
         let units = Units::from_layout(&job.layout());
-        let size = |kind| format!("({}) {}", initial(kind), limits(stream, kind, units));
+        let size = |kind| format!("({}) {}", initial(kind), size_limits(stream, kind, units));
         let sizes = DIRECTIONS.map(size).join(", ");
         let (rw, engine) = (options::rw(&stream.access), options::engine(&stream.engine));
         let (name, depth) = (member.name(), stream.depth);
@@ -74,7 +74,7 @@ fn initial(kind: Kind) -> &'static str {
 }
 
 /// Least and largest size of a direction: `4096B-4096B`.
-fn limits(stream: &Stream, kind: Kind, units: Units) -> String {
+fn size_limits(stream: &Stream, kind: Kind, units: Units) -> String {
     let sizes = stream.access.lines.iter().map(|line| match kind {
         Kind::Write => &line.sizes.write,
         Kind::Trim => &line.sizes.trim,
@@ -86,13 +86,13 @@ fn limits(stream: &Stream, kind: Kind, units: Units) -> String {
 }
 
 /// The number of the process, which the id of a session ends with; nothing where there is no session.
-fn process(report: &Report) -> String {
+fn process_number(report: &Report) -> String {
     let id = report.session.as_deref().and_then(|path| path.rsplit('/').next()?.split('.').next());
     let number = id.and_then(|id| id.rsplit('-').next()?.parse::<u32>().ok());
     number.map_or_else(String::new, |number| format!(": pid={number}"))
 }
 
-fn of_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
+fn write_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
     let error = match job.error() {
         0 => " 0".to_owned(),
         // An error without a number is fathom's own, and stands in the notes of its report.
@@ -110,26 +110,26 @@ fn of_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
     }
     for (word, direction) in job.directions().iter().filter(|(_, direction)| direction.ops > 0) {
         let group = Group::from_jobs(all, job.group, word).unwrap_or_default();
-        of_direction(word, direction, &group, &layout, to)?;
+        write_direction(word, direction, &group, &layout, to)?;
     }
-    shares(job, to)?;
+    write_shares(job, to)?;
     let sync = job.sync();
     if sync.count > 0 {
         writeln!(to, "  fsync/fdatasync/sync_file_range:")?;
-        latencies("sync", &sync, to)?;
-        percentiles("sync", &sync, &layout, to)?;
+        write_latencies("sync", &sync, to)?;
+        write_percentiles("sync", &sync, &layout, to)?;
     }
-    costs(job, to)?;
-    depths(job, to)?;
-    steadied(job, &layout, to)
+    write_costs(job, to)?;
+    write_depths(job, to)?;
+    write_steadied(job, &layout, to)
 }
 
 /// Whether it became steady, where it ends by that.
-fn steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
+fn write_steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
     let Some((rule, seen)) = job.steadied() else { return Ok(()) };
     let mean = |quantity| seen.spread(quantity).mean;
     let [rate, decimal] = Units::from_layout(layout).rate(mean(Quantity::Bandwidth));
-    let (iops, criterion) = (numbers::rate(mean(Quantity::Iops)), seen.criterion(rule).unwrap_or(0.0));
+    let (iops, criterion) = (numbers::scaled_rate(mean(Quantity::Iops)), seen.criterion(rule).unwrap_or(0.0));
     let attained = if seen.attained { "yes" } else { "no" };
     let how = if rule.slope { "slope" } else { "mean dev" };
     let (what, sign) = (rule.quantity.word(), if rule.percent { "%" } else { "" });
@@ -139,40 +139,45 @@ fn steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
     )
 }
 
-fn of_direction(word: &str, of: &Direction, group: &Group, layout: &FioLayout, to: Out) -> io::Result<()> {
+fn write_direction(word: &str, of: &Direction, group: &Group, layout: &FioLayout, to: Out) -> io::Result<()> {
     let units = Units::from_layout(layout);
     let ([rate, decimal], [bytes, _]) = (units.rate(of.bytes_per_s), units.bytes(of.bytes));
     // fathom resets no zones.
     let zones = if word == Kind::Write.word() { "; 0 zone resets" } else { "" };
-    let iops = numbers::rate(of.iops);
+    let iops = numbers::scaled_rate(of.iops);
     writeln!(to, "  {word}: IOPS={iops}, BW={rate} ({decimal})({bytes}/{}msec){zones}", of.runtime_ms)?;
     for (name, all) in [("clat", &of.clat), (" lat", &of.lat)] {
         if all.count > 0 {
-            latencies(name, all, to)?;
+            write_latencies(name, all, to)?;
         }
     }
     let kind = if layout.lat_percentiles { "lat" } else { "clat" };
     for ([class, level], latency) in &of.priorities {
-        latencies(&format!("{kind} prio {class}/{level}"), latency, to)?;
+        write_latencies(&format!("{kind} prio {class}/{level}"), latency, to)?;
     }
     for (name, all, is_shown) in
         [("clat", &of.clat, layout.clat_percentiles), ("lat", &of.lat, layout.lat_percentiles)]
     {
         if is_shown {
-            percentiles(name, all, layout, to)?;
+            write_percentiles(name, all, layout, to)?;
         }
     }
     for ([class, level], latency) in &of.priorities {
         let share = 100.0 * latency.count as f64 / of.clat.count.max(1) as f64;
         if layout.clat_percentiles || layout.lat_percentiles {
-            percentiles(&format!("{kind} prio {class}/{level} ({share:.2}% of IOs)"), latency, layout, to)?;
+            write_percentiles(
+                &format!("{kind} prio {class}/{level} ({share:.2}% of IOs)"),
+                latency,
+                layout,
+                to,
+            )?;
         }
     }
-    samples(of, group, units, to)
+    write_samples(of, group, units, to)
 }
 
 /// Least, most, mean and standard deviation, in the unit that fits them all.
-fn latencies(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
+fn write_latencies(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
     let deviation = of.deviation_ns();
     let above = |min: u64, max: u64, least: f64| of.min_ns > min && of.max_ns > max && deviation > least;
     let (unit, by) = if above(2_000_000, 99_999_999, 1e6) {
@@ -182,12 +187,12 @@ fn latencies(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
     } else {
         ("nsec", 1)
     };
-    let [min, max] = [of.min_ns, of.max_ns].map(|ns| numbers::count(ns / by, LATENCY_DIGITS));
+    let [min, max] = [of.min_ns, of.max_ns].map(|ns| numbers::scaled_count(ns / by, LATENCY_DIGITS));
     let [mean, deviation] = [of.mean_ns, deviation].map(|ns| ns / by as f64);
     writeln!(to, "    {name} ({unit}): min={min}, max={max}, avg={mean:5.2}, stdev={deviation:5.2}")
 }
 
-fn percentiles(name: &str, of: &Distribution, layout: &FioLayout, to: Out) -> io::Result<()> {
+fn write_percentiles(name: &str, of: &Distribution, layout: &FioLayout, to: Out) -> io::Result<()> {
     let ranks = layout.ranks.iter();
     let values: Vec<(f64, u64)> =
         ranks.filter_map(|rank| Some((*rank, of.quantile_ns(rank / 100.0)?))).collect();
@@ -200,7 +205,7 @@ fn percentiles(name: &str, of: &Distribution, layout: &FioLayout, to: Out) -> io
         _ => ("nsec", 1),
     };
     let width = (most / by).to_string().len().max(5);
-    let of_a_line = (TABLE / (decimals + 10 + width)).max(1);
+    let of_a_line = (PERCENTILE_TABLE_WIDTH / (decimals + 10 + width)).max(1);
     writeln!(to, "    {name} percentiles ({unit}):")?;
     for (at, line) in values.chunks(of_a_line).enumerate() {
         let words: Vec<String> = line
@@ -214,11 +219,11 @@ fn percentiles(name: &str, of: &Distribution, layout: &FioLayout, to: Out) -> io
 }
 
 /// The rate over samples of half a second; nothing where the runs were shorter.
-fn samples(of: &Direction, group: &Group, units: Units, to: Out) -> io::Result<()> {
+fn write_samples(of: &Direction, group: &Group, units: Units, to: Out) -> io::Result<()> {
     if of.bw.count == 0 {
         return Ok(());
     }
-    let Samples { count, min, max, mean, deviation } = of.bw;
+    let RateSamples { count, min, max, mean, deviation } = of.bw;
     let share = of.bw.percent_of(group.bytes_per_s);
     // As in fio, bits do not reach this line, and large values are called MiB in steps of 1000 too.
     let base: u32 = if units.decimal_first { 1000 } else { 1024 };
@@ -233,7 +238,7 @@ fn samples(of: &Direction, group: &Group, units: Units, to: Out) -> io::Result<(
         to,
         "   bw ({unit:>5}/s): min={min:5}, max={max:5}, per={share:.2}%, avg={mean:5.2}, stdev={deviation:5.2}, samples={count}"
     )?;
-    let Samples { count, min, max, mean, deviation } = of.iops_samples;
+    let RateSamples { count, min, max, mean, deviation } = of.iops_samples;
     writeln!(
         to,
         "   iops        : min={min:5}, max={max:5}, avg={mean:5.2}, stdev={deviation:5.2}, samples={count}"
@@ -241,24 +246,24 @@ fn samples(of: &Direction, group: &Group, units: Units, to: Out) -> io::Result<(
 }
 
 /// Shares of latencies that are not zero.
-fn shares(job: &Job, to: Out) -> io::Result<()> {
+fn write_shares(job: &Job, to: Out) -> io::Result<()> {
     let all = job.latencies();
-    let Shares { ns, us, ms } = Shares::from_distributions(&all.iter().collect::<Vec<_>>());
+    let LatencyShares { ns, us, ms } = LatencyShares::from_distributions(&all.iter().collect::<Vec<_>>());
     for (unit, shares) in [("nsec", &ns[..]), ("usec", &us), ("msec", &ms)] {
-        let names = BELOW.iter().map(u64::to_string).chain([">=2000".to_owned()]);
+        let names = LATENCY_LIMITS.iter().map(u64::to_string).chain([">=2000".to_owned()]);
         let words: Vec<String> = names
             .zip(shares)
             .filter(|(_, share)| **share > 0.0)
             .map(|(name, share)| format!("{name}={share:.2}%"))
             .collect();
-        for line in words.chunks(SHARES_OF_A_LINE) {
+        for line in words.chunks(SHARES_PER_LINE) {
             writeln!(to, "  lat ({unit})   : {}", line.join(", "))?;
         }
     }
     Ok(())
 }
 
-fn costs(job: &Job, to: Out) -> io::Result<()> {
+fn write_costs(job: &Job, to: Out) -> io::Result<()> {
     let workers = job.costs();
     if workers.wall_ns == 0 {
         return Ok(());
@@ -270,7 +275,7 @@ fn costs(job: &Job, to: Out) -> io::Result<()> {
 }
 
 /// Shares by depth, as far as they are known, and how many operations there were.
-fn depths(job: &Job, to: Out) -> io::Result<()> {
+fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     let mut table = |title: &str, names: [&str; COLUMNS], shares: Option<[f64; COLUMNS]>| -> io::Result<()> {
         let Some(shares) = shares else { return Ok(()) };
         let words: Vec<String> =
@@ -278,9 +283,9 @@ fn depths(job: &Job, to: Out) -> io::Result<()> {
         writeln!(to, "{title}: {}", words.join(", "))
     };
     let Depths { level, submit, complete } = Depths::from_job(job);
-    table("  IO depths    ", LEVELS, level)?;
-    table("     submit    ", AT_ONCE, submit)?;
-    table("     complete  ", AT_ONCE, complete)?;
+    table("  IO depths    ", DEPTH_LEVELS, level)?;
+    table("     submit    ", CALL_LEVELS, submit)?;
+    table("     complete  ", CALL_LEVELS, complete)?;
     // Of a mix that is told as one they stand in the first column.
     let mut all: Vec<Direction> = job.directions().into_iter().map(|(_, direction)| direction).collect();
     all.resize_with(DIRECTIONS.len(), Direction::default);
@@ -299,7 +304,7 @@ fn depths(job: &Job, to: Out) -> io::Result<()> {
     )
 }
 
-fn of_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
+fn write_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
     writeln!(to, "\nRun status group {group} (all jobs):")?;
     for (word, _) in named_directions(false).into_iter().chain(named_directions(true)) {
         let Some(of) = Group::from_jobs(jobs, group, word) else { continue };
@@ -321,8 +326,8 @@ fn of_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
     Ok(())
 }
 
-fn of_disks(jobs: &[Job], to: Out) -> io::Result<()> {
-    let disks = disks(jobs);
+fn write_disks(jobs: &[Job], to: Out) -> io::Result<()> {
+    let disks = disk_totals(jobs);
     if disks.is_empty() {
         return Ok(());
     }
@@ -347,7 +352,7 @@ fn of_disks(jobs: &[Job], to: Out) -> io::Result<()> {
 }
 
 /// The time without work of the CPUs.
-fn of_idleness(jobs: &[Job], to: Out) -> io::Result<()> {
+fn write_idleness(jobs: &[Job], to: Out) -> io::Result<()> {
     let Some((system, each)) = idleness(jobs) else { return Ok(()) };
     writeln!(to, "\nCPU idleness:\n  system: {system:.2}%")?;
     if each.is_empty() {
@@ -375,11 +380,13 @@ pub fn verdict(report: &Report) -> String {
     fallbacks.dedup();
     lines.extend(fallbacks.iter().map(|sentence| format!("  {sentence}")));
     // The first line has the finding that decides the verdict.
-    for finding in first(report).into_iter().filter(|f| !report.verdict_reason.ends_with(&f.sentence)) {
+    for finding in
+        worst_findings(report).into_iter().filter(|f| !report.verdict_reason.ends_with(&f.sentence))
+    {
         let effect = finding.severity.map_or("", Severity::effect);
         let about = finding.about.join(", ");
         lines.push(format!("  {} {} {effect} {about}: {}", finding.id, finding.name, finding.sentence));
     }
-    lines.extend(rest(report).map(|rest| format!("  {rest}")));
+    lines.extend(rest_summary(report).map(|rest| format!("  {rest}")));
     lines.join("\n") + "\n"
 }

@@ -7,16 +7,16 @@ use model::fio_layout::FioLayout;
 const DECIMAL: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 /// Digits that a number has at most, unless it says otherwise.
-const DIGITS: usize = 4;
+const MAX_DIGITS: usize = 4;
 
 /// A plain number in steps of 1000, with so many digits at most.
-pub(super) fn count(value: u64, digits: usize) -> String {
+pub(super) fn scaled_count(value: u64, digits: usize) -> String {
     scaled(value, digits, 1000, &DECIMAL, "")
 }
 
 /// Operations per second.
-pub(super) fn rate(value: f64) -> String {
-    count(value as u64, DIGITS)
+pub(super) fn scaled_rate(value: f64) -> String {
+    scaled_count(value as u64, MAX_DIGITS)
 }
 
 /// Units of sizes and rates, as `kb_base` and `unit_base` ask for them.
@@ -45,8 +45,8 @@ impl Units {
     }
 
     fn both(self, value: u64, unit: &str) -> [String; 2] {
-        let binary = scaled(value, DIGITS, 1024, &BINARY, unit);
-        let decimal = scaled(value, DIGITS, 1000, &DECIMAL, unit);
+        let binary = scaled(value, MAX_DIGITS, 1024, &BINARY, unit);
+        let decimal = scaled(value, MAX_DIGITS, 1000, &DECIMAL, unit);
         if self.decimal_first { [decimal, binary] } else { [binary, decimal] }
     }
 }
@@ -81,7 +81,7 @@ fn numbers_look_as_fio_prints_them() {
     let other = Units { decimal_first: true, bits: true };
     assert_eq!(other.rate(54_067_200.0), ["433Mbit/s", "413Mibit/s"]);
     assert_eq!(other.bytes(540_672), ["541kB", "528KiB"]);
-    assert_eq!([9481.9, 13_200.0, 496_000.0, 0.0].map(rate), ["9481", "13.2k", "496k", "0"]);
-    assert_eq!((count(1_047, 6), count(1_744_999, 6)), ("1047".into(), "1745.0k".into()));
+    assert_eq!([9481.9, 13_200.0, 496_000.0, 0.0].map(scaled_rate), ["9481", "13.2k", "496k", "0"]);
+    assert_eq!((scaled_count(1_047, 6), scaled_count(1_744_999, 6)), ("1047".into(), "1745.0k".into()));
     assert_eq!(units.bytes(u64::MAX)[0], "16.0EiB");
 }

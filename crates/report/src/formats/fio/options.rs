@@ -11,25 +11,25 @@ use model::typed::Options;
 use model::units::show_block;
 
 /// An option by its name, with its value.
-type Named = (&'static str, String);
+type NamedOption = (&'static str, String);
 
 /// The options of a job: of several as one those of the last, as in fio.
-pub(super) fn options(job: &Job) -> Options {
+pub(super) fn job_options(job: &Job) -> Options {
     let typed = job.members.last().and_then(|member| member.seen.typed.as_ref());
     typed.map_or_else(
-        || same(job).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        || equivalent_options(job).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         |typed| typed.stream.options.clone(),
     )
 }
 
 /// The options that were typed for all jobs.
-pub(super) fn defaults(jobs: &[Job]) -> Options {
+pub(super) fn default_options(jobs: &[Job]) -> Options {
     let typed = jobs.first().and_then(|job| job.first().seen.typed.as_ref());
     typed.map(|typed| typed.defaults.clone()).unwrap_or_default()
 }
 
 /// The options that say the same as a job.
-fn same(job: &Job) -> Vec<Named> {
+fn equivalent_options(job: &Job) -> Vec<NamedOption> {
     let one = job.first();
     let stream = one.stream;
     let mut out = vec![
@@ -39,12 +39,12 @@ fn same(job: &Job) -> Vec<Named> {
         ("iodepth", stream.depth.to_string()),
         ("numjobs", stream.workers.to_string()),
     ];
-    out.extend(sizes(&stream.access));
-    out.extend(cache(stream.cache));
-    out.extend(order(&stream.access));
-    out.extend(place(&one));
-    out.extend(pace(&one));
-    out.extend(ends(&one));
+    out.extend(size_options(&stream.access));
+    out.extend(cache_options(stream.cache));
+    out.extend(order_options(&stream.access));
+    out.extend(target_options(&one));
+    out.extend(rate_options(&one));
+    out.extend(runtime_options(&one));
     let plain = (stream.batch.submit, stream.batch.complete);
     if plain != (1, 1) {
         out.push(("iodepth_batch_submit", plain.0.to_string()));
@@ -93,44 +93,47 @@ pub(super) fn engine(name: &str) -> &str {
 }
 
 /// `4k`, as fio's users type it.
-fn size(bytes: u64) -> String {
+fn size_text(bytes: u64) -> String {
     show_block(bytes).to_ascii_lowercase()
 }
 
 /// Sizes of the operations, where one line says them.
-fn sizes(access: &Access) -> Option<Named> {
+fn size_options(access: &Access) -> Option<NamedOption> {
     let [line] = access.lines.as_slice() else { return None };
     if let Some(bytes) = access.block_bytes() {
-        return Some(("bs", size(bytes.into())));
+        return Some(("bs", size_text(bytes.into())));
     }
     let PerKind { read, write, trim } = &line.sizes;
     let all = [read, write, trim];
     let same = line.drawn_sizes().all(|sizes| Some(sizes) == line.drawn_sizes().next());
     if same {
-        return line.drawn_sizes().next().map(one_size);
+        return line.drawn_sizes().next().map(block_size_option);
     }
-    let fixed: Option<Vec<String>> =
-        all.iter().map(|s| if let Sizes::Fixed(b) = s { Some(size((*b).into())) } else { None }).collect();
+    let fixed: Option<Vec<String>> = all
+        .iter()
+        .map(|s| if let Sizes::Fixed(b) = s { Some(size_text((*b).into())) } else { None })
+        .collect();
     fixed.map(|sizes| ("bs", sizes.join(",")))
 }
 
-fn one_size(sizes: &Sizes) -> Named {
+fn block_size_option(sizes: &Sizes) -> NamedOption {
     match sizes {
-        Sizes::Fixed(bytes) => ("bs", size((*bytes).into())),
+        Sizes::Fixed(bytes) => ("bs", size_text((*bytes).into())),
         Sizes::Range(least, most) => {
-            ("bsrange", format!("{}-{}", size((*least).into()), size((*most).into())))
+            ("bsrange", format!("{}-{}", size_text((*least).into()), size_text((*most).into())))
         }
         Sizes::Split(split) => {
             let all: u64 = split.iter().map(|(_, weight)| u64::from(*weight)).sum();
             let share = |weight: u32| (f64::from(weight) * 100.0 / all.max(1) as f64).round();
-            let words =
-                split.iter().map(|(bytes, weight)| format!("{}/{}", size((*bytes).into()), share(*weight)));
+            let words = split
+                .iter()
+                .map(|(bytes, weight)| format!("{}/{}", size_text((*bytes).into()), share(*weight)));
             ("bssplit", words.collect::<Vec<_>>().join(":"))
         }
     }
 }
 
-fn cache(cache: Cache) -> Vec<Named> {
+fn cache_options(cache: Cache) -> Vec<NamedOption> {
     let mut out = vec![("direct", u8::from(cache.is_direct()).to_string())];
     let sync = match (cache.is_sync(), cache.is_full_sync()) {
         (_, true) => Some("sync"),
@@ -142,23 +145,23 @@ fn cache(cache: Cache) -> Vec<Named> {
 }
 
 /// The mix of directions and the order of offsets, where one line says them.
-fn order(access: &Access) -> Vec<Named> {
+fn order_options(access: &Access) -> Vec<NamedOption> {
     let [line] = access.lines.as_slice() else { return Vec::new() };
     let mut out = Vec::new();
     if line.does(Kind::Read) && line.does(Kind::Write) {
         out.push(("rwmixread", line.mix.read_percent.to_string()));
     }
-    out.extend(distribution(line));
+    out.extend(distribution_option(line));
     if let Some(zones) = access.strided {
         out.push(("zonemode", "strided".into()));
-        out.push(("zonesize", size(zones.bytes)));
-        out.push(("zonerange", size(zones.range_bytes)));
-        out.push(("zoneskip", size(zones.skip_bytes)));
+        out.push(("zonesize", size_text(zones.bytes)));
+        out.push(("zonerange", size_text(zones.range_bytes)));
+        out.push(("zoneskip", size_text(zones.skip_bytes)));
     }
     out
 }
 
-fn distribution(line: &Line) -> Option<Named> {
+fn distribution_option(line: &Line) -> Option<NamedOption> {
     match &line.order {
         // fio visits each block once unless it is told not to.
         Order::Sequential(_) | Order::Once => None,
@@ -175,7 +178,7 @@ fn distribution(line: &Line) -> Option<Named> {
             let words = zones.iter().map(|z| match z.size {
                 ZoneSize::Percent(percent) => format!("{}/{percent}", z.access_percent),
                 ZoneSize::Bytes(bytes) | ZoneSize::UpTo(bytes) => {
-                    format!("{}/{}", z.access_percent, size(bytes))
+                    format!("{}/{}", z.access_percent, size_text(bytes))
                 }
             });
             let word = if absolute { "zoned_abs" } else { "zoned" };
@@ -185,7 +188,7 @@ fn distribution(line: &Line) -> Option<Named> {
 }
 
 /// What is touched.
-fn place(job: &Member) -> Vec<Named> {
+fn target_options(job: &Member) -> Vec<NamedOption> {
     let targets = &job.seen.targets;
     let names = |made: bool| -> Option<String> {
         let names = targets.iter().filter(|t| t.is_made == made).map(|t| t.path.replace(':', "\\:"));
@@ -193,19 +196,19 @@ fn place(job: &Member) -> Vec<Named> {
         (!names.is_empty()).then_some(names)
     };
     let access = &job.stream.access;
-    let mut out: Vec<Named> = Vec::new();
+    let mut out: Vec<NamedOption> = Vec::new();
     out.extend(names(false).map(|names| ("filename", names)));
     out.extend(names(true).map(|names| ("directory", names)));
     let there = targets.iter().map(|t| t.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes));
     let bytes = there.fold(0, u64::saturating_add);
-    out.extend((bytes > 0).then(|| ("size", size(bytes))));
-    out.extend((access.offset_bytes > 0).then(|| ("offset", size(access.offset_bytes))));
+    out.extend((bytes > 0).then(|| ("size", size_text(bytes))));
+    out.extend((access.offset_bytes > 0).then(|| ("offset", size_text(access.offset_bytes))));
     out
 }
 
 /// What holds operations back.
-fn pace(job: &Member) -> Vec<Named> {
-    let mut out: Vec<Named> = Vec::new();
+fn rate_options(job: &Member) -> Vec<NamedOption> {
+    let mut out: Vec<NamedOption> = Vec::new();
     match job.stream.pace {
         Pace::Closed => {}
         Pace::Limited { iops, bytes_per_s } => {
@@ -245,23 +248,23 @@ fn pace(job: &Member) -> Vec<Named> {
 }
 
 /// For how long, and what ends it before.
-fn ends(job: &Member) -> Vec<Named> {
+fn runtime_options(job: &Member) -> Vec<NamedOption> {
     let limit = job.stream.limit;
-    let mut out = vec![("runtime", time(limit.time_ns.unwrap_or(job.phase.time_ns)))];
-    out.extend((job.phase.warmup_ns > 0).then(|| ("ramp_time", time(job.phase.warmup_ns))));
-    out.extend((job.stream.delay_ns > 0).then(|| ("startdelay", time(job.stream.delay_ns))));
+    let mut out = vec![("runtime", time_text(limit.time_ns.unwrap_or(job.phase.time_ns)))];
+    out.extend((job.phase.warmup_ns > 0).then(|| ("ramp_time", time_text(job.phase.warmup_ns))));
+    out.extend((job.stream.delay_ns > 0).then(|| ("startdelay", time_text(job.stream.delay_ns))));
     match (limit.operations, limit.bytes) {
         (None, None) => out.push(("time_based", "1".into())),
         (operations, bytes) => {
             out.extend(operations.map(|n| ("number_ios", n.to_string())));
-            out.extend(bytes.map(|n| ("io_size", size(n))));
+            out.extend(bytes.map(|n| ("io_size", size_text(n))));
         }
     }
     out
 }
 
 /// Seconds without a unit, as fio's users type them, else the largest unit that leaves nothing over.
-fn time(ns: u64) -> String {
+fn time_text(ns: u64) -> String {
     match ns {
         ns if ns.is_multiple_of(1_000_000_000) => (ns / 1_000_000_000).to_string(),
         ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),

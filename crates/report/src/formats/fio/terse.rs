@@ -5,9 +5,9 @@
 
 use super::VERSION;
 use super::depths::{COLUMNS, Depths};
-use super::direction::{Direction, Samples};
-use super::job::{Group, Job, cpu_percent, disks, jobs, util_percent};
-use super::layout::{PERCENTILES_OF_A_LINE, Shares};
+use super::direction::{Direction, RateSamples};
+use super::job::{Group, Job, cpu_percent, disk_totals, jobs, util_percent};
+use super::layout::{LatencyShares, TERSE_PERCENTILES};
 use model::distribution::Distribution;
 use model::fio_layout::FioLayout;
 use model::job::Kind;
@@ -15,18 +15,18 @@ use model::report::Report;
 use std::io::{self, Write};
 
 /// Version from which a line begins with fio's own.
-const NAMES_FIO: u8 = 3;
+const NAMES_FIO_FROM: u8 = 3;
 /// Versions whose lines have trims too.
 const WITH_TRIMS: [u8; 3] = [2, 4, 5];
 /// Version with samples of operations per second.
 const WITH_SAMPLES: u8 = 5;
 
 /// Writes the lines of a version.
-pub(super) fn write(report: &Report, version: u8, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_terse(report: &Report, version: u8, to: &mut dyn Write) -> io::Result<()> {
     let jobs = jobs(report);
     for job in &jobs {
         let mut fields = vec![version.to_string()];
-        if version >= NAMES_FIO {
+        if version >= NAMES_FIO_FROM {
             fields.push(VERSION.into());
         }
         // A name with a semicolon would move all fields behind it.
@@ -37,12 +37,12 @@ pub(super) fn write(report: &Report, version: u8, to: &mut dyn Write) -> io::Res
         let told = |word: &str| word != Kind::Trim.word() || WITH_TRIMS.contains(&version);
         for (word, direction) in job.directions().iter().filter(|(word, _)| told(word)) {
             let group = Group::from_jobs(&jobs, job.group, word).unwrap_or_default();
-            fields.extend(of_direction(direction, &group, &layout, version));
+            fields.extend(direction_fields(direction, &group, &layout, version));
         }
-        fields.extend(costs(job));
-        fields.extend(shares(job));
-        if version >= NAMES_FIO {
-            fields.extend(of_disks(&jobs));
+        fields.extend(cost_fields(job));
+        fields.extend(share_fields(job));
+        if version >= NAMES_FIO_FROM {
+            fields.extend(disk_fields(&jobs));
         }
         if !layout.description.is_empty() {
             // As in fio, version 2 has it on a line of its own.
@@ -57,18 +57,18 @@ pub(super) fn write(report: &Report, version: u8, to: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-fn of_direction(of: &Direction, group: &Group, layout: &FioLayout, version: u8) -> Vec<String> {
+fn direction_fields(of: &Direction, group: &Group, layout: &FioLayout, version: u8) -> Vec<String> {
     let mut out = vec![
         (of.bytes >> 10).to_string(),
         (of.bytes_per_s as u64 >> 10).to_string(),
         (of.iops as u64).to_string(),
         of.runtime_ms.to_string(),
     ];
-    out.extend(of_latencies(&Distribution::default()));
-    out.extend(of_latencies(&of.clat));
-    out.extend(percentiles(of, layout));
-    out.extend(of_latencies(&of.lat));
-    let Samples { count, min, max, mean, deviation } = of.bw;
+    out.extend(latency_fields(&Distribution::default()));
+    out.extend(latency_fields(&of.clat));
+    out.extend(percentile_fields(of, layout));
+    out.extend(latency_fields(&of.lat));
+    let RateSamples { count, min, max, mean, deviation } = of.bw;
     let share = of.bw.percent_of(group.bytes_per_s);
     out.extend([
         min.to_string(),
@@ -79,7 +79,7 @@ fn of_direction(of: &Direction, group: &Group, layout: &FioLayout, version: u8) 
     ]);
     if version == WITH_SAMPLES {
         out.push(count.to_string());
-        let Samples { count, min, max, mean, deviation } = of.iops_samples;
+        let RateSamples { count, min, max, mean, deviation } = of.iops_samples;
         out.extend([
             min.to_string(),
             max.to_string(),
@@ -92,22 +92,22 @@ fn of_direction(of: &Direction, group: &Group, layout: &FioLayout, version: u8) 
 }
 
 /// Least, most, mean and standard deviation in us.
-fn of_latencies(of: &Distribution) -> [String; 4] {
+fn latency_fields(of: &Distribution) -> [String; 4] {
     let us = |ns: f64| format!("{:.6}", ns / 1e3);
     [(of.min_ns / 1000).to_string(), (of.max_ns / 1000).to_string(), us(of.mean_ns), us(of.deviation_ns())]
 }
 
 /// In us, with the names that fio gives where nothing completed too: of the total latency if it has percentiles.
-fn percentiles(of: &Direction, layout: &FioLayout) -> Vec<String> {
+fn percentile_fields(of: &Direction, layout: &FioLayout) -> Vec<String> {
     let from = if layout.lat_percentiles { &of.lat } else { &of.clat };
     let at = |rank: &f64| format!("{rank:.6}%={}", from.quantile_ns(rank / 100.0).unwrap_or(0) / 1000);
     let has_percentiles = layout.clat_percentiles || layout.lat_percentiles;
     let mut out: Vec<String> = layout.ranks.iter().filter(|_| has_percentiles).map(at).collect();
-    out.resize(PERCENTILES_OF_A_LINE, "0%=0".into());
+    out.resize(TERSE_PERCENTILES, "0%=0".into());
     out
 }
 
-fn costs(job: &Job) -> [String; 5] {
+fn cost_fields(job: &Job) -> [String; 5] {
     let workers = job.costs();
     let [user, system] = cpu_percent(&workers);
     let faults = |at: usize| workers.faults.map_or_else(String::new, |faults| faults[at].to_string());
@@ -116,22 +116,23 @@ fn costs(job: &Job) -> [String; 5] {
 }
 
 /// Shares by depth, as far as they are known, and by latency in us and ms.
-fn shares(job: &Job) -> Vec<String> {
+fn share_fields(job: &Job) -> Vec<String> {
     let level = Depths::from_job(job).level;
     let mut out: Vec<String> = (0..COLUMNS)
         .map(|at| level.map_or_else(String::new, |shares| format!("{:.1}%", shares[at])))
         .collect();
     let latencies = job.latencies();
-    let Shares { ns, mut us, ms } = Shares::from_distributions(&latencies.iter().collect::<Vec<_>>());
+    let LatencyShares { ns, mut us, ms } =
+        LatencyShares::from_distributions(&latencies.iter().collect::<Vec<_>>());
     // A line has no column for less than a microsecond.
     us[0] += ns.iter().sum::<f64>();
     out.extend(us.iter().chain(&ms).map(|share| format!("{share:.2}%")));
     out
 }
 
-fn of_disks(jobs: &[Job]) -> Vec<String> {
+fn disk_fields(jobs: &[Job]) -> Vec<String> {
     let mut out = Vec::new();
-    for disk in disks(jobs) {
+    for disk in disk_totals(jobs) {
         let (read, write) = (disk.stat.read, disk.stat.write);
         let util = util_percent(&disk);
         out.push(disk.name);

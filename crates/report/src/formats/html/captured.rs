@@ -3,24 +3,24 @@
 //! For: its course, where on the device it went, and the figures of the text. Not for: comparing it with a replay
 //! ([`super::report`]).
 
-use super::comparison::head;
+use super::comparison::head_card;
 use super::page::{card, facts, key};
 use super::plot::axis::Axis;
-use super::plot::cells::cells;
+use super::plot::cells::count_cells;
 use super::plot::{Plot, line};
 use super::table;
-use super::words::{mark_of_rate, mark_of_time, micro, short, time};
+use super::words::{rate_tick, short_number, time, time_tick, with_micro_sign};
 use crate::format::Style;
 use crate::formats::text::captured::{operations, origin, other_tasks, parts, restricted, tasks};
 use model::captured::{Captured, Course, CourseOf, Op, Places};
 use model::units::{show_bytes, show_count, show_rate};
 use std::io::{self, Write};
 
-const NOTHING: &[&str] = &[];
+const NO_LEAD: &[&str] = &[];
 /// Plots over time share their crosshair.
-const LINK: &str = "course";
+const CAPTURE_LINK: &str = "course";
 
-pub(super) fn write(of: &Captured, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_capture(of: &Captured, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let word = of.completeness.word.to_uppercase();
     let like = match of.completeness.word.as_str() {
         "complete" => "OK",
@@ -31,32 +31,37 @@ pub(super) fn write(of: &Captured, _: Style, to: &mut dyn Write) -> io::Result<(
     let shown = of.restricted.as_ref().map(restricted);
     let sentences: Vec<String> =
         [Some(of.completeness.sentence.clone()), cut, shown].into_iter().flatten().collect();
-    let mut sections = vec![head(&word, like, &origin(of), &sentences)];
+    let mut sections = vec![head_card(&word, like, &origin(of), &sentences)];
     if of.profile.requests == 0 {
-        sections.push(card("No request is in it", NOTHING, ""));
+        sections.push(card("No request is in it", NO_LEAD, ""));
     } else {
         sections.push(card(
             "What was done",
-            NOTHING,
+            NO_LEAD,
             &table::table("What was done", &operations(&of.profile.operations)),
         ));
         if let Some(course) = &of.profile.course {
-            sections.push(card("Over time", NOTHING, &over_time(course)));
-            sections.extend(course.places.as_ref().map(|places| on_the_device(course, places)));
+            sections.push(card("Over time", NO_LEAD, &draw_over_time(course)));
+            sections.extend(course.places.as_ref().map(|places| draw_places(course, places)));
         }
-        let told = parts(of).into_iter().map(|(what, said)| (what.to_owned(), micro(&said)));
-        sections.push(card("What it was like", NOTHING, &facts(&told.collect::<Vec<_>>())));
+        let told = parts(of).into_iter().map(|(what, said)| (what.to_owned(), with_micro_sign(&said)));
+        sections.push(card("What it was like", NO_LEAD, &facts(&told.collect::<Vec<_>>())));
         let others = other_tasks(&of.profile);
         let who = table::table("Who did it", &tasks(&of.profile.tasks));
         if !who.is_empty() {
             sections.push(card("Who did it", &[others], &who));
         }
     }
-    super::others::put(to, &format!("{word} · capture"), &["capture".into(), of.file.clone()], &sections)
+    super::others::write_page(
+        to,
+        &format!("{word} · capture"),
+        &["capture".into(), of.file.clone()],
+        &sections,
+    )
 }
 
 /// Looks of a line: one colour for one kind of request on the whole page.
-fn looks(op: Op) -> &'static str {
+fn line_class(op: Op) -> &'static str {
     match op {
         Op::Read => "ours",
         Op::Write => "third",
@@ -78,7 +83,7 @@ fn plural(op: Op) -> &'static str {
 }
 
 /// A plot over time: what it is of, a number for each stretch, and how numbers are shown.
-struct Over<'c> {
+struct TimePlot<'c> {
     title: &'static str,
     of: Vec<(&'c CourseOf, Vec<f64>)>,
     axis: Axis,
@@ -86,14 +91,14 @@ struct Over<'c> {
     show: fn(f64) -> String,
 }
 
-fn over_time(course: &Course) -> String {
+fn draw_over_time(course: &Course) -> String {
     let step_s = course.step_ns as f64 / 1e9;
     let counted = |title, number: fn(&CourseOf) -> &[u64], per: f64, show| {
         let of = course.of.iter().filter(|of| number(of).iter().any(|n| *n > 0));
         let of = of.map(|of| (of, number(of).iter().map(|n| *n as f64 / per).collect::<Vec<_>>()));
         let of: Vec<_> = of.collect();
         let axis = Axis::from_zero(of.iter().flat_map(|(_, values)| values.iter().copied()));
-        Over { title, of, axis, mark: mark_of_rate, show }
+        TimePlot { title, of, axis, mark: rate_tick, show }
     };
     let rate = counted("Requests issued, a second", |of| &of.requests, step_s, show_rate);
     let bytes = counted("MB/s", |of| &of.bytes, 1e6 * step_s, show_rate);
@@ -104,24 +109,27 @@ fn over_time(course: &Course) -> String {
     let latency: Vec<_> = latency.filter(|(_, means)| means.iter().any(|ns| ns.is_finite())).collect();
     let axis = Axis::log(latency.iter().flat_map(|(_, means)| means.iter().copied()));
     let title = "Latency, from issue to completion, mean (logarithmic)";
-    let latency = Over { title, of: latency, axis, mark: mark_of_time, show: time };
-    let items: Vec<(&str, &str)> = course.of.iter().map(|of| (looks(of.op), plural(of.op))).collect();
-    let plots: String =
-        [rate, bytes, latency].iter().filter(|o| !o.of.is_empty()).map(|over| drawn(over, course)).collect();
+    let latency = TimePlot { title, of: latency, axis, mark: time_tick, show: time };
+    let items: Vec<(&str, &str)> = course.of.iter().map(|of| (line_class(of.op), plural(of.op))).collect();
+    let plots: String = [rate, bytes, latency]
+        .iter()
+        .filter(|o| !o.of.is_empty())
+        .map(|over| draw_time_plot(over, course))
+        .collect();
     key(&items) + &plots
 }
 
 /// Seconds of a capture, as an axis.
-fn seconds(course: &Course) -> Axis {
+fn time_axis(course: &Course) -> Axis {
     Axis::linear(0.0, course.steps as f64 * course.step_ns as f64 / 1e9)
 }
 
-fn mark_of_second(second: f64) -> String {
-    format!("{} s", short(second))
+fn second_tick(second: f64) -> String {
+    format!("{} s", short_number(second))
 }
 
-fn drawn(over: &Over, course: &Course) -> String {
-    let x = seconds(course);
+fn draw_time_plot(over: &TimePlot, course: &Course) -> String {
+    let x = time_axis(course);
     let step_s = course.step_ns as f64 / 1e9;
     let names = over.of.iter().map(|(of, _)| plural(of.op));
     let mut plot = Plot {
@@ -129,39 +137,39 @@ fn drawn(over: &Over, course: &Course) -> String {
         says: format!("{} over time: {}", over.title, names.collect::<Vec<_>>().join(", ")),
         height: 150,
         y: over.axis.ticks_down(over.mark),
-        x: x.ticks(mark_of_second),
-        link: LINK.into(),
+        x: x.ticks(second_tick),
+        link: CAPTURE_LINK.into(),
         ..Plot::default()
     };
     for (of, values) in &over.of {
         let place = |(at, value): (usize, &f64)| {
             (x.along(at as f64 * step_s), x.along((at + 1) as f64 * step_s), over.axis.down(*value))
         };
-        plot.draw(looks(of.op), &line::steps(values.iter().enumerate().map(place)));
+        plot.draw(line_class(of.op), &line::steps(values.iter().enumerate().map(place)));
     }
     let stop = |at: usize| {
         let told = over.of.iter().filter_map(|(of, values)| Some((of.op, *values.get(at)?)));
         let told = told.filter(|(_, value)| value.is_finite());
         let told = told.map(|(op, value)| format!("\n{}: {}", plural(op), (over.show)(value)));
         let middle = (at as f64 + 0.5) * step_s;
-        (x.along(middle), format!("{}{}", mark_of_second(middle), told.collect::<String>()))
+        (x.along(middle), format!("{}{}", second_tick(middle), told.collect::<String>()))
     };
     plot.stop_at(&(0..course.steps).map(stop).collect::<Vec<_>>());
     plot.html()
 }
 
 /// The unit that so many bytes are some of, so that marks are round in it.
-fn unit(bytes: u64) -> (f64, &'static str) {
+fn byte_unit(bytes: u64) -> (f64, &'static str) {
     let all = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let (unit, name) = all.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1, "B"));
     (unit as f64, name)
 }
 
 /// Where reads and writes began, a drawing for each.
-fn on_the_device(course: &Course, places: &Places) -> String {
-    let x = seconds(course);
+fn draw_places(course: &Course, places: &Places) -> String {
+    let x = time_axis(course);
     let end = places.first_byte.saturating_add(places.row_bytes.saturating_mul(places.rows as u64));
-    let (unit, name) = unit(end - places.first_byte);
+    let (unit, name) = byte_unit(end - places.first_byte);
     let y = Axis::linear(places.first_byte as f64 / unit, end as f64 / unit);
     let mut body = String::new();
     for (op, of) in &places.of {
@@ -177,12 +185,14 @@ fn on_the_device(course: &Course, places: &Places) -> String {
                 show_bytes(end)
             ),
             height: 240,
-            y: y.ticks_down(short),
-            x: x.ticks(mark_of_second),
+            y: y.ticks_down(short_number),
+            x: x.ticks(second_tick),
             ..Plot::default()
         };
-        let paths =
-            cells([course.steps, places.rows], of.iter().map(|cell| (cell.step, cell.row, cell.requests)));
+        let paths = count_cells(
+            [course.steps, places.rows],
+            of.iter().map(|cell| (cell.step, cell.row, cell.requests)),
+        );
         for (shade, path) in paths.iter().enumerate() {
             let of = if *op == Op::Read { "" } else { " of-third" };
             plot.draw(&format!("cell shade-{}{of}", shade + 1), path);
@@ -205,7 +215,7 @@ mod tests {
 
     fn page(of: &Captured) -> String {
         let mut out = Vec::new();
-        write(of, Style::default(), &mut out).unwrap_or_else(|e| panic!("{e}"));
+        write_capture(of, Style::default(), &mut out).unwrap_or_else(|e| panic!("{e}"));
         String::from_utf8(out).unwrap_or_else(|e| panic!("{e}"))
     }
 

@@ -7,73 +7,83 @@ use super::directions::{self, Direction};
 use super::events::Events;
 use super::page::{folded, key};
 use super::plot::axis::{Axis, SIDE};
-use super::plot::{LOW, Label, Plot, apart, band, dots, line};
-use super::strips::strips;
+use super::plot::{LOWEST_LINE, Label, Plot, band, dots, line, spread_labels};
+use super::strips::draw_strips;
 use super::table;
 use super::timeline::Timeline;
-use super::words::{mark_of_rate, mark_of_time, short, time};
+use super::words::{rate_tick, short_number, time, time_tick};
 use crate::table::Table;
 use model::report::{Course, Measured, Second};
 use model::units::show_rate;
 
 /// Least length of a stretch of the device's line: its counters are looked at twice a second.
-const LOOK_S: f64 = 0.5;
+const MIN_DEVICE_STRETCH_S: f64 = 0.5;
 /// Rows of the table second by second; the JSON has all.
-const MOST_ROWS: usize = 120;
+const MAX_TABLE_ROWS: usize = 120;
 /// Runs that are named below their course.
-const FEW_RUNS: usize = 5;
+const MAX_NAMED_RUNS: usize = 5;
 
 /// The drawings; nothing where no course was kept.
-pub(super) fn course(result: &Measured, events: &Events, link: &str) -> String {
+pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> String {
     if result.series.is_empty() {
         return String::new();
     }
-    let timeline = Timeline::from_stretches(times(result));
-    let drawing = Drawing { result, events, timeline, link: format!("{link}-time"), beside: None };
+    let timeline = Timeline::from_stretches(run_extents(result));
+    let drawing = TimeDrawing { result, events, timeline, link: format!("{link}-time"), beside: None };
     let mut out = drawing.key();
     out += &drawing.rates().html();
-    out += &strips(result, &drawing.timeline, &drawing.link).map_or_else(String::new, |plot| plot.html());
+    out +=
+        &draw_strips(result, &drawing.timeline, &drawing.link).map_or_else(String::new, |plot| plot.html());
     if let Some(course) = &result.course {
         out += &drawing.latencies(course).html();
         out += &drawing.depths(course).html();
     }
-    out + &folded("Second by second as a table", &seconds(result))
+    out + &folded("Second by second as a table", &second_table(result))
 }
 
 /// Scales that the courses of several results can be compared on.
-pub(super) struct Beside {
+pub(super) struct CommonScale {
     /// The highest rate of them.
     most: f64,
     /// Seconds of the longest.
     seconds: f64,
 }
 
-impl Beside {
+impl CommonScale {
     /// Of these results.
     pub(super) fn from_results(results: &[&Measured]) -> Self {
         let most = |result: &&Measured| {
             let in_bytes = result.quoted_rate().unit != "IOPS";
             let rate = |iops: f64, mb: f64| if in_bytes { mb } else { iops };
             let ours = result.series.iter().map(|s| rate(s.iops, s.mb_per_s));
-            let devices = result.series.iter().filter(|s| s.seconds >= LOOK_S).filter_map(|s| s.device);
+            let devices =
+                result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S).filter_map(|s| s.device);
             ours.chain(devices.map(|d| rate(d.iops, d.mb_per_s))).fold(0.0, f64::max)
         };
         Self {
             most: results.iter().map(most).fold(0.0, f64::max),
-            seconds: results.iter().map(|r| Timeline::from_stretches(times(r)).seconds()).fold(0.0, f64::max),
+            seconds: results
+                .iter()
+                .map(|r| Timeline::from_stretches(run_extents(r)).seconds())
+                .fold(0.0, f64::max),
         }
     }
 }
 
 /// Its rate over time beside others on their scales, by the second and without names of runs; `None` where no course was kept.
-pub(super) fn rates_beside(result: &Measured, events: &Events, link: &str, beside: &Beside) -> Option<Plot> {
-    let timeline = Timeline::as_wide_as(beside.seconds, times(result));
-    let drawing = Drawing { result, events, timeline, link: link.to_owned(), beside: Some(beside) };
+pub(super) fn draw_rates_on(
+    result: &Measured,
+    events: &Events,
+    link: &str,
+    beside: &CommonScale,
+) -> Option<Plot> {
+    let timeline = Timeline::with_room_for(beside.seconds, run_extents(result));
+    let drawing = TimeDrawing { result, events, timeline, link: link.to_owned(), beside: Some(beside) };
     (!result.series.is_empty()).then(|| drawing.rates())
 }
 
 /// Run, begin and length in seconds of everything that is drawn.
-fn times(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ {
+fn run_extents(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ {
     let of_seconds = result.series.iter().map(|s| (s.run, s.start_s, s.seconds));
     let of_course =
         result.course.iter().flat_map(|c| stretches(c).map(|(_, run, from, seconds)| (run, from, seconds)));
@@ -86,16 +96,16 @@ fn stretches(course: &Course) -> impl Iterator<Item = (usize, u32, f64, f64)> {
     course.run.iter().zip(times).enumerate().map(|(at, (run, (from, seconds)))| (at, *run, *from, *seconds))
 }
 
-struct Drawing<'r> {
+struct TimeDrawing<'r> {
     result: &'r Measured,
     events: &'r Events,
     timeline: Timeline,
     link: String,
     /// The scales of others that it stands beside.
-    beside: Option<&'r Beside>,
+    beside: Option<&'r CommonScale>,
 }
 
-impl Drawing<'_> {
+impl TimeDrawing<'_> {
     fn key(&self) -> String {
         let fine = self.result.course.is_some();
         let device = self.result.series.iter().any(|s| s.device.is_some());
@@ -132,15 +142,15 @@ impl Drawing<'_> {
     }
 
     /// What lies behind every drawing over time.
-    fn ground(&self, plot: &mut Plot) {
+    fn draw_ground(&self, plot: &mut Plot) {
         for (run, _) in &self.events.foreign {
             if let Some([from, to]) = self.timeline.span(*run) {
-                plot.draw("foreign", &band::columns(from, to));
+                plot.draw("foreign", &band::full_height(from, to));
             }
         }
         for (run, seconds) in &self.events.warm_up {
             let [from, to] = [0.0, *seconds].map(|s| self.timeline.at(*run, s));
-            plot.draw("warm", &band::columns(from, to));
+            plot.draw("warm", &band::full_height(from, to));
         }
     }
 
@@ -155,8 +165,12 @@ impl Drawing<'_> {
     fn rates(&self) -> Plot {
         let (series, unit) = (&self.result.series, self.result.quoted_rate().unit);
         let fine = self.fine_rates();
-        let devices =
-            || series.iter().filter_map(|s| Some((s, s.device?))).filter(|(s, _)| s.seconds >= LOOK_S);
+        let devices = || {
+            series
+                .iter()
+                .filter_map(|s| Some((s, s.device?)))
+                .filter(|(s, _)| s.seconds >= MIN_DEVICE_STRETCH_S)
+        };
         let ours = series.iter().map(|s| self.rate(s.iops, s.mb_per_s));
         let values =
             ours.chain(devices().map(|(_, d)| self.rate(d.iops, d.mb_per_s))).chain(fine.iter().map(|f| f.2));
@@ -169,27 +183,27 @@ impl Drawing<'_> {
             if self.beside.is_some() { 110 } else { 170 },
         );
         plot.says = self.describe(unit);
-        plot.y = y.ticks_down(mark_of_rate);
-        self.ground(&mut plot);
+        plot.y = y.ticks_down(rate_tick);
+        self.draw_ground(&mut plot);
         if let Some([low, high]) = self.interval() {
-            plot.draw("band", &band::rows(y.down(high).max(0.0), y.down(low).max(0.0)));
+            plot.draw("band", &band::full_width(y.down(high).max(0.0), y.down(low).max(0.0)));
         }
         plot.draw(
             "ours thin",
-            &Self::by_run(fine.iter().map(|(run, x, v)| (*run, [x[0], x[1], y.down(*v)]))),
+            &Self::steps_by_run(fine.iter().map(|(run, x, v)| (*run, [x[0], x[1], y.down(*v)]))),
         );
         let seconds = series.iter().map(|s| {
             let [from, to] = self.begin_and_end(s);
             (s.run, [from, to, y.down(self.rate(s.iops, s.mb_per_s))])
         });
-        plot.draw("ours", &Self::by_run(seconds));
+        plot.draw("ours", &Self::steps_by_run(seconds));
         let below = devices().map(|(s, d)| {
             let [from, to] = self.begin_and_end(s);
             (s.run, [from, to, y.down(self.rate(d.iops, d.mb_per_s))])
         });
-        plot.draw("device", &Self::by_run(below));
+        plot.draw("device", &Self::steps_by_run(below));
         self.marks(&mut plot);
-        self.names(&mut plot);
+        self.draw_run_names(&mut plot);
         if let Some(value) = self.result.quoted_rate().value {
             plot.right.push(Label { at: y.down(value), text: show_rate(value), class: "strong" });
         }
@@ -198,7 +212,7 @@ impl Drawing<'_> {
     }
 
     /// Steps of each run, which are not joined to the next one's.
-    fn by_run(steps: impl Iterator<Item = (u32, [f64; 3])>) -> String {
+    fn steps_by_run(steps: impl Iterator<Item = (u32, [f64; 3])>) -> String {
         let all: Vec<(u32, [f64; 3])> = steps.collect();
         let runs = all.chunk_by(|a, b| a.0 == b.0);
         runs.map(|run| line::steps(run.iter().map(|(_, [from, to, y])| (*from, *to, *y)))).collect()
@@ -220,7 +234,7 @@ impl Drawing<'_> {
     fn latencies(&self, course: &Course) -> Plot {
         let directions: Vec<Direction> =
             directions::result_directions(self.result).filter(|d| d.word != "sync").collect();
-        let devices = || self.result.series.iter().filter(|s| s.seconds >= LOOK_S);
+        let devices = || self.result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S);
         let of = |d: &Direction| course.directions.get(d.word);
         let all =
             directions.iter().filter_map(of).flat_map(|of| of.p50_ns.iter().chain(&of.max_ns).flatten());
@@ -228,8 +242,8 @@ impl Drawing<'_> {
         let y = Axis::log(all.map(|ns| *ns as f64).chain(below));
         let mut plot = self.frame("Latency: median to p99, and the slowest (logarithmic)".into(), 190);
         plot.says = "Latency over time: median, 99th percentile and the slowest of each stretch".into();
-        plot.y = y.ticks_down(mark_of_time);
-        self.ground(&mut plot);
+        plot.y = y.ticks_down(time_tick);
+        self.draw_ground(&mut plot);
         for direction in &directions {
             self.latency_of(&mut plot, course, *direction, &y);
         }
@@ -237,11 +251,11 @@ impl Drawing<'_> {
             let [from, to] = self.begin_and_end(s);
             Some((s.run, [from, to, y.down(s.device?.latency_ns?)]))
         });
-        plot.draw("device", &Self::by_run(mean));
+        plot.draw("device", &Self::steps_by_run(mean));
         if let Some(ns) = devices().filter_map(|s| s.device?.latency_ns).next_back() {
             plot.right.push(Label { at: y.down(ns), text: "device mean".into(), class: "of-device" });
         }
-        plot.right = apart(std::mem::take(&mut plot.right), 76.0);
+        plot.right = spread_labels(std::mem::take(&mut plot.right), 76.0);
         self.marks(&mut plot);
         plot.stop_at(&self.latency_stops(course, &directions));
         plot
@@ -260,7 +274,7 @@ impl Drawing<'_> {
             .collect();
         for run in rows.chunk_by(|a, b| a.0 == b.0) {
             let between: Vec<_> = run.iter().map(|(_, [x, p50, p99, _])| (*x, *p99, *p50)).collect();
-            plot.draw(direction.band, &band::between(&between));
+            plot.draw(direction.band, &band::area_between(&between));
             plot.draw(
                 &format!("{} thin", direction.line),
                 &line::line(run.iter().map(|(_, [x, _, p99, _])| (*x, *p99))),
@@ -288,28 +302,28 @@ impl Drawing<'_> {
             self.result
                 .series
                 .iter()
-                .filter(|s| s.seconds >= LOOK_S)
+                .filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S)
                 .filter_map(|s| Some((s, s.device?.in_flight)))
         };
         let y = Axis::from_zero(course.depth_mean.iter().copied().chain(below().map(|(_, depth)| depth)));
         let mut plot = self.frame("Operations in flight; dashed: requests in the device's queue".into(), 60);
         plot.says = "Mean operations in flight over time, and requests in the queue of the device".into();
-        plot.y = y.ticks_down(mark_of_rate).into_iter().step_by(2).collect();
+        plot.y = y.ticks_down(rate_tick).into_iter().step_by(2).collect();
         plot.x_title = "Seconds into each run".into();
-        self.ground(&mut plot);
+        self.draw_ground(&mut plot);
         let ours = stretches(course).filter_map(|(at, run, from, s)| {
             let [begin, end] = [from, from + s].map(|s| self.timeline.at(run, s));
             Some((run, [begin, end, y.down(*course.depth_mean.get(at)?)]))
         });
-        plot.draw("ours", &Self::by_run(ours));
+        plot.draw("ours", &Self::steps_by_run(ours));
         let device = below().map(|(s, depth)| {
             let [from, to] = self.begin_and_end(s);
             (s.run, [from, to, y.down(depth)])
         });
-        plot.draw("device", &Self::by_run(device));
+        plot.draw("device", &Self::steps_by_run(device));
         let stops = stretches(course).filter_map(|(at, run, from, s)| {
             let depth = show_rate(*course.depth_mean.get(at)?);
-            let words = format!("run {}, {} s\n{depth} in flight", run.saturating_add(1), short(from));
+            let words = format!("run {}, {} s\n{depth} in flight", run.saturating_add(1), short_number(from));
             Some((self.timeline.at(run, from + s / 2.0), words))
         });
         plot.stop_at(&stops.collect::<Vec<_>>());
@@ -323,13 +337,13 @@ impl Drawing<'_> {
     }
 
     /// Runs by their number and rate, and what was found at its second.
-    fn names(&self, plot: &mut Plot) {
+    fn draw_run_names(&self, plot: &mut Plot) {
         let middle = |[from, to]: [f64; 2]| f64::midpoint(from, to);
-        if self.result.runs.len() <= FEW_RUNS && self.beside.is_none() {
+        if self.result.runs.len() <= MAX_NAMED_RUNS && self.beside.is_none() {
             plot.labels.extend(self.result.runs.iter().filter_map(|run| {
                 let at = middle(self.timeline.span(run.run)?);
                 let rate = show_rate(self.rate(run.iops, run.mb_per_s));
-                Some(Label { at, text: format!("{}: {rate}", run.run.saturating_add(1)), class: LOW })
+                Some(Label { at, text: format!("{}: {rate}", run.run.saturating_add(1)), class: LOWEST_LINE })
             }));
         }
         for mark in &self.events.marks {
@@ -352,10 +366,9 @@ impl Drawing<'_> {
 
     fn describe(&self, unit: &str) -> String {
         let runs = self.result.runs.iter().map(|r| show_rate(self.rate(r.iops, r.mb_per_s)));
-        let marks =
-            self.events.marks.iter().map(|m| {
-                format!("; {} at {} s of run {}", m.words, short(m.second), m.run.saturating_add(1))
-            });
+        let marks = self.events.marks.iter().map(|m| {
+            format!("; {} at {} s of run {}", m.words, short_number(m.second), m.run.saturating_add(1))
+        });
         let runs: Vec<String> = runs.take(20).collect();
         format!("{unit} over time; runs: {}{}", runs.join(", "), marks.collect::<String>())
     }
@@ -372,7 +385,11 @@ impl Drawing<'_> {
             let others = self.events.foreign.iter().filter(|(run, _)| *run == s.run);
             let others = others.fold(String::new(), |all, (_, words)| all + "\n" + words);
             let rate = show_rate(self.rate(s.iops, s.mb_per_s));
-            format!("run {}, {} s\n{rate} {unit}{device}{others}", s.run.saturating_add(1), short(s.start_s))
+            format!(
+                "run {}, {} s\n{rate} {unit}{device}{others}",
+                s.run.saturating_add(1),
+                short_number(s.start_s)
+            )
         };
         let middle = |s: &Second| self.timeline.at(s.run, s.start_s + s.seconds / 2.0);
         self.result.series.iter().map(|s| (middle(s), words(s))).collect()
@@ -391,8 +408,12 @@ impl Drawing<'_> {
                     ns(&of.max_ns)?
                 ))
             });
-            let words =
-                format!("run {}, {} s{}", run.saturating_add(1), short(from), told.collect::<String>());
+            let words = format!(
+                "run {}, {} s{}",
+                run.saturating_add(1),
+                short_number(from),
+                told.collect::<String>()
+            );
             (self.timeline.at(run, from + seconds / 2.0), words)
         };
         stretches(course).map(stop).collect()
@@ -400,15 +421,15 @@ impl Drawing<'_> {
 }
 
 /// The first rows of the course in numbers.
-fn seconds(result: &Measured) -> String {
+fn second_table(result: &Measured) -> String {
     let headings =
         ["run, second", "IOPS", "MB/s", "p99 at most", "device IOPS", "device latency", "in its queue"];
     let mut of = Table::new(&headings, &[]).aligned(6, false);
-    for s in result.series.iter().take(MOST_ROWS) {
+    for s in result.series.iter().take(MAX_TABLE_ROWS) {
         let ns = |ns: Option<f64>| super::words::time_or_dash(ns);
         let told = |value: Option<f64>| value.map_or_else(|| "-".into(), show_rate);
         of.add([
-            format!("{}, {}", s.run.saturating_add(1), short(s.start_s)),
+            format!("{}, {}", s.run.saturating_add(1), short_number(s.start_s)),
             show_rate(s.iops),
             show_rate(s.mb_per_s),
             ns(s.p99_at_most_ns.map(|ns| ns as f64)),
@@ -417,7 +438,7 @@ fn seconds(result: &Measured) -> String {
             told(s.device.map(|d| d.in_flight)),
         ]);
     }
-    let rest = result.series.len().saturating_sub(MOST_ROWS);
+    let rest = result.series.len().saturating_sub(MAX_TABLE_ROWS);
     let more = if rest > 0 { format!("; {rest} more rows are in the JSON") } else { String::new() };
     table::table(&format!("The course of {} second by second{more}", result.name), &of)
 }

@@ -29,7 +29,7 @@ const FOURTH: Direction = Direction { line: "mean", ink: "", ..THIRD };
 /// Those that a result has; the first one has our colour, whichever it is.
 pub(super) fn result_directions(result: &Measured) -> impl Iterator<Item = Direction> {
     let all = [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("sync", "syncs")];
-    let has = all.into_iter().filter(|(word, _)| figures(result, word).is_some());
+    let has = all.into_iter().filter(|(word, _)| direction_figures(result, word).is_some());
     let looks = [FIRST, SECOND, THIRD, FOURTH];
     has.zip(looks)
         .map(|((word, words), looks)| Direction { word, words, ..looks })
@@ -37,7 +37,7 @@ pub(super) fn result_directions(result: &Measured) -> impl Iterator<Item = Direc
         .into_iter()
 }
 
-fn figures<'r>(result: &'r Measured, word: &str) -> Option<&'r Figures> {
+fn direction_figures<'r>(result: &'r Measured, word: &str) -> Option<&'r Figures> {
     match word {
         "read" => result.read.as_ref(),
         "write" => result.write.as_ref(),
@@ -50,7 +50,7 @@ fn figures<'r>(result: &'r Measured, word: &str) -> Option<&'r Figures> {
 impl Direction {
     /// What a result came to in it.
     pub(super) fn figures<'r>(&self, result: &'r Measured) -> Option<&'r Figures> {
-        figures(result, self.word)
+        direction_figures(result, self.word)
     }
 
     /// Whether it has our colour.

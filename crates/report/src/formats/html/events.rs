@@ -7,7 +7,7 @@ use model::finding::{Finding, Outcome};
 use model::report::{Measured, Report};
 
 /// Checks that know the second of what they found, and a word for it.
-const AT_A_SECOND: [(CheckId, &str); 3] =
+const TIMED_CHECKS: [(CheckId, &str); 3] =
     [(CheckId::E02, "cliff"), (CheckId::D15, "drive hot"), (CheckId::D19, "credits spent")];
 
 /// What lies on the plots of a result.
@@ -45,7 +45,7 @@ impl Events {
         let warm = found(CheckId::E03).filter_map(|f| number(f, "warmup_s")).fold(0.0, f64::max);
         let counting = result.disturbed.iter().filter(|d| d.counts);
         Self {
-            marks: AT_A_SECOND.iter().flat_map(at).collect(),
+            marks: TIMED_CHECKS.iter().flat_map(at).collect(),
             foreign: counting
                 .map(|d| (d.run, d.why.clone().unwrap_or_else(|| "in a disturbed round".into())))
                 .collect(),

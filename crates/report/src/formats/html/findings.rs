@@ -5,7 +5,7 @@
 use super::filters;
 use super::page::{card, folded};
 use super::table;
-use super::words::micro;
+use super::words::with_micro_sign;
 use crate::table::Table;
 use crate::worst;
 use askama::Template;
@@ -14,11 +14,11 @@ use model::report::Report;
 
 #[derive(Template)]
 #[template(path = "findings.html")]
-struct List {
-    findings: Vec<Item>,
+struct FindingList {
+    findings: Vec<FindingItem>,
 }
 
-struct Item {
+struct FindingItem {
     class: &'static str,
     id: String,
     severity: String,
@@ -28,40 +28,41 @@ struct Item {
 }
 
 /// What changes what a number means; nothing where nothing does.
-pub(super) fn acting(report: &Report, told: &[Finding]) -> String {
+pub(super) fn acting_card(report: &Report, told: &[Finding]) -> String {
     let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
-    let found = once(told.iter().filter(acts));
+    let found = merge_repeated(told.iter().filter(acts));
     if found.is_empty() {
         return String::new();
     }
-    card::<&str>("What changes what the numbers mean", &[], &list(&found, report.results.len()))
+    card::<&str>("What changes what the numbers mean", &[], &finding_list(&found, report.results.len()))
 }
 
 /// Notes, and every check with its answer.
-pub(super) fn others(report: &Report, told: &[Finding]) -> String {
+pub(super) fn other_cards(report: &Report, told: &[Finding]) -> String {
     if told.is_empty() {
         return String::new();
     }
     let is_note =
         |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_none_or(|s| s == Severity::Note);
-    let notes = once(told.iter().filter(is_note));
-    let unchecked = once(told.iter().filter(|f| f.outcome == Outcome::NotChecked));
-    let held = once(told.iter().filter(|f| f.outcome == Outcome::Holds));
+    let notes = merge_repeated(told.iter().filter(is_note));
+    let unchecked = merge_repeated(told.iter().filter(|f| f.outcome == Outcome::NotChecked));
+    let held = merge_repeated(told.iter().filter(|f| f.outcome == Outcome::Holds));
     let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let lead = [
         count(notes.len(), "note", "notes"),
         count(unchecked.len(), "check could not be made", "checks could not be made"),
         count(held.len(), "check passed", "checks passed"),
     ];
-    let mut body = if notes.is_empty() { String::new() } else { list(&notes, report.results.len()) };
-    let not_made = if unchecked.is_empty() { String::new() } else { list(&unchecked, report.results.len()) };
+    let mut body = if notes.is_empty() { String::new() } else { finding_list(&notes, report.results.len()) };
+    let not_made =
+        if unchecked.is_empty() { String::new() } else { finding_list(&unchecked, report.results.len()) };
     body += &folded("What could not be checked, and why", &not_made);
-    body += &folded("Every check and its answer", &every(told));
+    body += &folded("Every check and its answer", &check_table(told));
     card("What was checked", &[format!("{}.", lead.join(", "))], &body)
 }
 
 /// Each check and severity once, for all results that it is about.
-fn once<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Finding> {
+fn merge_repeated<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for finding in findings {
         match out.iter_mut().find(|known| (known.id, known.severity) == (finding.id, finding.severity)) {
@@ -77,7 +78,7 @@ fn once<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Finding> {
     out
 }
 
-fn list(findings: &[Finding], results: usize) -> String {
+fn finding_list(findings: &[Finding], results: usize) -> String {
     let item = |f: &Finding| {
         let (class, word) = match (f.outcome, f.severity) {
             (Outcome::NotChecked, _) => ("unchecked", "not checked"),
@@ -87,20 +88,20 @@ fn list(findings: &[Finding], results: usize) -> String {
             (_, Some(Severity::Note) | None) => ("note", Severity::Note.effect()),
         };
         let accepted = if f.accepted { ", accepted" } else { "" };
-        Item {
+        FindingItem {
             class,
             id: f.id.to_string(),
             severity: format!("{word}{accepted}"),
-            about: worst::about(f, results),
-            sentence: micro(&f.sentence),
-            cure: micro(&f.cure),
+            about: worst::results_suffix(f, results),
+            sentence: with_micro_sign(&f.sentence),
+            cure: with_micro_sign(&f.cure),
         }
     };
-    List { findings: findings.iter().map(item).collect() }.render().unwrap_or_default()
+    FindingList { findings: findings.iter().map(item).collect() }.render().unwrap_or_default()
 }
 
 /// A row for each check and answer; of many results the first that it is about.
-fn every(findings: &[Finding]) -> String {
+fn check_table(findings: &[Finding]) -> String {
     let mut seen = std::collections::BTreeSet::new();
     let mut of = Table::new(&["check", "name", "answer", "about", "sentence"], &[])
         .aligned(1, true)

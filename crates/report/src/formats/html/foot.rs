@@ -4,7 +4,7 @@
 
 use super::filters;
 use super::page::{card, facts, folded};
-use super::words::micro;
+use super::words::with_micro_sign;
 use crate::command;
 use askama::Template;
 use model::machine::Place;
@@ -13,46 +13,46 @@ use model::units::show_bytes;
 use serde_json::Value;
 
 /// Results whose settings are told one by one.
-const MOST_JOBS: usize = 12;
+const MAX_JOBS: usize = 12;
 
 #[derive(Template)]
 #[template(path = "repeat.html")]
-struct Repeat {
+struct RepeatCommands {
     commands: Vec<(&'static str, String)>,
 }
 
 /// Commands to copy, each with what it does.
-pub(super) fn repeat(commands: Vec<(&'static str, String)>) -> String {
-    Repeat { commands }.render().unwrap_or_default()
+pub(super) fn repeat_card(commands: Vec<(&'static str, String)>) -> String {
+    RepeatCommands { commands }.render().unwrap_or_default()
 }
 
 /// Everything below the checks.
-pub(super) fn foot(report: &Report) -> String {
+pub(super) fn foot_cards(report: &Report) -> String {
     let mut out = String::new();
-    let derived = report.deductions.iter().map(|d| (d.name.clone(), micro(&d.sentence)));
+    let derived = report.deductions.iter().map(|d| (d.name.clone(), with_micro_sign(&d.sentence)));
     let derived = facts(&derived.collect::<Vec<_>>());
     if !derived.is_empty() {
         out += &card::<&str>("Derived from these results", &[], &derived);
     }
-    let commands = commands(report);
+    let commands = repeat_commands(report);
     if !commands.is_empty() {
-        out += &card::<&str>("Repeat it", &[], &repeat(commands));
+        out += &card::<&str>("Repeat it", &[], &repeat_card(commands));
     }
     out + &card::<&str>(
         "Where and how",
         &[],
-        &format!("{}{}", facts(&place(report)), folded("Settings", &settings(report))),
+        &format!("{}{}", facts(&machine_facts(report)), folded("Settings", &settings_table(report))),
     )
 }
 
 /// The commands that measure and show it again.
-fn commands(report: &Report) -> Vec<(&'static str, String)> {
+fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
     let mut commands = Vec::new();
-    let measured = command::line(&report.command);
+    let measured = command::command_line(&report.command);
     if !measured.is_empty() {
         commands.push(("Measure it again:", measured));
     }
-    if let Some(id) = command::id(report) {
+    if let Some(id) = command::session_id(report) {
         let words = |rest: &[&str]| {
             model::shell::line(
                 &[&["fathom"], rest].concat().iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(),
@@ -65,7 +65,7 @@ fn commands(report: &Report) -> Vec<(&'static str, String)> {
 }
 
 /// The target, the machine, and what the user says about it.
-fn place(report: &Report) -> Vec<(String, String)> {
+fn machine_facts(report: &Report) -> Vec<(String, String)> {
     let m = &report.machine;
     let unknown = || "unknown".to_owned();
     let mut out: Vec<(String, String)> = Vec::new();
@@ -83,7 +83,7 @@ fn place(report: &Report) -> Vec<(String, String)> {
     add("Memory", m.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b)));
     add("Measured", format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title));
     for note in &report.notes {
-        add("Note", micro(note));
+        add("Note", with_micro_sign(note));
     }
     add("Tags", report.words.tags.join(" "));
     for note in &report.words.notes {
@@ -94,15 +94,15 @@ fn place(report: &Report) -> Vec<(String, String)> {
 }
 
 /// The job of each result as it was carried out: what the JSON has, a line per value.
-fn settings(report: &Report) -> String {
+fn settings_table(report: &Report) -> String {
     let mut rows: Vec<(String, String)> = Vec::new();
-    for result in report.results.iter().take(MOST_JOBS) {
+    for result in report.results.iter().take(MAX_JOBS) {
         rows.push((result.name.clone(), result.true_name.clone()));
         if let Ok(job) = serde_json::to_value(&result.job) {
-            flat("", &job, &mut rows);
+            flatten("", &job, &mut rows);
         }
     }
-    let rest = report.results.len().saturating_sub(MOST_JOBS);
+    let rest = report.results.len().saturating_sub(MAX_JOBS);
     if rest > 0 {
         rows.push(("more".into(), format!("{rest} more results are in the JSON")));
     }
@@ -110,12 +110,12 @@ fn settings(report: &Report) -> String {
 }
 
 /// Values under the names that lead to them.
-fn flat(name: &str, value: &Value, rows: &mut Vec<(String, String)>) {
+fn flatten(name: &str, value: &Value, rows: &mut Vec<(String, String)>) {
     let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {
-        Value::Object(all) => all.iter().for_each(|(key, value)| flat(&below(key), value, rows)),
+        Value::Object(all) => all.iter().for_each(|(key, value)| flatten(&below(key), value, rows)),
         Value::Array(all) if all.iter().any(|v| v.is_object() || v.is_array()) => {
-            all.iter().enumerate().for_each(|(at, value)| flat(&below(&at.to_string()), value, rows));
+            all.iter().enumerate().for_each(|(at, value)| flatten(&below(&at.to_string()), value, rows));
         }
         Value::Array(all) if all.is_empty() => {}
         Value::Null => {}

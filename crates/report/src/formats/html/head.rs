@@ -7,7 +7,7 @@ use super::filters;
 use super::page::icon;
 use super::plot::axis::{Axis, SIDE};
 use super::plot::{Label, Plot, band, dots, line};
-use super::words::{micro, time};
+use super::words::{time, with_micro_sign};
 use crate::formats::text::report::{ending, headline};
 use crate::page::accepted;
 use crate::worst;
@@ -19,7 +19,7 @@ use model::study::Studied;
 use model::units::{show_count, show_rate, show_share};
 
 /// Runs of which each has a dot with a height of its own.
-const FEW_RUNS: usize = 12;
+const MAX_STAGGERED_RUNS: usize = 12;
 
 #[derive(Template)]
 #[template(path = "hero.html")]
@@ -41,7 +41,7 @@ struct Hero {
 }
 
 /// The result that the headline is about, where it is that of one.
-pub(super) fn quoted(report: &Report) -> Option<&Measured> {
+pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
     let is_it =
         |r: &&Measured| r.true_name == report.headline.name && r.quoted_rate().value == report.headline.value;
     match report.results.as_slice() {
@@ -55,33 +55,34 @@ pub(super) fn quoted(report: &Report) -> Option<&Measured> {
 }
 
 /// The first card.
-pub(super) fn hero(report: &Report, shown: &[Finding]) -> String {
+pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
     let value = report.headline.value;
     let whole = headline(&report.headline, report);
     let number = value.map_or_else(|| "no number".to_owned(), show_rate);
     let beyond = whole.strip_prefix(&format!("{number} {}", report.headline.unit)).unwrap_or("").trim();
     let beyond = beyond.trim_start_matches(['(', ',']).trim_end_matches(')').trim();
-    let reason = worst::reason(report, shown).map(str::to_owned);
-    let accepted = capital(accepted(&report.headline.accepted).trim_start_matches(", "));
-    let busy = report.busy_machine.iter().map(|sentence| capital(sentence));
-    let sentences = [Some(capital(beyond)), Some(accepted), reason].into_iter().flatten().chain(busy);
-    let sentences = sentences.chain(ending(report)).chain([worst::limited(report, shown)]);
-    let sentences = sentences.filter(|s| !s.is_empty()).map(|s| micro(&s));
-    let runs = quoted(report).filter(|_| !matches!(report.study, Studied::Limit(_) | Studied::Sweep(_)));
-    let drawn = runs.and_then(|result| interval(report, result));
+    let reason = worst::verdict_reason(report, shown).map(str::to_owned);
+    let accepted = as_sentence(accepted(&report.headline.accepted).trim_start_matches(", "));
+    let busy = report.busy_machine.iter().map(|sentence| as_sentence(sentence));
+    let sentences = [Some(as_sentence(beyond)), Some(accepted), reason].into_iter().flatten().chain(busy);
+    let sentences = sentences.chain(ending(report)).chain([worst::describe_limiter(report, shown)]);
+    let sentences = sentences.filter(|s| !s.is_empty()).map(|s| with_micro_sign(&s));
+    let runs =
+        headline_result(report).filter(|_| !matches!(report.study, Studied::Limit(_) | Studied::Sweep(_)));
+    let drawn = runs.and_then(|result| draw_runs(report, result));
     let has_own = report.results.len() > 1 && value.is_some();
-    let own = quoted(report).filter(|_| has_own).map_or("", |result| result.verdict.word());
+    let own = headline_result(report).filter(|_| has_own).map_or("", |result| result.verdict.word());
     let hero = Hero {
         own_verdict: own,
         own_icon: icon(own),
-        answers: answers(report),
+        answers: answer_lines(report),
         verdict: report.verdict.word(),
         icon: icon(report.verdict.word()),
         counted: report.counts.sentence.clone().unwrap_or_default(),
         raw: value.map_or_else(String::new, |v| v.to_string()),
         unit: if value.is_some() { report.headline.unit.replace("us", "µs") } else { String::new() },
         number,
-        name: micro(&report.headline.name),
+        name: with_micro_sign(&report.headline.name),
         sentences: sentences.collect(),
         runs_say: if drawn.is_some() { runs.map_or_else(String::new, headline_text) } else { String::new() },
         runs: drawn.map_or_else(String::new, |plot| {
@@ -92,7 +93,7 @@ pub(super) fn hero(report: &Report, shown: &[Finding]) -> String {
 }
 
 /// Makes a sentence: a capital first and one full stop at the end. Empty for no words.
-fn capital(words: &str) -> String {
+fn as_sentence(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| {
         format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.'))
@@ -100,15 +101,18 @@ fn capital(words: &str) -> String {
 }
 
 /// What a quick look says of itself, and the answer to what was asked.
-fn answers(report: &Report) -> Vec<(String, String, String)> {
-    let quick = report.quick.as_ref().map(|q| (Quick::WORD.to_owned(), String::new(), micro(&q.sentence())));
+fn answer_lines(report: &Report) -> Vec<(String, String, String)> {
+    let quick = report
+        .quick
+        .as_ref()
+        .map(|q| (Quick::WORD.to_owned(), String::new(), with_micro_sign(&q.sentence())));
     let answer = report.answer.as_ref().map(|answer| {
         let remark = report.counts_as.map_or("", CountsAs::remark);
-        (answer.word.word().to_owned(), remark.to_owned(), micro(&answer.sentence))
+        (answer.word.word().to_owned(), remark.to_owned(), with_micro_sign(&answer.sentence))
     });
     let against = report.against.as_ref().map(|rerun| {
         let words = format!("against {}, measured again in turns: {}", rerun.session, rerun.beside.sentence);
-        (rerun.beside.answer.word().to_owned(), String::new(), micro(&words))
+        (rerun.beside.answer.word().to_owned(), String::new(), with_micro_sign(&words))
     });
     quick.into_iter().chain(answer).chain(against).collect()
 }
@@ -117,13 +121,13 @@ fn headline_text(result: &Measured) -> String {
     let count = result.runs.len();
     let events =
         if result.disturbed.iter().any(|d| d.counts) { " Hollow: a run that others disturbed." } else { "" };
-    let first = if count <= FEW_RUNS { ", the first at the top" } else { "" };
+    let first = if count <= MAX_STAGGERED_RUNS { ", the first at the top" } else { "" };
     let band = if result.quoted_rate().interval.is_some() { "; band: its 95 % interval" } else { "" };
     format!("{count} runs{first}. Line: their mean{band}.{events}")
 }
 
 /// Every run beside the mean and its interval; `None` where there is one run or no number.
-fn interval(report: &Report, result: &Measured) -> Option<Plot> {
+fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     let quoted = result.quoted_rate();
     let value = quoted.value.filter(|_| result.runs.len() > 1)?;
     let rate = |r: &model::report::RunFigures| if quoted.unit == "IOPS" { r.iops } else { r.mb_per_s };
@@ -136,7 +140,7 @@ fn interval(report: &Report, result: &Measured) -> Option<Plot> {
     let x = Axis::linear(from.min(low) - around, to.max(high) + around);
     let events = Events::from_result(report, result);
     let height = |at: usize| {
-        if rates.len() > FEW_RUNS { 500.0 } else { SIDE * (at as f64 + 0.5) / rates.len() as f64 }
+        if rates.len() > MAX_STAGGERED_RUNS { 500.0 } else { SIDE * (at as f64 + 0.5) / rates.len() as f64 }
     };
     let mut plot = Plot {
         title: "Each run beside their mean".into(),
@@ -145,11 +149,11 @@ fn interval(report: &Report, result: &Measured) -> Option<Plot> {
             rates.iter().take(20).map(|v| show_rate(*v)).collect::<Vec<_>>().join(", "),
             show_rate(value)
         ),
-        height: if rates.len() > FEW_RUNS { 56 } else { 26 + 13 * rates.len() as u32 },
+        height: if rates.len() > MAX_STAGGERED_RUNS { 56 } else { 26 + 13 * rates.len() as u32 },
         ..Plot::default()
     };
     if let Some([low, high]) = quoted.interval {
-        plot.draw("band", &band::columns(x.within(low), x.within(high)));
+        plot.draw("band", &band::full_height(x.within(low), x.within(high)));
     }
     plot.draw("ours", &line::line([(x.along(value), 0.0), (x.along(value), SIDE)]));
     let places = || rates.iter().enumerate().map(|(at, v)| (x.along(*v), height(at)));
@@ -189,11 +193,11 @@ pub(super) fn tiles(result: &Measured) -> String {
     }
     let main = [&result.read, &result.write, &result.trim].into_iter().flatten().max_by_key(|f| f.ops);
     let tiles: Vec<Tile> =
-        main.map(|f| latencies(f, result)).into_iter().flatten().chain(rates(result)).collect();
+        main.map(|f| latency_tiles(f, result)).into_iter().flatten().chain(rate_tiles(result)).collect();
     if tiles.is_empty() { String::new() } else { Tiles { tiles }.render().unwrap_or_default() }
 }
 
-fn latencies(figures: &Figures, result: &Measured) -> Vec<Tile> {
+fn latency_tiles(figures: &Figures, result: &Measured) -> Vec<Tile> {
     let of = |d: super::directions::Direction| d.figures(result).is_some_and(|f| std::ptr::eq(f, figures));
     let several = super::directions::result_directions(result).count() > 1;
     let word = super::directions::result_directions(result).find(|d| of(*d)).map_or("", |d| d.word);
@@ -213,7 +217,7 @@ fn latencies(figures: &Figures, result: &Measured) -> Vec<Tile> {
     names.into_iter().map(tile).collect()
 }
 
-fn rates(result: &Measured) -> Vec<Tile> {
+fn rate_tiles(result: &Measured) -> Vec<Tile> {
     let mut out = Vec::new();
     if let Some(total) = &result.total {
         let (value, note) = if result.quoted_rate().unit == "IOPS" {

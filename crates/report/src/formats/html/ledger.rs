@@ -11,11 +11,11 @@ use model::report::Measured;
 use model::units::{show_bytes, show_count};
 
 /// Height of a stage in pixels.
-const STAGE: usize = 46;
+const STAGE_HEIGHT: usize = 46;
 
 #[derive(Template)]
 #[template(path = "ledger.html")]
-struct Picture<'l> {
+struct LedgerPicture<'l> {
     direction: &'l str,
     stages: Vec<Named>,
     sides: Vec<Side>,
@@ -48,13 +48,15 @@ struct Stage {
 }
 
 /// Both directions; nothing where no device was asked.
-pub(super) fn ledger(result: &Measured) -> String {
+pub(super) fn ledger_pictures(result: &Measured) -> String {
     let Some(ledger) = &result.ledger else { return String::new() };
     let both = [("Reads", &ledger.read), ("Writes", &ledger.write)];
-    both.into_iter().filter_map(|(direction, account)| Some(picture(direction, account.as_ref()?))).collect()
+    both.into_iter()
+        .filter_map(|(direction, account)| Some(draw_ledger(direction, account.as_ref()?)))
+        .collect()
 }
 
-fn picture(direction: &str, account: &Account) -> String {
+fn draw_ledger(direction: &str, account: &Account) -> String {
     let stages = stages(account);
     // In the middle of the upper half of its part, where its bar is.
     let middle = |at: usize| format!("{:.1}", 100.0 * (at as f64 + 0.25) / stages.len() as f64);
@@ -69,12 +71,12 @@ fn picture(direction: &str, account: &Account) -> String {
         Side { says: said.join(", "), flow: flow(&parts), labels: labels.collect() }
     };
     let sides = vec![side(|m| m.ios, |n| show_count(n as f64)), side(|m| m.bytes, show_bytes)];
-    let picture = Picture {
+    let picture = LedgerPicture {
         direction,
         stages: named.collect(),
         sides,
-        height: STAGE * stages.len(),
-        table: numbers(direction, account, &stages),
+        height: STAGE_HEIGHT * stages.len(),
+        table: ledger_table(direction, account, &stages),
     };
     picture.render().unwrap_or_default()
 }
@@ -103,7 +105,7 @@ fn stages(account: &Account) -> Vec<Stage> {
     stages
 }
 
-fn numbers(direction: &str, account: &Account, stages: &[Stage]) -> String {
+fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String {
     let mut of = Table::new(
         &["counted by", "operations", "bytes", "merged before", "mean size", "against issued"],
         &[],
@@ -133,7 +135,7 @@ fn every_stage_has_its_number_in_picture_and_table() -> Result<(), Box<dyn std::
     let golden = include_str!("../../../tests/golden/pieces/ledger.json");
     let ledger: model::ledger::Ledger = serde_json::from_str(golden)?;
     let read = ledger.read.as_ref().ok_or("no reads")?;
-    let html = picture("Reads", read);
+    let html = draw_ledger("Reads", read);
     for number in ["55,000", "55,165", "0.3 % more", "loop0", "vda", "agrees"] {
         assert!(html.contains(number), "{number}: {html}");
     }

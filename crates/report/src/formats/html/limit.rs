@@ -4,19 +4,19 @@
 
 use super::page::{card, folded, key};
 use super::plot::axis::{Axis, SIDE};
-use super::plot::{Label, Plot, apart, band, dots, line};
+use super::plot::{Label, Plot, band, dots, line, spread_labels};
 use super::table;
-use super::words::{mark_of_rate, mark_of_time, short, time};
+use super::words::{rate_tick, short_number, time, time_tick};
 use crate::formats::text::report::table as text_table;
 use model::load::{LoadCurve, LoadPoint, LoadState};
 use model::report::Report;
 use model::units::{show_rate, show_share};
 
 /// Half the width of the end of a bar.
-const END: f64 = 4.0;
+const BAR_END: f64 = 4.0;
 
 /// The card of a load curve.
-pub(super) fn limit(report: &Report, curve: &LoadCurve) -> String {
+pub(super) fn load_curve_card(report: &Report, curve: &LoadCurve) -> String {
     let mut lead = Vec::new();
     if report.answer.as_ref().is_none_or(|answer| answer.sentence != curve.sentence) {
         lead.push(curve.sentence.clone());
@@ -27,9 +27,9 @@ pub(super) fn limit(report: &Report, curve: &LoadCurve) -> String {
         });
         lead.push(format!("Capacity: {} operations per second in a closed loop{interval}. Latency counts from the intended start.", show_rate(capacity)));
     }
-    let drawn = Drawn::from_curve(curve);
+    let drawn = CurveDrawing::from_curve(curve);
     let mut body = drawn.key();
-    body += &drawn.plot(&axes(&[&drawn])).html();
+    body += &drawn.plot(&common_curve_axes(&[&drawn])).html();
     body += &folded(
         "Every load as a table",
         &table::table("Every load that was offered", &text_table(report, true)),
@@ -39,18 +39,20 @@ pub(super) fn limit(report: &Report, curve: &LoadCurve) -> String {
 
 /// Load curves of several sessions by name, on the same axes.
 pub(super) fn draw_load_curves(curves: &[(String, &LoadCurve)]) -> Vec<(String, String)> {
-    let mut all: Vec<Drawn> = curves.iter().map(|(_, curve)| Drawn::from_curve(curve)).collect();
+    let mut all: Vec<CurveDrawing> =
+        curves.iter().map(|(_, curve)| CurveDrawing::from_curve(curve)).collect();
     // In shares of capacities of their own, one that serves half as much would look the same.
     for drawn in &mut all {
         drawn.in_shares = false;
     }
-    let axes = axes(&all.iter().collect::<Vec<_>>());
-    let html = |drawn: &Drawn| format!("{}{}", drawn.key(), Plot { height: 220, ..drawn.plot(&axes) }.html());
+    let axes = common_curve_axes(&all.iter().collect::<Vec<_>>());
+    let html =
+        |drawn: &CurveDrawing| format!("{}{}", drawn.key(), Plot { height: 220, ..drawn.plot(&axes) }.html());
     curves.iter().zip(&all).map(|((name, _), drawn)| (name.clone(), html(drawn))).collect()
 }
 
 /// Axes of load and of latency that have all points of these curves on them.
-fn axes(all: &[&Drawn]) -> (Axis, Axis) {
+fn common_curve_axes(all: &[&CurveDrawing]) -> (Axis, Axis) {
     let loads = all.iter().flat_map(|drawn| drawn.curve.points.iter().map(|p| drawn.load(p)));
     let most = loads.fold(0.0, f64::max);
     let in_shares = all.iter().any(|drawn| drawn.in_shares);
@@ -58,14 +60,14 @@ fn axes(all: &[&Drawn]) -> (Axis, Axis) {
     (x, Axis::log(all.iter().flat_map(|drawn| drawn.latencies())))
 }
 
-struct Drawn<'c> {
+struct CurveDrawing<'c> {
     curve: &'c LoadCurve,
     rank: &'c str,
     /// Whether loads are told in percent of the capacity.
     in_shares: bool,
 }
 
-impl<'c> Drawn<'c> {
+impl<'c> CurveDrawing<'c> {
     fn from_curve(curve: &'c LoadCurve) -> Self {
         Self { curve, rank: curve.percentile(), in_shares: curve.points.iter().all(|p| p.share.is_some()) }
     }
@@ -114,14 +116,14 @@ impl<'c> Drawn<'c> {
     }
 
     fn plot(&self, (x, y): &(Axis, Axis)) -> Plot {
-        let percent = |v: f64| format!("{} %", short(v));
+        let percent = |v: f64| format!("{} %", short_number(v));
         let capacity = self.curve.capacity_iops.map_or_else(|| "?".into(), show_rate);
         let mut plot = Plot {
             title: "Latency (logarithmic)".into(),
             says: self.describe(),
             height: 300,
-            y: y.ticks_down(mark_of_time),
-            x: if self.in_shares { x.ticks(percent) } else { x.ticks(mark_of_rate) },
+            y: y.ticks_down(time_tick),
+            x: if self.in_shares { x.ticks(percent) } else { x.ticks(rate_tick) },
             x_title: if self.in_shares {
                 format!("Offered load, of the capacity ({capacity} operations per second)")
             } else {
@@ -131,7 +133,7 @@ impl<'c> Drawn<'c> {
         };
         self.ground(&mut plot, x, y);
         self.lines(&mut plot, x, y);
-        plot.right = apart(std::mem::take(&mut plot.right), 52.0);
+        plot.right = spread_labels(std::mem::take(&mut plot.right), 52.0);
         let stops = self.curve.points.iter().map(|p| (x.along(self.load(p)), self.describe_point(p)));
         plot.stop_at(&stops.collect::<Vec<_>>());
         plot
@@ -141,7 +143,7 @@ impl<'c> Drawn<'c> {
     fn ground(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
         if let Some(target) = &self.curve.latency_target {
             let at = y.down(target.latency_ns as f64);
-            plot.draw("over", &band::rows(0.0, at));
+            plot.draw("over", &band::full_width(0.0, at));
             plot.draw("target", &line::line([(0.0, at), (SIDE, at)]));
             let text = format!("p{} <= {}", target.percentile, time(target.latency_ns as f64));
             plot.right.push(Label { at, text, class: "of-mark" });
@@ -182,7 +184,7 @@ impl<'c> Drawn<'c> {
                     let [top, bottom] = [y.down(*high), y.down(*low)].map(|v| v.clamp(0.0, SIDE));
                     plot.draw(bar, &line::line([(*at, top), (*at, bottom)]));
                     for end in [top, bottom] {
-                        plot.draw(bar, &line::line([(at - END, end), (at + END, end)]));
+                        plot.draw(bar, &line::line([(at - BAR_END, end), (at + BAR_END, end)]));
                     }
                 }
             }
@@ -228,12 +230,13 @@ fn curves_of_several_sessions_have_the_same_axes() -> Result<(), Box<dyn std::er
         point.percentiles_ns.values_mut().for_each(|ns| *ns = ns.map(|ns| ns * 4));
         point.percentile_intervals_ns.clear();
     }
-    let drawn = [Drawn::from_curve(&one), Drawn::from_curve(&slower)];
-    let axes = axes(&drawn.iter().collect::<Vec<_>>());
+    let drawn = [CurveDrawing::from_curve(&one), CurveDrawing::from_curve(&slower)];
+    let axes = common_curve_axes(&drawn.iter().collect::<Vec<_>>());
     let plots = drawn.iter().map(|d| d.plot(&axes)).collect::<Vec<_>>();
     assert_eq!((&plots[0].x, &plots[0].y), (&plots[1].x, &plots[1].y));
-    let first =
-        |curve: &LoadCurve| curve.points.first().map_or(f64::NAN, |p| axes.1.down(Drawn::value(p, "50")));
+    let first = |curve: &LoadCurve| {
+        curve.points.first().map_or(f64::NAN, |p| axes.1.down(CurveDrawing::value(p, "50")))
+    };
     assert!(first(&slower) < first(&one), "four times as long lies further up");
     assert_eq!(draw_load_curves(&[("a".into(), &one), ("b".into(), &slower)]).len(), 2);
     Ok(())

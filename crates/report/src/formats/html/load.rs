@@ -1,10 +1,10 @@
 //! The page of `fathom watch -o FILE.html`: the load of each device over time, with the room that is left up to what was measured on it.
 
-use super::comparison::head;
+use super::comparison::head_card;
 use super::page::{card, facts, key};
 use super::plot::axis::Axis;
 use super::plot::{Plot, line};
-use super::words::{mark_of_rate, micro, short};
+use super::words::{rate_tick, short_number, with_micro_sign};
 use crate::format::Style;
 use model::units::{show_rate, show_share};
 use model::watch::{DeviceOverTime, LoadOverTime, LoadPoint};
@@ -13,24 +13,24 @@ use std::io::{self, Write};
 /// A series of a plot: its style, its name and its values.
 type Series = (&'static str, &'static str, Vec<Option<f64>>);
 
-pub(super) fn write(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let time = |text: &str| text.get(..19).unwrap_or(text).replace('T', " ");
     let mut sentences = vec![format!("{} to {}.", time(&load.started), time(&load.ended))];
     if load.intervals_per_point > 1 {
         sentences.push(format!("Each point is the mean of {} intervals.", load.intervals_per_point));
     }
-    let mut sections = vec![head("WATCHED", "", "load over time", &sentences)];
+    let mut sections = vec![head_card("WATCHED", "", "load over time", &sentences)];
     if !load.conclusions.is_empty() {
-        let items = load.conclusions.iter().map(|(at, text)| (time(at), micro(text)));
+        let items = load.conclusions.iter().map(|(at, text)| (time(at), with_micro_sign(text)));
         sections.push(card::<&str>("What the figures mean", &[], &facts(&items.collect::<Vec<_>>())));
     }
-    sections.extend(load.devices.iter().enumerate().map(|(at, device)| of_device(device, at)));
+    sections.extend(load.devices.iter().enumerate().map(|(at, device)| device_card(device, at)));
     let mut eye = vec!["watch".to_owned()];
     eye.extend(load.targets.iter().cloned());
-    super::others::put(to, "watch", &eye, &sections)
+    super::others::write_page(to, "watch", &eye, &sections)
 }
 
-fn of_device(device: &DeviceOverTime, number: usize) -> String {
+fn device_card(device: &DeviceOverTime, number: usize) -> String {
     let points = &device.points;
     let values = |of: &dyn Fn(&LoadPoint) -> Option<f64>| points.iter().map(of).collect::<Vec<_>>();
     let link = format!("load{number}");
@@ -43,8 +43,8 @@ fn of_device(device: &DeviceOverTime, number: usize) -> String {
         ("third", "writes", values(&|p| Some(p.mb_per_s?[1]))),
     ];
     let mut body = key(&[("ours", "reads"), ("third", "writes")]);
-    body += &drawn("Requests per second", &rates, points, None, &link, show_rate);
-    body += &drawn("MB/s (10^6 bytes)", &bytes, points, None, &link, show_rate);
+    body += &draw_load("Requests per second", &rates, points, None, &link, show_rate);
+    body += &draw_load("MB/s (10^6 bytes)", &bytes, points, None, &link, show_rate);
     let share: [Series; 2] = [
         ("ours", "at least", values(&|p| p.at_least_percent)),
         ("mean", "at most", values(&|p| p.at_most_percent)),
@@ -56,7 +56,7 @@ fn of_device(device: &DeviceOverTime, number: usize) -> String {
             ("mean", "load, at most"),
             ("target", "what was measured on it"),
         ]);
-        body += &drawn("Load, % of what was measured", &share, points, Some(100.0), &link, |v| {
+        body += &draw_load("Load, % of what was measured", &share, points, Some(100.0), &link, |v| {
             show_share(v / 100.0)
         });
         let highest = points.iter().filter_map(|p| p.at_least_percent).fold(0.0, f64::max);
@@ -71,7 +71,7 @@ fn of_device(device: &DeviceOverTime, number: usize) -> String {
 }
 
 /// A plot of some series over time, with a line at a limit.
-fn drawn(
+fn draw_load(
     title: &str,
     series: &[Series],
     points: &[LoadPoint],
@@ -83,13 +83,13 @@ fn drawn(
         [points.first().map_or(0.0, |p| p.span_s[0]), points.last().map_or(1.0, |p| p.span_s[1])];
     let x = Axis::linear(from, to);
     let y = Axis::from_zero(series.iter().flat_map(|s| s.2.iter().copied().flatten()).chain(limit));
-    let mark_of_second = |second: f64| format!("{} s", short(second));
+    let mark_of_second = |second: f64| format!("{} s", short_number(second));
     let names: Vec<&str> = series.iter().map(|s| s.1).collect();
     let mut plot = Plot {
         title: title.into(),
         says: format!("{title} over time: {}", names.join(", ")),
         height: 150,
-        y: y.ticks_down(mark_of_rate),
+        y: y.ticks_down(rate_tick),
         x: x.ticks(mark_of_second),
         link: link.into(),
         ..Plot::default()
@@ -140,7 +140,7 @@ fn a_page_has_the_plots_of_each_device_and_names_what_is_not_known() {
         conclusions: vec![("2026-11-23T15:00:00.000+00:00".into(), "vda is at 92 % of the IOPS".into())],
     };
     let mut bytes = Vec::new();
-    write(&load, Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
+    write_load(&load, Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
     let page = String::from_utf8(bytes).unwrap_or_default();
     for words in [
         "at least 92 % of what was measured",

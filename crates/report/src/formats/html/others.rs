@@ -2,17 +2,17 @@
 //!
 //! For: verifications, diagnoses, plans, lists, checks, and devices. Not for: measurements.
 
-use super::comparison::head;
-use super::foot::repeat;
+use super::comparison::head_card;
+use super::foot::repeat_card;
 use super::page::{card, facts, page};
 use super::table;
-use super::words::micro;
+use super::words::with_micro_sign;
 use crate::command;
 use crate::format::Style;
 use crate::formats::text::{devices, plan, sessions, verified};
-use crate::parts::parts;
+use crate::parts::page_parts;
 use crate::table::Table;
-use crate::verified::notes;
+use crate::verified::verification_notes;
 use askama::Template;
 use model::check_page::Pages;
 use model::devices::{BlockDevice, Devices};
@@ -25,69 +25,78 @@ use std::io::{self, Write};
 
 /// Reports that do not say which version made them were made by this one.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-const NOTHING: &[&str] = &[];
+const NO_LEAD: &[&str] = &[];
 
 /// A page with its head and cards.
-pub(super) fn put(to: &mut dyn Write, title: &str, eye: &[String], sections: &[String]) -> io::Result<()> {
+pub(super) fn write_page(
+    to: &mut dyn Write,
+    title: &str,
+    eye: &[String],
+    sections: &[String],
+) -> io::Result<()> {
     let sections: Vec<String> = sections.iter().filter(|s| !s.is_empty()).cloned().collect();
     to.write_all(page(VERSION, &format!("{title} · fathom"), eye, &sections).as_bytes())
 }
 
 /// `1 session`, `2 sessions`.
-fn counted(count: usize, what: &str) -> String {
+fn count_of(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-fn commands(words: &'static str, line: String) -> String {
-    card("Repeat it", NOTHING, &repeat(vec![(words, line)]))
+fn command_card(words: &'static str, line: String) -> String {
+    card("Repeat it", NO_LEAD, &repeat_card(vec![(words, line)]))
 }
 
 /// Writes what came of a verification.
-pub(super) fn verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let word = all.verdict().word();
-    let headline = all.only().map_or_else(|| verified::together(all), verified::headline);
+    let headline =
+        all.only().map_or_else(|| verified::verdict_on_all_hosts(all), verified::verification_headline);
     let rest = headline.strip_prefix(word).unwrap_or(&headline).trim().to_owned();
-    let mut sections = vec![head(word, word, &rest, &[])];
+    let mut sections = vec![head_card(word, word, &rest, &[])];
     let mut eye = vec!["verify".to_owned()];
     if let Some(of) = all.only() {
         eye.push(of.target.clone());
-        let damage = damage(of);
+        let damage = damage_facts(of);
         if !damage.is_empty() {
-            sections.push(card("Damage", NOTHING, &facts(&damage)));
+            sections.push(card("Damage", NO_LEAD, &facts(&damage)));
         }
-        sections.push(card("What there is to know", NOTHING, &facts(&known(of))));
+        sections.push(card("What there is to know", NO_LEAD, &facts(&verification_facts(of))));
     } else {
-        eye.push(counted(all.hosts.len(), "host"));
+        eye.push(count_of(all.hosts.len(), "host"));
         for on in &all.hosts {
             let told = match &on.outcome {
                 Ok(of) => {
                     let first = [
-                        ("verdict".to_owned(), verified::headline(of)),
+                        ("verdict".to_owned(), verified::verification_headline(of)),
                         ("target".into(), of.target.clone()),
                     ];
-                    first.into_iter().chain(damage(of)).chain(known(of)).collect()
+                    first.into_iter().chain(damage_facts(of)).chain(verification_facts(of)).collect()
                 }
                 Err(why) => vec![("verdict".to_owned(), why.clone())],
             };
-            sections.push(card(on.host.as_deref().unwrap_or_default(), NOTHING, &facts(&told)));
+            sections.push(card(on.host.as_deref().unwrap_or_default(), NO_LEAD, &facts(&told)));
         }
     }
-    put(to, &format!("{word} · verify"), &eye, &sections)
+    write_page(to, &format!("{word} · verify"), &eye, &sections)
 }
 
 /// What is damaged.
-fn damage(of: &Verified) -> Vec<(String, String)> {
-    verified::damage(of).into_iter().map(|words| ("damage".to_owned(), words)).collect()
+fn damage_facts(of: &Verified) -> Vec<(String, String)> {
+    verified::damage_items(of).into_iter().map(|words| ("damage".to_owned(), words)).collect()
 }
 
 /// What there is to know beside it.
-fn known(of: &Verified) -> Vec<(String, String)> {
-    let notes = notes(of).into_iter().map(|note| format!("{note}.")).chain(verified::rates(of));
+fn verification_facts(of: &Verified) -> Vec<(String, String)> {
+    let notes = verification_notes(of)
+        .into_iter()
+        .map(|note| format!("{note}."))
+        .chain(verified::verification_rates(of));
     notes.map(|words| ("note".to_owned(), words)).collect()
 }
 
 /// Writes what was seen of a place.
-pub(super) fn diagnosis(of: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_diagnosis(of: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let looks = || of.groups.iter().flat_map(|g| &g.looks);
     let count = |outcome| looks().filter(|l| l.outcome == outcome).count();
     let acting: Vec<&Look> =
@@ -100,32 +109,31 @@ pub(super) fn diagnosis(of: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Res
         count(Outcome::NotChecked),
         count(Outcome::Holds)
     );
-    let mut sections = vec![head(word, like, &of.chain, &[counted])];
+    let mut sections = vec![head_card(word, like, &of.chain, &[counted])];
     let todo = acting.iter().map(|look| {
         let cure = if look.cure.is_empty() { "nothing can be done about it here" } else { &look.cure };
-        (look.about.clone(), micro(&format!("{}\n{cure}", look.sentence)))
+        (look.about.clone(), with_micro_sign(&format!("{}\n{cure}", look.sentence)))
     });
     let todo: Vec<_> = todo.collect();
     if !todo.is_empty() {
-        sections.push(card("Before you measure", NOTHING, &facts(&todo)));
+        sections.push(card("Before you measure", NO_LEAD, &facts(&todo)));
     }
     for group in &of.groups {
         let mut rows =
             Table::new(&["what", "answer", "seen", "what to do"], &[]).aligned(1, true).aligned(2, true);
-        rows.add_all(
-            group
-                .looks
-                .iter()
-                .map(|look| [look.about.clone(), answer(look), look.sentence.clone(), look.cure.clone()]),
-        );
-        sections.push(card(&group.heading, NOTHING, &table::table(&group.heading, &rows)));
+        rows.add_all(group.looks.iter().map(|look| {
+            [look.about.clone(), describe_answer(look), look.sentence.clone(), look.cure.clone()]
+        }));
+        sections.push(card(&group.heading, NO_LEAD, &table::table(&group.heading, &rows)));
     }
-    sections
-        .push(commands("Look again:", command::line(&["fathom".into(), "doctor".into(), of.target.clone()])));
-    put(to, &format!("{word} · doctor"), &["doctor".into(), of.target.clone()], &sections)
+    sections.push(command_card(
+        "Look again:",
+        command::command_line(&["fathom".into(), "doctor".into(), of.target.clone()]),
+    ));
+    write_page(to, &format!("{word} · doctor"), &["doctor".into(), of.target.clone()], &sections)
 }
 
-fn answer(look: &Look) -> String {
+fn describe_answer(look: &Look) -> String {
     let id = look.check.map_or_else(String::new, |id| format!(" {id}"));
     match (look.outcome, look.severity) {
         (Outcome::Holds, _) => "OK".into(),
@@ -135,7 +143,7 @@ fn answer(look: &Look) -> String {
 }
 
 /// Writes what would be measured.
-pub(super) fn explained(of: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_plan(of: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let Explained { plan, machine, cost } = of;
     let mut settings = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
     settings.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
@@ -143,38 +151,39 @@ pub(super) fn explained(of: &Explained, _: Style, to: &mut dyn Write) -> io::Res
         let mark = if at == plan.headline { " (headline)" } else { "" };
         (format!("{}{mark}", job.name), plan::streams(job).collect::<Vec<_>>().join("\n"))
     });
-    let jobs: Vec<_> =
-        jobs.chain(plan::remarks(&plan.study).into_iter().map(|words| ("note".to_owned(), words))).collect();
+    let jobs: Vec<_> = jobs
+        .chain(plan::plan_remarks(&plan.study).into_iter().map(|words| ("note".to_owned(), words)))
+        .collect();
     let mut chains: Vec<String> = machine.places.iter().map(model::machine::Place::chain).collect();
     chains.dedup();
     let sections = [
-        head("PLAN", "", &plan::headline(plan), &[cost.sentence()]),
+        head_card("PLAN", "", &plan::plan_headline(plan), &[cost.sentence()]),
         card(
             "Settings, and where each is from",
-            NOTHING,
+            NO_LEAD,
             &table::table("Settings, and where each is from", &settings),
         ),
-        card("Workloads", NOTHING, &facts(&jobs)),
-        commands("Measure it, without --explain:", command::line(&plan.command)),
+        card("Workloads", NO_LEAD, &facts(&jobs)),
+        command_card("Measure it, without --explain:", command::command_line(&plan.command)),
     ];
-    put(to, "plan", &[vec![plan.title.clone()], chains].concat(), &sections)
+    write_page(to, "plan", &[vec![plan.title.clone()], chains].concat(), &sections)
 }
 
 /// Writes a list of sessions.
-pub(super) fn listing(of: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_list(of: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let problems = of.entries.iter().filter_map(|e| Some((e.id.clone(), e.problem.clone()?)));
     let foot: Vec<(String, String)> =
-        problems.chain(sessions::foot(of).into_iter().map(|words| ("note".to_owned(), words))).collect();
+        problems.chain(sessions::list_foot(of).into_iter().map(|words| ("note".to_owned(), words))).collect();
     let body = if of.entries.is_empty() {
         String::new()
     } else {
-        table::table("Sessions, newest first", &sessions::table(&of.entries))
+        table::table("Sessions, newest first", &sessions::list_table(&of.entries))
     };
     let sections = [
-        head("SESSIONS", "", &counted(of.entries.len(), "session"), &[]),
-        card("Sessions, newest first", NOTHING, &format!("{body}{}", facts(&foot))),
+        head_card("SESSIONS", "", &count_of(of.entries.len(), "session"), &[]),
+        card("Sessions, newest first", NO_LEAD, &format!("{body}{}", facts(&foot))),
     ];
-    put(to, "sessions", &["list".into()], &sections)
+    write_page(to, "sessions", &["list".into()], &sections)
 }
 
 #[derive(Template)]
@@ -184,14 +193,14 @@ struct Check<'p> {
 }
 
 /// Writes pages of checks.
-pub(super) fn pages(of: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_check_pages(of: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let title = match of.pages.as_slice() {
         [only] => format!("{} {}", only.id, only.name),
-        all => counted(all.len(), "check"),
+        all => count_of(all.len(), "check"),
     };
-    let mut sections = vec![head("CHECKS", "", &title, &[])];
+    let mut sections = vec![head_card("CHECKS", "", &title, &[])];
     for check in &of.pages {
-        let body = Check { parts: parts(check).collect() }.render().unwrap_or_default();
+        let body = Check { parts: page_parts(check).collect() }.render().unwrap_or_default();
         let accept = check.accept.as_ref().map(|flag| format!("To accept it for the exit code: {flag}."));
         let lead: Vec<String> =
             std::iter::once(format!("Assumption: {}.", check.belief.trim_end_matches('.')))
@@ -199,24 +208,24 @@ pub(super) fn pages(of: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()> 
                 .collect();
         sections.push(card(&format!("{} {}", check.id, check.name), &lead, &body));
     }
-    put(to, &title, &["explain".into()], &sections)
+    write_page(to, &title, &["explain".into()], &sections)
 }
 
 /// Writes the block devices of a machine.
-pub(super) fn of_devices(of: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_devices(of: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let headings = ["device", "what it is", "queue", "who uses it"];
     let mut rows = Table::new(&headings, &[]).aligned(1, true).aligned(2, true).aligned(3, true);
-    rows.add_all(of.devices.iter().map(device));
+    rows.add_all(of.devices.iter().map(device_row));
     let empty = (!of.empty.is_empty()).then(|| format!("Without a size: {}.", of.empty.join(", ")));
     let lead: Vec<String> = empty.into_iter().collect();
     let sections = [
-        head("DEVICES", "", &counted(of.devices.len(), "block device"), &[]),
+        head_card("DEVICES", "", &count_of(of.devices.len(), "block device"), &[]),
         card("Block devices", &lead, &table::table("Block devices", &rows)),
     ];
-    put(to, "devices", &["devices".into()], &sections)
+    write_page(to, "devices", &["devices".into()], &sections)
 }
 
-fn device(device: &BlockDevice) -> [String; 4] {
+fn device_row(device: &BlockDevice) -> [String; 4] {
     let mounted = devices::mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
     let users = [mounted, devices::used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ");
     [device.name.clone(), devices::heading(device), devices::queue(&device.queue), users]

@@ -3,7 +3,7 @@
 //! For: the shell, cards and folded parts that every kind of report puts its content in. Not for: content.
 
 use super::filters;
-use super::words::micro;
+use super::words::with_micro_sign;
 use askama::Template;
 
 /// The looks, light, dark and printed.
@@ -15,7 +15,7 @@ const SCRIPT_HASH: &str = "sha256-UHHBN3xVgeyxBs/QM0s8nhBDX3iA52L/R1vfbMs57w4=";
 
 #[derive(Template)]
 #[template(path = "page.html")]
-struct Shell<'p> {
+struct PageTemplate<'p> {
     version: &'p str,
     title: &'p str,
     eye: &'p [String],
@@ -27,14 +27,21 @@ struct Shell<'p> {
 
 /// A whole page: what its tab is called, what stands above it, and its sections as HTML.
 pub(super) fn page(version: &str, title: &str, eye: &[String], sections: &[String]) -> String {
-    let shell =
-        Shell { version, title, eye, sections, style: STYLE, script: SCRIPT, script_hash: SCRIPT_HASH };
+    let shell = PageTemplate {
+        version,
+        title,
+        eye,
+        sections,
+        style: STYLE,
+        script: SCRIPT,
+        script_hash: SCRIPT_HASH,
+    };
     shell.render().unwrap_or_default()
 }
 
 #[derive(Template)]
 #[template(path = "card.html")]
-struct Section<'p> {
+struct CardTemplate<'p> {
     heading: &'p str,
     lead: Vec<String>,
     body: &'p str,
@@ -42,13 +49,14 @@ struct Section<'p> {
 
 /// A section with its heading, sentences below it, and a body of HTML.
 pub(super) fn card<W: AsRef<str>>(heading: &str, lead: &[W], body: &str) -> String {
-    let lead = lead.iter().map(|words| micro(words.as_ref())).filter(|words| !words.is_empty()).collect();
-    Section { heading, lead, body }.render().unwrap_or_default()
+    let lead =
+        lead.iter().map(|words| with_micro_sign(words.as_ref())).filter(|words| !words.is_empty()).collect();
+    CardTemplate { heading, lead, body }.render().unwrap_or_default()
 }
 
 #[derive(Template)]
 #[template(path = "details.html")]
-struct Details<'p> {
+struct DetailsTemplate<'p> {
     summary: &'p str,
     body: &'p str,
     is_open: bool,
@@ -59,12 +67,12 @@ pub(super) fn folded(summary: &str, body: &str) -> String {
     if body.is_empty() {
         return String::new();
     }
-    Details { summary, body, is_open: false }.render().unwrap_or_default()
+    DetailsTemplate { summary, body, is_open: false }.render().unwrap_or_default()
 }
 
 #[derive(Template)]
 #[template(path = "small.html")]
-struct Small<'p> {
+struct SmallTemplate<'p> {
     heading: &'p str,
     body: &'p str,
 }
@@ -74,31 +82,31 @@ struct Small<'p> {
 pub(super) fn multiples(looks: &str, all: impl Iterator<Item = (String, String)>) -> String {
     let small = all
         .filter(|(_, body)| !body.is_empty())
-        .map(|(heading, body)| Small { heading: &heading, body: &body }.render().unwrap_or_default());
+        .map(|(heading, body)| SmallTemplate { heading: &heading, body: &body }.render().unwrap_or_default());
     let small: String = small.collect();
     if small.is_empty() { small } else { format!("<div class=\"cards {looks}\">{small}</div>") }
 }
 
 #[derive(Template)]
 #[template(path = "key.html")]
-struct Key<'p> {
+struct KeyTemplate<'p> {
     items: &'p [(&'static str, &'p str)],
 }
 
 /// What the lines of plots mean: looks, and words.
 pub(super) fn key(items: &[(&'static str, &str)]) -> String {
-    Key { items }.render().unwrap_or_default()
+    KeyTemplate { items }.render().unwrap_or_default()
 }
 
 #[derive(Template)]
 #[template(path = "list.html")]
-struct Facts<'p> {
+struct FactsTemplate<'p> {
     items: &'p [(String, String)],
 }
 
 /// Names with their values; nothing where there are none.
 pub(super) fn facts(items: &[(String, String)]) -> String {
-    if items.is_empty() { String::new() } else { Facts { items }.render().unwrap_or_default() }
+    if items.is_empty() { String::new() } else { FactsTemplate { items }.render().unwrap_or_default() }
 }
 
 /// The icon of a verdict, as SVG: its form says what its colour says. A word that judges nothing has none.

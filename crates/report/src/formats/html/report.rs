@@ -17,25 +17,25 @@ use model::units::show_rate;
 use std::io::{self, Write};
 
 /// Writes it.
-pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let told = worst::shown_findings(report);
-    let (study, below) = study(report);
-    let mut sections = vec![head::hero(report, &told)];
-    sections.extend(gates(report));
+    let (study, below) = study_cards(report);
+    let mut sections = vec![head::hero_card(report, &told)];
+    sections.extend(gate_card(report));
     sections.push(study);
-    sections.extend(report.results.iter().filter(|result| !result.void).filter_map(replayed));
-    sections.push(findings::acting(report, &told));
+    sections.extend(report.results.iter().filter(|result| !result.void).filter_map(replay_card));
+    sections.push(findings::acting_card(report, &told));
     sections.push(below);
-    sections.extend(hosts::hosts(report));
-    sections.extend(against(report));
-    sections.push(findings::others(report, &told));
-    sections.push(foot::foot(report));
+    sections.extend(hosts::hosts_card(report));
+    sections.extend(rerun_card(report));
+    sections.push(findings::other_cards(report, &told));
+    sections.push(foot::foot_cards(report));
     sections.retain(|section| !section.is_empty());
-    to.write_all(page(&report.fathom.version, &title(report), &eye(report), &sections).as_bytes())
+    to.write_all(page(&report.fathom.version, &tab_title(report), &eyebrow(report), &sections).as_bytes())
 }
 
 /// The name of the tab: what is known from its first words alone.
-fn title(report: &Report) -> String {
+fn tab_title(report: &Report) -> String {
     let number = report
         .headline
         .value
@@ -44,44 +44,47 @@ fn title(report: &Report) -> String {
 }
 
 /// What stands above everything.
-fn eye(report: &Report) -> Vec<String> {
+fn eyebrow(report: &Report) -> Vec<String> {
     let mut chains: Vec<String> = report.machine.places.iter().map(model::machine::Place::chain).collect();
     chains.dedup();
     [vec![report.title.clone()], chains, vec![report.started.clone()], report.words.tags.clone()].concat()
 }
 
 /// What the measurement was for: the picture that answers it, and what belongs below the findings.
-fn study(report: &Report) -> (String, String) {
+fn study_cards(report: &Report) -> (String, String) {
     match &report.study {
         Studied::Jobs | Studied::Profile(_) => {
             let is_one = report.results.len() == 1;
-            let all = if is_one { String::new() } else { every(report) };
-            (if is_one { only(report) } else { tests(report) }, format!("{}{all}", results::results(report)))
+            let all = if is_one { String::new() } else { all_results_table(report) };
+            (
+                if is_one { single_result_tiles(report) } else { grid_card(report) },
+                format!("{}{all}", results::result_cards(report)),
+            )
         }
         Studied::Layers(layers) => {
             let figures =
                 card::<&str>("All figures", &[], &table::table("Every layer", &text_table(report, true)));
-            (studies::layers(report, layers), format!("{}{figures}", results::results(report)))
+            (studies::layers_card(report, layers), format!("{}{figures}", results::result_cards(report)))
         }
-        Studied::Limit(curve) => (limit::limit(report, curve), String::new()),
+        Studied::Limit(curve) => (limit::load_curve_card(report, curve), String::new()),
         Studied::Sweep(of) if of.is_in_order() || of.rounds.is_some() => {
             let cells = table::table("Every cell", &text_table(report, true));
-            (card::<&str>("Every cell", &[], &cells), sweep::sweep(report, of))
+            (card::<&str>("Every cell", &[], &cells), sweep::sweep_cards(report, of))
         }
-        Studied::Sweep(of) => (sweep::sweep(report, of), String::new()),
-        Studied::Interfaces(api) => (studies::interfaces(report, api), String::new()),
-        Studied::Targets(targets) => (studies::targets(report, targets), results::results(report)),
+        Studied::Sweep(of) => (sweep::sweep_cards(report, of), String::new()),
+        Studied::Interfaces(api) => (studies::interfaces_card(report, api), String::new()),
+        Studied::Targets(targets) => (studies::targets_card(report, targets), results::result_cards(report)),
         Studied::Commands(results) => {
             let lead: Vec<&str> = results.commands.iter().map(|one| one.sentence.as_str()).collect();
             let runs = table::table("Every run", &text_table(report, true));
             (card("Commands", &lead, &runs), String::new())
         }
-        Studied::Hosts(scaling) => (hosts::scaling(report, scaling), results::results(report)),
+        Studied::Hosts(scaling) => (hosts::host_count_card(report, scaling), results::result_cards(report)),
     }
 }
 
 /// The grid of reads and writes, and what a well-known tool would show.
-fn tests(report: &Report) -> String {
+fn grid_card(report: &Report) -> String {
     let mut body = grid::grid(&report.results);
     let mut lead = vec!["MB/s = 10^6 bytes per second; the bar is its share of the fastest.".to_owned()];
     if let Studied::Profile(shown) = &report.study {
@@ -105,11 +108,11 @@ fn tests(report: &Report) -> String {
 }
 
 /// Figures of the only result.
-fn only(report: &Report) -> String {
+fn single_result_tiles(report: &Report) -> String {
     report.results.first().map_or_else(String::new, head::tiles)
 }
 
-fn every(report: &Report) -> String {
+fn all_results_table(report: &Report) -> String {
     let lead = [
         "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
     ];
@@ -117,14 +120,14 @@ fn every(report: &Report) -> String {
 }
 
 /// A replay beside its original.
-fn replayed(result: &Measured) -> Option<String> {
+fn replay_card(result: &Measured) -> Option<String> {
     let of = result.replay.as_deref()?;
     let heading = replay::heading(of);
-    Some(card(&heading, &of.differs, &table::table("Every figure of both", &replay::table(of))))
+    Some(card(&heading, &of.differs, &table::table("Every figure of both", &replay::replay_table(of))))
 }
 
 /// Each condition with what came of it.
-fn gates(report: &Report) -> Option<String> {
+fn gate_card(report: &Report) -> Option<String> {
     let mut of = Table::new(&["condition", "answer", "result", "measured", "limit", "sentence"], &[])
         .aligned(1, true)
         .aligned(2, true);
@@ -145,15 +148,15 @@ fn gates(report: &Report) -> Option<String> {
 }
 
 /// An earlier session that was measured again beside this one.
-fn against(report: &Report) -> Option<String> {
+fn rerun_card(report: &Report) -> Option<String> {
     let rerun = report.against.as_ref()?;
     let lead =
-        [format!("{}: {}", rerun.beside.answer.word(), rerun.beside.sentence), rows::LEGEND.to_owned()];
+        [format!("{}: {}", rerun.beside.answer.word(), rerun.beside.sentence), rows::PAIR_LEGEND.to_owned()];
     let heading = format!("Against {}, measured again in turns", rerun.session);
     let body = format!(
         "{}{}",
         super::comparison::ratios(&rerun.beside.pairs),
-        table::table("Every number of both", &rows::table(&rerun.beside.pairs, true))
+        table::table("Every number of both", &rows::pair_table(&rerun.beside.pairs, true))
     );
     Some(card(&heading, &lead, &body))
 }

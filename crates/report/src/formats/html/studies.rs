@@ -2,10 +2,10 @@
 //!
 //! For: what is compared within one measurement. Not for: sessions compared with each other ([`super::comparison`]).
 
-use super::intervals::{Row, Words, intervals};
+use super::intervals::{IntervalHeadings, IntervalRow, draw_intervals};
 use super::page::card;
 use super::table;
-use super::words::{mark_of_rate, mark_of_time, micro, time, time_or_dash};
+use super::words::{rate_tick, time, time_or_dash, time_tick, with_micro_sign};
 use crate::formats::text::report::table as text_table;
 use crate::page::supported;
 use model::api::Api;
@@ -20,30 +20,30 @@ fn is_qualified(report: &Report, result: usize) -> bool {
 }
 
 /// `1,000 - 1,200`.
-fn between(interval: Option<[f64; 2]>) -> String {
+fn format_interval(interval: Option<[f64; 2]>) -> String {
     interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
 /// What each layer costs.
-pub(super) fn layers(report: &Report, layers: &Layers) -> String {
-    let rows = |of: fn(&LayerRow) -> Row| -> Vec<Row> {
+pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
+    let rows = |of: fn(&LayerRow) -> IntervalRow| -> Vec<IntervalRow> {
         let mut before = "";
         let mut out = Vec::new();
         for row in &layers.rows {
             let title = if row.work == before { String::new() } else { row.work.clone() };
             before = &row.work;
             let name = row.name.clone();
-            out.push(Row { title, name, hollow: is_qualified(report, row.result), ..of(row) });
+            out.push(IntervalRow { title, name, hollow: is_qualified(report, row.result), ..of(row) });
         }
         out
     };
-    let rates = Words {
+    let rates = IntervalHeadings {
         caption: "Operations per second at each layer, with the device's own count",
         first: "Layer",
         axis: "IOPS with its 95 % interval, logarithmic",
         headings: &["IOPS", "95 %", "Device", "Against the layer below"],
     };
-    let latencies = Words {
+    let latencies = IntervalHeadings {
         caption: "Mean latency at each layer, with the device's own",
         first: "Layer",
         axis: "Mean latency with its 95 % interval, logarithmic",
@@ -55,29 +55,29 @@ pub(super) fn layers(report: &Report, layers: &Layers) -> String {
     let lead: Vec<String> = std::iter::once(explained.to_owned()).chain(missing).collect();
     let body = format!(
         "<h3>Operations per second</h3>{}<h3>Mean latency</h3>{}",
-        intervals(&rates, rows(rate_of), mark_of_rate),
-        intervals(&latencies, rows(latency_of), mark_of_time)
+        draw_intervals(&rates, rows(layer_rate_row), rate_tick),
+        draw_intervals(&latencies, rows(layer_latency_row), time_tick)
     );
     card("What each layer costs", &lead, &body)
 }
 
-fn rate_of(row: &LayerRow) -> Row {
+fn layer_rate_row(row: &LayerRow) -> IntervalRow {
     let iops = |pace: Option<Pace>| pace.map_or_else(|| "-".into(), |p| show_count(p.iops));
     let against = row.against.as_ref().map(|d| format!("{}: {}", d.name, show_change(d.factor)));
-    Row {
+    IntervalRow {
         value: row.tool.map(|t| (t.iops, row.iops_interval)),
         device: row.device.map(|d| d.iops),
         cells: vec![
             iops(row.tool),
-            between(row.iops_interval),
+            format_interval(row.iops_interval),
             iops(row.device),
             against.unwrap_or_default(),
         ],
-        ..Row::default()
+        ..IntervalRow::default()
     }
 }
 
-fn latency_of(row: &LayerRow) -> Row {
+fn layer_latency_row(row: &LayerRow) -> IntervalRow {
     let latency = |pace: Option<Pace>| pace.and_then(|p| p.latency_ns);
     let ends = row.latency_interval_ns.map(|[low, high]| format!("{} to {}", time(low), time(high)));
     let cells = [
@@ -85,16 +85,16 @@ fn latency_of(row: &LayerRow) -> Row {
         ends.unwrap_or_else(|| "-".into()),
         time_or_dash(latency(row.device)),
     ];
-    Row {
+    IntervalRow {
         value: latency(row.tool).map(|ns| (ns, row.latency_interval_ns)),
         device: latency(row.device),
         cells: cells.to_vec(),
-        ..Row::default()
+        ..IntervalRow::default()
     }
 }
 
 /// Which interface is the fastest.
-pub(super) fn interfaces(report: &Report, api: &Api) -> String {
+pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     let mut out = String::new();
     for rows in api.rows.chunk_by(|a, b| a.work == b.work) {
         let Some(first) = rows.first() else { continue };
@@ -102,20 +102,20 @@ pub(super) fn interfaces(report: &Report, api: &Api) -> String {
         let drawn = rows.iter().map(|row| {
             let star = if advice.is_some_and(|a| a.interface == row.interface) { "★ " } else { "" };
             let ns = |ns: Option<u64>| time_or_dash(ns.map(|ns| ns as f64));
-            Row {
+            IntervalRow {
                 name: format!("{star}{}", row.interface),
                 value: row.mb_per_s.map(|v| (v, row.mb_per_s_interval)),
                 hollow: is_qualified(report, row.result),
                 cells: vec![
                     row.mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.mb_per_s_interval)),
-                    between(row.mb_per_s_interval),
+                    format_interval(row.mb_per_s_interval),
                     ns(row.p50_ns),
                     ns(row.p99_ns),
                 ],
-                ..Row::default()
+                ..IntervalRow::default()
             }
         });
-        let words = Words {
+        let words = IntervalHeadings {
             caption: &format!("{} through each interface", first.work),
             first: "Interface",
             axis: "MB/s with its 95 % interval, logarithmic",
@@ -127,9 +127,10 @@ pub(super) fn interfaces(report: &Report, api: &Api) -> String {
         });
         let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it goes on; hollow: a finding qualifies it; ★ the one to use.";
         let lead: Vec<String> = told.into_iter().chain([marks.to_owned()]).collect();
-        out += &card(&first.work, &lead, &intervals(&words, drawn.collect(), mark_of_rate));
+        out += &card(&first.work, &lead, &draw_intervals(&words, drawn.collect(), rate_tick));
     }
-    let missing = by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), micro(why)));
+    let missing =
+        by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), with_micro_sign(why)));
     let mut body = table::table("All figures of all interfaces", &text_table(report, true));
     body += &super::page::facts(&missing.collect::<Vec<_>>());
     let lead = [
@@ -139,7 +140,7 @@ pub(super) fn interfaces(report: &Report, api: &Api) -> String {
 }
 
 /// Which target is faster.
-pub(super) fn targets(report: &Report, targets: &Targets) -> String {
+pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
     let mut out = String::new();
     let name = |at: usize| targets.names.get(at).cloned().unwrap_or_default();
     let mut rows = Vec::new();
@@ -147,7 +148,7 @@ pub(super) fn targets(report: &Report, targets: &Targets) -> String {
         for (at, row) in test.iter().enumerate() {
             let rate = report.results.get(row.result).map(model::report::Measured::quoted_rate);
             let metric = row.against.as_ref().and_then(|pair| pair.metrics.first());
-            rows.push(Row {
+            rows.push(IntervalRow {
                 title: if at == 0 { row.test.clone() } else { String::new() },
                 name: name(row.target),
                 value: rate.and_then(|r| Some((r.value?, r.interval))),
@@ -158,18 +159,18 @@ pub(super) fn targets(report: &Report, targets: &Targets) -> String {
                     metric.map_or_else(String::new, |m| show_change(m.ratio)),
                     metric.map_or_else(String::new, |m| m.answer.word().into()),
                 ],
-                ..Row::default()
+                ..IntervalRow::default()
             });
         }
     }
-    let words = Words {
+    let words = IntervalHeadings {
         caption: "Every test on every target",
         first: "Target",
         axis: "Rate with its 95 % interval, logarithmic",
         headings: &["Rate", "Against the first", "Answer"],
     };
     let lead = ["Dot: the rate; line: its 95 % interval; hollow: a finding qualifies it."];
-    out += &card("Which target is faster", &lead, &intervals(&words, rows, mark_of_rate));
+    out += &card("Which target is faster", &lead, &draw_intervals(&words, rows, rate_tick));
     out + &card::<&str>(
         "All figures",
         &[],

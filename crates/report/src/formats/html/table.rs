@@ -3,17 +3,17 @@
 //! For: headings, rows and what of them is a title. Not for: what stands in a table.
 
 use super::filters;
-use super::words::micro;
+use super::words::with_micro_sign;
 use crate::table::Table;
 use askama::Template;
 use std::borrow::Cow;
 
 #[derive(Template)]
 #[template(path = "table.html")]
-struct Html<'t> {
+struct TableTemplate<'t> {
     caption: &'t str,
     columns: Vec<Column<'t>>,
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
 }
 
 struct Column<'t> {
@@ -21,29 +21,29 @@ struct Column<'t> {
     left: bool,
 }
 
-struct Row {
-    cells: Vec<Cell>,
+struct TableRow {
+    cells: Vec<TableCell>,
     /// Whether it is words above the rows that follow.
     is_title: bool,
     /// Whether it is a part of the row above.
     is_part: bool,
 }
 
-struct Cell {
+struct TableCell {
     text: String,
     left: bool,
 }
 
 /// The table with all columns that have something in them; nothing where it has no rows.
 pub(super) fn table(caption: &str, of: &Table) -> String {
-    let shown = of.filled();
+    let shown = of.filled_columns();
     // Titles above nothing are no table.
     if of.rows().iter().all(|cells| is_title(&shown, cells)) {
         return String::new();
     }
     let columns = shown.iter().map(|at| Column { heading: heading(of.heading(*at)), left: of.is_left(*at) });
-    let rows = of.rows().iter().map(|cells| row(of, &shown, cells));
-    Html { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
+    let rows = of.rows().iter().map(|cells| table_row(of, &shown, cells));
+    TableTemplate { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
 }
 
 /// With the letter of a unit that terminals may not have.
@@ -51,15 +51,19 @@ fn heading(words: &str) -> Cow<'_, str> {
     words.strip_suffix(" us").map_or(words.into(), |words| format!("{words} µs").into())
 }
 
-fn row(of: &Table, shown: &[usize], cells: &[String]) -> Row {
+fn table_row(of: &Table, shown: &[usize], cells: &[String]) -> TableRow {
     let text = |at: usize| cells.get(at).map_or("", String::as_str);
     let is_title = is_title(shown, cells);
     let kept = if is_title { 1 } else { shown.len() };
     let cell = |at: &usize| {
         let words = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
-        Cell { text: micro(words.trim()), left: of.is_left(*at) }
+        TableCell { text: with_micro_sign(words.trim()), left: of.is_left(*at) }
     };
-    Row { cells: shown.iter().take(kept).map(cell).collect(), is_title, is_part: text(0).starts_with(' ') }
+    TableRow {
+        cells: shown.iter().take(kept).map(cell).collect(),
+        is_title,
+        is_part: text(0).starts_with(' '),
+    }
 }
 
 /// Whether a row is words above others.

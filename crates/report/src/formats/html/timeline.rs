@@ -3,16 +3,16 @@
 //! For: from a second of a run to a place. Not for: what is drawn there.
 
 use super::plot::axis::{SIDE, Tick};
-use super::words::short;
+use super::words::short_number;
 use std::collections::BTreeMap;
 
 /// Part of the width that is left between neighbouring runs, and of all of it at most.
-const GAP: f64 = 0.012;
-const GAPS: f64 = 0.15;
+const RUN_GAP: f64 = 0.012;
+const MAX_GAPS: f64 = 0.15;
 /// Runs whose seconds have marks of their own.
-const FEW_RUNS: usize = 12;
+const MAX_RUNS_WITH_SECONDS: usize = 12;
 /// Numbers of runs that a small drawing has room for.
-const FEW_NUMBERS: usize = 6;
+const MAX_RUN_NUMBERS: usize = 6;
 
 /// Runs side by side.
 pub(super) struct Timeline {
@@ -25,12 +25,12 @@ pub(super) struct Timeline {
 impl Timeline {
     /// Of the stretches that there are: run, begin and length in seconds.
     pub(super) fn from_stretches(stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
-        Self::as_wide_as(0.0, stretches)
+        Self::with_room_for(0.0, stretches)
     }
 
     /// Of the stretches that there are (run, begin and length in seconds), where so many seconds have room at least: beside others that
     /// take longer.
-    pub(super) fn as_wide_as(room_s: f64, stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
+    pub(super) fn with_room_for(room_s: f64, stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
         for (run, start, seconds) in stretches.filter(|(_, start, s)| start.is_finite() && s.is_finite()) {
             let length = lengths.entry(run).or_default();
@@ -38,7 +38,7 @@ impl Timeline {
         }
         let seconds: f64 = lengths.values().sum();
         let between = lengths.len().saturating_sub(1).max(1) as f64;
-        let gap = SIDE * GAP.min(GAPS / between);
+        let gap = SIDE * RUN_GAP.min(MAX_GAPS / between);
         let gaps = gap * lengths.len().saturating_sub(1) as f64;
         let per_second = (SIDE - gaps) / seconds.max(room_s).max(f64::MIN_POSITIVE);
         let mut at = 0.0;
@@ -71,17 +71,17 @@ impl Timeline {
         if self.runs.len() < 2 {
             return self.ticks();
         }
-        let every = self.runs.len().div_ceil(FEW_NUMBERS);
+        let every = self.runs.len().div_ceil(MAX_RUN_NUMBERS);
         let begins = self.runs.iter().step_by(every);
         begins.map(|(run, (from, _))| Tick { at: *from, label: run.saturating_add(1).to_string() }).collect()
     }
 
     /// Marks: seconds of each run, or of many runs where each tenth of them begins.
     pub(super) fn ticks(&self) -> Vec<Tick> {
-        let few = self.runs.len() <= FEW_RUNS;
+        let few = self.runs.len() <= MAX_RUNS_WITH_SECONDS;
         let every = self.runs.len().div_ceil(10).max(1);
         let longest = self.runs.values().map(|r| r.1).fold(0.0, f64::max);
-        let step = step(longest, self.runs.len());
+        let step = tick_step(longest, self.runs.len());
         let mut out = Vec::new();
         for (at, (run, (from, length))) in self.runs.iter().enumerate() {
             if !few {
@@ -93,9 +93,10 @@ impl Timeline {
             let marks = (0..=(length / step) as u32).map(|i| f64::from(i) * step);
             // A mark at the very end would stand on the next run's first.
             out.extend(
-                marks
-                    .filter(|s| *s < 0.9 * length || self.runs.len() == 1)
-                    .map(|s| Tick { at: from + s * self.per_second, label: format!("{} s", short(s)) }),
+                marks.filter(|s| *s < 0.9 * length || self.runs.len() == 1).map(|s| Tick {
+                    at: from + s * self.per_second,
+                    label: format!("{} s", short_number(s)),
+                }),
             );
         }
         out
@@ -103,7 +104,7 @@ impl Timeline {
 }
 
 /// Seconds between marks, so that a dozen of them or fewer stand below all runs.
-fn step(longest: f64, runs: usize) -> f64 {
+fn tick_step(longest: f64, runs: usize) -> f64 {
     let each = (12 / runs.max(1)).max(1) as f64;
     let rough = (longest / each).max(1e-3);
     let power = 10_f64.powf(rough.log10().floor());
@@ -127,7 +128,7 @@ fn runs_stand_side_by_side_and_each_second_is_as_wide_as_any() {
 
 #[test]
 fn beside_a_longer_one_a_second_is_as_wide_as_there() {
-    let [long, short] = [10.0, 5.0].map(|s| Timeline::as_wide_as(10.0, [(0, 0.0, s)].into_iter()));
+    let [long, short] = [10.0, 5.0].map(|s| Timeline::with_room_for(10.0, [(0, 0.0, s)].into_iter()));
     assert!((long.at(0, 4.0) - short.at(0, 4.0)).abs() < 1e-9);
     let many = Timeline::from_stretches((0..12).map(|run| (run, 0.0, 1.0)));
     let marks: Vec<String> = many.few_ticks().into_iter().map(|tick| tick.label).collect();

@@ -3,12 +3,12 @@
 //! For: `fathom list --table`, and `fathom show` of several, of which there are plots too. Not for: which is faster, which is a
 //! comparison's to say ([`super::comparison`]).
 
-use super::comparison::head;
+use super::comparison::head_card;
 use super::events::Events;
-use super::foot::repeat;
-use super::intervals::{Row, Words, intervals};
+use super::foot::repeat_card;
+use super::intervals::{IntervalHeadings, IntervalRow, draw_intervals};
 use super::page::{card, facts, multiples, page};
-use super::words::{mark_of_rate, time_or_dash};
+use super::words::{rate_tick, time_or_dash};
 use super::{course, latency, limit, sweep, table};
 use crate::command;
 use crate::format::Style;
@@ -24,35 +24,36 @@ use model::units::show_rate;
 use std::io::{self, Write};
 
 /// Results of sessions of which there are plots: beyond these the page would be too large.
-const MOST_PLOTS: usize = 120;
-const NOTHING: &[&str] = &[];
+const MAX_PLOTS: usize = 120;
+const NO_LEAD: &[&str] = &[];
 
 /// Writes what sessions came to, result by result.
-pub(super) fn write(of: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let rows = session_table::table(of);
-    let lead: Vec<String> =
-        std::iter::once(session_table::legend(&rows)).chain(session_table::foot(of)).collect();
+pub(super) fn write_session_table(of: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let rows = session_table::session_table(of);
+    let lead: Vec<String> = std::iter::once(session_table::session_table_legend(&rows))
+        .chain(session_table::session_table_foot(of))
+        .collect();
     let figures = card("Every result", &lead, &table::table("Results of sessions side by side", &rows));
-    let mut sections = vec![first(of), figures];
+    let mut sections = vec![summary_card(of), figures];
     let mut plots = 0;
     for (at, column) in of.columns.iter().enumerate() {
-        let all = measured(of, at);
+        let all = results_of_column(of, at);
         plots += all.len();
-        if plots <= MOST_PLOTS {
-            sections.push(result(&all, column, at));
+        if plots <= MAX_PLOTS {
+            sections.push(result_plots(&all, column, at));
         }
     }
-    if plots > MOST_PLOTS {
+    if plots > MAX_PLOTS {
         sections.push(card(
             "More results",
             &["The other results are in the table above, and as plots in the pages of single sessions."],
             "",
         ));
     }
-    sections.push(limits(of));
-    sections.push(sweeps(of));
-    sections.push(sources(of));
-    sections.push(commands(of));
+    sections.push(load_curves(of));
+    sections.push(sweep_maps(of));
+    sections.push(source_facts(of));
+    sections.push(session_commands(of));
     sections.retain(|section| !section.is_empty());
     let (title, eye) = if of.reports.is_empty() {
         ("sessions side by side".to_owned(), "list --table")
@@ -64,20 +65,20 @@ pub(super) fn write(of: &SessionTable, _: Style, to: &mut dyn Write) -> io::Resu
 }
 
 /// The worst verdict, and what there is to know of each session.
-fn first(of: &SessionTable) -> String {
+fn summary_card(of: &SessionTable) -> String {
     let Some(worst) = of.reports.iter().map(|report| report.verdict).max() else {
-        return head("SESSIONS", "", "Results of sessions side by side", &[]);
+        return head_card("SESSIONS", "", "Results of sessions side by side", &[]);
     };
     let count = |verdict: Verdict| of.reports.iter().filter(|r| r.verdict == verdict).count();
     let all = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
     let counted = all.into_iter().filter(|v| count(*v) > 0).map(|v| format!("{} {}", count(v), v.word()));
     let heading =
         format!("{} sessions side by side: {}", of.rows.len(), counted.collect::<Vec<_>>().join(", "));
-    head(worst.word(), worst.word(), &heading, &session_table::remarks(of))
+    head_card(worst.word(), worst.word(), &heading, &session_table::session_remarks(of))
 }
 
 /// What each session is called, by its tags where it has some, and its report.
-fn named(of: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
+fn named_reports(of: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
     let name = |row: &model::session_table::Row| {
         if row.tags.is_empty() {
             row.session.clone()
@@ -89,16 +90,16 @@ fn named(of: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
 }
 
 /// A result of a session.
-struct OfSession<'t> {
+struct SessionResult<'t> {
     name: String,
     report: &'t Report,
     result: &'t Measured,
 }
 
 /// Those of a column.
-fn measured(of: &SessionTable, column: usize) -> Vec<OfSession<'_>> {
+fn results_of_column(of: &SessionTable, column: usize) -> Vec<SessionResult<'_>> {
     let figures = of.rows.iter().map(|row| row.figures.get(column).and_then(Option::as_ref));
-    let all = named(of).zip(figures).filter_map(|((name, report), figure)| {
+    let all = named_reports(of).zip(figures).filter_map(|((name, report), figure)| {
         let is_it =
             |r: &&Measured| figure.is_some_and(|f| r.name == f.name && r.quoted_rate().unit == f.unit);
         let result = report.results.iter().find(is_it)?;
@@ -107,13 +108,13 @@ fn measured(of: &SessionTable, column: usize) -> Vec<OfSession<'_>> {
         } else {
             name
         };
-        Some(OfSession { name, report, result })
+        Some(SessionResult { name, report, result })
     });
     all.collect()
 }
 
 /// A result of all sessions: its rate with its interval, its course and its tail.
-fn result(all: &[OfSession], column: &Column, at: usize) -> String {
+fn result_plots(all: &[SessionResult], column: &Column, at: usize) -> String {
     if all.is_empty() {
         return String::new();
     }
@@ -122,23 +123,24 @@ fn result(all: &[OfSession], column: &Column, at: usize) -> String {
          it. Dashed: the device below.",
     ];
     let results: Vec<&Measured> = all.iter().map(|one| one.result).collect();
-    let (times, tails) = (course::Beside::from_results(&results), latency::Beside::from_results(&results));
+    let (times, tails) =
+        (course::CommonScale::from_results(&results), latency::CommonAxes::from_results(&results));
     let small = all.iter().map(|one| {
         let events = Events::from_result(one.report, one.result);
-        let rates = course::rates_beside(one.result, &events, &format!("s{at}-time"), &times);
+        let rates = course::draw_rates_on(one.result, &events, &format!("s{at}-time"), &times);
         let tail =
-            tails.as_ref().and_then(|t| latency::tail_beside(one.result, &format!("s{at}-latency"), t));
+            tails.as_ref().and_then(|t| latency::draw_tail_on(one.result, &format!("s{at}-latency"), t));
         let plots = rates.into_iter().chain(tail).map(|plot| plot.html());
         (one.name.clone(), plots.collect::<String>())
     });
     let small = multiples("plots", small);
     let name = if column.name == Column::MAIN { "What each measured" } else { &column.name };
-    card(&format!("{name}, {}", column.unit), &lead, &format!("{}{small}", rates(all, column)))
+    card(&format!("{name}, {}", column.unit), &lead, &format!("{}{small}", draw_session_rates(all, column)))
 }
 
 /// The rate of each session with its interval, and its latencies beside it.
-fn rates(all: &[OfSession], column: &Column) -> String {
-    let row = |one: &OfSession| {
+fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
+    let row = |one: &SessionResult| {
         let rate = one.result.quoted_rate();
         let figures = [&one.result.read, &one.result.write, &one.result.trim].into_iter().flatten();
         let main = figures.max_by_key(|f| f.ops).filter(|_| !one.result.void);
@@ -147,7 +149,7 @@ fn rates(all: &[OfSession], column: &Column) -> String {
             time_or_dash(ns.map(|ns| ns as f64))
         };
         let interval = rate.interval.map(|[low, high]| format!("{} to {}", show_rate(low), show_rate(high)));
-        Row {
+        IntervalRow {
             name: one.name.clone(),
             value: rate.value.map(|value| (value, rate.interval)),
             hollow: one.result.verdict != Verdict::Valid,
@@ -158,21 +160,21 @@ fn rates(all: &[OfSession], column: &Column) -> String {
                 ns("99"),
                 one.result.verdict.word().into(),
             ],
-            ..Row::default()
+            ..IntervalRow::default()
         }
     };
-    let words = Words {
+    let words = IntervalHeadings {
         caption: &format!("{} of each session", column.name),
         first: "Session",
         axis: &format!("{} with its 95 % interval, logarithmic", column.unit),
         headings: &[&column.unit, "95 %", "p50", "p99", "Verdict"],
     };
-    intervals(&words, all.iter().map(row).collect(), mark_of_rate)
+    draw_intervals(&words, all.iter().map(row).collect(), rate_tick)
 }
 
 /// The load curves of all sessions that have one.
-fn limits(of: &SessionTable) -> String {
-    let curves: Vec<(String, &LoadCurve)> = named(of)
+fn load_curves(of: &SessionTable) -> String {
+    let curves: Vec<(String, &LoadCurve)> = named_reports(of)
         .filter_map(|(name, report)| match &report.study {
             Studied::Limit(curve) => Some((name, curve)),
             _ => None,
@@ -184,8 +186,8 @@ fn limits(of: &SessionTable) -> String {
 }
 
 /// The maps of all sessions that have some.
-fn sweeps(of: &SessionTable) -> String {
-    let sweeps: Vec<(String, &Sweep)> = named(of)
+fn sweep_maps(of: &SessionTable) -> String {
+    let sweeps: Vec<(String, &Sweep)> = named_reports(of)
         .filter_map(|(name, report)| match &report.study {
             Studied::Sweep(sweep) => Some((name, sweep.as_ref())),
             _ => None,
@@ -195,18 +197,18 @@ fn sweeps(of: &SessionTable) -> String {
 }
 
 /// Where each session was measured, and how.
-fn sources(of: &SessionTable) -> String {
+fn source_facts(of: &SessionTable) -> String {
     let source = |(name, report): (String, &Report)| {
         let chains: Vec<String> = report.machine.places.iter().map(Place::chain).collect();
         let facts = [report.title.clone(), report.started.clone(), report.machine.host.clone()];
-        let words = facts.into_iter().chain(chains).chain([command::line(&report.command)]);
+        let words = facts.into_iter().chain(chains).chain([command::command_line(&report.command)]);
         (name, words.filter(|w| !w.is_empty()).collect::<Vec<_>>().join("\n"))
     };
-    let all: Vec<(String, String)> = named(of).map(source).collect();
-    if all.is_empty() { String::new() } else { card("Where and how", NOTHING, &facts(&all)) }
+    let all: Vec<(String, String)> = named_reports(of).map(source).collect();
+    if all.is_empty() { String::new() } else { card("Where and how", NO_LEAD, &facts(&all)) }
 }
 
-fn commands(of: &SessionTable) -> String {
+fn session_commands(of: &SessionTable) -> String {
     let ids = || of.rows.iter().map(|row| row.session.clone());
     if of.reports.is_empty() {
         return String::new();
@@ -220,7 +222,7 @@ fn commands(of: &SessionTable) -> String {
         ("Check and show these sessions again:", line("show")),
         ("Say whether the others are faster than the first:", line("compare")),
     ];
-    card("Repeat it", NOTHING, &repeat(all))
+    card("Repeat it", NO_LEAD, &repeat_card(all))
 }
 
 #[cfg(test)]
@@ -263,17 +265,17 @@ fn example() -> Result<SessionTable, Box<dyn std::error::Error>> {
 fn sessions_stand_side_by_side_on_one_scale() -> Result<(), Box<dyn std::error::Error>> {
     let table = example()?;
     let mut bytes = Vec::new();
-    write(&table, Style::default(), &mut bytes)?;
+    write_session_table(&table, Style::default(), &mut bytes)?;
     let html = String::from_utf8(bytes)?;
     assert!(html.contains("2 sessions side by side: 2 VALID"), "{html}");
     assert!(html.contains("fathom compare one two") && html.contains("<h3>one</h3>"), "{html}");
     // The same marks beside both drawings, though one goes twice as high.
-    let all = measured(&table, 0);
+    let all = results_of_column(&table, 0);
     let results: Vec<&Measured> = all.iter().map(|one| one.result).collect();
-    let beside = course::Beside::from_results(&results);
+    let beside = course::CommonScale::from_results(&results);
     let plots: Vec<_> = all
         .iter()
-        .filter_map(|one| course::rates_beside(one.result, &Events::default(), "x", &beside))
+        .filter_map(|one| course::draw_rates_on(one.result, &Events::default(), "x", &beside))
         .collect();
     assert_eq!(plots.len(), 2);
     assert_eq!((&plots[0].y, &plots[0].x), (&plots[1].y, &plots[1].x));
@@ -285,7 +287,7 @@ fn sessions_stand_side_by_side_on_one_scale() -> Result<(), Box<dyn std::error::
 fn a_table_of_the_index_has_no_plots_and_no_verdict() -> Result<(), Box<dyn std::error::Error>> {
     let table = SessionTable { reports: Vec::new(), ..example()? };
     let mut bytes = Vec::new();
-    write(&table, Style::default(), &mut bytes)?;
+    write_session_table(&table, Style::default(), &mut bytes)?;
     let html = String::from_utf8(bytes)?;
     assert!(html.contains("SESSIONS") && !html.contains("<figure") && !html.contains("Repeat it"), "{html}");
     Ok(())

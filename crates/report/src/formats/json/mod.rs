@@ -27,8 +27,11 @@ pub(super) static FORMAT: Format = Format {
     pages: Some(Writer { about: "whole pages, for programs", write }),
     diagnosis: Some(Writer { about: "everything, for programs", write }),
     devices: Some(Writer { about: "everything, for programs", write }),
-    verified: Some(Writer { about: "for programs", write: verified::write }),
-    watched: Some(Writer { about: "an object a line: each device, process and remark", write: watch::write }),
+    verified: Some(Writer { about: "for programs", write: verified::write_verification }),
+    watched: Some(Writer {
+        about: "an object a line: each device, process and remark",
+        write: watch::write_watched,
+    }),
     load_over_time: None,
     captured: Some(Writer { about: "everything, for programs", write }),
     fitted: Some(Writer { about: "everything, for programs", write }),

@@ -3,45 +3,48 @@
 //! For: programs: numbers, every damage that was kept, and the notes. Not for: deciding anything.
 
 use crate::format::Style;
-use crate::verified::{failure, notes};
+use crate::verified::{describe_failure, verification_notes};
 use model::stamp::Damage;
 use model::verified::{Failures, OnHost, Verifications, Verified};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-pub(super) fn write(all: &Verifications, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_verification(all: &Verifications, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut value = json!({ "fathom": all.fathom, "verdict": all.verdict().word() });
     match all.only() {
-        Some(of) => extend(&mut value, json(of)),
-        None => extend(&mut value, json!({ "hosts": all.hosts.iter().map(on_host).collect::<Vec<_>>() })),
+        Some(of) => add_members(&mut value, verification_json(of)),
+        None => {
+            add_members(&mut value, json!({ "hosts": all.hosts.iter().map(host_json).collect::<Vec<_>>() }))
+        }
     }
     super::write(&value, style, to)
 }
 
-fn on_host(on: &OnHost) -> Value {
+fn host_json(on: &OnHost) -> Value {
     let mut value = json!({ "host": on.host });
     match &on.outcome {
         Ok(of) => {
-            extend(&mut value, json!({ "verdict": of.verdict().word() }));
-            extend(&mut value, json(of));
+            add_members(&mut value, json!({ "verdict": of.verdict().word() }));
+            add_members(&mut value, verification_json(of));
         }
-        Err(why) => extend(&mut value, json!({ "verdict": null, "reason": why })),
+        Err(why) => add_members(&mut value, json!({ "verdict": null, "reason": why })),
     }
     value
 }
 
 /// Appends the members of another object.
-fn extend(value: &mut Value, by: Value) {
+fn add_members(value: &mut Value, by: Value) {
     if let (Value::Object(value), Value::Object(by)) = (value, by) {
         value.extend(by);
     }
 }
 
-fn json(of: &Verified) -> Value {
+fn verification_json(of: &Verified) -> Value {
     let v = &of.verification;
     let read = of.read.as_ref().map(|(r, _)| r);
     let damage: Vec<Value> = read.iter().flat_map(|r| &r.damage).map(|(o, d)| damage_json(*o, d)).collect();
-    let first = |f: &Failures| -> Vec<Value> { f.first.iter().map(|f| failure(of, f).into()).collect() };
+    let first =
+        |f: &Failures| -> Vec<Value> { f.first.iter().map(|f| describe_failure(of, f).into()).collect() };
     json!({
         "target": of.target,
         "place": of.place.chain(),
@@ -80,13 +83,13 @@ fn json(of: &Verified) -> Value {
         })),
         "damaged": of.damaged(),
         "damage": damage,
-        "notes": notes(of),
+        "notes": verification_notes(of),
         "state": of.state,
     })
 }
 
 fn damage_json(offset: u64, damage: &Damage) -> Value {
     let mut value = json!({ "offset": offset, "sentence": damage.to_string() });
-    extend(&mut value, serde_json::to_value(damage).unwrap_or_default());
+    add_members(&mut value, serde_json::to_value(damage).unwrap_or_default());
     value
 }

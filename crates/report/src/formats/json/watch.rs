@@ -68,7 +68,7 @@ pub(super) struct Device<'w> {
     latency_not_known: Option<&'w str>,
 }
 
-pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_watched(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let time = watched.time.as_str();
     let mut line = |line: &Line<'_>| -> io::Result<()> {
         serde_json::to_writer(&mut *to, &Numbered::new(line))?;
@@ -114,7 +114,7 @@ fn to_json(device: &WatchedDevice) -> Device<'_> {
 #[test]
 fn every_line_is_an_object_of_its_own_and_what_is_not_known_is_null_or_told() {
     let mut bytes = Vec::new();
-    write(&crate::fixture::watched(), Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
+    write_watched(&crate::fixture::watched(), Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
     let text = String::from_utf8(bytes).unwrap_or_default();
     let lines: Vec<serde_json::Value> =
         text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();

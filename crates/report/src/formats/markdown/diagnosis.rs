@@ -11,9 +11,9 @@ use model::finding::{Outcome, Severity};
 use std::io::{self, Write};
 
 /// Findings that stand before the table.
-const TOLD: usize = 3;
+const MAX_DIAGNOSIS_ITEMS: usize = 3;
 
-pub(super) fn write(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let looks = || diagnosis.groups.iter().flat_map(|g| &g.looks);
     let count = |outcome| looks().filter(|l| l.outcome == outcome).count();
     let mut out = format!(
@@ -24,27 +24,32 @@ pub(super) fn write(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::
         escaped(&diagnosis.chain)
     );
     let acts = |look: &&&Look| look.severity != Some(Severity::Note);
-    let worst: Vec<String> =
-        diagnosis.worst_first().iter().filter(acts).take(TOLD).map(|l| item(l)).collect();
+    let worst: Vec<String> = diagnosis
+        .worst_first()
+        .iter()
+        .filter(acts)
+        .take(MAX_DIAGNOSIS_ITEMS)
+        .map(|l| diagnosis_item(l))
+        .collect();
     if !worst.is_empty() {
         out += &format!("\n{}", worst.concat());
     }
     let mut table = Table::new(&["what", "answer", "seen"], &[]).aligned(1, true);
-    table.add_all(looks().map(|look| [look.about.clone(), answer(look), look.sentence.clone()]));
+    table.add_all(looks().map(|look| [look.about.clone(), check_answer(look), look.sentence.clone()]));
     out += &format!(
         "\n{}\n{}\n",
         table.markdown(),
-        code(&command::line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]))
+        code(&command::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]))
     );
     to.write_all(out.as_bytes())
 }
 
-fn item(look: &Look) -> String {
+fn diagnosis_item(look: &Look) -> String {
     let cure = if look.cure.is_empty() { String::new() } else { format!(" -> {}", look.cure) };
     format!("- **{}**: {}\n", escaped(&look.about), escaped(&format!("{}{cure}", look.sentence)))
 }
 
-fn answer(look: &Look) -> String {
+fn check_answer(look: &Look) -> String {
     let id = look.check.map_or_else(String::new, |id| format!(" {id}"));
     match (look.outcome, look.severity) {
         (Outcome::Holds, _) => "OK".into(),

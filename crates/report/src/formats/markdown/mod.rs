@@ -21,29 +21,32 @@ pub(super) static FORMAT: Format = Format {
     has_brief: true,
     report: Some(Writer {
         about: "verdict, table and three findings, for a comment; with --brief one block for a forum",
-        write: report::write,
+        write: report::write_report,
     }),
     comparison: Some(Writer {
         about: "answer and table, for a comment on a change",
-        write: comparison::write,
+        write: comparison::write_comparison,
     }),
     comparisons: Some(Writer {
         about: "answers and one table, for a comment on a change",
         write: comparison::write_several,
     }),
-    plan: Some(Writer { about: "settings with their origins, for a comment", write: plan::write }),
-    sessions: Some(Writer { about: "a table for a document", write: sessions::write }),
-    session_table: Some(Writer { about: "a table for a document", write: session_table::write }),
+    plan: Some(Writer { about: "settings with their origins, for a comment", write: plan::write_plan }),
+    sessions: Some(Writer { about: "a table for a document", write: sessions::write_list }),
+    session_table: Some(Writer {
+        about: "a table for a document",
+        write: session_table::write_session_table,
+    }),
     pages: Some(Writer {
         about: "whole pages; without an ID those of docs/reference/checks.md",
-        write: pages::write,
+        write: pages::write_check_pages,
     }),
     diagnosis: Some(Writer {
         about: "the worst first, then a table, for a comment",
-        write: diagnosis::write,
+        write: diagnosis::write_diagnosis,
     }),
-    devices: Some(Writer { about: "a table for a document", write: devices::write }),
-    verified: Some(Writer { about: "for a comment", write: verified::write }),
+    devices: Some(Writer { about: "a table for a document", write: devices::write_devices }),
+    verified: Some(Writer { about: "for a comment", write: verified::write_verification }),
     watched: None,
     load_over_time: None,
     captured: None,
@@ -53,19 +56,19 @@ pub(super) static FORMAT: Format = Format {
 /// Text as code within a line.
 fn code(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let marks = marks_around(&line, 1);
+    let marks = backticks_around(&line, 1);
     let gap = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
     format!("{marks}{gap}{line}{gap}{marks}")
 }
 
 /// Text as a block of code.
 fn fenced(text: &str) -> String {
-    let marks = marks_around(text, 3);
+    let marks = backticks_around(text, 3);
     format!("{marks}\n{text}\n{marks}\n")
 }
 
 /// More marks than stand in a row within the text, so that nothing in it ends the code.
-fn marks_around(text: &str, least: usize) -> String {
+fn backticks_around(text: &str, least: usize) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(least.max(longest + 1))
 }

@@ -14,8 +14,14 @@ pub(super) static FORMAT: Format = Format {
     name: "openmetrics",
     extension: "prom",
     content: Content::Text,
-    report: Some(Writer { about: "results and verdicts as gauges, for monitoring", write: report::write }),
-    watched: Some(Writer { about: "totals and the present load, for monitoring", write: watch::write }),
+    report: Some(Writer {
+        about: "results and verdicts as gauges, for monitoring",
+        write: report::write_report,
+    }),
+    watched: Some(Writer {
+        about: "totals and the present load, for monitoring",
+        write: watch::write_watched,
+    }),
     ..Format::NONE
 };
 

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 /// Nanoseconds of a second.
-const NS: f64 = 1e9;
+const NS_PER_SECOND: f64 = 1e9;
 const VERDICTS: [Verdict; 3] = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
 /// What a condition can be answered with.
 const OUTCOMES: [AnswerWord; 4] =
@@ -83,22 +83,22 @@ fn with(labels: &Labels, more: &[(&'static str, &str)]) -> Labels {
     labels.iter().cloned().chain(more.iter().map(|(name, value)| (*name, (*value).to_owned()))).collect()
 }
 
-pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    for gauge in session(report).iter().chain(&results(report)).chain(&commands(report)) {
+pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    for gauge in session_gauges(report).iter().chain(&result_gauges(report)).chain(&command_gauges(report)) {
         gauge.write(to)?;
     }
     to.write_all(EOF)
 }
 
 /// Labels of the measurement, with the targets of one result or of all.
-fn labels(report: &Report, result: Option<&Measured>) -> Labels {
+fn report_labels(report: &Report, result: Option<&Measured>) -> Labels {
     let target = report.targets_of(result).join(";");
     vec![("title", report.title.clone()), ("target", target)]
 }
 
 /// What concerns the session as a whole.
-fn session(report: &Report) -> [Gauge; 5] {
-    let labels = labels(report, None);
+fn session_gauges(report: &Report) -> [Gauge; 5] {
+    let labels = report_labels(report, None);
     let mut started = Gauge::new(
         "fathom_started_timestamp_seconds",
         "seconds",
@@ -132,7 +132,7 @@ fn session(report: &Report) -> [Gauge; 5] {
 }
 
 /// Verdict, rates and latencies of each result.
-fn results(report: &Report) -> [Gauge; 8] {
+fn result_gauges(report: &Report) -> [Gauge; 8] {
     let mut verdict = Gauge::new("fathom_result_verdict", "", "The verdict of a result.");
     let ops = "Operations per second: geometric mean over runs.";
     let bytes = "Bytes per second: geometric mean over runs.";
@@ -153,7 +153,7 @@ fn results(report: &Report) -> [Gauge; 8] {
     let mut names = UniqueNames::default();
     for result in &report.results {
         let name = names.next(&result.name);
-        let labels = with(&labels(report, Some(result)), &[("result", name.as_str())]);
+        let labels = with(&report_labels(report, Some(result)), &[("result", name.as_str())]);
         let word = result.verdict.word();
         verdict.add_states(&labels, "verdict", VERDICTS.into_iter().map(Verdict::word), word);
         if result.void {
@@ -176,7 +176,8 @@ fn results(report: &Report) -> [Gauge; 8] {
             for (rank, ns) in percentiles.filter_map(|(rank, ns)| Some((rank.parse::<f64>().ok()?, (*ns)?))) {
                 // Rounded: 99.9 / 100 is not 0.999 as a binary number.
                 let quantile = ((rank * 1e6).round() / 1e8).to_string();
-                latency.add(&with(&labels, &[("quantile", quantile.as_str())]), Some(ns as f64 / NS));
+                latency
+                    .add(&with(&labels, &[("quantile", quantile.as_str())]), Some(ns as f64 / NS_PER_SECOND));
             }
         }
     }
@@ -191,7 +192,7 @@ fn directions(result: &Measured) -> impl Iterator<Item = (&'static str, &Figures
 }
 
 /// The time that each command took.
-fn commands(report: &Report) -> [Gauge; 3] {
+fn command_gauges(report: &Report) -> [Gauge; 3] {
     let all = "Wall time of a command: geometric mean over its complete runs.";
     let mut gauges = [
         Gauge::new("fathom_command_seconds", "seconds", all),
@@ -202,7 +203,7 @@ fn commands(report: &Report) -> [Gauge; 3] {
         let mut names = UniqueNames::default();
         for command in &results.commands {
             let name = names.next(&command.command);
-            let labels = with(&labels(report, None), &[("command", name.as_str())]);
+            let labels = with(&report_labels(report, None), &[("command", name.as_str())]);
             let ends = command.seconds_interval;
             let values = [command.seconds, ends.map(|ends| ends[0]), ends.map(|ends| ends[1])];
             gauges.iter_mut().zip(values).for_each(|(gauge, value)| gauge.add(&labels, value));
@@ -222,7 +223,7 @@ mod tests {
 
     fn text(report: &Report) -> Result<String, Box<dyn std::error::Error>> {
         let mut bytes = Vec::new();
-        write(report, Style::default(), &mut bytes)?;
+        write_report(report, Style::default(), &mut bytes)?;
         Ok(String::from_utf8(bytes)?)
     }
 

@@ -26,7 +26,7 @@ enum MetricType {
 }
 
 /// ms of a second.
-const MS: f64 = 1000.0;
+const MS_PER_SECOND: f64 = 1000.0;
 
 const fn counter(
     name: &'static str,
@@ -42,31 +42,33 @@ const METRICS: [Metric; 17] = [
     counter("reads_completed", "", "Reads completed.", |c| Some(c.read.ios as f64)),
     counter("reads_merged", "", "Reads merged into others.", |c| Some(c.read.merges as f64)),
     counter("read_bytes", "bytes", "Bytes read.", |c| Some(c.read.bytes as f64)),
-    counter("read_time_seconds", "seconds", "Time of all reads together.", |c| Some(c.read.ms as f64 / MS)),
+    counter("read_time_seconds", "seconds", "Time of all reads together.", |c| {
+        Some(c.read.ms as f64 / MS_PER_SECOND)
+    }),
     counter("writes_completed", "", "Writes completed.", |c| Some(c.write.ios as f64)),
     counter("writes_merged", "", "Writes merged into others.", |c| Some(c.write.merges as f64)),
     counter("written_bytes", "bytes", "Bytes written.", |c| Some(c.write.bytes as f64)),
     counter("write_time_seconds", "seconds", "Time of all writes together.", |c| {
-        Some(c.write.ms as f64 / MS)
+        Some(c.write.ms as f64 / MS_PER_SECOND)
     }),
     counter("discards_completed", "", "Discards completed.", |c| Some(c.discard?.ios as f64)),
     counter("discards_merged", "", "Discards merged into others.", |c| Some(c.discard?.merges as f64)),
     counter("discarded_bytes", "bytes", "Bytes discarded.", |c| Some(c.discard?.bytes as f64)),
     counter("discard_time_seconds", "seconds", "Time of all discards together.", |c| {
-        Some(c.discard?.ms as f64 / MS)
+        Some(c.discard?.ms as f64 / MS_PER_SECOND)
     }),
     counter("flush_requests", "", "Flushes completed.", |c| Some(c.flush?.ios as f64)),
     counter("flush_requests_time_seconds", "seconds", "Time of all flushes together.", |c| {
-        Some(c.flush?.ms as f64 / MS)
+        Some(c.flush?.ms as f64 / MS_PER_SECOND)
     }),
     counter("io_time_weighted_seconds", "seconds", "Time in flight of all requests together.", |c| {
-        Some(c.queue_ms as f64 / MS)
+        Some(c.queue_ms as f64 / MS_PER_SECOND)
     }),
     counter(
         "io_time_seconds",
         "seconds",
         "Time with at least one request in flight; no measure of how busy a device is that serves several at once.",
-        |c| Some(c.busy_ms as f64 / MS),
+        |c| Some(c.busy_ms as f64 / MS_PER_SECOND),
     ),
     Metric {
         name: "io_now",
@@ -80,7 +82,7 @@ const METRICS: [Metric; 17] = [
 /// What the names of all begin with.
 const PREFIX: &str = "fathom_disk_";
 
-pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_watched(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
     for metric in &METRICS {
         let counted = |d: &WatchedDevice| Some((d.name.clone(), (metric.value)(d.counters.as_ref()?)?));
         let values: Vec<(String, f64)> = watched.devices.iter().filter_map(counted).collect();
@@ -98,12 +100,12 @@ pub(super) fn write(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Resu
             writeln!(to, "{name}{suffix}{{device=\"{}\"}} {value}", escaped(&device))?;
         }
     }
-    loads(watched, to)?;
-    latencies(watched, to)?;
+    write_loads(watched, to)?;
+    write_latencies(watched, to)?;
     to.write_all(EOF)
 }
 
-fn loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
+fn write_loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
     let known = |d: &'_ WatchedDevice| -> Option<(String, Load)> {
         Some((d.name.clone(), d.load.as_ref()?.as_ref().ok()?.clone()))
     };
@@ -124,7 +126,7 @@ fn loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Times of the last interval, by the kernel's block events; what is not known is no line.
-fn latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
+fn write_latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
     let name = format!("{PREFIX}interval_latency_seconds");
     let mut lines = Vec::new();
     for device in &watched.devices {
@@ -134,7 +136,7 @@ fn latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
             for (share, ms) in ends.into_iter().filter_map(|(share, ms)| Some((share, ms?))) {
                 let device = escaped(&device.name);
                 let labels = format!("device=\"{device}\",direction=\"{direction}\",share=\"{share}\"");
-                lines.push(format!("{name}{{{labels}}} {}", ms / MS));
+                lines.push(format!("{name}{{{labels}}} {}", ms / MS_PER_SECOND));
             }
         }
     }
@@ -150,7 +152,7 @@ fn latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
 fn counters_are_totals_in_base_units_and_what_is_not_counted_is_no_metric() -> io::Result<()> {
     let text = |watched: &Watched| -> io::Result<String> {
         let mut bytes = Vec::new();
-        write(watched, Style::default(), &mut bytes)?;
+        write_watched(watched, Style::default(), &mut bytes)?;
         Ok(String::from_utf8(bytes).unwrap_or_default())
     };
     let mut watched = crate::fixture::watched();

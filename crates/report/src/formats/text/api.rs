@@ -2,7 +2,7 @@
 //!
 //! For: a report that compares interfaces; it stands in place of the table of results. Not for: other reports.
 
-use crate::page::{Page, half_width, mark, supported};
+use crate::page::{Page, half_width, supported, verdict_mark};
 use crate::table::Table;
 use model::Known;
 use model::api::{Api, ApiRow};
@@ -12,7 +12,7 @@ use model::not_measured::by_reason;
 use model::report::{Measured, Report};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
-const HEADINGS: [&str; 12] = [
+const INTERFACE_HEADINGS: [&str; 12] = [
     "interface",
     "verdict",
     "MB/s",
@@ -27,17 +27,17 @@ const HEADINGS: [&str; 12] = [
     "device",
 ];
 /// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 8] = [10, 9, 11, 5, 7, 8, 4, 6];
+const INTERFACE_DROP_ORDER: [usize; 8] = [10, 9, 11, 5, 7, 8, 4, 6];
 /// Headings of the table of runs, and its columns that leave.
-const RUNS: [&str; 5] = ["interface", "run time", "bytes", "pieces", "largest piece"];
-const LEAVING_RUNS: [usize; 1] = [4];
+const INTERFACE_RUN_HEADINGS: [&str; 5] = ["interface", "run time", "bytes", "pieces", "largest piece"];
+const INTERFACE_RUN_DROP_ORDER: [usize; 1] = [4];
 /// Most notes that are shown: hundreds of runs say the same with other numbers.
-const MOST_NOTES: usize = 4;
+const MAX_NOTES: usize = 4;
 /// Part of the span that is as good as all, or as half.
-const NEAR: f64 = 0.005;
+const COVERAGE_TOLERANCE: f64 = 0.005;
 
-pub(super) fn show(out: &mut Page, api: &Api, report: &Report, all: bool) {
-    out.table_of(&table(api, &report.results));
+pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: bool) {
+    out.table(&interface_table(api, &report.results));
     out.prose(
         "",
         "",
@@ -45,9 +45,9 @@ pub(super) fn show(out: &mut Page, api: &Api, report: &Report, all: bool) {
          system calls and page faults per MiB; device: bytes it moved per byte; - = not known.",
     );
     if all {
-        notes(out, api);
+        show_interface_notes(out, api);
         out.line("");
-        out.table_of(&of_runs(api));
+        out.table(&interface_run_table(api));
         out.prose(
             "",
             "",
@@ -56,11 +56,11 @@ pub(super) fn show(out: &mut Page, api: &Api, report: &Report, all: bool) {
         );
     }
     out.line("");
-    which(out, api, report);
+    show_recommendations(out, api, report);
 }
 
 /// Why each is recommended, where the answer has not said that.
-fn which(out: &mut Page, api: &Api, report: &Report) {
+fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
     let said = |words: &str| report.answer.as_ref().is_some_and(|answer| answer.sentence == words);
     if api.advice.is_empty() || api.advice.iter().all(|advice| said(&advice.sentence)) {
         return;
@@ -76,8 +76,8 @@ fn which(out: &mut Page, api: &Api, report: &Report) {
 }
 
 /// How long a run of each took, and what became of the file.
-fn of_runs(api: &Api) -> Table {
-    by_work(&api.rows, Table::new(&RUNS, &LEAVING_RUNS), |row| {
+fn interface_run_table(api: &Api) -> Table {
+    group_by_work(&api.rows, Table::new(&INTERFACE_RUN_HEADINGS, &INTERFACE_RUN_DROP_ORDER), |row| {
         let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
         vec![
             format!("  {}", row.interface),
@@ -97,7 +97,7 @@ fn before_and_after(row: &ApiRow, of: impl Fn(&Extents) -> Option<String>) -> St
 }
 
 /// A row for each interface, below the work that was done through it.
-fn by_work(rows: &[ApiRow], mut table: Table, cells: impl Fn(&ApiRow) -> Vec<String>) -> Table {
+fn group_by_work(rows: &[ApiRow], mut table: Table, cells: impl Fn(&ApiRow) -> Vec<String>) -> Table {
     let mut work = "";
     for row in rows {
         let cells = cells(row);
@@ -113,42 +113,47 @@ fn by_work(rows: &[ApiRow], mut table: Table, cells: impl Fn(&ApiRow) -> Vec<Str
 }
 
 /// What each interface made of its work.
-pub(super) fn table(api: &Api, results: &[Measured]) -> Table {
-    let table = Table::new(&HEADINGS, &LEAVING).aligned(1, true);
-    by_work(&api.rows, table, |row| cells(row, results.get(row.result)).to_vec())
+pub(super) fn interface_table(api: &Api, results: &[Measured]) -> Table {
+    let table = Table::new(&INTERFACE_HEADINGS, &INTERFACE_DROP_ORDER).aligned(1, true);
+    group_by_work(&api.rows, table, |row| interface_cells(row, results.get(row.result)).to_vec())
 }
 
 /// How the rows came about, and what could not be measured.
-fn notes(out: &mut Page, api: &Api) {
-    for note in [cold(&api.rows), covered(&api.rows), uncounted(&api.rows)].into_iter().flatten() {
+fn show_interface_notes(out: &mut Page, api: &Api) {
+    for note in [cold_cache_note(&api.rows), coverage_note(&api.rows), missing_counts_note(&api.rows)]
+        .into_iter()
+        .flatten()
+    {
         out.prose("  ", "    ", &note);
     }
-    for note in api.rows.iter().filter_map(stored) {
+    for note in api.rows.iter().filter_map(extents_note) {
         out.prose("  ", "    ", &note);
     }
     if !api.not_measured.is_empty() {
         out.line("");
         out.line("Not measured");
         for (names, why) in by_reason(&api.not_measured) {
-            let names = if names.is_empty() { String::new() } else { some_of(&names) + ": " };
+            let names = if names.is_empty() { String::new() } else { shortened_list(&names) + ": " };
             out.prose("  ", "    ", &format!("{names}{why}."));
         }
     }
 }
 
-fn cells(row: &ApiRow, result: Option<&Measured>) -> [String; HEADINGS.len()] {
+fn interface_cells(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACE_HEADINGS.len()] {
     let rate = |v: Option<f64>| v.map_or_else(|| "-".into(), show_rate);
     let time = |v: Option<u64>| v.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
     let fine = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| format!("{v:.2}"));
     let faults = row.minor_faults_per_mib.zip(row.major_faults_per_mib).map(|(a, b)| a + b);
     let device = match &row.device_bytes_per_byte {
-        Ok([read, written]) if *read > NEAR && *written > NEAR => format!("{read:.2} + {written:.2}"),
+        Ok([read, written]) if *read > COVERAGE_TOLERANCE && *written > COVERAGE_TOLERANCE => {
+            format!("{read:.2} + {written:.2}")
+        }
         Ok([read, written]) => format!("{:.2}", read + written),
         Err(_) => "-".into(),
     };
     [
         format!("  {}", row.interface),
-        result.map_or_else(String::new, mark),
+        result.map_or_else(String::new, verdict_mark),
         row.mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.mb_per_s_interval)),
         row.mb_per_s.map_or_else(|| "-".into(), |v| half_width(v, row.mb_per_s_interval)),
         if row.stored_after.is_some() {
@@ -167,7 +172,7 @@ fn cells(row: &ApiRow, result: Option<&Measured>) -> [String; HEADINGS.len()] {
 }
 
 /// Whether every run began cold.
-fn cold(rows: &[ApiRow]) -> Option<String> {
+fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
@@ -195,11 +200,11 @@ fn cold(rows: &[ApiRow]) -> Option<String> {
 }
 
 /// How much of the span the runs touched.
-fn covered(rows: &[ApiRow]) -> Option<String> {
+fn coverage_note(rows: &[ApiRow]) -> Option<String> {
     let shares = || rows.iter().filter_map(|row| Some((row.coverage?, row)));
     let by_share = |a: &(f64, &ApiRow), b: &(f64, &ApiRow)| a.0.total_cmp(&b.0);
     let ((least, first), (most, last)) = (shares().min_by(by_share)?, shares().max_by(by_share)?);
-    let touched = if most - least <= NEAR {
+    let touched = if most - least <= COVERAGE_TOLERANCE {
         show_share(most)
     } else {
         format!("from {} ({}) to {} ({})", show_share(least), named(first), show_share(most), named(last))
@@ -211,7 +216,7 @@ fn covered(rows: &[ApiRow]) -> Option<String> {
 }
 
 /// Why there are no counts, each reason once.
-fn uncounted(rows: &[ApiRow]) -> Option<String> {
+fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
     let mut reasons: Vec<(String, &str)> = Vec::new();
     for row in rows {
         let calls = row.calls_per_mib.as_ref().err().map(|why| (format!("calls of {}", row.interface), why));
@@ -228,22 +233,24 @@ fn uncounted(rows: &[ApiRow]) -> Option<String> {
 }
 
 /// What became of the file, where it is stored otherwise than before.
-fn stored(row: &ApiRow) -> Option<String> {
+fn extents_note(row: &ApiRow) -> Option<String> {
     let Some(Ok(after)) = &row.stored_after else { return None };
     match &row.stored_before {
         Ok(before) if before == after => None,
         Ok(before) => Some(format!(
             "{}: the file was stored as {} and is as {}.",
             named(row),
-            layout(before),
-            layout(after)
+            describe_extents(before),
+            describe_extents(after)
         )),
-        Err(why) => Some(format!("{}: the file is stored as {}; before: {why}.", named(row), layout(after))),
+        Err(why) => {
+            Some(format!("{}: the file is stored as {}; before: {why}.", named(row), describe_extents(after)))
+        }
     }
 }
 
 /// `3 extents, 98 % of it in one piece`.
-fn layout(extents: &Extents) -> String {
+fn describe_extents(extents: &Extents) -> String {
     let mut words =
         format!("{} extent{}", show_count(extents.count as f64), if extents.count == 1 { "" } else { "s" });
     if let Some(share) = extents.largest_share() {
@@ -268,7 +275,7 @@ fn named(row: &ApiRow) -> String {
 }
 
 /// `a; b and 3 others`.
-fn some_of(names: &[&str]) -> String {
+fn shortened_list(names: &[&str]) -> String {
     match names {
         [first, second, rest @ ..] if !rest.is_empty() => {
             let others = if rest.len() == 1 { "other" } else { "others" };
@@ -279,7 +286,7 @@ fn some_of(names: &[&str]) -> String {
 }
 
 /// The report with the findings alone that act, each once: hundreds of rows repeat them, and the JSON has them all.
-pub(super) fn worth_reading(report: &Report) -> Report {
+pub(super) fn with_distinct_findings(report: &Report) -> Report {
     let mut report = report.clone();
     let all = report.findings.len();
     let acts =
@@ -292,9 +299,9 @@ pub(super) fn worth_reading(report: &Report) -> Report {
         }
     }
     let notes = report.notes.len();
-    report.notes.truncate(MOST_NOTES);
+    report.notes.truncate(MAX_NOTES);
     let left = all - kept.len() + notes - report.notes.len();
-    report.findings = kept.into_iter().map(|(finding, others)| with_others(finding, others)).collect();
+    report.findings = kept.into_iter().map(|(finding, others)| mention_others(finding, others)).collect();
     if left > 0 {
         report.notes.push(format!(
             "{} more answers of the checks and notes are in the JSON.",
@@ -304,7 +311,7 @@ pub(super) fn worth_reading(report: &Report) -> Report {
     report
 }
 
-fn with_others(mut finding: Finding, others: usize) -> Finding {
+fn mention_others(mut finding: Finding, others: usize) -> Finding {
     if others > 0 {
         let rows = if others == 1 { "row" } else { "rows" };
         let others = show_count(others as f64);

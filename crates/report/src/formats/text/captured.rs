@@ -13,11 +13,11 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 use std::io::{self, Write};
 
 /// Columns before what is told of a part, and before further lines.
-const FURTHER: &str = "          ";
+const CONTINUATION: &str = "          ";
 /// Tasks that have a line; the JSON has more.
-const TASKS: usize = 10;
+const MAX_TASKS: usize = 10;
 
-pub(super) fn write(of: &Captured, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_capture(of: &Captured, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     let word = of.completeness.word.to_uppercase();
     if let Some(damage) = &of.damage {
@@ -38,14 +38,14 @@ pub(super) fn write(of: &Captured, style: Style, to: &mut dyn Write) -> io::Resu
         return out.write(to);
     }
     out.line("");
-    out.table_of(&operations(&profile.operations));
+    out.table(&operations(&profile.operations));
     out.line("");
     for (what, said) in parts(of) {
-        out.prose(&format!("{what:<10}"), FURTHER, &said);
+        out.prose(&format!("{what:<10}"), CONTINUATION, &said);
     }
     if !profile.tasks.is_empty() {
         out.line("");
-        out.table_of(&tasks(&profile.tasks));
+        out.table(&tasks(&profile.tasks));
         let others = other_tasks(profile);
         if !others.is_empty() {
             out.prose("", "  ", &others);
@@ -59,22 +59,20 @@ pub(in crate::formats) fn parts(of: &Captured) -> Vec<(&'static str, String)> {
     let profile = &of.profile;
     let mut out: Vec<(&str, String)> = Vec::new();
     let sized = profile.operations.iter().filter(|of| of.op != Op::Flush);
-    out.extend(
-        sized.filter_map(|of| Some(("sizes", format!("{}: {}", of.op.word(), sizes(of.sizes.as_ref()?))))),
-    );
+    out.extend(sized.filter_map(|of| {
+        Some(("sizes", format!("{}: {}", of.op.word(), describe_sizes(of.sizes.as_ref()?))))
+    }));
     let ordered = profile.operations.iter();
-    out.extend(
-        ordered.filter_map(|of| {
-            Some(("order", format!("{}: {}", of.op.word(), sequence(of.sequence.as_ref()?))))
-        }),
-    );
-    out.push(("footprint", footprint(&profile.footprint)));
+    out.extend(ordered.filter_map(|of| {
+        Some(("order", format!("{}: {}", of.op.word(), describe_sequence(of.sequence.as_ref()?))))
+    }));
+    out.push(("footprint", describe_footprint(&profile.footprint)));
     let unknown = || "not known: no completion is in the file".to_owned();
-    out.push(("depth", profile.depth.as_ref().map_or_else(unknown, depth)));
-    out.extend(queued(&profile.operations).map(|said| ("queue", said)));
-    out.extend(profile.arrivals.iter().map(|of| ("arrivals", arrivals(of))));
-    out.extend(flushes(&profile.flushes).map(|said| ("flushes", said)));
-    out.extend(remarks(profile).into_iter().map(|said| ("note", said)));
+    out.push(("depth", profile.depth.as_ref().map_or_else(unknown, describe_depth)));
+    out.extend(describe_queueing(&profile.operations).map(|said| ("queue", said)));
+    out.extend(profile.arrivals.iter().map(|of| ("arrivals", describe_arrivals(of))));
+    out.extend(describe_flushes(&profile.flushes).map(|said| ("flushes", said)));
+    out.extend(capture_remarks(profile).into_iter().map(|said| ("note", said)));
     let of_files = of.ending.as_ref().and_then(|ending| ending.of_files);
     out.extend(of_files.map(|of| ("note", of.describe())));
     let unseen = of.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0);
@@ -152,7 +150,7 @@ fn percentile(of: &Latency, name: &str) -> String {
     of.percentiles.get(name).copied().flatten().map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
 }
 
-fn sizes(of: &Sizes) -> String {
+fn describe_sizes(of: &Sizes) -> String {
     let frequent: Vec<String> = of
         .frequent
         .iter()
@@ -172,7 +170,7 @@ fn sizes(of: &Sizes) -> String {
     }
 }
 
-fn sequence(of: &Sequence) -> String {
+fn describe_sequence(of: &Sequence) -> String {
     let mut said =
         format!("{} sequential ({} of the bytes)", show_share(of.share), show_share(of.byte_share));
     if of.runs > 0 {
@@ -195,7 +193,7 @@ fn number(figure: f64) -> String {
     if figure.fract() == 0.0 { show_count(figure) } else { show_rate(figure) }
 }
 
-fn footprint(of: &Footprint) -> String {
+fn describe_footprint(of: &Footprint) -> String {
     let mut said = format!(
         "{}{} distinct in blocks of {} ({} read, {} written) within {}; each block touched {} times",
         if of.is_least { "at least " } else { "" },
@@ -212,7 +210,7 @@ fn footprint(of: &Footprint) -> String {
     said
 }
 
-fn depth(of: &Depth) -> String {
+fn describe_depth(of: &Depth) -> String {
     let shares: Vec<String> = of
         .shares
         .iter()
@@ -232,7 +230,7 @@ fn depth(of: &Depth) -> String {
     )
 }
 
-fn queued(all: &[Operation]) -> Option<String> {
+fn describe_queueing(all: &[Operation]) -> Option<String> {
     let told = |of: &Operation| {
         let latency = of.queued_ns.as_ref()?;
         let [p50, p99] = ["50", "99"].map(|name| percentile(latency, name));
@@ -246,7 +244,7 @@ fn queued(all: &[Operation]) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-fn arrivals(of: &Arrivals) -> String {
+fn describe_arrivals(of: &Arrivals) -> String {
     let idc = |figure: Option<f64>| figure.map_or_else(|| "-".into(), show_rate);
     format!(
         "{}: every {} in the mean, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
@@ -259,7 +257,7 @@ fn arrivals(of: &Arrivals) -> String {
     )
 }
 
-fn flushes(of: &Flushes) -> Option<String> {
+fn describe_flushes(of: &Flushes) -> Option<String> {
     if of.at_device + of.asked + of.with_data == 0 {
         return None;
     }
@@ -286,7 +284,7 @@ fn flushes(of: &Flushes) -> Option<String> {
 }
 
 /// What spoils a figure, or is of nobody.
-fn remarks(of: &Profile) -> Vec<String> {
+fn capture_remarks(of: &Profile) -> Vec<String> {
     let share = |part: u64| {
         format!("{} requests ({})", show_count(part as f64), show_share(part as f64 / of.requests as f64))
     };
@@ -310,7 +308,7 @@ pub(in crate::formats) fn tasks(all: &[Task]) -> Table {
     let headings =
         ["task", "requests", "share", "reads", "MB read", "writes", "MB written", "overlap", "think p50"];
     let mut table = Table::new(&headings, &[7, 4, 6, 8]).stacked().aligned(8, false);
-    for task in all.iter().take(TASKS) {
+    for task in all.iter().take(MAX_TASKS) {
         let mb = |bytes: u64| show_rate(bytes as f64 / 1e6);
         table.add([
             format!("{}:{}", task.name, task.tid),
@@ -329,7 +327,7 @@ pub(in crate::formats) fn tasks(all: &[Task]) -> Table {
 
 /// What the table of tasks leaves out.
 pub(in crate::formats) fn other_tasks(of: &Profile) -> String {
-    let listed = of.tasks.get(TASKS..).unwrap_or_default();
+    let listed = of.tasks.get(MAX_TASKS..).unwrap_or_default();
     let tasks = of.other_tasks.tasks + listed.len() as u64;
     let requests = of.other_tasks.requests + listed.iter().map(|task| task.requests).sum::<u64>();
     match tasks {
@@ -438,10 +436,10 @@ pub(in crate::formats) fn captured() -> Captured {
 fn a_capture_fits_any_width_and_what_is_not_known_is_not_zero() {
     for width in [40, 80, 120] {
         let mut out = Vec::new();
-        let written = write(&captured(), Style { width, ..Style::default() }, &mut out);
+        let written = write_capture(&captured(), Style { width, ..Style::default() }, &mut out);
         let text = String::from_utf8(out).unwrap_or_default();
         assert!(
-            written.is_ok() && text.lines().all(|line| crate::prose::columns(line) <= width),
+            written.is_ok() && text.lines().all(|line| crate::prose::display_width(line) <= width),
             "{width}\n{text}"
         );
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -11,7 +11,7 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 const HEADINGS: [&str; 10] =
     ["command", "run", "time", "user", "system", "read", "from cache", "written", "sync", "stable MB/s"];
 /// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 4] = [3, 4, 8, 6];
+const DROP_ORDER: [usize; 4] = [3, 4, 8, 6];
 /// Devices that have a line.
 const MAX_DEVICES: usize = 1;
 /// Findings that are named.
@@ -35,12 +35,12 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
             if several.len() > MAX_COMMANDS {
                 out.line(&format!("  and {} more (--verbose)", several.len() - MAX_COMMANDS));
             }
-            found(out, report);
+            show_verdict(out, report);
         }
     }
     if all {
         out.line("");
-        out.table_of(&table(results));
+        out.table(&table(results));
         out.line("");
         for finding in &report.findings {
             let word = match finding.outcome {
@@ -50,10 +50,11 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
             };
             out.prose(&format!("  {} {} ({word})  ", finding.id, finding.name), "    ", &finding.sentence);
         }
-        for (what, value) in results.commands.iter().filter_map(|one| one.runs.last()).flat_map(further) {
+        for (what, value) in results.commands.iter().filter_map(|one| one.runs.last()).flat_map(detail_rows) {
             out.prose(&format!("  {what}  "), "    ", &value);
         }
-        for (what, why) in results.commands.iter().filter_map(|one| one.runs.last()).flat_map(not_known) {
+        for (what, why) in results.commands.iter().filter_map(|one| one.runs.last()).flat_map(unknown_figures)
+        {
             out.prose("  Not known  ", "    ", &format!("{what}: {why}"));
         }
         for note in &report.notes {
@@ -84,10 +85,10 @@ fn one_command(out: &mut Page, report: &Report, command: &CommandResult) {
     out.line(&format!("  calls    {}; {}", calls(run), syncs(run)));
     let moved = |device: &&DeviceUse| device.read_bytes + device.written_bytes > 0;
     for device in run.devices.iter().flatten().filter(moved).take(MAX_DEVICES) {
-        out.line(&format!("  {:7}  {}", device.name, device_words(device)));
+        out.line(&format!("  {:7}  {}", device.name, describe_device(device)));
     }
     out.line(&format!("  limiter  {}: {}", command.limiter.name, command.limiter.sentence));
-    found(out, report);
+    show_verdict(out, report);
 }
 
 /// A time without digits that say nothing.
@@ -96,7 +97,7 @@ fn time(seconds: f64) -> String {
 }
 
 /// The verdict with the findings that it rests on, and how many checks could not be asked.
-fn found(out: &mut Page, report: &Report) {
+fn show_verdict(out: &mut Page, report: &Report) {
     let acting =
         |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
     let mut names: Vec<String> =
@@ -150,7 +151,7 @@ fn calls(run: &CommandRun) -> String {
     let Ok(moved) = &run.moved else { return "not known".into() };
     let of = |calls: u64, bytes: Option<f64>, word: &str| match bytes {
         None => format!("0 {word}"),
-        Some(bytes) => format!("{} x {} {word}", show_count(calls as f64), about(bytes)),
+        Some(bytes) => format!("{} x {} {word}", show_count(calls as f64), mean_size(bytes)),
     };
     let mut out = format!(
         "{}, {}",
@@ -167,7 +168,7 @@ fn calls(run: &CommandRun) -> String {
 }
 
 /// A mean size in its unit without decimals: `1004 KiB`, `512 B`.
-fn about(bytes: f64) -> String {
+fn mean_size(bytes: f64) -> String {
     match bytes {
         b if b < 10_240.0 => format!("{b:.0} B"),
         b if b < 10_485_760.0 => format!("{:.0} KiB", b / 1024.0),
@@ -176,11 +177,11 @@ fn about(bytes: f64) -> String {
 }
 
 /// `read 1,024 x 512 KiB, wrote 0; depth 2.0, busy 87 %`.
-fn device_words(device: &DeviceUse) -> String {
+fn describe_device(device: &DeviceUse) -> String {
     // Flushes count as requests, and move nothing.
     let flow = |bytes: u64, requests: u64| match bytes.checked_div(requests) {
         None | Some(0) => "0".to_owned(),
-        Some(mean) => format!("{} x {}", show_count(requests as f64), about(mean as f64)),
+        Some(mean) => format!("{} x {}", show_count(requests as f64), mean_size(mean as f64)),
     };
     format!(
         "read {}, wrote {}; depth {:.1}, busy {}",
@@ -192,7 +193,7 @@ fn device_words(device: &DeviceUse) -> String {
 }
 
 /// Figures that the eight lines leave out.
-fn further(run: &CommandRun) -> Vec<(&'static str, String)> {
+fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     let mut out = Vec::new();
     if let Ok(syncs) = &run.syncs
         && syncs.count() > 0
@@ -258,7 +259,7 @@ fn further(run: &CommandRun) -> Vec<(&'static str, String)> {
 }
 
 /// Figures that are not known, each with the reason.
-fn not_known(run: &CommandRun) -> Vec<(&'static str, String)> {
+fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
     let all: [(&str, Option<String>); 8] = [
         ("what the devices did", run.devices.as_ref().err().cloned()),
         ("what it moved", run.moved.as_ref().err().cloned()),
@@ -274,7 +275,7 @@ fn not_known(run: &CommandRun) -> Vec<(&'static str, String)> {
 
 /// A row for each run.
 pub(super) fn table(results: &CommandResults) -> Table {
-    let mut table = Table::new(&HEADINGS, &LEAVING);
+    let mut table = Table::new(&HEADINGS, &DROP_ORDER);
     for command in &results.commands {
         for (at, run) in command.runs.iter().enumerate() {
             let name = if at == 0 { command.command.clone() } else { String::new() };

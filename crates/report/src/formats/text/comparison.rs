@@ -2,9 +2,9 @@
 
 use crate::format::{Detail, Style};
 use crate::page::Page;
-use crate::rows::{LEGEND, asked, left_out, source, table, untold};
+use crate::rows::{PAIR_LEGEND, describe_source, hidden_numbers, left_out_notes, pair_table, shown_gate};
 use crate::side_by_side;
-use crate::worst::{first_of, rest_of};
+use crate::worst::{rest_summary_of, worst_of};
 use model::answer::CountsAs;
 use model::check_id::CheckId;
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
@@ -17,70 +17,70 @@ const TO_SEE_ALL: &str = "--verbose shows them";
 pub(super) fn write(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     let all = style.detail == Detail::All;
-    let rows = table(&comparison.pairs, all);
-    gated(&mut out, asked(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
+    let rows = pair_table(&comparison.pairs, all);
+    show_gate(&mut out, shown_gate(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
     if style.detail == Detail::Brief {
-        out.table_of(&rows);
+        out.table(&rows);
         return out.write(to);
     }
-    answer(&mut out, comparison);
+    show_answer(&mut out, comparison);
     out.line("");
     if !comparison.pairs.is_empty() {
-        out.table_of(&rows);
-        out.prose("", "", LEGEND);
-        if let Some(words) = untold(&comparison.pairs, all) {
+        out.table(&rows);
+        out.prose("", "", PAIR_LEGEND);
+        if let Some(words) = hidden_numbers(&comparison.pairs, all) {
             out.prose("", "  ", &words);
         }
     }
-    for words in left_out(comparison, "B") {
+    for words in left_out_notes(comparison, "B") {
         out.prose("  ", "    ", &format!("Left out: {words}."));
     }
     out.line("");
-    findings(&mut out, &comparison.findings, comparison.pairs.len(), all);
-    sides(&mut out, "A", &comparison.a);
-    sides(&mut out, "B", &comparison.b);
+    show_findings(&mut out, &comparison.findings, comparison.pairs.len(), all);
+    show_side(&mut out, "A", &comparison.a);
+    show_side(&mut out, "B", &comparison.b);
     out.write(to)
 }
 
 pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     let all = style.detail == Detail::All;
-    let of = |joined| side_by_side::table(comparisons, all, joined);
+    let of = |joined| side_by_side::sides_table(comparisons, all, joined);
     let fits = [of(true), of(false)].into_iter().find(|table| table.is_table_in(style.width));
     let rows = fits.unwrap_or_else(|| of(true));
     let words = comparisons.others.iter().map(|other| other.comparison.answer);
-    gated(&mut out, asked(comparisons.gate.as_ref(), words));
+    show_gate(&mut out, shown_gate(comparisons.gate.as_ref(), words));
     if style.detail == Detail::Brief {
-        out.table_of(&rows);
+        out.table(&rows);
         return out.write(to);
     }
     for other in &comparisons.others {
-        answer(&mut out, &other.comparison);
+        show_answer(&mut out, &other.comparison);
     }
     out.line("");
     if !rows.is_empty() {
-        out.table_of(&rows);
-        out.prose("", "", side_by_side::LEGEND);
-        if let Some(words) = side_by_side::untold(comparisons, all) {
+        out.table(&rows);
+        out.prose("", "", side_by_side::SIDES_LEGEND);
+        if let Some(words) = side_by_side::hidden_side_numbers(comparisons, all) {
             out.prose("", "  ", &words);
         }
     }
     for other in &comparisons.others {
-        for words in left_out(&other.comparison, &other.name) {
+        for words in left_out_notes(&other.comparison, &other.name) {
             out.prose("  ", "    ", &format!("Left out of {}: {words}.", other.name));
         }
     }
     out.line("");
-    findings(&mut out, &side_by_side::findings(comparisons), usize::MAX, all);
+    show_findings(&mut out, &side_by_side::side_findings(comparisons), usize::MAX, all);
     if let Some(first) = comparisons.others.first() {
-        sides(&mut out, "A", &first.comparison.a);
+        show_side(&mut out, "A", &first.comparison.a);
     }
-    comparisons.others.iter().for_each(|other| sides(&mut out, &other.name, &other.comparison.b));
+    comparisons.others.iter().for_each(|other| show_side(&mut out, &other.name, &other.comparison.b));
     out.write(to)
 }
 
 /// The gate, where one was asked.
-fn gated(out: &mut Page, gate: Option<&Gate>) {
+fn show_gate(out: &mut Page, gate: Option<&Gate>) {
     let Some(gate) = gate else { return };
     let code = match gate.outcome {
         Passing::Passed => "1;32",
@@ -92,7 +92,7 @@ fn gated(out: &mut Page, gate: Option<&Gate>) {
     out.prose(&format!("{word}{remark}  "), "  ", &gate.sentence);
 }
 
-fn answer(out: &mut Page, comparison: &Comparison) {
+fn show_answer(out: &mut Page, comparison: &Comparison) {
     let code = match comparison.answer {
         Answer::Faster | Answer::Same => "1;32",
         Answer::NoDifferenceSeen | Answer::CannotTell => "1;33",
@@ -103,29 +103,33 @@ fn answer(out: &mut Page, comparison: &Comparison) {
 }
 
 /// What was put on a side.
-fn sides(out: &mut Page, name: &str, side: &Side) {
+fn show_side(out: &mut Page, name: &str, side: &Side) {
     for of in &side.sessions {
-        out.prose(&format!("{name:<8}"), "        ", &source(of));
+        out.prose(&format!("{name:<8}"), "        ", &describe_source(of));
     }
 }
 
 /// All of them, or the worst and how many more there are. `results` of them are all.
-fn findings(out: &mut Page, findings: &[Finding], results: usize, all: bool) {
+fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool) {
     if !all {
-        let first = first_of(findings.to_vec());
-        found(out, first.iter(), results);
-        if let Some(rest) = rest_of(findings) {
+        let first = worst_of(findings.to_vec());
+        list_findings(out, first.iter(), results);
+        if let Some(rest) = rest_summary_of(findings) {
             out.prose("", "  ", &format!("{rest}: {TO_SEE_ALL}"));
         }
         return;
     }
     let of = |outcome| findings.iter().filter(move |f| f.outcome == outcome);
-    found(out, of(Outcome::Finding), results);
+    list_findings(out, of(Outcome::Finding), results);
     if of(Outcome::NotChecked).next().is_some() {
         out.line("Not checked");
     }
     for f in of(Outcome::NotChecked) {
-        out.prose("  ", "      ", &format!("{} {}{}: {}", f.id, f.name, about(f, results), f.sentence));
+        out.prose(
+            "  ",
+            "      ",
+            &format!("{} {}{}: {}", f.id, f.name, results_suffix(f, results), f.sentence),
+        );
     }
     let silent = |f: &&Finding| !findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
     let mut held: Vec<CheckId> = of(Outcome::Holds).filter(silent).map(|f| f.id).collect();
@@ -135,7 +139,7 @@ fn findings(out: &mut Page, findings: &[Finding], results: usize, all: bool) {
     }
 }
 
-fn found<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, results: usize) {
+fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, results: usize) {
     let mut findings = findings.peekable();
     if findings.peek().is_some() {
         out.line("Findings");
@@ -144,7 +148,7 @@ fn found<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, result
         let severity = f.severity.unwrap_or(Severity::Note);
         let accepted = if f.accepted { ", accepted" } else { "" };
         let mark = out.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.effect()), "1");
-        out.prose("  ", "      ", &format!("{mark}{}: {}", about(f, results), f.sentence));
+        out.prose("  ", "      ", &format!("{mark}{}: {}", results_suffix(f, results), f.sentence));
         if !f.cure.is_empty() {
             out.prose("      -> ", "         ", &f.cure);
         }
@@ -152,7 +156,7 @@ fn found<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, result
 }
 
 /// Which results a finding is about, where not all.
-fn about(finding: &Finding, results: usize) -> String {
+fn results_suffix(finding: &Finding, results: usize) -> String {
     let all = finding.about.is_empty() || finding.about.len() >= results;
     if all { String::new() } else { format!(" [{}]", finding.about.join(", ")) }
 }

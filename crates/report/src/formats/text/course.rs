@@ -7,22 +7,24 @@ use crate::table::Table;
 use model::report::{DeviceSecond, DisturbedRun, Measured, Second};
 use model::units::{show_ns, show_rate};
 
-const HEADINGS: [&str; 9] =
+const SECOND_HEADINGS: [&str; 9] =
     ["run", "second", "IOPS", "MB/s", "p99 <=", "device IOPS", "device MB/s", "device latency", "in flight"];
 /// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 6] = [6, 8, 7, 5, 3, 4];
+const SECOND_DROP_ORDER: [usize; 6] = [6, 8, 7, 5, 3, 4];
 
 /// The table with its heading, then the disturbed attempts, an empty line last; nothing where neither was kept.
-pub(super) fn show(out: &mut Page, result: &Measured) {
+pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
     if !result.series.is_empty() {
         out.line(&format!("{} over time", result.name));
-        let mut table = Table::new(&HEADINGS, &LEAVING).aligned(0, false).aligned(HEADINGS.len() - 1, false);
-        table.add_all(result.series.iter().map(row));
-        out.table_behind("  ", &table);
+        let mut table = Table::new(&SECOND_HEADINGS, &SECOND_DROP_ORDER)
+            .aligned(0, false)
+            .aligned(SECOND_HEADINGS.len() - 1, false);
+        table.add_all(result.series.iter().map(second_row));
+        out.indented_table("  ", &table);
     }
     if !result.disturbed.is_empty() {
         out.line(&format!("Runs of {} that others disturbed", result.name));
-        result.disturbed.iter().for_each(|d| out.prose("  ", "    ", &attempt(d)));
+        result.disturbed.iter().for_each(|d| out.prose("  ", "    ", &describe_disturbed_attempt(d)));
     }
     if !result.series.is_empty() || !result.disturbed.is_empty() {
         out.line("");
@@ -30,14 +32,14 @@ pub(super) fn show(out: &mut Page, result: &Measured) {
 }
 
 /// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of others on vda (1,920 requests/s)`.
-fn attempt(of: &DisturbedRun) -> String {
+fn describe_disturbed_attempt(of: &DisturbedRun) -> String {
     let (run, attempt) = (of.run.saturating_add(1), of.attempt.saturating_add(1));
     let why = of.why.as_deref().unwrap_or("repeated with its round");
     let word = if of.counts { "counts" } else { "left out" };
     format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(of.iops))
 }
 
-fn row(second: &Second) -> [String; HEADINGS.len()] {
+fn second_row(second: &Second) -> [String; SECOND_HEADINGS.len()] {
     let none = || "-".to_owned();
     let device = |of: fn(&DeviceSecond) -> String| second.device.as_ref().map_or_else(none, of);
     [

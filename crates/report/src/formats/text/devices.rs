@@ -11,43 +11,43 @@ use std::io::{self, Write};
 
 /// Columns before what is said of a device, and before further lines of that.
 const INDENT: &str = "    ";
-const FURTHER: &str = "      ";
+const CONTINUATION: &str = "      ";
 
-pub(super) fn write(devices: &Devices, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_devices(devices: &Devices, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     let is_detailed = style.detail == Detail::All;
     for device in &devices.devices {
         if is_detailed {
-            facts(&mut out, device);
+            show_all_facts(&mut out, device);
         } else {
-            show(&mut out, device);
+            show_device(&mut out, device);
         }
     }
     if devices.devices.is_empty() && !is_detailed {
         out.line("The kernel shows no block device that has a size.");
     }
     if !devices.empty.is_empty() {
-        out.prose("", FURTHER, &format!("Without a size: {}", devices.empty.join(", ")));
+        out.prose("", CONTINUATION, &format!("Without a size: {}", devices.empty.join(", ")));
     }
     out.write(to)
 }
 
-fn show(out: &mut Page, device: &BlockDevice) {
+fn show_device(out: &mut Page, device: &BlockDevice) {
     let part = device.kind == LayerKind::Partition;
     let name = out.paint(&device.name, "1");
     let first = if part { "  " } else { "" };
-    out.prose(&format!("{first}{name}  "), FURTHER, &heading(device));
+    out.prose(&format!("{first}{name}  "), CONTINUATION, &heading(device));
     let mut line = |what: &str, said: Option<String>| {
         if let Some(said) = said {
-            out.prose(&format!("{INDENT}{what:8}"), FURTHER, &said);
+            out.prose(&format!("{INDENT}{what:8}"), CONTINUATION, &said);
         }
     };
     // The queue of a partition is that of its disk.
     if !part {
-        line("blocks", Some(blocks(&device.queue)));
+        line("blocks", Some(describe_block_sizes(&device.queue)));
         line("queue", Some(queue(&device.queue)));
     }
-    line("file", device.backing_file.as_ref().map(|file| backing(file, device.backing_direct)));
+    line("file", device.backing_file.as_ref().map(|file| describe_backing(file, device.backing_direct)));
     line("below", (!part && !device.below.is_empty()).then(|| device.below.join(", ")));
     line("holders", (!device.holders.is_empty()).then(|| device.holders.join(", ")));
     line("mounted", mounts(&device.mounts));
@@ -55,12 +55,12 @@ fn show(out: &mut Page, device: &BlockDevice) {
 }
 
 /// Prints every fact of a device. A fact that /sys does not have is named with its reason.
-fn facts(out: &mut Page, device: &BlockDevice) {
+fn show_all_facts(out: &mut Page, device: &BlockDevice) {
     const LABEL: usize = 16;
     let queue = &device.queue;
     let name = out.paint(&device.name, "1");
-    let kind = kind(device.kind);
-    out.prose(&format!("{name}  "), FURTHER, &format!("{kind}, {}", device.number));
+    let kind = kind_name(device.kind);
+    out.prose(&format!("{name}  "), CONTINUATION, &format!("{kind}, {}", device.number));
     let mut line = |label: &str, value: String| {
         out.prose(&format!("{INDENT}{label:LABEL$}"), &format!("{INDENT}{:LABEL$}", ""), &value);
     };
@@ -83,36 +83,37 @@ fn facts(out: &mut Page, device: &BlockDevice) {
         line("link", device.link.as_ref().map_or(bus.clone(), |link| format!("{bus}, {link}")));
     }
     line("driver", identity(&device.driver));
-    line("logical block", known(&queue.logical_block_bytes, |b| format!("{b} bytes")));
-    line("physical block", known(&queue.physical_block_bytes, |b| format!("{b} bytes")));
+    line("logical block", known_or_reason(&queue.logical_block_bytes, |b| format!("{b} bytes")));
+    line("physical block", known_or_reason(&queue.physical_block_bytes, |b| format!("{b} bytes")));
     line(
         "optimal request",
-        known(&queue.optimal_request_bytes, |b| match b {
+        known_or_reason(&queue.optimal_request_bytes, |b| match b {
             0 => "the device names none".into(),
             b => show_bytes(*b),
         }),
     );
     line("largest request", {
-        let now =
-            known(&queue.max_request_bytes, |b| format!("{} (max_sectors_kb {})", show_bytes(*b), b / 1024));
+        let now = known_or_reason(&queue.max_request_bytes, |b| {
+            format!("{} (max_sectors_kb {})", show_bytes(*b), b / 1024)
+        });
         let hardware = queue.max_hardware_request_bytes.as_ref();
         let hardware = hardware.map_or_else(|_| "an unknown size".into(), |b| show_bytes(*b));
         format!("{now}; the hardware takes {hardware}")
     });
-    line("rotational", known(&queue.rotational, |yes| if *yes { "yes" } else { "no" }.into()));
+    line("rotational", known_or_reason(&queue.rotational, |yes| if *yes { "yes" } else { "no" }.into()));
     line("queues", {
-        let queues = known(&queue.hardware_queues, u64::to_string);
-        let requests = known(&queue.requests, u64::to_string);
+        let queues = known_or_reason(&queue.hardware_queues, u64::to_string);
+        let requests = known_or_reason(&queue.requests, u64::to_string);
         let depth = queue
             .device_depth
             .as_ref()
             .map_or_else(|_| String::new(), |n| format!("; the device takes {n} at once"));
         format!("{queues}, of {requests} requests each{depth}")
     });
-    line("scheduler", known(&queue.scheduler, String::clone));
+    line("scheduler", known_or_reason(&queue.scheduler, String::clone));
     line(
         "write cache",
-        known(&queue.write_cache, |cache| match cache.as_str() {
+        known_or_reason(&queue.write_cache, |cache| match cache.as_str() {
             "write back" => "write back: a write is stable after a flush".into(),
             "write through" => "write through: a write is stable when it completes".into(),
             other => other.to_owned(),
@@ -120,23 +121,28 @@ fn facts(out: &mut Page, device: &BlockDevice) {
     );
     line(
         "FUA",
-        known(&queue.fua, |yes| if *yes { "yes: single writes can bypass the cache" } else { "no" }.into()),
+        known_or_reason(&queue.fua, |yes| {
+            if *yes { "yes: single writes can bypass the cache" } else { "no" }.into()
+        }),
     );
     line(
         "discard",
-        known(&queue.max_discard_bytes, |most| match most {
+        known_or_reason(&queue.max_discard_bytes, |most| match most {
             0 => "not supported".into(),
             most => {
-                let granularity = known(&queue.discard_granularity_bytes, |b| show_bytes(*b));
+                let granularity = known_or_reason(&queue.discard_granularity_bytes, |b| show_bytes(*b));
                 format!("up to {} at once, in steps of {granularity}", show_bytes(*most))
             }
         }),
     );
-    line("zones", known(&queue.zoned, String::clone));
-    line("read-ahead", known(&queue.read_ahead_bytes, |b| show_bytes(*b)));
-    line("counted", known(&queue.counted, |yes| if *yes { "yes" } else { "no (queue/iostats is 0)" }.into()));
-    line("read-only", known(&device.read_only, |yes| if *yes { "yes" } else { "no" }.into()));
-    line("removable", known(&device.removable, |yes| if *yes { "yes" } else { "no" }.into()));
+    line("zones", known_or_reason(&queue.zoned, String::clone));
+    line("read-ahead", known_or_reason(&queue.read_ahead_bytes, |b| show_bytes(*b)));
+    line(
+        "counted",
+        known_or_reason(&queue.counted, |yes| if *yes { "yes" } else { "no (queue/iostats is 0)" }.into()),
+    );
+    line("read-only", known_or_reason(&device.read_only, |yes| if *yes { "yes" } else { "no" }.into()));
+    line("removable", known_or_reason(&device.removable, |yes| if *yes { "yes" } else { "no" }.into()));
     for (label, names) in
         [("on", &device.below), ("partitions", &device.partitions), ("holders", &device.holders)]
     {
@@ -146,7 +152,7 @@ fn facts(out: &mut Page, device: &BlockDevice) {
         }
     }
     if let Some(file) = &device.backing_file {
-        line("file", backing(file, device.backing_direct));
+        line("file", describe_backing(file, device.backing_direct));
     }
     if let Some(mounts) = mounts(&device.mounts) {
         line("mounted", mounts);
@@ -169,11 +175,11 @@ fn facts(out: &mut Page, device: &BlockDevice) {
     }
 }
 
-fn known<T>(fact: &Known<T>, show: impl Fn(&T) -> String) -> String {
+fn known_or_reason<T>(fact: &Known<T>, show: impl Fn(&T) -> String) -> String {
     fact.as_ref().map_or_else(|why| format!("not known: {why}"), show)
 }
 
-fn kind(kind: LayerKind) -> &'static str {
+fn kind_name(kind: LayerKind) -> &'static str {
     match kind {
         LayerKind::Disk => "disk",
         LayerKind::Partition => "partition",
@@ -188,7 +194,7 @@ fn kind(kind: LayerKind) -> &'static str {
 
 /// Size, what it is, and what it calls itself.
 pub(in crate::formats) fn heading(device: &BlockDevice) -> String {
-    let mut words = vec![show_bytes(device.bytes), kind(device.kind).to_owned()];
+    let mut words = vec![show_bytes(device.bytes), kind_name(device.kind).to_owned()];
     words.extend(device.label.clone());
     words.extend(device.start_bytes.map(|at| format!("from {}", show_bytes(at))));
     let whole = device.kind != LayerKind::Partition;
@@ -212,7 +218,7 @@ pub(in crate::formats) fn heading(device: &BlockDevice) -> String {
 }
 
 /// `512 of 4K, requests up to 1.25 MiB of 2 GiB, read ahead 128 KiB, discards`.
-fn blocks(queue: &Queue) -> String {
+fn describe_block_sizes(queue: &Queue) -> String {
     let block = |bytes: &Known<u64>| bytes.as_ref().map_or_else(|_| "unknown".into(), |b| show_block(*b));
     let bytes = |bytes: &Known<u64>| bytes.as_ref().map_or_else(|_| "unknown".into(), |b| show_bytes(*b));
     let discards = match &queue.max_discard_bytes {
@@ -254,7 +260,7 @@ pub(in crate::formats) fn queue(queue: &Queue) -> String {
     said
 }
 
-fn backing(file: &str, direct: Option<bool>) -> String {
+fn describe_backing(file: &str, direct: Option<bool>) -> String {
     match direct {
         Some(true) => format!("{file}, past the page cache"),
         Some(false) => format!("{file}, through the page cache"),
@@ -339,7 +345,7 @@ fn device() -> BlockDevice {
 fn every_fact_of_a_named_device_has_a_line_and_what_is_missing_a_reason() {
     let devices = Devices { format: model::devices::FORMAT, devices: vec![device()], empty: Vec::new() };
     let mut out = Vec::new();
-    write(&devices, Style { detail: Detail::All, ..Style::default() }, &mut out).unwrap_or_default();
+    write_devices(&devices, Style { detail: Detail::All, ..Style::default() }, &mut out).unwrap_or_default();
     let text = String::from_utf8(out).unwrap_or_default();
     for line in [
         "sda  disk, 8:0",
@@ -370,7 +376,7 @@ fn every_fact_of_a_named_device_has_a_line_and_what_is_missing_a_reason() {
 fn text(devices: Vec<BlockDevice>) -> String {
     let devices = Devices { format: model::devices::FORMAT, devices, empty: vec!["loop0".into()] };
     let mut out = Vec::new();
-    write(&devices, Style::default(), &mut out).unwrap_or_default();
+    write_devices(&devices, Style::default(), &mut out).unwrap_or_default();
     String::from_utf8(out).unwrap_or_default()
 }
 

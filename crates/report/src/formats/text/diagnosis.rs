@@ -9,34 +9,34 @@ use model::finding::{Outcome, Severity};
 use std::io::{self, Write};
 
 /// Columns of the longest word that a line begins with.
-const WORD: usize = "NOT CHECKED".len();
+const WORD_WIDTH: usize = "NOT CHECKED".len();
 /// Columns of the gap between a word and what it is about.
-const GAP: usize = 2;
+const WORD_GAP: usize = 2;
 
-pub(super) fn write(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     out.prose("", "  ", &diagnosis.chain);
     for group in &diagnosis.groups {
         out.line("");
         out.line(&group.heading);
-        group.looks.iter().for_each(|look| line(&mut out, look));
+        group.looks.iter().for_each(|look| show_line(&mut out, look));
     }
     before_you_measure(&mut out, diagnosis);
     out.write(to)
 }
 
-fn line(out: &mut Page, look: &Look) {
+fn show_line(out: &mut Page, look: &Look) {
     let (word, code) = match look.outcome {
         Outcome::Holds => ("OK", "32"),
         Outcome::Finding => ("FINDING", "33"),
         Outcome::NotChecked => ("NOT CHECKED", "2"),
     };
-    let indent = " ".repeat(2 + WORD + GAP);
+    let indent = " ".repeat(2 + WORD_WIDTH + WORD_GAP);
     let about = match look.severity {
-        Some(severity) => format!("{} ({}{})", look.about, effect(severity), id(look)),
+        Some(severity) => format!("{} ({}{})", look.about, effect(severity), check_name(look)),
         None => look.about.clone(),
     };
-    let word = out.paint(&format!("{word:WORD$}"), code);
+    let word = out.paint(&format!("{word:WORD_WIDTH$}"), code);
     out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", look.sentence));
     if !look.cure.is_empty() {
         out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &look.cure);
@@ -53,7 +53,7 @@ fn effect(severity: Severity) -> &'static str {
     }
 }
 
-fn id(look: &Look) -> String {
+fn check_name(look: &Look) -> String {
     look.check.map_or_else(String::new, |id| format!(", {id}"))
 }
 
@@ -84,7 +84,8 @@ fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
     out.line("Before you measure:");
     for (i, look) in acting.iter().enumerate() {
         let todo = if look.cure.is_empty() { "nothing can be done about it here" } else { &look.cure };
-        let about = format!("{} ({}{}): {todo}", look.about, look.severity.map_or("", effect), id(look));
+        let about =
+            format!("{} ({}{}): {todo}", look.about, look.severity.map_or("", effect), check_name(look));
         out.prose(&format!("  {}. ", i + 1), "     ", &about);
     }
     let rest = format!("{notes}{unseen}");

@@ -9,19 +9,19 @@ use model::fitted::{Figure, FitCheck};
 use model::units::{show_bytes, show_count, show_ns, show_rate};
 use std::io;
 
-const HEADINGS: [&str; 6] = ["figure", "original", "fit", "difference", "goal", "met"];
+const FIT_HEADINGS: [&str; 6] = ["figure", "original", "fit", "difference", "goal", "met"];
 /// From this value on a plain number is shown whole.
-const WHOLE_FROM: f64 = 1000.0;
+const NO_DECIMALS_FROM: f64 = 1000.0;
 
-pub(super) fn write(of: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn write_fit_check(of: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
     let mut out = Page::new(style);
     out.prose("", "  ", &format!("{}: {}", of.word.word(), of.sentence));
     let job = of.job.as_ref().map_or_else(|| "the job fitted to it".into(), |job| format!("the job {job}"));
     out.prose("", "  ", &format!("{} and {job}, run on {}", of.capture, of.target));
     out.line("");
-    let mut table = Table::new(&HEADINGS, &[]);
-    table.add_all(of.figures.iter().map(row));
-    out.table_of(&table);
+    let mut table = Table::new(&FIT_HEADINGS, &[]);
+    table.add_all(of.figures.iter().map(fit_row));
+    out.table(&table);
     for figure in &of.figures {
         if let Some(why) = &figure.why {
             out.prose("- ", "  ", &format!("{}: {why}", figure.name));
@@ -33,8 +33,8 @@ pub(super) fn write(of: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::
     out.write(to)
 }
 
-fn row(of: &Figure) -> [String; 6] {
-    let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| shown(of, value));
+fn fit_row(of: &Figure) -> [String; 6] {
+    let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format_figure(of, value));
     let is_distance = of.unit == "ks";
     let difference = of.difference.map_or_else(
         || "-".into(),
@@ -51,11 +51,11 @@ fn row(of: &Figure) -> [String; 6] {
     [of.name.clone(), shown(of.original), shown(of.fit), difference, goal, met.into()]
 }
 
-fn shown(of: &Figure, value: f64) -> String {
+fn format_figure(of: &Figure, value: f64) -> String {
     match of.unit.as_str() {
         "ns" => show_ns(value),
         "bytes_per_s" => format!("{}/s", show_bytes(value.round() as u64)),
-        _ if value >= WHOLE_FROM => show_count(value),
+        _ if value >= NO_DECIMALS_FROM => show_count(value),
         _ => show_rate(value),
     }
 }
@@ -73,7 +73,7 @@ fn a_miss_and_what_is_not_known_stand_there() {
         ("x.capture".into(), "/dev/loop3".into(), vec!["3 requests were of others".into()]);
     let of = FitCheck { format: 1, capture, job: None, target, word, sentence, figures, notes };
     let mut text = Vec::new();
-    write(&of, Style::default(), &mut text).unwrap_or_else(|e| panic!("{e}"));
+    write_fit_check(&of, Style::default(), &mut text).unwrap_or_else(|e| panic!("{e}"));
     let text = String::from_utf8(text).unwrap_or_default();
     for words in [
         "MISSED: 2 of 4 goals",

@@ -2,14 +2,14 @@
 //!
 //! For: a report that compares layers; it stands in place of the table of results. Not for: other reports.
 
-use crate::page::{Page, half_width, mark, short_bytes, supported};
+use crate::page::{Page, half_width, short_bytes, supported, verdict_mark};
 use crate::table::Table;
 use model::check_id::CheckId;
 use model::ledger::{Difference, LayerRow, Layers, Pace};
 use model::report::Measured;
 use model::units::{show_count, show_ns, show_rate};
 
-const HEADINGS: [&str; 11] = [
+const LAYER_HEADINGS: [&str; 11] = [
     "layer",
     "verdict",
     "IOPS",
@@ -23,12 +23,12 @@ const HEADINGS: [&str; 11] = [
     "findings",
 ];
 /// Columns that leave where there is no room, the first of them first: the device's size and latency before its rate.
-const LEAVING: [usize; 8] = [7, 8, 4, 6, 10, 5, 3, 9];
+const LAYER_DROP_ORDER: [usize; 8] = [7, 8, 4, 6, 10, 5, 3, 9];
 /// Factor from which a rate reads better as a multiple than in percent.
-const MULTIPLE_FROM: f64 = 2.0;
+const RATIO_FROM: f64 = 2.0;
 
-pub(super) fn show(out: &mut Page, layers: &Layers, results: &[Measured]) {
-    out.table_of(&table(layers, results));
+pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured]) {
+    out.table(&layer_table(layers, results));
     out.line("Latencies are means; the device is the topmost one below; changes have their 95 % interval over rounds.");
     for missing in &layers.missing {
         out.prose("  ", "    ", &format!("Not measured: {missing}."));
@@ -37,29 +37,29 @@ pub(super) fn show(out: &mut Page, layers: &Layers, results: &[Measured]) {
 }
 
 /// A row for each layer, below the work that was done at it.
-pub(super) fn table(layers: &Layers, results: &[Measured]) -> Table {
-    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true).aligned(9, true);
+pub(super) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
+    let mut table = Table::new(&LAYER_HEADINGS, &LAYER_DROP_ORDER).aligned(1, true).aligned(9, true);
     let mut work = "";
     for row in &layers.rows {
         if row.work != work {
             work = &row.work;
-            let mut cells = blank();
+            let mut cells = blank_layer_row();
             cells[0] = format!("{work}:");
             table.add(cells);
         }
-        table.add(cells(row, results.get(row.result)));
+        table.add(layer_cells(row, results.get(row.result)));
     }
     table
 }
 
-fn blank() -> [String; HEADINGS.len()] {
+fn blank_layer_row() -> [String; LAYER_HEADINGS.len()] {
     std::array::from_fn(|_| String::new())
 }
 
-fn cells(row: &LayerRow, result: Option<&Measured>) -> [String; HEADINGS.len()] {
-    let mut cells = blank();
+fn layer_cells(row: &LayerRow, result: Option<&Measured>) -> [String; LAYER_HEADINGS.len()] {
+    let mut cells = blank_layer_row();
     cells[0] = format!("  {}", row.name);
-    cells[1] = result.map_or_else(String::new, mark);
+    cells[1] = result.map_or_else(String::new, verdict_mark);
     cells[10] = CheckId::list(&row.findings, " ");
     let Some(tool) = &row.tool else {
         "no number".clone_into(&mut cells[2]);
@@ -67,27 +67,27 @@ fn cells(row: &LayerRow, result: Option<&Measured>) -> [String; HEADINGS.len()] 
     };
     cells[2] = supported(tool.iops, row.iops_interval);
     cells[3] = half_width(tool.iops, row.iops_interval);
-    cells[4] = size(tool);
-    cells[5] = latency(tool);
+    cells[4] = request_size(tool);
+    cells[5] = layer_latency(tool);
     let device = row.device.as_ref();
     cells[6] = device.map_or_else(|| "-".into(), |d| show_count(d.iops));
-    cells[7] = device.map_or_else(String::new, size);
-    cells[8] = device.map_or_else(String::new, latency);
-    cells[9] = row.against.as_ref().map_or_else(String::new, against);
+    cells[7] = device.map_or_else(String::new, request_size);
+    cells[8] = device.map_or_else(String::new, layer_latency);
+    cells[9] = row.against.as_ref().map_or_else(String::new, describe_difference);
     cells
 }
 
-fn size(pace: &Pace) -> String {
+fn request_size(pace: &Pace) -> String {
     pace.bytes.map_or_else(|| "-".into(), |b| short_bytes(b.round() as u64))
 }
 
-fn latency(pace: &Pace) -> String {
+fn layer_latency(pace: &Pace) -> String {
     pace.latency_ns.map_or_else(|| "-".into(), show_ns)
 }
 
 /// `vda -2.1 % (-3.0 to -1.2)`, or `vda x 3.1 (3.0 to 3.2)`.
-fn against(against: &Difference) -> String {
-    let multiple = against.factor >= MULTIPLE_FROM;
+fn describe_difference(against: &Difference) -> String {
+    let multiple = against.factor >= RATIO_FROM;
     let value = |v: f64| if multiple { show_rate(v) } else { format!("{:+.1}", 100.0 * (v - 1.0)) };
     let sign = if multiple { "x " } else { "" };
     let unit = if multiple { "" } else { " %" };

@@ -8,27 +8,28 @@ use model::ledger::{Account, Entry, Moved};
 use model::report::Measured;
 use model::units::{show_bytes, show_count, show_ns};
 
-const HEADINGS: [&str; 7] = ["ledger", "requests", "bytes", "merged", "size", "their time", "against issued"];
+const LEDGER_HEADINGS: [&str; 7] =
+    ["ledger", "requests", "bytes", "merged", "size", "their time", "against issued"];
 /// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 4] = [3, 5, 4, 1];
+const LEDGER_DROP_ORDER: [usize; 4] = [3, 5, 4, 1];
 /// What a word begins with where there is no count; the reason stands below the table.
 const NOT_COUNTED: &str = "not counted";
 
-pub(super) fn show(out: &mut Page, results: &[Measured]) {
-    let mut table = Table::new(&HEADINGS, &LEAVING);
+pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
+    let mut table = Table::new(&LEDGER_HEADINGS, &LEDGER_DROP_ORDER);
     let mut reasons: Vec<String> = Vec::new();
     for result in results {
         let Some(ledger) = &result.ledger else {
-            table.add(titled(&result.name, "no storage"));
+            table.add(ledger_title_row(&result.name, "no storage"));
             continue;
         };
         for (word, account) in [("reads", &ledger.read), ("writes", &ledger.write)] {
             let Some(account) = account else { continue };
-            table.add(titled(&format!("{}, {word}", result.name), ""));
-            table.add_all(rows(account, &mut reasons));
+            table.add(ledger_title_row(&format!("{}, {word}", result.name), ""));
+            table.add_all(ledger_rows(account, &mut reasons));
         }
     }
-    out.table_of(&table);
+    out.table(&table);
     out.line("All runs together, from the snapshot before the first operation to the one behind the last.");
     for reason in reasons {
         out.prose("  ", "    ", &reason);
@@ -36,43 +37,43 @@ pub(super) fn show(out: &mut Page, results: &[Measured]) {
     out.line("");
 }
 
-fn titled(name: &str, word: &str) -> [String; HEADINGS.len()] {
+fn ledger_title_row(name: &str, word: &str) -> [String; LEDGER_HEADINGS.len()] {
     let mut cells = std::array::from_fn(|_| String::new());
     name.clone_into(&mut cells[0]);
-    word.clone_into(&mut cells[HEADINGS.len() - 1]);
+    word.clone_into(&mut cells[LEDGER_HEADINGS.len() - 1]);
     cells
 }
 
-fn rows(account: &Account, reasons: &mut Vec<String>) -> Vec<[String; HEADINGS.len()]> {
-    let mut out = vec![row("  issued by fathom", &account.issued, "")];
-    out.push(entry(&account.charged, &format!("  charged to {}", account.charged.name), reasons));
+fn ledger_rows(account: &Account, reasons: &mut Vec<String>) -> Vec<[String; LEDGER_HEADINGS.len()]> {
+    let mut out = vec![ledger_row("  issued by fathom", &account.issued, "")];
+    out.push(ledger_entry_row(&account.charged, &format!("  charged to {}", account.charged.name), reasons));
     for layer in &account.layers {
         // Nothing stops a file from naming a step without end.
         let indent = "  ".repeat(layer.step.min(8) as usize + 1);
-        out.push(entry(layer, &format!("{indent}{}", layer.name), reasons));
-        out.extend(synced(layer, &indent));
+        out.push(ledger_entry_row(layer, &format!("{indent}{}", layer.name), reasons));
+        out.extend(synced_row(layer, &indent));
     }
     out
 }
 
-fn entry(entry: &Entry, name: &str, reasons: &mut Vec<String>) -> [String; HEADINGS.len()] {
+fn ledger_entry_row(entry: &Entry, name: &str, reasons: &mut Vec<String>) -> [String; LEDGER_HEADINGS.len()] {
     if let Some(moved) = &entry.counted {
-        return row(name, moved, &entry.word);
+        return ledger_row(name, moved, &entry.word);
     }
     let reason = format!("{}: {}", entry.name, entry.word);
     if !reasons.contains(&reason) {
         reasons.push(reason);
     }
-    titled(name, NOT_COUNTED)
+    ledger_title_row(name, NOT_COUNTED)
 }
 
 /// What a layer had completed when the final sync was over, where that is more.
-fn synced(entry: &Entry, indent: &str) -> Option<[String; HEADINGS.len()]> {
+fn synced_row(entry: &Entry, indent: &str) -> Option<[String; LEDGER_HEADINGS.len()]> {
     let with_sync = entry.with_sync.as_ref().filter(|m| entry.counted.is_some_and(|c| c.ios != m.ios))?;
-    Some(row(&format!("{indent}  with the final sync"), with_sync, ""))
+    Some(ledger_row(&format!("{indent}  with the final sync"), with_sync, ""))
 }
 
-fn row(name: &str, moved: &Moved, word: &str) -> [String; HEADINGS.len()] {
+fn ledger_row(name: &str, moved: &Moved, word: &str) -> [String; LEDGER_HEADINGS.len()] {
     [
         name.to_owned(),
         show_count(moved.ios as f64),

@@ -3,13 +3,13 @@
 //! In a report of `fathom limit` it replaces the table of results. If there are many loads, only those next to the answer are shown.
 
 use crate::command::how_to_see_all;
-use crate::page::{Page, mark};
+use crate::page::{Page, verdict_mark};
 use crate::table::Table;
 use model::load::{LoadCurve, LoadPoint, LoadState};
 use model::report::{Measured, Report};
 use model::units::{show_ns, show_rate, show_share};
 
-const HEADINGS: [&str; 11] = [
+const LOAD_HEADINGS: [&str; 11] = [
     "load",
     "verdict",
     "offered/s",
@@ -23,21 +23,21 @@ const HEADINGS: [&str; 11] = [
     "state",
 ];
 /// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 7] = [9, 8, 4, 5, 7, 3, 6];
+const LOAD_DROP_ORDER: [usize; 7] = [9, 8, 4, 5, 7, 3, 6];
 /// Columns and rows of the drawing at most.
-const WIDTH: usize = 64;
-const HEIGHT: usize = 8;
+const PLOT_WIDTH: usize = 64;
+const PLOT_HEIGHT: usize = 8;
 /// Columns beside the drawing.
-const BESIDE: usize = 13;
+const PLOT_LABEL_WIDTH: usize = 13;
 /// Loads that the table has where not all are wanted.
-const MOST_LOADS: usize = 12;
+const MAX_LOADS: usize = 12;
 /// The load whose latency a curve without a target is about, by the capacity.
-const QUOTED: f64 = 0.7;
+const QUOTED_SHARE: f64 = 0.7;
 
-pub(super) fn show(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool) {
-    let shown = loads(curve, all);
-    out.table_of(&table(curve, &report.results, all));
-    for words in meanings(&shown) {
+pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool) {
+    let shown = shown_loads(curve, all);
+    out.table(&load_table(curve, &report.results, all));
+    for words in state_legend(&shown) {
         out.prose("", "  ", &words);
     }
     if shown.len() < curve.points.len() {
@@ -55,7 +55,7 @@ pub(super) fn show(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool
             &format!("Capacity: {} operations/s in a closed loop{interval}.", show_rate(capacity)),
         );
     }
-    if let Some(words) = knee(curve) {
+    if let Some(words) = describe_knee(curve) {
         out.prose("  ", "    ", &words);
     }
     if report.answer.as_ref().is_none_or(|answer| answer.sentence != curve.sentence) {
@@ -63,8 +63,8 @@ pub(super) fn show(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool
     }
     out.line("");
     if all {
-        let width = out.width().saturating_sub(BESIDE).min(WIDTH);
-        for line in drawing(curve, width) {
+        let width = out.width().saturating_sub(PLOT_LABEL_WIDTH).min(PLOT_WIDTH);
+        for line in draw_curve(curve, width) {
             out.line(&line);
         }
     }
@@ -72,16 +72,17 @@ pub(super) fn show(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool
 
 /// The loads that are shown, ascending. Where there are too many: those that the answer rests on, both ends, the knee, and what lies
 /// nearest to the answer.
-fn loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
+fn shown_loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
     let points = &curve.points;
-    if all || points.len() <= MOST_LOADS {
+    if all || points.len() <= MAX_LOADS {
         return points.iter().collect();
     }
     let at = |iops: u64| points.iter().position(|p| p.offered_iops == iops);
     let target = curve.latency_target.as_ref();
     let [met, missed] = [target.and_then(|t| t.met_iops), target.and_then(|t| t.missed_iops)];
     let knee = curve.knee.map(|k| k.iops);
-    let centre = met.or(missed).map(|iops| iops as f64).or(curve.capacity_iops.map(|c| QUOTED * c)).or(knee);
+    let centre =
+        met.or(missed).map(|iops| iops as f64).or(curve.capacity_iops.map(|c| QUOTED_SHARE * c)).or(knee);
     let from = |to: f64| move |at: &usize| (points[*at].offered_iops.max(1) as f64 / to).ln().abs();
     let nearest = |to: f64| {
         let mut all: Vec<usize> = (0..points.len()).collect();
@@ -93,7 +94,7 @@ fn loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
     let first = first.chain([knee.and_then(|k| nearest(k).first().copied())]).flatten();
     let mut chosen: Vec<usize> = Vec::new();
     for load in first.chain(nearest(centre.unwrap_or(1.0))) {
-        if chosen.len() < MOST_LOADS && !chosen.contains(&load) {
+        if chosen.len() < MAX_LOADS && !chosen.contains(&load) {
             chosen.push(load);
         }
     }
@@ -102,7 +103,7 @@ fn loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
 }
 
 /// What stands in the table, in sentences: each state that it has once.
-fn meanings(shown: &[&LoadPoint]) -> Vec<String> {
+fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
     let has = |state| shown.iter().any(|p| p.state == state);
     let of_states = [
         (
@@ -119,23 +120,27 @@ fn meanings(shown: &[&LoadPoint]) -> Vec<String> {
 }
 
 /// A row for each load that was offered, or for those that matter most.
-pub(super) fn table(curve: &LoadCurve, results: &[Measured], all: bool) -> Table {
-    let of_target = HEADINGS.iter().position(|h| h.strip_prefix('p') == Some(curve.percentile()));
-    let leaving: Vec<usize> = LEAVING.into_iter().filter(|at| Some(*at) != of_target).collect();
-    let mut table = Table::new(&HEADINGS, &leaving).aligned(0, false).aligned(1, true);
-    let shown = loads(curve, all).into_iter();
-    table.add_all(shown.map(|point| cells(point, curve, results.get(point.result))));
+pub(super) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> Table {
+    let of_target = LOAD_HEADINGS.iter().position(|h| h.strip_prefix('p') == Some(curve.percentile()));
+    let leaving: Vec<usize> = LOAD_DROP_ORDER.into_iter().filter(|at| Some(*at) != of_target).collect();
+    let mut table = Table::new(&LOAD_HEADINGS, &leaving).aligned(0, false).aligned(1, true);
+    let shown = shown_loads(curve, all).into_iter();
+    table.add_all(shown.map(|point| load_cells(point, curve, results.get(point.result))));
     table
 }
 
-fn cells(point: &LoadPoint, curve: &LoadCurve, result: Option<&Measured>) -> [String; HEADINGS.len()] {
+fn load_cells(
+    point: &LoadPoint,
+    curve: &LoadCurve,
+    result: Option<&Measured>,
+) -> [String; LOAD_HEADINGS.len()] {
     let none = || "-".to_owned();
     let at = |rank: &str| {
         point.percentiles_ns.get(rank).copied().flatten().map_or_else(none, |ns| show_ns(ns as f64))
     };
     [
         point.share.map_or_else(none, show_share),
-        result.map_or_else(String::new, mark),
+        result.map_or_else(String::new, verdict_mark),
         show_rate(point.offered_iops as f64),
         point.achieved_iops.map_or_else(none, show_rate),
         point.mean_ns.map_or_else(none, show_ns),
@@ -144,12 +149,12 @@ fn cells(point: &LoadPoint, curve: &LoadCurve, result: Option<&Measured>) -> [St
         at("99.9"),
         point.lateness_share(curve.percentile()).map_or_else(none, show_share),
         point.device_depth.map_or_else(none, show_rate),
-        state(point, curve),
+        describe_state(point, curve),
     ]
 }
 
 /// `met`, `overload, missed`, ...; with the percentile of the target where no column has it.
-fn state(point: &LoadPoint, curve: &LoadCurve) -> String {
+fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
     let mut words = Vec::new();
     let rank = curve.percentile();
     if !["50", "99", "99.9"].contains(&rank)
@@ -172,7 +177,7 @@ fn state(point: &LoadPoint, curve: &LoadCurve) -> String {
     words.join(", ")
 }
 
-fn knee(curve: &LoadCurve) -> Option<String> {
+fn describe_knee(curve: &LoadCurve) -> Option<String> {
     let knee = curve.knee?;
     let share = knee.share.map_or_else(String::new, |s| format!(", {} of the capacity", show_share(s)));
     let load = format!("{} operations/s{share}", show_rate(knee.iops));
@@ -184,7 +189,7 @@ fn knee(curve: &LoadCurve) -> Option<String> {
 }
 
 /// The percentile over the load in so many columns, on a logarithmic scale: a mark for each load, `!` where it is overload; the latency target as a line.
-fn drawing(curve: &LoadCurve, width: usize) -> Vec<String> {
+fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
     let rank = curve.percentile();
     let value = |p: &LoadPoint| p.percentiles_ns.get(rank).copied().flatten().map(|ns| (ns.max(1)) as f64);
     let latency_target = curve.latency_target.as_ref().map(|p| p.latency_ns.max(1) as f64);
@@ -196,9 +201,9 @@ fn drawing(curve: &LoadCurve, width: usize) -> Vec<String> {
     }
     let row = |ns: f64| {
         let part = (ns / low).ln() / (high / low).ln().max(f64::MIN_POSITIVE);
-        HEIGHT - 1 - (part * (HEIGHT - 1) as f64).round() as usize
+        PLOT_HEIGHT - 1 - (part * (PLOT_HEIGHT - 1) as f64).round() as usize
     };
-    let mut cells = vec![vec![' '; width + 1]; HEIGHT];
+    let mut cells = vec![vec![' '; width + 1]; PLOT_HEIGHT];
     let mut put = |row: usize, column: usize, mark: char| {
         if let Some(cell) = cells.get_mut(row).and_then(|r| r.get_mut(column)) {
             *cell = mark;
@@ -222,7 +227,7 @@ fn drawing(curve: &LoadCurve, width: usize) -> Vec<String> {
     let label = |at: usize| match at {
         0 => show_ns(high),
         at if Some(at) == line => latency_target.map_or_else(String::new, show_ns),
-        at if at == HEIGHT - 1 => show_ns(low),
+        at if at == PLOT_HEIGHT - 1 => show_ns(low),
         _ => String::new(),
     };
     let mut lines = vec![format!(
@@ -241,7 +246,7 @@ fn drawing(curve: &LoadCurve, width: usize) -> Vec<String> {
 }
 
 #[cfg(test)]
-fn curve(offered: impl IntoIterator<Item = u64>, met: Option<u64>, missed: Option<u64>) -> LoadCurve {
+fn example_curve(offered: impl IntoIterator<Item = u64>, met: Option<u64>, missed: Option<u64>) -> LoadCurve {
     let point = |offered_iops: u64| LoadPoint {
         result: 0,
         offered_iops,
@@ -278,22 +283,24 @@ fn curve(offered: impl IntoIterator<Item = u64>, met: Option<u64>, missed: Optio
 
 #[test]
 fn of_many_loads_those_are_shown_that_the_answer_rests_on() {
-    let shown = |curve: &LoadCurve, all| loads(curve, all).iter().map(|p| p.offered_iops).collect::<Vec<_>>();
+    let shown =
+        |curve: &LoadCurve, all| shown_loads(curve, all).iter().map(|p| p.offered_iops).collect::<Vec<_>>();
     let thousands = || (1..=30).map(|n| n * 1_000);
-    let found = curve(thousands(), Some(9_000), Some(20_000));
+    let found = example_curve(thousands(), Some(9_000), Some(20_000));
     assert_eq!(shown(&found, true).len(), 30);
     let some = shown(&found, false);
-    assert!(some.len() == MOST_LOADS && some.is_sorted(), "{some:?}");
+    assert!(some.len() == MAX_LOADS && some.is_sorted(), "{some:?}");
     for load in [1_000, 8_000, 9_000, 10_000, 20_000, 30_000] {
         assert!(some.contains(&load), "{load}: {some:?}");
     }
     // Without a target the load that is quoted, at 70 % of the capacity.
-    let plain = shown(&curve(thousands(), None, None), false);
-    assert!(plain.len() == MOST_LOADS && plain.contains(&7_000), "{plain:?}");
+    let plain = shown(&example_curve(thousands(), None, None), false);
+    assert!(plain.len() == MAX_LOADS && plain.contains(&7_000), "{plain:?}");
     // A forged knee that is no number, and no load at all.
     let nowhere = model::load::Knee { iops: f64::NAN, share: None, reached: false };
-    let forged = LoadCurve { knee: Some(nowhere), capacity_iops: None, ..curve(thousands(), None, None) };
-    assert_eq!(shown(&forged, false).len(), MOST_LOADS);
-    assert_eq!(shown(&curve([], Some(1), None), false), [0; 0]);
-    assert_eq!(shown(&curve(1..=12, Some(1), None), false).len(), 12, "twelve are not too many");
+    let forged =
+        LoadCurve { knee: Some(nowhere), capacity_iops: None, ..example_curve(thousands(), None, None) };
+    assert_eq!(shown(&forged, false).len(), MAX_LOADS);
+    assert_eq!(shown(&example_curve([], Some(1), None), false), [0; 0]);
+    assert_eq!(shown(&example_curve(1..=12, Some(1), None), false).len(), 12, "twelve are not too many");
 }

@@ -3,22 +3,22 @@
 //! For: which two those are, shades, and bars where there is but one. Not for: what won ([`super::sweep`]).
 
 use crate::page::Page;
-use crate::prose::columns;
+use crate::prose::display_width;
 use model::measure::Measure;
 use model::sweep::{CellFigures, Setting};
 use model::units::show_block;
 
 /// Shades of a map, from a small share of the best to all of it.
-const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
+const MAP_SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 /// Most maps of a work: one per way through the page cache, mostly.
-const MAPS: usize = 4;
+const MAX_MAPS: usize = 4;
 /// Widest map in columns.
-const MOST_COLUMNS: usize = 10;
+const MAX_MAP_COLUMNS: usize = 10;
 /// Least columns of the terminal for a value, and for the names of rows.
-const VALUE: usize = 7;
-const NAME: usize = 6;
+const VALUE_WIDTH: usize = 7;
+const ROW_NAME_WIDTH: usize = 6;
 /// Longest bar, in columns of the terminal.
-const BAR: usize = 40;
+const BAR_WIDTH: usize = 40;
 
 /// Cells that have a mark of their own.
 #[derive(Clone, Copy, Default)]
@@ -104,7 +104,7 @@ const POSITION: Side = Side {
 };
 
 /// A map for each setting of everything else, the best one's first. Ways that are measured as one have one.
-pub(super) fn show(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: Marks) {
+pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: Marks) {
     let sides = sides(cells);
     let way = |s: &Setting| (sides.1.without)(&(sides.0.without)(s)).way();
     let mut ways: Vec<(Vec<String>, Vec<&CellFigures>)> = Vec::new();
@@ -119,11 +119,11 @@ pub(super) fn show(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: M
             None => ways.push((vec![name], these)),
         }
     }
-    for (names, these) in ways.iter().take(MAPS) {
+    for (names, these) in ways.iter().take(MAX_MAPS) {
         Map::from_cells(these, sides, by, marks).show(out, &names.join("; "));
     }
-    if ways.len() > MAPS {
-        out.line(&format!("  {} more maps are in the JSON, as cells.", ways.len() - MAPS));
+    if ways.len() > MAX_MAPS {
+        out.line(&format!("  {} more maps are in the JSON, as cells.", ways.len() - MAX_MAPS));
         out.line("");
     }
 }
@@ -146,7 +146,7 @@ pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> (Side, Side) {
         _ => (if plain { SIZE } else { WORKERS }, DEPTH),
     };
     // There is no end to rows, and they have room for a name.
-    let long = labels(cells, columns).len() > MOST_COLUMNS || columns.name == TARGET.name;
+    let long = labels(cells, columns).len() > MAX_MAP_COLUMNS || columns.name == TARGET.name;
     if long { (columns, rows) } else { (rows, columns) }
 }
 
@@ -215,9 +215,9 @@ impl<'c> Map<'c> {
 
     /// One value a row, and how long it is beside the best.
     fn bars(&self, out: &mut Page, rows: &[String]) {
-        let name = name_columns(rows);
+        let name = row_name_width(rows);
         let value = self.value_columns();
-        let room = out.width().saturating_sub(name + value + 5).min(BAR);
+        let room = out.width().saturating_sub(name + value + 5).min(BAR_WIDTH);
         for row in rows {
             let cell = self.cells.iter().find(|c| (self.rows.label)(&c.setting) == *row);
             let bar = "█".repeat((self.share(cell) * room as f64).round() as usize);
@@ -227,12 +227,12 @@ impl<'c> Map<'c> {
     }
 
     fn grid(&self, out: &mut Page, rows: &[String], mut columns: Vec<String>) {
-        let name = name_columns(rows);
+        let name = row_name_width(rows);
         let widest = columns.iter().map(|label| label.chars().count()).max().unwrap_or(0);
         let value = self.value_columns().max(widest);
         let has = columns.len();
         let room = out.width().saturating_sub(name + 2) / (value + 2);
-        columns.truncate(MOST_COLUMNS.min(room).max(1));
+        columns.truncate(MAX_MAP_COLUMNS.min(room).max(1));
         let width = value + 2;
         let head = columns.iter().fold(String::new(), |head, label| head + &format!("{label:>width$}"));
         out.line(&format!("  {:>name$}{head}", ""));
@@ -246,7 +246,7 @@ impl<'c> Map<'c> {
                     line += &" ".repeat(width);
                     continue;
                 };
-                let mark = self.mark(Some(cell), shade(self.share(Some(cell))));
+                let mark = self.mark(Some(cell), map_shade(self.share(Some(cell))));
                 line += &format!(" {mark}{:>value$}", self.shown(Some(cell)));
             }
             out.line(line.trim_end());
@@ -278,23 +278,23 @@ impl<'c> Map<'c> {
 
     fn value_columns(&self) -> usize {
         let widths = self.cells.iter().map(|c| self.shown(Some(c)).chars().count());
-        widths.max().unwrap_or(0).max(VALUE)
+        widths.max().unwrap_or(0).max(VALUE_WIDTH)
     }
 }
 
 /// Columns of the terminal that the names of rows take.
-fn name_columns(rows: &[String]) -> usize {
-    rows.iter().map(|row| columns(row)).max().unwrap_or(0).max(NAME)
+fn row_name_width(rows: &[String]) -> usize {
+    rows.iter().map(|row| display_width(row)).max().unwrap_or(0).max(ROW_NAME_WIDTH)
 }
 
-fn shade(share: f64) -> char {
-    SHADES.get((share * SHADES.len() as f64) as usize).or(SHADES.last()).copied().unwrap_or(' ')
+fn map_shade(share: f64) -> char {
+    MAP_SHADES.get((share * MAP_SHADES.len() as f64) as usize).or(MAP_SHADES.last()).copied().unwrap_or(' ')
 }
 
 #[test]
 fn shades_go_from_nothing_to_all() {
-    assert_eq!((shade(0.0), shade(0.5), shade(1.0)), (' ', '▒', '█'));
-    let fast = with_rate(cell(1, None, 1), Some(100.0));
+    assert_eq!((map_shade(0.0), map_shade(0.5), map_shade(1.0)), (' ', '▒', '█'));
+    let fast = with_rate(example_cell(1, None, 1), Some(100.0));
     let (none, odd) = (with_rate(fast.clone(), None), with_rate(fast.clone(), Some(f64::NAN)));
     let cells = [&fast, &none, &odd];
     let map = Map::from_cells(&cells, (SIZE, DEPTH), Measure::Bandwidth, Marks::default());
@@ -308,7 +308,7 @@ fn with_rate(cell: CellFigures, mb_per_s: Option<f64>) -> CellFigures {
 }
 
 #[cfg(test)]
-fn cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
+fn example_cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
     let spec = Some("Database".into());
     let setting = Setting { workers, spec, targets, ..Setting::plain("", 4096, depth) };
     CellFigures {
@@ -330,48 +330,51 @@ fn cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
 }
 
 #[cfg(test)]
-fn named(all: &[CellFigures]) -> (&'static str, &'static str) {
+fn side_names(all: &[CellFigures]) -> (&'static str, &'static str) {
     let (rows, columns) = sides(&all.iter().collect::<Vec<_>>());
     (rows.name, columns.name)
 }
 
 #[test]
 fn the_sides_of_a_map_are_what_was_gone_through() {
-    assert_eq!(named(&[cell(2, None, 1), cell(2, None, 8)]), ("workers", "depth"));
-    assert_eq!(named(&[cell(2, Some(1), 1), cell(2, Some(2), 1)]), ("targets", "depth"));
-    assert_eq!(named(&[cell(2, Some(1), 1), cell(1, Some(2), 1)]), ("targets", "workers"));
-    assert_eq!(named(&[cell(2, Some(1), 1), cell(2, Some(2), 8)]), ("targets", "depth"));
-    let mut last = cell(2, Some(2), 1);
+    assert_eq!(side_names(&[example_cell(2, None, 1), example_cell(2, None, 8)]), ("workers", "depth"));
+    assert_eq!(side_names(&[example_cell(2, Some(1), 1), example_cell(2, Some(2), 1)]), ("targets", "depth"));
+    assert_eq!(
+        side_names(&[example_cell(2, Some(1), 1), example_cell(1, Some(2), 1)]),
+        ("targets", "workers")
+    );
+    assert_eq!(side_names(&[example_cell(2, Some(1), 1), example_cell(2, Some(2), 8)]), ("targets", "depth"));
+    let mut last = example_cell(2, Some(2), 1);
     last.setting.targets_of_last = Some(1);
-    assert_eq!(named(&[cell(1, Some(2), 1), last]), ("targets of all workers", "depth"));
-    let many: Vec<CellFigures> = (1..=16).map(|depth| cell(1, None, depth)).collect();
-    assert_eq!(named(&many), ("depth", "workers"), "rows have no end");
+    assert_eq!(side_names(&[example_cell(1, Some(2), 1), last]), ("targets of all workers", "depth"));
+    let many: Vec<CellFigures> = (1..=16).map(|depth| example_cell(1, None, depth)).collect();
+    assert_eq!(side_names(&many), ("depth", "workers"), "rows have no end");
 }
 
 #[test]
 fn sizes_stand_against_whatever_else_was_gone_through() {
     let plain = |block_bytes: u32, workers: u32, depth: u32| {
         let setting = Setting { workers, ..Setting::plain("randread", block_bytes, depth) };
-        CellFigures { setting, ..cell(1, None, 1) }
+        CellFigures { setting, ..example_cell(1, None, 1) }
     };
-    assert_eq!(named(&[plain(512, 1, 1)]), ("size", "depth"));
-    assert_eq!(named(&[plain(512, 1, 1), plain(1024, 8, 1)]), ("size", "workers"));
+    assert_eq!(side_names(&[plain(512, 1, 1)]), ("size", "depth"));
+    assert_eq!(side_names(&[plain(512, 1, 1), plain(1024, 8, 1)]), ("size", "workers"));
     assert_eq!(
-        named(&[plain(512, 1, 1), plain(1024, 8, 4)]),
+        side_names(&[plain(512, 1, 1), plain(1024, 8, 4)]),
         ("size", "depth"),
         "one map for each other number"
     );
-    assert_eq!(named(&[plain(512, 1, 1), plain(512, 8, 1)]), ("workers", "depth"));
+    assert_eq!(side_names(&[plain(512, 1, 1), plain(512, 8, 1)]), ("workers", "depth"));
     let mut on = [plain(512, 1, 1), plain(1024, 1, 1)];
     on[0].setting.target = Some("/mnt/a".into());
     on[1].setting.target = Some("/mnt/b".into());
-    assert_eq!(named(&on), ("target", "size"), "paths are rows");
+    assert_eq!(side_names(&on), ("target", "size"), "paths are rows");
     let at = |percent: u32| {
         let mut cell = plain(512, 1, 1);
         cell.setting.offset_percent = Some(percent);
         cell
     };
-    assert_eq!(named(&[at(0), at(50)]), ("position", "depth"));
+    assert_eq!(side_names(&[at(0), at(50)]), ("position", "depth"));
     let cells = [&at(50), &at(5)];
     assert_eq!(labels(&cells, POSITION), ["5 %", "50 %"], "by where they are and not by letters");
 }
@@ -380,14 +383,14 @@ fn sizes_stand_against_whatever_else_was_gone_through() {
 fn the_title_of_a_map_says_each_way_once() {
     let of = |mode: &str, block_bytes: u32, result: usize| {
         let setting = Setting { mode: Some(mode.into()), ..Setting::plain("read", block_bytes, 1) };
-        CellFigures { setting, mib_per_s: Some(1.0), result: Some(result), ..cell(1, None, 1) }
+        CellFigures { setting, mib_per_s: Some(1.0), result: Some(result), ..example_cell(1, None, 1) }
     };
     // Twenty sizes of two ways that are measured as one.
     let all: Vec<CellFigures> = (0..20)
         .flat_map(|at| ["unbuffered", "unbuffered-sequential"].map(|mode| of(mode, 512 << at, at as usize)))
         .collect();
     let mut page = Page::new(crate::Style { width: 200, ..crate::Style::default() });
-    show(&mut page, &all.iter().collect::<Vec<_>>(), Measure::Bandwidth, Marks::default());
+    show_maps(&mut page, &all.iter().collect::<Vec<_>>(), Measure::Bandwidth, Marks::default());
     let mut text = Vec::new();
     page.write(&mut text).unwrap_or_else(|e| panic!("{e}"));
     let text = String::from_utf8_lossy(&text);

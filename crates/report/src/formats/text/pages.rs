@@ -4,26 +4,26 @@
 
 use crate::format::Style;
 use crate::page::Page;
-use crate::parts::{is_command, parts};
+use crate::parts::{is_command, page_parts};
 use model::check_page::{CheckPage, Pages};
 use std::io::{self, Write};
 
-pub(super) fn write(pages: &Pages, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_check_pages(pages: &Pages, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     if pages.all {
-        table(&mut out, pages);
+        show_check_table(&mut out, pages);
         return out.write(to);
     }
     for (at, page) in pages.pages.iter().enumerate() {
         if at > 0 {
             out.line("");
         }
-        text_page(&mut out, page);
+        show_check_page(&mut out, page);
     }
     out.write(to)
 }
 
-fn table(out: &mut Page, pages: &Pages) {
+fn show_check_table(out: &mut Page, pages: &Pages) {
     let width = pages.pages.iter().map(|c| c.name.len()).max().unwrap_or(0);
     out.line("Every check tests an assumption. `fathom explain ID` describes one.");
     for group in pages.groups() {
@@ -36,14 +36,14 @@ fn table(out: &mut Page, pages: &Pages) {
     }
 }
 
-fn text_page(out: &mut Page, check: &CheckPage) {
+fn show_check_page(out: &mut Page, check: &CheckPage) {
     out.line(&format!("{} {}", check.id, check.name));
     out.prose("  Assumption: ", "    ", check.belief);
     out.line(&format!("  Group: {}", check.group));
-    for (heading, text) in parts(check) {
+    for (heading, text) in page_parts(check) {
         out.line("");
         out.line(&format!("  {heading}"));
-        text.lines().for_each(|line| text_line(out, heading, line));
+        text.lines().for_each(|line| show_page_line(out, heading, line));
     }
     if let Some(flag) = &check.accept {
         out.line("");
@@ -51,7 +51,7 @@ fn text_page(out: &mut Page, check: &CheckPage) {
     }
 }
 
-fn text_line(out: &mut Page, heading: &str, line: &str) {
+fn show_page_line(out: &mut Page, heading: &str, line: &str) {
     if line.is_empty() {
         out.line("");
     } else if is_command(heading, line) {
@@ -66,7 +66,7 @@ fn commands_of_a_page_keep_their_form() -> io::Result<()> {
     use crate::parts::TO_FIRE;
     let shown = |heading: &str, line: &str| {
         let (mut out, mut bytes) = (Page::new(Style::default()), Vec::new());
-        text_line(&mut out, heading, line);
+        show_page_line(&mut out, heading, line);
         out.write(&mut bytes).map(|()| String::from_utf8_lossy(&bytes).into_owned())
     };
     assert_eq!(shown("Formula", "  fathom run  --bs 4k")?, "      fathom run  --bs 4k\n");

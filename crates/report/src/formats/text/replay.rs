@@ -9,15 +9,15 @@ use model::report::Measured;
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 
 /// Headings of the table.
-const HEADINGS: [&str; 4] = ["figure", "original", "replay", "change"];
+const REPLAY_HEADINGS: [&str; 4] = ["figure", "original", "replay", "change"];
 /// From this value on a plain number is shown whole.
-const WHOLE_FROM: f64 = 1000.0;
+const NO_DECIMALS_FROM: f64 = 1000.0;
 
-pub(super) fn show(out: &mut Page, result: &Measured) {
+pub(super) fn show_replay(out: &mut Page, result: &Measured) {
     let Some(replay) = result.replay.as_deref().filter(|_| !result.void) else { return };
     out.line("");
     out.prose("", "  ", &heading(replay));
-    out.table_of(&table(replay));
+    out.table(&replay_table(replay));
     for why in &replay.differs {
         out.prose("- ", "  ", why);
     }
@@ -29,22 +29,23 @@ pub(in crate::formats) fn heading(replay: &ReplayComparison) -> String {
 }
 
 /// A row for each figure.
-pub(in crate::formats) fn table(replay: &ReplayComparison) -> Table {
-    let mut table = Table::new(&HEADINGS, &[]).aligned(3, false);
+pub(in crate::formats) fn replay_table(replay: &ReplayComparison) -> Table {
+    let mut table = Table::new(&REPLAY_HEADINGS, &[]).aligned(3, false);
     table.add_all(replay.figures.iter().map(|figure| {
-        let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| shown(figure, value));
+        let shown =
+            |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format_compared(figure, value));
         let change = figure.change.map_or_else(|| "-".into(), |change| show_change(1.0 + change));
         [figure.name.clone(), shown(figure.original), shown(figure.replay), change]
     }));
     table
 }
 
-fn shown(figure: &Compared, value: f64) -> String {
+fn format_compared(figure: &Compared, value: f64) -> String {
     match figure.unit.as_str() {
         "ns" => show_ns(value),
         "bytes" => show_bytes(value.round() as u64),
         "share" => show_share(value),
-        _ if value >= WHOLE_FROM => show_count(value),
+        _ if value >= NO_DECIMALS_FROM => show_count(value),
         _ => show_rate(value),
     }
 }

@@ -7,9 +7,9 @@ use super::{
     api, commands, course, findings, fleet, hosts, iops, layers, ledger, limit, pts, rerun, results, sweep,
     targets, tool_results,
 };
-use crate::command::{how_to_see_all, id};
+use crate::command::{how_to_see_all, session_id};
 use crate::format::{Detail, Style};
-use crate::page::{Page, accepted, mark};
+use crate::page::{Page, accepted, verdict_mark};
 use crate::table::Table;
 use crate::worst;
 use model::finding::Finding;
@@ -25,18 +25,18 @@ const SCREEN_LINES: usize = 24;
 /// The limiter of a short run.
 const NOT_JUDGED: &str = "not judged";
 
-pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     let all = style.detail == Detail::All;
     if style.detail == Detail::Brief {
-        quick(&mut out, "", report);
+        show_quick(&mut out, "", report);
         // A condition or a comparison needs its answer above the table.
         if !report.gates.is_empty() {
-            answer(&mut out, report);
+            show_answer(&mut out, report);
         }
-        out.table_of(&table(report, false));
+        out.table(&table(report, false));
         if let Some(against) = &report.against {
-            rerun::show_brief(&mut out, against);
+            rerun::show_rerun_brief(&mut out, against);
         }
         return out.write(to);
     }
@@ -45,25 +45,25 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
         return out.write(to);
     }
     if all {
-        return everything(out, report, style, to);
+        return write_verbose(out, report, style, to);
     }
-    let reason = worst::of_headline(report);
-    let shown: Vec<Finding> = reason.iter().cloned().chain(worst::first(report)).collect();
-    head(&mut out, report, &shown, reason.as_ref(), all);
-    study(&mut out, report, &shown, all);
+    let reason = worst::headline_finding(report);
+    let shown: Vec<Finding> = reason.iter().cloned().chain(worst::worst_findings(report)).collect();
+    show_head(&mut out, report, &shown, reason.as_ref(), all);
+    show_study(&mut out, report, &shown, all);
     if report.fleet.is_some() || report.against.is_some() || style.course || style.ledger {
         out.gap();
     }
-    fleet::show(&mut out, report, all);
+    fleet::show_hosts(&mut out, report, all);
     if let Some(against) = &report.against {
-        rerun::show(&mut out, against);
+        rerun::show_rerun(&mut out, against);
     }
-    details(&mut out, report, style);
+    show_details(&mut out, report, style);
     let mut foot = out.empty();
-    short_foot(&mut foot, report);
+    show_short_foot(&mut foot, report);
     let most = if is_of_jobs(report) { SCREEN_LINES } else { usize::MAX };
     let lines = most.saturating_sub(out.lines() + foot.lines());
-    findings::show_first(&mut out, (report, reason.as_ref()), lines, &how_to_see_all(report));
+    findings::show_worst_findings(&mut out, (report, reason.as_ref()), lines, &how_to_see_all(report));
     if out.lines() + foot.lines() < most {
         out.gap();
     }
@@ -72,23 +72,23 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
 }
 
 /// The report of `--verbose`.
-fn everything(mut out: Page, report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
+fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     // Of hundreds of rows only what is worth reading; the JSON has it all.
-    let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::worth_reading(report));
+    let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::with_distinct_findings(report));
     let shown = worst::shown_findings(less.as_ref().unwrap_or(report));
-    head(&mut out, report, &shown, worst::of_headline(report).as_ref(), true);
-    study(&mut out, report, &shown, true);
-    fleet::show(&mut out, report, true);
+    show_head(&mut out, report, &shown, worst::headline_finding(report).as_ref(), true);
+    show_study(&mut out, report, &shown, true);
+    fleet::show_hosts(&mut out, report, true);
     if let Some(against) = &report.against {
-        rerun::show(&mut out, against);
+        rerun::show_rerun(&mut out, against);
     }
-    details(&mut out, report, style);
+    show_details(&mut out, report, style);
     if less.is_none() {
-        deductions(&mut out, report);
+        show_deductions(&mut out, report);
     }
     let shown = less.as_ref().unwrap_or(report);
-    findings::show(&mut out, shown);
-    whole_foot(&mut out, shown);
+    findings::show_all_findings(&mut out, shown);
+    show_full_foot(&mut out, shown);
     out.write(to)
 }
 
@@ -98,53 +98,53 @@ fn is_of_jobs(report: &Report) -> bool {
 }
 
 /// The time series and the ledger, where they are wanted.
-fn details(out: &mut Page, report: &Report, style: Style) {
+fn show_details(out: &mut Page, report: &Report, style: Style) {
     if style.course {
-        report.results.iter().for_each(|result| course::show(out, result));
+        report.results.iter().for_each(|result| course::show_seconds(out, result));
     }
     if style.ledger {
-        ledger::show(out, &report.results);
+        ledger::show_ledger(out, &report.results);
     }
 }
 
 /// The one table of a report, in which each row has its verdict; with all rows, or with those that matter most.
 pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
     match &report.study {
-        Studied::Layers(layers) => layers::table(layers, &report.results),
-        Studied::Limit(curve) => limit::table(curve, &report.results, all),
-        Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::first_table(report, sweep),
-        Studied::Sweep(sweep) if sweep.is_in_order() => iops::table(report, sweep),
-        Studied::Sweep(sweep) => sweep::table(sweep, report),
-        Studied::Interfaces(api) => api::table(api, &report.results),
-        Studied::Targets(of) => targets::table(of, &report.results),
-        Studied::Hosts(scaling) => hosts::table(scaling, &report.results),
+        Studied::Layers(layers) => layers::layer_table(layers, &report.results),
+        Studied::Limit(curve) => limit::load_table(curve, &report.results, all),
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::first_round_table(report, sweep),
+        Studied::Sweep(sweep) if sweep.is_in_order() => iops::iops_table(report, sweep),
+        Studied::Sweep(sweep) => sweep::sweep_table(sweep, report),
+        Studied::Interfaces(api) => api::interface_table(api, &report.results),
+        Studied::Targets(of) => targets::target_table(of, &report.results),
+        Studied::Hosts(scaling) => hosts::host_count_table(scaling, &report.results),
         Studied::Commands(results) => commands::table(results),
-        Studied::Jobs | Studied::Profile(_) => results::table(&report.results),
+        Studied::Jobs | Studied::Profile(_) => results::result_table(&report.results),
     }
 }
 
-fn study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
+fn show_study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
     match &report.study {
-        Studied::Layers(layers) => layers::show(out, layers, &report.results),
-        Studied::Limit(curve) => limit::show(out, curve, report, all),
-        Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::show(out, report, sweep),
-        Studied::Sweep(sweep) if sweep.is_in_order() => iops::show(out, report, sweep),
-        Studied::Sweep(sweep) => sweep::show(out, sweep, report, all),
-        Studied::Interfaces(api) => api::show(out, api, report, all),
-        Studied::Targets(of) => targets::show(out, of, &report.results, all),
-        Studied::Hosts(scaling) => hosts::show(out, scaling, &report.results, all),
+        Studied::Layers(layers) => layers::show_layers(out, layers, &report.results),
+        Studied::Limit(curve) => limit::show_load_curve(out, curve, report, all),
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::show_pts_rounds(out, report, sweep),
+        Studied::Sweep(sweep) if sweep.is_in_order() => iops::show_iops_preset(out, report, sweep),
+        Studied::Sweep(sweep) => sweep::show_sweep(out, sweep, report, all),
+        Studied::Interfaces(api) => api::show_interfaces(out, api, report, all),
+        Studied::Targets(of) => targets::show_targets(out, of, &report.results, all),
+        Studied::Hosts(scaling) => hosts::show_host_counts(out, scaling, &report.results, all),
         Studied::Commands(results) => commands::show(out, report, results, all),
-        Studied::Jobs => results::show(out, &report.results, shown, all),
+        Studied::Jobs => results::show_results(out, &report.results, shown, all),
         Studied::Profile(card) => {
-            results::show(out, &report.results, shown, all);
+            results::show_results(out, &report.results, shown, all);
             out.gap();
-            tool_results::show(out, card);
+            tool_results::show_card(out, card);
         }
     }
 }
 
 /// What was asked, in a word and its reason.
-fn answer(out: &mut Page, report: &Report) {
+fn show_answer(out: &mut Page, report: &Report) {
     if let Some(answer) = &report.answer {
         let word = out.paint(answer.word.word(), "1");
         let remark = report.counts_as.map_or("", CountsAs::remark);
@@ -153,16 +153,16 @@ fn answer(out: &mut Page, report: &Report) {
 }
 
 /// The first lines: the answer, the verdict with the headline, the counts, and why the verdict is not better.
-fn head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<&Finding>, all: bool) {
+fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<&Finding>, all: bool) {
     let code = match report.verdict {
         Verdict::Valid => "1;32",
         Verdict::Suspect => "1;33",
         Verdict::Invalid => "1;31",
     };
     let verdict = out.paint(report.verdict.word(), code);
-    match sweep::ranked(report) {
-        Some(sweep) => sweep::answer(out, sweep, report),
-        None => answer(out, report),
+    match sweep::ranked_sweep(report) {
+        Some(sweep) => sweep::show_ranking(out, sweep, report),
+        None => show_answer(out, report),
     }
     out.prose(&format!("{verdict}  "), "    ", &quoted(report, |number| out.paint(number, "1")));
     if let Some(counted) = &report.counts.sentence {
@@ -170,10 +170,10 @@ fn head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<&Find
     }
     let has_rows = is_of_jobs(report) && report.results.len() > 1;
     match reason {
-        Some(finding) => findings::show_reason(out, finding, report.results.len(), has_rows || all),
-        None => worst::reason(report, shown).into_iter().for_each(|why| out.prose("  ", "  ", why)),
+        Some(finding) => findings::show_deciding_finding(out, finding, report.results.len(), has_rows || all),
+        None => worst::verdict_reason(report, shown).into_iter().for_each(|why| out.prose("  ", "  ", why)),
     }
-    quick(out, "  ", report);
+    show_quick(out, "  ", report);
     // The sentences say the same at more length: what was busy, that repeating stopped, and what to do.
     for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
         out.prose_within(if all { usize::MAX } else { 2 }, "  ", "  ", sentence);
@@ -185,7 +185,7 @@ fn head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<&Find
     match reason.filter(|f| f.sentence == limiter.sentence) {
         _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
         Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
-        None => out.prose("  ", "  ", &worst::limited(report, shown)),
+        None => out.prose("  ", "  ", &worst::describe_limiter(report, shown)),
     }
     out.line("");
 }
@@ -200,11 +200,11 @@ pub(in crate::formats) fn quoted(report: &Report, paint: impl Fn(&str) -> String
     };
     let name = if row.renamed { format!("{}, in fact {name}", row.name) } else { row.name.clone() };
     let number = value.map_or_else(|| "no number".into(), |value| format!("{} {unit}", show_rate(value)));
-    format!("{name}: {} ({})", paint(&number), mark(row))
+    format!("{name}: {} ({})", paint(&number), verdict_mark(row))
 }
 
 /// What a quick look leaves out.
-fn quick(out: &mut Page, indent: &str, report: &Report) {
+fn show_quick(out: &mut Page, indent: &str, report: &Report) {
     if let Some(quick) = &report.quick {
         out.prose(indent, "  ", &format!("{} {}", Quick::WORD, quick.sentence()));
     }
@@ -226,7 +226,7 @@ pub(in crate::formats) fn ending(report: &Report) -> Option<String> {
     }
 }
 
-fn deductions(out: &mut Page, report: &Report) {
+fn show_deductions(out: &mut Page, report: &Report) {
     if report.deductions.is_empty() {
         return;
     }
@@ -237,7 +237,7 @@ fn deductions(out: &mut Page, report: &Report) {
     out.line("");
 }
 
-fn whole_foot(out: &mut Page, report: &Report) {
+fn show_full_foot(out: &mut Page, report: &Report) {
     let m = &report.machine;
     let unknown = || "unknown".to_owned();
     let memory = m.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b));
@@ -248,20 +248,20 @@ fn whole_foot(out: &mut Page, report: &Report) {
     for chain in &chains {
         out.prose("Target  ", "        ", chain);
     }
-    remarks(out, report);
+    show_remarks(out, report);
     let when = format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title);
     out.prose("When    ", "        ", &when);
     match &report.session {
         Some(session) => out.prose("Session ", "        ", session),
         None => out.line("Session not kept"),
     }
-    if let Some(id) = id(report) {
+    if let Some(id) = session_id(report) {
         out.line(&format!("        (to check and print it again: fathom show {id})"));
     }
 }
 
 /// What was changed against the request, and what the user says about the session.
-fn remarks(out: &mut Page, report: &Report) {
+fn show_remarks(out: &mut Page, report: &Report) {
     for note in &report.notes {
         out.prose("Note    ", "        ", note);
     }
@@ -274,11 +274,11 @@ fn remarks(out: &mut Page, report: &Report) {
 }
 
 /// The remarks, and one line with the session and its targets.
-fn short_foot(out: &mut Page, report: &Report) {
-    remarks(out, report);
+fn show_short_foot(out: &mut Page, report: &Report) {
+    show_remarks(out, report);
     let mut targets: Vec<String> = report.machine.places.iter().map(Place::short_chain).collect();
     targets.dedup();
-    let session = id(report).unwrap_or_else(|| "not kept".into());
+    let session = session_id(report).unwrap_or_else(|| "not kept".into());
     let on = if targets.is_empty() { String::new() } else { format!(", target {}", targets.join("; ")) };
     out.prose("Session ", "        ", &format!("{session}{on}"));
 }

@@ -4,36 +4,36 @@
 //! about the earlier workloads, nor every number of many results; the JSON has them.
 
 use crate::page::Page;
-use crate::rows::{LEGEND, table};
+use crate::rows::{PAIR_LEGEND, pair_table};
 use model::comparison::{Answer, Comparison};
 use model::report::Rerun;
 
-pub(super) fn show(out: &mut Page, against: &Rerun) {
+pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
     let beside = &against.beside;
     out.prose(
         "",
         "  ",
         &format!("Against {} (A), measured again, alternating with this one (B)", against.session),
     );
-    show_brief(out, against);
+    show_rerun_brief(out, against);
     if !beside.pairs.is_empty() {
-        out.prose("", "", LEGEND);
+        out.prose("", "", PAIR_LEGEND);
     }
-    out.prose("  ", "    ", &since(&against.since));
+    out.prose("  ", "    ", &describe_machine_changes(&against.since));
     out.line("");
 }
 
 /// The answer and its table alone.
-pub(super) fn show_brief(out: &mut Page, against: &Rerun) {
+pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
     let beside = &against.beside;
     out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);
     if !beside.pairs.is_empty() {
-        out.table_of(&table(&beside.pairs, false));
+        out.table(&pair_table(&beside.pairs, false));
     }
 }
 
 /// Whether the machine is what it was.
-fn since(since: &Comparison) -> String {
+fn describe_machine_changes(since: &Comparison) -> String {
     let Some(pair) = since.headline() else { return format!("A then: {}", since.sentence) };
     let Some(metric) = pair.metrics.first() else { return format!("A then: {}", since.sentence) };
     let numbers = format!("A then: {}, now: {}", metric.show(metric.a), metric.show(metric.b));

@@ -4,7 +4,7 @@
 
 use super::report::ending;
 use crate::format::Style;
-use crate::page::{Page, STAR, STAR_MEANS, starred, supported};
+use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, with_suspect_mark};
 use crate::table::Table;
 use model::entry::Figure;
 use model::report::{Report, Verdict};
@@ -13,21 +13,25 @@ use model::units::show_count;
 use model::visible::visible;
 use std::io::{self, Write};
 
-pub(super) fn write(sessions: &SessionTable, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_session_table(
+    sessions: &SessionTable,
+    style: Style,
+    to: &mut dyn Write,
+) -> io::Result<()> {
     let mut out = Page::new(style);
     if !sessions.rows.is_empty() {
-        let table = table(sessions);
-        out.table_of(&table);
-        out.prose("", "  ", &legend(&table));
+        let table = session_table(sessions);
+        out.table(&table);
+        out.prose("", "  ", &session_table_legend(&table));
     }
-    for words in remarks(sessions).into_iter().chain(foot(sessions)) {
+    for words in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
         out.prose("", "  ", &words);
     }
     out.write(to)
 }
 
 /// A row for each session or device. Where there is no room the other one leaves first, and then figures, the last first.
-pub(in crate::formats) fn table(sessions: &SessionTable) -> Table {
+pub(in crate::formats) fn session_table(sessions: &SessionTable) -> Table {
     let first = match sessions.rows_of {
         RowsOf::Sessions => ["session", "device"],
         RowsOf::Devices => ["device", "session"],
@@ -40,11 +44,11 @@ pub(in crate::formats) fn table(sessions: &SessionTable) -> Table {
     if headings.len() > 2 {
         table = table.aligned(headings.len() - 1, false);
     }
-    table.add_all(sessions.rows.iter().map(|row| cells(row, sessions.rows_of)));
+    table.add_all(sessions.rows.iter().map(|row| session_cells(row, sessions.rows_of)));
     table
 }
 
-fn cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
+fn session_cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
     let device = row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
     // What the user calls it says more than its id.
     let session = called(row);
@@ -53,13 +57,13 @@ fn cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
         RowsOf::Devices => [device, session],
     };
     let first = first.map(|text| visible(&text).replace('\n', "\\n"));
-    first.into_iter().chain(row.figures.iter().map(|figure| shown(figure.as_ref()))).collect()
+    first.into_iter().chain(row.figures.iter().map(|figure| figure_cell(figure.as_ref()))).collect()
 }
 
-fn shown(figure: Option<&Figure>) -> String {
+fn figure_cell(figure: Option<&Figure>) -> String {
     match figure {
         Some(Figure { value: Some(value), interval, verdict, .. }) => {
-            starred(supported(*value, *interval), *verdict)
+            with_suspect_mark(supported(*value, *interval), *verdict)
         }
         Some(_) => "void".into(),
         None => "-".into(),
@@ -67,10 +71,10 @@ fn shown(figure: Option<&Figure>) -> String {
 }
 
 /// What the marks in the table mean, as far as they are there.
-pub(in crate::formats) fn legend(table: &Table) -> String {
+pub(in crate::formats) fn session_table_legend(table: &Table) -> String {
     let marks = [
         (table.has("~"), "~ = rounded, since the interval is wide"),
-        (table.has(STAR) || table.has("void"), STAR_MEANS),
+        (table.has(SUSPECT_MARK) || table.has("void"), SUSPECT_MARK_MEANING),
     ];
     let marks = marks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words);
     let all: Vec<&str> = std::iter::once("MB/s = 10^6 bytes/s; - = not measured").chain(marks).collect();
@@ -84,7 +88,7 @@ pub(in crate::formats) fn called(row: &Row) -> String {
 
 /// Of sessions that were judged for the table: what one measured where the column does not say it, the answer to what it was asked, how
 /// it ended, and why it is not VALID.
-pub(in crate::formats) fn remarks(sessions: &SessionTable) -> Vec<String> {
+pub(in crate::formats) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
     let is_main = sessions.columns.iter().any(|column| column.name == Column::MAIN);
     let of = |(row, report): (&Row, &Report)| {
         let name = is_main.then(|| format!(": {}.", report.headline.name));
@@ -99,7 +103,7 @@ pub(in crate::formats) fn remarks(sessions: &SessionTable) -> Vec<String> {
 }
 
 /// What is not in the table.
-pub(in crate::formats) fn foot(sessions: &SessionTable) -> Vec<String> {
+pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
     let count =
         |n: u64, what: &str| format!("{} {what}{}", show_count(n as f64), if n == 1 { "" } else { "s" });
     let mut out = Vec::new();
@@ -167,7 +171,7 @@ fn example() -> SessionTable {
 #[test]
 fn headings_stand_under_each_other_and_each_figure_has_its_mark() -> io::Result<()> {
     let mut bytes = Vec::new();
-    write(&example(), Style::default(), &mut bytes)?;
+    write_session_table(&example(), Style::default(), &mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let expected = "\
 session  device    SEQ1M  RND4K
@@ -184,15 +188,15 @@ Left out: 3 sessions of other work (3 of bench six); --job NAME chooses the
 Not looked at: 2 older sessions; --limit 0 takes all.
 ";
     assert_eq!(text, expected);
-    let chosen = foot(&SessionTable { is_job_chosen: true, ..example() });
+    let chosen = session_table_foot(&SessionTable { is_job_chosen: true, ..example() });
     assert!(!chosen.iter().any(|line| line.contains("--job NAME")), "{chosen:?}");
     let by_device = SessionTable { rows_of: RowsOf::Devices, ..example() };
     assert!(
-        table(&by_device).lines(80).0[5].starts_with("sda Disk  new"),
+        session_table(&by_device).lines(80).0[5].starts_with("sda Disk  new"),
         "{:?}",
-        table(&by_device).lines(80)
+        session_table(&by_device).lines(80)
     );
-    assert!(table(&example()).markdown().contains("| SEQ1M Q8T1 read MB/s |"));
+    assert!(session_table(&example()).markdown().contains("| SEQ1M Q8T1 read MB/s |"));
     Ok(())
 }
 
@@ -203,9 +207,9 @@ fn a_session_that_was_judged_says_why_it_is_not_valid_and_one_that_is_says_nothi
     let invalid: Report = serde_json::from_str(golden)?;
     let valid: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
     let table = SessionTable { reports: vec![valid, invalid.clone()], ..example() };
-    let told = remarks(&table);
+    let told = session_remarks(&table);
     assert_eq!(told.last(), Some(&format!("1, INVALID: {}", invalid.verdict_reason)), "{told:?}");
     assert!(told.iter().all(|words| !words.starts_with("new, VALID")), "{told:?}");
-    assert!(remarks(&example()).is_empty(), "of the index nothing more is known");
+    assert!(session_remarks(&example()).is_empty(), "of the index nothing more is known");
     Ok(())
 }

@@ -15,50 +15,51 @@ use std::io::{self, Write};
 /// Space from which it is said how much the sessions take.
 const MUCH_BYTES: u64 = GIB;
 /// Headings of the table. The last column is shown only if an entry has tags.
-const HEADINGS: [&str; 8] = ["id", "when", "verdict", "measured", "value", "±95 %", "target", "tags"];
-const VERDICT: usize = 2;
-const TARGET: usize = 6;
+const LIST_HEADINGS: [&str; 8] = ["id", "when", "verdict", "measured", "value", "±95 %", "target", "tags"];
+const VERDICT_COLUMN: usize = 2;
+const TARGET_COLUMN: usize = 6;
 /// Columns that are left out in this order if there is too little room.
-const LEAVING: [usize; 4] = [3, 5, 7, 0];
+const LIST_DROP_ORDER: [usize; 4] = [3, 5, 7, 0];
 /// The fewest columns of the terminal that a target is cut to.
-const TARGET_LEAST: usize = 10;
+const MIN_TARGET_WIDTH: usize = 10;
 /// Below this width a verdict with a remark, as `SUSPECT, interrupted`, takes two lines.
-const NARROW: usize = 80;
+const NARROW_WIDTH: usize = 80;
 
-pub(super) fn write(listing: &Listing, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     if !listing.entries.is_empty() {
-        let mut table = table(&listing.entries);
-        if style.width < NARROW {
-            table.edit(VERDICT, |verdict| verdict.replace(", ", ",\n"));
+        let mut table = list_table(&listing.entries);
+        if style.width < NARROW_WIDTH {
+            table.edit(VERDICT_COLUMN, |verdict| verdict.replace(", ", ",\n"));
         }
-        out.table_of(&table);
-        if table.lines(style.width).1.contains(&HEADINGS[0]) {
+        out.table(&table);
+        if table.lines(style.width).1.contains(&LIST_HEADINGS[0]) {
             out.prose("", "  ", "`COLUMNS=120 fathom list` shows the ids.");
         }
     }
     for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
         out.prose(&format!("{}: ", printable(&entry.id)), "    ", &printable(why));
     }
-    for words in foot(listing) {
+    for words in list_foot(listing) {
         out.prose("", "  ", &words);
     }
     out.write(to)
 }
 
 /// A row for each session; tags where one has some.
-pub(in crate::formats) fn table(entries: &[Entry]) -> Table {
+pub(in crate::formats) fn list_table(entries: &[Entry]) -> Table {
     let tagged = entries.iter().any(|e| !e.words.tags.is_empty());
-    let columns = if tagged { HEADINGS.len() } else { HEADINGS.len() - 1 };
-    let mut table = Table::new(&HEADINGS[..columns], &LEAVING).cut_to(TARGET, TARGET_LEAST);
-    for words in [1, 2, 3, TARGET] {
+    let columns = if tagged { LIST_HEADINGS.len() } else { LIST_HEADINGS.len() - 1 };
+    let mut table =
+        Table::new(&LIST_HEADINGS[..columns], &LIST_DROP_ORDER).cut_to(TARGET_COLUMN, MIN_TARGET_WIDTH);
+    for words in [1, 2, 3, TARGET_COLUMN] {
         table = table.aligned(words, true);
     }
-    table.add_all(entries.iter().map(|entry| row(entry).into_iter().take(columns)));
+    table.add_all(entries.iter().map(|entry| list_row(entry).into_iter().take(columns)));
     table
 }
 
-fn row(e: &Entry) -> [String; HEADINGS.len()] {
+fn list_row(e: &Entry) -> [String; LIST_HEADINGS.len()] {
     let or_dash = |text: String| if text.is_empty() { "-".to_owned() } else { printable(&text) };
     let name = e.headline.as_ref().map(|h| h.name.clone());
     [
@@ -95,7 +96,7 @@ fn printable(text: &str) -> String {
 }
 
 /// What is not shown, and what all of them take.
-pub(in crate::formats) fn foot(listing: &Listing) -> Vec<String> {
+pub(in crate::formats) fn list_foot(listing: &Listing) -> Vec<String> {
     let Listing { entries, asked_for, sessions, bytes } = listing;
     let mut out = Vec::new();
     if *sessions == 0 {
@@ -131,7 +132,7 @@ mod tests {
 
     fn text(listing: &Listing) -> io::Result<String> {
         let mut bytes = Vec::new();
-        write(listing, Style { width: 110, ..Style::default() }, &mut bytes)?;
+        write_list(listing, Style { width: 110, ..Style::default() }, &mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -158,7 +159,7 @@ id                 when              verdict  measured             value  ±95 %
     #[test]
     fn an_entry_that_does_not_say_is_told_from_one_that_says_zero() {
         let mut cut = Entry { ending: Some(Ending::Cut), ..Entry::default() };
-        assert_eq!(row(&cut)[1..7], ["-", "cut", "-", "-", "", "-"].map(str::to_owned));
+        assert_eq!(list_row(&cut)[1..7], ["-", "cut", "-", "-", "", "-"].map(str::to_owned));
         cut.running = true;
         assert_eq!(cut.word(), "running");
         assert_eq!(Entry::default().word(), "unreadable");
@@ -167,7 +168,10 @@ id                 when              verdict  measured             value  ±95 %
             headline.value = None;
         }
         void.ending = Some(Ending::Interrupted);
-        assert_eq!((row(&void)[4].as_str(), void.word().as_str()), ("no number", "SUSPECT, interrupted"));
+        assert_eq!(
+            (list_row(&void)[4].as_str(), void.word().as_str()),
+            ("no number", "SUSPECT, interrupted")
+        );
     }
 
     #[test]
@@ -184,7 +188,7 @@ id                 when              verdict  measured             value  ±95 %
             let listing = listing(all.clone(), 2, 0);
             for width in 60..=140 {
                 let mut bytes = Vec::new();
-                write(&listing, Style { width, ..Style::default() }, &mut bytes)?;
+                write_list(&listing, Style { width, ..Style::default() }, &mut bytes)?;
                 let shown = String::from_utf8_lossy(&bytes).into_owned();
                 let head = shown.lines().next().unwrap_or_default();
                 for heading in ["when", "verdict", "value", "target"] {
@@ -212,13 +216,13 @@ id                 when              verdict  measured             value  ±95 %
 
     #[test]
     fn the_foot_says_what_is_not_shown_and_how_much_space_it_takes() {
-        assert_eq!(foot(&listing(vec![entry("x")], 1, MUCH_BYTES)), [""; 0]);
-        assert!(foot(&listing(vec![entry("x")], 1, MUCH_BYTES + 1))[0].contains("fathom delete"));
+        assert_eq!(list_foot(&listing(vec![entry("x")], 1, MUCH_BYTES)), [""; 0]);
+        assert!(list_foot(&listing(vec![entry("x")], 1, MUCH_BYTES + 1))[0].contains("fathom delete"));
         assert_eq!(
-            foot(&listing(vec![entry("x")], 1234, 0)),
+            list_foot(&listing(vec![entry("x")], 1234, 0)),
             ["The newest 1 of 1,234; --limit 0 shows all."]
         );
-        assert_eq!(foot(&listing(Vec::new(), 0, 0)), ["None of 1 sessions is like that."]);
-        assert!(foot(&Listing::default())[0].contains("fathom bench"));
+        assert_eq!(list_foot(&listing(Vec::new(), 0, 0)), ["None of 1 sessions is like that."]);
+        assert!(list_foot(&Listing::default())[0].contains("fathom bench"));
     }
 }

@@ -3,7 +3,7 @@
 //! For: a report about a grid; it stands in place of the table of results. Not for: other reports.
 
 use super::map::{self, Marks};
-use crate::page::{Page, half_width, mark, supported};
+use crate::page::{Page, half_width, supported, verdict_mark};
 use crate::table::Table;
 use model::finding::{Finding, Outcome, Severity};
 use model::measure::Measure;
@@ -13,7 +13,7 @@ use model::steadiness::Estimate;
 use model::sweep::{CellFigures, Chosen, Loss, Setting, Sweep, Work};
 use model::units::{show_bytes, show_ns, show_share};
 
-const HEADINGS: [&str; 13] = [
+const SWEEP_HEADINGS: [&str; 13] = [
     "",
     "setting",
     "verdict",
@@ -29,19 +29,19 @@ const HEADINGS: [&str; 13] = [
     "against the fastest",
 ];
 /// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 8] = [11, 10, 2, 5, 9, 8, 7, 4];
+const SWEEP_DROP_ORDER: [usize; 8] = [11, 10, 2, 5, 9, 8, 7, 4];
 /// Reasons for skipping that are told; `--skipped` and the JSON have all.
-const REASONS: usize = 4;
+const MAX_REASONS: usize = 4;
 /// Rows of a work that are shown where each of its cells has one; `--verbose` has all.
-const MOST_ROWS: usize = 24;
+const MAX_WORK_ROWS: usize = 24;
 
 /// What stands below a table of all cells.
 const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, 100 % is one CPU the whole time.";
 
-type Row = [String; HEADINGS.len()];
+type SweepRow = [String; SWEEP_HEADINGS.len()];
 
 /// The sweep of a report whose answer is a setting for each work.
-pub(super) fn ranked(report: &Report) -> Option<&Sweep> {
+pub(super) fn ranked_sweep(report: &Report) -> Option<&Sweep> {
     let word = report.answer.as_ref()?.word;
     let is_choice = matches!(word, AnswerWord::Fastest | AnswerWord::Tied | AnswerWord::CannotTell);
     let sweep = report.study.sweep().filter(|s| !s.is_in_order() && s.rounds.is_none());
@@ -49,17 +49,17 @@ pub(super) fn ranked(report: &Report) -> Option<&Sweep> {
 }
 
 /// Prints the answer: a line for each work, after the word of the first.
-pub(super) fn answer(out: &mut Page, sweep: &Sweep, report: &Report) {
+pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
     let word = report.answer.as_ref().map_or("", |answer| answer.word.word());
     let mut first = format!("{}  ", out.paint(word, "1"));
     for work in &sweep.works {
-        out.prose(&first, "    ", &best_of(sweep, work));
+        out.prose(&first, "    ", &describe_best(sweep, work));
         "  ".clone_into(&mut first);
     }
 }
 
 /// `Reads: depth 4, 4 MiB, direct, io_uring: 3,558 MB/s (18 other settings may be as fast)`.
-fn best_of(sweep: &Sweep, work: &Work) -> String {
+fn describe_best(sweep: &Sweep, work: &Work) -> String {
     let name = match work.name.as_str() {
         "read" => "Reads",
         "write" => "Writes",
@@ -88,7 +88,7 @@ fn best_of(sweep: &Sweep, work: &Work) -> String {
     format!("{name}: depth {}, {size}, {}: {value}{unit} ({sure})", setting.depth, setting.way())
 }
 
-pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
+pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
     for work in &sweep.works {
         show_work(out, sweep, work, report, all);
     }
@@ -105,11 +105,11 @@ pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
                 "Reference: {}, measured {} times, changed by {} over the sweep: {word}.",
                 reference.setting.describe(),
                 reference.runs,
-                changed(reference.change.value, reference.change.interval)
+                describe_change(reference.change.value, reference.change.interval)
             ),
         );
     }
-    skipped(out, sweep);
+    show_skipped(out, sweep);
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let luck = if sweep.budget_seconds.is_some() {
         " Most cells were measured only once or twice, briefly, and the winner again at the end, so a higher value in a map may be \
@@ -126,25 +126,25 @@ pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
 }
 
 /// The best of each work, and below it what it is compared with.
-pub(super) fn table(sweep: &Sweep, report: &Report) -> Table {
-    let mut all = Table::new(&HEADINGS, &LEAVING).aligned(1, true).aligned(2, true);
+pub(super) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
+    let mut all = Table::new(&SWEEP_HEADINGS, &SWEEP_DROP_ORDER).aligned(1, true).aligned(2, true);
     for work in &sweep.works {
-        let mut title: [String; HEADINGS.len()] = std::array::from_fn(|_| String::new());
+        let mut title: [String; SWEEP_HEADINGS.len()] = std::array::from_fn(|_| String::new());
         title[0] = format!("{}:", work.name);
         all.add(title);
-        all.add_all(rows(sweep, work, report));
+        all.add_all(work_rows(sweep, work, report));
     }
     all
 }
 
 /// Whether each cell is an answer of its own, and not only the best: the loads of a test type, positions, targets.
-fn tells_each(sweep: &Sweep) -> bool {
+fn shows_each_cell(sweep: &Sweep) -> bool {
     let apart = |s: &Setting| s.offset_bytes.is_some() || s.target.is_some();
     sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| apart(&c.setting))
 }
 
 /// A row for each cell of a work, by what sets it apart from the others.
-fn each_row(sweep: &Sweep, work: &Work, report: &Report) -> Vec<Row> {
+fn cell_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let parts = |c: &CellFigures| -> Vec<String> {
         let way = c.setting.way();
@@ -160,8 +160,8 @@ fn each_row(sweep: &Sweep, work: &Work, report: &Report) -> Vec<Row> {
         // What was measured again at the end is told by that.
         let cell = winner.filter(|_| is_best).unwrap_or(cell);
         let apart: Vec<String> = parts(cell).into_iter().filter(|part| !common(part)).collect();
-        let name = if is_best { best_word(work) } else { "" };
-        let mut row = row(name, cell, work.by, "", report);
+        let name = if is_best { first_row_name(work) } else { "" };
+        let mut row = sweep_row(name, cell, work.by, "", report);
         row[1] = apart.join(", ");
         row[3] = cell.iops.map_or_else(none, |v| supported(v, cell.interval_of(Measure::Iops)));
         row[4] = cell.mb_per_s.map_or_else(none, |v| supported(v, cell.interval_of(Measure::Bandwidth)));
@@ -175,20 +175,22 @@ fn each_row(sweep: &Sweep, work: &Work, report: &Report) -> Vec<Row> {
 }
 
 /// Rows of a work: the best, the cheapest where that is another one, and settings of well-known programs; or all of its cells.
-fn rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<Row> {
-    if tells_each(sweep) {
-        return each_row(sweep, work, report);
+fn work_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
+    if shows_each_cell(sweep) {
+        return cell_rows(sweep, work, report);
     }
     let only = sweep.only_cell(&work.name);
     let Some(winner) = sweep.winner.get(&work.name).or(only) else { return Vec::new() };
-    let against = |estimate: &Option<Estimate>| estimate.as_ref().map(by).unwrap_or_default();
+    let against = |estimate: &Option<Estimate>| estimate.as_ref().map(describe_estimate).unwrap_or_default();
     let by = work.by;
-    let mut rows = vec![row(if only.is_some() { "" } else { best_word(work) }, winner, by, "", report)];
+    let mut rows =
+        vec![sweep_row(if only.is_some() { "" } else { first_row_name(work) }, winner, by, "", report)];
     if let Some(cheapest) = sweep.cheapest.get(&work.name).filter(|c| c.setting != winner.setting) {
-        rows.push(row("cheapest", cheapest, by, &against(&work.cheapest_by_winner), report));
+        rows.push(sweep_row("cheapest", cheapest, by, &against(&work.cheapest_by_winner), report));
     }
     let of_programs = work.baselines.iter();
-    let of_program = |l: &Loss| row(&format!("as {}", l.name), &l.cell, by, &against(&l.by_winner), report);
+    let of_program =
+        |l: &Loss| sweep_row(&format!("as {}", l.name), &l.cell, by, &against(&l.by_winner), report);
     rows.extend(of_programs.map(of_program));
     rows
 }
@@ -204,27 +206,28 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
         out.line("");
         return;
     };
-    if !tells_each(sweep) && sweep.cheapest.get(&work.name).is_some_and(|c| c.setting == winner.setting) {
+    if !shows_each_cell(sweep) && sweep.cheapest.get(&work.name).is_some_and(|c| c.setting == winner.setting)
+    {
         out.line("  No cell that costs less looks as fast.");
     }
-    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true).aligned(2, true);
-    let mut rows = rows(sweep, work, report);
+    let mut table = Table::new(&SWEEP_HEADINGS, &SWEEP_DROP_ORDER).aligned(1, true).aligned(2, true);
+    let mut rows = work_rows(sweep, work, report);
     let has = rows.len();
-    rows.truncate(if all { has } else { MOST_ROWS });
+    rows.truncate(if all { has } else { MAX_WORK_ROWS });
     table.add_all(rows);
-    out.table_of(&table);
-    if has > MOST_ROWS && !all {
-        out.line(&format!("  {} more rows: --verbose shows them.", has - MOST_ROWS));
+    out.table(&table);
+    if has > MAX_WORK_ROWS && !all {
+        out.line(&format!("  {} more rows: --verbose shows them.", has - MAX_WORK_ROWS));
     }
-    if tells_each(sweep) {
+    if shows_each_cell(sweep) {
         out.prose("  ", "    ", EACH_LEGEND);
     }
     if !work.baselines.is_empty() {
         let names: Vec<String> = work.baselines.iter().map(|loss| format!("as {}", loss.name)).collect();
-        out.prose("  ", "    ", &format!("{}: {}.", names.join(", "), half(&work.name)));
+        out.prose("  ", "    ", &format!("{}: {}.", names.join(", "), copy_half(&work.name)));
     }
     for loss in &work.baselines {
-        if let Some(name) = loss.cell.result.and_then(|at| renamed(report, at)) {
+        if let Some(name) = loss.cell.result.and_then(|at| relabelled_name(report, at)) {
             out.prose("  ", "    ", &format!("What is called as {} here is {name}.", loss.name));
         }
     }
@@ -236,13 +239,13 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     // Positions are told to be seen as a line.
     if all || mine.iter().any(|c| c.setting.offset_bytes.is_some()) {
         // Where each cell is an answer nobody asks which of them is cheap.
-        let cheapest = sweep.cheapest.get(&work.name).filter(|_| !tells_each(sweep)).map(|c| &c.setting);
-        map::show(out, &mine, work.by, Marks { best: Some(&winner.setting), cheapest });
+        let cheapest = sweep.cheapest.get(&work.name).filter(|_| !shows_each_cell(sweep)).map(|c| &c.setting);
+        map::show_maps(out, &mine, work.by, Marks { best: Some(&winner.setting), cheapest });
     }
 }
 
 /// Which half of a copy a baseline does.
-fn half(work: &str) -> &'static str {
+fn copy_half(work: &str) -> &'static str {
     if work == "write" {
         "writing a file that is new and grows until it is stable, the half of a copy"
     } else {
@@ -251,7 +254,7 @@ fn half(work: &str) -> &'static str {
 }
 
 /// What the first row of the table is called: what was not shown to be the fastest is only the best that was seen.
-fn best_word(work: &Work) -> &'static str {
+fn first_row_name(work: &Work) -> &'static str {
     match work.chosen {
         Chosen::Fastest if work.by.is_latency() => "lowest",
         Chosen::Fastest => "fastest",
@@ -260,7 +263,7 @@ fn best_word(work: &Work) -> &'static str {
 }
 
 /// The true name of a result, where a finding gave it another than was asked for: the sentences of those are not shown.
-fn renamed(report: &Report, at: usize) -> Option<&str> {
+fn relabelled_name(report: &Report, at: usize) -> Option<&str> {
     let result = report.results.get(at)?;
     let renames = |f: &&Finding| f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename);
     let is_about = |f: &Finding| f.about.contains(&result.name);
@@ -272,7 +275,7 @@ fn none() -> String {
 }
 
 /// The number that it is ranked by, and beside IOPS or a latency the rates.
-fn row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Report) -> Row {
+fn sweep_row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Report) -> SweepRow {
     let result = cell.result.and_then(|at| report.results.get(at));
     let interval = cell.interval_of(by);
     let told = |measure: Measure| {
@@ -281,10 +284,10 @@ fn row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Repo
             if measure.is_latency() { measure.show(v) } else { supported(v, interval) }
         })
     };
-    let mut row: Row = std::array::from_fn(|_| String::new());
+    let mut row: SweepRow = std::array::from_fn(|_| String::new());
     name.clone_into(&mut row[0]);
     row[1] = format!("{} {}", cell.setting.shape(), cell.setting.way());
-    row[2] = result.map_or_else(String::new, mark);
+    row[2] = result.map_or_else(String::new, verdict_mark);
     if by != Measure::Bandwidth {
         row[3] = told(Measure::Iops);
     }
@@ -302,11 +305,11 @@ fn row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Repo
 }
 
 /// `-2.1 % (-3.0 to -1.2)`.
-fn by(estimate: &Estimate) -> String {
-    changed(estimate.value - 1.0, estimate.interval.map(|v| v - 1.0))
+fn describe_estimate(estimate: &Estimate) -> String {
+    describe_change(estimate.value - 1.0, estimate.interval.map(|v| v - 1.0))
 }
 
-fn changed(share: f64, [low, high]: [f64; 2]) -> String {
+fn describe_change(share: f64, [low, high]: [f64; 2]) -> String {
     format!("{} ({:+.1} to {:+.1})", percent(share), 100.0 * low, 100.0 * high)
 }
 
@@ -315,7 +318,7 @@ fn percent(share: f64) -> String {
 }
 
 /// What was not measured, by reason.
-pub(super) fn skipped(out: &mut Page, sweep: &Sweep) {
+pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for cell in &sweep.skipped {
         match reasons.iter_mut().find(|(why, _)| *why == cell.why) {
@@ -323,10 +326,10 @@ pub(super) fn skipped(out: &mut Page, sweep: &Sweep) {
             None => reasons.push((&cell.why, 1)),
         }
     }
-    for (why, times) in reasons.iter().take(REASONS) {
+    for (why, times) in reasons.iter().take(MAX_REASONS) {
         out.prose("  ", "    ", &format!("Skipped {times}: {why}."));
     }
-    let more: usize = reasons.iter().skip(REASONS).map(|r| r.1).sum();
+    let more: usize = reasons.iter().skip(MAX_REASONS).map(|r| r.1).sum();
     if more > 0 {
         out.line(&format!("  Skipped {more} for other reasons: --skipped names them."));
     }
@@ -335,5 +338,5 @@ pub(super) fn skipped(out: &mut Page, sweep: &Sweep) {
 #[test]
 fn a_change_has_its_sign_and_its_interval() {
     assert_eq!(percent(-0.021), "-2.1 %");
-    assert_eq!(changed(0.091, [-0.16, 0.418]), "+9.1 % (-16.0 to +41.8)");
+    assert_eq!(describe_change(0.091, [-0.16, 0.418]), "+9.1 % (-16.0 to +41.8)");
 }

@@ -3,21 +3,21 @@
 //! For: a report of several targets; it stands in place of the table of results. Not for: deciding anything.
 
 use super::results;
-use crate::page::{Page, half_width, mark, percentile, supported};
+use crate::page::{Page, half_width, percentile, supported, verdict_mark};
 use crate::table::Table;
 use model::comparison::{Answer, Pair};
 use model::report::{Figures, Measured};
 use model::targets::{TargetRow, Targets};
 use model::units::show_change;
 
-const HEADINGS: [&str; 9] =
+const TARGET_HEADINGS: [&str; 9] =
     ["test", "verdict", "MB/s", "IOPS", "±95 %", "p50", "p99", "against the first", "faster"];
 /// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 5] = [5, 6, 4, 2, 1];
+const TARGET_DROP_ORDER: [usize; 5] = [5, 6, 4, 2, 1];
 
-pub(super) fn show(out: &mut Page, targets: &Targets, measured: &[Measured], all: bool) {
-    let rows = table(targets, measured);
-    out.table_of(&rows);
+pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measured], all: bool) {
+    let rows = target_table(targets, measured);
+    out.table(&rows);
     let rounded = if rows.has("~") { " ~ = rounded, since the interval is wide." } else { "" };
     let first = targets.names.first().map_or("the first", String::as_str);
     let legend = format!(
@@ -26,44 +26,48 @@ pub(super) fn show(out: &mut Page, targets: &Targets, measured: &[Measured], all
          SEEN = the interval says how large one may be at most.{rounded}"
     );
     out.prose("", "  ", &legend);
-    for row in missing(targets) {
+    for row in missing_tests(targets) {
         out.prose("  ", "    ", &row);
     }
     out.line("");
     if all {
-        results::show(out, measured, &[], all);
+        results::show_results(out, measured, &[], all);
     }
 }
 
 /// A row for each target, below its test.
-pub(super) fn table(targets: &Targets, measured: &[Measured]) -> Table {
-    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true).aligned(7, true);
+pub(super) fn target_table(targets: &Targets, measured: &[Measured]) -> Table {
+    let mut table = Table::new(&TARGET_HEADINGS, &TARGET_DROP_ORDER).aligned(1, true).aligned(7, true);
     let mut test = "";
     for row in &targets.rows {
         if row.test != test {
             test = &row.test;
-            let mut cells = blank();
+            let mut cells = blank_target_row();
             cells[0] = format!("{test}:");
             table.add(cells);
         }
-        table.add(cells(targets, row, measured.get(row.result)));
+        table.add(target_cells(targets, row, measured.get(row.result)));
     }
     table
 }
 
-fn blank() -> [String; HEADINGS.len()] {
+fn blank_target_row() -> [String; TARGET_HEADINGS.len()] {
     std::array::from_fn(|_| String::new())
 }
 
-fn name(targets: &Targets, at: usize) -> &str {
+fn target_name(targets: &Targets, at: usize) -> &str {
     targets.names.get(at).map_or("-", String::as_str)
 }
 
-fn cells(targets: &Targets, row: &TargetRow, result: Option<&Measured>) -> [String; HEADINGS.len()] {
-    let mut cells = blank();
-    cells[0] = format!("  {}", name(targets, row.target));
+fn target_cells(
+    targets: &Targets,
+    row: &TargetRow,
+    result: Option<&Measured>,
+) -> [String; TARGET_HEADINGS.len()] {
+    let mut cells = blank_target_row();
+    cells[0] = format!("  {}", target_name(targets, row.target));
     let Some(result) = result else { return cells };
-    cells[1] = mark(result);
+    cells[1] = verdict_mark(result);
     match result.total.as_ref().filter(|_| !result.void) {
         None => "no number".clone_into(&mut cells[3]),
         Some(total) => {
@@ -77,8 +81,8 @@ fn cells(targets: &Targets, row: &TargetRow, result: Option<&Measured>) -> [Stri
         }
     }
     if let Some(pair) = &row.against {
-        cells[7] = change(pair);
-        cells[8] = faster(targets, row.target, pair);
+        cells[7] = describe_pair(pair);
+        cells[8] = faster_target(targets, row.target, pair);
     }
     cells
 }
@@ -90,7 +94,7 @@ fn only_direction(result: &Measured) -> Option<&Figures> {
 }
 
 /// `+7.4 % (+3.1 % to +12.0 %)`.
-fn change(pair: &Pair) -> String {
+fn describe_pair(pair: &Pair) -> String {
     let Some(metric) = pair.metrics.first() else { return "-".into() };
     let interval = metric
         .interval
@@ -99,10 +103,10 @@ fn change(pair: &Pair) -> String {
 }
 
 /// Which of the two it is.
-fn faster(targets: &Targets, own: usize, pair: &Pair) -> String {
+fn faster_target(targets: &Targets, own: usize, pair: &Pair) -> String {
     match pair.metrics.first().map_or(Answer::Incomparable, |m| m.answer) {
-        Answer::Faster => name(targets, own).into(),
-        Answer::Slower => name(targets, 0).into(),
+        Answer::Faster => target_name(targets, own).into(),
+        Answer::Slower => target_name(targets, 0).into(),
         Answer::Same => "neither".into(),
         word @ (Answer::NoDifferenceSeen | Answer::CannotTell | Answer::Incomparable | Answer::Invalid) => {
             word.word().into()
@@ -111,7 +115,7 @@ fn faster(targets: &Targets, own: usize, pair: &Pair) -> String {
 }
 
 /// Tests that not every target has.
-fn missing(targets: &Targets) -> Vec<String> {
+fn missing_tests(targets: &Targets) -> Vec<String> {
     let has = |test: &str, target: usize| targets.rows.iter().any(|r| r.test == test && r.target == target);
     let mut tests: Vec<&str> = targets.rows.iter().map(|r| r.test.as_str()).collect();
     tests.dedup();

@@ -10,15 +10,15 @@ use model::tool_layout::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::units::{show_count, show_rate};
 
 /// Columns of the longest bar.
-const BAR: usize = 24;
+const CARD_BAR_WIDTH: usize = 24;
 /// Parts of a column, from none to all but one.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-pub(super) fn show(out: &mut Page, card: &ToolResults) {
+pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
     out.line(&format!("As {} shows it", card.tool));
     match &card.score {
-        None => bars(out, &card.rows),
-        Some(score) => scored(out, &card.rows, score),
+        None => show_bars(out, &card.rows),
+        Some(score) => show_scores(out, &card.rows, score),
     }
     for differs in &card.differs {
         out.prose("  ", "    ", differs);
@@ -27,40 +27,47 @@ pub(super) fn show(out: &mut Page, card: &ToolResults) {
 }
 
 /// A bar per number, all of one scale.
-fn bars(out: &mut Page, rows: &[ToolRow]) {
+fn show_bars(out: &mut Page, rows: &[ToolRow]) {
     let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
     let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
     let mut table = Table::new(&["", "write", "MB/s", "read", "MB/s"], &[1, 3]);
     for bar in [1, 3] {
-        table = table.aligned(bar - 1, false).aligned(bar, true).at_least(bar, BAR);
+        table = table.aligned(bar - 1, false).aligned(bar, true).at_least(bar, CARD_BAR_WIDTH);
     }
     table = table.aligned(4, false);
     for row in rows {
         let [write, read] = [&row.write, &row.read].map(Option::as_ref);
-        let bar_of =
-            |cell: Option<&ToolCell>| cell.and_then(|c| c.value).map_or_else(String::new, |v| bar(v, most));
-        table.add([row.name.clone(), bar_of(write), number(row, write), bar_of(read), number(row, read)]);
+        let bar_of = |cell: Option<&ToolCell>| {
+            cell.and_then(|c| c.value).map_or_else(String::new, |v| fractional_bar(v, most))
+        };
+        table.add([
+            row.name.clone(),
+            bar_of(write),
+            tool_number(row, write),
+            bar_of(read),
+            tool_number(row, read),
+        ]);
     }
-    out.table_of(&table);
+    out.table(&table);
     out.line("MB/s = 10^6 bytes per second: medians over runs.");
 }
 
 /// Full blocks and a part of one.
-fn bar(value: f64, most: f64) -> String {
-    let eighths = if most > 0.0 { (value / most * (8 * BAR) as f64).round() as usize } else { 0 };
+fn fractional_bar(value: f64, most: f64) -> String {
+    let eighths = if most > 0.0 { (value / most * (8 * CARD_BAR_WIDTH) as f64).round() as usize } else { 0 };
     "█".repeat(eighths / 8) + EIGHTHS.get(eighths % 8).copied().unwrap_or_default()
 }
 
-fn scored(out: &mut Page, rows: &[ToolRow], score: &Score) {
+fn show_scores(out: &mut Page, rows: &[ToolRow], score: &Score) {
     let mut table = Table::new(&["", "read", "write", ""], &[]);
     for row in rows {
-        let [read, write] = [&row.read, &row.write].map(|cell| number(row, cell.as_ref()));
+        let [read, write] = [&row.read, &row.write].map(|cell| tool_number(row, cell.as_ref()));
         table.add([row.name.clone(), read, write, row.unit.clone()]);
     }
-    let [read, write, total] = [&score.read, &score.write, &score.total].map(short);
+    let [read, write, total] = [&score.read, &score.write, &score.total].map(short_points);
     table.add(["Score".into(), read, write, "points".into()]);
     table.add(["Total".into(), String::new(), total, "points".into()]);
-    out.table_of(&table);
+    out.table(&table);
     out.line("MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency.");
     for (name, points) in [("read", &score.read), ("write", &score.write), ("total", &score.total)] {
         out.prose("  ", "    ", &format!("{name} score: {}", describe_basis(points)));
@@ -68,7 +75,7 @@ fn scored(out: &mut Page, rows: &[ToolRow], score: &Score) {
 }
 
 /// A number as its tool has it: milliseconds with three places.
-fn number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
+fn tool_number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
     match cell {
         None => "-".into(),
         Some(ToolCell { value: Some(ms), .. }) if row.unit == "ms" => format!("{ms:.3}"),
@@ -78,7 +85,7 @@ fn number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
     }
 }
 
-fn short(points: &Points) -> String {
+fn short_points(points: &Points) -> String {
     points.value.map_or_else(|| "-".into(), show_count)
 }
 
@@ -102,8 +109,8 @@ fn describe_basis(points: &Points) -> String {
 
 #[test]
 fn a_bar_is_as_long_as_its_part_of_the_longest() {
-    assert_eq!(bar(100.0, 100.0), "█".repeat(BAR));
-    assert_eq!(bar(50.0, 100.0), "█".repeat(BAR / 2));
-    assert_eq!(bar(100.0 / (8 * BAR) as f64, 100.0), "▏");
-    assert_eq!((bar(0.0, 100.0), bar(0.0, 0.0)), (String::new(), String::new()));
+    assert_eq!(fractional_bar(100.0, 100.0), "█".repeat(CARD_BAR_WIDTH));
+    assert_eq!(fractional_bar(50.0, 100.0), "█".repeat(CARD_BAR_WIDTH / 2));
+    assert_eq!(fractional_bar(100.0 / (8 * CARD_BAR_WIDTH) as f64, 100.0), "▏");
+    assert_eq!((fractional_bar(0.0, 100.0), fractional_bar(0.0, 0.0)), (String::new(), String::new()));
 }

@@ -5,7 +5,7 @@
 /// Units along each side of every drawing, whatever its size on the screen.
 pub(crate) const SIDE: f64 = 1000.0;
 /// Marks that have room beside a drawing.
-const MOST_MARKS: usize = 10;
+const MAX_MARKS: usize = 10;
 
 /// How values lie along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,25 +33,26 @@ pub(crate) struct Tick {
 
 /// Widths of a drawing in pixels, and the class in `page.css` of labels that are shown from this width on. A label with the last class is
 /// never shown.
-const ROOMS: [(f64, &str); 5] = [(180.0, ""), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
-const NO_ROOM: &str = "r5";
+const LABEL_WIDTHS: [(f64, &str); 5] =
+    [(180.0, ""), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
+const HIDDEN: &str = "r5";
 /// Pixels of a letter of a label, and between two labels.
-const LETTER: f64 = 7.0;
-const GAP: f64 = 8.0;
+const LETTER_PX: f64 = 7.0;
+const LABEL_GAP_PX: f64 = 8.0;
 
 /// Returns the class of each label, so that no two of them overlap at any width. Labels are centred on their places. A label that is shown
 /// in a narrow drawing is shown in a wide one too: the widths are tried from the narrowest up, and each keeps the labels that are there.
 pub(crate) fn label_classes(labels: &[(f64, &str)]) -> Vec<&'static str> {
-    let half = |at: usize| labels[at].1.chars().count() as f64 * LETTER / 2.0;
-    let mut classes = vec![NO_ROOM; labels.len()];
-    for (width, class) in ROOMS {
+    let half = |at: usize| labels[at].1.chars().count() as f64 * LETTER_PX / 2.0;
+    let mut classes = vec![HIDDEN; labels.len()];
+    for (width, class) in LABEL_WIDTHS {
         for at in 0..labels.len() {
             let overlaps = |other: usize| {
                 let apart = (labels[at].0 - labels[other].0).abs() * width / SIDE;
-                apart < half(at) + half(other) + GAP
+                apart < half(at) + half(other) + LABEL_GAP_PX
             };
-            let is_shown = |other: usize| other != at && classes[other] != NO_ROOM;
-            if classes[at] == NO_ROOM && !(0..labels.len()).any(|other| is_shown(other) && overlaps(other)) {
+            let is_shown = |other: usize| other != at && classes[other] != HIDDEN;
+            if classes[at] == HIDDEN && !(0..labels.len()).any(|other| is_shown(other) && overlaps(other)) {
                 classes[at] = class;
             }
         }
@@ -118,12 +119,12 @@ impl Axis {
 
     /// Marks along the axis.
     pub(crate) fn ticks(&self, show: impl Fn(f64) -> String) -> Vec<Tick> {
-        self.marks(MOST_MARKS).into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
+        self.marks(MAX_MARKS).into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
     }
 
     /// Marks along the axis from the top down.
     pub(crate) fn ticks_down(&self, show: impl Fn(f64) -> String) -> Vec<Tick> {
-        self.marks(MOST_MARKS).into_iter().map(|v| Tick { at: self.down(v), label: show(v) }).collect()
+        self.marks(MAX_MARKS).into_iter().map(|v| Tick { at: self.down(v), label: show(v) }).collect()
     }
 }
 
@@ -185,17 +186,17 @@ fn no_two_labels_overlap_at_any_width() {
     for labels in sets {
         let classes = label_classes(&labels);
         assert_eq!(classes[0], "", "the first label is always shown");
-        for (level, (width, _)) in ROOMS.iter().enumerate() {
-            let shown = |at: &usize| ROOMS[..=level].iter().any(|(_, class)| *class == classes[*at]);
+        for (level, (width, _)) in LABEL_WIDTHS.iter().enumerate() {
+            let shown = |at: &usize| LABEL_WIDTHS[..=level].iter().any(|(_, class)| *class == classes[*at]);
             let shown: Vec<usize> = (0..labels.len()).filter(shown).collect();
             for pair in shown.windows(2) {
                 let apart = (labels[pair[1]].0 - labels[pair[0]].0) * width / SIDE;
                 let letters = (labels[pair[0]].1.len() + labels[pair[1]].1.len()) as f64;
-                assert!(apart >= letters * LETTER / 2.0, "{labels:?} {classes:?} at {width}");
+                assert!(apart >= letters * LETTER_PX / 2.0, "{labels:?} {classes:?} at {width}");
             }
         }
     }
-    assert_eq!(label_classes(&[(10.0, "a"), (10.0, "b")]), ["", NO_ROOM]);
+    assert_eq!(label_classes(&[(10.0, "a"), (10.0, "b")]), ["", HIDDEN]);
 }
 
 #[test]

@@ -3,10 +3,10 @@
 //! For: places of dots and crosses; their looks are the style's. Not for: lines through them.
 
 use super::axis::SIDE;
-use super::line::place;
+use super::line::coordinate;
 
 /// Cells along and across within which dots cover one another.
-const CELLS: [f64; 2] = [300.0, 60.0];
+const DOT_CELLS: [f64; 2] = [300.0, 60.0];
 
 /// A dot at each place that is a number: strokes without length, whose round ends keep their form however wide the drawing is. Dots
 /// that would cover one another are one.
@@ -15,8 +15,8 @@ pub(crate) fn dots(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     let mut out = String::new();
     for (x, y) in points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
         let cell = |v: f64, cells: f64| (v / SIDE * cells).round() as i64;
-        if taken.insert((cell(x, CELLS[0]), cell(y, CELLS[1]))) {
-            out += &format!("M{} {}h.01", place(x), place(y));
+        if taken.insert((cell(x, DOT_CELLS[0]), cell(y, DOT_CELLS[1]))) {
+            out += &format!("M{} {}h.01", coordinate(x), coordinate(y));
         }
     }
     out

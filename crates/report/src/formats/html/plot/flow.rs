@@ -3,14 +3,14 @@
 //! For: the ledger from what was issued down to the devices, by operations or by bytes. Not for: whether stages agree.
 
 use super::axis::SIDE;
-use super::line::place;
+use super::line::coordinate;
 
 /// Width of the widest stage.
-const WIDEST: f64 = 960.0;
+const FLOW_WIDTH: f64 = 960.0;
 /// Part of a stage's height that is its bar; the rest leads to the next one.
-const BAR: f64 = 0.5;
+const BAR_SHARE: f64 = 0.5;
 /// Between layers that stand side by side.
-const GAP: f64 = 12.0;
+const FLOW_GAP: f64 = 12.0;
 
 /// The bars of stages from the top down and what leads from each to the next. A stage is of one part, or of several side by side, and
 /// has none where it was not counted.
@@ -29,23 +29,23 @@ pub(crate) fn flow(stages: &[Vec<f64>]) -> Flow {
     let mut above: Option<[f64; 3]> = None;
     for (at, parts) in stages.iter().enumerate() {
         let top = each * at as f64;
-        let bottom = top + BAR * each;
+        let bottom = top + BAR_SHARE * each;
         let sum: f64 = parts.iter().sum();
         if parts.is_empty() || most <= 0.0 {
             continue;
         }
-        let gaps = GAP * (parts.len() - 1) as f64;
-        let width = WIDEST * sum / most;
+        let gaps = FLOW_GAP * (parts.len() - 1) as f64;
+        let width = FLOW_WIDTH * sum / most;
         let left = (SIDE - width - gaps) / 2.0;
         let mut x = left;
         for part in parts {
-            let wide = WIDEST * part / most;
-            out.bars += &bar(x, top, wide.max(2.0), bottom);
-            x += wide + GAP;
+            let wide = FLOW_WIDTH * part / most;
+            out.bars += &flow_bar(x, top, wide.max(2.0), bottom);
+            x += wide + FLOW_GAP;
         }
         if let Some([from, to, y]) = above {
             let right = left + width + gaps;
-            let [from, to, y, left, right, top] = [from, to, y, left, right, top].map(place);
+            let [from, to, y, left, right, top] = [from, to, y, left, right, top].map(coordinate);
             out.between += &format!("M{from} {y}H{to}L{right} {top}H{left}Z");
         }
         above = Some([left, left + width + gaps, bottom]);
@@ -53,8 +53,8 @@ pub(crate) fn flow(stages: &[Vec<f64>]) -> Flow {
     out
 }
 
-fn bar(x: f64, top: f64, wide: f64, bottom: f64) -> String {
-    let [x, top, to, bottom] = [x, top, x + wide, bottom].map(place);
+fn flow_bar(x: f64, top: f64, wide: f64, bottom: f64) -> String {
+    let [x, top, to, bottom] = [x, top, x + wide, bottom].map(coordinate);
     format!("M{x} {top}H{to}V{bottom}H{x}Z")
 }
 

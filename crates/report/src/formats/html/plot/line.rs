@@ -3,7 +3,7 @@
 //! For: curves and steps, broken where a point is missing. Not for: what they mean.
 
 /// Width of a column of a drawing that can be told from the next one: a thousand of them, however many lines there are.
-const COLUMN: f64 = super::axis::SIDE / 1000.0;
+const COLUMN_WIDTH: f64 = super::axis::SIDE / 1000.0;
 
 /// The path through these places. Where a place is no number the line is broken.
 pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>) -> String {
@@ -12,11 +12,11 @@ pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     for piece in points.split(|(x, y)| !x.is_finite() || !y.is_finite()).filter(|piece| !piece.is_empty()) {
         // A single place is seen too.
         if let [(x, y)] = piece {
-            out += &format!("M{} {}h.01", place(*x), place(*y));
+            out += &format!("M{} {}h.01", coordinate(*x), coordinate(*y));
             continue;
         }
         for (at, (x, y)) in thinned(piece).into_iter().enumerate() {
-            out += &format!("{}{} {}", if at == 0 { 'M' } else { 'L' }, place(x), place(y));
+            out += &format!("{}{} {}", if at == 0 { 'M' } else { 'L' }, coordinate(x), coordinate(y));
         }
     }
     out
@@ -31,11 +31,11 @@ pub(crate) fn steps(levels: impl IntoIterator<Item = (f64, f64, f64)>) -> String
 /// First, lowest, highest and last of each column, in their order, where there are more.
 pub(super) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
-    let columns = ((last.0 - first.0).abs() / COLUMN).ceil() + 1.0;
+    let columns = ((last.0 - first.0).abs() / COLUMN_WIDTH).ceil() + 1.0;
     if points.len() as f64 <= 4.0 * columns {
         return points.to_vec();
     }
-    let column = |p: &(f64, f64)| (p.0 / COLUMN).floor() as i64;
+    let column = |p: &(f64, f64)| (p.0 / COLUMN_WIDTH).floor() as i64;
     let mut out = Vec::new();
     for part in points.chunk_by(|a, b| column(a) == column(b)) {
         let by_height = |a: &usize, b: &usize| part[*a].1.total_cmp(&part[*b].1);
@@ -50,7 +50,7 @@ pub(super) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// A place with as many digits as can be seen.
-pub(super) fn place(value: f64) -> String {
+pub(super) fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }

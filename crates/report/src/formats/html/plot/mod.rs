@@ -21,10 +21,10 @@ use axis::{SIDE, Tick, label_classes};
 use serde_json::json;
 
 /// Points that a crosshair stops at, in a plot at most.
-const MOST_STOPS: usize = 150;
+const MAX_STOPS: usize = 150;
 
 /// Class of labels in the lowest line of a drawing.
-pub(crate) const LOW: &str = "low";
+pub(crate) const LOWEST_LINE: &str = "low";
 
 /// A figure: a drawing with its axes.
 #[derive(Template, Default)]
@@ -75,7 +75,7 @@ impl Plot {
 
     /// Where a crosshair stops, and what it says there.
     pub(crate) fn stop_at(&mut self, stops: &[(f64, String)]) {
-        let every = stops.len().div_ceil(MOST_STOPS).max(1);
+        let every = stops.len().div_ceil(MAX_STOPS).max(1);
         let kept = stops.iter().step_by(every).filter(|(x, _)| x.is_finite());
         let json: Vec<_> = kept.map(|(x, words)| json!([x.round(), words])).collect();
         if !json.is_empty() {
@@ -91,7 +91,7 @@ impl Plot {
     /// The labels in the drawing, each with the class that hides it where it would overlap another: only those in the lowest line, which
     /// name the runs.
     fn labels_inside(&self) -> impl Iterator<Item = (&Label, &'static str)> {
-        let is_low = |label: &Label| label.class == LOW;
+        let is_low = |label: &Label| label.class == LOWEST_LINE;
         let low: Vec<(f64, &str)> = self
             .labels
             .iter()
@@ -128,7 +128,7 @@ impl Tick {
     }
 
     fn place(&self) -> String {
-        line::place(self.at)
+        line::coordinate(self.at)
     }
 }
 
@@ -138,12 +138,12 @@ impl Label {
     }
 
     fn place(&self) -> String {
-        line::place(self.at)
+        line::coordinate(self.at)
     }
 }
 
 /// Moves labels that stand from the top down apart, so that none covers another: at least so far from each to the next.
-pub(crate) fn apart(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
+pub(crate) fn spread_labels(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
     labels.retain(|label| label.at.is_finite());
     labels.sort_by(|a, b| a.at.total_cmp(&b.at));
     for at in 1..labels.len() {
@@ -162,10 +162,12 @@ pub(crate) fn apart(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
 #[test]
 fn labels_that_would_cover_one_another_move_apart() {
     let at = |at: f64| Label { at, ..Label::default() };
-    let places: Vec<f64> =
-        apart(vec![at(500.0), at(10.0), at(505.0), at(f64::NAN)], 50.0).iter().map(|l| l.at).collect();
+    let places: Vec<f64> = spread_labels(vec![at(500.0), at(10.0), at(505.0), at(f64::NAN)], 50.0)
+        .iter()
+        .map(|l| l.at)
+        .collect();
     assert_eq!(places, [10.0, 500.0, 550.0]);
-    let low: Vec<f64> = apart(vec![at(990.0), at(980.0)], 50.0).iter().map(|l| l.at).collect();
+    let low: Vec<f64> = spread_labels(vec![at(990.0), at(980.0)], 50.0).iter().map(|l| l.at).collect();
     assert_eq!(low, [950.0, 1000.0]);
 }
 

@@ -6,9 +6,9 @@ use super::axis::SIDE;
 use super::band::rectangle;
 
 /// Part of a row that is left between it and the one above.
-const GAP: f64 = 0.3;
+const STRIP_GAP: f64 = 0.3;
 /// Blocks that are nearer than this, and as high, are one: a thousand of them are no larger than can be seen.
-const NEAR: f64 = 2.0;
+const JOIN_DISTANCE: f64 = 2.0;
 
 /// A row of blocks. A share of zero has a ground without a block on it; a share that is not known has neither.
 #[derive(Debug, Default, PartialEq)]
@@ -20,18 +20,18 @@ pub(crate) struct Strip {
 }
 
 /// Where the middle of a row lies, of so many from the top down.
-pub(crate) fn middle(row: usize, rows: usize) -> f64 {
-    let [top, bottom] = edges(row, rows);
+pub(crate) fn strip_middle(row: usize, rows: usize) -> f64 {
+    let [top, bottom] = strip_edges(row, rows);
     f64::midpoint(top, bottom)
 }
 
 /// The row of these stretches: `(from, to, share)`.
 pub(crate) fn strip(row: usize, rows: usize, stretches: &[(f64, f64, Option<f64>)]) -> Strip {
-    let [top, bottom] = edges(row, rows);
+    let [top, bottom] = strip_edges(row, rows);
     let height = |share: f64| (bottom - share.clamp(0.0, 1.0) * (bottom - top)).round();
     let known = || stretches.iter().filter_map(|(from, to, share)| Some((*from, *to, (*share)?)));
     let path = |blocks: Vec<(f64, f64, f64)>| {
-        let blocks = joined(blocks).into_iter().filter(|b| b.2 < bottom.round());
+        let blocks = join_blocks(blocks).into_iter().filter(|b| b.2 < bottom.round());
         blocks.map(|(from, to, y)| rectangle([from, y], [to, bottom.round()])).collect()
     };
     Strip {
@@ -40,17 +40,17 @@ pub(crate) fn strip(row: usize, rows: usize, stretches: &[(f64, f64, Option<f64>
     }
 }
 
-fn edges(row: usize, rows: usize) -> [f64; 2] {
+fn strip_edges(row: usize, rows: usize) -> [f64; 2] {
     let each = SIDE / rows.max(1) as f64;
-    [each * (row as f64 + GAP), each * (row as f64 + 1.0)]
+    [each * (row as f64 + STRIP_GAP), each * (row as f64 + 1.0)]
 }
 
 /// Neighbours of one height as one.
-fn joined(blocks: Vec<(f64, f64, f64)>) -> Vec<(f64, f64, f64)> {
+fn join_blocks(blocks: Vec<(f64, f64, f64)>) -> Vec<(f64, f64, f64)> {
     let mut out: Vec<(f64, f64, f64)> = Vec::new();
     for (from, to, y) in blocks {
         match out.last_mut() {
-            Some(last) if from - last.1 <= NEAR && (y - last.2).abs() < 0.5 => last.1 = to,
+            Some(last) if from - last.1 <= JOIN_DISTANCE && (y - last.2).abs() < 0.5 => last.1 = to,
             _ => out.push((from, to, y)),
         }
     }
@@ -69,7 +69,7 @@ fn a_block_is_as_high_as_its_share_and_what_is_missing_is_not_zero() {
         "M0 650H1000V1000H0Z",
         "no more than the whole"
     );
-    assert!((middle(0, 2) - 325.0).abs() < 1e-9 && (middle(1, 2) - 825.0).abs() < 1e-9);
+    assert!((strip_middle(0, 2) - 325.0).abs() < 1e-9 && (strip_middle(1, 2) - 825.0).abs() < 1e-9);
 }
 
 #[test]

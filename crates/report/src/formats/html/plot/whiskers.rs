@@ -37,7 +37,7 @@ pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Wh
 }
 
 /// A range that has all values in it, and of their intervals no more than some times as much around: few runs have absurd ones.
-pub(crate) fn range(rows: &[(f64, Option<[f64; 2]>)]) -> impl Iterator<Item = f64> + use<> {
+pub(crate) fn interval_range(rows: &[(f64, Option<[f64; 2]>)]) -> impl Iterator<Item = f64> + use<> {
     const AROUND: f64 = 2.0;
     let values: Vec<f64> = rows.iter().map(|r| r.0).filter(|v| v.is_finite() && *v > 0.0).collect();
     let (low, high) = values.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
@@ -63,6 +63,6 @@ fn an_interval_lies_around_its_value_and_is_cut_at_the_ends() {
 #[test]
 fn an_absurd_interval_does_not_make_the_axis() {
     let rows = [(100.0, Some([90.0, 110.0])), (120.0, Some([2.0, 9000.0]))];
-    let all: Vec<f64> = range(&rows).collect();
+    let all: Vec<f64> = interval_range(&rows).collect();
     assert!(all.iter().all(|v| (50.0..=240.0).contains(v)) && all.contains(&110.0), "{all:?}");
 }

@@ -2,24 +2,24 @@
 //!
 //! For: a line each, with how they have files open and what they asked the watched devices for. Not for: devices.
 
-use super::columns::figure;
-use crate::prose::{columns, cut, prose};
+use super::columns::fit_figure;
+use crate::prose::{display_width, prose, shorten};
 use model::units::{show_bytes, show_share};
 use model::watch::{ProcessCalls, ProcessRequests, Processes, SomeRequests, WatchedProcess};
 
 /// Columns of the name and of the id.
-const NAME: usize = 16;
-const ID: usize = 9;
+const PROCESS_NAME_WIDTH: usize = 16;
+const PID_WIDTH: usize = 9;
 /// Columns of a figure.
-const FIGURE: usize = 8;
+const FIGURE_WIDTH: usize = 8;
 /// Columns that words need beside the figures; with less room they stand on a line of their own.
-const WORDS: usize = 24;
+const DETAILS_WIDTH: usize = 24;
 
 /// A figure of a process and what it is called.
-type Figure = (&'static str, fn(&WatchedProcess) -> f64);
+type ProcessFigure = (&'static str, fn(&WatchedProcess) -> f64);
 
 /// Figures, the first of them always.
-const FIGURES: [Figure; 5] = [
+const PROCESS_FIGURES: [ProcessFigure; 5] = [
     ("rMB/s", |p| p.read_mb_per_s),
     ("wMB/s", |p| p.write_mb_per_s),
     ("calls/s", |p| p.read_calls_per_s + p.write_calls_per_s),
@@ -28,23 +28,27 @@ const FIGURES: [Figure; 5] = [
 ];
 
 /// The lines, below their names where these are wanted; `None` where there is nothing to be told.
-pub(super) fn text(processes: &Processes, width: usize, headed: bool) -> Option<String> {
+pub(super) fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<String> {
     if processes.most.is_empty() && !(headed && processes.hidden > 0) {
         return None;
     }
-    let shown = shown(width);
+    let shown = shown_figures(width);
     let mut out = String::new();
     if headed && !processes.most.is_empty() && !shown.is_empty() {
         let first = if processes.most.iter().any(|p| p.tid.is_some()) { "thread" } else { "process" };
-        let names: Vec<String> = shown.iter().map(|(name, _)| format!("{name:>FIGURE$}")).collect();
+        let names: Vec<String> = shown.iter().map(|(name, _)| format!("{name:>FIGURE_WIDTH$}")).collect();
         let names = names.concat();
-        let line = format!("{first:NAME$}{:>ID$}{names}  files open here", "id");
+        let line = format!("{first:PROCESS_NAME_WIDTH$}{:>PID_WIDTH$}{names}  files open here", "id");
         // Where there is no room the words stand on lines of their own, without a name.
-        let line = if columns(&line) > width { format!("{first:NAME$}{:>ID$}{names}", "id") } else { line };
+        let line = if display_width(&line) > width {
+            format!("{first:PROCESS_NAME_WIDTH$}{:>PID_WIDTH$}{names}", "id")
+        } else {
+            line
+        };
         out += &format!("{line}\n");
     }
     for process in &processes.most {
-        out += &line(process, &shown, width);
+        out += &process_line(process, &shown, width);
         out += &process.calls.as_ref().map_or_else(String::new, |calls| calls_line(calls, width));
     }
     if let Some(why) = &processes.calls_not_known {
@@ -60,35 +64,41 @@ pub(super) fn text(processes: &Processes, width: usize, headed: bool) -> Option<
     Some(out)
 }
 
-fn shown(width: usize) -> Vec<&'static Figure> {
-    let room = |number: usize| NAME + ID + number * FIGURE;
-    let fits = |number: &usize| room(*number) + 2 + WORDS <= width;
-    let number = (3..=FIGURES.len()).rev().find(fits).unwrap_or(if room(2) <= width { 2 } else { 0 });
-    FIGURES.iter().take(number).collect()
+fn shown_figures(width: usize) -> Vec<&'static ProcessFigure> {
+    let room = |number: usize| PROCESS_NAME_WIDTH + PID_WIDTH + number * FIGURE_WIDTH;
+    let fits = |number: &usize| room(*number) + 2 + DETAILS_WIDTH <= width;
+    let number = (3..=PROCESS_FIGURES.len()).rev().find(fits).unwrap_or(if room(2) <= width { 2 } else { 0 });
+    PROCESS_FIGURES.iter().take(number).collect()
 }
 
-fn line(process: &WatchedProcess, shown: &[&Figure], width: usize) -> String {
+fn process_line(process: &WatchedProcess, shown: &[&ProcessFigure], width: usize) -> String {
     let id = process.tid.unwrap_or(process.pid);
-    let figures: Vec<String> =
-        shown.iter().map(|(_, of)| format!("{:>FIGURE$}", figure(of(process), FIGURE - 2))).collect();
-    let words = how(process);
-    let first = format!("{:NAME$}{id:>ID$}{}", cut(&process.name, NAME - 1), figures.concat());
+    let figures: Vec<String> = shown
+        .iter()
+        .map(|(_, of)| format!("{:>FIGURE_WIDTH$}", fit_figure(of(process), FIGURE_WIDTH - 2)))
+        .collect();
+    let words = describe_open_files(process);
+    let first = format!(
+        "{:PROCESS_NAME_WIDTH$}{id:>PID_WIDTH$}{}",
+        shorten(&process.name, PROCESS_NAME_WIDTH - 1),
+        figures.concat()
+    );
     if shown.is_empty() {
         // Too narrow for a table.
         let all: Vec<String> =
-            FIGURES.iter().take(2).map(|(n, of)| format!("{n} {:.2}", of(process))).collect();
+            PROCESS_FIGURES.iter().take(2).map(|(n, of)| format!("{n} {:.2}", of(process))).collect();
         return prose(width, "", "  ", &format!("{} ({id}): {}; {words}", process.name, all.join(", ")));
     }
-    if columns(&first) + 2 + WORDS <= width {
-        let indent = " ".repeat(columns(&first) + 2);
-        return hanging(&format!("{first}  "), &indent, &words, width);
+    if display_width(&first) + 2 + DETAILS_WIDTH <= width {
+        let indent = " ".repeat(display_width(&first) + 2);
+        return append_wrapped(&format!("{first}  "), &indent, &words, width);
     }
     format!("{first}\n{}", prose(width, "    ", "    ", &words))
 }
 
 /// Words behind figures, further lines of them below the first.
-fn hanging(first: &str, indent: &str, words: &str, width: usize) -> String {
-    let room = width.saturating_sub(columns(indent));
+fn append_wrapped(first: &str, indent: &str, words: &str, width: usize) -> String {
+    let room = width.saturating_sub(display_width(indent));
     let lines = prose(room, "", "", words);
     let mut out = String::new();
     for (at, line) in lines.lines().enumerate() {
@@ -99,7 +109,7 @@ fn hanging(first: &str, indent: &str, words: &str, width: usize) -> String {
     out
 }
 
-fn how(process: &WatchedProcess) -> String {
+fn describe_open_files(process: &WatchedProcess) -> String {
     if let Some(parent) = &process.children_of {
         return format!("of {parent}, which waited for them");
     }
@@ -108,27 +118,29 @@ fn how(process: &WatchedProcess) -> String {
         Ok(open) => open.describe(),
         Err(why) => format!("not known: {why}"),
     };
-    let asked = process.requests.as_ref().map(asked).unwrap_or_default();
+    let asked = process.requests.as_ref().map(describe_requests).unwrap_or_default();
     if asked.is_empty() { open } else { format!("{open}; {asked}") }
 }
 
 /// `reads of 4 KiB, 2 % sequential; depth 3.9`; nothing where it asked the watched devices for nothing.
-fn asked(requests: &ProcessRequests) -> String {
+fn describe_requests(requests: &ProcessRequests) -> String {
     let ways = [("reads", requests.read), ("writes", requests.write)];
-    let mut parts: Vec<String> =
-        ways.into_iter().filter_map(|(name, of)| Some(format!("{name} of {}", sizes(&of?)))).collect();
+    let mut parts: Vec<String> = ways
+        .into_iter()
+        .filter_map(|(name, of)| Some(format!("{name} of {}", request_sizes(&of?))))
+        .collect();
     if requests.flush_per_s > 0.0 {
-        parts.push(format!("{} flushes/s", figure(requests.flush_per_s, FIGURE - 2)));
+        parts.push(format!("{} flushes/s", fit_figure(requests.flush_per_s, FIGURE_WIDTH - 2)));
     }
     if requests.depth_mean > 0.0 {
-        parts.push(format!("depth {}", figure(requests.depth_mean, FIGURE - 2)));
+        parts.push(format!("depth {}", fit_figure(requests.depth_mean, FIGURE_WIDTH - 2)));
     }
     parts.join("; ")
 }
 
 /// `calls/s: pread64 5000, fdatasync 12; page faults/s: 3 waited for storage, 12 did not`.
 fn calls_line(of: &ProcessCalls, width: usize) -> String {
-    let rate = |per_s: f64| figure(per_s, FIGURE - 2);
+    let rate = |per_s: f64| fit_figure(per_s, FIGURE_WIDTH - 2);
     let calls: Vec<String> = of.calls.iter().map(|c| format!("{} {}", c.name, rate(c.per_s))).collect();
     let calls = if calls.is_empty() { "none that move data".to_owned() } else { calls.join(", ") };
     let faults = of.faults.as_ref().map_or_else(String::new, |faults| {
@@ -138,7 +150,7 @@ fn calls_line(of: &ProcessCalls, width: usize) -> String {
     prose(width, "    ", "      ", &format!("calls/s: {calls}{faults}"))
 }
 
-fn sizes(of: &SomeRequests) -> String {
+fn request_sizes(of: &SomeRequests) -> String {
     let median = show_bytes(of.p50_bytes);
     let size = if of.min_bytes == of.max_bytes {
         median
@@ -151,7 +163,7 @@ fn sizes(of: &SomeRequests) -> String {
 #[test]
 fn a_line_has_figures_and_words_and_a_narrow_one_has_the_words_below() {
     let processes = crate::fixture::watched().processes.unwrap_or_else(|| panic!("none"));
-    let wide = text(&processes, 80, true).unwrap_or_default();
+    let wide = process_text(&processes, 80, true).unwrap_or_default();
     let lines: Vec<&str> = wide.lines().collect();
     assert_eq!(lines[0], "process                id   rMB/s   wMB/s calls/s  files open here");
     let first = "fio                 12345    2.05    0.00  500.00  direct, sync, io_uring;";
@@ -165,9 +177,9 @@ fn a_line_has_figures_and_words_and_a_narrow_one_has_the_words_below() {
     let all: Vec<&str> = wide.split_whitespace().collect();
     let calls = "calls/s: io_uring_enter 500.00, fdatasync 3.00; page faults/s: 0.00 waited for storage, 12.00 did not";
     assert!(all.join(" ").contains(calls), "{wide}");
-    let narrow = text(&processes, 44, true).unwrap_or_default();
+    let narrow = process_text(&processes, 44, true).unwrap_or_default();
     assert!(narrow.contains("\n    direct, sync, io_uring;"), "{narrow}");
-    assert!(!text(&processes, 80, false).unwrap_or_default().contains("hidden"));
+    assert!(!process_text(&processes, 80, false).unwrap_or_default().contains("hidden"));
     let none = Processes { most: Vec::new(), more: 0, hidden: 0, seconds: 1.0, calls_not_known: None };
-    assert_eq!(text(&none, 80, true), None);
+    assert_eq!(process_text(&none, 80, true), None);
 }
