@@ -3,7 +3,7 @@
 //! For: spreadsheets and scripts; an empty field is not known. Not for: findings and single runs; those are in `json`.
 
 use crate::format::Style;
-use csv::{Terminator, Writer, WriterBuilder};
+use csv::{Terminator, WriterBuilder};
 use model::comparison::{Comparison, Comparisons, Metric, Pair};
 use std::io;
 
@@ -43,7 +43,7 @@ fn write_sides<'c>(
     sides: impl Iterator<Item = (&'c str, &'c Comparison)>,
     to: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let mut out: Writer<_> = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(to);
+    let mut out: csv::Writer<_> = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(to);
     out.write_record(COMPARISON_HEADINGS)?;
     for (side, pair) in sides.flat_map(|(side, comparison)| comparison.pairs.iter().map(move |p| (side, p))) {
         if pair.metrics.is_empty() {

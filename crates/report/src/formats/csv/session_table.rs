@@ -3,7 +3,6 @@
 //! For: spreadsheets; an empty field was not measured, or is withheld. Not for: which sessions are in it.
 
 use crate::format::Style;
-use csv::Writer;
 use model::entry::Figure;
 use model::report::Verdict;
 use model::session_table::{Row, SessionTable};
@@ -17,7 +16,7 @@ pub(super) fn write_session_table(
     _: Style,
     to: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let mut out = Writer::from_writer(to);
+    let mut out = csv::Writer::from_writer(to);
     let columns = sessions.columns.iter().flat_map(|column| {
         let name = format!("{} {}", column.name, column.unit);
         [name.clone(), format!("{name} low"), format!("{name} high"), format!("{} verdict", column.name)]

@@ -3,7 +3,6 @@
 //! For: scripts. Not for: everything about each; that is `json`.
 
 use crate::format::Style;
-use csv::Writer;
 use model::entry::{Entry, Listing};
 use std::io;
 
@@ -33,7 +32,7 @@ const LIST_HEADINGS: [&str; 21] = [
 ];
 
 pub(super) fn write_list(listing: &Listing, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
-    let mut out = Writer::from_writer(to);
+    let mut out = csv::Writer::from_writer(to);
     out.write_record(LIST_HEADINGS)?;
     listing.entries.iter().try_for_each(|entry| out.write_record(entry_fields(entry)))?;
     out.flush()

@@ -3,7 +3,6 @@
 //! For: spreadsheets and plots; an empty field is not known. Not for: processes and remarks, which have other columns: `json` has them.
 
 use crate::format::Style;
-use csv::Writer;
 use model::watch::{FlushRequests, Latency, Requests, Watched, WatchedDevice};
 use std::io;
 
@@ -52,7 +51,7 @@ const WATCH_HEADINGS: [&str; 40] = [
 ];
 
 pub(super) fn write_watched(watched: &Watched, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
-    let mut out = Writer::from_writer(to);
+    let mut out = csv::Writer::from_writer(to);
     if watched.first {
         out.write_record(WATCH_HEADINGS)?;
     }

@@ -29,7 +29,7 @@ struct GridCell {
 }
 
 /// The grid of these results; nothing where none of them is a read or a write.
-pub(super) fn grid(results: &[Measured]) -> String {
+pub(super) fn test_grid(results: &[Measured]) -> String {
     let both = |r: &Measured| [r.read.as_ref(), r.write.as_ref()].map(|f| f.map(|f| f.mb_per_s));
     let most = results.iter().filter(|r| !r.void).flat_map(both).flatten().fold(0.0, f64::max);
     let mut rows: Vec<GridRow> = Vec::new();

@@ -85,7 +85,7 @@ fn study_cards(report: &Report) -> (String, String) {
 
 /// The grid of reads and writes, and what a well-known tool would show.
 fn grid_card(report: &Report) -> String {
-    let mut body = grid::grid(&report.results);
+    let mut body = grid::test_grid(&report.results);
     let mut lead = vec!["MB/s = 10^6 bytes per second; the bar is its share of the fastest.".to_owned()];
     if let Studied::Profile(shown) = &report.study {
         lead.extend(shown.differs.iter().cloned());

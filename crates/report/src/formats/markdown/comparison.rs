@@ -9,9 +9,9 @@ use crate::rows::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, show
 use crate::side_by_side;
 use crate::table::escaped;
 use crate::worst::{rest_summary_of, worst_of};
-use model::answer::CountsAs;
 use model::comparison::{Comparison, Comparisons, Gate, Side};
 use model::finding::{Finding, Outcome};
+use model::report::CountsAs;
 use std::io::{self, Write};
 use std::path::Path;
 

@@ -16,8 +16,8 @@ pub(crate) mod line;
 pub(crate) mod strip;
 pub(crate) mod whiskers;
 
+use self::axis::{SIDE, Tick, label_classes};
 use askama::Template;
-use axis::{SIDE, Tick, label_classes};
 use serde_json::json;
 
 /// Points that a crosshair stops at, in a plot at most.
