@@ -3,33 +3,24 @@
 //! For: one table of formats, one file each. Not for: concluding anything; what is written stands in the report.
 #![forbid(unsafe_code)]
 
-mod chapter;
-mod command;
-mod event_line;
+mod comparison_rows;
+mod documentation;
 #[cfg(test)]
 mod fixture;
-mod format;
 mod formats;
+mod key_findings;
 mod logs;
 mod page;
-mod parts;
-mod prose;
-mod rows;
-mod side_by_side;
-mod table;
-mod verified;
-mod worst;
+mod report_view;
 
-pub use chapter::chapter;
-pub use event_line::EventLine;
-pub use format::{Content, Detail, Format, ReportKind, Style, WIDTH, Writer};
+pub use documentation::chapter;
 pub use formats::diskspd::{NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as diskspd_profile};
-pub use formats::fio::aggregate;
-pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, verdict as fio_verdict};
+pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, aggregate, verdict as fio_verdict};
 pub use formats::iometer::NAME as IOMETER;
 pub use formats::json::SCHEMAS;
+pub use formats::{Content, Detail, Format, ReportKind, Style, WIDTH, Writer};
 pub use formats::{FORMATS, TEXT};
-pub use logs::{LogFile, log_files};
+pub use logs::{EventLine, LogFile, log_files};
 use std::path::Path;
 
 /// The formats that write this kind of report, and how.

@@ -2,13 +2,14 @@
 //!
 //! For: every format that people read. Not for: what is told, nor in which order.
 
-use crate::format::Style;
-use crate::prose::{display_width, prose};
-use crate::table::Table;
+use crate::formats::Style;
+use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, TableStyle, Width};
 use model::check_id::CheckId;
 use model::report::{Latency, Measured, Verdict};
 use model::units::{MIB, show_count, show_ns, show_rate, show_share};
+use std::borrow::Cow;
 use std::io::{self, Write};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Half an interval by its value from which digits of the value mean nothing.
 const WIDE_INTERVAL: f64 = 0.1;
@@ -215,6 +216,370 @@ pub(crate) fn short_bytes(bytes: u64) -> String {
     }
 }
 
+/// Columns beyond which lines of prose read badly, however wide the terminal is.
+const MAX_PROSE_WIDTH: usize = 110;
+/// Stands for what was cut out of a word.
+const ELLIPSIS: char = '…';
+
+/// Columns that a text takes on a terminal: letters may take two, and colours none.
+pub(crate) fn display_width(text: &str) -> usize {
+    plain(text).width()
+}
+
+/// The text without its colours.
+fn plain(text: &str) -> Cow<'_, str> {
+    if !text.contains('\x1b') {
+        return text.into();
+    }
+    let mut rest = text.split('\x1b');
+    let first = rest.next().unwrap_or_default().to_owned();
+    rest.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, behind)| behind)).into()
+}
+
+/// A paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Words stay whole, but for
+/// those that are longer than a line.
+pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> String {
+    let width = width.min(MAX_PROSE_WIDTH);
+    if display_width(first) >= width {
+        let words = format!("{} {text}", first.trim());
+        return prose(width, "", indent, &words);
+    }
+    let deepest = " ".repeat(width / 8);
+    let indent = if display_width(indent) > width / 3 { deepest.as_str() } else { indent };
+    let mut out = String::new();
+    let mut line = first.to_owned();
+    let mut empty = true;
+    for word in &split_words(text) {
+        let gap = usize::from(!empty);
+        let fits = display_width(&line) + gap + display_width(word) <= width;
+        if !fits && (!empty || display_width(&line) > display_width(indent)) {
+            out += line.trim_end();
+            out.push('\n');
+            indent.clone_into(&mut line);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line += &shorten(word, width.saturating_sub(display_width(&line)));
+        empty = false;
+    }
+    out += &line;
+    out.push('\n');
+    out
+}
+
+/// The words of a text, a percent sign being one with its number.
+fn split_words(text: &str) -> Vec<Cow<'_, str>> {
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(number) if word.starts_with('%') && number.ends_with(|c: char| c.is_ascii_digit()) => {
+                *number += " ";
+                *number += word;
+            }
+            _ => words.push(word.into()),
+        }
+    }
+    words
+}
+
+/// A word in so many columns: where it is longer, its middle is left out, since names differ at their ends.
+pub(crate) fn shorten(word: &str, most: usize) -> Cow<'_, str> {
+    if display_width(word) <= most || word.contains('\x1b') {
+        return word.into();
+    }
+    let room = most.saturating_sub(1);
+    let head = take_width(word.chars(), room - room / 2);
+    let tail: Vec<char> = take_width(word.chars().rev(), room / 2);
+    head.into_iter().chain([ELLIPSIS]).chain(tail.into_iter().rev()).collect::<String>().into()
+}
+
+/// As many letters as have room.
+fn take_width(letters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
+    let mut used = 0;
+    let fits = |letter: &char| {
+        used += letter.width().unwrap_or(0);
+        used <= room
+    };
+    letters.take_while(fits).collect()
+}
+
+/// One rule below the headings: frames cost columns, and pasted text has few.
+const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
+/// Fewest columns that a name is cut to, where others need the room.
+const MIN_NAME_WIDTH: usize = 24;
+
+/// A table. The first and the last column are words, numbers stand to the right.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    headings: Vec<String>,
+    left: Vec<bool>,
+    least: Vec<usize>,
+    leaving: Vec<usize>,
+    rows: Vec<Vec<String>>,
+    stacked: bool,
+    /// A column whose cells are cut to the room that the others leave, and the fewest columns of the terminal that it is cut to.
+    cut: Option<(usize, usize)>,
+}
+
+impl Table {
+    /// Without rows. Where there is no room the columns of `leaving` are left out, the first of them first; the others never.
+    pub(crate) fn new<H: AsRef<str>>(headings: &[H], leaving: &[usize]) -> Self {
+        let last = headings.len().saturating_sub(1);
+        Self {
+            headings: headings.iter().map(|h| h.as_ref().to_owned()).collect(),
+            left: (0..headings.len()).map(|at| at == 0 || at == last).collect(),
+            least: vec![0; headings.len()],
+            leaving: leaving.to_vec(),
+            rows: Vec::new(),
+            stacked: false,
+            cut: None,
+        }
+    }
+
+    /// With the words of each heading under each other where it is drawn, since figures are shorter.
+    #[must_use]
+    pub(crate) fn stacked(mut self) -> Self {
+        self.stacked = true;
+        self
+    }
+
+    /// With this column's words to the left, or its numbers to the right.
+    #[must_use]
+    pub(crate) fn aligned(mut self, column: usize, left: bool) -> Self {
+        if let Some(side) = self.left.get_mut(column) {
+            *side = left;
+        }
+        self
+    }
+
+    /// With at least so many columns of the terminal for this one.
+    #[must_use]
+    pub(crate) fn at_least(mut self, column: usize, columns: usize) -> Self {
+        if let Some(least) = self.least.get_mut(column) {
+            *least = columns;
+        }
+        self
+    }
+
+    /// Cuts the cells of this column to the room that the other columns leave, to `least` columns of the terminal at most, before a column
+    /// is left out.
+    #[must_use]
+    pub(crate) fn cut_to(mut self, column: usize, least: usize) -> Self {
+        self.cut = Some((column, least));
+        self
+    }
+
+    /// Adds a row, a cell for each heading.
+    pub(crate) fn add(&mut self, row: impl IntoIterator<Item = String>) {
+        self.rows.push(row.into_iter().collect());
+    }
+
+    /// Changes every cell of a column.
+    pub(crate) fn edit(&mut self, column: usize, change: impl Fn(&str) -> String) {
+        for cell in self.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+            *cell = change(cell);
+        }
+    }
+
+    /// Adds rows.
+    pub(crate) fn add_all<R: IntoIterator<Item = String>>(&mut self, rows: impl IntoIterator<Item = R>) {
+        rows.into_iter().for_each(|row| self.add(row));
+    }
+
+    /// Whether there is no row.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Whether this stands in a value.
+    pub(crate) fn has(&self, text: &str) -> bool {
+        self.rows.iter().any(|row| row.iter().skip(1).any(|cell| cell.contains(text)))
+    }
+
+    /// The lines in so many columns, and the headings that are left out. Long names give way first, then columns; at last there is
+    /// one value a line.
+    pub(crate) fn lines(&self, width: usize) -> (Vec<String>, Vec<&str>) {
+        let mut shown = self.filled_columns();
+        let whole = self.draw(&shown);
+        if all_fit(&whole, width) {
+            return (whole, Vec::new());
+        }
+        let short = self.with_short_names(width);
+        for leaves in std::iter::once(None).chain(self.leaving.iter().map(Some)) {
+            shown.retain(|column| Some(column) != leaves);
+            let lines = short.draw_to_width(&shown, width);
+            if all_fit(&lines, width) {
+                return (lines, self.left_out(&shown));
+            }
+        }
+        (self.one_value_a_line(&shown, width), self.left_out(&shown))
+    }
+
+    /// Whether it is a table in so many columns, and not one value a line.
+    pub(crate) fn is_table_in(&self, width: usize) -> bool {
+        let mut shown = self.filled_columns();
+        if all_fit(&self.draw(&shown), width) {
+            return true;
+        }
+        let short = self.with_short_names(width);
+        std::iter::once(None).chain(self.leaving.iter().map(Some)).any(|leaves| {
+            shown.retain(|column| Some(column) != leaves);
+            all_fit(&short.draw_to_width(&shown, width), width)
+        })
+    }
+
+    /// Its rows, for forms that have room for all of them.
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
+    /// The heading of a column.
+    pub(crate) fn heading(&self, column: usize) -> &str {
+        self.headings.get(column).map_or("", String::as_str)
+    }
+
+    /// Whether a column is of words.
+    pub(crate) fn is_left(&self, column: usize) -> bool {
+        self.left.get(column).copied().unwrap_or(true)
+    }
+
+    /// Columns in which something stands, and that of the names; all where there is no row.
+    pub(crate) fn filled_columns(&self) -> Vec<usize> {
+        let has = |at: usize| self.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty()));
+        (0..self.headings.len()).filter(|at| *at == 0 || self.is_empty() || has(*at)).collect()
+    }
+
+    fn left_out(&self, shown: &[usize]) -> Vec<&str> {
+        let gone = self.filled_columns().into_iter().filter(|at| !shown.contains(at));
+        gone.filter_map(|at| self.headings.get(at)).map(String::as_str).collect()
+    }
+
+    /// The table with long names cut to what such a width has room for.
+    fn with_short_names(&self, width: usize) -> Self {
+        let most = (width * 2 / 5).max(MIN_NAME_WIDTH);
+        let mut short = self.clone();
+        for name in short.rows.iter_mut().filter_map(|row| row.first_mut()) {
+            *name = shorten(name, most).into_owned();
+        }
+        short
+    }
+
+    /// The lines, with the column of [`Self::cut_to`] as narrow as `width` requires.
+    fn draw_to_width(&self, shown: &[usize], width: usize) -> Vec<String> {
+        let lines = self.draw(shown);
+        let excess = lines.iter().map(|line| display_width(line)).max().unwrap_or(0).saturating_sub(width);
+        let Some((column, least)) = self.cut.filter(|(column, _)| shown.contains(column) && excess > 0)
+        else {
+            return lines;
+        };
+        let widest =
+            self.rows.iter().filter_map(|row| Some(display_width(row.get(column)?))).max().unwrap_or(0);
+        let mut narrow = self.clone();
+        for cell in narrow.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+            *cell = shorten(cell, widest.saturating_sub(excess).max(least)).into_owned();
+        }
+        narrow.draw(shown)
+    }
+
+    fn draw(&self, shown: &[usize]) -> Vec<String> {
+        let pick = |cells: &[String]| -> Vec<String> {
+            shown.iter().map(|at| cells.get(*at).cloned().unwrap_or_default()).collect()
+        };
+        let mut table = comfy_table::Table::new();
+        let mut headings = pick(&self.headings);
+        if self.stacked {
+            headings = headings.iter().map(|heading| heading.replace(' ', "\n")).collect();
+        }
+        table.load_style(RULED).set_header(headings);
+        table.add_rows(self.rows.iter().map(|row| pick(row)));
+        for (column, at) in table.column_iter_mut().zip(shown) {
+            column.set_padding((0, 1));
+            let left = self.left.get(*at).copied().unwrap_or(true);
+            column.set_cell_alignment(if left { CellAlignment::Left } else { CellAlignment::Right });
+            if let Some(least) = self.least.get(*at).filter(|least| **least > 0) {
+                let least = Width::Fixed(u16::try_from(least + 1).unwrap_or(u16::MAX));
+                column.set_constraint(ColumnConstraint::LowerBoundary(least));
+            }
+        }
+        table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    /// Names, and below each its values with their headings.
+    fn one_value_a_line(&self, shown: &[usize], width: usize) -> Vec<String> {
+        let values = shown.get(1..).unwrap_or_default();
+        let heading = |at: usize| self.headings.get(at).map_or("", String::as_str);
+        let widest = values.iter().map(|at| display_width(heading(*at))).max().unwrap_or(0);
+        let mut out = String::new();
+        for row in &self.rows {
+            let name = shown.first().and_then(|at| row.get(*at)).map_or("", String::as_str);
+            if !name.is_empty() {
+                out += &prose(width, &name[..name.len() - name.trim_start().len()], "  ", name);
+            }
+            for (at, value) in values.iter().filter_map(|at| Some((*at, row.get(*at)?))) {
+                if value.is_empty() {
+                    continue;
+                }
+                let head = heading(at);
+                let gap = " ".repeat(widest.saturating_sub(display_width(head)));
+                out += &prose(width, &format!("    {head}{gap}  "), "      ", value);
+            }
+        }
+        out.lines().map(str::to_owned).collect()
+    }
+
+    /// As a table of Markdown, its columns under each other in the source too.
+    pub(crate) fn markdown(&self) -> String {
+        let escape = |cells: &[String]| -> Vec<String> { cells.iter().map(|c| escaped(c.trim())).collect() };
+        let head = escape(&self.headings);
+        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| escape(row)).collect();
+        let all = || std::iter::once(&head).chain(&rows);
+        let width_of = |at: usize| all().filter_map(|row| row.get(at)).map(|c| display_width(c)).max();
+        let widths: Vec<usize> = (0..head.len()).map(|at| width_of(at).unwrap_or(0).max(3)).collect();
+        let cell = |(at, width): (usize, &usize), row: &[String]| {
+            let text = row.get(at).map_or("", String::as_str);
+            let gap = " ".repeat(width.saturating_sub(display_width(text)));
+            if self.left[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
+        };
+        let line = |row: &[String]| -> String {
+            let cells = widths.iter().enumerate().map(|column| cell(column, row));
+            format!("|{}\n", cells.collect::<String>())
+        };
+        let rule = widths.iter().zip(&self.left).map(|(width, left)| {
+            let dashes = "-".repeat(width - 1);
+            if *left { format!(" :{dashes} |") } else { format!(" {dashes}: |") }
+        });
+        let rule = format!("|{}\n", rule.collect::<String>());
+        line(&head) + &rule + &rows.iter().map(|row| line(row)).collect::<String>()
+    }
+}
+
+fn all_fit(lines: &[String], width: usize) -> bool {
+    lines.iter().all(|line| display_width(line) <= width)
+}
+
+/// Text that no reader of Markdown takes for marks: names are foreign text.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' | '~' => out.extend(['\\', c]),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+fn example_table() -> Table {
+    let mut table = Table::new(&["test", "MB/s", "depth", "p99", "limited by"], &[2, 4]);
+    table.add(["RND4K Q32T1 read", "323", "31.7", "901 us", "device"].map(str::to_owned));
+    table.add(["  reads of it", "1,210", "", "12.1 ms", "CPU of fathom"].map(str::to_owned));
+    table
+}
+
 #[test]
 fn a_wide_interval_takes_digits_away() {
     let of = |value: f64, share: f64| supported(value, Some([value * (1.0 - share), value * (1.0 + share)]));
@@ -233,4 +598,107 @@ fn a_wide_interval_takes_digits_away() {
 fn a_figure_among_others_has_its_mark_and_what_is_void_no_number() {
     let of = |verdict| with_suspect_mark("1,234".into(), verdict);
     assert_eq!([Verdict::Valid, Verdict::Suspect, Verdict::Invalid].map(of), ["1,234", "1,234*", "void"]);
+}
+
+#[test]
+fn lines_end_before_the_width_and_words_stay_whole() {
+    let text = "word ".repeat(60);
+    for width in [20, 40, 80, 110, 200] {
+        let all = prose(width, "* ", "  ", &text);
+        let lines: Vec<&str> = all.lines().collect();
+        assert!(lines[0].starts_with("* word") && lines[1].starts_with("  word"));
+        assert!(lines.iter().all(|l| display_width(l) <= width.min(MAX_PROSE_WIDTH) && !l.ends_with(' ')));
+        assert_eq!(all.matches("word").count(), 60);
+    }
+    assert_eq!(prose(80, "* ", "  ", ""), "* \n");
+    assert_eq!(prose(20, "", "", "it is no more than 3.0 % faster"), "it is no more than\n3.0 % faster\n");
+}
+
+#[test]
+fn what_is_longer_than_a_line_keeps_its_ends_and_an_indent_leaves_room() {
+    let path = format!("/var/{}/20260314.fathom", "x".repeat(200));
+    let all = prose(40, &" ".repeat(30), &" ".repeat(34), &format!("Session {path}"));
+    assert!(all.lines().all(|l| display_width(l) <= 40), "{all}");
+    assert!(all.contains("/var/x") && all.contains('…') && all.ends_with("14.fathom\n"), "{all}");
+    assert_eq!(shorten("short", 5), "short");
+    assert_eq!(shorten("abcdefghij", 5), "ab…ij");
+    assert_eq!(display_width(&shorten("ああああああ", 6)), 5);
+    assert_eq!(shorten("abc", 0), "…");
+}
+
+#[test]
+fn colours_take_no_columns() {
+    assert_eq!((display_width("\x1b[1;32mVALID\x1b[0m ok"), display_width("あ")), (8, 2));
+    let painted = format!("\x1b[1m{}\x1b[0m", "word ".repeat(30).trim());
+    let seen: String = plain(&prose(40, "", "", &painted)).into_owned();
+    assert_eq!(seen, prose(40, "", "", &"word ".repeat(30)));
+}
+
+#[test]
+fn a_column_in_which_nothing_stands_is_neither_shown_nor_missed() {
+    let mut table = Table::new(&["test", "synced", "MB/s"], &[1]);
+    table.add(["a".into(), String::new(), "1".into()]);
+    assert_eq!(
+        table.lines(80),
+        (vec!["test  MB/s".into(), "-----------".into(), "a     1".into()], Vec::new())
+    );
+    assert!(table.lines(3).1.is_empty());
+}
+
+#[test]
+fn columns_leave_in_their_order_and_at_last_there_is_one_value_a_line() {
+    let table = example_table();
+    let (all, none) = table.lines(80);
+    assert!(none.is_empty() && all[0].ends_with("limited by") && all.len() == 4, "{all:?}");
+    let (fewer, left_out) = table.lines(52);
+    assert_eq!(left_out, ["depth"], "{fewer:?}");
+    let (fewer, left_out) = table.lines(40);
+    assert_eq!(left_out, ["depth", "limited by"], "{fewer:?}");
+    let (list, left_out) = table.lines(24);
+    assert_eq!(left_out, ["depth", "limited by"]);
+    let expected = [
+        "RND4K Q32T1 read",
+        "    MB/s  323",
+        "    p99   901 us",
+        "  reads of it",
+        "    MB/s  1,210",
+        "    p99   12.1 ms",
+    ];
+    assert_eq!(list, expected);
+    for width in 20..90 {
+        assert!(all_fit(&table.lines(width).0, width), "{width}");
+    }
+}
+
+#[test]
+fn a_long_name_gives_way_before_a_column_does() {
+    let mut table = example_table();
+    table.add(["n".repeat(70), "1".into(), "1".into(), "1 us".into(), "device".into()]);
+    let (lines, left_out) = table.lines(80);
+    assert!(left_out.is_empty() && lines[4].contains("n…n"), "{lines:?}");
+    assert!(table.lines(200).0[4].contains(&"n".repeat(70)));
+}
+
+#[test]
+fn a_column_is_cut_to_the_room_that_is_left_before_another_is_left_out() {
+    let mut table = Table::new(&["id", "target", "MB/s"], &[0]).cut_to(1, 6);
+    table.add(["1234".into(), "/a/long/path/of/a/target".into(), "512".into()]);
+    let at = |width| table.lines(width);
+    assert!(at(40).0[2].contains("/a/long/path/of/a/target"), "{:?}", at(40));
+    let (lines, left_out) = at(26);
+    assert!(left_out.is_empty() && lines[2].contains('…') && all_fit(&lines, 26), "{lines:?}");
+    assert_eq!(at(14).1, ["id"], "{:?}", at(14));
+}
+
+#[test]
+fn markdown_has_its_columns_under_each_other_and_foreign_text_is_no_mark() {
+    let mut table = Table::new(&["test", "MB/s", "why"], &[]);
+    table.add(["a|b".into(), "1,210".into(), "~<x>\n`y`".into()]);
+    let said = "| test |  MB/s | why                |\n\
+                | :--- | ----: | :----------------- |\n\
+                | a\\|b | 1,210 | \\~\\<x\\> \\`y\\`     |\n";
+    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('-', "");
+    assert_eq!(squeeze(&table.markdown()), squeeze(said));
+    let widths: Vec<usize> = table.markdown().lines().map(display_width).collect();
+    assert!(widths.windows(2).all(|w| w[0] == w[1]), "{}", table.markdown());
 }

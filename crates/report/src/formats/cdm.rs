@@ -7,7 +7,7 @@
 //! CrystalDiskMark takes the shortest of any run, so that its two figures need not belong together. Source: the text that
 //! CrystalDiskMark 9.0.1 saves (`CDiskMarkDlg::SaveText`, MIT).
 
-use crate::format::{Content, Format, Style};
+use crate::formats::{Content, Format, Style};
 use model::job::{Pattern, Percent, Stream};
 use model::profile::{PROFILES, Test};
 use model::report::{Measured, Report, RunFigures};

@@ -7,7 +7,7 @@
 //! ns, of which the column "Processor Speed" says how many a second has. A transaction is a request with its reply.
 
 use super::diskspd::groups;
-use crate::format::{Content, Format};
+use crate::formats::{Content, Format};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};

@@ -7,20 +7,23 @@
 //! What was asked for (`profile_text`, `profile_xml`) stands before what came of it (`text`, `xml`), which is the same for both (`span`
 //! with `figures`), and the machine (`system`). Layout: DISKSPD 2.2, `ResultParser`, `XmlResultParser` and their tests (MIT licence).
 
-mod figures;
-mod profile_text;
-mod profile_xml;
-mod span;
-mod system;
 #[cfg(test)]
 mod tests;
 mod text;
 mod xml;
 
-pub(super) use span::groups;
-
-use crate::format::{Content, Format};
-use model::diskspd::Profile;
+use self::xml::{Lines, escaped};
+use crate::formats::{Content, Format};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use model::diskspd::{Profile, Target, TimeSpan};
+use model::distribution::Distribution;
+use model::job::{Kind, Line, Order, Stream};
+use model::kernel_files::{CORES, NODES, PACKAGES};
+use model::observed::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind};
+use model::record::Bucket;
+use model::report::{Measured, Report};
+use std::collections::BTreeMap;
 
 /// The version whose formats these are, as programs expect it, and its date.
 const VERSION: [&str; 2] = ["2.2.0", "2024/6/3"];
@@ -39,5 +42,416 @@ pub(super) static XML: Format =
 
 /// What was asked for, as DISKSPD prints it for `-Rp`.
 pub fn profile(profile: &Profile) -> String {
-    if profile.xml { profile_xml::profile_xml(profile, 0) } else { profile_text::profile_text(profile) }
+    if profile.xml { xml::profile_xml(profile, 0) } else { text::profile_text(profile) }
+}
+
+/// A time span with what came of it.
+#[derive(Debug)]
+struct Span {
+    /// What was asked for.
+    said: TimeSpan,
+    /// Length of the measured window in s; 0 where nothing was measured.
+    seconds: f64,
+    /// What each thread did on each of its targets.
+    lanes: Vec<Lane>,
+    /// Times of the CPUs meanwhile.
+    cpus: Vec<ObservedCpu>,
+}
+
+/// What a thread did on a target.
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    /// Number of the thread.
+    thread: u32,
+    /// Path of the target.
+    path: String,
+    /// Its size.
+    bytes: u64,
+    /// What moved bytes from the target.
+    read: ObservedLaneKind,
+    /// What moved bytes to it.
+    write: ObservedLaneKind,
+}
+
+/// What was asked for. A report of another language has it as far as DISKSPD has words for it.
+fn requested_profile(report: &Report) -> Profile {
+    let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.as_ref()?.profile.clone());
+    typed.unwrap_or_else(|| Profile {
+        command: report.command.get(1..).unwrap_or_default().join(" "),
+        spans: groups(report).values().map(|results| span_of_results(results)).collect(),
+        ..Profile::default()
+    })
+}
+
+/// The results of each job and phase, in their order.
+pub(in crate::formats) fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<&Measured>> {
+    let mut all: BTreeMap<(usize, u32), Vec<&Measured>> = BTreeMap::new();
+    let (mut job, mut before) = (0, None);
+    for result in &report.results {
+        // Results of a job go through its phases and their streams.
+        let at = (result.phase, result.stream);
+        job += usize::from(before.is_some_and(|(name, last)| name != &result.job.name || last >= at));
+        before = Some((&result.job.name, at));
+        all.entry((job, result.phase)).or_default().push(result);
+    }
+    all
+}
+
+/// All time spans.
+fn measured_spans(report: &Report, profile: &Profile) -> Vec<Span> {
+    let groups: Vec<Vec<&Measured>> = groups(report).into_values().collect();
+    let span = |(at, said): (usize, &TimeSpan)| {
+        let seen: Vec<&Observed> =
+            groups.get(at).into_iter().flatten().filter_map(|r| r.seen.as_ref()).collect();
+        Span {
+            said: said.clone(),
+            seconds: seen.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9,
+            lanes: thread_lanes(&seen, said),
+            cpus: seen.first().map(|s| s.cpus.clone()).unwrap_or_default(),
+        }
+    };
+    profile.spans.iter().enumerate().map(span).collect()
+}
+
+/// Threads in their order, each with its targets in theirs.
+fn thread_lanes(seen: &[&Observed], said: &TimeSpan) -> Vec<Lane> {
+    let mut out = Vec::new();
+    let pools = said.pools();
+    let mut first = 0;
+    for (stream, seen) in seen.iter().enumerate() {
+        let pool = pools.get(stream);
+        if seen.lanes.is_empty() {
+            // Workers were not told apart: they are one thread.
+            let thread = out.last().map_or(0, |lane: &Lane| lane.thread + 1);
+            out.push(combined_lane(seen, thread));
+        }
+        out.extend(seen.lanes.iter().map(|lane| {
+            // As it was typed: a stream is a pool of threads with its targets.
+            let typed = pool.and_then(|pool| said.targets.get(pool.targets.get(lane.target)?.0));
+            let thread =
+                lane.worker.checked_sub(first).and_then(|of| pool?.threads.get(of as usize).copied());
+            Lane { thread: thread.unwrap_or(lane.worker), ..thread_lane(seen, lane, typed) }
+        }));
+        first += pool.map_or(0, |pool| pool.threads.len() as u32);
+    }
+    out.sort_by_key(|lane| lane.thread);
+    out
+}
+
+fn thread_lane(seen: &Observed, lane: &ObservedLane, typed: Option<&Target>) -> Lane {
+    let target = seen.targets.get(lane.target);
+    let of = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
+    Lane {
+        thread: lane.worker,
+        path: typed.map(|t| &t.path).or(target.map(|t| &t.path)).cloned().unwrap_or_default(),
+        bytes: target.map_or(0, |t| t.bytes),
+        read: of(Kind::Read),
+        write: of(Kind::Write),
+    }
+}
+
+fn combined_lane(seen: &Observed, thread: u32) -> Lane {
+    let of = |kind| {
+        let of = seen.kinds.get(&kind);
+        of.map_or_else(ObservedLaneKind::default, |k| ObservedLaneKind {
+            bytes: k.bytes,
+            latency: k.latency.clone(),
+            course: Vec::new(),
+        })
+    };
+    let paths: Vec<&str> = seen.targets.iter().map(|t| t.path.as_str()).collect();
+    let bytes = seen.targets.iter().fold(0, |sum: u64, t| sum.saturating_add(t.bytes));
+    Lane { thread, path: paths.join(" "), bytes, read: of(Kind::Read), write: of(Kind::Write) }
+}
+
+/// What another language asked for.
+fn span_of_results(results: &[&Measured]) -> TimeSpan {
+    let phase = results.first().and_then(|r| r.job.phases.get(r.phase as usize));
+    let seconds = |ns: u64| u32::try_from(ns / 1_000_000_000).unwrap_or(u32::MAX);
+    let target = |result: &&Measured| {
+        let stream = phase?.streams.get(result.stream as usize)?;
+        Some(target_of_stream(stream, result.seen.as_ref()))
+    };
+    TimeSpan {
+        duration_s: phase.map_or(0, |p| seconds(p.time_ns)),
+        warmup_s: phase.map_or(0, |p| seconds(p.warmup_ns)),
+        cooldown_s: phase.map_or(0, |p| seconds(p.cooldown_ns)),
+        latency: true,
+        targets: results.iter().filter_map(target).collect(),
+        ..TimeSpan::default()
+    }
+}
+
+fn target_of_stream(stream: &Stream, seen: Option<&Observed>) -> Target {
+    let order = stream.access.lines.first().map(|line: &Line| &line.order);
+    let paths: Vec<&str> =
+        seen.map(|s| s.targets.iter().map(|t| t.path.as_str()).collect()).unwrap_or_default();
+    let reads = stream.access.lines.first().map_or(100.0, |line| line.mix.read_percent.get());
+    Target {
+        path: paths.join(" "),
+        block: stream.access.largest_bytes(),
+        random_percent: match order {
+            Some(Order::Sequential(_)) | None => 0,
+            Some(Order::Mixed(percent)) => *percent as u32,
+            Some(_) => 100,
+        },
+        write_percent: (100.0 - reads) as u32,
+        requests: stream.depth,
+        threads: stream.workers,
+        base: stream.access.offset_bytes,
+        cache: if stream.cache.is_direct() {
+            model::diskspd::Cache::Off
+        } else {
+            model::diskspd::Cache::Cached
+        },
+        write_through: stream.cache.is_sync(),
+        mapped: stream.cache == model::job::Cache::Mmap,
+        ..Target::default()
+    }
+}
+
+/// Operations beyond a percentile, below which it is one operation's and no percentile.
+const MIN_BEYOND: f64 = 10.0;
+
+/// Which operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DirectionFilter {
+    /// Both directions.
+    Total,
+    /// Those that moved bytes from the target.
+    Read,
+    /// Those that moved bytes to it.
+    Write,
+}
+
+/// Operations of one thread on one target, or of several together.
+#[derive(Clone, Debug, Default)]
+struct Figures {
+    /// Bytes moved.
+    bytes: u64,
+    /// Latencies, and how many operations there were.
+    latency: Distribution,
+    /// Stretches of equal length; empty where they were not asked for.
+    course: Vec<Bucket>,
+}
+
+impl Figures {
+    /// Of some lanes together; of at most so many stretches, since what is behind the window's last whole one is no stretch.
+    fn from_lanes<'l>(
+        which: DirectionFilter,
+        lanes: impl IntoIterator<Item = &'l Lane>,
+        stretches: usize,
+    ) -> Self {
+        let kinds = |lane: &'l Lane| -> Vec<&'l ObservedLaneKind> {
+            match which {
+                DirectionFilter::Read => vec![&lane.read],
+                DirectionFilter::Write => vec![&lane.write],
+                DirectionFilter::Total => vec![&lane.read, &lane.write],
+            }
+        };
+        let all: Vec<&ObservedLaneKind> = lanes.into_iter().flat_map(kinds).collect();
+        let mut course: Vec<Bucket> = Vec::new();
+        for kind in &all {
+            let own = &kind.course[..kind.course.len().min(stretches)];
+            if course.len() < own.len() {
+                course.resize(own.len(), Bucket::default());
+            }
+            course.iter_mut().zip(own).for_each(|(sum, one)| *sum = sum.plus(*one));
+        }
+        Self {
+            bytes: all.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes)),
+            latency: all.iter().map(|k| &k.latency).collect(),
+            course,
+        }
+    }
+
+    /// Operations.
+    fn count(&self) -> u64 {
+        self.latency.count
+    }
+
+    /// Mean latency in ms; 0 of nothing, as there.
+    fn mean_ms(&self) -> f64 {
+        self.latency.mean_ns / 1e6
+    }
+
+    /// Deviation of the latencies in ms, over all of them.
+    fn deviation_ms(&self) -> f64 {
+        let count = self.count() as f64;
+        if count < 1.0 { 0.0 } else { self.latency.deviation_ns() * ((count - 1.0) / count).sqrt() / 1e6 }
+    }
+
+    /// Deviation of the operations per second over the stretches; `None` where there are none.
+    fn iops_deviation(&self, bucket_ms: u32) -> Option<f64> {
+        let count = self.course.len() as f64;
+        if self.course.is_empty() {
+            return None;
+        }
+        let mean = self.course.iter().map(|b| b.0 as f64).sum::<f64>() / count;
+        let squares: f64 = self.course.iter().map(|b| (b.0 as f64 - mean).powi(2)).sum();
+        Some((squares / count).sqrt() / (f64::from(bucket_ms) / 1000.0))
+    }
+
+    /// A percentile in ms by its share; `None` where fewer than ten operations lie beyond it.
+    fn percentile_ms(&self, share: f64) -> Option<f64> {
+        let supported = (1.0 - share) * self.count() as f64 >= MIN_BEYOND - 1e-9;
+        self.latency.quantile_ns(share).filter(|_| supported).map(|ns| ns as f64 / 1e6)
+    }
+
+    /// Smallest latency in ms; `None` where nothing completed.
+    fn min_ms(&self) -> Option<f64> {
+        (self.count() > 0).then_some(self.latency.min_ns as f64 / 1e6)
+    }
+
+    /// Largest latency in ms; `None` where nothing completed.
+    fn max_ms(&self) -> Option<f64> {
+        (self.count() > 0).then_some(self.latency.max_ns as f64 / 1e6)
+    }
+}
+
+/// What is known of the CPUs; empty where nothing is.
+#[derive(Clone, Debug, Default)]
+struct Topology {
+    /// Core of each CPU, counted from 0 over all packages.
+    cores: BTreeMap<u32, usize>,
+    /// Package of each CPU.
+    sockets: BTreeMap<u32, u32>,
+    /// Memory node of each CPU.
+    nodes: BTreeMap<u32, u32>,
+    /// How many cores there are.
+    core_count: usize,
+}
+
+impl Topology {
+    fn from_report(report: &Report) -> Self {
+        let of_cpu = |fact: &str| -> BTreeMap<u32, u32> {
+            let text = report.machine.fact(fact).unwrap_or_default();
+            let pair = |line: &str| {
+                let (path, value) = line.split_once(": ")?;
+                let cpu = path.split("/cpu").last()?.split('/').next()?.parse().ok()?;
+                Some((cpu, value.trim().parse().ok()?))
+            };
+            text.lines().filter_map(pair).collect()
+        };
+        let (ids, sockets) = (of_cpu(CORES), of_cpu(PACKAGES));
+        let mut known: Vec<(u32, u32)> = Vec::new();
+        let mut cores = BTreeMap::new();
+        for (cpu, id) in ids {
+            // Numbers of cores count within their package.
+            let core = (sockets.get(&cpu).copied().unwrap_or(0), id);
+            let at = known.iter().position(|k| *k == core).unwrap_or_else(|| {
+                known.push(core);
+                known.len() - 1
+            });
+            cores.insert(cpu, at);
+        }
+        Self { cores, sockets, nodes: memory_nodes(report), core_count: known.len() }
+    }
+
+    /// How many different values there are.
+    fn count(of: &BTreeMap<u32, u32>) -> usize {
+        let mut all: Vec<u32> = of.values().copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        all.len()
+    }
+
+    /// Whether a core has several CPUs.
+    fn has_threads(&self) -> bool {
+        self.core_count > 0 && self.cores.len() > self.core_count
+    }
+}
+
+/// `path: 0-3,8` for each node.
+fn memory_nodes(report: &Report) -> BTreeMap<u32, u32> {
+    let mut out = BTreeMap::new();
+    for line in report.machine.fact(NODES).unwrap_or_default().lines() {
+        let Some((path, list)) = line.split_once(": ") else { continue };
+        let number = path.split("/node").last().and_then(|rest| rest.split('/').next()?.parse().ok());
+        let Some(node) = number else { continue };
+        for piece in list.trim().split(',') {
+            let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+            let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else { continue };
+            // No machine has more CPUs, whatever a file says.
+            out.extend((first..=last.min(first.saturating_add(8192))).map(|cpu| (cpu, node)));
+        }
+    }
+    out
+}
+
+/// When it began: `2026/11/23 18:00:00 UTC`; nothing where that is not known.
+fn start_time(report: &Report) -> String {
+    let at: Option<Timestamp> = report.started.parse().ok();
+    at.map_or_else(String::new, |at| at.to_zoned(TimeZone::UTC).strftime("%Y/%m/%d %H:%M:%S UTC").to_string())
+}
+
+/// How many CPUs there are.
+fn cpu_count(report: &Report, cpus: &[ObservedCpu]) -> usize {
+    if cpus.is_empty() { report.machine.cpus as usize } else { cpus.len() }
+}
+
+/// Lines of the text.
+fn system_text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> String {
+    let mut out = format!(
+        "System information:\n\n\tcomputer name: {}\n\tstart time: {}\n\n\tcpu count:\t\t{}\n",
+        report.machine.host,
+        start_time(report),
+        cpu_count(report, seen)
+    );
+    if topology.core_count > 0 {
+        out += &format!("\tcore count:\t\t{}\n", topology.core_count);
+    }
+    out += "\tgroup count:\t\t1\n";
+    for (of, name) in [(&topology.nodes, "node"), (&topology.sockets, "socket")] {
+        if !of.is_empty() {
+            out += &format!("\t{name} count:\t\t{}\n", Topology::count(of));
+        }
+    }
+    out + "\n\tactive power scheme:\tN/A\n"
+}
+
+/// CPUs as bits, where a number holds them.
+fn cpu_mask(cpus: impl Iterator<Item = u32>) -> String {
+    let bits = cpus.filter(|cpu| *cpu < 128).fold(0_u128, |bits, cpu| bits | 1 << cpu);
+    format!("0x{bits:x}")
+}
+
+/// The element of the XML.
+fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines: &mut Lines) {
+    lines.within("System", |lines| {
+        lines.value("ComputerName", &report.machine.host);
+        lines.within("Tool", |lines| {
+            lines.value("Version", VERSION[0]);
+            lines.value("VersionDate", VERSION[1]);
+        });
+        lines.value("RunTime", start_time(report));
+        lines.line("<PowerScheme Name=\"\" Guid=\"\"/>");
+        let count = cpu_count(report, seen);
+        lines.within("ProcessorTopology", |lines| {
+            let active = cpu_mask(seen.iter().map(|c| c.cpu));
+            lines.line(format_args!(
+                "<Group Group=\"0\" MaximumProcessors=\"{count}\" ActiveProcessors=\"{count}\" ActiveProcessorMask=\"{active}\"/>"
+            ));
+            for (of, name) in [(&topology.nodes, "Node"), (&topology.sockets, "Socket")] {
+                write_cpu_groups(of, name, lines);
+            }
+            for core in 0..topology.core_count {
+                let of_core = topology.cores.iter().filter(|(_, c)| **c == core).map(|(cpu, _)| *cpu);
+                lines.line(format_args!("<Core Group=\"0\" Core=\"{core}\" Mask=\"{}\"/>", escaped(&cpu_mask(of_core))));
+            }
+        });
+    });
+}
+
+/// Nodes or sockets, each with its CPUs.
+fn write_cpu_groups(of: &BTreeMap<u32, u32>, name: &str, lines: &mut Lines) {
+    let mut numbers: Vec<u32> = of.values().copied().collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    for number in numbers {
+        let mask = cpu_mask(of.iter().filter(|(_, n)| **n == number).map(|(cpu, _)| *cpu));
+        lines.with(name, &format!(" {name}=\"{number}\""), |lines| {
+            lines.line(format_args!("<Group Group=\"0\" Mask=\"{mask}\"/>"));
+        });
+    }
 }

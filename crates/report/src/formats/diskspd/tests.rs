@@ -3,11 +3,9 @@
 //! For: its layout to the byte where both have the same figures (`UnitTests/ResultParser`, `UnitTests/XmlResultParser`, MIT licence; as
 //! data), and the paths by which its readers look for figures. Not for: whether figures are true.
 
-use super::figures::{DirectionFilter, Figures};
-use super::profile_xml::{self, Lines};
-use super::span::{Lane, Span};
-use super::system::Topology;
-use super::{profile, profile_text, text as whole, xml};
+use super::profile;
+use super::xml::Lines;
+use crate::formats::diskspd::{DirectionFilter, Figures, Lane, Span, Topology, text, xml};
 use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 use model::distribution::Distribution as Latencies;
 use model::histogram::Histogram;
@@ -103,7 +101,7 @@ fn each_setting_has_its_line_in_its_place() {
     for (change, lines) in LINES {
         let mut target = Target::default();
         change(&mut target);
-        let text = profile_text::target_text(&target, false, true, false);
+        let text = text::target_text(&target, false, true, false);
         let lines = lines.replace('|', "\n\t\t");
         assert!(text.contains(lines.trim_end_matches('\t')), "{lines}: {text}");
     }
@@ -118,12 +116,12 @@ fn parts_of_a_target_are_told_from_to() {
         random_percent: 100,
         ..Target::default()
     };
-    let lines = profile_text::target_text(&percent, false, true, false);
+    let lines = text::target_text(&percent, false, true, false);
     let expected = "\t\tIO Distribution:\n\t\t    10% of IO => [ 0% -  10%) of target\n\t\t    10% of IO => [10% -  20%) of target\n\t\t     0% of IO => [20% -  30%) of target\n\t\t    80% of IO => [30% - 100%) of target\n";
     assert!(lines.ends_with(expected), "{lines}");
     let parts = Distribution::from_ranges(false, ranges(&[(10, 1 << 30), (0, 100 << 30)]));
     let absolute = Target { distribution: Some(parts), ..percent };
-    let lines = profile_text::target_text(&absolute, false, true, false);
+    let lines = text::target_text(&absolute, false, true, false);
     let expected = "\t\t    10% of IO => [     0    -      1GiB)\n\t\t     0% of IO => [     1GiB -    101GiB)\n\t\t    90% of IO => [   101GiB -       end)\n";
     assert!(lines.ends_with(expected), "{lines}");
 }
@@ -142,7 +140,7 @@ fn of_test() -> Target {
 #[test]
 fn a_profile_is_repeated_in_xml_as_there() {
     let mut lines = Lines::new(0);
-    profile_xml::profile_target(&of_test(), &mut lines);
+    xml::profile_target(&of_test(), &mut lines);
     let expected = "<Target>\n  <Path>testfile1.dat</Path>\n  <BlockSize>65536</BlockSize>\n  <BaseFileOffset>0</BaseFileOffset>\n  <SequentialScan>false</SequentialScan>\n  <RandomAccess>false</RandomAccess>\n  <TemporaryFile>false</TemporaryFile>\n  <UseLargePages>false</UseLargePages>\n  <DisableOSCache>true</DisableOSCache>\n  <WriteThrough>true</WriteThrough>\n  <WriteBufferContent>\n    <Pattern>sequential</Pattern>\n  </WriteBufferContent>\n  <ParallelAsyncIO>false</ParallelAsyncIO>\n  <StrideSize>65536</StrideSize>\n  <InterlockedSequential>false</InterlockedSequential>\n  <ThreadStride>0</ThreadStride>\n  <MaxFileSize>0</MaxFileSize>\n  <RequestCount>2</RequestCount>\n  <WriteRatio>0</WriteRatio>\n  <Throughput unit=\"IOPS\">1000</Throughput>\n  <ThreadsPerFile>1</ThreadsPerFile>\n  <IOPriority>3</IOPriority>\n  <Weight>1</Weight>\n</Target>\n";
     assert_eq!(lines.text, expected);
     let whole = profile(&Profile { xml: true, ..of_one(Target::default()) });
@@ -179,7 +177,7 @@ fn of_test_span(latency: bool) -> Span {
 
 fn text_of(span: &Span) -> String {
     let mut out = Vec::new();
-    whole::write_span(span, &Topology::default(), &mut out).unwrap_or_else(|e| panic!("{e}"));
+    text::write_span(span, &Topology::default(), &mut out).unwrap_or_else(|e| panic!("{e}"));
     String::from_utf8_lossy(&out).into_owned()
 }
 
@@ -244,7 +242,7 @@ fn deviations_of_the_rate_are_those_of_whole_stretches() {
 
 #[test]
 fn what_is_no_xml_does_not_get_into_it() {
-    assert_eq!(profile_xml::escaped("a<b>&\"c\"\n\u{1b}[0m\u{85}"), "a&lt;b&gt;&amp;&quot;c&quot; ?[0m?");
+    assert_eq!(xml::escaped("a<b>&\"c\"\n\u{1b}[0m\u{85}"), "a&lt;b&gt;&amp;&quot;c&quot; ?[0m?");
 }
 
 /// A report of two threads on two files, each with a time span before it.

@@ -2,8 +2,8 @@
 //!
 //! For: the lines of one direction. Not for: logs of single jobs (`logs/`), nor where the files are.
 
-use super::course::{step_length, steps};
 use super::job::{DIRECTIONS, jobs};
+use crate::formats::fio::job::{step_length, steps};
 use model::job::Kind;
 use model::observed::{Observed, Stretch};
 use model::report::Report;

@@ -2,11 +2,15 @@
 //!
 //! For: what its three formats show alike of a job and of a group of them. Not for: how each writes it.
 
-use super::direction::Direction;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp, Zoned};
+pub(super) use model::depth_counts::COLUMNS;
+use model::depth_counts::DepthCounts;
 use model::distribution::Distribution;
 use model::fio_layout::FioLayout;
-use model::job::{Kind, LatencyTarget, Phase, Steadied, Steady, Stream};
-use model::observed::{Observed, ObservedDisk, ObservedWorkers};
+use model::job::{IoPriority, Kind, LatencyTarget, Phase, Steadied, Steady, Stream};
+use model::observed::{Observed, ObservedDisk, ObservedKind, ObservedWorkers, Stretch};
 use model::report::{Measured, Report};
 use model::typed::Idle;
 use std::collections::BTreeMap;
@@ -268,4 +272,449 @@ pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
 /// How much of the time a disk had a request in flight, in percent.
 pub(super) fn util_percent(disk: &ObservedDisk) -> f64 {
     (100.0 * disk.stat.busy_ms as f64 * 1e6 / (disk.ns as f64).max(1.0)).min(100.0)
+}
+
+const KIB: f64 = 1024.0;
+/// What a sample of a rate lasts at least, as in fio.
+const SAMPLE_NS: u64 = 500_000_000;
+/// What may be missing at the end of the last one: an interval ends with an operation.
+const SAMPLE_SLACK_NS: u64 = 5_000_000;
+
+/// Figures of one direction; all zero where nothing completed, as fio has it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Direction {
+    /// Bytes moved.
+    pub(super) bytes: u64,
+    /// Bytes moved per second.
+    pub(super) bytes_per_s: f64,
+    /// Operations.
+    pub(super) ops: u64,
+    /// Operations per second.
+    pub(super) iops: f64,
+    /// Length of the measured windows in ms.
+    pub(super) runtime_ms: u64,
+    /// Operations that moved fewer bytes than asked.
+    pub(super) short: u64,
+    /// From the submission to the completion.
+    pub(super) clat: Distribution,
+    /// From the submission to the completion, but in an open loop from the intended start.
+    pub(super) lat: Distribution,
+    /// The first apart by class and level of their priority, where there are several.
+    pub(super) priorities: Vec<([u32; 2], Distribution)>,
+    /// Samples of the rate in KiB/s.
+    pub(super) bw: RateSamples,
+    /// Samples of operations per second.
+    pub(super) iops_samples: RateSamples,
+}
+
+impl Direction {
+    /// Of these kinds together, of all results that are told as one.
+    pub(super) fn from_observed(all: &[&Observed], kinds: &[Kind]) -> Self {
+        let own: Vec<&ObservedKind> =
+            all.iter().flat_map(|seen| kinds.iter().filter_map(|kind| seen.kinds.get(kind))).collect();
+        let moved = |seen: &&&Observed| kinds.iter().any(|kind| seen.kinds.contains_key(kind));
+        let Some(window_ns) = all.iter().filter(moved).map(|seen| seen.window_ns).max() else {
+            return Self::default();
+        };
+        let seconds = (window_ns as f64 / 1e9).max(1e-9);
+        let lat: Distribution = own.iter().map(|k| &k.latency).collect();
+        let bytes = own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes));
+        let course: Vec<&Stretch> = own.iter().flat_map(|k| &k.course).collect();
+        Self {
+            bytes,
+            bytes_per_s: bytes as f64 / seconds,
+            ops: lat.count,
+            iops: lat.count as f64 / seconds,
+            runtime_ms: (window_ns / 1_000_000).max(1),
+            short: own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.short)),
+            clat: own.iter().map(|k| k.service.as_ref().unwrap_or(&k.latency)).collect(),
+            lat,
+            priorities: latencies_by_priority(&own),
+            bw: RateSamples::from_intervals(&course, |step| step.bytes / KIB),
+            iops_samples: RateSamples::from_intervals(&course, |step| step.ops),
+        }
+    }
+}
+
+/// Latencies by class and level; nothing where all operations have the same.
+fn latencies_by_priority(own: &[&ObservedKind]) -> Vec<([u32; 2], Distribution)> {
+    let mut all: Vec<([u32; 2], Vec<&Distribution>)> = Vec::new();
+    for (priority, latency) in own.iter().flat_map(|kind| &kind.priorities) {
+        let number = priority.map_or(0, IoPriority::number);
+        let number = [number >> 13, number & 7];
+        match all.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, latencies)) => latencies.push(latency),
+            None => all.push((number, vec![latency])),
+        }
+    }
+    if all.len() < 2 {
+        return Vec::new();
+    }
+    all.into_iter().map(|(number, latencies)| (number, latencies.into_iter().collect())).collect()
+}
+
+/// A rate over steps of its course.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct RateSamples {
+    /// How many.
+    pub(super) count: u64,
+    /// The least.
+    pub(super) min: u64,
+    /// The most.
+    pub(super) max: u64,
+    /// Their mean.
+    pub(super) mean: f64,
+    /// Their standard deviation.
+    pub(super) deviation: f64,
+}
+
+impl RateSamples {
+    /// Of half a second each, or a little more; what is left at the end is too short to be one.
+    fn from_intervals(course: &[&Stretch], of: impl Fn(&Step) -> f64) -> Self {
+        let all = || course.iter().copied();
+        let step_ns = step_length(all(), SAMPLE_NS);
+        let end = all().map(|s| s.start_ns.saturating_add(s.ns)).max().unwrap_or(0);
+        let rate = |step: &Step| of(step) / (step_ns as f64 / 1e9);
+        let rates: Vec<f64> = steps(all(), step_ns)
+            .range(..end.saturating_add(SAMPLE_SLACK_NS) / step_ns)
+            .map(|(_, step)| rate(step))
+            .collect();
+        if rates.is_empty() {
+            return Self::default();
+        }
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        let squares: f64 = rates.iter().map(|r| (r - mean).powi(2)).sum();
+        Self {
+            count: rates.len() as u64,
+            min: rates.iter().copied().fold(f64::INFINITY, f64::min) as u64,
+            max: rates.iter().copied().fold(0.0, f64::max) as u64,
+            mean,
+            deviation: if rates.len() > 1 { (squares / (rates.len() - 1) as f64).sqrt() } else { 0.0 },
+        }
+    }
+
+    /// Their mean in percent of the rate of the whole group in bytes per second.
+    pub(super) fn percent_of(&self, group_bytes_per_s: f64) -> f64 {
+        if self.count == 0 || group_bytes_per_s <= 0.0 {
+            return 0.0;
+        }
+        (100.0 * self.mean * KIB / group_bytes_per_s).min(100.0)
+    }
+}
+
+#[cfg(test)]
+fn example_observed(kinds: &[Kind]) -> Observed {
+    let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
+    let stretch = |start_ns, ops| Stretch { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
+    let course = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
+    let one = ObservedKind { bytes: 409_600, short: 0, latency, course, ..ObservedKind::default() };
+    let kinds: BTreeMap<Kind, ObservedKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
+    Observed { kinds, window_ns: 1_000_000_000, ..Observed::default() }
+}
+
+/// Steps that a course has at most; what lies beyond is left out.
+const MAX_STEPS: u64 = 1 << 20;
+
+/// What completed in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Step {
+    /// Operations; a stretch that lies in two steps is divided by its time.
+    pub(super) ops: f64,
+    /// What they moved, divided alike.
+    pub(super) bytes: f64,
+}
+
+/// The steps in which anything was seen, by their numbers from the beginning.
+pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: u64) -> BTreeMap<u64, Step> {
+    let step_ns = step_ns.max(1);
+    let mut out: BTreeMap<u64, Step> = BTreeMap::new();
+    for stretch in course.into_iter().filter(|s| s.ns > 0) {
+        let end = stretch.start_ns.saturating_add(stretch.ns);
+        for at in stretch.start_ns / step_ns..=((end - 1) / step_ns).min(MAX_STEPS) {
+            let (begin, behind) = (at.saturating_mul(step_ns), (at + 1).saturating_mul(step_ns));
+            let (from, to) = (stretch.start_ns.max(begin), end.min(behind));
+            let share = to.saturating_sub(from) as f64 / stretch.ns as f64;
+            let step = out.entry(at).or_default();
+            step.ops += share * stretch.ops as f64;
+            step.bytes += share * stretch.bytes as f64;
+        }
+    }
+    out
+}
+
+/// As long as most stretches are, or so many of them as last at least this long.
+pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_ns: u64) -> u64 {
+    let mut lengths: Vec<u64> = course.into_iter().map(|s| s.ns).collect();
+    lengths.sort_unstable();
+    let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0).max(1);
+    usual.saturating_mul(least_ns.div_ceil(usual))
+}
+
+#[cfg(test)]
+fn stretch(start_ns: u64, ns: u64, ops: u64) -> Stretch {
+    Stretch { start_ns, ns, ops, bytes: ops * 512 }
+}
+
+/// Least share of a column that is not empty, as in fio.
+const MIN_DEPTH_SHARE: f64 = 0.1;
+/// Names of those of the depth.
+pub(super) const DEPTH_LEVELS: [&str; COLUMNS] = ["1", "2", "4", "8", "16", "32", ">=64"];
+/// Names of those of calls.
+pub(super) const CALL_LEVELS: [&str; COLUMNS] = ["0", "4", "8", "16", "32", "64", ">=64"];
+/// Operations of a call that stand in the column `4`.
+const SMALLEST_CALL: u64 = 4;
+
+/// The three tables in percent, each where it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Depths {
+    /// Operations in flight when another was submitted, by [`LEVELS`].
+    pub(super) level: Option<[f64; COLUMNS]>,
+    /// Operations that a call submitted, by [`AT_ONCE`].
+    pub(super) submit: Option<[f64; COLUMNS]>,
+    /// Operations that were seen as completed at once, by [`AT_ONCE`].
+    pub(super) complete: Option<[f64; COLUMNS]>,
+}
+
+impl Depths {
+    /// The tables of a job: from the counts of all its workers, otherwise weighted by the operations of each result.
+    pub(super) fn from_job(job: &Job) -> Self {
+        if let Some(counts) = job.costs().depth_counts.filter(|counts| *counts != DepthCounts::NONE) {
+            return Self::from_counts(&counts);
+        }
+        let mut ops = 0.0;
+        let mut sum: Option<Self> = None;
+        for member in &job.members {
+            let kinds = member.seen.kinds.values();
+            let own = kinds.fold(0, |sum: u64, k| sum.saturating_add(k.latency.count)) as f64;
+            let one = Self::of_member(member);
+            sum = Some(sum.map_or(one, |sum| sum.and(&one, own / (ops + own).max(1.0))));
+            ops += own;
+        }
+        sum.unwrap_or_default()
+    }
+
+    /// Together with others, which have this share.
+    fn and(&self, others: &Self, share: f64) -> Self {
+        let both = |a: Option<[f64; COLUMNS]>, b: Option<[f64; COLUMNS]>| {
+            a.zip(b).map(|(a, b)| std::array::from_fn(|at| (1.0 - share) * a[at] + share * b[at]))
+        };
+        Self {
+            level: both(self.level, others.level),
+            submit: both(self.submit, others.submit),
+            complete: both(self.complete, others.complete),
+        }
+    }
+
+    fn of_member(member: &Member) -> Self {
+        let counts = member.seen.workers.depth_counts.filter(|counts| *counts != DepthCounts::NONE);
+        counts.map_or_else(|| Self::of_stream(member.stream), |counts| Self::from_counts(&counts))
+    }
+
+    fn from_counts(counts: &DepthCounts) -> Self {
+        let shares = |counts: &[u64; COLUMNS]| {
+            let all: u64 = counts.iter().fold(0, |sum, count| sum.saturating_add(*count));
+            let share = |count: u64| match count {
+                0 => 0.0,
+                count => (100.0 * count as f64 / all as f64).max(MIN_DEPTH_SHARE),
+            };
+            Some(counts.map(share))
+        };
+        Self {
+            level: shares(&counts.level),
+            submit: shares(&counts.submit),
+            complete: shares(&counts.complete),
+        }
+    }
+
+    /// Those of a stream of which anything completed.
+    fn of_stream(stream: &Stream) -> Self {
+        let per_worker = u64::from(stream.depth).saturating_mul(stream.lanes());
+        let all_in = |column: usize, known: bool| {
+            known.then(|| std::array::from_fn(|at| if at == column { 100.0 } else { 0.0 }))
+        };
+        Self {
+            level: all_in(0, per_worker == 1),
+            submit: all_in(1, u64::from(stream.batch.submit).min(per_worker) <= SMALLEST_CALL),
+            complete: all_in(1, per_worker <= SMALLEST_CALL),
+        }
+    }
+}
+
+/// Percentiles that a line of its terse form has room for.
+pub(super) const TERSE_PERCENTILES: usize = 20;
+
+/// Latencies below these have a share of their own, of nanoseconds and microseconds but for the last; of milliseconds there is one
+/// more beyond it.
+pub(super) const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
+
+/// Shares of latencies in percent, by unit and [`BELOW`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct LatencyShares {
+    /// Those shorter than a microsecond.
+    pub(super) ns: [f64; 10],
+    /// Those shorter than a millisecond.
+    pub(super) us: [f64; 10],
+    /// The others.
+    pub(super) ms: [f64; 12],
+}
+
+impl LatencyShares {
+    /// Of several distributions together.
+    pub(super) fn from_distributions(all: &[&Distribution]) -> Self {
+        let total: u64 = all.iter().fold(0, |sum, d| sum.saturating_add(d.count));
+        let share = |from: u64, to: u64| {
+            let count = all.iter().fold(0, |sum: u64, d| sum.saturating_add(d.between(from, to)));
+            visible_percent(count, total, MIN_LATENCY_SHARE)
+        };
+        let row = |unit: u64, at: usize| {
+            // What is shorter than this unit stands in the row above.
+            let from =
+                if at == 0 && unit == 1 { 0 } else { at.checked_sub(1).map_or(1, |at| LATENCY_LIMITS[at]) };
+            share(
+                from.saturating_mul(unit),
+                LATENCY_LIMITS.get(at).map_or(u64::MAX, |to| to.saturating_mul(unit)),
+            )
+        };
+        Self {
+            ns: std::array::from_fn(|at| row(1, at)),
+            us: std::array::from_fn(|at| row(1_000, at)),
+            ms: std::array::from_fn(|at| row(1_000_000, at)),
+        }
+    }
+}
+
+/// Least share of what was seen at all, so that it does not look like nothing.
+const MIN_LATENCY_SHARE: f64 = 0.01;
+
+fn visible_percent(part: u64, whole: u64, least: f64) -> f64 {
+    if part == 0 || whole == 0 { 0.0 } else { (100.0 * part as f64 / whole as f64).max(least) }
+}
+
+/// As `ctime` prints it.
+const CTIME: &str = "%a %b %e %H:%M:%S %Y";
+
+/// The end of the last run; `None` where the report does not say when it began.
+pub(super) fn end_time(report: &Report, jobs: &[Job]) -> Option<Zoned> {
+    let began: Timestamp = report.started.parse().ok()?;
+    let offset = Pieces::parse(&report.started).ok()?.to_numeric_offset().unwrap_or(Offset::UTC);
+    let took = SignedDuration::from_millis((elapsed_ns(jobs) / 1_000_000) as i64);
+    Some(began.checked_add(took).ok()?.to_zoned(TimeZone::fixed(offset)))
+}
+
+/// `Sun Nov 22 17:37:37 2026`.
+pub(super) fn ctime(at: &Zoned) -> String {
+    at.strftime(CTIME).to_string()
+}
+
+/// From the beginning of the session to the end of its last run, in ns.
+pub(super) fn elapsed_ns(jobs: &[Job]) -> u64 {
+    jobs.iter().map(Job::ended_ns).max().unwrap_or(0)
+}
+
+#[test]
+fn rates_are_those_of_the_window_and_samples_those_of_the_course() {
+    let d = Direction::from_observed(&[&example_observed(&[Kind::Read])], &[Kind::Read]);
+    assert_eq!((d.ops, d.iops, d.bytes_per_s, d.runtime_ms), (100, 100.0, 409_600.0, 1000));
+    let RateSamples { count, min, max, mean, deviation } = d.iops_samples;
+    assert_eq!((count, min, max, mean), (2, 60, 100, 80.0));
+    assert!((deviation - 28.284).abs() < 0.001 && d.bw.max == 400);
+    assert!((d.bw.percent_of(409_600.0) - 80.0).abs() < 1e-9);
+    let none = Direction::from_observed(&[&example_observed(&[Kind::Read])], &[Kind::Write]);
+    assert_eq!((none.ops, none.runtime_ms, none.bw), (0, 0, RateSamples::default()));
+}
+
+#[test]
+fn results_that_are_told_as_one_are_added_up_at_their_times() {
+    let (one, mut other) = (example_observed(&[Kind::Read]), example_observed(&[Kind::Read, Kind::Write]));
+    other.window_ns = 2_000_000_000;
+    let d = Direction::from_observed(&[&one, &other], &[Kind::Read]);
+    assert_eq!((d.ops, d.bytes, d.runtime_ms, d.iops), (200, 819_200, 2000, 100.0));
+    assert_eq!((d.iops_samples.count, d.iops_samples.min, d.iops_samples.max), (2, 120, 200));
+    let mixed = Direction::from_observed(&[&one, &other], &[Kind::Read, Kind::Write, Kind::Trim]);
+    assert_eq!((mixed.ops, mixed.iops_samples.max), (300, 300));
+}
+
+#[test]
+fn what_lies_in_two_steps_is_divided_and_nothing_is_lost() {
+    let course = [stretch(0, 10, 7), stretch(10, 20, 40), stretch(30, 10, 1), stretch(0, 10, 3)];
+    let steps = steps(&course, 20);
+    assert_eq!(steps.values().map(|s| s.ops).collect::<Vec<_>>(), [30.0, 21.0]);
+    assert_eq!(steps.values().map(|s| s.bytes).collect::<Vec<_>>(), [30.0 * 512.0, 21.0 * 512.0]);
+    assert_eq!([50, 20, 3].map(|least| step_length(&course, least)), [50, 20, 10]);
+    assert_eq!(step_length(&[], 5), 5);
+}
+
+#[test]
+fn times_of_centuries_end() {
+    let course = [stretch(u64::MAX - 5, u64::MAX, 7), stretch(0, u64::MAX, 1)];
+    assert!(steps(&course, 1).len() <= 2 + MAX_STEPS as usize);
+    assert_eq!(step_length(&course, 9), u64::MAX);
+    let half = (1 << 63) + 1;
+    assert_eq!(steps(&[stretch(half, half, 7)], half).len(), 1);
+}
+
+#[test]
+fn what_can_have_one_value_alone_is_known() {
+    use model::job::{Access, Pattern};
+    let stream = |depth| Stream::plain(Access::plain(Pattern::Random, 4096, 100), depth, 3, "io_uring");
+    let known = |s: &Stream| {
+        let d = Depths::of_stream(s);
+        [d.level, d.submit, d.complete].map(|table| table.map(|t| t.iter().position(|share| *share > 0.0)))
+    };
+    assert_eq!(known(&stream(1)), [Some(Some(0)), Some(Some(1)), Some(Some(1))]);
+    assert_eq!(known(&stream(32)), [None, Some(Some(1)), None]);
+    let mut batches = stream(32);
+    batches.batch.submit = 8;
+    assert_eq!(known(&batches), [None; 3]);
+    batches.targets = vec![0, 1];
+    batches.depth = 1;
+    assert_eq!(known(&batches), [None, Some(Some(1)), Some(Some(1))]);
+}
+
+#[test]
+fn of_several_results_a_table_is_known_where_it_is_of_all() {
+    let table = |column: usize| Some(std::array::from_fn(|at| if at == column { 100.0 } else { 0.0 }));
+    let one = Depths { level: table(0), submit: table(1), complete: None };
+    let both = one.and(&Depths { level: table(2), ..one }, 0.25);
+    assert_eq!(both.level, Some([75.0, 0.0, 25.0, 0.0, 0.0, 0.0, 0.0]));
+    assert_eq!((both.submit, both.complete), (table(1), None));
+}
+
+#[test]
+fn shares_of_counts_add_up_to_all_and_rare_ones_are_seen() {
+    let mut counts = DepthCounts::default();
+    (0..9999).for_each(|_| counts.submitted(1, 32));
+    counts.submitted(1, 1);
+    counts.completed(6);
+    let Depths { level, submit, complete } = Depths::from_counts(&counts);
+    assert_eq!(level, Some([MIN_DEPTH_SHARE, 0.0, 0.0, 0.0, 0.0, 99.99, 0.0]));
+    assert_eq!(submit.map(|shares| shares[1]), Some(100.0));
+    assert_eq!(complete.map(|shares| shares[2]), Some(100.0));
+}
+
+#[test]
+fn each_latency_is_in_one_share() {
+    let bins: Vec<(u64, u64)> =
+        [0, 1, 3, 999, 1_000, 1_999, 2_000, 999_999, 1_000_000, 1_999_999_999, 2_000_000_000, u64::MAX - 1]
+            .map(|ns| (ns, 1))
+            .to_vec();
+    let d = Distribution { count: bins.len() as u64, bins, ..Distribution::default() };
+    let LatencyShares { ns, us, ms } = LatencyShares::from_distributions(&[&d, &d]);
+    let sum: f64 = ns.iter().chain(&us).chain(&ms).sum();
+    assert!((sum - 100.0).abs() < 1e-9, "{ns:?} {us:?} {ms:?}");
+    let one = 100.0 / 12.0;
+    let twelfths = |shares: &[f64]| shares.iter().map(|s| (s / one).round() as u32).collect::<Vec<_>>();
+    assert_eq!(twelfths(&ns), [2, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(twelfths(&us), [2, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(twelfths(&ms), [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2]);
+}
+
+#[test]
+fn what_is_rare_does_not_look_like_nothing_and_nothing_does() {
+    let d =
+        Distribution { count: 1_000_001, bins: vec![(60, 1_000_000), (5_000, 1)], ..Distribution::default() };
+    assert_eq!(
+        (LatencyShares::from_distributions(&[&d]).us[2], LatencyShares::from_distributions(&[]).us[2]),
+        (0.01, 0.0)
+    );
 }

@@ -2,12 +2,12 @@
 //!
 //! For: its keys, its types and its layout, which scripts look for with text tools too. Not for: figures ([`super::direction`]).
 
-use super::depths::{CALL_LEVELS, COLUMNS, DEPTH_LEVELS, Depths};
-use super::direction::Direction;
-use super::ended::{ctime, elapsed_ns, end_time};
 use super::job::{Group, Job, cpu_percent, disk_totals, idleness, jobs, util_percent};
-use super::layout::{LATENCY_LIMITS, LatencyShares};
 use super::{VERSION, options};
+use crate::formats::fio::job::{
+    CALL_LEVELS, COLUMNS, DEPTH_LEVELS, Depths, Direction, LATENCY_LIMITS, LatencyShares, ctime, elapsed_ns,
+    end_time,
+};
 use model::distribution::Distribution;
 use model::finding::Outcome;
 use model::fio_layout::FioLayout;

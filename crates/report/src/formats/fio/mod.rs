@@ -5,20 +5,13 @@
 //! or what fio itself prints of what it did not measure stands there: `docs/reference/formats.md` says which.
 
 pub mod aggregate;
-mod course;
-mod depths;
-mod direction;
-mod ended;
 mod job;
 mod json;
-mod layout;
-mod normal;
-mod numbers;
 mod options;
-mod terse;
+mod text;
 
-use crate::format::{Content, Format};
-pub use normal::verdict;
+use crate::formats::{Content, Format};
+pub use text::verdict;
 
 /// The version whose formats these are, as programs expect it.
 pub const VERSION: &str = "fio-3.33";
@@ -27,7 +20,7 @@ pub const VERSION: &str = "fio-3.33";
 pub const NAME: &str = "fio";
 
 pub(super) static NORMAL: Format =
-    Format::of_measurements(NAME, "txt", Content::Text, "as fio prints it", normal::write_text);
+    Format::of_measurements(NAME, "txt", Content::Text, "as fio prints it", text::write_text);
 pub(super) static JSON: Format =
     Format::of_measurements("fio-json", "json", Content::Json, "as fio's JSON", |r, _, to| {
         json::write(r, false, to)
@@ -44,17 +37,17 @@ pub(super) static TERSE: Format = Format::of_measurements(
     "terse",
     Content::Text,
     "as fio's terse lines, version 3",
-    |r, _, to| terse::write_terse(r, 3, to),
+    |r, _, to| text::write_terse(r, 3, to),
 );
 pub(super) static TERSE_2: Format =
     Format::of_measurements("fio-terse-2", "terse", Content::Text, "the same, version 2", |r, _, to| {
-        terse::write_terse(r, 2, to)
+        text::write_terse(r, 2, to)
     });
 pub(super) static TERSE_4: Format =
     Format::of_measurements("fio-terse-4", "terse", Content::Text, "the same, version 4", |r, _, to| {
-        terse::write_terse(r, 4, to)
+        text::write_terse(r, 4, to)
     });
 pub(super) static TERSE_5: Format =
     Format::of_measurements("fio-terse-5", "terse", Content::Text, "the same, version 5", |r, _, to| {
-        terse::write_terse(r, 5, to)
+        text::write_terse(r, 5, to)
     });

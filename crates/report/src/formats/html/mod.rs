@@ -6,36 +6,18 @@
 //!
 //! Everything that comes from outside passes a template, which escapes it; only what was made here is put in as it is (`safe`).
 
-mod captured;
-mod comparison;
-mod course;
-mod directions;
-mod events;
 mod filters;
-mod findings;
-mod foot;
-mod grid;
-mod head;
-mod hosts;
-mod intervals;
-mod latency;
-mod ledger;
-mod limit;
-mod load;
-mod others;
+mod observed_load;
 mod page;
 mod plot;
 mod report;
 mod results;
-mod strips;
+mod sessions;
 mod studies;
-mod sweep;
-mod table;
-mod timeline;
-mod together;
-mod words;
+mod table_pages;
+mod time_series;
 
-use crate::format::{Content, Format, Writer};
+use crate::formats::{Content, Format, Writer};
 
 pub(super) static FORMAT: Format = Format {
     name: "html",
@@ -45,33 +27,33 @@ pub(super) static FORMAT: Format = Format {
     report: Some(Writer { about: "a page with plots, complete in one file", write: report::write_report }),
     comparison: Some(Writer {
         about: "a page with every change and its interval",
-        write: comparison::write_comparison,
+        write: sessions::write_comparison,
     }),
     comparisons: Some(Writer {
         about: "a page with every change on every side",
-        write: comparison::write_several,
+        write: sessions::write_several,
     }),
-    plan: Some(Writer { about: "a page of the settings and the workloads", write: others::write_plan }),
-    sessions: Some(Writer { about: "a page with a table", write: others::write_list }),
-    session_table: Some(Writer { about: "a page with a table", write: together::write_session_table }),
-    pages: Some(Writer { about: "a page of them", write: others::write_check_pages }),
+    plan: Some(Writer { about: "a page of the settings and the workloads", write: table_pages::write_plan }),
+    sessions: Some(Writer { about: "a page with a table", write: table_pages::write_list }),
+    session_table: Some(Writer { about: "a page with a table", write: sessions::write_session_table }),
+    pages: Some(Writer { about: "a page of them", write: table_pages::write_check_pages }),
     diagnosis: Some(Writer {
         about: "a page with everything that was looked at",
-        write: others::write_diagnosis,
+        write: table_pages::write_diagnosis,
     }),
-    devices: Some(Writer { about: "a page with a table", write: others::write_devices }),
+    devices: Some(Writer { about: "a page with a table", write: table_pages::write_devices }),
     verified: Some(Writer {
         about: "a page with the verdict and the damage",
-        write: others::write_verification,
+        write: table_pages::write_verification,
     }),
     watched: None,
     load_over_time: Some(Writer {
         about: "a page with plots of the load over time",
-        write: load::write_load,
+        write: observed_load::write_load,
     }),
     captured: Some(Writer {
         about: "a page with plots over time and over the device",
-        write: captured::write_capture,
+        write: observed_load::write_capture,
     }),
     fitted: None,
 };

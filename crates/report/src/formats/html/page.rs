@@ -3,8 +3,10 @@
 //! For: the shell, cards and folded parts that every kind of report puts its content in. Not for: content.
 
 use super::filters;
-use super::words::with_micro_sign;
+use crate::page::Table;
 use askama::Template;
+use model::units::{show_ns, show_rate};
+use std::borrow::Cow;
 
 /// The looks, light, dark and printed.
 const STYLE: &str = include_str!("page.css");
@@ -125,6 +127,124 @@ pub(super) fn icon(word: &str) -> &'static str {
     }
 }
 
+/// A time: `85.3 µs`.
+pub(crate) fn time(ns: f64) -> String {
+    with_micro_sign(&show_ns(ns))
+}
+
+/// A time, `85.3 µs`; `-` where it is missing.
+pub(crate) fn time_or_dash(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "-".into(), time)
+}
+
+/// A time as an axis has it, with no more digits than it needs: `50 µs`.
+pub(crate) fn time_tick(ns: f64) -> String {
+    let (value, unit) = match ns {
+        n if n < 999.5 => (n, "ns"),
+        n if n < 999.5e3 => (n / 1e3, "µs"),
+        n if n < 999.5e6 => (n / 1e6, "ms"),
+        n => (n / 1e9, "s"),
+    };
+    format!("{} {unit}", short_number(value))
+}
+
+/// A rate as an axis has it: `80k`.
+pub(crate) fn rate_tick(value: f64) -> String {
+    match value.abs() {
+        v if v >= 999.5e6 => format!("{}G", short_number(value / 1e9)),
+        v if v >= 999.5e3 => format!("{}M", short_number(value / 1e6)),
+        v if v >= 10e3 => format!("{}k", short_number(value / 1e3)),
+        v if v >= 1e3 => show_rate(value),
+        _ => short_number(value),
+    }
+}
+
+/// Up to three digits, without zeros behind the point.
+pub(crate) fn short_number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".into() } else { text.into() }
+}
+
+/// Sentences of reports write `us`, since terminals may have no other letter.
+pub(crate) fn with_micro_sign(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 4);
+    let mut rest = text;
+    while let Some(at) = rest.find(" us") {
+        let (before, after) = (&rest[..at], &rest[at + 3..]);
+        out += before;
+        let is_unit =
+            before.ends_with(|c: char| c.is_ascii_digit()) && !after.starts_with(char::is_alphanumeric);
+        out += if is_unit { " µs" } else { " us" };
+        rest = after;
+    }
+    out + rest
+}
+
+#[derive(Template)]
+#[template(path = "table.html")]
+struct TableTemplate<'t> {
+    caption: &'t str,
+    columns: Vec<Column<'t>>,
+    rows: Vec<TableRow>,
+}
+
+struct Column<'t> {
+    heading: Cow<'t, str>,
+    left: bool,
+}
+
+struct TableRow {
+    cells: Vec<TableCell>,
+    /// Whether it is words above the rows that follow.
+    is_title: bool,
+    /// Whether it is a part of the row above.
+    is_part: bool,
+}
+
+struct TableCell {
+    text: String,
+    left: bool,
+}
+
+/// The table with all columns that have something in them; nothing where it has no rows.
+pub(super) fn table(caption: &str, of: &Table) -> String {
+    let shown = of.filled_columns();
+    // Titles above nothing are no table.
+    if of.rows().iter().all(|cells| is_title(&shown, cells)) {
+        return String::new();
+    }
+    let columns = shown.iter().map(|at| Column { heading: heading(of.heading(*at)), left: of.is_left(*at) });
+    let rows = of.rows().iter().map(|cells| table_row(of, &shown, cells));
+    TableTemplate { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
+}
+
+/// With the letter of a unit that terminals may not have.
+fn heading(words: &str) -> Cow<'_, str> {
+    words.strip_suffix(" us").map_or(words.into(), |words| format!("{words} µs").into())
+}
+
+fn table_row(of: &Table, shown: &[usize], cells: &[String]) -> TableRow {
+    let text = |at: usize| cells.get(at).map_or("", String::as_str);
+    let is_title = is_title(shown, cells);
+    let kept = if is_title { 1 } else { shown.len() };
+    let cell = |at: &usize| {
+        let words = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
+        TableCell { text: with_micro_sign(words.trim()), left: of.is_left(*at) }
+    };
+    TableRow {
+        cells: shown.iter().take(kept).map(cell).collect(),
+        is_title,
+        is_part: text(0).starts_with(' '),
+    }
+}
+
+/// Whether a row is words above others.
+fn is_title(shown: &[usize], cells: &[String]) -> bool {
+    let rest = |at: &usize| cells.get(*at).is_none_or(String::is_empty);
+    cells.first().is_some_and(|name| name.ends_with(':')) && shown.iter().skip(1).all(rest)
+}
+
 #[test]
 fn a_browser_may_run_this_script_and_no_other() {
     use base64::Engine;
@@ -138,4 +258,30 @@ fn a_browser_may_run_this_script_and_no_other() {
     );
     assert!(!html.contains("<t>") && !html.contains("<i>"));
     assert!(!SCRIPT.contains("</script") && !STYLE.contains("</style") && !STYLE.contains("url("));
+}
+
+#[test]
+fn only_the_unit_is_written_with_its_letter() {
+    assert_eq!(
+        with_micro_sign("366 us of the 392 us; trust us, 3 users"),
+        "366 µs of the 392 µs; trust us, 3 users"
+    );
+    assert_eq!((time(85_312.0), time_or_dash(None)), ("85.3 µs".into(), "-".into()));
+}
+
+#[test]
+fn marks_have_no_more_digits_than_they_need() {
+    assert_eq!([50e3, 1e6, 200e6, 1e9, 500.0].map(time_tick), ["50 µs", "1 ms", "200 ms", "1 s", "500 ns"]);
+    assert_eq!([0.0, 80e3, 2.5e6, 5000.0, 0.25].map(rate_tick), ["0", "80k", "2.5M", "5,000", "0.25"]);
+}
+
+#[test]
+fn titles_span_the_table_and_foreign_words_stay_words() {
+    let mut of = Table::new(&["test", "p99", "empty"], &[]).aligned(1, false);
+    of.add(["<b>work</b>:", "", ""].map(str::to_owned));
+    of.add(["  part & whole", "12 us", ""].map(str::to_owned));
+    let html = table("it's", &of);
+    assert!(html.contains("scope=\"colgroup\"") && html.contains("colspan=\"2\""), "{html}");
+    assert!(html.contains("12 µs") && !html.contains("<b>") && !html.contains("empty"), "{html}");
+    assert_eq!(table("none", &Table::new(&["a"], &[])), "");
 }

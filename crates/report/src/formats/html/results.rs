@@ -2,14 +2,16 @@
 //!
 //! For: reports whose results are what was asked for. Not for: studies, which draw their own pictures.
 
-use super::course::time_series;
-use super::events::Events;
-use super::latency::latency_drawings;
-use super::ledger::ledger_pictures;
 use super::page::{card, folded};
-use super::words::with_micro_sign;
-use crate::page::{accepted, supported};
-use model::report::{Measured, Report, Verdict};
+use crate::formats::html::page::{key, time, time_tick, with_micro_sign};
+use crate::formats::html::plot::{Axis, Flow, Label, Plot, SIDE, Tick, flow, spread_labels};
+use crate::formats::html::time_series::{Events, time_series};
+use crate::formats::html::{page, plot};
+use crate::page::{Table, accepted, supported};
+use askama::Template;
+use model::ledger::{Account, Entry, Moved};
+use model::report::{Figures, LatencyBuckets, Measured, Report, Verdict};
+use model::units::{show_bytes, show_count, show_share};
 
 /// Results that have pictures of their own: beyond these the page would be too large, and nobody reads them all.
 const MAX_PICTURES: usize = 16;
@@ -106,4 +108,601 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
         format!("<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div>{course}</div>")
     };
     card(&result.name, &lead, &body)
+}
+
+/// Reads, writes, trims or syncs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Direction {
+    /// Its key in the report.
+    pub(super) word: &'static str,
+    /// Several of them.
+    pub(super) words: &'static str,
+    /// Looks of its line, of an area below it, of a band, and of words about it.
+    pub(super) line: &'static str,
+    pub(super) area: &'static str,
+    pub(super) band: &'static str,
+    pub(super) ink: &'static str,
+}
+
+const FIRST: Direction =
+    Direction { word: "", words: "", line: "ours", area: "area", band: "band", ink: "of-ours" };
+const SECOND: Direction =
+    Direction { line: "third", area: "area of-third", band: "band of-third", ink: "of-third", ..FIRST };
+const THIRD: Direction =
+    Direction { line: "fourth", area: "area of-none", band: "band of-none", ink: "of-fourth", ..FIRST };
+const FOURTH: Direction = Direction { line: "mean", ink: "", ..THIRD };
+
+/// Those that a result has; the first one has our colour, whichever it is.
+pub(super) fn result_directions(result: &Measured) -> impl Iterator<Item = Direction> {
+    let all = [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("sync", "syncs")];
+    let has = all.into_iter().filter(|(word, _)| direction_figures(result, word).is_some());
+    let looks = [FIRST, SECOND, THIRD, FOURTH];
+    has.zip(looks)
+        .map(|((word, words), looks)| Direction { word, words, ..looks })
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+fn direction_figures<'r>(result: &'r Measured, word: &str) -> Option<&'r Figures> {
+    match word {
+        "read" => result.read.as_ref(),
+        "write" => result.write.as_ref(),
+        "trim" => result.trim.as_ref(),
+        "sync" => result.sync.as_ref(),
+        _ => None,
+    }
+}
+
+impl Direction {
+    /// What a result came to in it.
+    pub(super) fn figures<'r>(&self, result: &'r Measured) -> Option<&'r Figures> {
+        direction_figures(result, self.word)
+    }
+
+    /// Whether it has our colour.
+    pub(super) fn is_first(&self) -> bool {
+        self.line == FIRST.line
+    }
+}
+
+/// Share of the operations that are faster than the axis begins with.
+const OMITTED_SHARE: f64 = 1e-4;
+/// Percentiles that are named in the drawing.
+const NAMED_RANKS: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];
+/// Those that are in a small one, by how their words begin.
+const NAMED_RANKS_SMALL: [&str; 2] = ["p50 ", "p99 "];
+/// Marks that a small one has room for.
+const MAX_TICKS_SMALL: usize = 3;
+/// Percentiles that the table has.
+const TABLE_RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
+/// Runs whose percentiles are dots of their own.
+const MAX_RUN_DOTS: usize = 40;
+
+/// The drawings; nothing where no histogram is known.
+pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
+    let all = histograms(result);
+    if all.is_empty() {
+        return percentile_table(result);
+    }
+    let axis = Axis::log(all.iter().flat_map(|(_, of)| histogram_range(of)));
+    let device = device_mean(result).filter(|_| result.runs.iter().any(|r| r.device.is_some()));
+    let mut out = key(&key_items(&all, result, device.is_some()));
+    out += &draw_densities(&all, &axis, device, link).html();
+    out += &draw_tails(&all, (&axis, decades(&all, result)), result, link).html();
+    out + &folded("Percentiles as a table", &percentile_table(result))
+}
+
+/// Axes that the tails of several results can be compared on.
+pub(super) struct CommonAxes {
+    latency: Axis,
+    deepest: f64,
+}
+
+impl CommonAxes {
+    /// Of these results; `None` where no histogram is known of any.
+    pub(super) fn from_results(results: &[&Measured]) -> Option<Self> {
+        let all: Vec<_> = results.iter().map(|result| (*result, histograms(result))).collect();
+        let ranges: Vec<f64> =
+            all.iter().flat_map(|(_, of)| of).flat_map(|(_, of)| histogram_range(of)).collect();
+        let deepest = all.iter().map(|(result, of)| decades(of, result)).fold(1.0, f64::max);
+        (!ranges.is_empty()).then(|| Self { latency: Axis::log(ranges.into_iter()), deepest })
+    }
+}
+
+/// The tail of a result beside others on their axes; `None` where no histogram is known.
+pub(super) fn draw_tail_on(result: &Measured, link: &str, beside: &CommonAxes) -> Option<Plot> {
+    let all = histograms(result);
+    let small = || {
+        let plot = draw_tails(&all, (&beside.latency, beside.deepest), result, link);
+        // Names of the others have no room, and the numbers stand in the table.
+        let is_named = |label: &Label| NAMED_RANKS_SMALL.iter().any(|rank| label.text.starts_with(rank));
+        Plot {
+            height: 130,
+            title: "Share that took longer".into(),
+            x: beside.latency.few_ticks(MAX_TICKS_SMALL, time_tick),
+            x_title: "Latency (logarithmic)".into(),
+            right: spread_labels(plot.right.iter().filter(|l| is_named(l)).cloned().collect(), 110.0),
+            ..plot
+        }
+    };
+    (!all.is_empty()).then(small)
+}
+
+/// Each direction of which there is a histogram.
+fn histograms(result: &Measured) -> Vec<(Direction, &LatencyBuckets)> {
+    result_directions(result)
+        .filter_map(|d| Some((d, result.latencies.get(d.word).filter(|l| l.count() > 0)?)))
+        .collect()
+}
+
+fn key_items(
+    all: &[(Direction, &LatencyBuckets)],
+    result: &Measured,
+    device: bool,
+) -> Vec<(&'static str, &'static str)> {
+    let mut items: Vec<(&str, &str)> = all.iter().map(|(d, _)| (d.line, d.words)).collect();
+    if result.runs.len() > 1 {
+        let has_tails = result.runs.iter().any(|run| !run.tails_ns.is_empty());
+        items.push(if has_tails {
+            ("ours thin", "each run, with its percentiles as dots")
+        } else {
+            ("dot small", "percentiles of each run")
+        });
+    }
+    if device {
+        items.push(("device", "mean of the device below"));
+    }
+    items
+}
+
+/// What the axis has to show.
+fn histogram_range(of: &LatencyBuckets) -> impl Iterator<Item = f64> {
+    let all = of.count() as f64;
+    let mut below = 0;
+    let first = of.from_ns.iter().zip(&of.ops).find(|(_, ops)| {
+        below += **ops;
+        below as f64 > OMITTED_SHARE * all
+    });
+    let last = of.from_ns.last().map(|from| LatencyBuckets::end_ns(*from));
+    [first.map(|(from, _)| *from), last].into_iter().flatten()
+}
+
+/// Mean time of a request in the topmost device, over all runs.
+fn device_mean(result: &Measured) -> Option<f64> {
+    let devices = || result.runs.iter().filter_map(|r| r.device);
+    let ios: f64 = devices().map(|d| d.ios as f64).sum();
+    let busy: f64 = devices().map(|d| d.busy_ms as f64).sum();
+    (ios > 0.0 && busy > 0.0).then(|| busy * 1e6 / ios)
+}
+
+fn draw_densities(
+    all: &[(Direction, &LatencyBuckets)],
+    axis: &Axis,
+    device: Option<f64>,
+    link: &str,
+) -> Plot {
+    let shares: Vec<_> = all.iter().map(|(d, of)| (*d, bucket_shares(of))).collect();
+    let y = Axis::from_zero(shares.iter().flat_map(|(_, s)| s.iter().map(|b| b.2)));
+    let says = all.iter().map(|(d, of)| format!("{} {}", show_count(of.count() as f64), d.words));
+    let mut plot = Plot {
+        title: "Share of operations by latency (50 logarithmic buckets a decade)".into(),
+        says: format!("Distribution of latency of {}", says.collect::<Vec<_>>().join(", ")),
+        height: 150,
+        y: y.ticks_down(|v| format!("{} %", crate::formats::html::page::short_number(100.0 * v))),
+        x: axis.ticks(time_tick),
+        link: format!("{link}-latency"),
+        ..Plot::default()
+    };
+    let mut stops: Vec<(f64, String)> = Vec::new();
+    for (direction, shares) in &shares {
+        let steps =
+            || shares.iter().map(|(from, to, share)| (axis.along(*from), axis.along(*to), y.down(*share)));
+        let outline = plot::steps(steps());
+        if let Some((first, last)) = shares.first().zip(shares.last()) {
+            let ground = |ns: f64| (axis.along(ns), axis.along(ns), SIDE);
+            let around = [ground(first.0)].into_iter().chain(steps()).chain([ground(last.1)]);
+            plot.draw(direction.area, &format!("{}Z", plot::steps(around)));
+        }
+        plot.draw(direction.line, &outline);
+        stops.extend(shares.iter().filter(|s| s.2 > 0.0).map(|(from, to, share)| {
+            let words =
+                format!("{} to {}\n{} of {}", time(*from), time(*to), show_share(*share), direction.words);
+            (axis.along((from * to).sqrt()), words)
+        }));
+    }
+    if let Some(ns) = device {
+        let at = axis.along(ns);
+        plot.draw("device", &plot::line([(at, 0.0), (at, SIDE)]));
+        let class = if at > 500.0 { "of-device end" } else { "of-device" };
+        plot.labels.push(Label { at, text: format!("device mean {}", time(ns)), class });
+    }
+    stops.sort_by(|a, b| a.0.total_cmp(&b.0));
+    plot.stop_at(&stops);
+    plot
+}
+
+/// Decades of rarity that are drawn: as many as some direction has enough operations for.
+fn decades(all: &[(Direction, &LatencyBuckets)], result: &Measured) -> f64 {
+    let told = |d: &Direction| d.figures(result).map(|f| &f.latency_ns.percentiles);
+    let ranks = all.iter().filter_map(|(d, _)| told(d)).flatten().filter(|(_, ns)| ns.is_some());
+    let rarest = all.iter().flat_map(|(_, of)| rarity_tail(of)).map(|(_, share)| share);
+    let rarest = rarest.chain(ranks.map(|(rank, _)| share_above(rank))).fold(1.0, f64::min);
+    // A bit below a whole power is that power.
+    (-rarest.log10() - 1e-6).ceil().max(1.0)
+}
+
+/// The share that takes longer than a percentile.
+fn share_above(rank: &str) -> f64 {
+    rank.parse::<f64>().map_or(f64::NAN, |p| 1.0 - p / 100.0)
+}
+
+fn draw_tails(
+    all: &[(Direction, &LatencyBuckets)],
+    (axis, deepest): (&Axis, f64),
+    result: &Measured,
+    link: &str,
+) -> Plot {
+    let y = Axis::linear(0.0, deepest);
+    let down = |share: f64| y.along(-share.log10());
+    let mut plot = Plot {
+        title: "Share that took longer (each step down is ten times rarer)".into(),
+        says: format!("Tail of latency: {}", percentiles_sentence(result)),
+        height: 210,
+        y: (0..=deepest as i32).map(|zeros| rarity(zeros, y.along(f64::from(zeros)))).collect(),
+        x: axis.ticks(time_tick),
+        x_title: "Latency, from submission to completion (logarithmic)".into(),
+        link: format!("{link}-latency"),
+        ..Plot::default()
+    };
+    let mut stops = Vec::new();
+    // Behind those of all runs together.
+    for (direction, _) in all {
+        for run in result.runs.iter().filter(|_| result.runs.len() > 1) {
+            let places = rarity_tail_of_run(run.tails_ns.get(direction.word).map_or(&[], Vec::as_slice));
+            let places = places.map(|(ns, share)| (axis.along(ns), down(share)));
+            plot.draw(&format!("{} thin", direction.line), &plot::line(places));
+        }
+    }
+    for (direction, of) in all {
+        let tail = rarity_tail(of);
+        plot.draw(
+            direction.line,
+            &plot::line(tail.iter().map(|(ns, share)| (axis.along(*ns), down(*share)))),
+        );
+        stops.extend(tail.iter().map(|(ns, share)| {
+            (
+                axis.along(*ns),
+                format!("{} of {} took longer than {}", describe_share(*share), direction.words, time(*ns)),
+            )
+        }));
+        percentile_dots(&mut plot, *direction, result, axis, &down);
+    }
+    plot.right = spread_labels(std::mem::take(&mut plot.right), 72.0);
+    stops.sort_by(|a, b| a.0.total_cmp(&b.0));
+    plot.stop_at(&stops);
+    plot
+}
+
+fn percentile_dots(
+    plot: &mut Plot,
+    direction: Direction,
+    result: &Measured,
+    axis: &Axis,
+    down: &dyn Fn(f64) -> f64,
+) {
+    let Some(figures) = direction.figures(result) else { return };
+    if (2..=MAX_RUN_DOTS).contains(&result.runs.len()) {
+        let of_runs = result.runs.iter().filter_map(|run| run.percentiles_ns.get(direction.word));
+        let small = of_runs.flat_map(|run| {
+            NAMED_RANKS.iter().filter_map(|rank| Some((run.get(*rank).copied().flatten()?, *rank)))
+        });
+        let small = small.map(|(ns, rank)| (axis.along(ns as f64), down(share_above(rank))));
+        plot.draw(if direction.is_first() { "dot small" } else { "dot small of-third" }, &plot::dots(small));
+    }
+    let named = || {
+        NAMED_RANKS
+            .iter()
+            .filter_map(|rank| Some((*rank, figures.latency_ns.percentiles.get(*rank).copied().flatten()?)))
+    };
+    let places = named().map(|(rank, ns)| (axis.along(ns as f64), down(share_above(rank))));
+    plot.draw(if direction.is_first() { "dot" } else { "dot of-third" }, &plot::dots(places));
+    plot.right.extend(named().map(|(rank, ns)| Label {
+        at: down(share_above(rank)),
+        text: format!("p{rank} {}", time(ns as f64)),
+        class: direction.ink,
+    }));
+}
+
+/// `1 in 10³`, by the number of zeros.
+fn rarity(zeros: i32, at: f64) -> Tick {
+    const RAISED: [&str; 10] = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"];
+    let label = match usize::try_from(zeros).unwrap_or(0) {
+        0 => "all".into(),
+        1 => "1 in 10".into(),
+        2 => "1 in 100".into(),
+        more => format!("1 in 10{}", RAISED.get(more).unwrap_or(&"ⁿ")),
+    };
+    Tick { at, label }
+}
+
+fn describe_share(share: f64) -> String {
+    if share >= 0.1 { show_share(share) } else { format!("1 in {}", show_count(1.0 / share)) }
+}
+
+/// The percentiles in words.
+fn percentiles_sentence(result: &Measured) -> String {
+    let of = |d: Direction| {
+        let figures = d.figures(result)?;
+        let named = NAMED_RANKS.iter().filter_map(|rank| {
+            let ns = figures.latency_ns.percentiles.get(*rank).copied().flatten()?;
+            Some(format!("p{rank} {}", time(ns as f64)))
+        });
+        Some(format!("{}: {}", d.words, named.collect::<Vec<_>>().join(", ")))
+    };
+    result_directions(result).filter_map(of).collect::<Vec<_>>().join("; ")
+}
+
+/// Percentiles of all runs together and of each, withheld ones as a dash.
+fn percentile_table(result: &Measured) -> String {
+    let mut of =
+        Table::new(&["latency", "min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"], &[]);
+    of = of.aligned(9, false);
+    for direction in result_directions(result) {
+        let Some(figures) = direction.figures(result) else { continue };
+        let latency = &figures.latency_ns;
+        let told = |ns: Option<u64>| crate::formats::html::page::time_or_dash(ns.map(|ns| ns as f64));
+        let ranks = |of: &std::collections::BTreeMap<String, Option<u64>>| {
+            TABLE_RANKS.map(|rank| told(of.get(rank).copied().flatten()))
+        };
+        let ends = [direction.words.to_owned(), time(latency.min as f64), time(latency.mean)];
+        of.add(ends.into_iter().chain(ranks(&latency.percentiles)).chain([time(latency.max as f64)]));
+        for run in result.runs.iter().take(MAX_RUN_DOTS) {
+            let Some(own) = run.percentiles_ns.get(direction.word) else { continue };
+            let name = format!("  run {}", run.run.saturating_add(1));
+            of.add([name, String::new(), String::new()].into_iter().chain(ranks(own)).chain([String::new()]));
+        }
+    }
+    page::table(
+        "Percentiles of latency, all runs together and each; - where fewer than ten operations lie beyond",
+        &of,
+    )
+}
+
+/// Operations that must lie beyond a latency for its rarity to be drawn, as for percentiles.
+const MIN_BEYOND: u64 = 10;
+
+/// The share of the operations in each bucket: `(from, to, share)`, empty ones between them too.
+pub(crate) fn bucket_shares(of: &LatencyBuckets) -> Vec<(f64, f64, f64)> {
+    let all = of.count().max(1) as f64;
+    let mut out: Vec<(f64, f64, f64)> = Vec::new();
+    for (from, ops) in of.from_ns.iter().zip(&of.ops) {
+        if let Some((_, end, _)) = out.last().copied()
+            && *from > 1.001 * end
+        {
+            out.push((end, *from, 0.0));
+        }
+        out.push((*from, LatencyBuckets::end_ns(*from), *ops as f64 / all));
+    }
+    out
+}
+
+/// How many took longer: `(latency, share)`, as far as enough operations lie beyond.
+pub(crate) fn rarity_tail(of: &LatencyBuckets) -> Vec<(f64, f64)> {
+    let all = of.count();
+    let mut left = all;
+    let mut out = Vec::new();
+    if let Some(first) = of.from_ns.first() {
+        out.push((*first, 1.0));
+    }
+    for (from, ops) in of.from_ns.iter().zip(&of.ops) {
+        left = left.saturating_sub(*ops);
+        if left < MIN_BEYOND {
+            break;
+        }
+        out.push((LatencyBuckets::end_ns(*from), left as f64 / all as f64));
+    }
+    out
+}
+
+/// How many took longer in a run: `(latency, share)`, from what one operation in 10^(k/10) took longer than; no number where that is
+/// withheld.
+pub(crate) fn rarity_tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = (f64, f64)> {
+    let share = |at: usize| 10_f64.powf(-(at as f64 + 1.0) / 10.0);
+    tail_ns.iter().enumerate().map(move |(at, ns)| (ns.map_or(f64::NAN, |ns| ns as f64), share(at)))
+}
+
+#[cfg(test)]
+fn example_buckets() -> LatencyBuckets {
+    LatencyBuckets { from_ns: vec![100.0, 1000.0, 100_000.0], ops: vec![900, 90, 10] }
+}
+
+/// Height of a stage in pixels.
+const STAGE_HEIGHT: usize = 46;
+
+#[derive(Template)]
+#[template(path = "ledger.html")]
+struct LedgerPicture<'l> {
+    direction: &'l str,
+    stages: Vec<Named>,
+    sides: Vec<Side>,
+    height: usize,
+    table: String,
+}
+
+/// Words in the middle of a stage's bar.
+struct Named {
+    name: String,
+    percent: String,
+}
+
+struct Side {
+    says: String,
+    flow: Flow,
+    labels: Vec<Words>,
+}
+
+struct Words {
+    text: String,
+    percent: String,
+}
+
+/// A stage: its name, what its parts moved, and what is said of it.
+struct Stage {
+    name: String,
+    parts: Vec<Moved>,
+    word: String,
+}
+
+/// Both directions; nothing where no device was asked.
+pub(super) fn ledger_pictures(result: &Measured) -> String {
+    let Some(ledger) = &result.ledger else { return String::new() };
+    let both = [("Reads", &ledger.read), ("Writes", &ledger.write)];
+    both.into_iter()
+        .filter_map(|(direction, account)| Some(draw_ledger(direction, account.as_ref()?)))
+        .collect()
+}
+
+fn draw_ledger(direction: &str, account: &Account) -> String {
+    let stages = stages(account);
+    // In the middle of the upper half of its part, where its bar is.
+    let middle = |at: usize| format!("{:.1}", 100.0 * (at as f64 + 0.25) / stages.len() as f64);
+    let named = stages.iter().enumerate().map(|(at, s)| Named { name: s.name.clone(), percent: middle(at) });
+    let side = |of: fn(&Moved) -> u64, show: fn(u64) -> String| {
+        let sum = |s: &Stage| s.parts.iter().map(|m| of(m) as f64).sum::<f64>() as u64;
+        let text = |s: &Stage| if s.parts.is_empty() { "not counted".into() } else { show(sum(s)) };
+        let said: Vec<String> = stages.iter().map(|s| format!("{} {}", s.name, text(s))).collect();
+        let parts: Vec<Vec<f64>> =
+            stages.iter().map(|s| s.parts.iter().map(|m| of(m) as f64).collect()).collect();
+        let labels = stages.iter().enumerate().map(|(at, s)| Words { text: text(s), percent: middle(at) });
+        Side { says: said.join(", "), flow: flow(&parts), labels: labels.collect() }
+    };
+    let sides = vec![side(|m| m.ios, |n| show_count(n as f64)), side(|m| m.bytes, show_bytes)];
+    let picture = LedgerPicture {
+        direction,
+        stages: named.collect(),
+        sides,
+        height: STAGE_HEIGHT * stages.len(),
+        table: ledger_table(direction, account, &stages),
+    };
+    picture.render().unwrap_or_default()
+}
+
+/// Issued, charged, and each step of the stack.
+fn stages(account: &Account) -> Vec<Stage> {
+    let counted = |entry: &Entry| entry.with_sync.or(entry.counted);
+    let mut stages =
+        vec![Stage { name: "issued by fathom".into(), parts: vec![account.issued], word: String::new() }];
+    let charged = &account.charged;
+    stages.push(Stage {
+        name: "charged by the kernel".into(),
+        parts: counted(charged).into_iter().collect(),
+        word: charged.word.clone(),
+    });
+    for step in account.layers.chunk_by(|a, b| a.step == b.step) {
+        let names: Vec<&str> = step.iter().map(|e| e.name.as_str()).collect();
+        let words: Vec<&str> = step.iter().map(|e| e.word.as_str()).collect();
+        let all: Option<Vec<Moved>> = step.iter().map(counted).collect();
+        stages.push(Stage {
+            name: names.join(" + "),
+            parts: all.unwrap_or_default(),
+            word: words.first().copied().unwrap_or_default().to_owned(),
+        });
+    }
+    stages
+}
+
+fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String {
+    let mut of = Table::new(
+        &["counted by", "operations", "bytes", "merged before", "mean size", "against issued"],
+        &[],
+    );
+    for stage in stages {
+        let ios: u64 = stage.parts.iter().fold(0, |sum, m| sum.saturating_add(m.ios));
+        let bytes: u64 = stage.parts.iter().fold(0, |sum, m| sum.saturating_add(m.bytes));
+        let merges: Vec<u64> = stage.parts.iter().filter_map(|m| m.merges).collect();
+        let is_known = !stage.parts.is_empty();
+        let told = |text: String| if is_known { text } else { "-".into() };
+        of.add([
+            stage.name.clone(),
+            told(show_count(ios as f64)),
+            told(show_bytes(bytes)),
+            if merges.is_empty() { String::new() } else { show_count(merges.iter().sum::<u64>() as f64) },
+            bytes.checked_div(ios).map_or_else(|| "-".into(), show_bytes),
+            stage.word.clone(),
+        ]);
+    }
+    let has_sync = account.layers.iter().any(|e| e.with_sync.is_some());
+    let with = if has_sync { ", the final sync included" } else { "" };
+    page::table(&format!("{direction} at each layer{with}"), &of)
+}
+
+#[test]
+fn the_tail_of_each_run_lies_behind_that_of_all() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/valid.json");
+    let report: model::report::Report = serde_json::from_str(golden)?;
+    let mut result = report.results.first().ok_or("no result")?.clone();
+    let word = result_directions(&result).next().ok_or("no direction")?.word;
+    let of = LatencyBuckets { from_ns: vec![1000.0, 10_000.0], ops: vec![900, 100] };
+    result.latencies = [(word.to_owned(), of)].into();
+    let first = result.runs.first().ok_or("no run")?.clone();
+    let run = |ns: u64| {
+        // A tenth took longer than this.
+        let tail = (1..=10).map(|k| (k == 1 || k == 10).then_some(ns)).collect();
+        model::report::RunFigures { tails_ns: [(word.to_owned(), tail)].into(), ..first.clone() }
+    };
+    result.runs = vec![run(2000), run(3000)];
+    let (all, axis) = (histograms(&result), Axis::log([1000.0, 11_000.0].into_iter()));
+    let plot = draw_tails(&all, (&axis, 2.0), &result, "x");
+    let paths: Vec<&str> = plot.marks.split("<path ").skip(1).collect();
+    let is =
+        |at: usize, class: &str| paths.get(at).is_some_and(|p| p.starts_with(&format!("class=\"{class}\"")));
+    assert!(is(0, "ours thin") && is(1, "ours thin") && is(2, "ours"), "{paths:?}");
+    // Single places, since what lies between them is withheld: at a tenth, in the middle of two decades.
+    for (at, ns) in [(0, 2000.0), (1, 3000.0)] {
+        let place = format!(
+            "M{} 500h.01",
+            plot::line([(axis.along(ns), 0.0)]).trim_start_matches('M').split(' ').next().ok_or("")?
+        );
+        assert!(paths[at].contains(&place), "{place}: {}", paths[at]);
+    }
+    Ok(())
+}
+
+#[test]
+fn shares_add_up_and_gaps_are_zero() {
+    let drawn = bucket_shares(&example_buckets());
+    assert_eq!(drawn.iter().map(|s| s.2).collect::<Vec<_>>(), [0.9, 0.0, 0.09, 0.0, 0.01]);
+    assert!(drawn.windows(2).all(|w| (w[0].1 / w[1].0 - 1.0).abs() < 1e-9), "{drawn:?}");
+}
+
+#[test]
+fn the_tail_ends_where_fewer_than_ten_operations_lie_beyond() {
+    let drawn = rarity_tail(&example_buckets());
+    let shares: Vec<f64> = drawn.iter().map(|t| t.1).collect();
+    assert_eq!(shares, [1.0, 0.1, 0.01]);
+    assert!(drawn[0].0 < drawn[1].0 && (drawn[1].0 - 104.71).abs() < 0.01);
+    assert_eq!(rarity_tail(&LatencyBuckets::default()), []);
+}
+
+#[test]
+fn the_tail_of_a_run_goes_down_a_decade_in_ten_steps() {
+    let ns: Vec<Option<u64>> = (1..=20).map(|k| (k != 5).then_some(100 * k)).collect();
+    let drawn: Vec<(f64, f64)> = rarity_tail_of_run(&ns).collect();
+    assert!((drawn[9].1 - 0.1).abs() < 1e-12 && (drawn[19].1 - 0.01).abs() < 1e-12, "{drawn:?}");
+    assert!((drawn[9].0 - 1000.0).abs() < 1e-9 && drawn[4].0.is_nan(), "a gap where it is withheld");
+    assert_eq!(rarity_tail_of_run(&[]).count(), 0);
+}
+
+#[test]
+fn every_stage_has_its_number_in_picture_and_table() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/pieces/ledger.json");
+    let ledger: model::ledger::Ledger = serde_json::from_str(golden)?;
+    let read = ledger.read.as_ref().ok_or("no reads")?;
+    let html = draw_ledger("Reads", read);
+    for number in ["55,000", "55,165", "0.3 % more", "loop0", "vda", "agrees"] {
+        assert!(html.contains(number), "{number}: {html}");
+    }
+    let stages = stages(read);
+    assert_eq!(stages.iter().map(|s| s.parts.len()).collect::<Vec<_>>(), [1, 1, 1, 1]);
+    Ok(())
 }

@@ -1,7 +1,6 @@
 //! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
 
-use crate::page::Page;
-use crate::table::Table;
+use crate::page::{Page, Table};
 use model::Known;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
 use model::finding::{Finding, Outcome, Severity};

@@ -2,9 +2,8 @@
 //!
 //! For: `--explain` of whatever measures. Not for: planning.
 
-use crate::format::Style;
-use crate::page::Page;
-use crate::prose::display_width;
+use crate::formats::Style;
+use crate::page::{Page, display_width};
 use model::api::InterfaceComparison;
 use model::explained::Explained;
 use model::job::Job;

@@ -3,20 +3,22 @@
 //! It begins with the answer or the verdict and the headline. The counts, the table, findings, and the target with the session follow. A
 //! report of jobs fits a terminal of [`SCREEN_LINES`] lines: findings give way first. `--verbose` prints everything.
 
-use super::{
-    api, commands, course, findings, fleet, hosts, iops, layers, ledger, limit, pts, rerun, results, sweep,
-    targets, tool_results,
-};
-use crate::command::{how_to_see_all, session_id};
-use crate::format::{Detail, Style};
-use crate::page::{Page, accepted, verdict_mark};
-use crate::table::Table;
-use crate::worst;
-use model::finding::Finding;
+use super::commands;
+use crate::comparison_rows::{PAIR_LEGEND, pair_table};
+use crate::formats::text::{results, studies, sweep};
+use crate::formats::{Detail, Style};
+use crate::key_findings;
+use crate::key_findings::{join_names, rest_summary_after, results_suffix, shown_findings, worst_findings};
+use crate::page::{Page, Table, accepted, verdict_mark};
+use crate::report_view::{how_to_see_all, session_id};
+use model::check_id::CheckId;
+use model::comparison::{Answer, Comparison};
+use model::finding::{Finding, Outcome, Severity};
 use model::machine::Place;
 use model::quick::Quick;
-use model::report::{CountsAs, Ending, Headline, Report, Verdict};
+use model::report::{CountsAs, Ending, Headline, Report, Rerun, Verdict};
 use model::study::Studied;
+use model::sweep::Sweep;
 use model::units::{show_bytes, show_count, show_rate};
 use std::io::{self, Write};
 
@@ -36,7 +38,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
         }
         out.table(&table(report, false));
         if let Some(against) = &report.against {
-            rerun::show_rerun_brief(&mut out, against);
+            show_rerun_brief(&mut out, against);
         }
         return out.write(to);
     }
@@ -47,23 +49,23 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     if all {
         return write_verbose(out, report, style, to);
     }
-    let reason = worst::headline_finding(report);
-    let shown: Vec<Finding> = reason.iter().cloned().chain(worst::worst_findings(report)).collect();
+    let reason = key_findings::headline_finding(report);
+    let shown: Vec<Finding> = reason.iter().cloned().chain(key_findings::worst_findings(report)).collect();
     show_head(&mut out, report, &shown, reason.as_ref(), all);
     show_study(&mut out, report, &shown, all);
     if report.fleet.is_some() || report.against.is_some() || style.course || style.ledger {
         out.gap();
     }
-    fleet::show_hosts(&mut out, report, all);
+    results::show_hosts(&mut out, report, all);
     if let Some(against) = &report.against {
-        rerun::show_rerun(&mut out, against);
+        show_rerun(&mut out, against);
     }
     show_details(&mut out, report, style);
     let mut foot = out.empty();
     show_short_foot(&mut foot, report);
     let most = if is_of_jobs(report) { SCREEN_LINES } else { usize::MAX };
     let lines = most.saturating_sub(out.lines() + foot.lines());
-    findings::show_worst_findings(&mut out, (report, reason.as_ref()), lines, &how_to_see_all(report));
+    show_worst_findings(&mut out, (report, reason.as_ref()), lines, &how_to_see_all(report));
     if out.lines() + foot.lines() < most {
         out.gap();
     }
@@ -74,20 +76,21 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
 /// The report of `--verbose`.
 fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     // Of hundreds of rows only what is worth reading; the JSON has it all.
-    let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::with_distinct_findings(report));
-    let shown = worst::shown_findings(less.as_ref().unwrap_or(report));
-    show_head(&mut out, report, &shown, worst::headline_finding(report).as_ref(), true);
+    let less =
+        matches!(report.study, Studied::Interfaces(_)).then(|| studies::with_distinct_findings(report));
+    let shown = key_findings::shown_findings(less.as_ref().unwrap_or(report));
+    show_head(&mut out, report, &shown, key_findings::headline_finding(report).as_ref(), true);
     show_study(&mut out, report, &shown, true);
-    fleet::show_hosts(&mut out, report, true);
+    results::show_hosts(&mut out, report, true);
     if let Some(against) = &report.against {
-        rerun::show_rerun(&mut out, against);
+        show_rerun(&mut out, against);
     }
     show_details(&mut out, report, style);
     if less.is_none() {
         show_deductions(&mut out, report);
     }
     let shown = less.as_ref().unwrap_or(report);
-    findings::show_all_findings(&mut out, shown);
+    show_all_findings(&mut out, shown);
     show_full_foot(&mut out, shown);
     out.write(to)
 }
@@ -100,24 +103,24 @@ fn is_of_jobs(report: &Report) -> bool {
 /// The time series and the ledger, where they are wanted.
 fn show_details(out: &mut Page, report: &Report, style: Style) {
     if style.course {
-        report.results.iter().for_each(|result| course::show_seconds(out, result));
+        report.results.iter().for_each(|result| results::show_seconds(out, result));
     }
     if style.ledger {
-        ledger::show_ledger(out, &report.results);
+        results::show_ledger(out, &report.results);
     }
 }
 
 /// The one table of a report, in which each row has its verdict; with all rows, or with those that matter most.
 pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
     match &report.study {
-        Studied::Layers(layers) => layers::layer_table(layers, &report.results),
-        Studied::Limit(curve) => limit::load_table(curve, &report.results, all),
-        Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::first_round_table(report, sweep),
-        Studied::Sweep(sweep) if sweep.is_in_order() => iops::iops_table(report, sweep),
+        Studied::Layers(layers) => studies::layer_table(layers, &report.results),
+        Studied::Limit(curve) => studies::load_table(curve, &report.results, all),
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => sweep::first_round_table(report, sweep),
+        Studied::Sweep(sweep) if sweep.is_in_order() => sweep::iops_table(report, sweep),
         Studied::Sweep(sweep) => sweep::sweep_table(sweep, report),
-        Studied::Interfaces(api) => api::interface_table(api, &report.results),
-        Studied::Targets(of) => targets::target_table(of, &report.results),
-        Studied::Hosts(scaling) => hosts::host_count_table(scaling, &report.results),
+        Studied::Interfaces(api) => studies::interface_table(api, &report.results),
+        Studied::Targets(of) => studies::target_table(of, &report.results),
+        Studied::Hosts(scaling) => studies::host_count_table(scaling, &report.results),
         Studied::Commands(results) => commands::table(results),
         Studied::Jobs | Studied::Profile(_) => results::result_table(&report.results),
     }
@@ -125,20 +128,20 @@ pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
 
 fn show_study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
     match &report.study {
-        Studied::Layers(layers) => layers::show_layers(out, layers, &report.results),
-        Studied::Limit(curve) => limit::show_load_curve(out, curve, report, all),
-        Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::show_pts_rounds(out, report, sweep),
-        Studied::Sweep(sweep) if sweep.is_in_order() => iops::show_iops_preset(out, report, sweep),
+        Studied::Layers(layers) => studies::show_layers(out, layers, &report.results),
+        Studied::Limit(curve) => studies::show_load_curve(out, curve, report, all),
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => sweep::show_pts_rounds(out, report, sweep),
+        Studied::Sweep(sweep) if sweep.is_in_order() => sweep::show_iops_preset(out, report, sweep),
         Studied::Sweep(sweep) => sweep::show_sweep(out, sweep, report, all),
-        Studied::Interfaces(api) => api::show_interfaces(out, api, report, all),
-        Studied::Targets(of) => targets::show_targets(out, of, &report.results, all),
-        Studied::Hosts(scaling) => hosts::show_host_counts(out, scaling, &report.results, all),
+        Studied::Interfaces(api) => studies::show_interfaces(out, api, report, all),
+        Studied::Targets(of) => studies::show_targets(out, of, &report.results, all),
+        Studied::Hosts(scaling) => studies::show_host_counts(out, scaling, &report.results, all),
         Studied::Commands(results) => commands::show(out, report, results, all),
         Studied::Jobs => results::show_results(out, &report.results, shown, all),
         Studied::Profile(card) => {
             results::show_results(out, &report.results, shown, all);
             out.gap();
-            tool_results::show_card(out, card);
+            results::show_card(out, card);
         }
     }
 }
@@ -170,8 +173,10 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     }
     let has_rows = is_of_jobs(report) && report.results.len() > 1;
     match reason {
-        Some(finding) => findings::show_deciding_finding(out, finding, report.results.len(), has_rows || all),
-        None => worst::verdict_reason(report, shown).into_iter().for_each(|why| out.prose("  ", "  ", why)),
+        Some(finding) => show_deciding_finding(out, finding, report.results.len(), has_rows || all),
+        None => {
+            key_findings::verdict_reason(report, shown).into_iter().for_each(|why| out.prose("  ", "  ", why))
+        }
     }
     show_quick(out, "  ", report);
     // The sentences say the same at more length: what was busy, that repeating stopped, and what to do.
@@ -185,7 +190,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     match reason.filter(|f| f.sentence == limiter.sentence) {
         _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
         Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
-        None => out.prose("  ", "  ", &worst::describe_limiter(report, shown)),
+        None => out.prose("  ", "  ", &key_findings::describe_limiter(report, shown)),
     }
     out.line("");
 }
@@ -306,4 +311,262 @@ pub(in crate::formats) fn headline(headline: &Headline, report: &Report) -> Stri
         None if runs == 1 => format!("{number} (one run: no interval)"),
         None => format!("{number} ({runs} runs: no interval)"),
     }
+}
+
+pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
+    let beside = &against.beside;
+    out.prose(
+        "",
+        "  ",
+        &format!("Against {} (A), measured again, alternating with this one (B)", against.session),
+    );
+    show_rerun_brief(out, against);
+    if !beside.pairs.is_empty() {
+        out.prose("", "", PAIR_LEGEND);
+    }
+    out.prose("  ", "    ", &describe_machine_changes(&against.since));
+    out.line("");
+}
+
+/// The answer and its table alone.
+pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
+    let beside = &against.beside;
+    out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);
+    if !beside.pairs.is_empty() {
+        out.table(&pair_table(&beside.pairs, false));
+    }
+}
+
+/// Whether the machine is what it was.
+fn describe_machine_changes(since: &Comparison) -> String {
+    let Some(pair) = since.headline() else { return format!("A then: {}", since.sentence) };
+    let Some(metric) = pair.metrics.first() else { return format!("A then: {}", since.sentence) };
+    let numbers = format!("A then: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
+    let word = match metric.answer {
+        Answer::Same => "the machine has not changed".to_owned(),
+        Answer::NoDifferenceSeen => {
+            let bound = metric.bound().unwrap_or_default();
+            format!("no change of the machine was seen: it is {bound} now")
+        }
+        Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
+            format!("whether the machine has changed cannot be told: {}", metric.why)
+        }
+        other => format!("{}: the machine has changed", other.word()),
+    };
+    let different: Vec<String> =
+        pair.differences.iter().map(|d| format!("{} {} -> {}", d.aspect, d.a, d.b)).collect();
+    let different = if different.is_empty() { String::new() } else { format!(" ({})", different.join("; ")) };
+    format!("{numbers}; {word}{different}.")
+}
+
+/// Most results of which a finding is told each: those of `--profile mix`.
+const MANY_RESULTS: usize = 12;
+
+pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
+    if report.findings.is_empty() {
+        return;
+    }
+    let told = shown_findings(report);
+    let all = report.results.len();
+    // What any finding says of one load, or of one of many results, differs from the next in its numbers alone.
+    let brief = has_many_results(report) || all > MANY_RESULTS;
+    show_found(out, &told, all, brief);
+    show_not_checked(out, &told, all, brief);
+    show_passed(out, &told);
+    if told.len() < report.findings.len() {
+        out.line("What was found about other cells is in the JSON.");
+    }
+    out.line("");
+}
+
+fn with_outcome(told: &[Finding], outcome: Outcome) -> impl Iterator<Item = &Finding> {
+    told.iter().filter(move |f| f.outcome == outcome)
+}
+
+fn show_found(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
+    let mut findings = with_outcome(told, Outcome::Finding).peekable();
+    if findings.peek().is_some() {
+        out.line("Findings");
+    }
+    while let Some(f) = findings.next() {
+        let severity = f.severity.unwrap_or(Severity::Note);
+        show_finding(out, f, all);
+        // So does what a note says of the other results; the JSON has all of them.
+        let mut alike: Vec<String> = Vec::new();
+        while (severity == Severity::Note || brief)
+            && let Some(next) = findings.next_if(|n| n.id == f.id && n.severity == f.severity)
+        {
+            alike.extend(next.about.iter().cloned());
+        }
+        if !alike.is_empty() {
+            let more = alike.len().saturating_sub(if brief { MANY_RESULTS } else { alike.len() });
+            let named = join_names(&alike[..alike.len() - more]);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            out.prose("      also ", "           ", &(named + &more));
+        }
+        show_fix(out, f);
+    }
+}
+
+/// Prints which check found what about which results.
+fn show_finding(out: &mut Page, f: &Finding, all: usize) {
+    let severity = f.severity.unwrap_or(Severity::Note);
+    let accepted = if f.accepted { ", accepted" } else { "" };
+    let mark = out.paint(&format!("{} {}", f.id, f.name), severity_colour(severity));
+    let head = match severity {
+        Severity::Note => format!("{mark} (note{accepted}){}", results_suffix(f, all)),
+        _ => format!("{mark} {} {}{accepted}", severity.effect(), describe_subject(f, all)),
+    };
+    out.prose("  ", "      ", &format!("{head}: {}", f.sentence));
+}
+
+fn severity_colour(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Void => "1;31",
+        Severity::Rename | Severity::Biased => "1;33",
+        Severity::Note => "1",
+    }
+}
+
+/// The results that a finding is about: `SEQ1M Q8T1 read`, `SEQ1M Q8T1 read and 4 more`, `all results`.
+fn describe_subject(f: &Finding, all: usize) -> String {
+    match f.about.as_slice() {
+        _ if all <= 1 => "the result".into(),
+        about if about.len() == all => "all results".into(),
+        [] => "the results".into(),
+        [one] => one.clone(),
+        [one, two] if ![one, two].iter().any(|name| name.contains(',')) => format!("{one} and {two}"),
+        [one, others @ ..] => format!("{one} and {} more", others.len()),
+    }
+}
+
+fn show_fix(out: &mut Page, f: &Finding) {
+    if !f.cure.is_empty() {
+        out.prose("      -> ", "         ", &f.cure);
+    }
+}
+
+/// How much of each finding is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// The sentence and what to do.
+    Whole,
+    /// Without what to do.
+    Sentence,
+    /// The first sentence, in at most two lines.
+    TwoLines,
+}
+
+/// Prints the finding that decides the verdict of the headline, with what to do about it.
+pub(super) fn show_deciding_finding(out: &mut Page, f: &Finding, all: usize, is_short: bool) {
+    let severity = f.severity.unwrap_or(Severity::Note);
+    let others = match f.about.len().saturating_sub(1) {
+        0 => String::new(),
+        others if others + 1 == all => " and the other results".into(),
+        1 => " and 1 other result".into(),
+        others => format!(" and {others} other results"),
+    };
+    let accepted = if f.accepted { " (accepted)" } else { "" };
+    let mark = out.paint(&format!("{} {}", f.id, f.name), severity_colour(severity));
+    let effect = severity.effect();
+    let text = format!("{mark} {effect} it{others}{accepted}: {}", f.sentence);
+    if is_short {
+        out.prose_within(2, "  ", "    ", &text);
+    } else {
+        out.prose("  ", "    ", &text);
+        if !f.cure.is_empty() {
+            out.prose("    -> ", "       ", &f.cure);
+        }
+    }
+}
+
+/// Prints the worst findings and how many other answers there are, within `lines`. If there is too little room, it omits what to do,
+/// then all but two lines of each finding, then the last findings.
+pub(super) fn show_worst_findings(
+    out: &mut Page,
+    (report, reason): (&Report, Option<&Finding>),
+    lines: usize,
+    all_of_it: &str,
+) {
+    let of_reason = |f: &&Finding| reason.is_some_and(|r| (r.id, r.severity) == (f.id, f.severity));
+    let all: Vec<Finding> = worst_findings(report).into_iter().filter(|f| !of_reason(&f)).collect();
+    let draw = |count: usize, extent: Extent, is_apart: bool| {
+        let mut part = out.empty();
+        if is_apart && !out.ends_with_gap() {
+            part.line("");
+        }
+        for f in all.iter().take(count) {
+            match extent {
+                Extent::TwoLines => show_two_lines(&mut part, f, report.results.len()),
+                Extent::Whole | Extent::Sentence => show_finding(&mut part, f, report.results.len()),
+            }
+            if extent == Extent::Whole {
+                show_fix(&mut part, f);
+            }
+        }
+        if let Some(words) =
+            rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
+        {
+            part.prose("", "  ", &format!("{words}: {all_of_it}"));
+        }
+        part
+    };
+    let most = all.len();
+    let extents = [Extent::Whole, Extent::Sentence, Extent::TwoLines].map(|extent| (most, extent, true));
+    let fewer = (1..=most).rev().flat_map(|n| [true, false].map(|apart| (n, Extent::TwoLines, apart)));
+    let mut parts = extents.into_iter().chain(fewer).map(|(n, extent, apart)| draw(n, extent, apart));
+    let fitting = parts.find(|part| part.lines() <= lines);
+    out.append(&fitting.unwrap_or_else(|| draw(most, Extent::TwoLines, true)));
+}
+
+/// The first sentence of a finding, in at most two lines.
+fn show_two_lines(out: &mut Page, f: &Finding, all: usize) {
+    let severity = f.severity.unwrap_or(Severity::Note);
+    let mark = out.paint(&f.id.to_string(), severity_colour(severity));
+    let accepted = if f.accepted { ", accepted" } else { "" };
+    let effect = severity.effect();
+    let first =
+        f.sentence.split_once(". ").map_or_else(|| f.sentence.clone(), |(first, _)| format!("{first}."));
+    out.prose_within(
+        2,
+        "  ",
+        "      ",
+        &format!("{mark} {effect} {}{accepted}: {first}", describe_subject(f, all)),
+    );
+}
+
+/// Checks that need the same thing to be seen have the same reason, which is told once.
+fn show_not_checked(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
+    let mut unchecked = with_outcome(told, Outcome::NotChecked).peekable();
+    if unchecked.peek().is_some() {
+        out.line("Not checked");
+    }
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    while let Some(f) = unchecked.next() {
+        let why = format!("{}: {}", results_suffix(f, all), f.sentence);
+        let name = format!("{} {}", f.id, f.name);
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+        while brief && unchecked.next_if(|n| n.id == f.id).is_some() {}
+    }
+    for (why, names) in &reasons {
+        out.prose("  ", "      ", &format!("{}{why}", names.join(", ")));
+    }
+}
+
+/// A check that found something about one result did not hold, whatever it says of the others.
+fn show_passed(out: &mut Page, told: &[Finding]) {
+    let silent = |f: &&Finding| !told.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+    let mut held: Vec<CheckId> = with_outcome(told, Outcome::Holds).filter(silent).map(|f| f.id).collect();
+    held.dedup();
+    if !held.is_empty() {
+        out.prose("Passed  ", "        ", &CheckId::list(&held, " "));
+    }
+}
+
+/// Whether results are many of one kind, so that a finding says the same of each with other numbers.
+fn has_many_results(report: &Report) -> bool {
+    matches!(report.study, Studied::Limit(_)) || report.study.sweep().is_some_and(Sweep::is_in_order)
 }

@@ -2,12 +2,20 @@
 //!
 //! For: reports of plain jobs and profiles. Not for: studies with tables of their own.
 
-use super::{replay, runs};
-use crate::page::{Page, device_rate, half_width, percentile, supported, verdict_mark};
-use crate::table::Table;
+use crate::page::{
+    Page, Table, device_rate, display_width, half_width, percentile, short_bytes, supported, verdict_mark,
+};
 use model::finding::{Finding, Severity};
-use model::report::{Figures, Latency, Measured};
-use model::units::{show_ns, show_rate};
+use model::fleet::{FleetFigures, HostFigures, HostRate};
+use model::ledger::{Account, Entry, Moved};
+use model::replay::{Compared, ReplayComparison};
+use model::report::{
+    DeviceSecond, DisturbedRun, Figures, Latency, Measured, Report, RunFigures, Second, Verdict,
+};
+use model::steadiness::{Snia, State, Steadiness};
+use model::tool_layout::{Points, Score, ToolCell, ToolResults, ToolRow};
+use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Change of a rate by the final sync from which it is worth a line; the JSON always has it.
 const MIN_SYNC_CHANGE: f64 = 0.01;
@@ -66,13 +74,13 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
     for result in results.iter().filter(|r| !r.void) {
         show_open_loop(out, result);
         show_final_sync(out, result, least);
-        replay::show_replay(out, result);
+        show_replay(out, result);
     }
     if let ([only], true) = (results, all) {
         show_cost(out, only);
     }
     if all {
-        runs::show_runs(out, results);
+        show_runs(out, results);
         out.line("");
     }
 }
@@ -207,4 +215,549 @@ fn fill_rates(cells: &mut ResultRow, rates: [f64; 3], interval: Option<[f64; 2]>
         cells[at + 2] = supported(rate, scaled(rate));
     }
     cells[5] = half_width(iops, interval);
+}
+
+const RUN_HEADINGS: [&str; 5] = ["runs", "over time", "IOPS", "95 % interval", "steadiness, drift"];
+/// Columns that leave where there is no room, the first of them first.
+const RUN_DROP_ORDER: [usize; 2] = [1, 2];
+/// Columns beyond which a course tells no more.
+const MAX_TABLE_WIDTH: usize = 110;
+/// Columns that a course may take: more where the other columns leave room.
+const SPARKLINE_WIDTH: usize = 12;
+/// Heights of a bar, from nearly nothing to the highest of the result.
+const BAR_HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Between the columns.
+const COLUMN_GAP: usize = 2;
+
+/// The table, and what there is to say of a result that stands alone. Nothing where no run has a course.
+pub(super) fn show_runs(out: &mut Page, results: &[Measured]) {
+    let shown: Vec<&Measured> =
+        results.iter().filter(|r| !r.void && !r.runs.is_empty() && !r.series.is_empty()).collect();
+    if shown.is_empty() {
+        return;
+    }
+    let others: Vec<[String; RUN_HEADINGS.len()]> = shown.iter().map(|r| run_cells(r)).collect();
+    let width = |i: usize| {
+        let cells = others.iter().map(|c| display_width(&c[i]));
+        cells.chain([display_width(RUN_HEADINGS[i])]).max().unwrap_or(0) + COLUMN_GAP
+    };
+    let taken = [0, 2, 3, 4].map(width).iter().sum::<usize>();
+    let room = out.width().min(MAX_TABLE_WIDTH).saturating_sub(taken).max(SPARKLINE_WIDTH);
+    let mut table = Table::new(&RUN_HEADINGS, &RUN_DROP_ORDER).aligned(1, true);
+    for (result, mut cells) in shown.iter().zip(others) {
+        cells[1] = sparkline(&result.series, room);
+        table.add(cells);
+    }
+    out.line("");
+    out.table(&table);
+    if let [only] = results {
+        show_single_result(out, only);
+    } else {
+        show_steadiness_legend(out, &shown);
+    }
+}
+
+/// The meaning of each word in the column of steadiness.
+fn show_steadiness_legend(out: &mut Page, shown: &[&Measured]) {
+    let states: BTreeSet<String> = shown
+        .iter()
+        .filter_map(|r| r.steadiness.as_ref())
+        .map(|s| format!("{} = {}", s.state.word(), s.state.meaning()))
+        .collect();
+    if !states.is_empty() {
+        let states: Vec<String> = states.into_iter().collect();
+        out.prose("", "  ", &format!("{}.", states.join("; ")));
+    }
+}
+
+/// Everything but the course.
+fn run_cells(result: &Measured) -> [String; RUN_HEADINGS.len()] {
+    let (rates, interval) = match result.runs.as_slice() {
+        [only] => (show_rate(only.iops), describe_within_run(only)),
+        runs => (rate_range(runs), describe_interval(result)),
+    };
+    let steadiness = result.steadiness.as_ref().map_or_else(|| "-".into(), describe_steadiness);
+    [result.name.clone(), String::new(), rates, interval, steadiness]
+}
+
+/// The smallest and the largest rate of the runs.
+fn rate_range(runs: &[RunFigures]) -> String {
+    let rates = runs.iter().map(|r| r.iops);
+    let (low, high) = rates.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+    format!("{} to {}", show_rate(low), show_rate(high))
+}
+
+fn describe_interval(result: &Measured) -> String {
+    let interval = result.total.as_ref().and_then(|t| t.iops_interval);
+    interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
+}
+
+/// What one run says about itself, and not about the next.
+fn describe_within_run(run: &RunFigures) -> String {
+    let of = |[low, high]: [f64; 2]| format!("{} to {} within this run", show_rate(low), show_rate(high));
+    run.iops_within.map_or_else(|| "-".into(), of)
+}
+
+/// `STEADY, +0.3 %/min (-0.2 to 0.8)`.
+fn describe_steadiness(steadiness: &Steadiness) -> String {
+    let word = steadiness.state.word();
+    let Some(drift) = steadiness.drift_per_minute else { return word.into() };
+    let percent = |share: f64| 100.0 * share;
+    let [low, high] = drift.interval.map(percent);
+    format!("{word}, {:+.1} %/min ({low:.1} to {high:.1})", percent(drift.value))
+}
+
+/// What a result that stands alone has room for: why, and what the SNIA would say.
+fn show_single_result(out: &mut Page, result: &Measured) {
+    let Some(steadiness) = &result.steadiness else { return };
+    if steadiness.state != State::Steady {
+        out.prose("  ", "  ", &format!("{}: {}", steadiness.state.word(), steadiness.sentence));
+    }
+    if let Some(snia) = &steadiness.snia {
+        out.prose("  ", "  ", &describe_snia(snia));
+    }
+}
+
+fn describe_snia(snia: &Snia) -> String {
+    format!(
+        "SNIA steady state: {} in the last 5 of {} rounds (apart by {} of their mean, 20 % allowed; their line by {}, 10 % allowed).",
+        if snia.met { "met" } else { "not met" },
+        snia.rounds,
+        show_share(snia.excursion),
+        show_share(snia.slope)
+    )
+}
+
+/// A bar for each second of each run, or for several where there is no room; runs stand apart where there is room for that.
+/// Heights count from zero, so that noise does not look like a cliff.
+fn sparkline(series: &[Second], room: usize) -> String {
+    let runs: Vec<&[Second]> = series.chunk_by(|a, b| a.run == b.run).collect();
+    let apart = 2 * runs.len() <= room + 1;
+    let gaps = if apart { runs.len().saturating_sub(1) } else { 0 };
+    let each = (room.saturating_sub(gaps) / runs.len().max(1)).max(1);
+    let mut bars: Vec<Vec<f64>> = runs.iter().map(|run| downsample(run, each)).collect();
+    if !apart {
+        // More runs than columns: what neighbours had in common.
+        let all: Vec<f64> = bars.concat();
+        let per = all.len().div_ceil(room.max(1)).max(1);
+        bars = vec![all.chunks(per).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect()];
+    }
+    let highest = bars.iter().flatten().copied().fold(0.0, f64::max);
+    let drawn = |run: &Vec<f64>| run.iter().map(|rate| bar_of_height(*rate, highest)).collect::<String>();
+    bars.iter().map(drawn).collect::<Vec<_>>().join(" ")
+}
+
+/// The rates of a run in at most so many columns, each the mean over its time.
+fn downsample(run: &[Second], most: usize) -> Vec<f64> {
+    let mean = |part: &[Second]| {
+        let seconds: f64 = part.iter().map(|s| s.seconds).sum();
+        part.iter().map(|s| s.iops * s.seconds).sum::<f64>() / seconds.max(f64::MIN_POSITIVE)
+    };
+    run.chunks(run.len().div_ceil(most.max(1)).max(1)).map(mean).collect()
+}
+
+/// The bar of a rate; a dot where nothing was done.
+fn bar_of_height(rate: f64, highest: f64) -> char {
+    if rate <= 0.0 || highest <= 0.0 {
+        return '.';
+    }
+    let eighth = (rate / highest * BAR_HEIGHTS.len() as f64).round() as usize;
+    BAR_HEIGHTS[eighth.clamp(1, BAR_HEIGHTS.len()) - 1]
+}
+
+#[cfg(test)]
+fn test_seconds(runs: &[&[f64]]) -> Vec<Second> {
+    let second = |run: usize, at: usize, iops: f64| Second {
+        run: run as u32,
+        start_s: at as f64,
+        seconds: 1.0,
+        iops,
+        mb_per_s: iops * 4096.0 / 1e6,
+        p99_at_most_ns: None,
+        device: None,
+    };
+    let of = |(run, rates): (usize, &&[f64])| {
+        rates.iter().enumerate().map(move |(at, iops)| second(run, at, *iops)).collect::<Vec<_>>()
+    };
+    runs.iter().enumerate().flat_map(of).collect()
+}
+
+const SECOND_HEADINGS: [&str; 9] =
+    ["run", "second", "IOPS", "MB/s", "p99 <=", "device IOPS", "device MB/s", "device latency", "in flight"];
+/// Columns that leave where there is no room, the first of them first.
+const SECOND_DROP_ORDER: [usize; 6] = [6, 8, 7, 5, 3, 4];
+
+/// The table with its heading, then the disturbed attempts, an empty line last; nothing where neither was kept.
+pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
+    if !result.series.is_empty() {
+        out.line(&format!("{} over time", result.name));
+        let mut table = Table::new(&SECOND_HEADINGS, &SECOND_DROP_ORDER)
+            .aligned(0, false)
+            .aligned(SECOND_HEADINGS.len() - 1, false);
+        table.add_all(result.series.iter().map(second_row));
+        out.indented_table("  ", &table);
+    }
+    if !result.disturbed.is_empty() {
+        out.line(&format!("Runs of {} that others disturbed", result.name));
+        result.disturbed.iter().for_each(|d| out.prose("  ", "    ", &describe_disturbed_attempt(d)));
+    }
+    if !result.series.is_empty() || !result.disturbed.is_empty() {
+        out.line("");
+    }
+}
+
+/// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of others on vda (1,920 requests/s)`.
+fn describe_disturbed_attempt(of: &DisturbedRun) -> String {
+    let (run, attempt) = (of.run.saturating_add(1), of.attempt.saturating_add(1));
+    let why = of.why.as_deref().unwrap_or("repeated with its round");
+    let word = if of.counts { "counts" } else { "left out" };
+    format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(of.iops))
+}
+
+fn second_row(second: &Second) -> [String; SECOND_HEADINGS.len()] {
+    let none = || "-".to_owned();
+    let device = |of: fn(&DeviceSecond) -> String| second.device.as_ref().map_or_else(none, of);
+    [
+        second.run.saturating_add(1).to_string(),
+        format!("{:.0}", second.start_s),
+        show_rate(second.iops),
+        show_rate(second.mb_per_s),
+        second.p99_at_most_ns.map_or_else(none, |ns| show_ns(ns as f64)),
+        device(|d| show_rate(d.iops)),
+        device(|d| show_rate(d.mb_per_s)),
+        device(|d| d.latency_ns.map_or_else(|| "-".into(), show_ns)),
+        device(|d| show_rate(d.in_flight)),
+    ]
+}
+
+const LEDGER_HEADINGS: [&str; 7] =
+    ["ledger", "requests", "bytes", "merged", "size", "their time", "against issued"];
+/// Columns that leave where there is no room, the first of them first.
+const LEDGER_DROP_ORDER: [usize; 4] = [3, 5, 4, 1];
+/// What a word begins with where there is no count; the reason stands below the table.
+const NOT_COUNTED: &str = "not counted";
+
+pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
+    let mut table = Table::new(&LEDGER_HEADINGS, &LEDGER_DROP_ORDER);
+    let mut reasons: Vec<String> = Vec::new();
+    for result in results {
+        let Some(ledger) = &result.ledger else {
+            table.add(ledger_title_row(&result.name, "no storage"));
+            continue;
+        };
+        for (word, account) in [("reads", &ledger.read), ("writes", &ledger.write)] {
+            let Some(account) = account else { continue };
+            table.add(ledger_title_row(&format!("{}, {word}", result.name), ""));
+            table.add_all(ledger_rows(account, &mut reasons));
+        }
+    }
+    out.table(&table);
+    out.line("All runs together, from the snapshot before the first operation to the one behind the last.");
+    for reason in reasons {
+        out.prose("  ", "    ", &reason);
+    }
+    out.line("");
+}
+
+fn ledger_title_row(name: &str, word: &str) -> [String; LEDGER_HEADINGS.len()] {
+    let mut cells = std::array::from_fn(|_| String::new());
+    name.clone_into(&mut cells[0]);
+    word.clone_into(&mut cells[LEDGER_HEADINGS.len() - 1]);
+    cells
+}
+
+fn ledger_rows(account: &Account, reasons: &mut Vec<String>) -> Vec<[String; LEDGER_HEADINGS.len()]> {
+    let mut out = vec![ledger_row("  issued by fathom", &account.issued, "")];
+    out.push(ledger_entry_row(&account.charged, &format!("  charged to {}", account.charged.name), reasons));
+    for layer in &account.layers {
+        // Nothing stops a file from naming a step without end.
+        let indent = "  ".repeat(layer.step.min(8) as usize + 1);
+        out.push(ledger_entry_row(layer, &format!("{indent}{}", layer.name), reasons));
+        out.extend(synced_row(layer, &indent));
+    }
+    out
+}
+
+fn ledger_entry_row(entry: &Entry, name: &str, reasons: &mut Vec<String>) -> [String; LEDGER_HEADINGS.len()] {
+    if let Some(moved) = &entry.counted {
+        return ledger_row(name, moved, &entry.word);
+    }
+    let reason = format!("{}: {}", entry.name, entry.word);
+    if !reasons.contains(&reason) {
+        reasons.push(reason);
+    }
+    ledger_title_row(name, NOT_COUNTED)
+}
+
+/// What a layer had completed when the final sync was over, where that is more.
+fn synced_row(entry: &Entry, indent: &str) -> Option<[String; LEDGER_HEADINGS.len()]> {
+    let with_sync = entry.with_sync.as_ref().filter(|m| entry.counted.is_some_and(|c| c.ios != m.ios))?;
+    Some(ledger_row(&format!("{indent}  with the final sync"), with_sync, ""))
+}
+
+fn ledger_row(name: &str, moved: &Moved, word: &str) -> [String; LEDGER_HEADINGS.len()] {
+    [
+        name.to_owned(),
+        show_count(moved.ios as f64),
+        show_bytes(moved.bytes),
+        moved.merges.map_or_else(String::new, |m| show_count(m as f64)),
+        moved.bytes.checked_div(moved.ios).map_or_else(|| "-".into(), short_bytes),
+        moved.ms.filter(|_| moved.ios > 0).map_or_else(String::new, |ms| show_ns(ms as f64 * 1e6)),
+        word.to_owned(),
+    ]
+}
+
+/// Headings of the table.
+const HOST_HEADINGS: [&str; 9] =
+    ["host", "verdict", "MB/s", "IOPS", "share", "p50", "p99", "CPU per op", "limited by"];
+/// Columns that leave where there is no room, the first of them first.
+const HOST_DROP_ORDER: [usize; 3] = [7, 8, 5];
+
+/// Most hosts that have a row: those that were lost, and the slowest, since one looks for those.
+const MAX_HOSTS: usize = 64;
+
+/// Shows the hosts of the main result; with `all` those of every one.
+pub(super) fn show_hosts(out: &mut Page, report: &Report, all: bool) {
+    let Some(fleet) = &report.fleet else { return };
+    let main = report.results.iter().find(|r| r.true_name == report.headline.name).or(report.results.first());
+    for result in report.results.iter().filter(|r| all || main.is_some_and(|main| main.name == r.name)) {
+        out.prose("Hosts   ", "        ", &result.name);
+        let (table, more) = host_table(fleet, &result.name);
+        out.table(&table);
+        if more > 0 {
+            let more =
+                format!("{more} more hosts are faster than these; all of them are in the JSON report.");
+            out.prose("  ", "  ", &more);
+        }
+        if let Some(fair) = fleet.fairness.iter().find(|f| f.name == result.name) {
+            let slowest = format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
+            out.prose("  ", "  ", if fair.sentence.is_empty() { &slowest } else { &fair.sentence });
+        }
+        out.line("");
+    }
+}
+
+/// A row for each host, of many for the slowest; and how many have none.
+fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
+    let mut table = Table::new(&HOST_HEADINGS, &HOST_DROP_ORDER).aligned(1, true);
+    // Whoever was lost has a row, and whoever had no part in it none.
+    let rate = |host: &'_ HostFigures| host.results.iter().find(|r| r.name == result).cloned();
+    let taking_part = fleet.hosts.iter().map(|host| (host, rate(host)));
+    let mut of: Vec<(&HostFigures, Option<HostRate>)> =
+        taking_part.filter(|(host, rate)| rate.is_some() || host.verdict.is_none()).collect();
+    let all = of.len();
+    let iops = |rate: &Option<HostRate>| rate.as_ref().and_then(|r| r.iops).unwrap_or(0.0);
+    of.sort_by(|(_, a), (_, b)| iops(a).total_cmp(&iops(b)));
+    of.truncate(MAX_HOSTS);
+    of.sort_by_key(|(host, _)| host.rank);
+    table.add_all(of.iter().map(|(host, rate)| host_row(host, rate.as_ref())));
+    (table, all - of.len())
+}
+
+fn host_row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HOST_HEADINGS.len()] {
+    let Some(rate) = rate else {
+        let mut row: [String; HOST_HEADINGS.len()] = std::array::from_fn(|_| "-".into());
+        row[0].clone_from(&host.name);
+        host.verdict.map_or("lost", Verdict::word).clone_into(&mut row[1]);
+        return row;
+    };
+    let of = |value: Option<f64>, words: fn(f64) -> String| value.map_or_else(|| "-".into(), words);
+    [
+        host.name.clone(),
+        rate.verdict.word().to_owned(),
+        of(rate.mb_per_s, show_rate),
+        of(rate.iops, show_rate),
+        of(rate.share, show_share),
+        host_latency(&rate.p50_ns),
+        host_latency(&rate.p99_ns),
+        of(rate.cpu_ns_per_op, show_ns),
+        rate.limiter.replace("the ", ""),
+    ]
+}
+
+/// `180 us`; of several directions `read 180 us, write 2.1 ms`.
+fn host_latency(of: &BTreeMap<String, Option<u64>>) -> String {
+    let words = |ns: &Option<u64>| ns.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
+    match of.iter().collect::<Vec<_>>().as_slice() {
+        [] => "-".into(),
+        [(_, ns)] => words(ns),
+        several => {
+            let each: Vec<String> =
+                several.iter().map(|(kind, ns)| format!("{kind} {}", words(ns))).collect();
+            each.join(", ")
+        }
+    }
+}
+
+/// Columns of the longest bar.
+const CARD_BAR_WIDTH: usize = 24;
+/// Parts of a column, from none to all but one.
+const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
+    out.line(&format!("As {} shows it", card.tool));
+    match &card.score {
+        None => show_bars(out, &card.rows),
+        Some(score) => show_scores(out, &card.rows, score),
+    }
+    for differs in &card.differs {
+        out.prose("  ", "    ", differs);
+    }
+    out.line("");
+}
+
+/// A bar per number, all of one scale.
+fn show_bars(out: &mut Page, rows: &[ToolRow]) {
+    let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
+    let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
+    let mut table = Table::new(&["", "write", "MB/s", "read", "MB/s"], &[1, 3]);
+    for bar in [1, 3] {
+        table = table.aligned(bar - 1, false).aligned(bar, true).at_least(bar, CARD_BAR_WIDTH);
+    }
+    table = table.aligned(4, false);
+    for row in rows {
+        let [write, read] = [&row.write, &row.read].map(Option::as_ref);
+        let bar_of = |cell: Option<&ToolCell>| {
+            cell.and_then(|c| c.value).map_or_else(String::new, |v| fractional_bar(v, most))
+        };
+        table.add([
+            row.name.clone(),
+            bar_of(write),
+            tool_number(row, write),
+            bar_of(read),
+            tool_number(row, read),
+        ]);
+    }
+    out.table(&table);
+    out.line("MB/s = 10^6 bytes per second: medians over runs.");
+}
+
+/// Full blocks and a part of one.
+fn fractional_bar(value: f64, most: f64) -> String {
+    let eighths = if most > 0.0 { (value / most * (8 * CARD_BAR_WIDTH) as f64).round() as usize } else { 0 };
+    "█".repeat(eighths / 8) + EIGHTHS.get(eighths % 8).copied().unwrap_or_default()
+}
+
+fn show_scores(out: &mut Page, rows: &[ToolRow], score: &Score) {
+    let mut table = Table::new(&["", "read", "write", ""], &[]);
+    for row in rows {
+        let [read, write] = [&row.read, &row.write].map(|cell| tool_number(row, cell.as_ref()));
+        table.add([row.name.clone(), read, write, row.unit.clone()]);
+    }
+    let [read, write, total] = [&score.read, &score.write, &score.total].map(short_points);
+    table.add(["Score".into(), read, write, "points".into()]);
+    table.add(["Total".into(), String::new(), total, "points".into()]);
+    out.table(&table);
+    out.line("MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency.");
+    for (name, points) in [("read", &score.read), ("write", &score.write), ("total", &score.total)] {
+        out.prose("  ", "    ", &format!("{name} score: {}", describe_basis(points)));
+    }
+}
+
+/// A number as its tool has it: milliseconds with three places.
+fn tool_number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
+    match cell {
+        None => "-".into(),
+        Some(ToolCell { value: Some(ms), .. }) if row.unit == "ms" => format!("{ms:.3}"),
+        Some(ToolCell { value: Some(rate), .. }) => show_rate(*rate),
+        Some(ToolCell { verdict: Verdict::Invalid, .. }) => "void".into(),
+        Some(_) => "none".into(),
+    }
+}
+
+fn short_points(points: &Points) -> String {
+    points.value.map_or_else(|| "-".into(), show_count)
+}
+
+/// What the points rest on.
+fn describe_basis(points: &Points) -> String {
+    if points.value.is_none() {
+        return format!("withheld: {}.", points.withheld.as_deref().unwrap_or("it was not made"));
+    }
+    let range = points.range.map_or_else(
+        || "one run, so how much it varies is not known".into(),
+        |[least, most]| {
+            format!("{} by the slowest runs, {} by the fastest", show_count(least), show_count(most))
+        },
+    );
+    let word = match points.verdict {
+        Verdict::Valid => "",
+        _ => "; SUSPECT, as are numbers that it is made of",
+    };
+    format!("{range}{word}.")
+}
+
+/// Headings of the table.
+const REPLAY_HEADINGS: [&str; 4] = ["figure", "original", "replay", "change"];
+/// From this value on a plain number is shown whole.
+const NO_DECIMALS_FROM: f64 = 1000.0;
+
+pub(super) fn show_replay(out: &mut Page, result: &Measured) {
+    let Some(replay) = result.replay.as_deref().filter(|_| !result.void) else { return };
+    out.line("");
+    out.prose("", "  ", &heading(replay));
+    out.table(&replay_table(replay));
+    for why in &replay.differs {
+        out.prose("- ", "  ", why);
+    }
+}
+
+/// What the table is about.
+pub(in crate::formats) fn heading(replay: &ReplayComparison) -> String {
+    format!("{} and its replay, --pace {}, --speed {}", replay.capture, replay.pace, replay.speed)
+}
+
+/// A row for each figure.
+pub(in crate::formats) fn replay_table(replay: &ReplayComparison) -> Table {
+    let mut table = Table::new(&REPLAY_HEADINGS, &[]).aligned(3, false);
+    table.add_all(replay.figures.iter().map(|figure| {
+        let shown =
+            |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format_compared(figure, value));
+        let change = figure.change.map_or_else(|| "-".into(), |change| show_change(1.0 + change));
+        [figure.name.clone(), shown(figure.original), shown(figure.replay), change]
+    }));
+    table
+}
+
+fn format_compared(figure: &Compared, value: f64) -> String {
+    match figure.unit.as_str() {
+        "ns" => show_ns(value),
+        "bytes" => show_bytes(value.round() as u64),
+        "share" => show_share(value),
+        _ if value >= NO_DECIMALS_FROM => show_count(value),
+        _ => show_rate(value),
+    }
+}
+
+#[test]
+fn bars_count_from_zero_and_runs_stand_apart() {
+    // Noise of a tenth is no cliff; a fall to a quarter is one; a standstill is a dot.
+    assert_eq!(sparkline(&test_seconds(&[&[100.0, 90.0, 95.0, 100.0]]), 30), "█▇██");
+    assert_eq!(sparkline(&test_seconds(&[&[100.0, 25.0, 0.0], &[100.0]]), 30), "█▂. █");
+    assert_eq!(sparkline(&test_seconds(&[&[0.0, 0.0]]), 30), "..");
+    assert_eq!(sparkline(&[], 30), "");
+}
+
+#[test]
+fn a_long_course_is_squeezed_and_many_runs_stand_together() {
+    let long: Vec<f64> = (0..120).map(|i| if i < 60 { 100.0 } else { 50.0 }).collect();
+    assert_eq!(sparkline(&test_seconds(&[&long]), 12), "██████▄▄▄▄▄▄");
+    let one: &[f64] = &[100.0, 100.0];
+    let few = sparkline(&test_seconds(&[one; 6]), 12);
+    assert_eq!(few, "█ █ █ █ █ █");
+    let many = sparkline(&test_seconds(&[one; 50]), 12);
+    assert!(many.chars().count() <= 12 && many.chars().all(|c| c == '█'), "{many}");
+}
+
+#[test]
+fn a_rate_that_is_no_number_is_no_panic() {
+    assert_eq!(sparkline(&test_seconds(&[&[f64::NAN, f64::INFINITY, -1.0]]), 30).chars().count(), 3);
+}
+
+#[test]
+fn a_bar_is_as_long_as_its_part_of_the_longest() {
+    assert_eq!(fractional_bar(100.0, 100.0), "█".repeat(CARD_BAR_WIDTH));
+    assert_eq!(fractional_bar(50.0, 100.0), "█".repeat(CARD_BAR_WIDTH / 2));
+    assert_eq!(fractional_bar(100.0 / (8 * CARD_BAR_WIDTH) as f64, 100.0), "▏");
+    assert_eq!((fractional_bar(0.0, 100.0), fractional_bar(0.0, 0.0)), (String::new(), String::new()));
 }

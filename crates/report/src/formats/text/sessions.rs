@@ -3,11 +3,21 @@
 //! From 60 columns on every row has time, verdict, value and target. Where room is short, targets are cut, then what was measured, the
 //! interval, tags and at last the id are left out.
 
-use crate::format::Style;
-use crate::page::Page;
-use crate::table::Table;
-use model::entry::{Entry, Listing};
-use model::report::Headline;
+use crate::comparison_rows;
+use crate::comparison_rows::{
+    PAIR_LEGEND, describe_source, hidden_numbers, left_out_notes, pair_table, shown_gate,
+};
+use crate::formats::text::report::ending;
+use crate::formats::{Detail, Style};
+use crate::key_findings::{rest_summary_of, worst_of};
+use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, supported, with_suspect_mark};
+use model::answer::CountsAs;
+use model::check_id::CheckId;
+use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
+use model::entry::{Entry, Figure, Listing};
+use model::finding::{Finding, Outcome, Severity};
+use model::report::{Headline, Report, Verdict};
+use model::session_table::{Column, Row, RowsOf, SessionTable};
 use model::units::{GIB, show_bytes, show_count, show_rate, show_share};
 use model::visible::visible;
 use std::io::{self, Write};
@@ -119,6 +129,311 @@ pub(in crate::formats) fn list_foot(listing: &Listing) -> Vec<String> {
     out
 }
 
+pub(super) fn write_session_table(
+    sessions: &SessionTable,
+    style: Style,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    let mut out = Page::new(style);
+    if !sessions.rows.is_empty() {
+        let table = session_table(sessions);
+        out.table(&table);
+        out.prose("", "  ", &session_table_legend(&table));
+    }
+    for words in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
+        out.prose("", "  ", &words);
+    }
+    out.write(to)
+}
+
+/// A row for each session or device. Where there is no room the other one leaves first, and then figures, the last first.
+pub(in crate::formats) fn session_table(sessions: &SessionTable) -> Table {
+    let first = match sessions.rows_of {
+        RowsOf::Sessions => ["session", "device"],
+        RowsOf::Devices => ["device", "session"],
+    };
+    let figures = sessions.columns.iter().map(|column| format!("{} {}", column.name, column.unit));
+    let headings: Vec<String> = first.map(str::to_owned).into_iter().chain(figures).collect();
+    let figures_leave = (3..headings.len()).rev();
+    let leaving: Vec<usize> = std::iter::once(1).chain(figures_leave).collect();
+    let mut table = Table::new(&headings, &leaving).stacked().aligned(1, true);
+    if headings.len() > 2 {
+        table = table.aligned(headings.len() - 1, false);
+    }
+    table.add_all(sessions.rows.iter().map(|row| session_cells(row, sessions.rows_of)));
+    table
+}
+
+fn session_cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
+    let device = row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
+    // What the user calls it says more than its id.
+    let session = called(row);
+    let first = match rows_of {
+        RowsOf::Sessions => [session, device],
+        RowsOf::Devices => [device, session],
+    };
+    let first = first.map(|text| visible(&text).replace('\n', "\\n"));
+    first.into_iter().chain(row.figures.iter().map(|figure| figure_cell(figure.as_ref()))).collect()
+}
+
+fn figure_cell(figure: Option<&Figure>) -> String {
+    match figure {
+        Some(Figure { value: Some(value), interval, verdict, .. }) => {
+            with_suspect_mark(supported(*value, *interval), *verdict)
+        }
+        Some(_) => "void".into(),
+        None => "-".into(),
+    }
+}
+
+/// What the marks in the table mean, as far as they are there.
+pub(in crate::formats) fn session_table_legend(table: &Table) -> String {
+    let marks = [
+        (table.has("~"), "~ = rounded, since the interval is wide"),
+        (table.has(SUSPECT_MARK) || table.has("void"), SUSPECT_MARK_MEANING),
+    ];
+    let marks = marks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words);
+    let all: Vec<&str> = std::iter::once("MB/s = 10^6 bytes/s; - = not measured").chain(marks).collect();
+    all.join("; ") + "."
+}
+
+/// What a session that was judged for the table is called in it.
+pub(in crate::formats) fn called(row: &Row) -> String {
+    if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") }
+}
+
+/// Of sessions that were judged for the table: what one measured where the column does not say it, the answer to what it was asked, how
+/// it ended, and why it is not VALID.
+pub(in crate::formats) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
+    let is_main = sessions.columns.iter().any(|column| column.name == Column::MAIN);
+    let of = |(row, report): (&Row, &Report)| {
+        let name = is_main.then(|| format!(": {}.", report.headline.name));
+        let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
+        let ended = ending(report).map(|words| format!(": {words}"));
+        let qualified = report.verdict != Verdict::Valid;
+        let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
+        let told = [name, answer, ended, why].into_iter().flatten();
+        told.map(|words| visible(&format!("{}{words}", called(row))).replace('\n', "\\n")).collect::<Vec<_>>()
+    };
+    sessions.rows.iter().zip(&sessions.reports).flat_map(of).collect()
+}
+
+/// What is not in the table.
+pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
+    let count =
+        |n: u64, what: &str| format!("{} {what}{}", show_count(n as f64), if n == 1 { "" } else { "s" });
+    let mut out = Vec::new();
+    if sessions.rows.is_empty() {
+        out.push(
+            "No session that was asked for has results to stand side by side; `fathom bench` makes one."
+                .into(),
+        );
+    }
+    let others: Vec<String> = sessions
+        .other_work
+        .iter()
+        .map(|o| format!("{} of {}", show_count(o.sessions as f64), o.title))
+        .collect();
+    let all: u64 = sessions.other_work.iter().map(|o| o.sessions).sum();
+    if all > 0 {
+        let words = visible(&others.join(", ")).replace('\n', "\\n");
+        let advice = if sessions.is_job_chosen {
+            "a longer part of its name after --job chooses one work"
+        } else {
+            "--job NAME chooses the work"
+        };
+        out.push(format!("Left out: {} of other work ({words}); {advice}.", count(all, "session")));
+    }
+    if sessions.older > 0 {
+        out.push(format!("Left out: {} of the same devices.", count(sessions.older, "older session")));
+    }
+    if sessions.beyond_limit > 0 {
+        let more = count(sessions.beyond_limit, "older session");
+        out.push(format!("Not looked at: {more}; --limit 0 takes all."));
+    }
+    out
+}
+
+#[cfg(test)]
+fn example() -> SessionTable {
+    use model::session_table::OtherWork;
+    let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
+    let figure = |value: Option<f64>, verdict| {
+        let interval = value.map(|v| [0.97 * v, 1.03 * v]);
+        Some(Figure { name: String::new(), unit: String::new(), value, interval, verdict })
+    };
+    let row = |session: &str, tags: &[&str], device: Option<&str>, figures| Row {
+        session: session.into(),
+        started: Some("2026-11-21T16:12:26+01:00".into()),
+        verdict: Some(Verdict::Suspect),
+        device: device.map(str::to_owned),
+        targets: vec!["/data".into()],
+        tags: tags.iter().map(|tag| (*tag).into()).collect(),
+        figures,
+    };
+    SessionTable {
+        rows_of: RowsOf::Sessions,
+        columns: vec![column("SEQ1M Q8T1 read", "MB/s"), column("RND4K Q1T1 read", "IOPS")],
+        rows: vec![
+            row("2", &["new"], Some("sda Disk"), vec![figure(Some(512.0), Verdict::Valid), None]),
+            row("1", &[], None, vec![figure(Some(86.0), Verdict::Suspect), figure(None, Verdict::Invalid)]),
+        ],
+        other_work: vec![OtherWork { title: "bench six".into(), sessions: 3 }],
+        beyond_limit: 2,
+        ..SessionTable::default()
+    }
+}
+
+/// How what is left out is seen: a comparison has no session.
+const TO_SEE_ALL: &str = "--verbose shows them";
+
+pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    let all = style.detail == Detail::All;
+    let rows = pair_table(&comparison.pairs, all);
+    show_gate(&mut out, shown_gate(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
+    if style.detail == Detail::Brief {
+        out.table(&rows);
+        return out.write(to);
+    }
+    show_answer(&mut out, comparison);
+    out.line("");
+    if !comparison.pairs.is_empty() {
+        out.table(&rows);
+        out.prose("", "", PAIR_LEGEND);
+        if let Some(words) = hidden_numbers(&comparison.pairs, all) {
+            out.prose("", "  ", &words);
+        }
+    }
+    for words in left_out_notes(comparison, "B") {
+        out.prose("  ", "    ", &format!("Left out: {words}."));
+    }
+    out.line("");
+    show_findings(&mut out, &comparison.findings, comparison.pairs.len(), all);
+    show_side(&mut out, "A", &comparison.a);
+    show_side(&mut out, "B", &comparison.b);
+    out.write(to)
+}
+
+pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    let all = style.detail == Detail::All;
+    let of = |joined| comparison_rows::sides_table(comparisons, all, joined);
+    let fits = [of(true), of(false)].into_iter().find(|table| table.is_table_in(style.width));
+    let rows = fits.unwrap_or_else(|| of(true));
+    let words = comparisons.others.iter().map(|other| other.comparison.answer);
+    show_gate(&mut out, shown_gate(comparisons.gate.as_ref(), words));
+    if style.detail == Detail::Brief {
+        out.table(&rows);
+        return out.write(to);
+    }
+    for other in &comparisons.others {
+        show_answer(&mut out, &other.comparison);
+    }
+    out.line("");
+    if !rows.is_empty() {
+        out.table(&rows);
+        out.prose("", "", comparison_rows::SIDES_LEGEND);
+        if let Some(words) = comparison_rows::hidden_side_numbers(comparisons, all) {
+            out.prose("", "  ", &words);
+        }
+    }
+    for other in &comparisons.others {
+        for words in left_out_notes(&other.comparison, &other.name) {
+            out.prose("  ", "    ", &format!("Left out of {}: {words}.", other.name));
+        }
+    }
+    out.line("");
+    show_findings(&mut out, &comparison_rows::side_findings(comparisons), usize::MAX, all);
+    if let Some(first) = comparisons.others.first() {
+        show_side(&mut out, "A", &first.comparison.a);
+    }
+    comparisons.others.iter().for_each(|other| show_side(&mut out, &other.name, &other.comparison.b));
+    out.write(to)
+}
+
+/// The gate, where one was asked.
+fn show_gate(out: &mut Page, gate: Option<&Gate>) {
+    let Some(gate) = gate else { return };
+    let code = match gate.outcome {
+        Passing::Passed => "1;32",
+        Passing::Undecided => "1;33",
+        Passing::Invalid | Passing::Failed => "1;31",
+    };
+    let word = out.paint(gate.outcome.word().word(), code);
+    let remark = gate.counts_as.map_or("", CountsAs::remark);
+    out.prose(&format!("{word}{remark}  "), "  ", &gate.sentence);
+}
+
+fn show_answer(out: &mut Page, comparison: &Comparison) {
+    let code = match comparison.answer {
+        Answer::Faster | Answer::Same => "1;32",
+        Answer::NoDifferenceSeen | Answer::CannotTell => "1;33",
+        Answer::Slower | Answer::Incomparable | Answer::Invalid => "1;31",
+    };
+    let word = out.paint(comparison.answer.word(), code);
+    out.prose(&format!("{word}  "), "  ", &comparison.sentence);
+}
+
+/// What was put on a side.
+fn show_side(out: &mut Page, name: &str, side: &Side) {
+    for of in &side.sessions {
+        out.prose(&format!("{name:<8}"), "        ", &describe_source(of));
+    }
+}
+
+/// All of them, or the worst and how many more there are. `results` of them are all.
+fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool) {
+    if !all {
+        let first = worst_of(findings.to_vec());
+        list_findings(out, first.iter(), results);
+        if let Some(rest) = rest_summary_of(findings) {
+            out.prose("", "  ", &format!("{rest}: {TO_SEE_ALL}"));
+        }
+        return;
+    }
+    let of = |outcome| findings.iter().filter(move |f| f.outcome == outcome);
+    list_findings(out, of(Outcome::Finding), results);
+    if of(Outcome::NotChecked).next().is_some() {
+        out.line("Not checked");
+    }
+    for f in of(Outcome::NotChecked) {
+        out.prose(
+            "  ",
+            "      ",
+            &format!("{} {}{}: {}", f.id, f.name, results_suffix(f, results), f.sentence),
+        );
+    }
+    let silent = |f: &&Finding| !findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+    let mut held: Vec<CheckId> = of(Outcome::Holds).filter(silent).map(|f| f.id).collect();
+    held.dedup();
+    if !held.is_empty() {
+        out.prose("Passed  ", "        ", &CheckId::list(&held, " "));
+    }
+}
+
+fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, results: usize) {
+    let mut findings = findings.peekable();
+    if findings.peek().is_some() {
+        out.line("Findings");
+    }
+    for f in findings {
+        let severity = f.severity.unwrap_or(Severity::Note);
+        let accepted = if f.accepted { ", accepted" } else { "" };
+        let mark = out.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.effect()), "1");
+        out.prose("  ", "      ", &format!("{mark}{}: {}", results_suffix(f, results), f.sentence));
+        if !f.cure.is_empty() {
+            out.prose("      -> ", "         ", &f.cure);
+        }
+    }
+}
+
+/// Which results a finding is about, where not all.
+fn results_suffix(finding: &Finding, results: usize) -> String {
+    let all = finding.about.is_empty() || finding.about.len() >= results;
+    if all { String::new() } else { format!(" [{}]", finding.about.join(", ")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,4 +540,50 @@ id                 when              verdict  measured             value  ±95 %
         assert_eq!(list_foot(&listing(Vec::new(), 0, 0)), ["None of 1 sessions is like that."]);
         assert!(list_foot(&Listing::default())[0].contains("fathom bench"));
     }
+}
+
+#[test]
+fn headings_stand_under_each_other_and_each_figure_has_its_mark() -> io::Result<()> {
+    let mut bytes = Vec::new();
+    write_session_table(&example(), Style::default(), &mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let expected = "\
+session  device    SEQ1M  RND4K
+                    Q8T1   Q1T1
+                    read   read
+                    MB/s   IOPS
+--------------------------------
+new      sda Disk    512      -
+1        /data     86.0*   void
+MB/s = 10^6 bytes/s; - = not measured; * = suspect; void = withheld, a finding
+  invalidates it.
+Left out: 3 sessions of other work (3 of bench six); --job NAME chooses the
+  work.
+Not looked at: 2 older sessions; --limit 0 takes all.
+";
+    assert_eq!(text, expected);
+    let chosen = session_table_foot(&SessionTable { is_job_chosen: true, ..example() });
+    assert!(!chosen.iter().any(|line| line.contains("--job NAME")), "{chosen:?}");
+    let by_device = SessionTable { rows_of: RowsOf::Devices, ..example() };
+    assert!(
+        session_table(&by_device).lines(80).0[5].starts_with("sda Disk  new"),
+        "{:?}",
+        session_table(&by_device).lines(80)
+    );
+    assert!(session_table(&example()).markdown().contains("| SEQ1M Q8T1 read MB/s |"));
+    Ok(())
+}
+
+#[test]
+fn a_session_that_was_judged_says_why_it_is_not_valid_and_one_that_is_says_nothing()
+-> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/invalid.json");
+    let invalid: Report = serde_json::from_str(golden)?;
+    let valid: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
+    let table = SessionTable { reports: vec![valid, invalid.clone()], ..example() };
+    let told = session_remarks(&table);
+    assert_eq!(told.last(), Some(&format!("1, INVALID: {}", invalid.verdict_reason)), "{told:?}");
+    assert!(told.iter().all(|words| !words.starts_with("new, VALID")), "{told:?}");
+    assert!(session_remarks(&example()).is_empty(), "of the index nothing more is known");
+    Ok(())
 }

@@ -2,16 +2,17 @@
 //!
 //! For: a report about a grid; it stands in place of the table of results. Not for: other reports.
 
-use super::map::{self, Marks};
-use crate::page::{Page, half_width, supported, verdict_mark};
-use crate::table::Table;
+use crate::page::{
+    Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, device_rate, display_width, half_width, percentile,
+    supported, verdict_mark, with_suspect_mark, worst_verdict_mark,
+};
 use model::finding::{Finding, Outcome, Severity};
 use model::measure::Measure;
-use model::report::{AnswerWord, Report};
+use model::report::{AnswerWord, Measured, Report, Verdict};
 use model::spec::presets::IOMETER;
 use model::steadiness::Estimate;
-use model::sweep::{CellFigures, Chosen, Loss, Setting, Sweep, Work};
-use model::units::{show_bytes, show_ns, show_share};
+use model::sweep::{CellFigures, Chosen, Loss, Rounds, Setting, Sweep, Variable, Work};
+use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};
 
 const SWEEP_HEADINGS: [&str; 13] = [
     "",
@@ -240,7 +241,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     if all || mine.iter().any(|c| c.setting.offset_bytes.is_some()) {
         // Where each cell is an answer nobody asks which of them is cheap.
         let cheapest = sweep.cheapest.get(&work.name).filter(|_| !shows_each_cell(sweep)).map(|c| &c.setting);
-        map::show_maps(out, &mine, work.by, Marks { best: Some(&winner.setting), cheapest });
+        show_maps(out, &mine, work.by, Marks { best: Some(&winner.setting), cheapest });
     }
 }
 
@@ -335,8 +336,755 @@ pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
     }
 }
 
+/// Shades of a map, from a small share of the best to all of it.
+const MAP_SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
+/// Most maps of a work: one per way through the page cache, mostly.
+const MAX_MAPS: usize = 4;
+/// Widest map in columns.
+const MAX_MAP_COLUMNS: usize = 10;
+/// Least columns of the terminal for a value, and for the names of rows.
+const VALUE_WIDTH: usize = 7;
+const ROW_NAME_WIDTH: usize = 6;
+/// Longest bar, in columns of the terminal.
+const BAR_WIDTH: usize = 40;
+
+/// Cells that have a mark of their own.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Marks<'s> {
+    /// The one that has won.
+    pub(super) best: Option<&'s Setting>,
+    /// The cheapest that is as good.
+    pub(super) cheapest: Option<&'s Setting>,
+}
+
+/// One side of a map.
+#[derive(Clone, Copy)]
+pub(in crate::formats) struct Side {
+    name: &'static str,
+    /// Where a setting is on it, as it is shown.
+    label: fn(&Setting) -> String,
+    /// In which order; of equals the one that comes first in the grid.
+    rank: fn(&Setting) -> u64,
+    /// The setting with nothing said of it.
+    without: fn(&Setting) -> Setting,
+}
+
+impl Side {
+    /// What it is: `depth`.
+    pub(in crate::formats) fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Where a setting is on it, as it is shown.
+    pub(in crate::formats) fn label_of(self, setting: &Setting) -> String {
+        (self.label)(setting)
+    }
+
+    /// The setting with nothing said of it.
+    pub(in crate::formats) fn left_open(self, setting: &Setting) -> Setting {
+        (self.without)(setting)
+    }
+}
+
+const SIZE: Side = Side {
+    name: "size",
+    label: |s| show_block(u64::from(s.block_bytes)),
+    rank: |s| u64::from(s.block_bytes),
+    without: |s| Setting { block_bytes: 0, ..s.clone() },
+};
+const DEPTH: Side = Side {
+    name: "depth",
+    label: |s| s.depth.to_string(),
+    rank: |s| u64::from(s.depth),
+    without: |s| Setting { depth: 0, ..s.clone() },
+};
+const WORKERS: Side = Side {
+    name: "workers",
+    label: |s| s.workers.to_string(),
+    rank: |s| u64::from(s.workers),
+    without: |s| Setting { workers: 1, ..s.clone() },
+};
+/// On one target, where a setting names none.
+const TARGETS: Side = Side {
+    name: "targets",
+    label: |s| s.targets.unwrap_or(1).to_string(),
+    rank: |s| u64::from(s.targets.unwrap_or(1)),
+    without: |s| Setting { targets: None, ..s.clone() },
+};
+/// Where workers get one target after another.
+const QUEUES: Side = Side {
+    name: "targets of all workers",
+    label: |s| s.queues().to_string(),
+    rank: Setting::queues,
+    without: |s| Setting { workers: 1, targets: None, targets_of_last: None, ..s.clone() },
+};
+const TARGET: Side = Side {
+    name: "target",
+    label: |s| s.target.clone().unwrap_or_default(),
+    rank: |_| 0,
+    without: |s| Setting { target: None, ..s.clone() },
+};
+const POSITION: Side = Side {
+    name: "position",
+    label: |s| s.position().unwrap_or_default(),
+    rank: |s| s.offset_percent.map_or(s.offset_bytes.unwrap_or(0), u64::from),
+    without: Setting::at_no_position,
+};
+
+/// A map for each setting of everything else, the best one's first. Ways that are measured as one have one.
+pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: Marks) {
+    let sides = sides(cells);
+    let way = |s: &Setting| (sides.1.without)(&(sides.0.without)(s)).way();
+    let mut ways: Vec<(Vec<String>, Vec<&CellFigures>)> = Vec::new();
+    for name in marks.best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(way) {
+        if ways.iter().any(|(known, _)| known.contains(&name)) {
+            continue;
+        }
+        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| way(&c.setting) == name).collect();
+        let results = |all: &[&CellFigures]| all.iter().map(|c| c.result).collect::<Vec<_>>();
+        match ways.iter_mut().find(|(_, known)| results(known) == results(&these)) {
+            Some((known, _)) => known.push(name),
+            None => ways.push((vec![name], these)),
+        }
+    }
+    for (names, these) in ways.iter().take(MAX_MAPS) {
+        Map::from_cells(these, sides, by, marks).show(out, &names.join("; "));
+    }
+    if ways.len() > MAX_MAPS {
+        out.line(&format!("  {} more maps are in the JSON, as cells.", ways.len() - MAX_MAPS));
+        out.line("");
+    }
+}
+
+/// What the rows and the columns are: what the cells differ in; sizes and depths where that is nothing else.
+pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> (Side, Side) {
+    let differ = |side: &Side| labels(cells, *side).len() > 1;
+    if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
+        return (QUEUES, DEPTH);
+    }
+    // An access specification draws its sizes.
+    let plain = cells.iter().all(|c| c.setting.spec.is_none());
+    let sizes = Some(SIZE).filter(|_| plain);
+    let all = sizes.into_iter().chain([TARGET, POSITION, TARGETS, WORKERS, DEPTH]);
+    let through: Vec<Side> = all.filter(differ).collect();
+    let (rows, columns) = match through.as_slice() {
+        [first, .., last] if first.name == SIZE.name => (*first, *last),
+        [.., rows, columns] => (*rows, *columns),
+        [side] if side.name != DEPTH.name => (*side, DEPTH),
+        _ => (if plain { SIZE } else { WORKERS }, DEPTH),
+    };
+    // There is no end to rows, and they have room for a name.
+    let long = labels(cells, columns).len() > MAX_MAP_COLUMNS || columns.name == TARGET.name;
+    if long { (columns, rows) } else { (rows, columns) }
+}
+
+/// Where cells are on a side, each once.
+pub(in crate::formats) fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
+    let mut all: Vec<&Setting> = cells.iter().map(|c| &c.setting).collect();
+    all.sort_by_key(|s| (side.rank)(s));
+    let mut out: Vec<String> = Vec::new();
+    for label in all.into_iter().map(side.label) {
+        if !out.contains(&label) {
+            out.push(label);
+        }
+    }
+    out
+}
+
+/// A map that is being drawn.
+struct Map<'c> {
+    cells: &'c [&'c CellFigures],
+    rows: Side,
+    columns: Side,
+    by: Measure,
+    best: f64,
+    marks: Marks<'c>,
+}
+
+impl<'c> Map<'c> {
+    fn from_cells(
+        cells: &'c [&'c CellFigures],
+        (rows, columns): (Side, Side),
+        by: Measure,
+        marks: Marks<'c>,
+    ) -> Self {
+        let values = || cells.iter().filter_map(|c| c.value(by)).filter(|v| v.is_finite());
+        let best = if by.is_latency() {
+            values().fold(f64::INFINITY, f64::min)
+        } else {
+            values().fold(0.0, f64::max)
+        };
+        Self { cells, rows, columns, by, best, marks }
+    }
+
+    fn show(&self, out: &mut Page, way: &str) {
+        let (rows, columns) = (labels(self.cells, self.rows), labels(self.cells, self.columns));
+        if columns.len() * rows.len() < 2 {
+            return;
+        }
+        let title = format!("  {way}: {} by {} and {}", self.by.heading(), self.rows.name, self.columns.name);
+        let drawn = if columns.len() == 1 {
+            out.line(&format!("  {way}: {} by {}", self.by.heading(), self.rows.name));
+            self.bars(out, &rows);
+            "bars"
+        } else {
+            out.line(&title);
+            self.grid(out, &rows, columns);
+            "shades"
+        };
+        let marks = match (self.marks.best, self.marks.cheapest) {
+            (Some(_), Some(_)) => "* best, = cheapest setting with similar speed; ",
+            (Some(_), None) => "* best; ",
+            (None, _) => "",
+        };
+        out.line(&format!("  {marks}{drawn} are shares of the best"));
+        out.line("");
+    }
+
+    /// One value a row, and how long it is beside the best.
+    fn bars(&self, out: &mut Page, rows: &[String]) {
+        let name = row_name_width(rows);
+        let value = self.value_columns();
+        let room = out.width().saturating_sub(name + value + 5).min(BAR_WIDTH);
+        for row in rows {
+            let cell = self.cells.iter().find(|c| (self.rows.label)(&c.setting) == *row);
+            let bar = "█".repeat((self.share(cell) * room as f64).round() as usize);
+            let (mark, shown) = (self.mark(cell, ' '), self.shown(cell));
+            out.line(format!("  {row:>name$} {mark}{shown:>value$} {bar}").trim_end());
+        }
+    }
+
+    fn grid(&self, out: &mut Page, rows: &[String], mut columns: Vec<String>) {
+        let name = row_name_width(rows);
+        let widest = columns.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+        let value = self.value_columns().max(widest);
+        let has = columns.len();
+        let room = out.width().saturating_sub(name + 2) / (value + 2);
+        columns.truncate(MAX_MAP_COLUMNS.min(room).max(1));
+        let width = value + 2;
+        let head = columns.iter().fold(String::new(), |head, label| head + &format!("{label:>width$}"));
+        out.line(&format!("  {:>name$}{head}", ""));
+        for row in rows {
+            let mut line = format!("  {row:>name$}");
+            for column in &columns {
+                let at = |c: &&&CellFigures| {
+                    (self.rows.label)(&c.setting) == *row && (self.columns.label)(&c.setting) == *column
+                };
+                let Some(cell) = self.cells.iter().find(at) else {
+                    line += &" ".repeat(width);
+                    continue;
+                };
+                let mark = self.mark(Some(cell), map_shade(self.share(Some(cell))));
+                line += &format!(" {mark}{:>value$}", self.shown(Some(cell)));
+            }
+            out.line(line.trim_end());
+        }
+        if columns.len() < has {
+            out.line(&format!("  {} more columns are in the JSON, as cells", has - columns.len()));
+        }
+    }
+
+    /// Its value by the best, or of a latency the best by it.
+    fn share(&self, cell: Option<&&CellFigures>) -> f64 {
+        let value = cell.and_then(|c| c.value(self.by)).unwrap_or(0.0);
+        let share = if self.by.is_latency() { self.best / value } else { value / self.best };
+        if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    fn mark(&self, cell: Option<&&CellFigures>, other: char) -> char {
+        let is = |marked: Option<&Setting>| cell.is_some_and(|c| marked == Some(&c.setting));
+        match () {
+            () if is(self.marks.best) => '*',
+            () if is(self.marks.cheapest) => '=',
+            () => other,
+        }
+    }
+
+    fn shown(&self, cell: Option<&&CellFigures>) -> String {
+        cell.and_then(|c| c.value(self.by)).map_or_else(|| "-".into(), |v| self.by.show_short(v))
+    }
+
+    fn value_columns(&self) -> usize {
+        let widths = self.cells.iter().map(|c| self.shown(Some(c)).chars().count());
+        widths.max().unwrap_or(0).max(VALUE_WIDTH)
+    }
+}
+
+/// Columns of the terminal that the names of rows take.
+fn row_name_width(rows: &[String]) -> usize {
+    rows.iter().map(|row| display_width(row)).max().unwrap_or(0).max(ROW_NAME_WIDTH)
+}
+
+fn map_shade(share: f64) -> char {
+    MAP_SHADES.get((share * MAP_SHADES.len() as f64) as usize).or(MAP_SHADES.last()).copied().unwrap_or(' ')
+}
+
+const IOPS_HEADINGS: [&str; 9] =
+    ["size", "threads", "verdict", "IOPS", "MB/s", "p50", "p99", "device IOPS", "limited by"];
+/// Columns that leave where there is no room, the first of them first.
+const IOPS_DROP_ORDER: [usize; 5] = [7, 5, 8, 4, 6];
+
+pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
+    let threads = thread_counts(sweep);
+    for workers in &threads {
+        for line in article_lines(report, sweep, *workers) {
+            out.line(&line);
+        }
+        out.line("");
+    }
+    if threads.len() > 1 {
+        let void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_none_or(|r| r.void);
+        let cells: Vec<&CellFigures> = sweep.cells.iter().filter(|c| !void(c)).collect();
+        for measure in [Measure::Iops, Measure::Bandwidth] {
+            show_maps(out, &cells, measure, Marks::default());
+        }
+    }
+    let table = iops_table(report, sweep);
+    if !table.is_empty() {
+        out.table(&table);
+    }
+    for knee in sweep.works.iter().flat_map(|w| &w.knees) {
+        out.prose("  ", "    ", &format!("{} Each size was measured once.", knee.sentence));
+    }
+    show_skipped(out, sweep);
+    out.line(&format!("  The sweep took {:.0} s.", sweep.seconds));
+    out.line("");
+}
+
+/// The numbers of threads, in the order of the grid.
+fn thread_counts(sweep: &Sweep) -> Vec<u32> {
+    let mut all: Vec<u32> = sweep.cells.iter().map(|c| c.setting.workers).collect();
+    all.dedup();
+    all
+}
+
+/// The program's own lines with so many threads.
+fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
+    let mine = || sweep.cells.iter().filter(|c| c.setting.workers == threads);
+    let place = sweep.place.as_ref().map_or_else(
+        || sweep.cells.first().map_or_else(String::new, |c| c.setting.engine.clone()),
+        |place| {
+            let (value, unit) = scaled(place.bytes as f64, 1000.0);
+            format!("{}, {value:6.2} {unit}B", place.path)
+        },
+    );
+    let numbers: Vec<Result<f64, String>> = mine().map(|c| rate_or_reason(report, c)).collect();
+    // The article has its numbers in a column as wide as the widest.
+    let widest = numbers.iter().flatten().map(|iops| format!("{iops:.1}").len()).max().unwrap_or(0).max(6);
+    let mut out = vec![format!("{place}, {threads} threads:")];
+    for (cell, number) in mine().zip(numbers) {
+        let bytes = cell.setting.block_bytes;
+        out.push(match number {
+            Ok(iops) => article_line(bytes, iops, widest),
+            Err(why) => format!(" {} blocks: {why}", padded_size(bytes)),
+        });
+    }
+    out
+}
+
+/// `printf(" %3d %3s blocks: %6.1f IO/s, %5.1f %3s/s (%5.1f %4s/s)")`: binary units of bytes, decimal ones of bits.
+fn article_line(block_bytes: u32, iops: f64, widest: usize) -> String {
+    let bytes = iops * f64::from(block_bytes);
+    let (binary, prefix) = scaled(bytes, 1024.0);
+    let binary_unit = if prefix.is_empty() { "B".into() } else { format!("{}iB", prefix.to_uppercase()) };
+    let (decimal, prefix) = scaled(8.0 * bytes, 1000.0);
+    let bits = format!("{prefix}bit");
+    let size = padded_size(block_bytes);
+    format!(
+        " {size} blocks: {iops:widest$.1} IO/s, {binary:5.1} {binary_unit:>3}/s ({decimal:5.1} {bits:>4}/s)"
+    )
+}
+
+/// The rate of a cell, or why it has none.
+fn rate_or_reason(report: &Report, cell: &CellFigures) -> Result<f64, String> {
+    let result = cell.result.and_then(|at| report.results.get(at));
+    if let Some(result) = result.filter(|r| r.void) {
+        let is_reason = |f: &&model::finding::Finding| {
+            f.outcome == Outcome::Finding
+                && f.severity == Some(Severity::Void)
+                && f.about.contains(&result.name)
+        };
+        let ids: Vec<String> =
+            report.findings.iter().filter(is_reason).map(|f| format!("{} {}", f.id, f.name)).collect();
+        return Err(format!("no number ({})", ids.join(", ")));
+    }
+    cell.iops.ok_or_else(|| "no number (no run of it has ended)".into())
+}
+
+/// `512   B`, `  4 KiB`.
+fn padded_size(bytes: u32) -> String {
+    const UNITS: [(&str, u32); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+    let (unit, scale) = UNITS.into_iter().find(|(_, u)| bytes.is_multiple_of(*u)).unwrap_or(("B", 1));
+    format!("{:>3} {unit:>3}", bytes / scale)
+}
+
+/// A value below the base with the letter of its power: `kMGTP`.
+fn scaled(mut value: f64, base: f64) -> (f64, &'static str) {
+    let mut prefix = "";
+    for next in ["k", "M", "G", "T", "P"] {
+        if value < base {
+            break;
+        }
+        value /= base;
+        prefix = next;
+    }
+    (value, prefix)
+}
+
+/// A row per size with what the program's own lines do not tell: latencies, the device's count and what limits it.
+pub(super) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
+    let mut table = Table::new(&IOPS_HEADINGS, &IOPS_DROP_ORDER).aligned(2, true);
+    let several = thread_counts(sweep).len() > 1;
+    let measured = sweep.cells.iter().filter(|c| c.iops.is_some());
+    let with_results = measured.filter_map(|c| Some((c, report.results.get(c.result?)?)));
+    for (cell, result) in with_results.filter(|(_, r)| !r.void) {
+        table.add(iops_row(cell, result, several));
+    }
+    table
+}
+
+/// A row; the threads where they differ.
+fn iops_row(cell: &CellFigures, result: &Measured, several: bool) -> [String; IOPS_HEADINGS.len()] {
+    let figures = result.read.as_ref().or(result.write.as_ref());
+    let at = |p: &str| figures.map_or_else(|| "-".into(), |f| percentile(&f.latency_ns, p));
+    [
+        show_block(u64::from(cell.setting.block_bytes)),
+        if several { cell.setting.workers.to_string() } else { String::new() },
+        verdict_mark(result),
+        cell.iops.map_or_else(|| "-".into(), show_rate),
+        cell.mb_per_s.map_or_else(|| "-".into(), show_rate),
+        at("50"),
+        at("99"),
+        device_rate(result),
+        result.limiter.name.clone(),
+    ]
+}
+
+/// Rounds that are told one by one; the JSON has all.
+const MAX_ROUNDS: usize = 25;
+
+/// A number of a cell, and how it is shown.
+type CellValue = fn(&CellFigures) -> Option<String>;
+
+pub(super) fn show_pts_rounds(out: &mut Page, report: &Report, sweep: &Sweep) {
+    let Some(rounds) = &sweep.rounds else { return };
+    let when = match rounds.window {
+        Some([first, last]) => format!("means of rounds {first} to {last}"),
+        None => "no five rounds were measured, so these are means of what there is and no result".into(),
+    };
+    for (name, value) in round_tables(rounds.variable) {
+        out.prose("", "  ", &format!("{name} by size and reads/writes ({when})"));
+        let table = round_table(report, sweep, *value);
+        out.table(&table);
+        if table.has(SUSPECT_MARK) || table.has("void") {
+            out.line(&format!("{SUSPECT_MARK_MEANING}."));
+        }
+        out.line("");
+    }
+    show_tracked(out, rounds);
+    show_conformance(out, report, sweep, rounds);
+    show_skipped(out, sweep);
+    out.line(&format!("  The rounds took {:.0} s.", sweep.seconds));
+    out.line("");
+}
+
+/// What stands in the tables, by the value that is tracked.
+fn round_tables(variable: Variable) -> &'static [(&'static str, CellValue)] {
+    const IOPS: &[(&str, CellValue)] = &[("IOPS", |c| c.iops.map(show_count))];
+    const MB_PER_S: &[(&str, CellValue)] = &[("MB/s", |c| c.mb_per_s.map(show_rate))];
+    const LATENCY: &[(&str, CellValue)] = &[
+        ("mean latency", |c| c.latency_mean_ns.map(show_ns)),
+        ("longest latency", |c| c.latency_max_ns.map(|ns| show_ns(ns as f64))),
+    ];
+    match variable {
+        Variable::Iops => IOPS,
+        Variable::MbPerS => MB_PER_S,
+        Variable::LatencyMeanNs => LATENCY,
+    }
+}
+
+/// What Markdown and `--brief` show: the means of what is tracked.
+pub(super) fn first_round_table(report: &Report, sweep: &Sweep) -> Table {
+    let variable = sweep.rounds.as_ref().map_or(Variable::Iops, |rounds| rounds.variable);
+    let value: CellValue = round_tables(variable).first().map_or(|_| None, |(_, value)| *value);
+    round_table(report, sweep, value)
+}
+
+/// Sizes by works, each row with the worst verdict of its cells. What a finding invalidates has its mark and no number.
+fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> Table {
+    let mut works: Vec<&Setting> = Vec::new();
+    let mut sizes: Vec<u32> = Vec::new();
+    for setting in sweep.cells.iter().map(|c| &c.setting) {
+        if works.iter().all(|known| known.work() != setting.work()) {
+            works.push(setting);
+        }
+        if !sizes.contains(&setting.block_bytes) {
+            sizes.push(setting.block_bytes);
+        }
+    }
+    let first = ["size".to_owned(), "verdict".to_owned()];
+    let headings: Vec<String> =
+        first.into_iter().chain(works.iter().map(|work| read_write_shares(work))).collect();
+    let mut table = Table::new(&headings, &[]).aligned(1, true).aligned(headings.len() - 1, false);
+    let result = |cell: &CellFigures| report.results.get(cell.result?);
+    for size in sizes {
+        let cells = sweep.cells.iter().filter(|c| c.setting.block_bytes == size);
+        let mut row = vec![show_block(u64::from(size)), worst_verdict_mark(cells.clone().filter_map(result))];
+        for work in &works {
+            let cell = cells.clone().find(|c| c.setting.work() == work.work());
+            row.push(cell.map_or_else(|| "-".into(), |c| marked_value(c, result(c), value)));
+        }
+        table.add(row);
+    }
+    table
+}
+
+/// A number of a cell with its mark.
+fn marked_value(cell: &CellFigures, result: Option<&Measured>, value: CellValue) -> String {
+    match value(cell) {
+        _ if result.is_some_and(|r| r.void) => "void".into(),
+        Some(number) => with_suspect_mark(number, result.map_or(Verdict::Suspect, |r| r.verdict)),
+        None => "-".into(),
+    }
+}
+
+/// Reads and writes in percent, as the specification names a work.
+fn read_write_shares(setting: &Setting) -> String {
+    let named_by = setting.spec.as_deref().or(setting.mix.as_deref()).unwrap_or(&setting.rw);
+    match named_by {
+        "read" | "randread" => "100/0".into(),
+        "write" | "randwrite" => "0/100".into(),
+        other => other.into(),
+    }
+}
+
+fn format_tracked(variable: Variable, value: f64) -> String {
+    match variable {
+        Variable::Iops => show_count(value),
+        Variable::MbPerS => show_rate(value),
+        Variable::LatencyMeanNs => show_ns(value),
+    }
+}
+
+/// `IOPS of randrw write 1 x 4K ...`.
+fn tracked_name(variable: Variable, setting: &Setting) -> String {
+    let what = match variable {
+        Variable::Iops => "IOPS",
+        Variable::MbPerS => "MB/s",
+        Variable::LatencyMeanNs => "mean latency",
+    };
+    format!("{what} of {}", setting.describe())
+}
+
+fn show_tracked(out: &mut Page, rounds: &Rounds) {
+    out.prose("", "  ", &format!("Tracked: {}", tracked_name(rounds.variable, &rounds.tracked)));
+    let of = |value: Option<f64>| value.map_or_else(|| "-".into(), |v| format_tracked(rounds.variable, v));
+    let from = rounds.by_round.len().saturating_sub(MAX_ROUNDS);
+    let told = rounds.by_round.iter().enumerate().skip(from);
+    let told: Vec<String> = told.map(|(at, v)| format!("{}: {}", at + 1, of(*v))).collect();
+    let before = if from > 0 { format!(" ({from} before them are in the JSON)") } else { String::new() };
+    out.prose("  ", "    ", &format!("By round{before}: {}.", told.join("; ")));
+    out.prose("  ", "    ", &describe_steady_state(rounds));
+}
+
+fn describe_steady_state(rounds: &Rounds) -> String {
+    let done = rounds.by_round.len();
+    let (Some(rule), Some([first, last]), Some(mean)) = (rounds.rule, rounds.window, rounds.window_mean)
+    else {
+        return format!(
+            "Steady state: not reached; {done} rounds were complete and five with that value are needed."
+        );
+    };
+    let word = if rule.met { "reached" } else { "NOT reached" };
+    let end = if !rule.met && rounds.bytes_wanted.is_none() && done >= rounds.at_most as usize {
+        format!(" within the {} rounds that the specification allows", rounds.at_most)
+    } else {
+        String::new()
+    };
+    format!(
+        "Steady state: {word}{end}; window rounds {first} to {last}, mean {}, excursion {} (20 % allowed), slope \
+         excursion {} (10 % allowed).",
+        format_tracked(rounds.variable, mean),
+        show_share(rule.excursion),
+        show_share(rule.slope)
+    )
+}
+
+/// What this is not, and what that would need.
+fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rounds) {
+    let filled = match &report.preconditioned {
+        Some(done) => format!("Before the first round {} were written", show_bytes(done.filled_bytes)),
+        None => "Before the first round nothing was written".into(),
+    };
+    let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
+    out.prose(
+        "  ",
+        "    ",
+        &format!(
+            "After SNIA SSS PTS 2.0; no conformance is claimed. It would need a purge before it (sanitize, format or secure \
+             erase), which fathom does not do; the drive itself as the target and all of it active (here: {place}); the \
+             state of its write cache told; a test system as specified. {filled}; in the rounds, {}.",
+            show_bytes(rounds.bytes_written)
+        ),
+    );
+}
+
 #[test]
 fn a_change_has_its_sign_and_its_interval() {
     assert_eq!(percent(-0.021), "-2.1 %");
     assert_eq!(describe_change(0.091, [-0.16, 0.418]), "+9.1 % (-16.0 to +41.8)");
+}
+
+#[test]
+fn shades_go_from_nothing_to_all() {
+    assert_eq!((map_shade(0.0), map_shade(0.5), map_shade(1.0)), (' ', '▒', '█'));
+    let fast = with_rate(example_cell(1, None, 1), Some(100.0));
+    let (none, odd) = (with_rate(fast.clone(), None), with_rate(fast.clone(), Some(f64::NAN)));
+    let cells = [&fast, &none, &odd];
+    let map = Map::from_cells(&cells, (SIZE, DEPTH), Measure::Bandwidth, Marks::default());
+    assert!((map.share(Some(&cells[0])) - 1.0).abs() < 1e-9);
+    assert!(map.share(Some(&cells[1])).abs() < 1e-9 && map.share(Some(&cells[2])).abs() < 1e-9);
+}
+
+#[cfg(test)]
+fn with_rate(cell: CellFigures, mb_per_s: Option<f64>) -> CellFigures {
+    CellFigures { mb_per_s, ..cell }
+}
+
+#[cfg(test)]
+fn example_cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
+    let spec = Some("Database".into());
+    let setting = Setting { workers, spec, targets, ..Setting::plain("", 4096, depth) };
+    CellFigures {
+        setting,
+        mib_per_s: None,
+        mb_per_s: None,
+        iops: None,
+        interval: None,
+        latency_p99_ns: None,
+        latency_p99_interval_ns: None,
+        latency_interval_ns: None,
+        latency_mean_ns: None,
+        latency_max_ns: None,
+        runs: 0,
+        memory_bytes: 0,
+        cpu_ns_per_mib: None,
+        result: None,
+    }
+}
+
+#[cfg(test)]
+fn side_names(all: &[CellFigures]) -> (&'static str, &'static str) {
+    let (rows, columns) = sides(&all.iter().collect::<Vec<_>>());
+    (rows.name, columns.name)
+}
+
+#[test]
+fn the_sides_of_a_map_are_what_was_gone_through() {
+    assert_eq!(side_names(&[example_cell(2, None, 1), example_cell(2, None, 8)]), ("workers", "depth"));
+    assert_eq!(side_names(&[example_cell(2, Some(1), 1), example_cell(2, Some(2), 1)]), ("targets", "depth"));
+    assert_eq!(
+        side_names(&[example_cell(2, Some(1), 1), example_cell(1, Some(2), 1)]),
+        ("targets", "workers")
+    );
+    assert_eq!(side_names(&[example_cell(2, Some(1), 1), example_cell(2, Some(2), 8)]), ("targets", "depth"));
+    let mut last = example_cell(2, Some(2), 1);
+    last.setting.targets_of_last = Some(1);
+    assert_eq!(side_names(&[example_cell(1, Some(2), 1), last]), ("targets of all workers", "depth"));
+    let many: Vec<CellFigures> = (1..=16).map(|depth| example_cell(1, None, depth)).collect();
+    assert_eq!(side_names(&many), ("depth", "workers"), "rows have no end");
+}
+
+#[test]
+fn sizes_stand_against_whatever_else_was_gone_through() {
+    let plain = |block_bytes: u32, workers: u32, depth: u32| {
+        let setting = Setting { workers, ..Setting::plain("randread", block_bytes, depth) };
+        CellFigures { setting, ..example_cell(1, None, 1) }
+    };
+    assert_eq!(side_names(&[plain(512, 1, 1)]), ("size", "depth"));
+    assert_eq!(side_names(&[plain(512, 1, 1), plain(1024, 8, 1)]), ("size", "workers"));
+    assert_eq!(
+        side_names(&[plain(512, 1, 1), plain(1024, 8, 4)]),
+        ("size", "depth"),
+        "one map for each other number"
+    );
+    assert_eq!(side_names(&[plain(512, 1, 1), plain(512, 8, 1)]), ("workers", "depth"));
+    let mut on = [plain(512, 1, 1), plain(1024, 1, 1)];
+    on[0].setting.target = Some("/mnt/a".into());
+    on[1].setting.target = Some("/mnt/b".into());
+    assert_eq!(side_names(&on), ("target", "size"), "paths are rows");
+    let at = |percent: u32| {
+        let mut cell = plain(512, 1, 1);
+        cell.setting.offset_percent = Some(percent);
+        cell
+    };
+    assert_eq!(side_names(&[at(0), at(50)]), ("position", "depth"));
+    let cells = [&at(50), &at(5)];
+    assert_eq!(labels(&cells, POSITION), ["5 %", "50 %"], "by where they are and not by letters");
+}
+
+#[test]
+fn the_title_of_a_map_says_each_way_once() {
+    let of = |mode: &str, block_bytes: u32, result: usize| {
+        let setting = Setting { mode: Some(mode.into()), ..Setting::plain("read", block_bytes, 1) };
+        CellFigures { setting, mib_per_s: Some(1.0), result: Some(result), ..example_cell(1, None, 1) }
+    };
+    // Twenty sizes of two ways that are measured as one.
+    let all: Vec<CellFigures> = (0..20)
+        .flat_map(|at| ["unbuffered", "unbuffered-sequential"].map(|mode| of(mode, 512 << at, at as usize)))
+        .collect();
+    let mut page = Page::new(crate::Style { width: 200, ..crate::Style::default() });
+    show_maps(&mut page, &all.iter().collect::<Vec<_>>(), Measure::Bandwidth, Marks::default());
+    let mut text = Vec::new();
+    page.write(&mut text).unwrap_or_else(|e| panic!("{e}"));
+    let text = String::from_utf8_lossy(&text);
+    let titles = text.lines().filter(|line| line.contains(" by size")).count();
+    assert_eq!((titles, text.matches("unbuffered-sequential").count()), (1, 1), "{text}");
+}
+
+#[test]
+fn lines_are_word_for_word_those_of_the_article() {
+    // Listing 3, whose leading blank went where a size has three digits; its rates had more digits than it shows.
+    for (bytes, iops, said) in [
+        (512, 76.68, " 512   B blocks:   76.7 IO/s,  38.3 KiB/s (314.1 kbit/s)"),
+        (1 << 10, 84.447, "   1 KiB blocks:   84.4 IO/s,  84.4 KiB/s (691.8 kbit/s)"),
+        (16 << 10, 79.2, "  16 KiB blocks:   79.2 IO/s,   1.2 MiB/s ( 10.4 Mbit/s)"),
+        (128 << 10, 76.0, " 128 KiB blocks:   76.0 IO/s,   9.5 MiB/s ( 79.7 Mbit/s)"),
+        (2 << 20, 25.325, "   2 MiB blocks:   25.3 IO/s,  50.6 MiB/s (424.9 Mbit/s)"),
+    ] {
+        assert_eq!(article_line(bytes, iops, 6), said);
+    }
+    // Listing 4, where the widest rate has seven letters.
+    for (bytes, iops, said) in [
+        (512, 21556.8, " 512   B blocks: 21556.8 IO/s,  10.5 MiB/s ( 88.3 Mbit/s)"),
+        (32 << 10, 7621.1, "  32 KiB blocks:  7621.1 IO/s, 238.2 MiB/s (  2.0 Gbit/s)"),
+        (512 << 10, 448.7, " 512 KiB blocks:   448.7 IO/s, 224.3 MiB/s (  1.9 Gbit/s)"),
+    ] {
+        assert_eq!(article_line(bytes, iops, 7), said);
+    }
+}
+
+#[test]
+fn sizes_have_the_largest_unit_that_divides_them() {
+    assert_eq!(
+        (padded_size(512), padded_size(1 << 10), padded_size(16 << 20)),
+        ("512   B".into(), "  1 KiB".into(), " 16 MiB".into())
+    );
+    assert_eq!(padded_size(1536), "1536   B");
+    assert_eq!(scaled(999.0, 1000.0), (999.0, ""));
+    let (value, prefix) = scaled(1.00e12, 1000.0);
+    assert!((value - 1.0).abs() < 1e-12 && prefix == "T");
+}
+
+#[test]
+fn works_are_named_by_their_shares() {
+    let of = |rw: &str, mix: Option<&str>| {
+        read_write_shares(&Setting { mix: mix.map(str::to_owned), ..Setting::plain(rw, 4096, 1) })
+    };
+    assert_eq!(of("randrw", Some("read")), "100/0");
+    assert_eq!(of("randrw", Some("write")), "0/100");
+    assert_eq!(of("randrw", Some("95/5")), "95/5");
+    assert_eq!((of("write", None), of("read", None)), ("0/100".into(), "100/0".into()));
+    let spec = Setting { spec: Some("File Server".into()), ..Setting::plain("", 4096, 1) };
+    assert_eq!(read_write_shares(&spec), "File Server");
 }

@@ -2,9 +2,9 @@
 //!
 //! For: people. Not for: finding anything out.
 
-use crate::format::Style;
+use crate::formats::Style;
 use crate::page::Page;
-use crate::verified::{describe_failure, verification_notes};
+use crate::report_view::{describe_failure, verification_notes};
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
 use model::verified::{LISTED, Lost, Verdict, Verifications, Verified};
