@@ -1,6 +1,6 @@
-//! Rows of a comparison's table: a line per number.
+//! Tables of comparisons that text, Markdown, CSV and HTML share: a row for each number, with two sides or with several.
 //!
-//! For: cells that text and Markdown share. Not for: how a table looks.
+//! A short table has the first number of each result and those that differ. A full table has all of them.
 
 use crate::page::Table;
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Source};
@@ -10,27 +10,27 @@ use model::units::{show_change, show_share};
 /// Headings, the first and the last column being words.
 const PAIR_HEADINGS: [&str; 8] = ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
 
-/// What stands below the table.
+/// Legend of the table.
 pub(crate) const PAIR_LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a \
                                  typical run; visible: the smallest difference usually detected; runs: \
                                  about how many on each side would settle it. NO DIFFERENCE SEEN: the \
                                  interval says how large a difference may be at most.";
 
-/// The gate as it is answered first; `None` if a side is of other work, so that there is nothing to pass or fail, and no number
+/// Returns the gate to print first; `None` if the sides are of different work, so that there is nothing to pass or fail, and no number
 /// failed or is missing.
 pub(crate) fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
-    let told = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
+    let fails = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
         || answers.all(|answer| answer != Answer::Incomparable);
-    told.then_some(gate)
+    fails.then_some(gate)
 }
 
 type Row = [String; PAIR_HEADINGS.len()];
 
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const PAIR_DROP_ORDER: [usize; 5] = [5, 6, 1, 2, 4];
 
-/// The table: all numbers of a single result, and of several where all are wanted; else the first number of each, and those that
+/// Returns the table of two sides: all numbers of a single result, or with `all`; else the first number of each result and those that
 /// differ.
 pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
     let mut table = Table::new(&PAIR_HEADINGS, &PAIR_DROP_ORDER);
@@ -45,12 +45,12 @@ fn is_short(pairs: &[Pair], all: bool) -> bool {
     !all && pairs.len() > 1
 }
 
-/// Whether a number is told where not all are: the first of its result, and what differs.
+/// Whether a short table includes a number: the first of its result, and those that differ.
 pub(crate) fn is_shown(at: usize, metric: &Metric) -> bool {
     at == 0 || matches!(metric.answer, Answer::Faster | Answer::Slower)
 }
 
-/// How many numbers the table does not have; `None` where it has all.
+/// Returns how many numbers the table leaves out; `None` if it has all of them.
 pub(crate) fn hidden_numbers(pairs: &[Pair], all: bool) -> Option<String> {
     let numbers = pairs.iter().flat_map(|p| p.metrics.iter().enumerate());
     let untold = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_shown(*at, metric)).count();
@@ -58,7 +58,7 @@ pub(crate) fn hidden_numbers(pairs: &[Pair], all: bool) -> Option<String> {
     (untold > 0).then(|| format!("{untold} more number{s}, not FASTER or SLOWER: --verbose shows them"))
 }
 
-/// A number of a result by its whole name: `RND4K Q32T1 read p99`.
+/// Returns the full name of a number: `RND4K Q32T1 read p99`.
 pub(crate) fn number_name(pair: &Pair, metric: &Metric) -> String {
     let rank = metric.name.split_once(' ').filter(|(kind, _)| pair.name.ends_with(&format!(" {kind}")));
     format!("{} {}", pair.name, rank.map_or(metric.name.as_str(), |(_, rank)| rank))
@@ -72,7 +72,7 @@ fn comparison_rows(pair: &Pair) -> Vec<Row> {
     some.map(|(_, metric)| number_row(number_name(pair, metric), metric)).collect()
 }
 
-/// All rows of a pair, its name first. That of one that is not compared says so.
+/// Returns all rows of a pair, its name first, or a single row if it is not compared.
 fn all_rows(pair: &Pair) -> Vec<Row> {
     let mut name: Row = std::array::from_fn(|_| String::new());
     name[0] = format!("{}:", pair.name);
@@ -109,7 +109,7 @@ pub(crate) fn interval(metric: &Metric) -> Option<String> {
     metric.interval.map(|[low, high]| format!("{} to {}", show_change(low), show_change(high)))
 }
 
-/// Runs that would settle it, where it is not settled and they can be told.
+/// Returns the number of runs that would settle an open comparison, if known.
 fn runs_needed(metric: &Metric) -> String {
     match (metric.answer, metric.runs_needed, metric.interval) {
         (_, Some(runs), _) => runs.to_string(),
@@ -118,7 +118,7 @@ fn runs_needed(metric: &Metric) -> String {
     }
 }
 
-/// A value, without a unit that its name says.
+/// Formats a value, without a unit that is part of its name.
 pub(crate) fn value(metric: &Metric, value: f64) -> String {
     let shown = metric.show(value);
     let bare = shown.strip_suffix(&metric.name).map(str::trim_end);
@@ -131,7 +131,7 @@ pub(crate) fn describe_source(source: &Source) -> String {
     format!("{}, {}, {}{session}", source.title, source.started, source.verdict.word())
 }
 
-/// What was left out, a sentence each. The other side is called `b`.
+/// Returns what the comparison leaves out, one sentence each. `b` names the other side.
 pub(crate) fn left_out_notes(comparison: &Comparison, b: &str) -> Vec<String> {
     let of_pairs =
         comparison.pairs.iter().flat_map(|p| p.left_out.iter().map(|w| format!("{}, {w}", p.name)));
@@ -141,31 +141,31 @@ pub(crate) fn left_out_notes(comparison: &Comparison, b: &str) -> Vec<String> {
     of_pairs.chain(only.map(|(side, names)| format!("only {side} has {}", names.join(", ")))).collect()
 }
 
-/// What stands below the table.
+/// Legend of the table.
 pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs, a percentile being that of a typical run; the others: the change \
                                  against A, its 95 % interval over runs, and the answer.";
 
 /// A number of a result, on every side.
 struct Number<'c> {
     name: String,
-    /// Of each side but the first.
+    /// The sides other than the first.
     sides: Vec<SideNumber<'c>>,
-    /// Whether it is told where not all are.
+    /// Whether a short table includes it.
     told: bool,
 }
 
-/// A number on a side.
+/// A number on one side.
 #[derive(Clone, Copy)]
 enum SideNumber<'c> {
     Compared(&'c Metric),
-    /// Its result is not compared.
+    /// The result is not compared.
     Refused(Answer),
-    /// It has none.
+    /// The side lacks the number.
     Missing,
 }
 
-/// The table. A change has its interval behind it where they are `joined`, else below it; of several results it has the first
-/// number of each and those that differ, or all.
+/// Returns the table of several sides: all numbers of a single result, or with `all`; else the first number of each result and those that
+/// differ. With `joined`, the interval is on the line of its change, else below it.
 pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) -> Table {
     let first = ["number", "A"].map(str::to_owned).into_iter();
     let headings: Vec<String> = first.chain(comparisons.others.iter().map(|o| o.name.clone())).collect();
@@ -189,7 +189,7 @@ pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) ->
     table
 }
 
-/// How many numbers the table does not have; `None` where it has all.
+/// Returns how many numbers the table leaves out; `None` if it has all of them.
 pub(crate) fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
     let untold = all_numbers(comparisons).iter().filter(|number| !all && !number.told).count();
     let s = if untold == 1 { "" } else { "s" };
@@ -216,7 +216,7 @@ impl<'c> SideNumber<'c> {
     }
 }
 
-/// What was found of each side, under its name: `C`, or `C RND4K Q1T1 read` where it is not about all.
+/// Returns the findings of each side under its name: `C`, or `C RND4K Q1T1 read` if it does not cover all results.
 pub(crate) fn side_findings(comparisons: &Comparisons) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for Other { name, comparison } in &comparisons.others {
@@ -237,7 +237,7 @@ pub(crate) fn side_findings(comparisons: &Comparisons) -> Vec<Finding> {
     out
 }
 
-/// All numbers of all results, in the order of the first side that has them.
+/// Returns all numbers of all results, in the order of the first side that has them.
 fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
     let of_pair = |pair: &Pair| (pair.name.clone(), pair.phase, pair.stream);
     let mut results: Vec<&Pair> = Vec::new();
@@ -259,7 +259,7 @@ fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
     out
 }
 
-/// The numbers that a result has on any side; one that is compared on none has a line all the same.
+/// Returns the numbers that a result has on any side; a result that is compared on no side still has a line.
 fn result_numbers<'c>(result: &Pair, pairs: &[Option<&'c Pair>], alone: bool) -> Vec<Number<'c>> {
     let mut metrics: Vec<&Metric> = Vec::new();
     for metric in pairs.iter().flatten().flat_map(|p| &p.metrics) {
@@ -273,8 +273,8 @@ fn result_numbers<'c>(result: &Pair, pairs: &[Option<&'c Pair>], alone: bool) ->
     }
     let number = |(at, metric): (usize, &&Metric)| {
         let sides: Vec<SideNumber> = pairs.iter().map(|pair| side_of_pair(*pair, &metric.name)).collect();
-        let told = alone || sides.iter().any(|side| side.metric().is_some_and(|m| is_shown(at, m)));
-        Number { name: number_name(result, metric), sides, told }
+        let in_short_table = alone || sides.iter().any(|side| side.metric().is_some_and(|m| is_shown(at, m)));
+        Number { name: number_name(result, metric), sides, told: in_short_table }
     };
     metrics.iter().enumerate().map(number).collect()
 }
@@ -290,14 +290,14 @@ fn side_of_pair<'c>(pair: Option<&'c Pair>, metric: &str) -> SideNumber<'c> {
 }
 
 #[test]
-fn a_number_has_the_name_of_its_result_and_no_word_twice() -> Result<(), serde_json::Error> {
+fn a_number_is_named_by_its_result_without_repeated_words() -> Result<(), serde_json::Error> {
     let golden = include_str!("../tests/comparison/slower.json");
     let comparison: Comparison = serde_json::from_str(golden)?;
     let pair = &comparison.pairs[0];
     let names: Vec<String> = pair.metrics.iter().map(|metric| number_name(pair, metric)).collect();
     assert_eq!(names[..2], ["RND4K Q4T1 read IOPS", "RND4K Q4T1 read p50"]);
     assert_eq!(names[4], "RND4K Q4T1 read CPU per operation");
-    // Of several results the first number of each, and those that differ.
+    // With several results: the first number of each, and those that differ.
     let two = [pair.clone(), pair.clone()];
     let rows = |all| pair_table(&two, all).markdown().lines().count() - 2;
     assert_eq!((rows(true), rows(false)), (12, 8));

@@ -1,8 +1,8 @@
-//! A chapter of the guide as text for a terminal.
+//! The guide and the pages of checks as text for a terminal.
 //!
-//! Reads the part of Markdown that the guide uses, line by line. Code stays unchanged. Paragraphs and list items are wrapped, links become
-//! their text, and images are left out. A table is drawn if it fits, if need be with its last column wrapped;
-//! otherwise each of its rows becomes a paragraph.
+//! `chapter` reads the part of Markdown that the guide uses, line by line. Code stays unchanged. Paragraphs and list items are wrapped,
+//! links become their text, and images are left out. A table is drawn if it fits, if need be with its last column wrapped; otherwise each
+//! row becomes a paragraph. `page_parts` and `is_command` are shared with the other formats that print pages of checks.
 
 use crate::formats::Style;
 use crate::page::{Page, Table, display_width, prose};
@@ -10,7 +10,7 @@ use model::check_page::{CheckPage, Pages};
 use std::io;
 use std::io::Write;
 
-/// How a fenced block of code begins and ends.
+/// The marker of a fenced code block.
 const FENCE: &str = "```";
 
 /// Renders a chapter for a terminal of this width.
@@ -119,7 +119,7 @@ fn table(rows: &[Vec<String>], width: usize) -> String {
         let [first, others @ ..] = row.as_slice() else { continue };
         out += &prose(width, "", "  ", first);
         for (heading, cell) in headings.iter().skip(1).zip(others).filter(|(_, cell)| !cell.is_empty()) {
-            // With two columns it is clear what the second one is.
+            // With two columns, the heading of the second one is obvious.
             let label = if others.len() > 1 && has_headings { format!("{heading}: ") } else { String::new() };
             out += &prose(width, "    ", "    ", &format!("{label}{cell}"));
         }
@@ -153,10 +153,10 @@ fn inline(text: &str) -> String {
     (out + rest).replace("**", "")
 }
 
-/// Heading of what makes a check fire: mostly commands.
+/// Heading of the part that shows how to trigger a check: mostly commands.
 pub(crate) const TO_FIRE: &str = "To see it fire";
 
-/// The parts of a page that are written, under their headings.
+/// Returns the parts of a page with their headings.
 pub(crate) fn page_parts(page: &CheckPage) -> impl Iterator<Item = (&'static str, &str)> {
     let all: [(_, &str); 4] = [
         ("What it reads", page.reads),
@@ -167,8 +167,8 @@ pub(crate) fn page_parts(page: &CheckPage) -> impl Iterator<Item = (&'static str
     all.into_iter().filter(|(_, text)| !text.is_empty())
 }
 
-/// Whether a line is a command to type, which keeps its form: one that is indented, or of [`TO_FIRE`] one that neither ends as a
-/// sentence does nor marks its commands itself.
+/// Whether a line is a command, which is not wrapped: an indented line, or a line of [`TO_FIRE`] that neither ends like a
+/// sentence nor contains marked commands.
 pub(crate) fn is_command(heading: &str, line: &str) -> bool {
     line.starts_with(' ') || (heading == TO_FIRE && !line.ends_with(['.', ':', ';']) && !line.contains('`'))
 }
@@ -227,7 +227,7 @@ fn show_page_line(out: &mut Page, heading: &str, line: &str) {
 }
 
 #[test]
-fn a_chapter_is_wrapped_and_its_code_is_not() {
+fn a_chapter_is_wrapped_except_its_code() {
     let text = "# Title\n\nSee [the checks](checks.md) and\n`[a](b)`, **now**.\n\n- first\n  item\n- second\n\nEnd.\n\n    $ fathom  bench\n\n```sh\n  x |  y\n```\n";
     assert_eq!(
         chapter(text, 80),
@@ -245,7 +245,7 @@ fn a_table_is_drawn_if_it_fits_and_is_a_list_otherwise() {
 }
 
 #[test]
-fn commands_of_a_page_keep_their_form() -> io::Result<()> {
+fn commands_on_a_page_are_not_wrapped() -> io::Result<()> {
     let shown = |heading: &str, line: &str| {
         let (mut out, mut bytes) = (Page::new(Style::default()), Vec::new());
         show_page_line(&mut out, heading, line);

@@ -1,16 +1,14 @@
-//! The findings that matter most, and how many answers there are beside them.
-//!
-//! For: what is told of a measurement where not everything is. Not for: the words of all findings, nor for deciding anything.
+//! Selects the findings that matter most and counts the other answers, for reports that do not print everything.
 
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Limiter, Report, Verdict};
 use std::collections::BTreeSet;
 
-/// Findings that are told.
+/// Number of findings to print.
 const MAX_SHOWN: usize = 3;
 
-/// The findings that act on numbers, each once for all results that it is about, worst first and those that the user accepts last.
+/// Returns the findings that affect numbers, each once for all its results, worst first and accepted ones last.
 fn acting_findings(findings: Vec<Finding>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for finding in findings.into_iter().filter(acts) {
@@ -26,22 +24,22 @@ fn acting_findings(findings: Vec<Finding>) -> Vec<Finding> {
     out
 }
 
-/// Why the verdict is no better, for above the table: where neither the answer nor a finding that is shown below it tells that.
+/// Returns the reason of the verdict, unless the answer or a finding in `shown` contains it.
 pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Option<&'r str> {
     let answered = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
     let below = |f: &Finding| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
-    let told = answered || shown.iter().any(below);
-    (report.verdict != Verdict::Valid && !told).then_some(report.verdict_reason.as_str())
+    let answered_or_shown = answered || shown.iter().any(below);
+    (report.verdict != Verdict::Valid && !answered_or_shown).then_some(report.verdict_reason.as_str())
 }
 
-/// The finding that decides the verdict of the headline; `None` if the headline is valid or no finding decides.
+/// Returns the finding that decides the verdict of the headline; `None` if the headline is valid or no finding decides.
 pub(crate) fn headline_finding(report: &Report) -> Option<Finding> {
     let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
     let mine = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
     mine.min_by_key(|f| (f.accepted, f.severity))
 }
 
-/// What limits the headline, with the evidence, or the check whose finding, shown below, is that evidence.
+/// Describes the limiter of the headline with its evidence, or names the check whose finding, shown below, is that evidence.
 pub(crate) fn describe_limiter(report: &Report, shown: &[Finding]) -> String {
     let Limiter { name, sentence, .. } = &report.limiter;
     let below = |f: &&Finding| f.outcome == Outcome::Finding && f.sentence == *sentence;
@@ -51,24 +49,24 @@ pub(crate) fn describe_limiter(report: &Report, shown: &[Finding]) -> String {
     }
 }
 
-/// The first of those of a report.
+/// Returns the worst findings of a report.
 pub(crate) fn worst_findings(report: &Report) -> Vec<Finding> {
     worst_of(shown_findings(report))
 }
 
-/// The first of these.
+/// Returns the worst of these findings.
 pub(crate) fn worst_of(findings: Vec<Finding>) -> Vec<Finding> {
     let mut all = acting_findings(findings);
     all.truncate(MAX_SHOWN);
     all
 }
 
-/// `1 more finding, 12 notes, 3 not checked, 66 passed`; `None` where the findings that are told are all there is to tell.
+/// `1 more finding, 12 notes, 3 not checked, 66 passed`; `None` if no other answer exists.
 pub(crate) fn rest_summary(report: &Report) -> Option<String> {
     rest_summary_of(&shown_findings(report))
 }
 
-/// `1 more finding, 12 notes, 3 not checked, 66 passed` of these findings; `None` where those that are told are all there is to tell.
+/// The same for these findings.
 pub(crate) fn rest_summary_of(findings: &[Finding]) -> Option<String> {
     rest_summary_after(findings, MAX_SHOWN)
 }
@@ -91,15 +89,15 @@ pub(crate) fn rest_summary_after(findings: &[Finding], shown: usize) -> Option<S
     ];
     let parts =
         parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-    let words = parts.collect::<Vec<_>>().join(", ");
-    (!words.is_empty()).then_some(words)
+    let counts = parts.collect::<Vec<_>>().join(", ");
+    (!counts.is_empty()).then_some(counts)
 }
 
 fn acts(finding: &Finding) -> bool {
     finding.outcome == Outcome::Finding && finding.severity.is_some_and(|s| s < Severity::Note)
 }
 
-/// The findings that are told: of a grid those about its best cells, and of these only about these.
+/// Returns the findings to show: for a grid only those about its best cells.
 pub(crate) fn shown_findings(report: &Report) -> Vec<Finding> {
     let Some(sweep) = report.study.sweep().filter(|s| !s.is_in_order()) else {
         return report.findings.clone();
@@ -117,7 +115,7 @@ pub(crate) fn shown_findings(report: &Report) -> Vec<Finding> {
     out
 }
 
-/// Which results a finding is about, where not all of so many: ` [RND4K Q1T1 read]`.
+/// ` [RND4K Q1T1 read]`: the results of a finding; empty if it covers all of them.
 pub(crate) fn results_suffix(finding: &Finding, all: usize) -> String {
     match finding.about.len() {
         0 => String::new(),
@@ -128,7 +126,7 @@ pub(crate) fn results_suffix(finding: &Finding, all: usize) -> String {
     }
 }
 
-/// Names in a row; those with commas of their own are told apart otherwise.
+/// Joins names, with another separator if a name contains a comma.
 pub(crate) fn join_names(names: &[String]) -> String {
     names.join(if names.iter().any(|n| n.contains(',')) { "; " } else { ", " })
 }

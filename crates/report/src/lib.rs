@@ -1,6 +1,6 @@
-//! Formats: a report of any kind in, bytes out.
+//! Formats: takes a report of any kind and writes bytes.
 //!
-//! For: one table of formats, one file each. Not for: concluding anything; what is written stands in the report.
+//! `formats` has one file or folder for each format. The other modules hold what several formats share.
 #![forbid(unsafe_code)]
 
 mod comparison_rows;
@@ -23,29 +23,29 @@ pub use formats::{FORMATS, TEXT};
 pub use logs::{EventLine, LogFile, log_files};
 use std::path::Path;
 
-/// The formats that write this kind of report, and how.
+/// Returns the formats that write this kind of report, with their writers.
 pub fn able<K: ReportKind + ?Sized>() -> impl Iterator<Item = (&'static Format, &'static Writer<K>)> {
     FORMATS.iter().filter_map(|format| Some((*format, K::writer(format)?)))
 }
 
-/// The format of that name, where it writes this kind of report.
+/// Finds a format by name that writes this kind of report.
 pub fn find<K: ReportKind + ?Sized>(name: &str) -> Option<&'static Format> {
     able::<K>().map(|(format, _)| format).find(|f| f.name == name)
 }
 
-/// The format of a file of that name, where it writes this kind of report.
+/// Finds the format of a file by extension, among those that write this kind of report.
 pub fn by_extension<K: ReportKind + ?Sized>(path: &Path) -> Option<&'static Format> {
     let extension = path.extension()?.to_str()?;
     able::<K>().map(|(format, _)| format).find(|f| f.extension.eq_ignore_ascii_case(extension))
 }
 
-/// The format of a file of that name: the one that was asked for where its files end so, else the first whose do.
+/// Finds the format of a file by extension. Prefers `requested` if it has that extension and writes this kind of report.
 pub fn of_file<K: ReportKind + ?Sized>(path: &Path, said: &'static Format) -> Option<&'static Format> {
     let first = by_extension::<K>(path)?;
     Some(if said.extension == first.extension && K::writer(said).is_some() { said } else { first })
 }
 
-/// The extensions of files that hold this kind of report, for messages: `.txt, .json`.
+/// Returns the file extensions for this kind of report, for messages: `.txt, .json`.
 pub fn extensions<K: ReportKind + ?Sized>() -> String {
     let mut all: Vec<&str> = Vec::new();
     for (format, _) in able::<K>() {
@@ -56,10 +56,10 @@ pub fn extensions<K: ReportKind + ?Sized>() -> String {
     all.iter().map(|extension| format!(".{extension}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The format, where it writes this kind of report.
+/// Returns the format, if it writes this kind of report.
 ///
 /// # Errors
-/// Which formats do, for people.
+/// A message with the formats that write this kind.
 pub fn that_writes<K: ReportKind + ?Sized>(format: &'static Format) -> Result<&'static Format, String> {
     find::<K>(format.name).ok_or_else(|| {
         let names: Vec<&str> = able::<K>().map(|(format, _)| format.name).collect();

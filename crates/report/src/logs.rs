@@ -1,6 +1,11 @@
-//! Logs of operations as files: which ones a plan asks for, and their bytes.
+//! Lines for single operations: the log files that a plan requests, and the requests of a capture.
 //!
-//! For: CSV of our own, and what fio's `write_*_log` ask for. Not for: keeping a log while it grows, nor writing files.
+//! - fathom's log as CSV (RFC 4180): a row per operation, or per interval, worker and kind. Times are in ns from the start of the phase,
+//!   including warm-up; an empty field is unknown.
+//! - The files of fio's `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log` and `write_iolog`, with the names, columns and
+//!   units of fio 3.33 (its HOWTO, "Log File Formats", and stat.c). Averages cover whole intervals from the start of a job. fio ends an
+//!   interval with the first operation after it and counts the next one from there.
+//! - [`EventLine`]: a request of a capture as a line of text or CSV.
 
 use csv::{Terminator, WriterBuilder};
 use model::captured::Op;
@@ -11,22 +16,22 @@ use model::typed::{LogKind, LogValue, Logs};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// A file that a plan asks for.
+/// A log file that a plan requests.
 #[derive(Clone, Debug)]
 pub struct LogFile {
-    /// Where it goes.
+    /// Path.
     pub path: String,
     what: LogContent,
 }
 
 #[derive(Clone, Debug)]
 enum LogContent {
-    /// Everything, with the names of results by job, phase and stream.
+    /// All operations as CSV, with the names of results by job, phase and stream.
     Csv(Vec<Vec<Vec<String>>>),
     Fio(FioLog),
 }
 
-/// The files that a plan asks for.
+/// Returns the log files that a plan requests.
 pub fn log_files(plan: &Plan) -> Vec<LogFile> {
     let own = plan.op_log.iter().map(|path| {
         let names = plan.jobs.iter().map(|job| {
@@ -43,7 +48,7 @@ pub fn log_files(plan: &Plan) -> Vec<LogFile> {
 }
 
 impl LogFile {
-    /// What stands in it.
+    /// Returns the content.
     pub fn content(&self, logs: &[WorkerLog]) -> Vec<u8> {
         match &self.what {
             LogContent::Csv(names) => csv_content(names, logs),
@@ -67,10 +72,10 @@ const CSV_HEADINGS: [&str; 12] = [
     "offset",
 ];
 
-/// All logs, one after another; `names` are those of results by job, phase and stream.
+/// Returns all logs, one after another. `names` are the results by job, phase and stream.
 fn csv_content(names: &[Vec<Vec<String>>], logs: &[WorkerLog]) -> Vec<u8> {
     let mut out = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
-    // Into memory, which refuses nothing.
+    // Writing to memory cannot fail.
     let _ = out.write_record(CSV_HEADINGS);
     for log in logs {
         let name = names.get(log.job).and_then(|job| job.get(log.phase)?.get(log.stream));
@@ -117,35 +122,35 @@ fn interval_fields(one: &Interval) -> [String; 9] {
 }
 
 const MS_NS: u64 = 1_000_000;
-/// Buckets of a latency of fio's: 64 of each power of two (stat.h).
+/// fio's latency buckets: 64 for each power of two (stat.h).
 const BUCKET_BITS: u32 = 6;
 const BUCKETS: usize = 29 << BUCKET_BITS;
 
-/// What a file is about, and whose operations are in it.
+/// A log file of fio: its kind, and the workers in it.
 #[derive(Clone, Debug)]
 struct FioLog {
     logs: Logs,
     kind: LogKind,
-    /// Numbers of the workers that are in it.
+    /// Numbers of the workers in the file.
     workers: Vec<u32>,
-    /// When their job begins to be measured, in ns since the phase: after its delay and its ramp, as in fio.
+    /// Start of the measurement, in ns since the start of the phase: after delay and ramp, as in fio.
     from_ns: u64,
     io_priority: Option<IoPriority>,
-    /// Priorities of single operations, by their share.
+    /// Priorities of single operations, by share.
     op_priorities: Vec<IoPriority>,
-    /// Paths of its targets.
+    /// Paths of the targets.
     targets: Vec<String>,
 }
 
-/// The files that were asked for, with their names.
+/// Returns the requested files with their names.
 fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
     let mut all: Vec<(String, FioLog)> = Vec::new();
     let Some(typed) = &plan.typed else { return all };
-    // There is one job, whose workers fio counts over all of its phases.
+    // There is one job. fio numbers its workers over all phases.
     let phases = plan.jobs.first().map_or(&[][..], |job| &job.phases);
     let mut number = 0;
     for (phase, said) in phases.iter().zip(&typed.phases) {
-        // What reads back is the writer's own thread in fio, and its reads are not logged here.
+        // In fio, the writer's own thread reads back; these reads are not logged here.
         let own = phase.streams.iter().zip(said).filter(|(stream, _)| stream.reads_back().is_none());
         for (stream, said) in own {
             let first = number + 1;
@@ -190,11 +195,11 @@ fn stream_logs(
     }
 }
 
-/// A line of a file, but for what is the same in all of them.
+/// The variable parts of a line.
 struct LogLine {
     ms: u64,
     value: u64,
-    /// The largest, where lines have it.
+    /// The maximum, if lines have it.
     largest: u64,
     kind: Kind,
     bytes: u64,
@@ -204,13 +209,13 @@ struct LogLine {
 }
 
 impl FioLog {
-    /// What stands in it.
+    /// Returns the content.
     fn content(&self, logs: &[WorkerLog]) -> Vec<u8> {
         let mut out = Vec::new();
         for log in logs.iter().filter(|log| self.workers.contains(&log.number)) {
             let began_ms = if self.logs.unix_epoch { log.began_unix_ms } else { 0 };
             match self.kind {
-                // No time passes before the submission that is not in the other part.
+                // The submission latency is always 0: the completion latency includes it.
                 LogKind::Slat => {}
                 LogKind::Iolog => self.iolog(&log.rows, &mut out),
                 LogKind::ClatHist => self.histograms(&log.rows, began_ms, &mut out),
@@ -238,7 +243,7 @@ impl FioLog {
         }
     }
 
-    /// Since the job began to be measured.
+    /// Returns the time since the start of the measurement.
     fn since(&self, end_ns: u64) -> u64 {
         end_ns.saturating_sub(self.from_ns)
     }
@@ -246,13 +251,13 @@ impl FioLog {
     fn of_operation(&self, one: &Operation) -> LogLine {
         let bytes = u64::from(one.length);
         let value = match self.kind {
-            // In thousands of bytes, where all else is in KiB: so does fio.
+            // In thousands of bytes, unlike the KiB elsewhere, as in fio.
             LogKind::Bw => (bytes * 1_000_000).checked_div(one.latency_ns).unwrap_or(0),
             LogKind::Iops => 1,
             _ => one.latency_ns,
         };
         let end_ns = self.since(one.end_ns);
-        // As in fio, whose other logs have none.
+        // As in fio, other logs have none.
         let has_issue = self.kind == LogKind::Clat;
         LogLine {
             ms: end_ns / MS_NS,
@@ -273,7 +278,7 @@ impl FioLog {
         let last_ms = self.since(intervals.last_ns) / MS_NS;
         let line = |i: model::op_log::Interval| {
             let end_ms = self.since(i.end_ns) / MS_NS;
-            // The last interval of a job is cut off by its end: a rate over it would be too low, and a mean ends there.
+            // The end of the job cuts off the last interval: a rate over it would be too low, and a mean ends there.
             let is_whole = end_ms <= last_ms + 1;
             if is_rate && !is_whole {
                 return None;
@@ -293,7 +298,7 @@ impl FioLog {
 
     fn write(&self, line: &LogLine, began_ms: u64, out: &mut Vec<u8>) {
         let Logs { offset, priority, issue_time, value, .. } = &self.logs;
-        // Into memory, which refuses nothing.
+        // Writing to memory cannot fail.
         let _ = write!(out, "{}, {}", began_ms + line.ms, line.value);
         if *value == LogValue::Both {
             let _ = write!(out, ", {}", line.largest);
@@ -315,7 +320,7 @@ impl FioLog {
         out.push(b'\n');
     }
 
-    /// What was done in the order of its submission, in microseconds since the job began. As fio it leaves syncs out.
+    /// Writes the operations in the order of submission, in microseconds since the job began. Like fio, it leaves out syncs.
     fn iolog(&self, rows: &Rows, out: &mut Vec<u8>) {
         let Rows::Each(all) = rows else { return };
         let issued = |one: &Operation| self.since(one.end_ns).saturating_sub(one.service_ns) / 1000;
@@ -339,7 +344,7 @@ impl FioLog {
         }
     }
 
-    /// A line per direction for every stretch of time in which it had operations; the last one is what is left.
+    /// Writes a line per direction for each window with operations; the last window may be shorter.
     fn histograms(&self, rows: &Rows, began_ms: u64, out: &mut Vec<u8>) {
         let Rows::Each(all) = rows else { return };
         let mut present: BTreeMap<Kind, HistogramWindow> = BTreeMap::new();
@@ -360,7 +365,7 @@ impl FioLog {
     }
 }
 
-/// A histogram that grows.
+/// The histogram of the current window.
 struct HistogramWindow {
     began_ms: u64,
     last_ms: u64,
@@ -382,7 +387,7 @@ impl HistogramWindow {
     }
 }
 
-/// fio's bucket of a latency in ns.
+/// Returns fio's bucket of a latency in ns.
 fn fio_bucket(ns: u64) -> usize {
     let power = ns.checked_ilog2().unwrap_or(0);
     if power <= BUCKET_BITS {
@@ -394,7 +399,7 @@ fn fio_bucket(ns: u64) -> usize {
     (base + offset).min(BUCKETS - 1)
 }
 
-/// Whether fio logs such operations.
+/// Whether fio logs this kind of operation.
 fn is_logged(kind: Kind) -> bool {
     kind != Kind::Sync
 }
@@ -404,6 +409,100 @@ fn direction_code(kind: Kind) -> u8 {
         Kind::Read => 0,
         Kind::Write => 1,
         Kind::Trim | Kind::Sync => 2,
+    }
+}
+
+/// Bytes of a sector in the kernel's counts.
+const SECTOR: u64 = 512;
+
+/// A request of a capture.
+#[derive(Clone, Copy, Debug)]
+pub struct EventLine<'r> {
+    /// Time of issue, in ns since the start of the capture.
+    pub issue_ns: u64,
+    /// Time from issue to completion; `None` if the completion was not observed.
+    pub latency_ns: Option<u64>,
+    /// Time from insertion into the scheduler to issue.
+    pub queued_ns: Option<u64>,
+    /// The operation.
+    pub op: Op,
+    /// Whether it is a flush that its owner requested, as opposed to one that the device received.
+    pub asked: bool,
+    /// The flags as the kernel's letters.
+    pub letters: &'r str,
+    /// Negative `errno`, or 0.
+    pub error: i32,
+    /// First sector of 512 bytes.
+    pub sector: u64,
+    /// Length, in units of 512 bytes.
+    pub sectors: u32,
+    /// Name of the task.
+    pub task: &'r str,
+    /// Thread id.
+    pub tid: u32,
+    /// Process id, if known.
+    pub pid: Option<u32>,
+}
+
+impl EventLine<'_> {
+    /// Returns the heading of text lines.
+    pub fn heading() -> String {
+        format!(
+            "{:>13} {:>11} {:<6} {:>15} {:>9}  {}\n",
+            "issue s", "latency us", "rwbs", "offset", "bytes", "task"
+        )
+    }
+
+    /// Returns the heading of CSV lines.
+    pub fn csv_heading() -> String {
+        "issue_ns,latency_ns,queued_ns,op,asked,rwbs,error,offset_bytes,bytes,task,tid,pid\r\n".into()
+    }
+
+    /// Returns a text line of 80 columns if names are short. Rare values follow the task.
+    pub fn text(&self) -> String {
+        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+        let latency = self.latency_ns.map_or_else(|| "-".into(), us);
+        let queued = self.queued_ns.map_or_else(String::new, |ns| format!(" queued {} us", us(ns)));
+        let asked = if self.asked { " asks" } else { "" };
+        let error = if self.error == 0 { String::new() } else { format!(" error {}", self.error) };
+        format!(
+            "{:>13.6} {latency:>11} {:<6} {:>15} {:>9}  {}:{}{asked}{queued}{error}\n",
+            self.issue_ns as f64 / 1e9,
+            self.letters,
+            self.sector.saturating_mul(SECTOR),
+            u64::from(self.sectors) * SECTOR,
+            self.task,
+            self.tid,
+        )
+    }
+
+    /// Returns a CSV line; unknown values are empty.
+    pub fn csv(&self) -> String {
+        let known = |figure: Option<u64>| figure.map_or_else(String::new, |figure| figure.to_string());
+        format!(
+            "{},{},{},{},{},{},{},{},{},{},{},{}\r\n",
+            self.issue_ns,
+            known(self.latency_ns),
+            known(self.queued_ns),
+            self.op.word(),
+            u8::from(self.asked),
+            quoted(self.letters),
+            self.error,
+            self.sector.saturating_mul(SECTOR),
+            u64::from(self.sectors) * SECTOR,
+            quoted(self.task),
+            self.tid,
+            known(self.pid.map(u64::from)),
+        )
+    }
+}
+
+/// Returns a CSV field, quoted if necessary (RFC 4180).
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into()
     }
 }
 
@@ -430,98 +529,29 @@ fn operations_and_intervals_have_the_same_columns() {
     assert_eq!(text(intervals).lines().nth(1), Some("1,\"a, b\",2,read,10,2,16,6,8,,,"));
 }
 
-/// Bytes of a sector as the kernel counts.
-const SECTOR: u64 = 512;
-
-/// A request.
-#[derive(Clone, Copy, Debug)]
-pub struct EventLine<'r> {
-    /// When it was issued, ns since the capture began.
-    pub issue_ns: u64,
-    /// From issue to completion; `None` where that was not seen.
-    pub latency_ns: Option<u64>,
-    /// From insertion into the scheduler to issue.
-    pub queued_ns: Option<u64>,
-    /// What it does.
-    pub op: Op,
-    /// Whether it is a flush as its owner asked for it, and none that the device got.
-    pub asked: bool,
-    /// The kernel's letters.
-    pub letters: &'r str,
-    /// Negative `errno`, or 0.
-    pub error: i32,
-    /// First sector of 512 bytes.
-    pub sector: u64,
-    /// Length, in units of 512 bytes.
-    pub sectors: u32,
-    /// Name of the task.
-    pub task: &'r str,
-    /// Number of the thread.
-    pub tid: u32,
-    /// Number of the process, where it is known.
-    pub pid: Option<u32>,
-}
-
-impl EventLine<'_> {
-    /// The line above lines of text.
-    pub fn heading() -> String {
-        format!(
-            "{:>13} {:>11} {:<6} {:>15} {:>9}  {}\n",
-            "issue s", "latency us", "rwbs", "offset", "bytes", "task"
-        )
-    }
-
-    /// The line above lines of CSV.
-    pub fn csv_heading() -> String {
-        "issue_ns,latency_ns,queued_ns,op,asked,rwbs,error,offset_bytes,bytes,task,tid,pid\r\n".into()
-    }
-
-    /// In 80 columns where names are short; what few lines have stands behind the task.
-    pub fn text(&self) -> String {
-        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
-        let latency = self.latency_ns.map_or_else(|| "-".into(), us);
-        let queued = self.queued_ns.map_or_else(String::new, |ns| format!(" queued {} us", us(ns)));
-        let asked = if self.asked { " asks" } else { "" };
-        let error = if self.error == 0 { String::new() } else { format!(" error {}", self.error) };
-        format!(
-            "{:>13.6} {latency:>11} {:<6} {:>15} {:>9}  {}:{}{asked}{queued}{error}\n",
-            self.issue_ns as f64 / 1e9,
-            self.letters,
-            self.sector.saturating_mul(SECTOR),
-            u64::from(self.sectors) * SECTOR,
-            self.task,
-            self.tid,
-        )
-    }
-
-    /// As the heading says; what is not known is empty.
-    pub fn csv(&self) -> String {
-        let known = |figure: Option<u64>| figure.map_or_else(String::new, |figure| figure.to_string());
-        format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{}\r\n",
-            self.issue_ns,
-            known(self.latency_ns),
-            known(self.queued_ns),
-            self.op.word(),
-            u8::from(self.asked),
-            quoted(self.letters),
-            self.error,
-            self.sector.saturating_mul(SECTOR),
-            u64::from(self.sectors) * SECTOR,
-            quoted(self.task),
-            self.tid,
-            known(self.pid.map(u64::from)),
-        )
-    }
-}
-
-/// A field of CSV: in quotes where it has to be (RFC 4180).
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.into()
-    }
+#[test]
+fn a_request_is_one_line_of_text_and_of_csv() {
+    let line = EventLine {
+        issue_ns: 1_500_000_000,
+        latency_ns: Some(85_300),
+        queued_ns: None,
+        op: Op::Write,
+        asked: false,
+        letters: "FWFSM",
+        error: -5,
+        sector: 229_396,
+        sectors: 2,
+        task: "a,\"b\"",
+        tid: 7,
+        pid: None,
+    };
+    let text = line.text();
+    assert!(text.contains("1.500000 ") && text.contains("85.3") && text.ends_with("a,\"b\":7 error -5\n"));
+    assert_eq!(line.csv(), "1500000000,85300,,write,0,FWFSM,-5,117450752,1024,\"a,\"\"b\"\"\",7,\r\n");
+    assert_eq!(EventLine::csv_heading().matches(',').count(), 11);
+    let unseen = EventLine { latency_ns: None, asked: true, error: 0, task: "postgres", ..line };
+    assert!(unseen.text().contains(" - ") && unseen.text().ends_with("postgres:7 asks\n"));
+    assert!(unseen.text().trim_end().len() <= 80 && EventLine::heading().trim_end().len() <= 80);
 }
 
 #[cfg(test)]
@@ -552,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn each_operation_has_the_columns_that_were_asked_for() {
+    fn each_operation_has_the_requested_columns() {
         let log = example_log(&[(1_500_000, 50_000, Kind::Write), (2_000_000, 1, Kind::Sync)]);
         let plain = Logs::default();
         assert_eq!(content(LogKind::Lat, plain.clone(), &log), "1, 50000, 1, 4096, 1\n");
@@ -567,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_are_of_whole_intervals_and_means_end_with_the_job() {
+    fn averages_cover_whole_intervals_and_means_end_with_the_job() {
         let log = example_log(&[
             (100 * MS_NS, 10, Kind::Read),
             (400 * MS_NS, 21, Kind::Read),
@@ -589,7 +619,7 @@ mod tests {
     }
 
     #[test]
-    fn histograms_have_every_operation_once() {
+    fn histograms_count_every_operation_once() {
         let all: Vec<_> = (1..=100).map(|i| (i * MS_NS, i * 100, Kind::Read)).collect();
         let log = example_log(&all);
         let text = |coarseness| {
@@ -605,7 +635,7 @@ mod tests {
     }
 
     #[test]
-    fn an_iolog_has_what_was_done_in_the_order_of_its_submission() {
+    fn an_iolog_lists_operations_in_the_order_of_submission() {
         let log =
             example_log(&[(9_000, 2_000, Kind::Read), (10_000, 8_000, Kind::Write), (11_000, 1, Kind::Sync)]);
         let expected = "fio version 3 iolog\n0 /f add\n2 /f open\n2 /f write 8192 4096\n7 /f read 8192 4096\n7 /f close\n";
@@ -621,29 +651,4 @@ mod tests {
         );
         assert_eq!(fio_bucket(u64::MAX), BUCKETS - 1);
     }
-}
-
-#[test]
-fn a_request_is_one_line_of_each_kind() {
-    let line = EventLine {
-        issue_ns: 1_500_000_000,
-        latency_ns: Some(85_300),
-        queued_ns: None,
-        op: Op::Write,
-        asked: false,
-        letters: "FWFSM",
-        error: -5,
-        sector: 229_396,
-        sectors: 2,
-        task: "a,\"b\"",
-        tid: 7,
-        pid: None,
-    };
-    let text = line.text();
-    assert!(text.contains("1.500000 ") && text.contains("85.3") && text.ends_with("a,\"b\":7 error -5\n"));
-    assert_eq!(line.csv(), "1500000000,85300,,write,0,FWFSM,-5,117450752,1024,\"a,\"\"b\"\"\",7,\r\n");
-    assert_eq!(EventLine::csv_heading().matches(',').count(), 11);
-    let unseen = EventLine { latency_ns: None, asked: true, error: 0, task: "postgres", ..line };
-    assert!(unseen.text().contains(" - ") && unseen.text().ends_with("postgres:7 asks\n"));
-    assert!(unseen.text().trim_end().len() <= 80 && EventLine::heading().trim_end().len() <= 80);
 }

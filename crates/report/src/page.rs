@@ -1,6 +1,7 @@
-//! What pages of text are made of: lines, paragraphs, tables, colour, and the forms of numbers that several of them share.
+//! Text for people: wrapped paragraphs, tables that fit a width, and number formats that several formats share.
 //!
-//! For: every format that people read. Not for: what is told, nor in which order.
+//! A [`Table`] that is too wide gives way in three steps: it shortens long names, drops columns in the order that its maker set, and
+//! finally prints one value per line.
 
 use crate::formats::Style;
 use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, TableStyle, Width};
@@ -11,12 +12,12 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Half an interval by its value from which digits of the value mean nothing.
+/// Relative half width of an interval from which the value loses digits.
 const WIDE_INTERVAL: f64 = 0.1;
-/// Half an interval by its value from which only the power of ten and one digit of the value mean something.
+/// Relative half width of an interval from which the value keeps a single digit.
 const VERY_WIDE_INTERVAL: f64 = 1.0;
 
-/// Text under way.
+/// Text of limited width that is built line by line.
 pub(crate) struct Page {
     text: String,
     colour: bool,
@@ -28,17 +29,17 @@ impl Page {
         Self { text: String::new(), colour: style.colour, width: style.width }
     }
 
-    /// Returns a page that looks like this one and has no text.
+    /// Returns an empty page with the same style.
     pub(crate) fn empty(&self) -> Self {
         Self { text: String::new(), ..*self }
     }
 
-    /// Columns that there are.
+    /// Returns the width.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    /// Writes what is on it.
+    /// Writes the text.
     pub(crate) fn write(&self, to: &mut dyn Write) -> io::Result<()> {
         to.write_all(self.text.as_bytes())
     }
@@ -65,7 +66,7 @@ impl Page {
         self.text += &other.text;
     }
 
-    /// A line, broken as prose is where it has no room.
+    /// Adds a line, which is wrapped if it is too long.
     pub(crate) fn line(&mut self, text: &str) {
         if display_width(text) <= self.width {
             self.text += text;
@@ -76,42 +77,42 @@ impl Page {
         self.prose(indent, &format!("{indent}  "), text);
     }
 
-    /// A paragraph broken at the width, its further lines indented.
+    /// Adds a wrapped paragraph with indented continuation lines.
     pub(crate) fn prose(&mut self, first: &str, indent: &str, text: &str) {
         self.text += &prose(self.width, first, indent, text);
     }
 
-    /// A table with as many of its columns as have room, and which have none.
+    /// Adds a table with the columns that fit, and the names of the others.
     pub(crate) fn table(&mut self, table: &Table) {
         self.indented_table("", table);
     }
 
-    /// A table with as many of its columns as have room, without the names of the others.
+    /// Adds a table with the columns that fit, without the names of the others.
     pub(crate) fn narrow_table(&mut self, table: &Table) {
         for line in table.lines(self.width).0 {
             self.line(&line);
         }
     }
 
-    /// A paragraph of at most `most` lines. `…` replaces the words that do not fit.
+    /// Adds a paragraph of at most `most` lines. `…` replaces the words that do not fit.
     pub(crate) fn prose_within(&mut self, most: usize, first: &str, indent: &str, text: &str) {
         let cut = |kept: &str| {
             prose(self.width, first, indent, &format!("{} …", kept.trim_end_matches([',', ';', ':'])))
         };
         let mut kept = text;
-        let mut whole = prose(self.width, first, indent, text);
-        while whole.lines().count() > most {
+        let mut wrapped = prose(self.width, first, indent, text);
+        while wrapped.lines().count() > most {
             let Some((shorter, _)) = kept.rsplit_once(' ') else { break };
             kept = shorter;
-            whole = cut(kept);
+            wrapped = cut(kept);
         }
         // The end of a clause reads better than half a clause.
         let clause =
             kept.rfind([',', ';', ':']).filter(|at| *at > kept.len() * 2 / 3 && kept.len() < text.len());
-        self.text += &clause.map_or(whole, |at| cut(&kept[..at]));
+        self.text += &clause.map_or(wrapped, |at| cut(&kept[..at]));
     }
 
-    /// A table behind an indent, with as many of its columns as have room, and which have none.
+    /// Adds an indented table with the columns that fit, and the names of the others.
     pub(crate) fn indented_table(&mut self, indent: &str, table: &Table) {
         let (lines, left_out) = table.lines(self.width.saturating_sub(display_width(indent)));
         for line in lines {
@@ -119,8 +120,8 @@ impl Page {
         }
         if !left_out.is_empty() {
             let left_out = left_out.join(", ");
-            let said = format!("Columns that do not fit: {left_out}; --format json has them.");
-            self.prose("", "  ", &said);
+            let notice = format!("Columns that do not fit: {left_out}; --format json has them.");
+            self.prose("", "  ", &notice);
         }
     }
 
@@ -129,13 +130,13 @@ impl Page {
     }
 }
 
-/// A percentile by its name, `-` where too few operations support it.
+/// Formats a percentile, or `-` if too few operations support it.
 pub(crate) fn percentile(latency: &Latency, name: &str) -> String {
     let value = latency.percentiles.get(name).copied().flatten();
     value.map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
 }
 
-/// A value with no more digits than its interval supports, `~` before it where that takes some away.
+/// Formats a value with the digits that its interval supports, after `~` if digits were removed.
 pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
     let share = match interval {
         Some([low, high]) if value > 0.0 => (high - low) / 2.0 / value,
@@ -148,13 +149,13 @@ pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
     };
     let scale = 10_f64.powi(value.log10().floor() as i32 + 1 - digits);
     let rounded = (value / scale).round() * scale;
-    // Fewer digits behind the point, too: 1.2 of 1.23, and 1 of it.
+    // Removes decimals too: 1.23 becomes 1.2 or 1.
     let places = usize::try_from(digits - 1 - value.log10().floor() as i32).unwrap_or(0);
     if places > 0 { format!("~{rounded:.places$}") } else { format!("~{}", show_count(rounded)) }
 }
 
-/// The verdict on a row, with the accepted findings that its number rests on. A void result is invalid, also where an older
-/// version judged it.
+/// Returns the verdict on a row, with the accepted findings behind it. A void result is invalid, even if an older
+/// version judged it otherwise.
 pub(crate) fn verdict_mark(result: &Measured) -> String {
     let word = match result.verdict {
         _ if result.void => "invalid",
@@ -165,22 +166,22 @@ pub(crate) fn verdict_mark(result: &Measured) -> String {
     word.to_owned() + &accepted(&result.accepted)
 }
 
-/// `, accepted: A04, D01`: the accepted findings that a number rests on; empty without any.
+/// `, accepted: A04, D01`: the accepted findings that affect a number; empty without any.
 pub(crate) fn accepted(ids: &[CheckId]) -> String {
     if ids.is_empty() { String::new() } else { format!(", accepted: {}", CheckId::list(ids, ", ")) }
 }
 
-/// Stands behind a figure whose result is suspect, in tables where a row has several figures.
+/// Mark after a figure whose result is suspect, in tables where a row has several figures.
 pub(crate) const SUSPECT_MARK: &str = "*";
-/// What it means.
+/// Explains the mark.
 pub(crate) const SUSPECT_MARK_MEANING: &str = "* = suspect; void = withheld, a finding invalidates it";
 
-/// The verdict on a row of several results: that of the worst.
+/// Returns the verdict on a row of several results: that of the worst.
 pub(crate) fn worst_verdict_mark<'m>(results: impl Iterator<Item = &'m Measured>) -> String {
     results.max_by_key(|r| (r.void, r.verdict)).map_or_else(String::new, verdict_mark)
 }
 
-/// A figure with the mark of its verdict, in tables where a row has several figures.
+/// Returns a figure with the mark of its verdict, for tables where a row has several figures.
 pub(crate) fn with_suspect_mark(figure: String, verdict: Verdict) -> String {
     match verdict {
         Verdict::Valid => figure,
@@ -189,7 +190,7 @@ pub(crate) fn with_suspect_mark(figure: String, verdict: Verdict) -> String {
     }
 }
 
-/// Half the interval in percent of the value.
+/// Returns half the interval in percent of the value.
 pub(crate) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     match interval {
         Some([low, high]) if value > 0.0 => show_share((high - low) / 2.0 / value),
@@ -197,7 +198,7 @@ pub(crate) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     }
 }
 
-/// What the topmost device completed per second and of which size, in the same time; from the runs that have it.
+/// Returns the rate and size of the requests that the topmost device completed during the runs, from the runs that have it.
 pub(crate) fn device_rate(result: &Measured) -> String {
     let Some(seen) = result.at_device() else { return "-".into() };
     match seen.request_bytes() {
@@ -206,7 +207,7 @@ pub(crate) fn device_rate(result: &Measured) -> String {
     }
 }
 
-/// A mean size in few letters: `4K`, `1023K`, `1M`.
+/// Formats a mean size in few characters: `4K`, `1023K`, `1M`.
 pub(crate) fn short_bytes(bytes: u64) -> String {
     match bytes {
         b if b >= MIB && b.is_multiple_of(MIB) => format!("{}M", b / MIB),
@@ -216,17 +217,17 @@ pub(crate) fn short_bytes(bytes: u64) -> String {
     }
 }
 
-/// Columns beyond which lines of prose read badly, however wide the terminal is.
+/// Maximum width of prose: longer lines are hard to read.
 const MAX_PROSE_WIDTH: usize = 110;
-/// Stands for what was cut out of a word.
+/// Replaces the removed part of a word.
 const ELLIPSIS: char = '…';
 
-/// Columns that a text takes on a terminal: letters may take two, and colours none.
+/// Returns the width of text on a terminal: characters may take two columns, and colours none.
 pub(crate) fn display_width(text: &str) -> usize {
     plain(text).width()
 }
 
-/// The text without its colours.
+/// Removes colours from text.
 fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains('\x1b') {
         return text.into();
@@ -236,8 +237,8 @@ fn plain(text: &str) -> Cow<'_, str> {
     rest.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, behind)| behind)).into()
 }
 
-/// A paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Words stay whole, but for
-/// those that are longer than a line.
+/// Wraps a paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Breaks only words
+/// that are longer than a line.
 pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> String {
     let width = width.min(MAX_PROSE_WIDTH);
     if display_width(first) >= width {
@@ -269,7 +270,7 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
     out
 }
 
-/// The words of a text, a percent sign being one with its number.
+/// Splits text into words, keeping a percent sign with its number.
 fn split_words(text: &str) -> Vec<Cow<'_, str>> {
     let mut words: Vec<Cow<'_, str>> = Vec::new();
     for word in text.split_whitespace() {
@@ -284,7 +285,7 @@ fn split_words(text: &str) -> Vec<Cow<'_, str>> {
     words
 }
 
-/// A word in so many columns: where it is longer, its middle is left out, since names differ at their ends.
+/// Shortens a word to at most `most` columns by removing its middle, because names differ at their ends.
 pub(crate) fn shorten(word: &str, most: usize) -> Cow<'_, str> {
     if display_width(word) <= most || word.contains('\x1b') {
         return word.into();
@@ -295,7 +296,7 @@ pub(crate) fn shorten(word: &str, most: usize) -> Cow<'_, str> {
     head.into_iter().chain([ELLIPSIS]).chain(tail.into_iter().rev()).collect::<String>().into()
 }
 
-/// As many letters as have room.
+/// Returns as many characters as fit.
 fn take_width(letters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
     let mut used = 0;
     let fits = |letter: &char| {
@@ -305,12 +306,12 @@ fn take_width(letters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
     letters.take_while(fits).collect()
 }
 
-/// One rule below the headings: frames cost columns, and pasted text has few.
+/// Only a rule below the headings: frames would take columns.
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
-/// Fewest columns that a name is cut to, where others need the room.
+/// Minimum width of a shortened name.
 const MIN_NAME_WIDTH: usize = 24;
 
-/// A table. The first and the last column are words, numbers stand to the right.
+/// A table. The first and the last column are text; numbers are right-aligned.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     headings: Vec<String>,
@@ -319,12 +320,12 @@ pub(crate) struct Table {
     leaving: Vec<usize>,
     rows: Vec<Vec<String>>,
     stacked: bool,
-    /// A column whose cells are cut to the room that the others leave, and the fewest columns of the terminal that it is cut to.
+    /// A column whose cells are shortened to the remaining room, and its minimum width.
     cut: Option<(usize, usize)>,
 }
 
 impl Table {
-    /// Without rows. Where there is no room the columns of `leaving` are left out, the first of them first; the others never.
+    /// Returns an empty table. If the width is too small, the columns of `leaving` are dropped in this order.
     pub(crate) fn new<H: AsRef<str>>(headings: &[H], leaving: &[usize]) -> Self {
         let last = headings.len().saturating_sub(1);
         Self {
@@ -338,14 +339,14 @@ impl Table {
         }
     }
 
-    /// With the words of each heading under each other where it is drawn, since figures are shorter.
+    /// Draws the words of each heading on separate lines, since figures are shorter.
     #[must_use]
     pub(crate) fn stacked(mut self) -> Self {
         self.stacked = true;
         self
     }
 
-    /// With this column's words to the left, or its numbers to the right.
+    /// Aligns a column to the left or to the right.
     #[must_use]
     pub(crate) fn aligned(mut self, column: usize, left: bool) -> Self {
         if let Some(side) = self.left.get_mut(column) {
@@ -354,7 +355,7 @@ impl Table {
         self
     }
 
-    /// With at least so many columns of the terminal for this one.
+    /// Sets the minimum width of a column.
     #[must_use]
     pub(crate) fn at_least(mut self, column: usize, columns: usize) -> Self {
         if let Some(least) = self.least.get_mut(column) {
@@ -363,8 +364,8 @@ impl Table {
         self
     }
 
-    /// Cuts the cells of this column to the room that the other columns leave, to `least` columns of the terminal at most, before a column
-    /// is left out.
+    /// Shortens the cells of this column to the remaining room, down to `least`, before a column
+    /// is dropped.
     #[must_use]
     pub(crate) fn cut_to(mut self, column: usize, least: usize) -> Self {
         self.cut = Some((column, least));
@@ -393,18 +394,18 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Whether this stands in a value.
+    /// Whether a cell contains this text.
     pub(crate) fn has(&self, text: &str) -> bool {
         self.rows.iter().any(|row| row.iter().skip(1).any(|cell| cell.contains(text)))
     }
 
-    /// The lines in so many columns, and the headings that are left out. Long names give way first, then columns; at last there is
-    /// one value a line.
+    /// Draws the table in `width` columns. Returns its lines and the dropped headings. Shortens long names first, then drops columns, and
+    /// finally prints one value per line.
     pub(crate) fn lines(&self, width: usize) -> (Vec<String>, Vec<&str>) {
         let mut shown = self.filled_columns();
-        let whole = self.draw(&shown);
-        if all_fit(&whole, width) {
-            return (whole, Vec::new());
+        let full_table = self.draw(&shown);
+        if all_fit(&full_table, width) {
+            return (full_table, Vec::new());
         }
         let short = self.with_short_names(width);
         for leaves in std::iter::once(None).chain(self.leaving.iter().map(Some)) {
@@ -417,7 +418,7 @@ impl Table {
         (self.one_value_a_line(&shown, width), self.left_out(&shown))
     }
 
-    /// Whether it is a table in so many columns, and not one value a line.
+    /// Whether the table fits `width` without printing one value per line.
     pub(crate) fn is_table_in(&self, width: usize) -> bool {
         let mut shown = self.filled_columns();
         if all_fit(&self.draw(&shown), width) {
@@ -430,22 +431,22 @@ impl Table {
         })
     }
 
-    /// Its rows, for forms that have room for all of them.
+    /// Returns all rows.
     pub(crate) fn rows(&self) -> &[Vec<String>] {
         &self.rows
     }
 
-    /// The heading of a column.
+    /// Returns the heading of a column.
     pub(crate) fn heading(&self, column: usize) -> &str {
         self.headings.get(column).map_or("", String::as_str)
     }
 
-    /// Whether a column is of words.
+    /// Whether a column is text.
     pub(crate) fn is_left(&self, column: usize) -> bool {
         self.left.get(column).copied().unwrap_or(true)
     }
 
-    /// Columns in which something stands, and that of the names; all where there is no row.
+    /// Returns the first column and all non-empty columns; all columns if there is no row.
     pub(crate) fn filled_columns(&self) -> Vec<usize> {
         let has = |at: usize| self.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty()));
         (0..self.headings.len()).filter(|at| *at == 0 || self.is_empty() || has(*at)).collect()
@@ -456,7 +457,7 @@ impl Table {
         gone.filter_map(|at| self.headings.get(at)).map(String::as_str).collect()
     }
 
-    /// The table with long names cut to what such a width has room for.
+    /// Returns the table with long names shortened for this width.
     fn with_short_names(&self, width: usize) -> Self {
         let most = (width * 2 / 5).max(MIN_NAME_WIDTH);
         let mut short = self.clone();
@@ -466,7 +467,7 @@ impl Table {
         short
     }
 
-    /// The lines, with the column of [`Self::cut_to`] as narrow as `width` requires.
+    /// Draws the table with the column of [`Self::cut_to`] as narrow as `width` requires.
     fn draw_to_width(&self, shown: &[usize], width: usize) -> Vec<String> {
         let lines = self.draw(shown);
         let excess = lines.iter().map(|line| display_width(line)).max().unwrap_or(0).saturating_sub(width);
@@ -506,7 +507,7 @@ impl Table {
         table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
-    /// Names, and below each its values with their headings.
+    /// Prints each name and its values with their headings below.
     fn one_value_a_line(&self, shown: &[usize], width: usize) -> Vec<String> {
         let values = shown.get(1..).unwrap_or_default();
         let heading = |at: usize| self.headings.get(at).map_or("", String::as_str);
@@ -529,7 +530,7 @@ impl Table {
         out.lines().map(str::to_owned).collect()
     }
 
-    /// As a table of Markdown, its columns under each other in the source too.
+    /// Returns a Markdown table, with aligned columns in the source.
     pub(crate) fn markdown(&self) -> String {
         let escape = |cells: &[String]| -> Vec<String> { cells.iter().map(|c| escaped(c.trim())).collect() };
         let head = escape(&self.headings);
@@ -559,7 +560,7 @@ fn all_fit(lines: &[String], width: usize) -> bool {
     lines.iter().all(|line| display_width(line) <= width)
 }
 
-/// Text that no reader of Markdown takes for marks: names are foreign text.
+/// Escapes the characters that have a meaning in Markdown.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -581,7 +582,7 @@ fn example_table() -> Table {
 }
 
 #[test]
-fn a_wide_interval_takes_digits_away() {
+fn a_wide_interval_removes_digits() {
     let of = |value: f64, share: f64| supported(value, Some([value * (1.0 - share), value * (1.0 + share)]));
     assert_eq!((of(12_677.0, 0.05), of(12_677.0, 1.87)), ("12,677".into(), "~10,000".into()));
     assert_eq!((of(12_677.0, 0.19), of(14_573.0, 0.39)), ("~13,000".into(), "~15,000".into()));
@@ -595,13 +596,13 @@ fn a_wide_interval_takes_digits_away() {
 }
 
 #[test]
-fn a_figure_among_others_has_its_mark_and_what_is_void_no_number() {
+fn a_figure_has_its_mark_and_a_void_one_no_number() {
     let of = |verdict| with_suspect_mark("1,234".into(), verdict);
     assert_eq!([Verdict::Valid, Verdict::Suspect, Verdict::Invalid].map(of), ["1,234", "1,234*", "void"]);
 }
 
 #[test]
-fn lines_end_before_the_width_and_words_stay_whole() {
+fn lines_fit_the_width_and_words_are_not_broken() {
     let text = "word ".repeat(60);
     for width in [20, 40, 80, 110, 200] {
         let all = prose(width, "* ", "  ", &text);
@@ -615,7 +616,7 @@ fn lines_end_before_the_width_and_words_stay_whole() {
 }
 
 #[test]
-fn what_is_longer_than_a_line_keeps_its_ends_and_an_indent_leaves_room() {
+fn overlong_words_keep_their_ends_and_indents_leave_room() {
     let path = format!("/var/{}/20260314.fathom", "x".repeat(200));
     let all = prose(40, &" ".repeat(30), &" ".repeat(34), &format!("Session {path}"));
     assert!(all.lines().all(|l| display_width(l) <= 40), "{all}");
@@ -635,7 +636,7 @@ fn colours_take_no_columns() {
 }
 
 #[test]
-fn a_column_in_which_nothing_stands_is_neither_shown_nor_missed() {
+fn an_empty_column_is_neither_shown_nor_reported_as_missing() {
     let mut table = Table::new(&["test", "synced", "MB/s"], &[1]);
     table.add(["a".into(), String::new(), "1".into()]);
     assert_eq!(
@@ -646,7 +647,7 @@ fn a_column_in_which_nothing_stands_is_neither_shown_nor_missed() {
 }
 
 #[test]
-fn columns_leave_in_their_order_and_at_last_there_is_one_value_a_line() {
+fn columns_are_dropped_in_order_down_to_one_value_per_line() {
     let table = example_table();
     let (all, none) = table.lines(80);
     assert!(none.is_empty() && all[0].ends_with("limited by") && all.len() == 4, "{all:?}");
@@ -671,7 +672,7 @@ fn columns_leave_in_their_order_and_at_last_there_is_one_value_a_line() {
 }
 
 #[test]
-fn a_long_name_gives_way_before_a_column_does() {
+fn long_names_are_shortened_before_columns_are_dropped() {
     let mut table = example_table();
     table.add(["n".repeat(70), "1".into(), "1".into(), "1 us".into(), "device".into()]);
     let (lines, left_out) = table.lines(80);
@@ -680,7 +681,7 @@ fn a_long_name_gives_way_before_a_column_does() {
 }
 
 #[test]
-fn a_column_is_cut_to_the_room_that_is_left_before_another_is_left_out() {
+fn a_column_is_shortened_before_another_is_dropped() {
     let mut table = Table::new(&["id", "target", "MB/s"], &[0]).cut_to(1, 6);
     table.add(["1234".into(), "/a/long/path/of/a/target".into(), "512".into()]);
     let at = |width| table.lines(width);
@@ -691,7 +692,7 @@ fn a_column_is_cut_to_the_room_that_is_left_before_another_is_left_out() {
 }
 
 #[test]
-fn markdown_has_its_columns_under_each_other_and_foreign_text_is_no_mark() {
+fn markdown_columns_are_aligned_and_foreign_text_is_escaped() {
     let mut table = Table::new(&["test", "MB/s", "why"], &[]);
     table.add(["a|b".into(), "1,210".into(), "~<x>\n`y`".into()]);
     let said = "| test |  MB/s | why                |\n\

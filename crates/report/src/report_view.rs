@@ -1,6 +1,4 @@
-//! A command line as it is typed.
-//!
-//! For: telling how a report was made, and how to see all of it. Not for: running anything.
+//! What text, Markdown, HTML and JSON print alike: command lines, and sentences about a verification.
 
 use model::job::Kind;
 use model::report::Report;
@@ -9,25 +7,25 @@ use model::units::show_count;
 use model::verified::{Failed, ReadBack, Verified};
 use std::path::Path;
 
-/// The words in one line, the program by its name and what a shell would read otherwise in quotes.
+/// Joins the words of a command into one line, with the program's base name and shell quotes.
 pub(crate) fn command_line(words: &[String]) -> String {
     let program = words.first().map(|path| path.rsplit('/').next().unwrap_or_default().to_owned());
     shell::line(&program.into_iter().chain(words.iter().skip(1).cloned()).collect::<Vec<_>>())
 }
 
-/// The command that shows what is left out.
+/// Returns the command that shows the full report.
 pub(crate) fn how_to_see_all(report: &Report) -> String {
     session_id(report)
         .map_or_else(|| "--verbose shows them".into(), |id| format!("fathom show {id} --verbose"))
 }
 
-/// The id of its session.
+/// Returns the id of the session.
 pub(crate) fn session_id(report: &Report) -> Option<String> {
     let session = report.session.as_deref()?;
     Some(Path::new(session).file_stem().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-/// What failed, in a sentence.
+/// Describes a failure in a sentence.
 pub(crate) fn describe_failure(of: &Verified, failed: &Failed) -> String {
     let Failed { kind, at, result } = *failed;
     let what = match kind {
@@ -41,7 +39,7 @@ pub(crate) fn describe_failure(of: &Verified, failed: &Failed) -> String {
     format!("{what} moved {result} of {} bytes", of.verification.block_bytes)
 }
 
-/// Everything that a reader has to know beside the numbers.
+/// Returns the notes that qualify the numbers of a verification.
 pub(crate) fn verification_notes(of: &Verified) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((read, _)) = &of.read {
@@ -85,7 +83,7 @@ fn read_notes(read: &ReadBack) -> Vec<String> {
 }
 
 #[test]
-fn the_program_is_called_by_its_name() {
+fn the_command_uses_the_name_of_the_program() {
     let words = ["/usr/bin/fathom", "run", "it's a disk"].map(str::to_owned);
     assert_eq!(command_line(&words), r"fathom run 'it'\''s a disk'");
     assert_eq!(command_line(&[]), "");

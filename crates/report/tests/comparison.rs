@@ -75,7 +75,7 @@ fn every_format_renders_several_sides_as_before() -> Tried {
 }
 
 #[test]
-fn in_brief_there_is_the_table_alone_and_with_more_every_answer() -> Tried {
+fn brief_prints_only_the_table_and_verbose_every_answer() -> Tried {
     let several = several()?;
     let one = &several.others[1].comparison;
     for name in ["text", "markdown"] {
@@ -103,7 +103,7 @@ fn in_brief_there_is_the_table_alone_and_with_more_every_answer() -> Tried {
 }
 
 #[test]
-fn colour_is_the_only_difference_that_a_terminal_makes() -> Tried {
+fn a_terminal_adds_only_colour() -> Tried {
     for file in golden()? {
         let comparison: Comparison = serde_json::from_slice(&std::fs::read(&file)?)?;
         let text = |colour| -> Result<String, Box<dyn std::error::Error>> {

@@ -79,7 +79,7 @@ fn whole() -> Style {
 }
 
 #[test]
-fn text_has_colour_only_where_asked() -> Tried {
+fn text_is_coloured_only_on_request() -> Tried {
     let format = report::find::<Report>("text").ok_or("there is no format text")?;
     for (_, report) in reports()? {
         let plain = text(format, &report, false);
@@ -90,7 +90,7 @@ fn text_has_colour_only_where_asked() -> Tried {
 }
 
 #[test]
-fn in_brief_there_is_the_table_alone_and_for_a_forum_one_block() -> Tried {
+fn brief_prints_only_the_table_and_one_block_for_a_forum() -> Tried {
     for (path, report) in reports()? {
         for (format, _) in able::<Report>().filter(|(format, _)| ["text", "markdown"].contains(&format.name))
         {
@@ -107,7 +107,7 @@ fn in_brief_there_is_the_table_alone_and_for_a_forum_one_block() -> Tried {
 }
 
 #[test]
-fn the_course_is_shown_where_asked_and_fits_too() -> Tried {
+fn the_time_series_is_shown_on_request_and_fits() -> Tried {
     let format = report::find::<Report>("text").ok_or("there is no format text")?;
     for (path, report) in reports()? {
         let style = Style { course: true, ..whole() };
@@ -126,7 +126,7 @@ fn the_course_is_shown_where_asked_and_fits_too() -> Tried {
 }
 
 #[test]
-fn a_format_is_found_by_its_name_and_by_extension_where_it_can_write_what_is_asked_of_it() {
+fn formats_are_found_by_name_and_extension_for_each_kind() {
     for (format, _) in able::<Report>() {
         assert_eq!(report::find::<Report>(format.name).map(|f| f.name), Some(format.name));
         let file = PathBuf::from(format!("a.b.{}", format.extension.to_uppercase()));
@@ -146,7 +146,7 @@ fn people_can_read<K: ReportKind + ?Sized>() -> bool {
 }
 
 #[test]
-fn the_table_has_each_name_once_and_people_can_read_every_kind() {
+fn format_names_are_unique_and_every_kind_has_a_readable_format() {
     let names: BTreeSet<&str> = FORMATS.iter().map(|f| f.name).collect();
     assert_eq!(names.len(), FORMATS.len());
     let extensions = report::extensions::<Report>();
@@ -172,7 +172,7 @@ fn the_table_has_each_name_once_and_people_can_read_every_kind() {
 }
 
 #[test]
-fn what_cannot_write_a_kind_is_refused_with_what_can() -> Tried {
+fn a_format_that_cannot_write_a_kind_is_refused_with_the_others_named() -> Tried {
     let csv = report::find::<Report>("csv").ok_or("there is no format csv")?;
     assert_eq!(report::that_writes::<Listing>(csv).map(|f| f.name), Ok("csv"));
     let why = report::that_writes::<Diagnosis>(csv).map(|f| f.name);
@@ -207,7 +207,7 @@ fn part_is(report: &Report, ledger: bool, from: &str, file: &str) -> Tried {
 }
 
 #[test]
-fn the_ledger_is_shown_where_it_is_asked_for_and_only_there() -> Tried {
+fn the_ledger_is_shown_only_on_request() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.results.truncate(1);
     for result in &mut report.results {
@@ -220,7 +220,7 @@ fn the_ledger_is_shown_where_it_is_asked_for_and_only_there() -> Tried {
 }
 
 #[test]
-fn an_earlier_session_stands_below_the_table_and_its_report_in_the_json() -> Tried {
+fn an_earlier_session_follows_the_table_and_its_report_is_in_the_json() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     let mut piece: serde_json::Value = serde_json::from_slice(&read("pieces/against.json")?)?;
     piece["session"] = "20260101-000000-1".into();
@@ -237,7 +237,7 @@ fn an_earlier_session_stands_below_the_table_and_its_report_in_the_json() -> Tri
 }
 
 #[test]
-fn interfaces_stand_in_place_of_the_results_and_each_finding_once() -> Tried {
+fn interfaces_replace_the_results_and_findings_are_not_repeated() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("invalid.json")?)?;
     report.study = Studied::Interfaces(serde_json::from_slice(&read("pieces/api.json")?)?);
     let json = serde_json::to_value(&report)?;
@@ -260,14 +260,14 @@ fn interfaces_stand_in_place_of_the_results_and_each_finding_once() -> Tried {
 }
 
 #[test]
-fn a_load_curve_stands_in_place_of_the_results() -> Tried {
+fn a_load_curve_replaces_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.study = Studied::Limit(serde_json::from_slice(&read("pieces/limit.json")?)?);
     part_is(&report, false, " load ", "pieces/limit.txt")
 }
 
 #[test]
-fn layers_stand_in_place_of_the_results() -> Tried {
+fn layers_replace_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.study = Studied::Layers(serde_json::from_slice(&read("pieces/layers.json")?)?);
     part_is(&report, false, "layer ", "pieces/layers.txt")?;
@@ -277,7 +277,7 @@ fn layers_stand_in_place_of_the_results() -> Tried {
 }
 
 #[test]
-fn a_card_stands_below_the_table_as_its_tool_shows_it() -> Tried {
+fn a_card_follows_the_table_in_the_form_of_its_tool() -> Tried {
     for name in ["score", "bars"] {
         let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
         report.study = Studied::Profile(serde_json::from_slice(&read(&format!("pieces/{name}.json"))?)?);
@@ -290,7 +290,7 @@ fn a_card_stands_below_the_table_as_its_tool_shows_it() -> Tried {
 }
 
 #[test]
-fn a_sweep_stands_in_place_of_the_results() -> Tried {
+fn a_sweep_replaces_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.study = Studied::Sweep(serde_json::from_slice(&read("pieces/sweep.json")?)?);
     part_is(&report, false, "read: ", "pieces/sweep.txt")?;
@@ -334,7 +334,7 @@ fn ran(result: &mut Measured, runs: &[&[f64]], state: State, drift: Option<[f64;
 }
 
 #[test]
-fn every_result_has_a_line_of_its_runs() -> Tried {
+fn every_result_has_a_line_for_its_runs() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     let [random, sequential, mixed] = report.results.as_mut_slice() else { return Err("not three".into()) };
     let runs: [&[f64]; 5] = [&[79e3, 78.5e3], &[77.1e3, 78e3], &[80e3, 81.2e3], &[79e3, 78e3], &[78e3, 79e3]];
@@ -345,7 +345,7 @@ fn every_result_has_a_line_of_its_runs() -> Tried {
 }
 
 #[test]
-fn one_run_says_what_it_says_of_itself_alone_and_a_lone_result_says_why() -> Tried {
+fn a_single_run_describes_only_itself_and_a_single_result_has_a_reason() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.results.truncate(1);
     let fell: Vec<f64> = (0..60).map(|i| if i < 20 { 78e3 } else { 41e3 }).collect();

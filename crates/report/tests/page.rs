@@ -103,7 +103,7 @@ fn is_closed(html: &str) {
 }
 
 #[test]
-fn foreign_words_are_shown_and_never_run() -> Tried {
+fn foreign_text_is_shown_and_never_executed() -> Tried {
     let mut report = whole()?;
     let hostile = || HOSTILE.to_owned();
     report.title = hostile();
@@ -143,7 +143,7 @@ fn foreign_words_are_shown_and_never_run() -> Tried {
 }
 
 #[test]
-fn every_kind_of_report_has_a_page_that_is_closed() -> Tried {
+fn pages_of_every_kind_load_nothing() -> Tried {
     let mut report = whole()?;
     is_closed(&page(&report)?);
     for name in ["api", "layers", "limit", "sweep", "bars", "score"] {
@@ -198,7 +198,7 @@ fn together(report: &Report, names: &[&str]) -> SessionTable {
 }
 
 #[test]
-fn a_thousand_runs_make_a_page_below_two_megabytes_in_below_a_second() -> Tried {
+fn a_page_of_a_thousand_runs_is_small_and_fast() -> Tried {
     let mut report = whole()?;
     report.results.truncate(1);
     // As many stretches as a report keeps, and many more.
@@ -216,7 +216,7 @@ fn a_thousand_runs_make_a_page_below_two_megabytes_in_below_a_second() -> Tried 
 }
 
 #[test]
-fn what_is_withheld_is_no_number_and_no_line() -> Tried {
+fn withheld_values_have_no_number_and_no_line() -> Tried {
     let mut report = whole()?;
     report.results.truncate(1);
     for result in &mut report.results {

@@ -6,7 +6,7 @@
 use model::report::Report;
 
 #[test]
-fn the_schema_is_that_of_the_types() {
+fn the_schema_matches_the_types() {
     let mut schema = schemars::schema_for!(Report);
     schema.insert("title".into(), "Report of fathom, format 1".into());
     let generated = format!("{:#}\n", schema.to_value());

@@ -198,7 +198,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
 }
 
 #[test]
-fn what_has_no_room_is_named_and_there_with_more() -> Tried {
+fn dropped_columns_are_named_and_return_with_more_room() -> Tried {
     let report: Report = read("golden/valid.json")?;
     let at = |width| -> Result<String, Box<dyn std::error::Error>> {
         Ok(String::from_utf8(TEXT.bytes(&report, Style { width, detail: Detail::All, ..Style::default() })?)?)

@@ -1,11 +1,8 @@
-//! The format `cdm`: results as CrystalDiskMark's text has them, to the column.
+//! The format `cdm`: results as CrystalDiskMark's text has them, to the column, for forums and programs that read it.
 //!
-//! For: forums, tables and programs that read that text. Not for: anything that it has no line for: such results are counted in its
-//! comment, with the verdict, and a result without a number has no line.
-//!
-//! As there, a score is the fastest of the runs. Its latency is that of the same run, by Little's law (operations in flight by rate);
-//! CrystalDiskMark takes the shortest of any run, so that its two figures need not belong together. Source: the text that
-//! CrystalDiskMark 9.0.1 saves (`CDiskMarkDlg::SaveText`, MIT).
+//! Results without a line are counted in the comment, together with the verdict. As in CrystalDiskMark, a score is the fastest of the runs.
+//! Its latency is that of the same run, by Little's law (operations in flight by rate). CrystalDiskMark takes the shortest of any run
+//! instead. Source: the text that CrystalDiskMark 9.0.1 saves (`CDiskMarkDlg::SaveText`, MIT).
 
 use crate::formats::{Content, Format, Style};
 use model::job::{Pattern, Percent, Stream};
@@ -17,9 +14,9 @@ use std::io::{self, Write};
 pub(super) static FORMAT: Format =
     Format::of_measurements("cdm", "txt", Content::Text, "as CrystalDiskMark saves its results", write);
 
-/// Columns of its rules.
+/// Width of a rule.
 const WIDTH: usize = 78;
-/// The profiles of fathom that are its own, and what it calls them.
+/// CrystalDiskMark's profiles in fathom, and their names there.
 const PROFILE_NAMES: [(&str, &str); 6] = [
     ("cdm", "Default"),
     ("nvme", "Default"),
@@ -28,12 +25,12 @@ const PROFILE_NAMES: [(&str, &str); 6] = [
     ("demo", "Demo"),
     ("mix", "Default"),
 ];
-/// The user that it calls an administrator.
+/// The uid that counts as administrator.
 const ROOT: u32 = 0;
-/// What its times are rounded up to.
+/// Times are rounded up to seconds.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A result that it has a line for.
+/// A result that has a line.
 struct Row<'r> {
     result: &'r Measured,
     stream: &'r Stream,
@@ -66,7 +63,7 @@ fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
     to.write_all((out.join("\r\n") + "\r\n").as_bytes())
 }
 
-/// What of a result its line says; `None` where it has no line for such work.
+/// Returns the parts of a result's line; `None` if the format has no line for such work.
 fn row(result: &Measured) -> Option<Row<'_>> {
     let [phase] = result.job.phases.as_slice() else { return None };
     let [stream] = phase.streams.as_slice() else { return None };
@@ -81,7 +78,7 @@ fn row(result: &Measured) -> Option<Row<'_>> {
     })
 }
 
-/// Reads come first, mixes last.
+/// Sort key: reads first, mixes last.
 fn sort_rank(reads: Percent) -> u8 {
     match reads {
         Percent::ALL => 0,
@@ -98,7 +95,7 @@ fn heading(reads: Percent) -> String {
     }
 }
 
-/// The line of a result; `None` where it has no number.
+/// Returns the line of a result; `None` without a number.
 fn line(row: &Row) -> Option<String> {
     let best = fastest_run(row.result)?;
     let order = if row.pattern == Pattern::Random { "RND" } else { "SEQ" };
@@ -111,14 +108,14 @@ fn line(row: &Row) -> Option<String> {
     ))
 }
 
-/// The fastest run of a result that has a number.
+/// Returns the fastest run of a result that has a number.
 fn fastest_run(result: &Measured) -> Option<&RunFigures> {
-    let told = result.total.is_some() && !result.void;
-    let runs = result.runs.iter().filter(|run| told && run.mb_per_s > 0.0);
+    let has_number = result.total.is_some() && !result.void;
+    let runs = result.runs.iter().filter(|run| has_number && run.mb_per_s > 0.0);
     runs.max_by(|a, b| a.mb_per_s.total_cmp(&b.mb_per_s))
 }
 
-/// What it calls the profile of these rows.
+/// Returns CrystalDiskMark's name for the profile of these rows.
 fn profile_name(rows: &[Row]) -> &'static str {
     let is = |row: &Row, test: &Test| {
         (row.pattern, row.block_kib * 1024, row.stream.depth, row.stream.workers)
@@ -162,7 +159,7 @@ fn local_date(started: &str) -> String {
     format!("{} {}", day.replace('-', "/"), time.strip_prefix('0').unwrap_or(&time))
 }
 
-/// The verdict, and what has no line.
+/// Returns the verdict and the number of results without a line.
 fn comment(report: &Report, rows: &[Row]) -> String {
     let lacking = report.results.len() - rows.len();
     let void = rows.iter().filter(|row| fastest_run(row.result).is_none()).count();
@@ -177,7 +174,7 @@ fn comment(report: &Report, rows: &[Row]) -> String {
 }
 
 #[test]
-fn a_line_is_as_wide_as_the_tools() {
+fn lines_are_as_wide_as_those_of_the_tool() {
     assert_eq!(local_date("2026-03-14T05:09:26+01:00"), "2026/03/14 5:09:26");
     assert_eq!(heading(Percent::whole(70)), "[Mix] Read 70%/Write 30%");
     assert_eq!([100, 0, 70].map(|p| sort_rank(Percent::whole(p))), [0, 1, 2]);

@@ -1,6 +1,8 @@
-//! The format `csv`: tables for spreadsheets and scripts.
+//! The format `csv` (RFC 4180): tables for spreadsheets and scripts.
 //!
-//! For: what has rows. Not for: findings and their evidence; those are in `json`.
+//! Headings carry the units. An empty field is unknown or withheld. A report has one row per result and direction, per interface and work,
+//! per cell of a grid measured in order, or per run of a command. Its last columns name the session, so that rows of many sessions fit into
+//! one file. Findings are only in `json`.
 
 use crate::formats::{Content, Format, Style, Writer};
 use csv::{Terminator, WriterBuilder};
@@ -47,10 +49,10 @@ pub(super) static FORMAT: Format = Format {
     fitted: None,
 };
 
-/// Columns that follow those of every table.
+/// Columns at the end of every table.
 const SESSION_HEADINGS: [&str; 4] = ["session", "started", "target", "tags"];
 const P99_9: &str = "p99_9_ns";
-/// The first name of that column. Scripts use it, so the column is repeated under this name at the end.
+/// The old name of that column. Scripts use it, so the column is repeated under this name at the end.
 const P99_9_OLD: &str = "p99.9_ns";
 
 const RESULT_HEADINGS: [&str; 20] = [
@@ -172,9 +174,9 @@ const CELL_HEADINGS: [&str; 32] = [
     "verdict",
     "accepted",
 ];
-/// Columns of a cell that say what it is.
+/// Number of columns with the setting of a cell.
 const SETTING_COLUMNS: usize = 6;
-/// Where a cell that was not measured says why, after its setting.
+/// The column of the reason for a skipped cell, after its setting.
 const SKIP_REASON_COLUMN: usize = 16;
 
 fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -220,7 +222,7 @@ fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()>
     out.flush()
 }
 
-/// Writes rows, each with the columns that every table has.
+/// Writes rows and adds the columns that every table has.
 struct Rows<'r, W: Write> {
     report: &'r Report,
     session: String,
@@ -251,12 +253,12 @@ impl<'r, W: Write> Rows<'r, W> {
     }
 }
 
-/// The id of a session, which is the name of its file without the extension.
+/// Returns the id of a session: the name of its file without the extension.
 fn session_id(path: &str) -> String {
     Path::new(path).file_stem().map_or_else(String::new, |id| id.to_string_lossy().into_owned())
 }
 
-/// A row for a run of a command.
+/// Returns the row of a run of a command.
 fn command_fields(
     report: &Report,
     command: &CommandResult,
@@ -291,7 +293,7 @@ fn command_fields(
     ]
 }
 
-/// A row per direction.
+/// Returns a row for each direction.
 fn result_fields(result: &Measured) -> impl Iterator<Item = [String; RESULT_HEADINGS.len()]> {
     let all =
         [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
@@ -299,7 +301,7 @@ fn result_fields(result: &Measured) -> impl Iterator<Item = [String; RESULT_HEAD
 }
 
 fn direction_fields(result: &Measured, word: &str, figures: &Figures) -> [String; RESULT_HEADINGS.len()] {
-    // A number that a finding invalidates is no number.
+    // A number that a finding invalidates is withheld.
     let number = |v: f64| if result.void { String::new() } else { v.to_string() };
     let end =
         |interval: Option<[f64; 2]>, i: usize| interval.map_or_else(String::new, |ends| number(ends[i]));
@@ -328,23 +330,23 @@ fn direction_fields(result: &Measured, word: &str, figures: &Figures) -> [String
     ]
 }
 
-/// Ids of the accepted findings that the numbers rest on.
+/// Returns the ids of the accepted findings that affect the numbers.
 fn accepted_ids(result: Option<&Measured>) -> String {
     result.map_or_else(String::new, |r| CheckId::list(&r.accepted, " "))
 }
 
-/// A percentile of latency in ns; `None` where nothing tells it.
+/// Returns a percentile of latency in ns; `None` if it is unknown.
 fn at_rank(figures: Option<&Figures>, rank: &str) -> Option<f64> {
     figures?.latency_ns.percentiles.get(rank).copied().flatten().map(|ns| ns as f64)
 }
 
-/// A cell that was measured in its order. Percentiles and the device are those of all its runs, the rest that of the window.
+/// Returns the row of a cell that was measured in order. Percentiles and device counts cover all runs, the other values the window.
 fn cell_fields(result: Option<&Measured>, cell: &CellFigures) -> [String; CELL_HEADINGS.len()] {
     let void = result.is_some_and(|r| r.void);
     let number = |v: Option<f64>| v.filter(|_| !void).map_or_else(String::new, |v| v.to_string());
     let figures = result.and_then(|r| r.read.as_ref().or(r.write.as_ref()));
     let percentile = |p: &str| number(at_rank(figures, p));
-    // Of a mix the columns without a direction are those of its reads.
+    // For a mix, the columns without a direction are those of the reads.
     let writes = result.and_then(|r| r.write.as_ref()).filter(|_| result.is_some_and(|r| r.read.is_some()));
     let of_writes = |p: &str| number(at_rank(writes, p));
     let per_mib = cell.mb_per_s.zip(cell.mib_per_s).map(|(mb, mib)| mb / mib);
@@ -413,7 +415,7 @@ fn interface_fields(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFA
     let end = |interval: Option<[f64; 2]>, i: usize| number(interval.map(|ends| ends[i]));
     let device = |i: usize| number(row.device_bytes_per_byte.as_ref().ok().map(|d| d[i]));
     let after = row.stored_after.as_ref().and_then(|s| s.as_ref().ok());
-    // Each work has one direction. What a finding invalidates has no number in any column.
+    // Each work has one direction. A result that a finding invalidates has no numbers.
     let measured = result.filter(|r| !r.void);
     let figures = measured.and_then(|r| r.read.as_ref().or(r.write.as_ref()));
     let percentile = |p: &str| number(at_rank(figures, p));
@@ -481,7 +483,7 @@ const COMPARISON_HEADINGS: [&str; 18] = [
     "runs_to_halve",
 ];
 
-/// Column of the reason.
+/// The column of the reason.
 const REASON_COLUMN: usize = 15;
 
 fn write_comparison(comparison: &Comparison, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
@@ -531,7 +533,7 @@ fn number_fields(side: &str, pair: &Pair, metric: &Metric) -> [String; COMPARISO
     ]
 }
 
-/// A result that is not compared has one line, with the reason.
+/// Returns the line of a result that is not compared, with the reason.
 fn not_compared_fields(side: &str, pair: &Pair) -> [String; COMPARISON_HEADINGS.len()] {
     let mut row: [String; COMPARISON_HEADINGS.len()] = std::array::from_fn(|_| String::new());
     side.clone_into(&mut row[0]);
@@ -541,7 +543,7 @@ fn not_compared_fields(side: &str, pair: &Pair) -> [String; COMPARISON_HEADINGS.
     row
 }
 
-/// Columns.
+/// Headings.
 const LIST_HEADINGS: [&str; 21] = [
     "id",
     "started",
@@ -573,7 +575,7 @@ fn write_list(listing: &Listing, _: Style, to: &mut dyn io::Write) -> io::Result
     out.flush()
 }
 
-/// The fields of [`HEADINGS`]: lists are joined by semicolons, and what is not known is empty.
+/// Returns the fields of [`LIST_HEADINGS`]: lists are joined by semicolons, and unknown values are empty.
 fn entry_fields(e: &Entry) -> [String; LIST_HEADINGS.len()] {
     let number = |n: Option<f64>| n.map(|n| n.to_string()).unwrap_or_default();
     let text = |t: &Option<String>| t.clone().unwrap_or_default();
@@ -604,47 +606,7 @@ fn entry_fields(e: &Entry) -> [String; LIST_HEADINGS.len()] {
     ]
 }
 
-#[test]
-fn every_row_names_its_session_and_percentiles_are_in_order() -> Result<(), Box<dyn std::error::Error>> {
-    let mut report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
-    report.session = Some("/x/sessions/20261127-1.fathom".into());
-    report.words.tags = vec!["a".into(), "b,c".into()];
-    let table = |report: &Report| -> Result<Vec<Vec<String>>, Box<dyn std::error::Error>> {
-        let mut bytes = Vec::new();
-        write_report(report, Style::default(), &mut bytes)?;
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
-        let rows: Result<Vec<csv::StringRecord>, _> = reader.records().collect();
-        Ok(rows?.iter().map(|row| row.iter().map(str::to_owned).collect()).collect())
-    };
-    let value = |rows: &[Vec<String>], name: &str| {
-        let at = rows[0].iter().position(|heading| heading == name);
-        at.map(|at| rows[1][at].clone())
-    };
-    let rows = table(&report)?;
-    assert_eq!(value(&rows, "session").as_deref(), Some("20261127-1"));
-    assert_eq!(value(&rows, "tags").as_deref(), Some("a;b,c"));
-    assert_eq!(value(&rows, "started").as_deref(), Some(report.started.as_str()));
-    assert_eq!(value(&rows, "target").as_deref(), Some(report.machine.places[0].path.as_str()));
-    assert_eq!(value(&rows, P99_9), value(&rows, P99_9_OLD));
-    assert!(value(&rows, P99_9).is_some_and(|ns| !ns.is_empty()));
-    let ranks: Vec<&str> = rows[0].iter().map(String::as_str).filter(|name| name.starts_with('p')).collect();
-    assert_eq!(ranks, ["p50_ns", "p90_ns", "p95_ns", "p99_ns", P99_9, P99_9_OLD]);
-    // The other tables have the same columns.
-    let api = serde_json::from_str(include_str!("../../tests/golden/pieces/api.json"))?;
-    report.study = Studied::Interfaces(api);
-    let rows = table(&report)?;
-    assert_eq!(value(&rows, "session").as_deref(), Some("20261127-1"));
-    assert!(rows.iter().all(|row| row.len() == rows[0].len()));
-    for table in [&RESULT_HEADINGS[..], &INTERFACE_HEADINGS, &CELL_HEADINGS] {
-        let at = |name: &str| table.iter().position(|heading| *heading == name);
-        let ranks = ["p50_ns", "p90_ns", "p95_ns", "p99_ns", P99_9].map(at);
-        assert!(ranks.is_sorted() && ranks[0].is_some(), "{table:?}");
-    }
-    assert_eq!(CELL_HEADINGS[SETTING_COLUMNS + SKIP_REASON_COLUMN], "skipped_because");
-    Ok(())
-}
-
-/// Fields before those of the results.
+/// Columns before those of the results.
 const TABLE_HEADINGS: [&str; 6] = ["session", "started", "verdict", "device", "targets", "tags"];
 
 fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
@@ -680,7 +642,7 @@ fn figure_fields(figure: Option<&Figure>) -> [String; 4] {
     [number(figure.value), end(0), end(1), figure.verdict.word().into()]
 }
 
-/// Names of the fields.
+/// Headings.
 const WATCH_HEADINGS: [&str; 40] = [
     "time",
     "device",
@@ -785,41 +747,49 @@ fn number_field(value: Option<f64>) -> String {
     value.map_or_else(String::new, |v| v.to_string())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture::entry;
-    use model::report::Ending;
-
-    #[test]
-    fn what_is_not_known_is_empty_and_how_it_ended_is_apart_from_the_verdict() {
-        let mut void = entry("x");
-        if let Some(headline) = &mut void.headline {
-            headline.value = None;
-        }
-        void.ending = Some(Ending::Interrupted);
-        assert_eq!(entry_fields(&void)[2..4], ["SUSPECT".to_owned(), "interrupted".to_owned()]);
-        assert_eq!(entry_fields(&void)[6], "");
-    }
-
-    #[test]
-    fn each_heading_has_a_field_and_what_needs_quotes_has_them() -> Result<(), Box<dyn std::error::Error>> {
-        let odd = Entry { title: Some("a,\"b\"".into()), ..entry("x") };
+#[test]
+fn every_row_names_its_session_and_percentiles_are_in_order() -> Result<(), Box<dyn std::error::Error>> {
+    let mut report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
+    report.session = Some("/x/sessions/20261127-1.fathom".into());
+    report.words.tags = vec!["a".into(), "b,c".into()];
+    let table = |report: &Report| -> Result<Vec<Vec<String>>, Box<dyn std::error::Error>> {
         let mut bytes = Vec::new();
-        write_list(&Listing { entries: vec![odd], ..Listing::default() }, Style::default(), &mut bytes)?;
-        let text = String::from_utf8(bytes)?;
-        let mut lines = text.lines();
-        assert_eq!(lines.next(), Some(LIST_HEADINGS.join(",").as_str()));
-        let line = lines.next().unwrap_or_default();
-        assert!(line.starts_with("x,2026-11-21T16:12:26+01:00,SUSPECT,complete,\"a,\"\"b\"\"\""), "{line}");
-        assert!(line.contains(",4K random read,2000,IOPS,1900,2100,/a;/b,"), "{line}");
-        Ok(())
+        write_report(report, Style::default(), &mut bytes)?;
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
+        let rows: Result<Vec<csv::StringRecord>, _> = reader.records().collect();
+        Ok(rows?.iter().map(|row| row.iter().map(str::to_owned).collect()).collect())
+    };
+    let value = |rows: &[Vec<String>], name: &str| {
+        let at = rows[0].iter().position(|heading| heading == name);
+        at.map(|at| rows[1][at].clone())
+    };
+    let rows = table(&report)?;
+    assert_eq!(value(&rows, "session").as_deref(), Some("20261127-1"));
+    assert_eq!(value(&rows, "tags").as_deref(), Some("a;b,c"));
+    assert_eq!(value(&rows, "started").as_deref(), Some(report.started.as_str()));
+    assert_eq!(value(&rows, "target").as_deref(), Some(report.machine.places[0].path.as_str()));
+    assert_eq!(value(&rows, P99_9), value(&rows, P99_9_OLD));
+    assert!(value(&rows, P99_9).is_some_and(|ns| !ns.is_empty()));
+    let ranks: Vec<&str> = rows[0].iter().map(String::as_str).filter(|name| name.starts_with('p')).collect();
+    assert_eq!(ranks, ["p50_ns", "p90_ns", "p95_ns", "p99_ns", P99_9, P99_9_OLD]);
+    // The other tables have the same columns.
+    let api = serde_json::from_str(include_str!("../../tests/golden/pieces/api.json"))?;
+    report.study = Studied::Interfaces(api);
+    let rows = table(&report)?;
+    assert_eq!(value(&rows, "session").as_deref(), Some("20261127-1"));
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+    for table in [&RESULT_HEADINGS[..], &INTERFACE_HEADINGS, &CELL_HEADINGS] {
+        let at = |name: &str| table.iter().position(|heading| *heading == name);
+        let ranks = ["p50_ns", "p90_ns", "p95_ns", "p99_ns", P99_9].map(at);
+        assert!(ranks.is_sorted() && ranks[0].is_some(), "{table:?}");
     }
+    assert_eq!(CELL_HEADINGS[SETTING_COLUMNS + SKIP_REASON_COLUMN], "skipped_because");
+    Ok(())
 }
 
 #[test]
-fn each_result_has_four_fields_and_what_is_withheld_none_but_its_verdict()
--> Result<(), Box<dyn std::error::Error>> {
+fn each_result_has_four_fields_and_a_withheld_one_only_its_verdict() -> Result<(), Box<dyn std::error::Error>>
+{
     let figure = |value, verdict| {
         Some(Figure { name: "a".into(), unit: "IOPS".into(), value, interval: None, verdict })
     };
@@ -852,7 +822,7 @@ fn each_result_has_four_fields_and_what_is_withheld_none_but_its_verdict()
 }
 
 #[test]
-fn names_stand_once_and_each_line_has_all_fields() -> io::Result<()> {
+fn headings_are_printed_once_and_each_line_has_all_fields() -> io::Result<()> {
     let mut watched = crate::fixture::watched();
     let mut bytes = Vec::new();
     write_watched(&watched, Style::default(), &mut bytes)?;
@@ -867,7 +837,40 @@ fn names_stand_once_and_each_line_has_all_fields() -> io::Result<()> {
     assert_eq!((known[1], known[4], known[13], known[20], known[26]), ("loop0", "500", "", "", "40"));
     assert_eq!(&known[28..34], ["0.07", "0.31", "1.25", "", "", ""], "no write completed");
     assert_eq!(&known[37..], ["0.07", "", "1.25"]);
-    // What is not known is no zero.
+    // An unknown value is not zero.
     assert!(lines[2].split(',').skip(3).all(str::is_empty), "{text}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::entry;
+    use model::report::Ending;
+
+    #[test]
+    fn unknown_values_are_empty_and_the_ending_is_separate_from_the_verdict() {
+        let mut void = entry("x");
+        if let Some(headline) = &mut void.headline {
+            headline.value = None;
+        }
+        void.ending = Some(Ending::Interrupted);
+        assert_eq!(entry_fields(&void)[2..4], ["SUSPECT".to_owned(), "interrupted".to_owned()]);
+        assert_eq!(entry_fields(&void)[6], "");
+    }
+
+    #[test]
+    fn each_heading_has_a_field_and_special_characters_are_quoted() -> Result<(), Box<dyn std::error::Error>>
+    {
+        let odd = Entry { title: Some("a,\"b\"".into()), ..entry("x") };
+        let mut bytes = Vec::new();
+        write_list(&Listing { entries: vec![odd], ..Listing::default() }, Style::default(), &mut bytes)?;
+        let text = String::from_utf8(bytes)?;
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some(LIST_HEADINGS.join(",").as_str()));
+        let line = lines.next().unwrap_or_default();
+        assert!(line.starts_with("x,2026-11-21T16:12:26+01:00,SUSPECT,complete,\"a,\"\"b\"\"\""), "{line}");
+        assert!(line.contains(",4K random read,2000,IOPS,1900,2100,/a;/b,"), "{line}");
+        Ok(())
+    }
 }

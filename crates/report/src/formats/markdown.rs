@@ -1,6 +1,7 @@
-//! The format `markdown`: for comments on changes, forums, and documents.
+//! The format `markdown`: for comments on changes, forums and documents.
 //!
-//! For: what stands between other people's text. Not for: everything; that is `json`.
+//! A report has the verdict, the table, the most important findings and the command. With `--brief` it is one block in the form of
+//! CrystalDiskMark. The pages of all checks together are the document `docs/reference/checks.md`.
 
 use crate::comparison_rows::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
 use crate::documentation::{is_command, page_parts};
@@ -68,7 +69,7 @@ pub(super) static FORMAT: Format = Format {
     fitted: None,
 };
 
-/// Text as code within a line.
+/// Formats text as inline code.
 fn code(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let marks = backticks_around(&line, 1);
@@ -76,21 +77,21 @@ fn code(text: &str) -> String {
     format!("{marks}{gap}{line}{gap}{marks}")
 }
 
-/// Text as a block of code.
+/// Formats text as a code block.
 fn fenced(text: &str) -> String {
     let marks = backticks_around(text, 3);
     format!("{marks}\n{text}\n{marks}\n")
 }
 
-/// More marks than stand in a row within the text, so that nothing in it ends the code.
+/// Returns at least `least` backticks, more than any sequence of them in the text, so that the text cannot end the code.
 fn backticks_around(text: &str, least: usize) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(least.max(longest + 1))
 }
 
-/// Columns of a block, which forums show in full.
+/// Width of a block that forums show in full.
 const BLOCK_WIDTH: usize = 80;
-/// Columns of the block.
+/// Headings of the block.
 const GRID_HEADINGS: [&str; 6] = ["test", "read MB/s", "IOPS", "write MB/s", "IOPS", "verdict"];
 
 fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -115,13 +116,13 @@ fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result
     }
 }
 
-/// What a quick look leaves out; nothing for another report.
+/// Returns what a quick run leaves out; empty for other reports.
 fn quick_text(report: &Report) -> String {
     let sentence = |quick: &Quick| format!("{} {}\n\n", Quick::WORD, escaped(&quick.sentence()));
     report.quick.as_ref().map_or_else(String::new, sentence)
 }
 
-/// What was asked, in a word and its reason; nothing where nothing was.
+/// Returns the answer to the user's condition and its reason; empty without a condition.
 fn report_answer(report: &Report) -> String {
     report.answer.as_ref().map_or_else(String::new, |answer| {
         let remark = report.counts_as.map_or("", CountsAs::remark);
@@ -129,21 +130,21 @@ fn report_answer(report: &Report) -> String {
     })
 }
 
-/// What the comparison with an earlier session says.
+/// Returns the answer of the comparison with an earlier session.
 fn rerun_text(rerun: &Rerun) -> String {
     let Comparison { answer, sentence, .. } = &rerun.beside;
     let words = format!("Against {}, measured again in turns: {sentence}", rerun.session);
     format!("**{}** {}\n", answer.word(), escaped(&words))
 }
 
-/// A replay beside its original.
+/// Returns the comparison of a replay with its original.
 fn replay_text(result: &Measured) -> Option<String> {
-    let of = result.replay.as_deref()?;
-    let differs = of.differs.iter().map(|why| format!("- {}\n", escaped(why)));
+    let replay = result.replay.as_deref()?;
+    let differs = replay.differs.iter().map(|why| format!("- {}\n", escaped(why)));
     Some(format!(
         "\n{}\n\n{}\n{}",
-        escaped(&results::heading(of)),
-        results::replay_table(of).markdown(),
+        escaped(&results::heading(replay)),
+        results::replay_table(replay).markdown(),
         differs.collect::<String>()
     ))
 }
@@ -178,7 +179,7 @@ fn full_page(report: &Report, all: bool) -> String {
     out + "\n" + &provenance(report)
 }
 
-/// The words that everything below stands under.
+/// Returns the first line: the verdict and the headline.
 fn first_line(report: &Report) -> String {
     let out = report_answer(report);
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(". {s}"));
@@ -212,7 +213,7 @@ fn finding_item(f: &Finding, results: usize) -> String {
     format!("- **{name}** ({severity}{accepted}){}\n", escaped(&words))
 }
 
-/// The command, when it ran and on what.
+/// Returns the command, when it ran and on which target.
 fn provenance(report: &Report) -> String {
     let mut lines = Vec::new();
     if !report.command.is_empty() {
@@ -221,11 +222,11 @@ fn provenance(report: &Report) -> String {
     lines.extend(report.machine.places.iter().map(|place| escaped(&place.chain())));
     lines.dedup();
     lines.push(escaped(&format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title)));
-    // Two spaces end a line within a paragraph.
+    // Two trailing spaces are a line break.
     lines.join("  \n") + "\n"
 }
 
-/// One block: a row for each test, reads and writes side by side.
+/// Returns one block: a row for each test, reads and writes side by side.
 fn forum_block(report: &Report) -> String {
     let Counts { valid, suspect, invalid, .. } = report.counts;
     let counted = format!(" ({valid} valid, {suspect} suspect, {invalid} invalid)");
@@ -237,7 +238,7 @@ fn forum_block(report: &Report) -> String {
     lines.extend(report.machine.places.iter().map(|place| wrapped(&place.chain())));
     lines.dedup();
     lines.push(report.started.clone());
-    // A command is copied, so it stays whole.
+    // The command is not wrapped, because users copy it.
     lines.extend(Some(report_view::command_line(&report.command)).filter(|line| !line.is_empty()));
     fenced(&lines.join("\n"))
 }
@@ -246,10 +247,10 @@ fn wrapped(text: &str) -> String {
     prose(BLOCK_WIDTH, "", "  ", text).trim_end().to_owned()
 }
 
-/// What the reads and the writes of a test came to.
+/// Reads and writes of a test.
 struct GridTest<'a> {
     name: &'a str,
-    /// MB/s and IOPS of each.
+    /// MB/s and IOPS of reads and of writes.
     rates: [Option<[String; 2]>; 2],
     worst: &'a Measured,
 }
@@ -285,14 +286,14 @@ fn invalid_or_worst(result: &Measured) -> (bool, Verdict) {
     (result.void, result.verdict)
 }
 
-/// The rates of the reads and of the writes; `None` where the test has none of these.
+/// Returns the rates of reads and of writes; `None` if the test lacks them.
 fn direction_rates(result: &Measured) -> [Option<[String; 2]>; 2] {
-    let of = |figures: Option<&Figures>| match figures {
+    let rates = |figures: Option<&Figures>| match figures {
         Some(_) if result.void => Some(["void".into(), "void".into()]),
         Some(f) => Some([supported(f.mb_per_s, f.mb_per_s_interval), supported(f.iops, f.iops_interval)]),
         None => None,
     };
-    [of(result.read.as_ref()), of(result.write.as_ref())]
+    [rates(result.read.as_ref()), rates(result.write.as_ref())]
 }
 
 fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -353,7 +354,7 @@ fn gate_text(gate: Option<&Gate>) -> String {
     })
 }
 
-/// All that was found and not checked, or the worst and how many more there are.
+/// Returns all findings and failed checks, or the worst findings and the number of the others.
 fn finding_items(findings: &[Finding], all: bool) -> Vec<String> {
     let shown = if all { findings.to_vec() } else { worst_of(findings.to_vec()) };
     let item = |f: &Finding| {
@@ -374,7 +375,7 @@ fn bullet_list(items: &[String]) -> String {
     format!("\n{}", items.concat())
 }
 
-/// The command that compares these sides; nothing where a session is not kept, and so cannot be named.
+/// Returns the command that compares these sides; empty if a session was not kept.
 fn compare_command<'s>(sides: impl Iterator<Item = &'s Side>) -> String {
     let side = |side: &Side| -> Option<String> {
         let ids = side.sessions.iter().map(|source| {
@@ -438,7 +439,7 @@ fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn Write) ->
     to.write_all(out.as_bytes())
 }
 
-/// Findings that stand before the table.
+/// Limits the findings before the table.
 const MAX_DIAGNOSIS_ITEMS: usize = 3;
 
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -530,7 +531,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
     to.write_all(out.as_bytes())
 }
 
-/// What there is to know of a host beside its verdict.
+/// Prints the facts of a host other than its verdict.
 fn host_items(of: &Verified) -> String {
     let notes = verification_notes(of).into_iter().map(|note| format!("{note}."));
     let items = damage_items(of).into_iter().chain(notes).chain(verification_rates(of));
@@ -574,7 +575,7 @@ fn check_page(check: &CheckPage) -> String {
     out
 }
 
-/// One sentence stays a paragraph; of several lines each is an item, and a command is marked as one.
+/// Formats one line as a paragraph and several lines as a list, with commands as code.
 fn page_part(heading: &str, text: &str) -> String {
     let item = |line: &str| match line.trim() {
         command if is_command(heading, line) => format!("`{command}`"),
@@ -590,7 +591,7 @@ fn page_part(heading: &str, text: &str) -> String {
 }
 
 #[test]
-fn nothing_in_code_ends_it() {
+fn text_in_code_cannot_end_the_code() {
     assert_eq!(code("fathom bench /data"), "`fathom bench /data`");
     assert_eq!((code("a`b"), code("`a\n`")), ("``a`b``".into(), "`` `a ` ``".into()));
     assert_eq!(fenced("x"), "```\nx\n```\n");
@@ -598,7 +599,7 @@ fn nothing_in_code_ends_it() {
 }
 
 #[test]
-fn one_line_is_a_paragraph_and_several_are_items() {
+fn one_line_is_a_paragraph_and_several_lines_are_a_list() {
     use crate::documentation::TO_FIRE;
     assert_eq!(page_part("Formula", "One line."), "\n**Formula.** One line.\n");
     let several = "Make it.\ndd if=/dev/zero of=x\n\n- Look.";

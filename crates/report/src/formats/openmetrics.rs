@@ -1,8 +1,14 @@
 //! The format `openmetrics`: metrics for monitoring systems, in the text format of OpenMetrics 1.0
 //! (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
 //!
-//! The textfile collector of node_exporter reads these files with the parser of the older Prometheus text format. Both parsers accept what is
-//! written here: only gauges and counters, each family in one piece, `TYPE`, `UNIT` and `HELP` before its samples, and `# EOF` at the end.
+//! The textfile collector of node_exporter reads these files with the parser of the older Prometheus text format. Both parsers accept this
+//! output: only gauges and counters, each family in one piece, `TYPE`, `UNIT` and `HELP` before its samples, and `# EOF` at the end.
+//!
+//! - A report is gauges: verdicts and conditions as 0 and 1, rates with their 95 % intervals, latencies by quantile. Every sample has the
+//!   labels `title` (what was measured) and `target`, so that the files of several measurements can be collected together. A result without
+//!   a number has only a verdict: an alert on a missing series or on the verdict finds it.
+//! - A watched interval is counters of totals since the device appeared, in seconds and bytes, and gauges of the present state. Readers can
+//!   compute rates over any time. Processes are left out: their ids would create ever new series.
 
 use crate::formats::{Content, Format, Style, Writer};
 use model::disk_counters::DiskCounters;
@@ -25,7 +31,7 @@ pub(super) static FORMAT: Format = Format {
 /// The last line.
 const EOF: &[u8] = b"# EOF\n";
 
-/// The lines before the samples of a metric family. `unit` is empty for a count; otherwise the name ends with it.
+/// Writes the lines before the samples of a metric family. `unit` is empty for a count; otherwise the name ends with it.
 fn head(to: &mut dyn Write, name: &str, kind: &str, unit: &str, help: &str) -> io::Result<()> {
     writeln!(to, "# TYPE {name} {kind}")?;
     if !unit.is_empty() {
@@ -39,20 +45,20 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 const NS_PER_SECOND: f64 = 1e9;
 const VERDICTS: [Verdict; 3] = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
-/// What a condition can be answered with.
+/// The possible answers to a condition.
 const OUTCOMES: [AnswerWord; 4] =
     [AnswerWord::Pass, AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Invalid];
 
-/// Names and values of labels, in the order in which they are written.
+/// Names and values of labels, in the order of output.
 type Labels = Vec<(&'static str, String)>;
 
 /// A metric family.
 struct Gauge {
     name: &'static str,
-    /// Its base unit, with which its name ends; empty without one.
+    /// The base unit, with which the name ends; empty without a unit.
     unit: &'static str,
     help: &'static str,
     samples: Vec<(Labels, f64)>,
@@ -106,7 +112,7 @@ impl UniqueNames {
     }
 }
 
-/// Labels with more of them at the end.
+/// Returns labels with more appended.
 fn with(labels: &Labels, more: &[(&'static str, &str)]) -> Labels {
     labels.iter().cloned().chain(more.iter().map(|(name, value)| (*name, (*value).to_owned()))).collect()
 }
@@ -118,13 +124,13 @@ fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()>
     to.write_all(EOF)
 }
 
-/// Labels of the measurement, with the targets of one result or of all.
+/// Returns the labels of the measurement, with the targets of one result or of all.
 fn report_labels(report: &Report, result: Option<&Measured>) -> Labels {
     let target = report.targets_of(result).join(";");
     vec![("title", report.title.clone()), ("target", target)]
 }
 
-/// What concerns the session as a whole.
+/// Returns the gauges of the whole session.
 fn session_gauges(report: &Report) -> [Gauge; 5] {
     let labels = report_labels(report, None);
     let mut started = Gauge::new(
@@ -159,7 +165,7 @@ fn session_gauges(report: &Report) -> [Gauge; 5] {
     [started, complete, verdict, answer, condition]
 }
 
-/// Verdict, rates and latencies of each result.
+/// Returns the verdict, rates and latencies of each result.
 fn result_gauges(report: &Report) -> [Gauge; 8] {
     let mut verdict = Gauge::new("fathom_result_verdict", "", "The verdict of a result.");
     let ops = "Operations per second: geometric mean over runs.";
@@ -219,7 +225,7 @@ fn directions(result: &Measured) -> impl Iterator<Item = (&'static str, &Figures
     all.into_iter().filter_map(|(direction, figures)| Some((direction, figures.as_ref()?)))
 }
 
-/// The time that each command took.
+/// Returns the time that each command took.
 fn command_gauges(report: &Report) -> [Gauge; 3] {
     let all = "Wall time of a command: geometric mean over its complete runs.";
     let mut gauges = [
@@ -243,21 +249,21 @@ fn command_gauges(report: &Report) -> [Gauge; 3] {
 /// A metric of a device.
 struct Metric {
     name: &'static str,
-    /// Its base unit, with which its name ends; empty where it counts.
+    /// The base unit, with which the name ends; empty for a count.
     unit: &'static str,
     kind: MetricType,
     help: &'static str,
     value: fn(&DiskCounters) -> Option<f64>,
 }
 
-/// What a reader may do with it: take the rate of a counter, and of a gauge the value as it is.
+/// The metric type: readers compute the rate of a counter, and use the value of a gauge.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MetricType {
     Counter,
     Gauge,
 }
 
-/// ms of a second.
+/// Milliseconds per second.
 const MS_PER_SECOND: f64 = 1000.0;
 
 const fn counter(
@@ -269,7 +275,7 @@ const fn counter(
     Metric { name, unit, kind: MetricType::Counter, help, value }
 }
 
-/// All of them, named as those of node_exporter are.
+/// All metrics, named like those of node_exporter.
 const METRICS: [Metric; 17] = [
     counter("reads_completed", "", "Reads completed.", |c| Some(c.read.ios as f64)),
     counter("reads_merged", "", "Reads merged into others.", |c| Some(c.read.merges as f64)),
@@ -311,14 +317,14 @@ const METRICS: [Metric; 17] = [
     },
 ];
 
-/// What the names of all begin with.
+/// Prefix of all names.
 const PREFIX: &str = "fathom_disk_";
 
 fn write_watched(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
     for metric in &METRICS {
         let counted = |d: &WatchedDevice| Some((d.name.clone(), (metric.value)(d.counters.as_ref()?)?));
         let values: Vec<(String, f64)> = watched.devices.iter().filter_map(counted).collect();
-        // What no device has is no metric.
+        // A metric without a value for any device is omitted.
         if values.is_empty() {
             continue;
         }
@@ -357,7 +363,7 @@ fn write_loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Times of the last interval, by the kernel's block events; what is not known is no line.
+/// Writes the latencies of the last interval from the kernel's block events; unknown ones are omitted.
 fn write_latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
     let name = format!("{PREFIX}interval_latency_seconds");
     let mut lines = Vec::new();
@@ -378,6 +384,46 @@ fn write_latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
     let help = "Time that this share of the requests that completed in the last interval did not exceed.";
     head(to, &name, "gauge", "seconds", help)?;
     lines.iter().try_for_each(|line| writeln!(to, "{line}"))
+}
+
+#[test]
+fn counters_are_totals_in_base_units_and_uncounted_metrics_are_omitted() -> io::Result<()> {
+    let text = |watched: &Watched| -> io::Result<String> {
+        let mut bytes = Vec::new();
+        write_watched(watched, Style::default(), &mut bytes)?;
+        Ok(String::from_utf8(bytes).unwrap_or_default())
+    };
+    let mut watched = crate::fixture::watched();
+    let all = text(&watched)?;
+    let expected = "# TYPE fathom_disk_read_time_seconds counter\n# UNIT fathom_disk_read_time_seconds seconds\n\
+                    # HELP fathom_disk_read_time_seconds Time of all reads together.\n\
+                    fathom_disk_read_time_seconds_total{device=\"loop0\"} 0.005\n";
+    assert!(all.contains(expected), "{all}");
+    assert!(all.contains("fathom_disk_read_bytes_total{device=\"vda\"} 40960\n"), "{all}");
+    assert!(all.contains("fathom_disk_load_ratio{device=\"loop0\",bound=\"at_most\"} 0.4\n"), "{all}");
+    let p99 =
+        "fathom_disk_interval_latency_seconds{device=\"loop0\",direction=\"read\",share=\"0.99\"} 0.00031\n";
+    assert!(all.contains(p99), "{all}");
+    assert!(!all.contains("direction=\"flush\",share=\"0.99\""), "{all}");
+    assert!(all.ends_with("\n# EOF\n") && all.matches("# EOF").count() == 1);
+    // The name ends with the unit.
+    assert!(METRICS.iter().all(|m| m.name.ends_with(m.unit)));
+    for device in &mut watched.devices {
+        device.counters = DiskCounters::parse("1 2 3 4 5 6 7 8 9 10 11").ok();
+        device.load = Some(Err("limit unknown".into()));
+        device.latency = Some(Err("lost".into()));
+    }
+    watched.devices[0].name = "a\"\\b".into();
+    let old = text(&watched)?;
+    assert!(
+        !old.contains("discard")
+            && !old.contains("flush")
+            && !old.contains("load")
+            && !old.contains("latency"),
+        "{old}"
+    );
+    assert!(old.contains("{device=\"a\\\"\\\\b\"} 1\n"), "{old}");
+    Ok(())
 }
 
 #[cfg(test)]
@@ -472,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn every_family_has_its_type_and_help_first_and_no_sample_is_there_twice() -> Tried {
+    fn every_family_starts_with_type_and_help_and_samples_are_unique() -> Tried {
         let mut report = golden("valid")?;
         report.results.push(report.results[0].clone());
         report.title = "a \"b\"\\\nc".into();
@@ -499,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_without_a_number_has_its_verdict_alone() -> Tried {
+    fn a_result_without_a_number_has_only_its_verdict() -> Tried {
         let mut report = golden("invalid")?;
         report.results.iter_mut().for_each(|result| result.void = true);
         let all = samples(&text(&report)?)?;
@@ -509,44 +555,4 @@ mod tests {
         samples(&text(&golden("cut")?)?)?;
         Ok(())
     }
-}
-
-#[test]
-fn counters_are_totals_in_base_units_and_what_is_not_counted_is_no_metric() -> io::Result<()> {
-    let text = |watched: &Watched| -> io::Result<String> {
-        let mut bytes = Vec::new();
-        write_watched(watched, Style::default(), &mut bytes)?;
-        Ok(String::from_utf8(bytes).unwrap_or_default())
-    };
-    let mut watched = crate::fixture::watched();
-    let all = text(&watched)?;
-    let expected = "# TYPE fathom_disk_read_time_seconds counter\n# UNIT fathom_disk_read_time_seconds seconds\n\
-                    # HELP fathom_disk_read_time_seconds Time of all reads together.\n\
-                    fathom_disk_read_time_seconds_total{device=\"loop0\"} 0.005\n";
-    assert!(all.contains(expected), "{all}");
-    assert!(all.contains("fathom_disk_read_bytes_total{device=\"vda\"} 40960\n"), "{all}");
-    assert!(all.contains("fathom_disk_load_ratio{device=\"loop0\",bound=\"at_most\"} 0.4\n"), "{all}");
-    let p99 =
-        "fathom_disk_interval_latency_seconds{device=\"loop0\",direction=\"read\",share=\"0.99\"} 0.00031\n";
-    assert!(all.contains(p99), "{all}");
-    assert!(!all.contains("direction=\"flush\",share=\"0.99\""), "{all}");
-    assert!(all.ends_with("\n# EOF\n") && all.matches("# EOF").count() == 1);
-    // The unit is the end of the name.
-    assert!(METRICS.iter().all(|m| m.name.ends_with(m.unit)));
-    for device in &mut watched.devices {
-        device.counters = DiskCounters::parse("1 2 3 4 5 6 7 8 9 10 11").ok();
-        device.load = Some(Err("limit unknown".into()));
-        device.latency = Some(Err("lost".into()));
-    }
-    watched.devices[0].name = "a\"\\b".into();
-    let old = text(&watched)?;
-    assert!(
-        !old.contains("discard")
-            && !old.contains("flush")
-            && !old.contains("load")
-            && !old.contains("latency"),
-        "{old}"
-    );
-    assert!(old.contains("{device=\"a\\\"\\\\b\"} 1\n"), "{old}");
-    Ok(())
 }

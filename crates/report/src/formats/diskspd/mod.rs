@@ -1,11 +1,9 @@
-//! DISKSPD's text and its XML, from results of fathom.
+//! The formats of DISKSPD: its text and its XML, from results of fathom.
 //!
-//! For: people and programs that read those. Not for: anything that DISKSPD has no word for but the verdict, which stands in an element
-//! of its own, and behind the text. Where fathom has no such figure the element is left out, and the text says N/A: a percentile that too
-//! few operations support, a power scheme.
-//!
-//! What was asked for (`profile_text`, `profile_xml`) stands before what came of it (`text`, `xml`), which is the same for both (`span`
-//! with `figures`), and the machine (`system`). Layout: DISKSPD 2.2, `ResultParser`, `XmlResultParser` and their tests (MIT licence).
+//! Both repeat the requested profile, then print the results of each time span, computed here: threads with their targets ([`Span`]), sums
+//! and percentiles ([`Figures`]), and the machine ([`Topology`]). fathom's verdict is a separate element, or follows the text. If fathom
+//! lacks a figure, as a percentile with too few operations or a power scheme, the element is left out, and the text has N/A. Linux has one
+//! processor group. Layout: DISKSPD 2.2, `ResultParser`, `XmlResultParser` and their tests (MIT licence).
 
 #[cfg(test)]
 mod tests;
@@ -25,12 +23,12 @@ use model::record::Bucket;
 use model::report::{Measured, Report};
 use std::collections::BTreeMap;
 
-/// The version whose formats these are, as programs expect it, and its date.
+/// The version of DISKSPD whose formats these are, and its date.
 const VERSION: [&str; 2] = ["2.2.0", "2024/6/3"];
 
-/// The name of the format that is its text.
+/// The name of the text format.
 pub const NAME: &str = "diskspd";
-/// The name of the format that is its XML.
+/// The name of the XML format.
 pub const XML_NAME: &str = "diskspd-xml";
 
 pub(super) static TEXT: Format =
@@ -40,40 +38,40 @@ pub(super) static XML: Format =
         xml::write_xml(report, to)
     });
 
-/// What was asked for, as DISKSPD prints it for `-Rp`.
+/// Returns a profile as DISKSPD prints it for `-Rp`.
 pub fn profile(profile: &Profile) -> String {
     if profile.xml { xml::profile_xml(profile, 0) } else { text::profile_text(profile) }
 }
 
-/// A time span with what came of it.
+/// A time span and its results.
 #[derive(Debug)]
 struct Span {
-    /// What was asked for.
-    said: TimeSpan,
-    /// Length of the measured window in s; 0 where nothing was measured.
+    /// The requested time span.
+    requested: TimeSpan,
+    /// Length of the measured window in s; 0 if nothing was measured.
     seconds: f64,
     /// What each thread did on each of its targets.
     lanes: Vec<Lane>,
-    /// Times of the CPUs meanwhile.
+    /// CPU times during the time span.
     cpus: Vec<ObservedCpu>,
 }
 
 /// What a thread did on a target.
 #[derive(Clone, Debug, Default)]
 struct Lane {
-    /// Number of the thread.
+    /// Thread id.
     thread: u32,
     /// Path of the target.
     path: String,
-    /// Its size.
+    /// Size of the target.
     bytes: u64,
-    /// What moved bytes from the target.
+    /// Reads.
     read: ObservedLaneKind,
-    /// What moved bytes to it.
+    /// Writes.
     write: ObservedLaneKind,
 }
 
-/// What was asked for. A report of another language has it as far as DISKSPD has words for it.
+/// Returns the requested profile. For a report of another front end, as far as DISKSPD can express it.
 fn requested_profile(report: &Report) -> Profile {
     let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.as_ref()?.profile.clone());
     typed.unwrap_or_else(|| Profile {
@@ -83,12 +81,12 @@ fn requested_profile(report: &Report) -> Profile {
     })
 }
 
-/// The results of each job and phase, in their order.
+/// The results of each job and phase, in order.
 pub(in crate::formats) fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<&Measured>> {
     let mut all: BTreeMap<(usize, u32), Vec<&Measured>> = BTreeMap::new();
     let (mut job, mut before) = (0, None);
     for result in &report.results {
-        // Results of a job go through its phases and their streams.
+        // Results of a job are ordered by phase and stream.
         let at = (result.phase, result.stream);
         job += usize::from(before.is_some_and(|(name, last)| name != &result.job.name || last >= at));
         before = Some((&result.job.name, at));
@@ -97,37 +95,37 @@ pub(in crate::formats) fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<
     all
 }
 
-/// All time spans.
+/// Returns all time spans.
 fn measured_spans(report: &Report, profile: &Profile) -> Vec<Span> {
     let groups: Vec<Vec<&Measured>> = groups(report).into_values().collect();
-    let span = |(at, said): (usize, &TimeSpan)| {
+    let span = |(at, requested): (usize, &TimeSpan)| {
         let seen: Vec<&Observed> =
             groups.get(at).into_iter().flatten().filter_map(|r| r.seen.as_ref()).collect();
         Span {
-            said: said.clone(),
+            requested: requested.clone(),
             seconds: seen.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9,
-            lanes: thread_lanes(&seen, said),
+            lanes: thread_lanes(&seen, requested),
             cpus: seen.first().map(|s| s.cpus.clone()).unwrap_or_default(),
         }
     };
     profile.spans.iter().enumerate().map(span).collect()
 }
 
-/// Threads in their order, each with its targets in theirs.
-fn thread_lanes(seen: &[&Observed], said: &TimeSpan) -> Vec<Lane> {
+/// Returns the threads in order, each with its targets in order.
+fn thread_lanes(seen: &[&Observed], requested: &TimeSpan) -> Vec<Lane> {
     let mut out = Vec::new();
-    let pools = said.pools();
+    let pools = requested.pools();
     let mut first = 0;
     for (stream, seen) in seen.iter().enumerate() {
         let pool = pools.get(stream);
         if seen.lanes.is_empty() {
-            // Workers were not told apart: they are one thread.
+            // Workers were not counted separately: they are one thread.
             let thread = out.last().map_or(0, |lane: &Lane| lane.thread + 1);
             out.push(combined_lane(seen, thread));
         }
         out.extend(seen.lanes.iter().map(|lane| {
-            // As it was typed: a stream is a pool of threads with its targets.
-            let typed = pool.and_then(|pool| said.targets.get(pool.targets.get(lane.target)?.0));
+            // As typed: a stream is a pool of threads with its targets.
+            let typed = pool.and_then(|pool| requested.targets.get(pool.targets.get(lane.target)?.0));
             let thread =
                 lane.worker.checked_sub(first).and_then(|of| pool?.threads.get(of as usize).copied());
             Lane { thread: thread.unwrap_or(lane.worker), ..thread_lane(seen, lane, typed) }
@@ -140,18 +138,18 @@ fn thread_lanes(seen: &[&Observed], said: &TimeSpan) -> Vec<Lane> {
 
 fn thread_lane(seen: &Observed, lane: &ObservedLane, typed: Option<&Target>) -> Lane {
     let target = seen.targets.get(lane.target);
-    let of = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
+    let kind_or_default = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
     Lane {
         thread: lane.worker,
         path: typed.map(|t| &t.path).or(target.map(|t| &t.path)).cloned().unwrap_or_default(),
         bytes: target.map_or(0, |t| t.bytes),
-        read: of(Kind::Read),
-        write: of(Kind::Write),
+        read: kind_or_default(Kind::Read),
+        write: kind_or_default(Kind::Write),
     }
 }
 
 fn combined_lane(seen: &Observed, thread: u32) -> Lane {
-    let of = |kind| {
+    let sum_of_kind = |kind| {
         let of = seen.kinds.get(&kind);
         of.map_or_else(ObservedLaneKind::default, |k| ObservedLaneKind {
             bytes: k.bytes,
@@ -161,10 +159,16 @@ fn combined_lane(seen: &Observed, thread: u32) -> Lane {
     };
     let paths: Vec<&str> = seen.targets.iter().map(|t| t.path.as_str()).collect();
     let bytes = seen.targets.iter().fold(0, |sum: u64, t| sum.saturating_add(t.bytes));
-    Lane { thread, path: paths.join(" "), bytes, read: of(Kind::Read), write: of(Kind::Write) }
+    Lane {
+        thread,
+        path: paths.join(" "),
+        bytes,
+        read: sum_of_kind(Kind::Read),
+        write: sum_of_kind(Kind::Write),
+    }
 }
 
-/// What another language asked for.
+/// Returns the time span for the results of another front end.
 fn span_of_results(results: &[&Measured]) -> TimeSpan {
     let phase = results.first().and_then(|r| r.job.phases.get(r.phase as usize));
     let seconds = |ns: u64| u32::try_from(ns / 1_000_000_000).unwrap_or(u32::MAX);
@@ -210,33 +214,33 @@ fn target_of_stream(stream: &Stream, seen: Option<&Observed>) -> Target {
     }
 }
 
-/// Operations beyond a percentile, below which it is one operation's and no percentile.
+/// Minimum number of operations above a percentile.
 const MIN_BEYOND: f64 = 10.0;
 
-/// Which operations.
+/// Which directions to sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DirectionFilter {
-    /// Both directions.
+    /// Reads and writes.
     Total,
-    /// Those that moved bytes from the target.
+    /// Reads.
     Read,
-    /// Those that moved bytes to it.
+    /// Writes.
     Write,
 }
 
-/// Operations of one thread on one target, or of several together.
+/// Sums over the operations of one or several threads and targets.
 #[derive(Clone, Debug, Default)]
 struct Figures {
     /// Bytes moved.
     bytes: u64,
-    /// Latencies, and how many operations there were.
+    /// Latencies, which count the operations.
     latency: Distribution,
-    /// Stretches of equal length; empty where they were not asked for.
+    /// Buckets of equal length; empty if not requested.
     course: Vec<Bucket>,
 }
 
 impl Figures {
-    /// Of some lanes together; of at most so many stretches, since what is behind the window's last whole one is no stretch.
+    /// Sums some lanes, with at most `stretches` buckets: an incomplete last one is dropped.
     fn from_lanes<'l>(
         which: DirectionFilter,
         lanes: impl IntoIterator<Item = &'l Lane>,
@@ -270,18 +274,18 @@ impl Figures {
         self.latency.count
     }
 
-    /// Mean latency in ms; 0 of nothing, as there.
+    /// Returns the mean latency in ms; 0 without operations, as in DISKSPD.
     fn mean_ms(&self) -> f64 {
         self.latency.mean_ns / 1e6
     }
 
-    /// Deviation of the latencies in ms, over all of them.
+    /// Returns the standard deviation of the latencies in ms.
     fn deviation_ms(&self) -> f64 {
         let count = self.count() as f64;
         if count < 1.0 { 0.0 } else { self.latency.deviation_ns() * ((count - 1.0) / count).sqrt() / 1e6 }
     }
 
-    /// Deviation of the operations per second over the stretches; `None` where there are none.
+    /// Returns the standard deviation of the operations per second over the buckets; `None` without buckets.
     fn iops_deviation(&self, bucket_ms: u32) -> Option<f64> {
         let count = self.course.len() as f64;
         if self.course.is_empty() {
@@ -292,33 +296,33 @@ impl Figures {
         Some((squares / count).sqrt() / (f64::from(bucket_ms) / 1000.0))
     }
 
-    /// A percentile in ms by its share; `None` where fewer than ten operations lie beyond it.
+    /// Returns a percentile in ms; `None` if fewer than ten operations are above it.
     fn percentile_ms(&self, share: f64) -> Option<f64> {
         let supported = (1.0 - share) * self.count() as f64 >= MIN_BEYOND - 1e-9;
         self.latency.quantile_ns(share).filter(|_| supported).map(|ns| ns as f64 / 1e6)
     }
 
-    /// Smallest latency in ms; `None` where nothing completed.
+    /// Returns the smallest latency in ms; `None` without operations.
     fn min_ms(&self) -> Option<f64> {
         (self.count() > 0).then_some(self.latency.min_ns as f64 / 1e6)
     }
 
-    /// Largest latency in ms; `None` where nothing completed.
+    /// Returns the largest latency in ms; `None` without operations.
     fn max_ms(&self) -> Option<f64> {
         (self.count() > 0).then_some(self.latency.max_ns as f64 / 1e6)
     }
 }
 
-/// What is known of the CPUs; empty where nothing is.
+/// Topology of the CPUs; empty if unknown.
 #[derive(Clone, Debug, Default)]
 struct Topology {
-    /// Core of each CPU, counted from 0 over all packages.
+    /// Core of each CPU, numbered from 0 over all packages.
     cores: BTreeMap<u32, usize>,
     /// Package of each CPU.
     sockets: BTreeMap<u32, u32>,
     /// Memory node of each CPU.
     nodes: BTreeMap<u32, u32>,
-    /// How many cores there are.
+    /// Number of cores.
     core_count: usize,
 }
 
@@ -337,7 +341,7 @@ impl Topology {
         let mut known: Vec<(u32, u32)> = Vec::new();
         let mut cores = BTreeMap::new();
         for (cpu, id) in ids {
-            // Numbers of cores count within their package.
+            // Core numbers are per package.
             let core = (sockets.get(&cpu).copied().unwrap_or(0), id);
             let at = known.iter().position(|k| *k == core).unwrap_or_else(|| {
                 known.push(core);
@@ -348,7 +352,7 @@ impl Topology {
         Self { cores, sockets, nodes: memory_nodes(report), core_count: known.len() }
     }
 
-    /// How many different values there are.
+    /// Returns the number of distinct values.
     fn count(of: &BTreeMap<u32, u32>) -> usize {
         let mut all: Vec<u32> = of.values().copied().collect();
         all.sort_unstable();
@@ -362,7 +366,7 @@ impl Topology {
     }
 }
 
-/// `path: 0-3,8` for each node.
+/// Parses `path: 0-3,8` for each node.
 fn memory_nodes(report: &Report) -> BTreeMap<u32, u32> {
     let mut out = BTreeMap::new();
     for line in report.machine.fact(NODES).unwrap_or_default().lines() {
@@ -372,25 +376,25 @@ fn memory_nodes(report: &Report) -> BTreeMap<u32, u32> {
         for piece in list.trim().split(',') {
             let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
             let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else { continue };
-            // No machine has more CPUs, whatever a file says.
+            // Limits CPU numbers from a forged file.
             out.extend((first..=last.min(first.saturating_add(8192))).map(|cpu| (cpu, node)));
         }
     }
     out
 }
 
-/// When it began: `2026/11/23 18:00:00 UTC`; nothing where that is not known.
+/// Returns the start time, `2026/11/23 18:00:00 UTC`; empty if unknown.
 fn start_time(report: &Report) -> String {
     let at: Option<Timestamp> = report.started.parse().ok();
     at.map_or_else(String::new, |at| at.to_zoned(TimeZone::UTC).strftime("%Y/%m/%d %H:%M:%S UTC").to_string())
 }
 
-/// How many CPUs there are.
+/// Returns the number of CPUs.
 fn cpu_count(report: &Report, cpus: &[ObservedCpu]) -> usize {
     if cpus.is_empty() { report.machine.cpus as usize } else { cpus.len() }
 }
 
-/// Lines of the text.
+/// Returns the lines of the text format.
 fn system_text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> String {
     let mut out = format!(
         "System information:\n\n\tcomputer name: {}\n\tstart time: {}\n\n\tcpu count:\t\t{}\n",
@@ -410,13 +414,13 @@ fn system_text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> St
     out + "\n\tactive power scheme:\tN/A\n"
 }
 
-/// CPUs as bits, where a number holds them.
+/// Returns the CPUs as a bit mask, as far as a number holds them.
 fn cpu_mask(cpus: impl Iterator<Item = u32>) -> String {
     let bits = cpus.filter(|cpu| *cpu < 128).fold(0_u128, |bits, cpu| bits | 1 << cpu);
     format!("0x{bits:x}")
 }
 
-/// The element of the XML.
+/// Adds the element of the XML format.
 fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines: &mut Lines) {
     lines.within("System", |lines| {
         lines.value("ComputerName", &report.machine.host);
@@ -443,7 +447,7 @@ fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines:
     });
 }
 
-/// Nodes or sockets, each with its CPUs.
+/// Adds nodes or sockets, each with its CPUs.
 fn write_cpu_groups(of: &BTreeMap<u32, u32>, name: &str, lines: &mut Lines) {
     let mut numbers: Vec<u32> = of.values().copied().collect();
     numbers.sort_unstable();

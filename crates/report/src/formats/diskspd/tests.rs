@@ -1,7 +1,5 @@
-//! DISKSPD's formats against the text and the XML that its own tests publish.
-//!
-//! For: its layout to the byte where both have the same figures (`UnitTests/ResultParser`, `UnitTests/XmlResultParser`, MIT licence; as
-//! data), and the paths by which its readers look for figures. Not for: whether figures are true.
+//! Compares DISKSPD's formats with the text and the XML that its own tests publish (`UnitTests/ResultParser`, `UnitTests/XmlResultParser`,
+//! MIT licence), byte for byte if both have the same figures, and checks the paths that readers use.
 
 use super::profile;
 use super::xml::Lines;
@@ -23,12 +21,12 @@ fn of_one(target: Target) -> Profile {
 }
 
 #[test]
-fn a_profile_is_repeated_in_text_as_there() {
+fn a_profile_in_text_equals_that_of_diskspd() {
     let expected = "\nCommand Line: \n\nInput parameters:\n\n\ttimespan:   1\n\t-------------\n\tduration: 10s\n\twarm up time: 5s\n\tcool down time: 0s\n\trandom seed: 0\n\tpath: ''\n\t\tthink time: 0ms\n\t\tburst size: 0\n\t\tusing software cache\n\t\tusing hardware write cache, writethrough off\n\t\tperforming read test\n\t\tblock size: 64KiB\n\t\tusing sequential I/O (stride: 64KiB)\n\t\tnumber of outstanding I/O operations per thread: 2\n\t\tthreads per file: 1\n\t\tusing I/O Completion Ports\n\t\tIO priority: normal\n\n";
     assert_eq!(profile(&of_one(Target::default())), expected);
 }
 
-/// What differs of a target, and the lines that say so, each in its place.
+/// A change of a target and the lines that express it.
 type Changed = (fn(&mut Target), &'static str);
 
 const LINES: &[Changed] = &[
@@ -108,7 +106,7 @@ fn each_setting_has_its_line_in_its_place() {
 }
 
 #[test]
-fn parts_of_a_target_are_told_from_to() {
+fn parts_of_a_target_have_begin_and_end() {
     let ranges =
         |all: &[(u32, u64)]| all.iter().map(|(io, length)| Range { io: *io, length: *length }).collect();
     let percent = Target {
@@ -126,7 +124,7 @@ fn parts_of_a_target_are_told_from_to() {
     assert!(lines.ends_with(expected), "{lines}");
 }
 
-/// The target of DISKSPD's test of its XML.
+/// The target in DISKSPD's test of its XML.
 fn of_test() -> Target {
     Target {
         path: "testfile1.dat".into(),
@@ -138,7 +136,7 @@ fn of_test() -> Target {
 }
 
 #[test]
-fn a_profile_is_repeated_in_xml_as_there() {
+fn a_profile_in_xml_equals_that_of_diskspd() {
     let mut lines = Lines::new(0);
     xml::profile_target(&of_test(), &mut lines);
     let expected = "<Target>\n  <Path>testfile1.dat</Path>\n  <BlockSize>65536</BlockSize>\n  <BaseFileOffset>0</BaseFileOffset>\n  <SequentialScan>false</SequentialScan>\n  <RandomAccess>false</RandomAccess>\n  <TemporaryFile>false</TemporaryFile>\n  <UseLargePages>false</UseLargePages>\n  <DisableOSCache>true</DisableOSCache>\n  <WriteThrough>true</WriteThrough>\n  <WriteBufferContent>\n    <Pattern>sequential</Pattern>\n  </WriteBufferContent>\n  <ParallelAsyncIO>false</ParallelAsyncIO>\n  <StrideSize>65536</StrideSize>\n  <InterlockedSequential>false</InterlockedSequential>\n  <ThreadStride>0</ThreadStride>\n  <MaxFileSize>0</MaxFileSize>\n  <RequestCount>2</RequestCount>\n  <WriteRatio>0</WriteRatio>\n  <Throughput unit=\"IOPS\">1000</Throughput>\n  <ThreadsPerFile>1</ThreadsPerFile>\n  <IOPriority>3</IOPriority>\n  <Weight>1</Weight>\n</Target>\n";
@@ -151,7 +149,7 @@ fn a_profile_is_repeated_in_xml_as_there() {
     );
 }
 
-/// Operations of which so many completed, each in `ns`.
+/// Returns `count` completed operations of `ns` each.
 fn kind(bytes: u64, count: u64, ns: u64, course: Vec<Bucket>) -> ObservedLaneKind {
     let mut latency = Histogram::new();
     for _ in 0..count {
@@ -160,7 +158,7 @@ fn kind(bytes: u64, count: u64, ns: u64, course: Vec<Bucket>) -> ObservedLaneKin
     ObservedLaneKind { bytes, latency: Latencies::from(&latency), course }
 }
 
-/// What DISKSPD's test of its text has: 4 MiB read and 2 MiB written in 120 s, one read in each of ten seconds.
+/// The time span in DISKSPD's test of its text: 4 MiB read and 2 MiB written in 120 s, one read in each of ten seconds.
 fn of_test_span(latency: bool) -> Span {
     let second = |count| vec![Bucket(count, 100, 100, 100 * count, 10_000.0); 10];
     let lane = Lane {
@@ -170,9 +168,9 @@ fn of_test_span(latency: bool) -> Span {
         read: kind(4 << 20, 6, 2_000_000, second(1)),
         write: kind(2 << 20, 10, 4_000_000, second(0)),
     };
-    let said = TimeSpan { iops: !latency, latency, targets: vec![of_test()], ..TimeSpan::default() };
+    let requested = TimeSpan { iops: !latency, latency, targets: vec![of_test()], ..TimeSpan::default() };
     let cpus = vec![ObservedCpu { cpu: 0, user: 30, kernel: 25, idle: 45 }];
-    Span { said, seconds: 120.0, lanes: vec![lane], cpus }
+    Span { requested, seconds: 120.0, lanes: vec![lane], cpus }
 }
 
 fn text_of(span: &Span) -> String {
@@ -182,7 +180,7 @@ fn text_of(span: &Span) -> String {
 }
 
 #[test]
-fn results_are_told_in_text_as_there() {
+fn results_in_text_equal_those_of_diskspd() {
     let border = "-".repeat(91);
     let head = format!(
         "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s | IopsStdDev |  file\n{border}\n"
@@ -194,7 +192,7 @@ fn results_are_told_in_text_as_there() {
 }
 
 #[test]
-fn latencies_have_columns_and_percentiles_that_too_few_support_have_none() {
+fn latencies_have_columns_and_unsupported_percentiles_are_missing() {
     let mut span = of_test_span(true);
     let text = text_of(&span);
     assert!(text.contains("|  I/O per s |  AvgLat  | LatStdDev |  file\n"), "{text}");
@@ -206,7 +204,7 @@ fn latencies_have_columns_and_percentiles_that_too_few_support_have_none() {
         ),
         "{text}"
     );
-    // Of a million the percentile with five nines is supported, and no other behind it.
+    // A million operations support the percentile with five nines, but none above it.
     span.lanes[0].read = kind(1 << 30, 1_000_000, 2_000_000, Vec::new());
     span.lanes[0].write = ObservedLaneKind::default();
     let text = text_of(&span);
@@ -215,7 +213,7 @@ fn latencies_have_columns_and_percentiles_that_too_few_support_have_none() {
         "{text}"
     );
     assert!(text.contains("Write IO") && text.contains(" |       N/A | testfile1.dat"), "{text}");
-    // Of two targets each has a table of its own.
+    // Each of two targets has its own table.
     let other = Lane { path: "b".into(), thread: 1, ..span.lanes[0].clone() };
     span.lanes.push(other);
     let text = text_of(&span);
@@ -230,10 +228,10 @@ fn latencies_have_columns_and_percentiles_that_too_few_support_have_none() {
 }
 
 #[test]
-fn deviations_of_the_rate_are_those_of_whole_stretches() {
+fn deviations_of_the_rate_use_complete_buckets() {
     let stretches = [10, 20, 30, 7].map(|count| Bucket(count, 1, 2, 3, 4.0)).to_vec();
     let lane = Lane { read: kind(0, 67, 1000, stretches), ..Lane::default() };
-    // The last one is behind the window's last whole stretch.
+    // The last bucket is incomplete.
     let figures = Figures::from_lanes(DirectionFilter::Read, [&lane], 3);
     let deviation = figures.iops_deviation(500).unwrap_or(0.0);
     assert!((deviation - 2.0 * (200.0_f64 / 3.0).sqrt()).abs() < 1e-9, "{deviation}");
@@ -241,11 +239,11 @@ fn deviations_of_the_rate_are_those_of_whole_stretches() {
 }
 
 #[test]
-fn what_is_no_xml_does_not_get_into_it() {
+fn characters_that_are_invalid_in_xml_are_replaced() {
     assert_eq!(xml::escaped("a<b>&\"c\"\n\u{1b}[0m\u{85}"), "a&lt;b&gt;&amp;&quot;c&quot; ?[0m?");
 }
 
-/// A report of two threads on two files, each with a time span before it.
+/// Returns a report of two threads on two files, with two time spans.
 fn report() -> Report {
     let text = include_str!("../../../tests/golden/valid.json");
     let mut report = Report::from_json(text).unwrap_or_else(|e| panic!("{e}"));
@@ -285,7 +283,7 @@ fn report() -> Report {
     report
 }
 
-/// The elements that a path of children leads to.
+/// Returns the elements at a path.
 fn found<'a, 'i>(root: Node<'a, 'i>, path: &str) -> Vec<Node<'a, 'i>> {
     path.split('/').skip(1).fold(vec![root], |parts, name| {
         parts.iter().flat_map(|part| part.children().filter(|child| child.has_tag_name(name))).collect()
@@ -296,7 +294,7 @@ fn text<'a>(node: &Node<'a, '_>) -> &'a str {
     node.text().unwrap_or_default()
 }
 
-/// Paths that Process-DiskSpd.ps1 and VMFleet look for, how many they find, and what the first one says.
+/// Paths that Process-DiskSpd.ps1 and VMFleet use, the number of elements, and the text of the first one.
 const PATHS: &[(&str, usize, &str)] = &[
     ("Results/System/ComputerName", 1, ""),
     ("Results/TimeSpan/TestTimeSeconds", 1, "2.00"),
@@ -329,11 +327,11 @@ const PATHS: &[(&str, usize, &str)] = &[
 ];
 
 #[test]
-fn readers_of_the_xml_find_what_they_look_for() {
+fn readers_of_the_xml_find_their_elements() {
     let mut out = Vec::new();
     xml::write_xml(&report(), &mut out).unwrap_or_else(|e| panic!("{e}"));
     let xml = String::from_utf8_lossy(&out).into_owned();
-    // Process-DiskSpd.ps1 looks at the first line before it reads on.
+    // Process-DiskSpd.ps1 checks the first line before it continues.
     assert_eq!((xml.lines().next(), xml.lines().last()), (Some("<Results>"), Some("</Results>")));
     let document = Document::parse(&xml).unwrap_or_else(|e| panic!("{e}"));
     let root = document.root_element();
@@ -342,7 +340,7 @@ fn readers_of_the_xml_find_what_they_look_for() {
         assert_eq!(found.len(), *count, "{path}");
         assert!(first.is_empty() || text(&found[0]) == *first, "{path}: {}", text(&found[0]));
     }
-    // VMFleet takes percentiles by their place: 0, 1 ... 99, and the nines.
+    // VMFleet reads percentiles by position: 0, 1 ... 99, and the nines.
     let ranks: Vec<&str> =
         found(root, "Results/TimeSpan/Latency/Bucket/Percentile").iter().map(text).collect();
     let nines = ["99.9", "99.99", "99.999", "99.9999", "99.99999", "99.999999", "99.9999999", "100"];

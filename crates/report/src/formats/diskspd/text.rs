@@ -1,6 +1,4 @@
-//! DISKSPD's text.
-//!
-//! For: the tables that people know and scripts look for, and fathom's verdict behind them. Not for: figures ([`super::figures`]).
+//! DISKSPD's text: the profile under "Input parameters", then the tables of results, followed by fathom's verdict.
 
 use crate::formats::diskspd::{
     DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile,
@@ -33,7 +31,7 @@ const PERCENTILES: [(f64, &str); 13] = [
     (0.999_999_999, "9-nines"),
 ];
 
-/// Writes it; in brief as DISKSPD does, without what fathom says of it.
+/// Writes DISKSPD's text; in brief without fathom's verdict.
 pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<()> {
     let profile = requested_profile(report);
     let spans = measured_spans(report, &profile);
@@ -60,8 +58,8 @@ pub(super) fn write_span(span: &Span, topology: &Topology, to: Out) -> io::Resul
     }
     writeln!(to, "\nactual test time:\t{:.2}s", span.seconds)?;
     writeln!(to, "thread count:\t\t{}", span.thread_count())?;
-    if span.said.threads > 0 && span.said.requests > 0 {
-        writeln!(to, "request count:\t\t{}", span.said.requests)?;
+    if span.requested.threads > 0 && span.requested.requests > 0 {
+        writeln!(to, "request count:\t\t{}", span.requested.requests)?;
     }
     write_cpus(&span.cpus, topology, to)?;
     for (which, name) in [
@@ -72,10 +70,10 @@ pub(super) fn write_span(span: &Span, topology: &Topology, to: Out) -> io::Resul
         writeln!(to, "\n{name} IO")?;
         write_section(which, span, to)?;
     }
-    if span.said.latency { write_percentiles(span, to) } else { Ok(()) }
+    if span.requested.latency { write_percentiles(span, to) } else { Ok(()) }
 }
 
-/// CPUs, with columns for what there are several of.
+/// Writes the CPUs, with columns for topology levels that have several members.
 fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, to: Out) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
@@ -112,7 +110,7 @@ fn join_shares(shares: [f64; 4]) -> String {
     shares.map(|share| format!("{share:6.2}%")).join("| ")
 }
 
-/// Use, user, kernel and idle in percent of the time.
+/// Returns total, user, kernel and idle time in percent.
 pub(super) fn cpu_percents(cpu: &ObservedCpu) -> [f64; 4] {
     let [user, kernel, idle] = [cpu.user, cpu.kernel, cpu.idle].map(|ticks| ticks as f64);
     let all = (user + kernel + idle).max(1.0);
@@ -120,31 +118,35 @@ pub(super) fn cpu_percents(cpu: &ObservedCpu) -> [f64; 4] {
 }
 
 impl Span {
-    /// Threads that were asked for.
+    /// Returns the number of requested threads.
     pub(super) fn thread_count(&self) -> u64 {
-        if self.said.targets.is_empty() { self.lanes.len() as u64 } else { self.said.thread_count() }
+        if self.requested.targets.is_empty() {
+            self.lanes.len() as u64
+        } else {
+            self.requested.thread_count()
+        }
     }
 
-    /// Whole stretches of the course in the measured time.
+    /// Returns the number of complete buckets in the measured time.
     pub(super) fn stretches(&self) -> usize {
-        (u64::from(self.said.duration_s) * 1000 / u64::from(self.said.bucket_ms.max(1))) as usize
+        (u64::from(self.requested.duration_s) * 1000 / u64::from(self.requested.bucket_ms.max(1))) as usize
     }
 }
 
-/// What stands between the columns that are always there: for latencies, for deviations of the rate, for those of latencies.
-fn optional_columns(said: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
-    let shown = [said.latency, said.iops, said.latency];
+/// Returns the optional columns: for latencies, for deviations of the rate, for those of latencies.
+fn optional_columns(requested: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
+    let shown = [requested.latency, requested.iops, requested.latency];
     std::array::from_fn(|at| if shown[at] { all[at] } else { "" })
 }
 
 fn write_section(which: DirectionFilter, span: &Span, to: Out) -> io::Result<()> {
     let [mean, iops, deviation] =
-        optional_columns(&span.said, ["|  AvgLat  ", "| IopsStdDev ", "| LatStdDev "]);
+        optional_columns(&span.requested, ["|  AvgLat  ", "| IopsStdDev ", "| LatStdDev "]);
     writeln!(
         to,
         "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s {mean}{iops}{deviation}|  file"
     )?;
-    let dashes = optional_columns(&span.said, ["-----------", "-------------", "------------"]).concat();
+    let dashes = optional_columns(&span.requested, ["-----------", "-------------", "------------"]).concat();
     let border = format!("{}{dashes}------------", "-".repeat(66));
     writeln!(to, "{border}")?;
     for lane in &span.lanes {
@@ -160,23 +162,23 @@ fn figure_row(figures: &Figures, span: &Span) -> String {
     let (bytes, count, seconds) = (figures.bytes, figures.count(), span.seconds);
     let mib = bytes as f64 / 1_048_576.0 / seconds;
     let mut row = format!("{bytes:15} | {count:12} | {mib:10.2} | {:10.2}", count as f64 / seconds);
-    if span.said.latency {
+    if span.requested.latency {
         row += &if count > 0 { format!(" | {:8.3}", figures.mean_ms()) } else { format!(" | {:>8}", "N/A") };
     }
-    if span.said.iops {
-        row += &match figures.iops_deviation(span.said.bucket_ms) {
+    if span.requested.iops {
+        row += &match figures.iops_deviation(span.requested.bucket_ms) {
             Some(deviation) => format!(" | {deviation:10.2}"),
             None if count == 0 => format!(" | {:10.2}", 0.0),
             None => format!(" | {:>10}", "N/A"),
         };
     }
-    if span.said.latency {
+    if span.requested.latency {
         row += &if count > 0 { format!(" |  {:8.3}", figures.deviation_ms()) } else { " |       N/A".into() };
     }
     row
 }
 
-/// A table for each target where there are several, and one of all.
+/// Writes a table for each target if there are several, and one of all.
 fn write_percentiles(span: &Span, to: Out) -> io::Result<()> {
     let mut paths: Vec<&str> = Vec::new();
     for lane in &span.lanes {
@@ -214,7 +216,7 @@ fn write_percentile_table(lanes: &[&Lane], to: Out) -> io::Result<()> {
     line("max", &Figures::max_ms)
 }
 
-/// All time spans together.
+/// Writes the totals of all time spans.
 fn write_totals(spans: &[Span], to: Out) -> io::Result<()> {
     writeln!(
         to,
@@ -240,10 +242,10 @@ fn write_totals(spans: &[Span], to: Out) -> io::Result<()> {
     writeln!(to, "\ntotal test time:\t{seconds:.2}s")
 }
 
-/// Units of sizes, from the largest on.
+/// Units of sizes, the largest first.
 const SIZE_UNITS: [(u32, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
 
-/// The whole of it.
+/// Returns the lines under "Input parameters".
 pub(super) fn profile_text(profile: &Profile) -> String {
     let mut out = format!("\nCommand Line: {}\n\nInput parameters:\n\n", profile.command);
     if profile.verbose {
@@ -257,7 +259,7 @@ pub(super) fn profile_text(profile: &Profile) -> String {
     out
 }
 
-/// A size in the largest unit that it reaches.
+/// Formats a size in the largest unit that it reaches.
 pub(super) fn size(bytes: u64) -> String {
     let unit = SIZE_UNITS.iter().find(|(shift, _)| bytes >= 1 << shift);
     match unit {
@@ -267,7 +269,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// A size in the largest unit that it reaches, its number aligned to the right of so many columns; plain bytes are not.
+/// Formats a size in the largest unit that it reaches, right-aligned to `width`, except plain bytes.
 fn size_in(bytes: u64, width: usize) -> String {
     let unit = SIZE_UNITS.iter().find(|(shift, _)| bytes >= 1 << shift);
     match unit {
@@ -311,7 +313,7 @@ fn span_text(span: &TimeSpan) -> String {
     out
 }
 
-/// A target; whether it has threads of its own, whether it has operations in flight of its own, and whether these call back.
+/// Returns the lines of a target. The flags: whether it has its own threads, its own queue depth, and completion routines.
 pub(super) fn target_text(target: &Target, threads: bool, requests: bool, routines: bool) -> String {
     let mut out = match target.path.strip_prefix('*') {
         Some(number) => format!("\tpath: template target '{number}'\n"),
@@ -370,7 +372,7 @@ pub(super) fn target_text(target: &Target, threads: bool, requests: bool, routin
     out
 }
 
-/// Where it begins and ends, and what is told of the order of accesses.
+/// Writes the region and the access order of a target.
 fn region_text(target: &Target, say: &mut dyn FnMut(String)) {
     for (bytes, what) in [
         (target.base, "base file offset"),
@@ -437,7 +439,7 @@ fn order_text(target: &Target) -> String {
     }
 }
 
-/// Shares of operations by parts of the target, a line each.
+/// Returns the shares of operations by part of the target, one per line.
 fn distribution_text(parts: &Distribution, indent: &str) -> String {
     let (mut out, mut at) = (String::new(), 0_u64);
     for part in &parts.ranges {

@@ -1,7 +1,4 @@
-//! DISKSPD's XML.
-//!
-//! For: the elements that its readers look for by their paths, and one of fathom's behind them. Not for: figures ([`super::figures`]),
-//! nor the profile that is repeated ([`super::profile_xml`]).
+//! DISKSPD's XML: the profile, which DISKSPD accepts with `-X`, then the results, followed by fathom's element.
 
 use super::text::cpu_percents;
 use crate::formats::diskspd;
@@ -17,7 +14,7 @@ use model::report::Report;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Percentiles behind the whole ones, with their digits.
+/// Percentiles after the whole ones, with their digits.
 const NINES: [(f64, &str); 7] = [
     (0.999, "99.9"),
     (0.9999, "99.99"),
@@ -28,7 +25,7 @@ const NINES: [(f64, &str); 7] = [
     (0.999_999_999, "99.9999999"),
 ];
 
-/// Writes all of it.
+/// Writes DISKSPD's XML.
 pub(super) fn write_xml(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     let profile = requested_profile(report);
     let spans = measured_spans(report, &profile);
@@ -46,7 +43,7 @@ pub(super) fn write_xml(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     to.write_all(lines.text.as_bytes())
 }
 
-/// What fathom makes of it.
+/// Adds fathom's verdict.
 fn write_fathom(report: &Report, lines: &mut Lines) {
     lines.value("Verdict", report.verdict.word());
     lines.value("Reason", &report.verdict_reason);
@@ -77,7 +74,7 @@ fn write_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lin
     }
     lines.value("TestTimeSeconds", format_args!("{:.2}", span.seconds));
     lines.value("ThreadCount", span.thread_count());
-    lines.value("RequestCount", span.said.requests);
+    lines.value("RequestCount", span.requested.requests);
     lines.value(
         "ProcCount",
         if span.cpus.is_empty() { report.machine.cpus as usize } else { span.cpus.len() },
@@ -85,10 +82,10 @@ fn write_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lin
     if !span.cpus.is_empty() {
         lines.within("CpuUtilization", |lines| write_cpus(&span.cpus, topology, lines));
     }
-    if span.said.latency {
+    if span.requested.latency {
         write_latencies(span, lines);
     }
-    if span.said.iops {
+    if span.requested.iops {
         write_iops(span, &span.lanes.iter().collect::<Vec<_>>(), lines);
     }
     let mut threads: Vec<u32> = span.lanes.iter().map(|lane| lane.thread).collect();
@@ -131,7 +128,7 @@ fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
     lines.within("Average", |lines| write(sums.map(|sum| sum / cpus.len() as f64), lines));
 }
 
-/// Reads, writes and both, each with its name in elements.
+/// Returns reads, writes and both, each with its name in the XML.
 fn figures_by_direction(lanes: &[&Lane], stretches: usize) -> [(&'static str, Figures); 3] {
     [("Read", DirectionFilter::Read), ("Write", DirectionFilter::Write), ("Total", DirectionFilter::Total)]
         .map(|(name, which)| (name, Figures::from_lanes(which, lanes.iter().copied(), stretches)))
@@ -169,10 +166,10 @@ fn write_latencies(span: &Span, lines: &mut Lines) {
     });
 }
 
-/// The rate by stretches of equal length.
+/// Adds the rate in buckets of equal length.
 fn write_iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
     let [(_, read), (_, write), (_, total)] = figures_by_direction(lanes, span.stretches());
-    let bucket_ms = span.said.bucket_ms;
+    let bucket_ms = span.requested.bucket_ms;
     lines.within("Iops", |lines| {
         for (name, figures) in
             [("ReadIopsStdDev", &read), ("WriteIopsStdDev", &write), ("IopsStdDev", &total)]
@@ -182,8 +179,8 @@ fn write_iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
             }
         }
         for at in 0..read.course.len().max(write.course.len()) {
-            let of = |figures: &Figures| figures.course.get(at).copied().unwrap_or_default();
-            lines.line(bucket_element(at, bucket_ms, of(&read), of(&write)));
+            let bucket_of = |figures: &Figures| figures.course.get(at).copied().unwrap_or_default();
+            lines.line(bucket_element(at, bucket_ms, bucket_of(&read), bucket_of(&write)));
         }
     });
 }
@@ -217,7 +214,7 @@ fn write_target(lane: &Lane, span: &Span, lines: &mut Lines) {
     lines.value("ReadCount", read.count());
     lines.value("WriteBytes", write.bytes);
     lines.value("WriteCount", write.count());
-    if span.said.latency {
+    if span.requested.latency {
         for (name, figures) in [("Read", &read), ("Write", &write), ("", &total)] {
             if figures.count() > 0 {
                 lines.value(
@@ -228,12 +225,12 @@ fn write_target(lane: &Lane, span: &Span, lines: &mut Lines) {
             }
         }
     }
-    if span.said.iops {
+    if span.requested.iops {
         write_iops(span, &[lane], lines);
     }
 }
 
-/// Lines of XML, two blanks further in for each element around them.
+/// Lines of XML, indented by two blanks for each level.
 pub(super) struct Lines {
     pub(super) text: String,
     indent: usize,
@@ -244,22 +241,22 @@ impl Lines {
         Self { text: String::new(), indent }
     }
 
-    /// A line as it is.
+    /// Adds a line unchanged.
     pub(super) fn line(&mut self, line: impl Display) {
         self.text += &format!("{:indent$}{line}\n", "", indent = self.indent);
     }
 
-    /// An element with a value.
+    /// Adds an element with a value.
     pub(super) fn value(&mut self, name: &str, value: impl Display) {
         self.line(format_args!("<{name}>{}</{name}>", escaped(&value.to_string())));
     }
 
-    /// An element around others.
+    /// Adds an element around others.
     pub(super) fn within(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
         self.with(name, "", write);
     }
 
-    /// An element around others, with attributes, which begin with a blank.
+    /// Adds an element around others, with attributes, which begin with a blank.
     pub(super) fn with(&mut self, name: &str, attributes: &str, write: impl FnOnce(&mut Self)) {
         self.line(format_args!("<{name}{attributes}>"));
         self.indent += 2;
@@ -269,7 +266,7 @@ impl Lines {
     }
 }
 
-/// A text inside XML. Control characters but for white space have no form there, and are shown by their number elsewhere; here they are
+/// Escapes text for XML. Control characters other than white space are not allowed in XML and become
 /// question marks.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -287,7 +284,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// The whole of it, so many blanks in.
+/// Returns the element Profile, indented by `indent` blanks.
 pub(super) fn profile_xml(profile: &Profile, indent: usize) -> String {
     let mut lines = Lines::new(indent);
     lines.within("Profile", |lines| {
@@ -331,7 +328,7 @@ fn profile_span(span: &TimeSpan, lines: &mut Lines) {
     });
 }
 
-/// One target.
+/// Adds a target.
 pub(super) fn profile_target(target: &Target, lines: &mut Lines) {
     lines.within("Target", |lines| {
         lines.value("Path", &target.path);
@@ -383,7 +380,7 @@ pub(super) fn profile_target(target: &Target, lines: &mut Lines) {
     });
 }
 
-/// What is the default is left out.
+/// Adds the cache settings; defaults are left out.
 fn profile_caching(target: &Target, lines: &mut Lines) {
     match target.cache {
         Cache::Cached => {}

@@ -1,6 +1,4 @@
-//! fio's JSON: `json`, and `json+` with all latencies.
-//!
-//! For: its keys, its types and its layout, which scripts look for with text tools too. Not for: figures ([`super::direction`]).
+//! fio's JSON: `json`, and `json+` with all latency bins. Keys, types and layout equal fio's, because scripts also read it with text tools.
 
 use super::job::{Group, Job, cpu_percent, disk_totals, idleness, jobs, util_percent};
 use super::{VERSION, options};
@@ -21,7 +19,7 @@ use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::{Map, Serializer, Value, json};
 use std::io::{self, Write};
 
-/// Writes it; `plus` with all latencies.
+/// Writes fio's JSON; with `plus`, adds all latency bins.
 pub(super) fn write(report: &Report, plus: bool, to: &mut dyn Write) -> io::Result<()> {
     let jobs = jobs(report);
     let mut all = Map::new();
@@ -46,7 +44,7 @@ pub(super) fn write(report: &Report, plus: bool, to: &mut dyn Write) -> io::Resu
     to.write_all(b"\n")
 }
 
-/// When the last run ended, as numbers and as people read it.
+/// Returns the end of the last run as numbers and as text.
 fn end_time_keys(report: &Report, jobs: &[Job]) -> Map<String, Value> {
     let mut out = Map::new();
     if let Some(at) = end_time(report, jobs) {
@@ -62,7 +60,7 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
     out.insert("jobname".into(), job.name().to_owned().into());
     out.insert("groupid".into(), job.group.into());
     out.insert("error".into(), job.error().into());
-    // Nothing is left to do.
+    // A finished job has no time left.
     out.insert("eta".into(), 0.into());
     out.insert("elapsed".into(), elapsed_ns(all).div_ceil(1_000_000_000).into());
     out.insert("job options".into(), options_json(options::job_options(job)));
@@ -85,7 +83,7 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
         out.insert("first_error".into(), job.error().into());
     }
     out.insert("latency_depth".into(), job.depth().into());
-    // As in fio one is in ns and the other in us.
+    // As in fio, one is in ns and the other in us.
     let [target, window] = job.latency_target().map_or([0, 0], |t| [t.ns, t.window_ns / 1000]);
     let percent = job.latency_target().map_or(100.0, |t| t.percent);
     out.insert("latency_target".into(), target.into());
@@ -102,21 +100,21 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
     out.into()
 }
 
-/// Whether it became steady, and the values by which that was decided.
+/// Returns whether the job became steady, and the values that decided it.
 fn steadied_json(rule: &Steady, seen: &Steadied) -> Value {
     let spread = seen.spread(rule.quantity);
     let sign = if rule.percent { "%" } else { "" };
-    let whole = |values: &[f64]| -> Vec<u64> { values.iter().map(|v| *v as u64).collect() };
+    let integers = |values: &[f64]| -> Vec<u64> { values.iter().map(|v| *v as u64).collect() };
     let (bw, iops) = (seen.spread(Quantity::Bandwidth).mean as u64, seen.spread(Quantity::Iops).mean as u64);
     let mut data = json!({
         "bw_mean": bw,
         "iops_mean": iops,
-        "iops": whole(&seen.iops),
-        "bw": whole(&seen.bytes_per_s),
+        "iops": integers(&seen.iops),
+        "bw": integers(&seen.bytes_per_s),
     });
     if rule.quantity == Quantity::Latency {
         data["lat_mean"] = (seen.spread(Quantity::Latency).mean as u64).into();
-        data["lat"] = whole(&seen.latency_ns).into();
+        data["lat"] = integers(&seen.latency_ns).into();
     }
     json!({
         "ss": format!("{}:{:.6}{sign}", rule.name(), rule.limit),
@@ -133,7 +131,7 @@ fn options_json(options: Options) -> Value {
     Value::Object(options.into_iter().map(|(name, value)| (name, value.into())).collect())
 }
 
-/// What fathom says of it: of several as one the worst, with all their names.
+/// Returns fathom's keys of a job: the worst verdict of its results, with all their names.
 fn fathom_json(job: &Job) -> Value {
     let results = || job.members.iter().map(|member| member.result);
     let verdict = results().map(|result| result.verdict).max().map(Verdict::word);
@@ -160,9 +158,9 @@ fn direction_json(of: &Direction, group: &Group, layout: &FioLayout, plus: bool)
         "runtime": of.runtime_ms,
         "total_ios": of.ops,
         "short_ios": of.short,
-        // fathom drops none.
+        // fathom drops no samples.
         "drop_ios": 0,
-        // The time in the call that submits is in that of the completion.
+        // The time in the submit call is part of the completion latency.
         "slat_ns": latency_json(&Distribution::default(), None, plus),
         "clat_ns": latency_json(&of.clat, clat, plus),
         "lat_ns": latency_json(&of.lat, lat, plus),
@@ -213,7 +211,7 @@ fn latency_json(of: &Distribution, percentiles: Option<&FioLayout>, plus: bool) 
     out.into()
 }
 
-/// What the job cost. What no worker says is left out.
+/// Returns the costs of a job. Unknown costs are left out.
 fn cost_keys(job: &Job) -> Map<String, Value> {
     let workers = job.costs();
     let mut out = Map::new();
@@ -232,7 +230,7 @@ fn cost_keys(job: &Job) -> Map<String, Value> {
     out
 }
 
-/// Shares by depth, as far as they are known.
+/// Returns the shares by depth, as far as they are known.
 fn depth_keys(job: &Job) -> Map<String, Value> {
     let table = |names: [&str; COLUMNS], shares: [f64; COLUMNS]| -> Value {
         Value::Object(
@@ -275,7 +273,7 @@ fn disk_json(disk: &ObservedDisk) -> Value {
     })
 }
 
-/// What fathom says of all that: the first lines of its own report, and each finding.
+/// Returns fathom's verdict: the first lines of its own report, and each finding.
 fn verdict_json(report: &Report) -> Value {
     let findings: Vec<Value> = report
         .findings
@@ -310,7 +308,7 @@ fn verdict_json(report: &Report) -> Value {
     })
 }
 
-/// fio's layout: a blank before each colon too, and six decimals.
+/// fio's layout: a blank before each colon, and six decimals.
 #[derive(Default)]
 struct FioFormatter(PrettyFormatter<'static>);
 

@@ -1,8 +1,7 @@
-//! The formats of fio 3: its text, its lines between semicolons and its JSON, from results of fathom.
+//! The formats of fio 3: its text, its terse lines and its JSON, from results of fathom.
 //!
-//! For: programs and people that read those. Not for: anything that fio has no word for but the verdict, which stands in a key of its
-//! own, and at the end of the text. Each result is a job, all its runs together. Where fathom has no such figure the key is left out,
-//! or what fio itself prints of what it did not measure stands there: `docs/reference/formats.md` says which.
+//! Each result is a job, all its runs together. fathom's verdict is a separate key, or follows the text. If fathom lacks a figure, the key
+//! is left out or has the value that fio prints for it: `docs/reference/formats.md` lists them.
 
 pub mod aggregate;
 mod job;
@@ -13,10 +12,10 @@ mod text;
 use crate::formats::{Content, Format};
 pub use text::verdict;
 
-/// The version whose formats these are, as programs expect it.
+/// The version of fio whose formats these are.
 pub const VERSION: &str = "fio-3.33";
 
-/// The name of the format that is its text.
+/// The name of the text format.
 pub const NAME: &str = "fio";
 
 pub(super) static NORMAL: Format =

@@ -1,7 +1,6 @@
-//! A job in the options of fio that say the same.
+//! A job as equivalent fio options, for the key `job options` and the first lines of the text.
 //!
-//! For: the key `job options` and the first lines of the text, which readers tell jobs apart by; where options were typed, those. Not for: a job file to run: what fio
-//! has no word for is not in it, and `fathom` reads its own job files.
+//! If the user typed options, these are printed. Otherwise the job is translated; what fio has no option for is left out.
 
 use super::job::{Job, Member};
 use model::job::{
@@ -10,10 +9,10 @@ use model::job::{
 use model::typed::Options;
 use model::units::show_block;
 
-/// An option by its name, with its value.
+/// The name and value of an option.
 type NamedOption = (&'static str, String);
 
-/// The options of a job: of several as one those of the last, as in fio.
+/// Returns the options of a job: those of its last member, as in fio.
 pub(super) fn job_options(job: &Job) -> Options {
     let typed = job.members.last().and_then(|member| member.seen.typed.as_ref());
     typed.map_or_else(
@@ -22,13 +21,13 @@ pub(super) fn job_options(job: &Job) -> Options {
     )
 }
 
-/// The options that were typed for all jobs.
+/// Returns the options that the user typed for all jobs.
 pub(super) fn default_options(jobs: &[Job]) -> Options {
     let typed = jobs.first().and_then(|job| job.first().seen.typed.as_ref());
     typed.map(|typed| typed.defaults.clone()).unwrap_or_default()
 }
 
-/// The options that say the same as a job.
+/// Returns fio options that are equivalent to a job.
 fn equivalent_options(job: &Job) -> Vec<NamedOption> {
     let one = job.first();
     let stream = one.stream;
@@ -63,7 +62,7 @@ fn equivalent_options(job: &Job) -> Vec<NamedOption> {
     out
 }
 
-/// The word of `rw`.
+/// Returns the value of `rw`.
 pub(super) fn rw(access: &Access) -> &'static str {
     let kinds: Vec<Kind> = access.kinds().collect();
     let sequential = access.pattern() == Some(Pattern::Sequential);
@@ -81,7 +80,7 @@ pub(super) fn rw(access: &Access) -> &'static str {
     }
 }
 
-/// The word of `ioengine`; the name here where fio has none like it.
+/// Returns the value of `ioengine`, or fathom's name if fio has no such engine.
 pub(super) fn engine(name: &str) -> &str {
     match name {
         "sync" => "psync",
@@ -92,12 +91,12 @@ pub(super) fn engine(name: &str) -> &str {
     }
 }
 
-/// `4k`, as fio's users type it.
+/// `4k`, as users of fio type it.
 fn size_text(bytes: u64) -> String {
     show_block(bytes).to_ascii_lowercase()
 }
 
-/// Sizes of the operations, where one line says them.
+/// Returns the block sizes, if a single option expresses them.
 fn size_options(access: &Access) -> Option<NamedOption> {
     let [line] = access.lines.as_slice() else { return None };
     if let Some(bytes) = access.block_bytes() {
@@ -144,7 +143,7 @@ fn cache_options(cache: Cache) -> Vec<NamedOption> {
     out
 }
 
-/// The mix of directions and the order of offsets, where one line says them.
+/// Returns the mix of directions and the order of offsets, if options express them.
 fn order_options(access: &Access) -> Vec<NamedOption> {
     let [line] = access.lines.as_slice() else { return Vec::new() };
     let mut out = Vec::new();
@@ -163,7 +162,7 @@ fn order_options(access: &Access) -> Vec<NamedOption> {
 
 fn distribution_option(line: &Line) -> Option<NamedOption> {
     match &line.order {
-        // fio visits each block once unless it is told not to.
+        // By default, fio accesses each block once.
         Order::Sequential(_) | Order::Once => None,
         Order::Random => Some(("norandommap", "1".into())),
         Order::Mixed(percent) => Some(("percentage_random", percent.to_string())),
@@ -187,7 +186,7 @@ fn distribution_option(line: &Line) -> Option<NamedOption> {
     }
 }
 
-/// What is touched.
+/// Returns the options of the target and its region.
 fn target_options(job: &Member) -> Vec<NamedOption> {
     let targets = &job.seen.targets;
     let names = |made: bool| -> Option<String> {
@@ -206,7 +205,7 @@ fn target_options(job: &Member) -> Vec<NamedOption> {
     out
 }
 
-/// What holds operations back.
+/// Returns the options that limit the rate.
 fn rate_options(job: &Member) -> Vec<NamedOption> {
     let mut out: Vec<NamedOption> = Vec::new();
     match job.stream.pace {
@@ -217,14 +216,14 @@ fn rate_options(job: &Member) -> Vec<NamedOption> {
         }
         Pace::Each { iops, bytes_per_s } => {
             let limits = [("rate_iops", iops), ("rate", bytes_per_s)];
-            let said = limits.into_iter().filter(|(_, each)| each.named().next().is_some());
-            out.extend(said.map(|(option, each)| {
+            let limited = limits.into_iter().filter(|(_, each)| each.named().next().is_some());
+            out.extend(limited.map(|(option, each)| {
                 (option, format!("{:.0},{:.0},{:.0}", each.read, each.write, each.trim))
             }));
         }
         Pace::Open { iops, arrivals } => {
             out.push(("rate_iops", format!("{iops:.0}")));
-            // fio has no word for bursts.
+            // fio has no option for bursts.
             let word = match arrivals {
                 Arrivals::Poisson => Some("poisson"),
                 Arrivals::Constant => Some("linear"),
@@ -247,7 +246,7 @@ fn rate_options(job: &Member) -> Vec<NamedOption> {
     out
 }
 
-/// For how long, and what ends it before.
+/// Returns the options that end the job.
 fn runtime_options(job: &Member) -> Vec<NamedOption> {
     let limit = job.stream.limit;
     let mut out = vec![("runtime", time_text(limit.time_ns.unwrap_or(job.phase.time_ns)))];
@@ -263,7 +262,7 @@ fn runtime_options(job: &Member) -> Vec<NamedOption> {
     out
 }
 
-/// Seconds without a unit, as fio's users type them, else the largest unit that leaves nothing over.
+/// Formats seconds without a unit, as users of fio type them, or else the largest unit that divides the time.
 fn time_text(ns: u64) -> String {
     match ns {
         ns if ns.is_multiple_of(1_000_000_000) => (ns / 1_000_000_000).to_string(),

@@ -1,6 +1,7 @@
-//! fio's text.
+//! fio's text and its terse lines.
 //!
-//! For: the lines that people know and scripts look for, and fathom's verdict behind them. Not for: figures ([`super::direction`]).
+//! fathom's verdict follows the text. Terse lines (versions 2 to 5) have fields between semicolons, a line for each job. An unknown value
+//! is an empty field, so that the following fields keep their places.
 
 use crate::formats::fio::job::{
     CALL_LEVELS, COLUMNS, DEPTH_LEVELS, DIRECTIONS, Depths, Direction, Group, Job, LATENCY_LIMITS,
@@ -17,7 +18,7 @@ use model::job::{Kind, Quantity, Sizes, Stream};
 use model::report::{Measured, Report};
 use std::io::{self, Write};
 
-/// Columns of the table of percentiles.
+/// Width of the table of percentiles.
 const PERCENTILE_TABLE_WIDTH: usize = 73;
 /// Digits of a latency before it is scaled.
 const LATENCY_DIGITS: usize = 6;
@@ -26,7 +27,7 @@ const SHARES_PER_LINE: usize = 5;
 
 type Out<'o> = &'o mut dyn Write;
 
-/// Writes it; in brief as fio does, without what fathom says of it.
+/// Writes fio's text; in brief without fathom's verdict.
 pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<()> {
     let jobs = jobs(report);
     write_job_intro(&jobs, to)?;
@@ -42,7 +43,7 @@ pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<(
     if style.detail == Detail::Brief { Ok(()) } else { write!(to, "\n{}", verdict(report)) }
 }
 
-/// What fio says before it measures.
+/// Writes the lines that fio prints before it measures.
 fn write_job_intro(jobs: &[Job], to: Out) -> io::Result<()> {
     for (job, member) in jobs.iter().flat_map(|job| job.members.iter().map(move |member| (job, member))) {
         let stream = member.stream;
@@ -70,7 +71,7 @@ fn initial(kind: Kind) -> &'static str {
     }
 }
 
-/// Least and largest size of a direction: `4096B-4096B`.
+/// Returns the smallest and largest block size of a direction: `4096B-4096B`.
 fn size_limits(stream: &Stream, kind: Kind, units: Units) -> String {
     let sizes = stream.access.lines.iter().map(|line| match kind {
         Kind::Write => &line.sizes.write,
@@ -82,7 +83,7 @@ fn size_limits(stream: &Stream, kind: Kind, units: Units) -> String {
     [least, most].map(|size| units.bytes(size.into())[0].clone()).join("-")
 }
 
-/// The number of the process, which the id of a session ends with; nothing where there is no session.
+/// Returns the process id, with which the session id ends; empty without a session.
 fn process_number(report: &Report) -> String {
     let id = report.session.as_deref().and_then(|path| path.rsplit('/').next()?.split('.').next());
     let number = id.and_then(|id| id.rsplit('-').next()?.parse::<u32>().ok());
@@ -92,7 +93,7 @@ fn process_number(report: &Report) -> String {
 fn write_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
     let error = match job.error() {
         0 => " 0".to_owned(),
-        // An error without a number is fathom's own, and stands in the notes of its report.
+        // An error without a number comes from fathom and is in the notes of the report.
         -1 => "-1 (the run did not end in order)".to_owned(),
         number => format!("{number:2} ({})", io::Error::from_raw_os_error(number as i32)),
     };
@@ -121,7 +122,7 @@ fn write_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
     write_steadied(job, &layout, to)
 }
 
-/// Whether it became steady, where it ends by that.
+/// Writes whether the job became steady, if it has such a rule.
 fn write_steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
     let Some((rule, seen)) = job.steadied() else { return Ok(()) };
     let mean = |quantity| seen.spread(quantity).mean;
@@ -173,7 +174,7 @@ fn write_direction(word: &str, of: &Direction, group: &Group, layout: &FioLayout
     write_samples(of, group, units, to)
 }
 
-/// Least, most, mean and standard deviation, in the unit that fits them all.
+/// Writes minimum, maximum, mean and standard deviation in a common unit.
 fn write_latencies(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
     let deviation = of.deviation_ns();
     let above = |min: u64, max: u64, least: f64| of.min_ns > min && of.max_ns > max && deviation > least;
@@ -215,14 +216,14 @@ fn write_percentiles(name: &str, of: &Distribution, layout: &FioLayout, to: Out)
     Ok(())
 }
 
-/// The rate over samples of half a second; nothing where the runs were shorter.
+/// Writes the rate over samples of half a second, unless the runs were shorter.
 fn write_samples(of: &Direction, group: &Group, units: Units, to: Out) -> io::Result<()> {
     if of.bw.count == 0 {
         return Ok(());
     }
     let RateSamples { count, min, max, mean, deviation } = of.bw;
     let share = of.bw.percent_of(group.bytes_per_s);
-    // As in fio, bits do not reach this line, and large values are called MiB in steps of 1000 too.
+    // As in fio, this line is never in bits, and large values are called MiB even in steps of 1000.
     let base: u32 = if units.decimal_first { 1000 } else { 1024 };
     let (unit, by) = match (mean > f64::from(base).powi(2), units.decimal_first) {
         (true, _) => ("MiB", base),
@@ -242,7 +243,7 @@ fn write_samples(of: &Direction, group: &Group, units: Units, to: Out) -> io::Re
     )
 }
 
-/// Shares of latencies that are not zero.
+/// Writes the shares of latencies that are not zero.
 fn write_shares(job: &Job, to: Out) -> io::Result<()> {
     let all = job.latencies();
     let LatencyShares { ns, us, ms } = LatencyShares::from_distributions(&all.iter().collect::<Vec<_>>());
@@ -271,7 +272,7 @@ fn write_costs(job: &Job, to: Out) -> io::Result<()> {
     writeln!(to, "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={}{faults}", workers.switches)
 }
 
-/// Shares by depth, as far as they are known, and how many operations there were.
+/// Writes the shares by depth, as far as they are known, and the number of operations.
 fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     let mut table = |title: &str, names: [&str; COLUMNS], shares: Option<[f64; COLUMNS]>| -> io::Result<()> {
         let Some(shares) = shares else { return Ok(()) };
@@ -283,7 +284,7 @@ fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     table("  IO depths    ", DEPTH_LEVELS, level)?;
     table("     submit    ", CALL_LEVELS, submit)?;
     table("     complete  ", CALL_LEVELS, complete)?;
-    // Of a mix that is told as one they stand in the first column.
+    // A mix that is reported as one uses the first column.
     let mut all: Vec<Direction> = job.directions().into_iter().map(|(_, direction)| direction).collect();
     all.resize_with(DIRECTIONS.len(), Direction::default);
     let joined =
@@ -291,7 +292,7 @@ fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     let syncs = job.sync().count;
     let (total, short) = (joined(|d| d.ops), joined(|d| d.short));
     writeln!(to, "     issued rwts: total={total},{syncs} short={short},0 dropped=0,0,0,0")?;
-    // As in fio one is in ns and the other in us.
+    // As in fio, one is in ns and the other in us.
     let [target, window] = job.latency_target().map_or([0, 0], |t| [t.ns, t.window_ns / 1000]);
     let percent = job.latency_target().map_or(100.0, |t| t.percent);
     writeln!(
@@ -348,7 +349,7 @@ fn write_disks(jobs: &[Job], to: Out) -> io::Result<()> {
     Ok(())
 }
 
-/// The time without work of the CPUs.
+/// Writes the idle time of the CPUs.
 fn write_idleness(jobs: &[Job], to: Out) -> io::Result<()> {
     let Some((system, each)) = idleness(jobs) else { return Ok(()) };
     writeln!(to, "\nCPU idleness:\n  system: {system:.2}%")?;
@@ -359,14 +360,14 @@ fn write_idleness(jobs: &[Job], to: Out) -> io::Result<()> {
     writeln!(to, "  percpu: {}", each.join(", "))
 }
 
-/// What fathom says of all that; behind what fio has, so that whoever reads that finds it in its place.
+/// Returns fathom's verdict, which follows fio's text so that parsers find fio's lines in their place.
 pub fn verdict(report: &Report) -> String {
     let mut lines = vec![format!("fathom: {}  {}", report.verdict.word(), report.verdict_reason)];
     let by_a_finding = |result: &Measured| {
         let mut of_it = report.findings.iter().filter(|f| f.about.contains(&result.name));
         of_it.any(|f| f.severity == Some(Severity::Rename))
     };
-    // An engine that reaches no storage, or moves no data, has the rates and sizes that fio has, and no finding.
+    // An engine without storage or data has the same rates and sizes as in fio, and no finding.
     for result in report.results.iter().filter(|r| r.renamed && !r.void && !by_a_finding(r)) {
         lines.push(format!("  {} is {}", result.name, result.true_name));
     }
@@ -376,7 +377,7 @@ pub fn verdict(report: &Report) -> String {
     fallbacks.sort_unstable();
     fallbacks.dedup();
     lines.extend(fallbacks.iter().map(|sentence| format!("  {sentence}")));
-    // The first line has the finding that decides the verdict.
+    // The first line contains the finding that decides the verdict.
     for finding in
         worst_findings(report).into_iter().filter(|f| !report.verdict_reason.ends_with(&f.sentence))
     {
@@ -390,10 +391,10 @@ pub fn verdict(report: &Report) -> String {
 
 const DECIMAL: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-/// Digits that a number has at most, unless it says otherwise.
+/// Default limit of the digits of a number.
 const MAX_DIGITS: usize = 4;
 
-/// A plain number in steps of 1000, with so many digits at most.
+/// Formats a number in steps of 1000, with at most `digits` digits.
 pub(super) fn scaled_count(value: u64, digits: usize) -> String {
     scaled(value, digits, 1000, &DECIMAL, "")
 }
@@ -403,12 +404,12 @@ pub(super) fn scaled_rate(value: f64) -> String {
     scaled_count(value as u64, MAX_DIGITS)
 }
 
-/// Units of sizes and rates, as `kb_base` and `unit_base` ask for them.
+/// Units of sizes and rates, from `kb_base` and `unit_base`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Units {
-    /// Steps of 1000 come first.
+    /// Whether steps of 1000 come first.
     pub(super) decimal_first: bool,
-    /// Rates are in bits.
+    /// Whether rates are in bits.
     pub(super) bits: bool,
 }
 
@@ -417,12 +418,12 @@ impl Units {
         Self { decimal_first: layout.decimal_first, bits: layout.bits }
     }
 
-    /// Bytes in steps of 1024 and of 1000: `1984KiB (2032kB)`.
+    /// Formats bytes in steps of 1024 and of 1000: `1984KiB (2032kB)`.
     pub(super) fn bytes(self, value: u64) -> [String; 2] {
         self.both(value, "B")
     }
 
-    /// A rate in both: `51.6MiB/s (54.1MB/s)`.
+    /// Formats a rate in both: `51.6MiB/s (54.1MB/s)`.
     pub(super) fn rate(self, bytes_per_s: f64) -> [String; 2] {
         let bytes = bytes_per_s as u64;
         if self.bits { self.both(bytes.saturating_mul(8), "bit/s") } else { self.both(bytes, "B/s") }
@@ -435,33 +436,33 @@ impl Units {
     }
 }
 
-/// The number in the smallest of the steps that leaves it no more digits than these, with decimals where there is room for them.
+/// Formats a number in the smallest step that leaves at most `digits` digits, with decimals if they fit.
 fn scaled(value: u64, digits: usize, base: u64, steps: &[&str; 7], unit: &str) -> String {
     let mut step = 0;
     let mut rest = value as f64;
-    let mut whole = value;
-    while whole.to_string().len() > digits && step + 1 < steps.len() {
-        whole /= base;
+    let mut integer = value;
+    while integer.to_string().len() > digits && step + 1 < steps.len() {
+        integer /= base;
         rest /= base as f64;
         step += 1;
     }
-    let room = digits.saturating_sub(whole.to_string().len());
+    let room = digits.saturating_sub(integer.to_string().len());
     let decimals = if step == 0 || room <= 1 { 0 } else { room - 1 };
     if decimals == 0 {
-        // fio rounds a half up.
+        // fio rounds half up.
         rest = (rest + 0.5).floor();
     }
     format!("{rest:.decimals$}{}{unit}", steps[step])
 }
 
-/// Version from which a line begins with fio's own.
+/// Version from which a line begins with fio's version.
 const NAMES_FIO_FROM: u8 = 3;
-/// Versions whose lines have trims too.
+/// Versions whose lines include trims.
 const WITH_TRIMS: [u8; 3] = [2, 4, 5];
-/// Version with samples of operations per second.
+/// Version whose lines include samples of operations per second.
 const WITH_SAMPLES: u8 = 5;
 
-/// Writes the lines of a version.
+/// Writes terse lines of a version.
 pub(super) fn write_terse(report: &Report, version: u8, to: &mut dyn Write) -> io::Result<()> {
     let jobs = jobs(report);
     for job in &jobs {
@@ -469,13 +470,13 @@ pub(super) fn write_terse(report: &Report, version: u8, to: &mut dyn Write) -> i
         if version >= NAMES_FIO_FROM {
             fields.push(VERSION.into());
         }
-        // A name with a semicolon would move all fields behind it.
+        // A semicolon in a name would shift the following fields.
         fields.push(job.name().replace(';', ","));
         fields.push(job.group.to_string());
         fields.push(job.error().to_string());
         let layout = job.layout();
-        let told = |word: &str| word != Kind::Trim.word() || WITH_TRIMS.contains(&version);
-        for (word, direction) in job.directions().iter().filter(|(word, _)| told(word)) {
+        let has_direction = |word: &str| word != Kind::Trim.word() || WITH_TRIMS.contains(&version);
+        for (word, direction) in job.directions().iter().filter(|(word, _)| has_direction(word)) {
             let group = Group::from_jobs(&jobs, job.group, word).unwrap_or_default();
             fields.extend(direction_fields(direction, &group, &layout, version));
         }
@@ -485,7 +486,7 @@ pub(super) fn write_terse(report: &Report, version: u8, to: &mut dyn Write) -> i
             fields.extend(disk_fields(&jobs));
         }
         if !layout.description.is_empty() {
-            // As in fio, version 2 has it on a line of its own.
+            // As in fio, version 2 has the description on a separate line.
             let begin = if version == 2 { "\n" } else { "" };
             if let Some(last) = fields.last_mut() {
                 last.push_str(begin);
@@ -531,13 +532,13 @@ fn direction_fields(of: &Direction, group: &Group, layout: &FioLayout, version: 
     out
 }
 
-/// Least, most, mean and standard deviation in us.
+/// Returns minimum, maximum, mean and standard deviation in us.
 fn latency_fields(of: &Distribution) -> [String; 4] {
     let us = |ns: f64| format!("{:.6}", ns / 1e3);
     [(of.min_ns / 1000).to_string(), (of.max_ns / 1000).to_string(), us(of.mean_ns), us(of.deviation_ns())]
 }
 
-/// In us, with the names that fio gives where nothing completed too: of the total latency if it has percentiles.
+/// Returns percentiles in us, with names even if no operation completed: of the total latency if that has percentiles.
 fn percentile_fields(of: &Direction, layout: &FioLayout) -> Vec<String> {
     let from = if layout.lat_percentiles { &of.lat } else { &of.clat };
     let at = |rank: &f64| format!("{rank:.6}%={}", from.quantile_ns(rank / 100.0).unwrap_or(0) / 1000);
@@ -555,7 +556,7 @@ fn cost_fields(job: &Job) -> [String; 5] {
     [format!("{user:.6}%"), format!("{system:.6}%"), switches, faults(1), faults(0)]
 }
 
-/// Shares by depth, as far as they are known, and by latency in us and ms.
+/// Returns the shares by depth, as far as they are known, and by latency in us and ms.
 fn share_fields(job: &Job) -> Vec<String> {
     let level = Depths::from_job(job).level;
     let mut out: Vec<String> = (0..COLUMNS)
@@ -586,7 +587,7 @@ fn disk_fields(jobs: &[Job]) -> Vec<String> {
 }
 
 #[test]
-fn numbers_look_as_fio_prints_them() {
+fn numbers_are_formatted_as_in_fio() {
     let units = Units::default();
     let [binary, decimal] = units.rate(54_067_200.0);
     assert_eq!((binary.as_str(), decimal.as_str()), ("51.6MiB/s", "54.1MB/s"));

@@ -1,6 +1,4 @@
-//! Filters of templates: text that a line does not break inside of a flag.
-//!
-//! For: sentences and commands with `--time` in them. Not for: other text, which templates escape by themselves.
+//! Filters of templates: keeps flags such as `--time` on one line.
 
 #![allow(
     unreachable_pub,
@@ -13,7 +11,7 @@ use askama::filters::{Escaper, Html, Safe};
 use askama::{Result, Values};
 use std::fmt::{Display, Write};
 
-/// The text, escaped, with every flag in it kept whole: `--time` may begin a new line, and never ends one behind its dashes.
+/// Escapes text and keeps every flag on one line: `--time` is never broken after its dashes.
 #[askama::filter_fn]
 pub(super) fn flags(text: impl Display, _: &dyn Values) -> Result<Safe<String>> {
     let text = text.to_string();
@@ -29,7 +27,7 @@ pub(super) fn flags(text: impl Display, _: &dyn Values) -> Result<Safe<String>> 
     Ok(Safe(out))
 }
 
-/// Where the next flag begins and ends: dashes and a letter behind anything but a word.
+/// Returns the range of the next flag: dashes and a letter that do not follow a word.
 fn next_flag(text: &str) -> Option<(usize, usize)> {
     let is_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     text.match_indices('-').find_map(|(from, _)| {
@@ -62,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_is_kept_whole_and_all_else_is_escaped() {
+    fn flags_are_not_broken_and_other_text_is_escaped() {
         let whole = |flag: &str| format!("<span class=\"flag\">{flag}</span>");
         assert_eq!(line("longer (--time 20s)."), format!("longer ({} 20s).", whole("--time")));
         assert_eq!(line("-o x, --fail-if=a<b"), format!("{} x, {}=a&#60;b", whole("-o"), whole("--fail-if")));

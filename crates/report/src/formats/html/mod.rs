@@ -1,10 +1,7 @@
-//! The format `html`: a page for people who would rather look than read.
+//! The format `html`: a page with plots for each kind of report, complete in one file.
 //!
-//! For: one file for every kind of report that has everything in it and loads nothing: templates that read as HTML
-//! (`crates/report/templates/`), one style, one script that nothing needs, and drawings as SVG ([`plot`]). Not for: concluding anything,
-//! nor for programs; that is `json`.
-//!
-//! Everything that comes from outside passes a template, which escapes it; only what was made here is put in as it is (`safe`).
+//! The page loads nothing. It consists of templates (`crates/report/templates/`), one style, one optional script, and drawings as SVG
+//! ([`plot`]). Templates escape all foreign text; only HTML that was made here is inserted unescaped (`safe`).
 
 mod filters;
 mod observed_load;

@@ -1,7 +1,4 @@
-//! The page of a capture: what the load was like, over time and over the device.
-//!
-//! For: its course, where on the device it went, and the figures of the text. Not for: comparing it with a replay
-//! ([`super::report`]).
+//! Pages of loads that fathom observed: a capture over time and over the device, and watched devices over time.
 
 use crate::formats::Style;
 use crate::formats::html::page::{
@@ -17,7 +14,7 @@ use model::watch::{DeviceOverTime, LoadOverTime, LoadPoint};
 use std::io::{self, Write};
 
 const NO_LEAD: &[&str] = &[];
-/// Plots over time share their crosshair.
+/// Plots over time share a crosshair.
 const CAPTURE_LINK: &str = "course";
 
 pub(super) fn write_capture(of: &Captured, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -44,8 +41,8 @@ pub(super) fn write_capture(of: &Captured, _: Style, to: &mut dyn Write) -> io::
             sections.push(card("Over time", NO_LEAD, &draw_over_time(course)));
             sections.extend(course.places.as_ref().map(|places| draw_places(course, places)));
         }
-        let told = parts(of).into_iter().map(|(what, said)| (what.to_owned(), with_micro_sign(&said)));
-        sections.push(card("What it was like", NO_LEAD, &facts(&told.collect::<Vec<_>>())));
+        let aspects = parts(of).into_iter().map(|(what, said)| (what.to_owned(), with_micro_sign(&said)));
+        sections.push(card("What it was like", NO_LEAD, &facts(&aspects.collect::<Vec<_>>())));
         let others = other_tasks(&of.profile);
         let who = page::table("Who did it", &tasks(&of.profile.tasks));
         if !who.is_empty() {
@@ -60,7 +57,7 @@ pub(super) fn write_capture(of: &Captured, _: Style, to: &mut dyn Write) -> io::
     )
 }
 
-/// Looks of a line: one colour for one kind of request on the whole page.
+/// Returns the CSS class of a line: one colour per kind of request on the whole page.
 fn line_class(op: Op) -> &'static str {
     match op {
         Op::Read => "ours",
@@ -70,7 +67,7 @@ fn line_class(op: Op) -> &'static str {
     }
 }
 
-/// Several of them.
+/// Plural.
 fn plural(op: Op) -> &'static str {
     match op {
         Op::Read => "reads",
@@ -82,7 +79,7 @@ fn plural(op: Op) -> &'static str {
     }
 }
 
-/// A plot over time: what it is of, a number for each stretch, and how numbers are shown.
+/// A plot over time: its title, a number for each stretch, and the format of numbers.
 struct TimePlot<'c> {
     title: &'static str,
     of: Vec<(&'c CourseOf, Vec<f64>)>,
@@ -119,7 +116,7 @@ fn draw_over_time(course: &Course) -> String {
     key(&items) + &plots
 }
 
-/// Seconds of a capture, as an axis.
+/// Returns the time axis of a capture.
 fn time_axis(course: &Course) -> Axis {
     Axis::linear(0.0, course.steps as f64 * course.step_ns as f64 / 1e9)
 }
@@ -158,14 +155,14 @@ fn draw_time_plot(over: &TimePlot, course: &Course) -> String {
     plot.html()
 }
 
-/// The unit that so many bytes are some of, so that marks are round in it.
+/// Returns the unit in which an axis up to `bytes` has round ticks.
 fn byte_unit(bytes: u64) -> (f64, &'static str) {
     let all = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let (unit, name) = all.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1, "B"));
     (unit as f64, name)
 }
 
-/// Where reads and writes began, a drawing for each.
+/// Draws the start offsets of reads and of writes over time.
 fn draw_places(course: &Course, places: &Places) -> String {
     let x = time_axis(course);
     let end = places.first_byte.saturating_add(places.row_bytes.saturating_mul(places.rows as u64));
@@ -175,7 +172,7 @@ fn draw_places(course: &Course, places: &Places) -> String {
     for (op, of) in &places.of {
         let requests: u64 = of.iter().map(|cell| cell.requests).sum();
         let mut plot = Plot {
-            // Beside each mark it would have no room on a narrow screen.
+            // Next to each tick it would not fit on a narrow screen.
             title: format!("Offsets of {}, {name}", plural(*op)),
             says: format!(
                 "Where {} {} began, from {} to {} of the device, over time",
@@ -207,7 +204,7 @@ fn draw_places(course: &Course, places: &Places) -> String {
     card("On the device", &[lead], &body)
 }
 
-/// A series of a plot: its style, its name and its values.
+/// A series of a plot: CSS class, name and values.
 type Series = (&'static str, &'static str, Vec<Option<f64>>);
 
 pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -267,7 +264,7 @@ fn device_card(device: &DeviceOverTime, number: usize) -> String {
     card(&device.name, &lead, &body)
 }
 
-/// A plot of some series over time, with a line at a limit.
+/// Draws series over time, with a line at a limit.
 fn draw_load(
     title: &str,
     series: &[Series],
@@ -311,6 +308,46 @@ fn draw_load(
     plot.html()
 }
 
+#[test]
+fn a_page_has_plots_of_each_device_and_the_reasons_of_unknown_limits() {
+    let point = |at: f64, percent: Option<f64>| LoadPoint {
+        span_s: [at, at + 1.0],
+        per_s: Some([500.0 * at, 10.0]),
+        mb_per_s: Some([2.0 * at, 0.1]),
+        at_least_percent: percent,
+        at_most_percent: None,
+    };
+    let device = |name: &str, percent, unknown: Option<&str>| DeviceOverTime {
+        name: name.into(),
+        points: vec![point(0.0, percent), point(1.0, percent)],
+        limit_unknown: unknown.map(str::to_owned),
+    };
+    let load = LoadOverTime {
+        targets: vec!["/data<b>".into()],
+        started: "2026-11-23T15:00:00.000+00:00".into(),
+        ended: "2026-11-23T15:00:01.000+00:00".into(),
+        intervals_per_point: 2,
+        devices: vec![
+            device("vda", Some(92.0), None),
+            device("loop0", None, Some("limit unknown: run `fathom bench`")),
+        ],
+        conclusions: vec![("2026-11-23T15:00:00.000+00:00".into(), "vda is at 92 % of the IOPS".into())],
+    };
+    let mut bytes = Vec::new();
+    write_load(&load, Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
+    let page = String::from_utf8(bytes).unwrap_or_default();
+    for words in [
+        "at least 92 % of what was measured",
+        "limit unknown",
+        "vda is at 92 % of the IOPS",
+        "mean of 2 intervals",
+        "2026-11-23 15:00:00",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert_eq!((page.matches("<figure").count(), page.contains("/data<b>")), (5, false), "{page}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -350,7 +387,7 @@ mod tests {
             assert!(html.contains(said), "{said}");
         }
         assert!(html.contains("cell shade-5") && !html.contains("Offsets of writes"));
-        // Ten a second in the first half of a second, of which nothing is known in the second.
+        // Ten per second in the first half second; the second half is unknown.
         assert!(html.contains("0.25 s\\nreads: 10"), "{html}");
         assert!(html.contains("0.75 s\\nreads: 0"), "{html}");
     }
@@ -361,44 +398,4 @@ mod tests {
         of.profile = model::captured::Profile::default();
         assert!(page(&of).contains("No request is in it"));
     }
-}
-
-#[test]
-fn a_page_has_the_plots_of_each_device_and_names_what_is_not_known() {
-    let point = |at: f64, percent: Option<f64>| LoadPoint {
-        span_s: [at, at + 1.0],
-        per_s: Some([500.0 * at, 10.0]),
-        mb_per_s: Some([2.0 * at, 0.1]),
-        at_least_percent: percent,
-        at_most_percent: None,
-    };
-    let device = |name: &str, percent, unknown: Option<&str>| DeviceOverTime {
-        name: name.into(),
-        points: vec![point(0.0, percent), point(1.0, percent)],
-        limit_unknown: unknown.map(str::to_owned),
-    };
-    let load = LoadOverTime {
-        targets: vec!["/data<b>".into()],
-        started: "2026-11-23T15:00:00.000+00:00".into(),
-        ended: "2026-11-23T15:00:01.000+00:00".into(),
-        intervals_per_point: 2,
-        devices: vec![
-            device("vda", Some(92.0), None),
-            device("loop0", None, Some("limit unknown: run `fathom bench`")),
-        ],
-        conclusions: vec![("2026-11-23T15:00:00.000+00:00".into(), "vda is at 92 % of the IOPS".into())],
-    };
-    let mut bytes = Vec::new();
-    write_load(&load, Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
-    let page = String::from_utf8(bytes).unwrap_or_default();
-    for words in [
-        "at least 92 % of what was measured",
-        "limit unknown",
-        "vda is at 92 % of the IOPS",
-        "mean of 2 intervals",
-        "2026-11-23 15:00:00",
-    ] {
-        assert!(page.contains(words), "{words}");
-    }
-    assert_eq!((page.matches("<figure").count(), page.contains("/data<b>")), (5, false), "{page}");
 }

@@ -1,6 +1,4 @@
-//! The page around everything: one file that needs nothing else and runs nothing but its own script.
-//!
-//! For: the shell, cards and folded parts that every kind of report puts its content in. Not for: content.
+//! The parts of every page: the shell with style and script, cards, folded parts, tables, and number formats.
 
 use super::filters;
 use crate::page::Table;
@@ -8,11 +6,11 @@ use askama::Template;
 use model::units::{show_ns, show_rate};
 use std::borrow::Cow;
 
-/// The looks, light, dark and printed.
+/// The style for light and dark screens and for print.
 const STYLE: &str = include_str!("page.css");
-/// Crosshairs, zoom and copying, which nothing needs.
+/// The script for crosshairs, zoom and copying; the page works without it.
 const SCRIPT: &str = include_str!("page.js");
-/// The only script that a browser may run here: SHA-256 of [`SCRIPT`]. A test holds it.
+/// SHA-256 of [`SCRIPT`], the only script that the page allows. A test checks it.
 const SCRIPT_HASH: &str = "sha256-UHHBN3xVgeyxBs/QM0s8nhBDX3iA52L/R1vfbMs57w4=";
 
 #[derive(Template)]
@@ -27,7 +25,7 @@ struct PageTemplate<'p> {
     script_hash: &'static str,
 }
 
-/// A whole page: what its tab is called, what stands above it, and its sections as HTML.
+/// Returns a complete page from the title of its tab, the line at the top (`eye`), and its sections as HTML.
 pub(super) fn page(version: &str, title: &str, eye: &[String], sections: &[String]) -> String {
     let shell = PageTemplate {
         version,
@@ -49,7 +47,7 @@ struct CardTemplate<'p> {
     body: &'p str,
 }
 
-/// A section with its heading, sentences below it, and a body of HTML.
+/// Returns a section with a heading, sentences below it, and an HTML body.
 pub(super) fn card<W: AsRef<str>>(heading: &str, lead: &[W], body: &str) -> String {
     let lead =
         lead.iter().map(|words| with_micro_sign(words.as_ref())).filter(|words| !words.is_empty()).collect();
@@ -64,7 +62,7 @@ struct DetailsTemplate<'p> {
     is_open: bool,
 }
 
-/// What is folded away until somebody wants it, of HTML; nothing where there is none.
+/// Returns an HTML body that is folded until the user opens it; empty without a body.
 pub(super) fn folded(summary: &str, body: &str) -> String {
     if body.is_empty() {
         return String::new();
@@ -79,8 +77,8 @@ struct SmallTemplate<'p> {
     body: &'p str,
 }
 
-/// Small multiples: headings with bodies of HTML, as many beside each other as there is room for; `looks` says what they hold, for the style.
-/// Those without a body are left out.
+/// Returns small multiples: headings with HTML bodies, side by side as far as there is room. `looks` is their CSS class.
+/// Entries without a body are left out.
 pub(super) fn multiples(looks: &str, all: impl Iterator<Item = (String, String)>) -> String {
     let small = all
         .filter(|(_, body)| !body.is_empty())
@@ -95,7 +93,7 @@ struct KeyTemplate<'p> {
     items: &'p [(&'static str, &'p str)],
 }
 
-/// What the lines of plots mean: looks, and words.
+/// Returns the key of a plot from CSS classes and descriptions.
 pub(super) fn key(items: &[(&'static str, &str)]) -> String {
     KeyTemplate { items }.render().unwrap_or_default()
 }
@@ -106,12 +104,12 @@ struct FactsTemplate<'p> {
     items: &'p [(String, String)],
 }
 
-/// Names with their values; nothing where there are none.
+/// Returns a list of names and values; empty without entries.
 pub(super) fn facts(items: &[(String, String)]) -> String {
     if items.is_empty() { String::new() } else { FactsTemplate { items }.render().unwrap_or_default() }
 }
 
-/// The icon of a verdict, as SVG: its form says what its colour says. A word that judges nothing has none.
+/// Returns the icon of a verdict as SVG; its shape repeats the meaning of its colour. A word that is not a verdict has no icon.
 pub(super) fn icon(word: &str) -> &'static str {
     match word {
         "" => "",
@@ -127,17 +125,17 @@ pub(super) fn icon(word: &str) -> &'static str {
     }
 }
 
-/// A time: `85.3 µs`.
+/// Formats a time: `85.3 µs`.
 pub(crate) fn time(ns: f64) -> String {
     with_micro_sign(&show_ns(ns))
 }
 
-/// A time, `85.3 µs`; `-` where it is missing.
+/// Formats a time, `85.3 µs`, or `-` if it is missing.
 pub(crate) fn time_or_dash(ns: Option<f64>) -> String {
     ns.map_or_else(|| "-".into(), time)
 }
 
-/// A time as an axis has it, with no more digits than it needs: `50 µs`.
+/// Formats a time for an axis, without trailing zeros: `50 µs`.
 pub(crate) fn time_tick(ns: f64) -> String {
     let (value, unit) = match ns {
         n if n < 999.5 => (n, "ns"),
@@ -148,7 +146,7 @@ pub(crate) fn time_tick(ns: f64) -> String {
     format!("{} {unit}", short_number(value))
 }
 
-/// A rate as an axis has it: `80k`.
+/// Formats a rate for an axis: `80k`.
 pub(crate) fn rate_tick(value: f64) -> String {
     match value.abs() {
         v if v >= 999.5e6 => format!("{}G", short_number(value / 1e9)),
@@ -159,14 +157,14 @@ pub(crate) fn rate_tick(value: f64) -> String {
     }
 }
 
-/// Up to three digits, without zeros behind the point.
+/// Formats up to three digits, without zeros after the point.
 pub(crate) fn short_number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Sentences of reports write `us`, since terminals may have no other letter.
+/// Replaces `us` by `µs`. Reports use `us` because terminals may lack the micro sign.
 pub(crate) fn with_micro_sign(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 4);
     let mut rest = text;
@@ -196,9 +194,9 @@ struct Column<'t> {
 
 struct TableRow {
     cells: Vec<TableCell>,
-    /// Whether it is words above the rows that follow.
+    /// Whether the row is a title of the following rows.
     is_title: bool,
-    /// Whether it is a part of the row above.
+    /// Whether the row is part of the row above.
     is_part: bool,
 }
 
@@ -207,10 +205,10 @@ struct TableCell {
     left: bool,
 }
 
-/// The table with all columns that have something in them; nothing where it has no rows.
+/// Returns the table with all non-empty columns; empty without rows.
 pub(super) fn table(caption: &str, of: &Table) -> String {
     let shown = of.filled_columns();
-    // Titles above nothing are no table.
+    // A table of titles only is empty.
     if of.rows().iter().all(|cells| is_title(&shown, cells)) {
         return String::new();
     }
@@ -219,7 +217,7 @@ pub(super) fn table(caption: &str, of: &Table) -> String {
     TableTemplate { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
 }
 
-/// With the letter of a unit that terminals may not have.
+/// Replaces `us` by the micro sign, which terminals may lack.
 fn heading(words: &str) -> Cow<'_, str> {
     words.strip_suffix(" us").map_or(words.into(), |words| format!("{words} µs").into())
 }
@@ -239,14 +237,14 @@ fn table_row(of: &Table, shown: &[usize], cells: &[String]) -> TableRow {
     }
 }
 
-/// Whether a row is words above others.
+/// Whether a row is a title of other rows.
 fn is_title(shown: &[usize], cells: &[String]) -> bool {
     let rest = |at: &usize| cells.get(*at).is_none_or(String::is_empty);
     cells.first().is_some_and(|name| name.ends_with(':')) && shown.iter().skip(1).all(rest)
 }
 
 #[test]
-fn a_browser_may_run_this_script_and_no_other() {
+fn the_page_allows_only_its_own_script() {
     use base64::Engine;
     use sha2::{Digest, Sha256};
     let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(SCRIPT));
@@ -261,7 +259,7 @@ fn a_browser_may_run_this_script_and_no_other() {
 }
 
 #[test]
-fn only_the_unit_is_written_with_its_letter() {
+fn only_the_unit_us_gets_a_micro_sign() {
     assert_eq!(
         with_micro_sign("366 us of the 392 us; trust us, 3 users"),
         "366 µs of the 392 µs; trust us, 3 users"
@@ -270,13 +268,13 @@ fn only_the_unit_is_written_with_its_letter() {
 }
 
 #[test]
-fn marks_have_no_more_digits_than_they_need() {
+fn ticks_have_no_superfluous_digits() {
     assert_eq!([50e3, 1e6, 200e6, 1e9, 500.0].map(time_tick), ["50 µs", "1 ms", "200 ms", "1 s", "500 ns"]);
     assert_eq!([0.0, 80e3, 2.5e6, 5000.0, 0.25].map(rate_tick), ["0", "80k", "2.5M", "5,000", "0.25"]);
 }
 
 #[test]
-fn titles_span_the_table_and_foreign_words_stay_words() {
+fn titles_span_the_table_and_foreign_text_is_escaped() {
     let mut of = Table::new(&["test", "p99", "empty"], &[]).aligned(1, false);
     of.add(["<b>work</b>:", "", ""].map(str::to_owned));
     of.add(["  part & whole", "12 us", ""].map(str::to_owned));

@@ -1,14 +1,14 @@
-//! Plots: from values to the SVG and the labels of a figure. Each file is one noun: an axis, lines, bands, dots, ...
+//! Plots: converts values to the SVG and the labels of a figure.
 //!
-//! For: pure functions that a page puts together, and the frame around a drawing. Not for: which plots a page has.
-//!
-//! A drawing has 1000 units a side, whatever its size on the screen: strokes keep their width (`non-scaling-stroke`), dots are strokes
-//! without length, and labels are HTML at percent positions, so that they neither stretch nor print as pictures.
+//! A drawing has 1000 units on each side, whatever its size on the screen. Strokes keep their width (`non-scaling-stroke`), dots are
+//! strokes without length, and labels are HTML at percent positions, so that they neither stretch nor print as pictures. [`Plot`] is the
+//! frame, [`Axis`] converts values to places, and the functions after them draw shapes: lines, bands, dots, strips, whiskers, cells and
+//! flows.
 
 use askama::Template;
 use serde_json::json;
 
-/// Points that a crosshair stops at, in a plot at most.
+/// Limits the stops of the crosshair in a plot.
 const MAX_STOPS: usize = 150;
 
 /// Class of labels in the lowest line of a drawing.
@@ -18,50 +18,50 @@ pub(crate) const LOWEST_LINE: &str = "low";
 #[derive(Template, Default)]
 #[template(path = "plot.html")]
 pub(crate) struct Plot {
-    /// What is drawn, and in which unit.
+    /// Title with the unit.
     pub(crate) title: String,
-    /// What is drawn, in words for whoever cannot see it, with its main numbers.
+    /// Description with the main numbers, for screen readers.
     pub(crate) says: String,
     /// Height in pixels.
     pub(crate) height: u32,
-    /// Marks from the top down.
+    /// Ticks from the top down.
     pub(crate) y: Vec<Tick>,
-    /// Marks from left to right.
+    /// Ticks from left to right.
     pub(crate) x: Vec<Tick>,
-    /// What the x axis is of; empty where that is said elsewhere.
+    /// Title of the x axis; may be empty.
     pub(crate) x_title: String,
-    /// Beside the right end, from the top down.
+    /// Labels at the right edge, from the top down.
     pub(crate) right: Vec<Label>,
-    /// In the drawing.
+    /// Labels in the drawing.
     pub(crate) labels: Vec<Label>,
     /// Paths of the drawing.
     pub(crate) marks: String,
-    /// Plots of one name share their crosshair.
+    /// Plots with the same name share a crosshair.
     pub(crate) link: String,
     /// Stops of the crosshair, as JSON.
     pub(crate) points: String,
 }
 
-/// Words at a place.
+/// A label at a place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Label {
-    /// Where, from 0 to [`SIDE`].
+    /// Place, from 0 to [`SIDE`].
     pub(crate) at: f64,
-    /// The words.
+    /// Text.
     pub(crate) text: String,
-    /// Looks, as the style names them.
+    /// CSS class.
     pub(crate) class: &'static str,
 }
 
 impl Plot {
-    /// Adds a path with these looks.
+    /// Adds a path with a CSS class.
     pub(crate) fn draw(&mut self, class: &str, path: &str) {
         if !path.is_empty() {
             self.marks += &format!(r#"<path class="{class}" d="{path}"/>"#);
         }
     }
 
-    /// Where a crosshair stops, and what it says there.
+    /// Sets the stops of the crosshair and their texts.
     pub(crate) fn stop_at(&mut self, stops: &[(f64, String)]) {
         let every = stops.len().div_ceil(MAX_STOPS).max(1);
         let kept = stops.iter().step_by(every).filter(|(x, _)| x.is_finite());
@@ -71,13 +71,13 @@ impl Plot {
         }
     }
 
-    /// The marks from left to right, each with the class that hides its label where there is too little room.
+    /// Returns the ticks from left to right, each with the CSS class that hides its label if there is too little room.
     fn marks_below(&self) -> impl Iterator<Item = (&Tick, &'static str)> {
         self.x.iter().zip(tick_classes(&self.x))
     }
 
-    /// The labels in the drawing, each with the class that hides it where it would overlap another: only those in the lowest line, which
-    /// name the runs.
+    /// Returns the labels in the drawing, each with the CSS class that hides it if it would overlap another one. Only labels in the lowest
+    /// line, which name the runs, are hidden.
     fn labels_inside(&self) -> impl Iterator<Item = (&Label, &'static str)> {
         let is_low = |label: &Label| label.class == LOWEST_LINE;
         let low: Vec<(f64, &str)> = self
@@ -92,25 +92,25 @@ impl Plot {
             .map(move |label| (label, if is_low(label) { classes.next().unwrap_or_default() } else { "" }))
     }
 
-    /// The figure with its axes, to be put into a page as it is.
+    /// Returns the figure with its axes as HTML.
     pub(crate) fn html(&self) -> String {
         self.render().unwrap_or_default()
     }
 }
 
-/// The class of each mark's label, as [`label_classes`] has it.
+/// Returns the CSS class of each tick's label from [`label_classes`].
 pub(crate) fn tick_classes(ticks: &[Tick]) -> Vec<&'static str> {
     label_classes(&ticks.iter().map(|tick| (tick.at, tick.label.as_str())).collect::<Vec<_>>())
 }
 
-/// A place in percent of the side, for styles.
+/// Formats a place in percent of the side, for CSS.
 fn percent(at: f64) -> String {
     let percent = if at.is_finite() { (100.0 * at / SIDE).clamp(-10.0, 110.0) } else { 0.0 };
     format!("{percent:.2}")
 }
 
 impl Tick {
-    /// Its place in percent, for styles.
+    /// Returns the place in percent, for CSS.
     pub(crate) fn percent(&self) -> String {
         percent(self.at)
     }
@@ -130,7 +130,7 @@ impl Label {
     }
 }
 
-/// Moves labels that stand from the top down apart, so that none covers another: at least so far from each to the next.
+/// Moves labels, sorted from the top down, apart: at least `least` from each to the next.
 pub(crate) fn spread_labels(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
     labels.retain(|label| label.at.is_finite());
     labels.sort_by(|a, b| a.at.total_cmp(&b.at));
@@ -138,7 +138,7 @@ pub(crate) fn spread_labels(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
         let above = labels[at - 1].at + least;
         labels[at].at = labels[at].at.max(above);
     }
-    // What was moved beyond the lower end moves up again.
+    // Move labels beyond the lower end up again.
     let mut room = SIDE;
     for label in labels.iter_mut().rev() {
         label.at = label.at.min(room);
@@ -147,12 +147,12 @@ pub(crate) fn spread_labels(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
     labels
 }
 
-/// Units along each side of every drawing, whatever its size on the screen.
+/// Units along each side of every drawing, independent of its size on the screen.
 pub(crate) const SIDE: f64 = 1000.0;
-/// Marks that have room beside a drawing.
+/// Limits the ticks along a drawing.
 const MAX_MARKS: usize = 10;
 
-/// How values lie along an axis.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scale {
     Linear,
@@ -167,12 +167,12 @@ pub(crate) struct Axis {
     scale: Scale,
 }
 
-/// A mark beside an axis.
+/// A tick of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
-    /// Where, from 0 to [`SIDE`] along the axis.
+    /// Place along the axis, from 0 to [`SIDE`].
     pub(crate) at: f64,
-    /// What stands there.
+    /// Label.
     pub(crate) label: String,
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct Tick {
 const LABEL_WIDTHS: [(f64, &str); 5] =
     [(180.0, ""), (280.0, "r1"), (400.0, "r2"), (560.0, "r3"), (760.0, "r4")];
 const HIDDEN: &str = "r5";
-/// Pixels of a letter of a label, and between two labels.
+/// Pixels of a letter of a label, and of the gap between two labels.
 const LETTER_PX: f64 = 7.0;
 const LABEL_GAP_PX: f64 = 8.0;
 
@@ -206,19 +206,19 @@ pub(crate) fn label_classes(labels: &[(f64, &str)]) -> Vec<&'static str> {
 }
 
 impl Axis {
-    /// From zero to a bit above the largest of these.
+    /// Returns an axis from zero to slightly above the largest value.
     pub(crate) fn from_zero(values: impl Iterator<Item = f64>) -> Self {
         let most = values.filter(|v| v.is_finite()).fold(0.0, f64::max);
         Self::linear(0.0, if most > 0.0 { 1.06 * most } else { 1.0 })
     }
 
-    /// From one value to a larger one.
+    /// Returns a linear axis from `low` to `high`.
     pub(crate) fn linear(low: f64, high: f64) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         Self { low, high, scale: Scale::Linear }
     }
 
-    /// By the logarithm, from the least to the largest of these and a bit around; those that have none do not count.
+    /// Returns a logarithmic axis from slightly below the smallest to slightly above the largest value; ignores values without a logarithm.
     pub(crate) fn log(values: impl Iterator<Item = f64>) -> Self {
         let some = values.filter(|v| v.is_finite() && *v > 0.0);
         let (low, high) = some.fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), v| (l.min(v), h.max(v)));
@@ -228,7 +228,7 @@ impl Axis {
         Self { low: low / 1.15, high: high * 1.15, scale: Scale::Log }
     }
 
-    /// Where a value lies: from 0 to [`SIDE`] within the range, beyond it outside; no number where it has no place.
+    /// Returns the place of a value: from 0 to [`SIDE`] within the range, beyond it outside; NaN without a place.
     pub(crate) fn along(&self, value: f64) -> f64 {
         let part = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -238,18 +238,18 @@ impl Axis {
         part * SIDE
     }
 
-    /// Where a value lies from the top down, as drawings count: from 0 to [`SIDE`] within the range, beyond it outside; no number where it
-    /// has no place.
+    /// Returns the place of a value from the top down, as drawings count: from 0 to [`SIDE`] within the range, beyond it outside; NaN
+    /// without a place.
     pub(crate) fn down(&self, value: f64) -> f64 {
         SIDE - self.along(value)
     }
 
-    /// Where a value lies: from 0 to [`SIDE`], at the edge where it lies beyond the range; no number where it has no place.
+    /// Returns the place of a value, from 0 to [`SIDE`], clamped to the range; NaN without a place.
     pub(crate) fn within(&self, value: f64) -> f64 {
         self.along(value).clamp(0.0, SIDE)
     }
 
-    /// Values at which marks stand, where there is room for so many.
+    /// Returns the values of at most `most` ticks.
     fn marks(&self, most: usize) -> Vec<f64> {
         match self.scale {
             Scale::Linear => linear_marks(self.low, self.high),
@@ -257,23 +257,23 @@ impl Axis {
         }
     }
 
-    /// Marks along an axis that has room for few.
+    /// Returns at most `most` ticks along the axis.
     pub(crate) fn few_ticks(&self, most: usize, show: impl Fn(f64) -> String) -> Vec<Tick> {
         self.marks(most).into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
     }
 
-    /// Marks along the axis.
+    /// Returns the ticks along the axis.
     pub(crate) fn ticks(&self, show: impl Fn(f64) -> String) -> Vec<Tick> {
         self.marks(MAX_MARKS).into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
     }
 
-    /// Marks along the axis from the top down.
+    /// Returns the ticks along the axis from the top down.
     pub(crate) fn ticks_down(&self, show: impl Fn(f64) -> String) -> Vec<Tick> {
         self.marks(MAX_MARKS).into_iter().map(|v| Tick { at: self.down(v), label: show(v) }).collect()
     }
 }
 
-/// About five round values.
+/// Returns about five round values.
 fn linear_marks(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
@@ -283,32 +283,32 @@ fn linear_marks(low: f64, high: f64) -> Vec<f64> {
     (first..first + 12).map(|i| i as f64 * step).take_while(|v| *v <= high).collect()
 }
 
-/// 1, 2 and 5 of each decade, or where these are too many powers of ten, or only some of those.
+/// Returns 1, 2 and 5 of each decade; if these are too many, powers of ten, or only some of those.
 fn log_marks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let (from, to) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let of = |digits: &[f64], every: usize| -> Vec<f64> {
+    let multiples = |digits: &[f64], every: usize| -> Vec<f64> {
         let all = (from..=to).filter(|k| k.rem_euclid(every as i32) == 0);
         let all = all.flat_map(|k| digits.iter().map(move |d| d * 10_f64.powi(k)));
         all.filter(|v| (low..=high).contains(v)).collect()
     };
-    let finest = [of(&[1.0, 2.0, 5.0], 1), of(&[1.0, 3.0], 1), of(&[1.0], 1), of(&[1.0], 2)];
-    finest.into_iter().find(|marks| marks.len() <= most).unwrap_or_else(|| of(&[1.0], 3))
+    let finest = [
+        multiples(&[1.0, 2.0, 5.0], 1),
+        multiples(&[1.0, 3.0], 1),
+        multiples(&[1.0], 1),
+        multiples(&[1.0], 2),
+    ];
+    finest.into_iter().find(|marks| marks.len() <= most).unwrap_or_else(|| multiples(&[1.0], 3))
 }
 
-#[cfg(test)]
-fn labels(axis: Axis) -> Vec<String> {
-    axis.ticks(|v| v.to_string()).into_iter().map(|t| t.label).collect()
-}
-
-/// Width of a column of a drawing that can be told from the next one: a thousand of them, however many lines there are.
+/// Width of a column: a drawing has a thousand, which is more than the eye distinguishes.
 const COLUMN_WIDTH: f64 = SIDE / 1000.0;
 
-/// The path through these places. Where a place is no number the line is broken.
+/// Draws a line through these places. A place that is not a number breaks it.
 pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     let points: Vec<(f64, f64)> = points.into_iter().collect();
     let mut out = String::new();
     for piece in points.split(|(x, y)| !x.is_finite() || !y.is_finite()).filter(|piece| !piece.is_empty()) {
-        // A single place is seen too.
+        // A single place is visible too.
         if let [(x, y)] = piece {
             out += &format!("M{} {}h.01", coordinate(*x), coordinate(*y));
             continue;
@@ -320,13 +320,13 @@ pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     out
 }
 
-/// The path that stays on each level from its begin to its end: `(from, to, y)`.
+/// Draws steps: each level is `(from, to, y)`.
 pub(crate) fn steps(levels: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
     let both = |(from, to, y): (f64, f64, f64)| [(from, y), (to, y)];
     line(levels.into_iter().flat_map(both))
 }
 
-/// First, lowest, highest and last of each column, in their order, where there are more.
+/// Keeps the first, lowest, highest and last point of each column, in order.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
     let columns = ((last.0 - first.0).abs() / COLUMN_WIDTH).ceil() + 1.0;
@@ -347,13 +347,13 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     out
 }
 
-/// A place with as many digits as can be seen.
+/// Formats a coordinate with the digits that are visible.
 fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// The area between two curves over the same places: `(x, upper, lower)`. Broken where one is no number.
+/// Draws the area between two curves: `(x, upper, lower)`. A value that is not a number breaks it.
 pub(crate) fn area_between(points: &[(f64, f64, f64)]) -> String {
     let is_gap = |(x, a, b): &(f64, f64, f64)| !(x.is_finite() && a.is_finite() && b.is_finite());
     let mut out = String::new();
@@ -369,17 +369,17 @@ pub(crate) fn area_between(points: &[(f64, f64, f64)]) -> String {
     out
 }
 
-/// All of the height between two places along the axis.
+/// Draws a rectangle of full height between two places along the axis.
 pub(crate) fn full_height(from: f64, to: f64) -> String {
     rectangle([from, 0.0], [to, SIDE])
 }
 
-/// All of the width between two heights.
+/// Draws a rectangle of full width between two heights.
 pub(crate) fn full_width(from: f64, to: f64) -> String {
     rectangle([0.0, from], [SIDE, to])
 }
 
-/// A rectangle from one corner to the other; nothing where a place is no number.
+/// Draws a rectangle from one corner to the other; empty if a place is not a number.
 pub(crate) fn rectangle([x, y]: [f64; 2], [to_x, to_y]: [f64; 2]) -> String {
     if ![x, y, to_x, to_y].iter().all(|v| v.is_finite()) {
         return String::new();
@@ -388,11 +388,11 @@ pub(crate) fn rectangle([x, y]: [f64; 2], [to_x, to_y]: [f64; 2]) -> String {
     format!("M{x} {y}H{to_x}V{to_y}H{x}Z")
 }
 
-/// Cells along and across within which dots cover one another.
+/// Grid in whose cells dots cover one another.
 const DOT_CELLS: [f64; 2] = [300.0, 60.0];
 
-/// A dot at each place that is a number: strokes without length, whose round ends keep their form however wide the drawing is. Dots
-/// that would cover one another are one.
+/// Draws a dot at each finite place, as a stroke without length: its round ends keep their shape at any width. Dots
+/// that would cover one another are merged.
 pub(crate) fn dots(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     let mut taken = std::collections::BTreeSet::new();
     let mut out = String::new();
@@ -405,27 +405,27 @@ pub(crate) fn dots(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     out
 }
 
-/// Part of a row that is left between it and the one above.
+/// Gap above a row, as a share of its height.
 const STRIP_GAP: f64 = 0.3;
-/// Blocks that are nearer than this, and as high, are one: a thousand of them are no larger than can be seen.
+/// Blocks of the same height that are closer than this are joined.
 const JOIN_DISTANCE: f64 = 2.0;
 
-/// A row of blocks. A share of zero has a ground without a block on it; a share that is not known has neither.
+/// A row of blocks. A share of zero has a background without a block; an unknown share has neither.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Strip {
-    /// Path of the ground: as high as the whole.
+    /// Path of the background: as high as the row.
     pub(crate) ground: String,
     /// Path of the blocks, each as high as its share.
     pub(crate) blocks: String,
 }
 
-/// Where the middle of a row lies, of so many from the top down.
+/// Returns the middle of a row, counted from the top down.
 pub(crate) fn strip_middle(row: usize, rows: usize) -> f64 {
     let [top, bottom] = strip_edges(row, rows);
     f64::midpoint(top, bottom)
 }
 
-/// The row of these stretches: `(from, to, share)`.
+/// Draws a row of stretches: `(from, to, share)`.
 pub(crate) fn strip(row: usize, rows: usize, stretches: &[(f64, f64, Option<f64>)]) -> Strip {
     let [top, bottom] = strip_edges(row, rows);
     let height = |share: f64| (bottom - share.clamp(0.0, 1.0) * (bottom - top)).round();
@@ -445,7 +445,7 @@ fn strip_edges(row: usize, rows: usize) -> [f64; 2] {
     [each * (row as f64 + STRIP_GAP), each * (row as f64 + 1.0)]
 }
 
-/// Neighbours of one height as one.
+/// Joins neighbours of the same height.
 fn join_blocks(blocks: Vec<(f64, f64, f64)>) -> Vec<(f64, f64, f64)> {
     let mut out: Vec<(f64, f64, f64)> = Vec::new();
     for (from, to, y) in blocks {
@@ -460,24 +460,24 @@ fn join_blocks(blocks: Vec<(f64, f64, f64)>) -> Vec<(f64, f64, f64)> {
 /// A value and its interval, in percent along the axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Whisker {
-    /// Where the value is.
+    /// Place of the value.
     pub(crate) at: f64,
-    /// Where the interval begins, and how wide it is.
+    /// Begin and width of the interval.
     pub(crate) from: f64,
-    /// Width of what is drawn.
+    /// Width of the drawn interval.
     pub(crate) width: f64,
-    /// Whether the interval goes on beyond the left end.
+    /// Whether the interval continues beyond the left end.
     pub(crate) cut_left: bool,
-    /// Whether it goes on beyond the right end.
+    /// Whether the interval continues beyond the right end.
     pub(crate) cut_right: bool,
 }
 
-/// Where a value and its interval lie.
+/// Returns the places of a value and its interval.
 pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Whisker {
     let percent = |v: f64| 100.0 * axis.within(v) / SIDE;
     let tenth = |v: f64| if v.is_finite() { (10.0 * v).round() / 10.0 } else { 0.0 };
     let [low, high] = interval.unwrap_or([value; 2]);
-    // What has no place on a logarithmic axis lies before its begin.
+    // A value without a place on a logarithmic axis counts as before its begin.
     let before = |v: f64| !axis.along(v).is_finite() || axis.along(v) < 0.0;
     let from = if before(low) { 0.0 } else { percent(low) };
     Whisker {
@@ -489,7 +489,7 @@ pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Wh
     }
 }
 
-/// A range that has all values in it, and of their intervals no more than some times as much around: few runs have absurd ones.
+/// Returns a range with all values and their intervals, which are cut at a multiple of the values' range: few runs can have absurd ones.
 pub(crate) fn interval_range(rows: &[(f64, Option<[f64; 2]>)]) -> impl Iterator<Item = f64> + use<> {
     const AROUND: f64 = 2.0;
     let values: Vec<f64> = rows.iter().map(|r| r.0).filter(|v| v.is_finite() && *v > 0.0).collect();
@@ -499,11 +499,11 @@ pub(crate) fn interval_range(rows: &[(f64, Option<[f64; 2]>)]) -> impl Iterator<
     values.into_iter().chain(kept.collect::<Vec<_>>())
 }
 
-/// Shades, from the lightest to the darkest.
+/// Number of shades, from the lightest to the darkest.
 const CELL_SHADES: usize = 5;
 
-/// The paths of a grid of so many columns and rows, the first row at the bottom, from the lightest on: `(column, row, count)`, by
-/// columns and rows that rise. A shade is a part of the logarithm from one to the most that a cell has.
+/// Returns the paths of a grid of counts `(column, row, count)`, one path for each shade, from the lightest on. The first row is at the
+/// bottom, and cells ascend by column and row. Shades divide the logarithm of the counts. Adjacent cells of a shade form one rectangle.
 pub(crate) fn count_cells(
     [columns, rows]: [usize; 2],
     of: impl IntoIterator<Item = (usize, usize, u64)>,
@@ -535,31 +535,31 @@ pub(crate) fn count_cells(
     paths
 }
 
-/// Shades that there are.
+/// Number of shades.
 const MAP_SHADES: f64 = 9.0;
 
-/// The shade of a share of the best: 0 to 8.
+/// Returns the shade, 0 to 8, of a share of the best.
 pub(crate) fn map_shade(share: f64) -> usize {
     if share.is_finite() { (share.clamp(0.0, 1.0) * MAP_SHADES).min(MAP_SHADES - 1.0) as usize } else { 0 }
 }
 
 /// Width of the widest stage.
 const FLOW_WIDTH: f64 = 960.0;
-/// Part of a stage's height that is its bar; the rest leads to the next one.
+/// Share of a stage's height that is its bar; the rest leads to the next stage.
 const BAR_SHARE: f64 = 0.5;
-/// Between layers that stand side by side.
+/// Gap between layers side by side.
 const FLOW_GAP: f64 = 12.0;
 
-/// The bars of stages from the top down and what leads from each to the next. A stage is of one part, or of several side by side, and
-/// has none where it was not counted.
+/// The bars of stages from the top down and the areas between them. A stage has one part, or several side by side, and
+/// none if it was not counted.
 pub(crate) struct Flow {
     /// Path of the bars.
     pub(crate) bars: String,
-    /// Path of what is between them.
+    /// Path of the areas between them.
     pub(crate) between: String,
 }
 
-/// Draws them.
+/// Draws a flow.
 pub(crate) fn flow(stages: &[Vec<f64>]) -> Flow {
     let most = stages.iter().map(|parts| parts.iter().sum::<f64>()).fold(0.0, f64::max);
     let each = SIDE / stages.len().max(1) as f64;
@@ -596,8 +596,13 @@ fn flow_bar(x: f64, top: f64, wide: f64, bottom: f64) -> String {
     format!("M{x} {top}H{to}V{bottom}H{x}Z")
 }
 
+#[cfg(test)]
+fn labels(axis: Axis) -> Vec<String> {
+    axis.ticks(|v| v.to_string()).into_iter().map(|t| t.label).collect()
+}
+
 #[test]
-fn labels_that_would_cover_one_another_move_apart() {
+fn overlapping_labels_are_moved_apart() {
     let at = |at: f64| Label { at, ..Label::default() };
     let places: Vec<f64> = spread_labels(vec![at(500.0), at(10.0), at(505.0), at(f64::NAN)], 50.0)
         .iter()
@@ -609,7 +614,7 @@ fn labels_that_would_cover_one_another_move_apart() {
 }
 
 #[test]
-fn a_figure_says_what_it_shows_and_foreign_words_stay_words() {
+fn a_figure_is_described_and_foreign_text_is_escaped() {
     let mut plot = Plot { title: "<b>".into(), says: "\"x\"".into(), height: 100, ..Plot::default() };
     plot.draw("o", "M0 0");
     plot.draw("o", "");
@@ -624,7 +629,7 @@ fn a_figure_says_what_it_shows_and_foreign_words_stay_words() {
 }
 
 #[test]
-fn a_value_lies_where_its_share_of_the_range_is() {
+fn a_value_is_placed_in_proportion_to_the_range() {
     let axis = Axis::linear(0.0, 200.0);
     assert_eq!((axis.along(50.0), axis.down(50.0), axis.within(500.0)), (250.0, 750.0, 1000.0));
     let log = Axis { low: 1.0, high: 10_000.0, scale: Scale::Log };
@@ -632,7 +637,7 @@ fn a_value_lies_where_its_share_of_the_range_is() {
 }
 
 #[test]
-fn marks_are_round_and_not_many() {
+fn ticks_are_round_and_few() {
     assert_eq!(labels(Axis::linear(0.0, 87.0)), ["0", "20", "40", "60", "80"]);
     assert_eq!(labels(Axis::from_zero([100.0].into_iter())), ["0", "25", "50", "75", "100"]);
     assert_eq!(labels(Axis::log([100.0, 1000.0].into_iter())), ["100", "200", "500", "1000"]);
@@ -646,7 +651,7 @@ fn marks_are_round_and_not_many() {
 fn no_two_labels_overlap_at_any_width() {
     let sets: [Vec<(f64, &str)>; 4] = [
         (0..10).map(|at| (f64::from(at) * 101.0, "0 s")).collect(),
-        // The last second of a run that ended early, next to the first of the following one.
+        // The last second of a run that ended early, next to the first of the following run.
         vec![(0.0, "0 s"), (480.0, "1 s"), (492.0, "0 s"), (960.0, "1 s")],
         (0..30).map(|at| (f64::from(at) * 33.0, "1,234,567")).collect(),
         vec![(10.0, "100 us"), (10.0, "200 us")],
@@ -668,7 +673,7 @@ fn no_two_labels_overlap_at_any_width() {
 }
 
 #[test]
-fn nothing_to_show_is_still_an_axis() {
+fn an_axis_without_values_is_valid() {
     for axis in
         [Axis::from_zero([].into_iter()), Axis::log([0.0, f64::NAN].into_iter()), Axis::linear(5.0, 5.0)]
     {
@@ -677,7 +682,7 @@ fn nothing_to_show_is_still_an_axis() {
 }
 
 #[test]
-fn a_line_goes_through_its_points_and_breaks_where_one_is_missing() {
+fn a_line_connects_its_points_and_breaks_at_missing_ones() {
     assert_eq!(line([(0.0, 10.0), (500.0, 20.04), (1000.0, 0.0)]), "M0 10L500 20L1000 0");
     let broken = [(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 4.0)];
     assert_eq!(line(broken), "M0 1L1 2M3 4h.01");
@@ -686,7 +691,7 @@ fn a_line_goes_through_its_points_and_breaks_where_one_is_missing() {
 }
 
 #[test]
-fn of_many_points_each_column_keeps_its_extremes() {
+fn many_points_are_reduced_to_the_extremes_of_each_column() {
     let mut points: Vec<(f64, f64)> = (0..100_000).map(|i| (f64::from(i) / 100.0, 500.0)).collect();
     points[54_321].1 = 1.0;
     points[54_322].1 = 999.0;
@@ -698,7 +703,7 @@ fn of_many_points_each_column_keeps_its_extremes() {
 }
 
 #[test]
-fn an_area_goes_out_on_one_line_and_back_on_the_other() {
+fn an_area_follows_the_upper_curve_and_returns_on_the_lower() {
     let points =
         [(0.0, 10.0, 20.0), (5.0, 11.0, 21.0), (6.0, f64::NAN, 1.0), (7.0, 1.0, 2.0), (8.0, 1.0, 2.0)];
     assert_eq!(area_between(&points), "M0 10L5 11L5 21L0 20ZM7 1L8 1L8 2L7 2Z");
@@ -713,7 +718,7 @@ fn a_stretch_is_as_wide_as_it_lasts() {
 }
 
 #[test]
-fn a_dot_is_where_its_value_is_and_there_is_one_of_those_that_cover_one_another() {
+fn dots_are_at_their_values_and_overlapping_dots_are_merged() {
     assert_eq!(dots([(1.0, 2.0), (500.0, 250.5), (f64::NAN, 3.0)]), "M1 2h.01M500 250.5h.01");
     assert_eq!(dots([(500.0, 500.0), (500.2, 500.1)]), "M500 500h.01");
     let many = dots((0..100_000).map(|i| (f64::from(i % 1000), f64::from(i / 1000))));
@@ -721,7 +726,7 @@ fn a_dot_is_where_its_value_is_and_there_is_one_of_those_that_cover_one_another(
 }
 
 #[test]
-fn a_block_is_as_high_as_its_share_and_what_is_missing_is_not_zero() {
+fn the_height_of_a_block_is_its_share_and_missing_is_not_zero() {
     let runs = [(0.0, 300.0, Some(0.5)), (320.0, 620.0, Some(0.0)), (640.0, 1000.0, None)];
     let drawn = strip(0, 1, &runs);
     assert_eq!(drawn.blocks, "M0 650H300V1000H0Z", "half of what is below the gap");
@@ -736,13 +741,13 @@ fn a_block_is_as_high_as_its_share_and_what_is_missing_is_not_zero() {
 }
 
 #[test]
-fn a_thousand_neighbours_of_one_height_are_one_block() {
+fn neighbours_of_equal_height_are_one_block() {
     let runs: Vec<_> = (0..1000).map(|i| (f64::from(i), f64::from(i) + 0.5, Some(0.25))).collect();
     assert_eq!(strip(0, 1, &runs).blocks.matches('M').count(), 1);
 }
 
 #[test]
-fn an_interval_lies_around_its_value_and_is_cut_at_the_ends() {
+fn an_interval_surrounds_its_value_and_is_cut_at_the_ends() {
     let axis = Axis::linear(0.0, 200.0);
     let inside = whisker(&axis, 100.0, Some([50.0, 150.0]));
     assert_eq!((inside.at, inside.from, inside.width), (50.0, 25.0, 50.0));
@@ -756,14 +761,14 @@ fn an_interval_lies_around_its_value_and_is_cut_at_the_ends() {
 }
 
 #[test]
-fn an_absurd_interval_does_not_make_the_axis() {
+fn an_absurd_interval_does_not_stretch_the_axis() {
     let rows = [(100.0, Some([90.0, 110.0])), (120.0, Some([2.0, 9000.0]))];
     let all: Vec<f64> = interval_range(&rows).collect();
     assert!(all.iter().all(|v| (50.0..=240.0).contains(v)) && all.contains(&110.0), "{all:?}");
 }
 
 #[test]
-fn cells_of_one_shade_side_by_side_are_one_and_what_is_empty_is_not_drawn() {
+fn adjacent_cells_of_a_shade_are_merged_and_empty_cells_are_not_drawn() {
     let paths = count_cells([4, 2], [(0, 0, 1), (1, 0, 1), (3, 1, 1000), (9, 9, 5)]);
     assert_eq!(paths[0], "M0 500H500V1000H0Z");
     assert_eq!(paths[4], "M750 0H1000V500H750Z");
@@ -773,19 +778,19 @@ fn cells_of_one_shade_side_by_side_are_one_and_what_is_empty_is_not_drawn() {
 }
 
 #[test]
-fn shades_go_from_nothing_to_all() {
+fn shades_range_from_none_to_full() {
     assert_eq!([0.0, 0.1, 0.5, 0.99, 1.0, 7.0, -1.0, f64::NAN].map(map_shade), [0, 0, 4, 8, 8, 8, 0, 0]);
 }
 
 #[test]
-fn a_stage_is_as_wide_as_its_part_of_the_widest() {
+fn the_width_of_a_stage_is_proportional_to_its_value() {
     let flow = flow(&[vec![100.0], vec![50.0]]);
     assert_eq!(flow.bars, "M20 0H980V250H20ZM260 500H740V750H260Z");
     assert_eq!(flow.between, "M20 250H980L740 500H260Z");
 }
 
 #[test]
-fn legs_stand_side_by_side_and_what_was_not_counted_is_left_out() {
+fn parts_are_side_by_side_and_uncounted_stages_are_omitted() {
     let drawn = flow(&[vec![100.0], Vec::new(), vec![50.0, 50.0]]);
     assert_eq!(drawn.bars.matches('M').count(), 3);
     assert_eq!(drawn.between.matches('M').count(), 1, "{}", drawn.between);

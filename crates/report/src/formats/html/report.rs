@@ -1,6 +1,5 @@
-//! The page of a measurement: which parts it has, and in which order.
-//!
-//! For: verdict and number first, then what changes its meaning, then the pictures, at last how it came about. Not for: the parts.
+//! The page of a measurement, in its order: verdict and headline, findings that affect numbers, plots, other findings, and how to repeat
+//! it.
 
 use super::page::{card, page};
 use super::results;
@@ -24,25 +23,25 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Writes it.
+/// Writes the page of a measurement.
 pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let told = key_findings::shown_findings(report);
+    let shown = key_findings::shown_findings(report);
     let (study, below) = study_cards(report);
-    let mut sections = vec![hero_card(report, &told)];
+    let mut sections = vec![hero_card(report, &shown)];
     sections.extend(gate_card(report));
     sections.push(study);
     sections.extend(report.results.iter().filter(|result| !result.void).filter_map(replay_card));
-    sections.push(acting_card(report, &told));
+    sections.push(acting_card(report, &shown));
     sections.push(below);
     sections.extend(studies::hosts_card(report));
     sections.extend(rerun_card(report));
-    sections.push(other_cards(report, &told));
+    sections.push(other_cards(report, &shown));
     sections.push(foot_cards(report));
     sections.retain(|section| !section.is_empty());
     to.write_all(page(&report.fathom.version, &tab_title(report), &eyebrow(report), &sections).as_bytes())
 }
 
-/// The name of the tab: what is known from its first words alone.
+/// Returns the title of the tab, with the most important words first.
 fn tab_title(report: &Report) -> String {
     let number = report
         .headline
@@ -51,14 +50,14 @@ fn tab_title(report: &Report) -> String {
     format!("{} · {number} · {} · fathom", report.verdict.word(), report.headline.name)
 }
 
-/// What stands above everything.
+/// Returns the line at the top of the page.
 fn eyebrow(report: &Report) -> Vec<String> {
     let mut chains: Vec<String> = report.machine.places.iter().map(model::machine::Place::chain).collect();
     chains.dedup();
     [vec![report.title.clone()], chains, vec![report.started.clone()], report.words.tags.clone()].concat()
 }
 
-/// What the measurement was for: the picture that answers it, and what belongs below the findings.
+/// Returns the cards of a study: the picture that answers it, and the cards below the findings.
 fn study_cards(report: &Report) -> (String, String) {
     match &report.study {
         Studied::Jobs | Studied::Profile(_) => {
@@ -91,7 +90,7 @@ fn study_cards(report: &Report) -> (String, String) {
     }
 }
 
-/// The grid of reads and writes, and what a well-known tool would show.
+/// Returns the grid of reads and writes, and the results as a well-known tool shows them.
 fn grid_card(report: &Report) -> String {
     let mut body = test_grid(&report.results);
     let mut lead = vec!["MB/s = 10^6 bytes per second; the bar is its share of the fastest.".to_owned()];
@@ -115,7 +114,7 @@ fn grid_card(report: &Report) -> String {
     card("Every test", &lead, &body)
 }
 
-/// Figures of the only result.
+/// Returns the figures of a single result.
 fn single_result_tiles(report: &Report) -> String {
     report.results.first().map_or_else(String::new, tiles)
 }
@@ -127,22 +126,22 @@ fn all_results_table(report: &Report) -> String {
     card("All figures", &lead, &page::table("Every result", &text_table(report, true)))
 }
 
-/// A replay beside its original.
+/// Returns the comparison of a replay with its original.
 fn replay_card(result: &Measured) -> Option<String> {
-    let of = result.replay.as_deref()?;
-    let heading = heading(of);
-    Some(card(&heading, &of.differs, &page::table("Every figure of both", &replay_table(of))))
+    let replay = result.replay.as_deref()?;
+    let heading = heading(replay);
+    Some(card(&heading, &replay.differs, &page::table("Every figure of both", &replay_table(replay))))
 }
 
-/// Each condition with what came of it.
+/// Returns each condition of `--fail-if` with its answer.
 fn gate_card(report: &Report) -> Option<String> {
-    let mut of = Table::new(&["condition", "answer", "result", "measured", "limit", "sentence"], &[])
+    let mut table = Table::new(&["condition", "answer", "result", "measured", "limit", "sentence"], &[])
         .aligned(1, true)
         .aligned(2, true);
     for gate in &report.gates {
         let show =
             |v: f64| if gate.unit == "ns" { time(v) } else { format!("{} {}", show_rate(v), gate.unit) };
-        of.add([
+        table.add([
             gate.condition.clone(),
             gate.word.word().into(),
             gate.result.clone(),
@@ -151,11 +150,11 @@ fn gate_card(report: &Report) -> Option<String> {
             gate.sentence.clone(),
         ]);
     }
-    (!of.is_empty())
-        .then(|| card::<&str>("Conditions", &[], &page::table("Every condition and its answer", &of)))
+    (!table.is_empty())
+        .then(|| card::<&str>("Conditions", &[], &page::table("Every condition and its answer", &table)))
 }
 
-/// An earlier session that was measured again beside this one.
+/// Returns the comparison with an earlier session that was measured again.
 fn rerun_card(report: &Report) -> Option<String> {
     let rerun = report.against.as_ref()?;
     let lead = [
@@ -171,7 +170,7 @@ fn rerun_card(report: &Report) -> Option<String> {
     Some(card(&heading, &lead, &body))
 }
 
-/// Runs of which each has a dot with a height of its own.
+/// Up to this many runs, dots are at different heights.
 const MAX_STAGGERED_RUNS: usize = 12;
 
 #[derive(Template)]
@@ -181,7 +180,7 @@ struct Hero {
     verdict: &'static str,
     icon: &'static str,
     counted: String,
-    /// The verdict of the number itself. Empty without a number, and if there is only one result: the verdict above is then its own.
+    /// The verdict of the number itself. Empty without a number and with a single result, whose verdict is the session's.
     own_verdict: &'static str,
     own_icon: &'static str,
     number: String,
@@ -193,7 +192,7 @@ struct Hero {
     runs_say: String,
 }
 
-/// The result that the headline is about, where it is that of one.
+/// Returns the result of the headline, if it has a single one.
 pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
     let is_it =
         |r: &&Measured| r.true_name == report.headline.name && r.quoted_rate().value == report.headline.value;
@@ -207,12 +206,13 @@ pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
     }
 }
 
-/// The first card.
+/// Returns the first card: answers, verdict, headline and the plot of runs.
 pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
     let value = report.headline.value;
-    let whole = headline(&report.headline, report);
+    let full_headline = headline(&report.headline, report);
     let number = value.map_or_else(|| "no number".to_owned(), show_rate);
-    let beyond = whole.strip_prefix(&format!("{number} {}", report.headline.unit)).unwrap_or("").trim();
+    let beyond =
+        full_headline.strip_prefix(&format!("{number} {}", report.headline.unit)).unwrap_or("").trim();
     let beyond = beyond.trim_start_matches(['(', ',']).trim_end_matches(')').trim();
     let reason = key_findings::verdict_reason(report, shown).map(str::to_owned);
     let accepted = as_sentence(accepted(&report.headline.accepted).trim_start_matches(", "));
@@ -245,7 +245,7 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
     hero.render().unwrap_or_default()
 }
 
-/// Makes a sentence: a capital first and one full stop at the end. Empty for no words.
+/// Makes a sentence: adds a capital and a full stop. Empty for empty text.
 fn as_sentence(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| {
@@ -253,7 +253,7 @@ fn as_sentence(words: &str) -> String {
     })
 }
 
-/// What a quick look says of itself, and the answer to what was asked.
+/// Returns the note of a quick run, and the answer to the user's condition.
 fn answer_lines(report: &Report) -> Vec<(String, String, String)> {
     let quick = report
         .quick
@@ -279,14 +279,14 @@ fn headline_text(result: &Measured) -> String {
     format!("{count} runs{first}. Line: their mean{band}.{events}")
 }
 
-/// Every run beside the mean and its interval; `None` where there is one run or no number.
+/// Draws every run with the mean and its interval; `None` with one run or without a number.
 fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     let quoted = result.quoted_rate();
     let value = quoted.value.filter(|_| result.runs.len() > 1)?;
     let rate = |r: &model::report::RunFigures| if quoted.unit == "IOPS" { r.iops } else { r.mb_per_s };
     let rates: Vec<f64> = result.runs.iter().map(rate).collect();
     let (low, high) = rates.iter().fold((value, value), |(l, h), v| (l.min(*v), h.max(*v)));
-    // Three runs can have an absurd interval: no more of it than some times what they span.
+    // Three runs can have an absurd interval: limit it to a multiple of their range.
     let room = (4.0 * (high - low)).max(0.02 * value);
     let [from, to] = quoted.interval.map_or([low, high], |[l, h]| [l.max(low - room), h.min(high + room)]);
     let around = 0.08 * (to.max(high) - from.min(low)).max(1e-9 * value);
@@ -339,7 +339,7 @@ struct Tile {
     note: String,
 }
 
-/// Figures of a result in a row: latencies, rate, cost, and what the kernel counted beside ours.
+/// Returns a row of figures of a result: latencies, rate, cost, and the kernel's counts.
 pub(super) fn tiles(result: &Measured) -> String {
     if result.void {
         return String::new();
@@ -351,12 +351,13 @@ pub(super) fn tiles(result: &Measured) -> String {
 }
 
 fn latency_tiles(figures: &Figures, result: &Measured) -> Vec<Tile> {
-    let of = |d: crate::formats::html::results::Direction| {
+    let is_direction = |d: crate::formats::html::results::Direction| {
         d.figures(result).is_some_and(|f| std::ptr::eq(f, figures))
     };
     let several = crate::formats::html::results::result_directions(result).count() > 1;
-    let word =
-        crate::formats::html::results::result_directions(result).find(|d| of(*d)).map_or("", |d| d.word);
+    let word = crate::formats::html::results::result_directions(result)
+        .find(|d| is_direction(*d))
+        .map_or("", |d| d.word);
     let prefix = if several { format!("{word} ") } else { String::new() };
     let value = |rank: &str| figures.latency_ns.percentiles.get(rank).copied().flatten();
     let last = ["99.99", "99.9"].into_iter().find(|rank| value(rank).is_some()).unwrap_or("99.9");
@@ -419,11 +420,11 @@ struct GridCell {
     raw: Option<String>,
     note: String,
     verdict: &'static str,
-    /// Of 1000, by the fastest.
+    /// Width in 1/1000 of the fastest.
     width: u32,
 }
 
-/// The grid of these results; nothing where none of them is a read or a write.
+/// Returns the grid of reads and writes; empty if the results have neither.
 pub(super) fn test_grid(results: &[Measured]) -> String {
     let both = |r: &Measured| [r.read.as_ref(), r.write.as_ref()].map(|f| f.map(|f| f.mb_per_s));
     let most = results.iter().filter(|r| !r.void).flat_map(both).flatten().fold(0.0, f64::max);
@@ -486,7 +487,7 @@ struct FindingItem {
     cure: String,
 }
 
-/// What changes what a number means; nothing where nothing does.
+/// Returns the card of findings that affect numbers; empty without any.
 pub(super) fn acting_card(report: &Report, told: &[Finding]) -> String {
     let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
     let found = merge_repeated(told.iter().filter(acts));
@@ -496,7 +497,7 @@ pub(super) fn acting_card(report: &Report, told: &[Finding]) -> String {
     card::<&str>("What changes what the numbers mean", &[], &finding_list(&found, report.results.len()))
 }
 
-/// Notes, and every check with its answer.
+/// Returns the cards of notes and of every check with its answer.
 pub(super) fn other_cards(report: &Report, told: &[Finding]) -> String {
     if told.is_empty() {
         return String::new();
@@ -520,7 +521,7 @@ pub(super) fn other_cards(report: &Report, told: &[Finding]) -> String {
     card("What was checked", &[format!("{}.", lead.join(", "))], &body)
 }
 
-/// Each check and severity once, for all results that it is about.
+/// Merges findings with the same check and severity into one for all their results.
 fn merge_repeated<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for finding in findings {
@@ -559,10 +560,10 @@ fn finding_list(findings: &[Finding], results: usize) -> String {
     FindingList { findings: findings.iter().map(item).collect() }.render().unwrap_or_default()
 }
 
-/// A row for each check and answer; of many results the first that it is about.
+/// Returns a row for each check and answer, with its first result if there are many.
 fn check_table(findings: &[Finding]) -> String {
     let mut seen = std::collections::BTreeSet::new();
-    let mut of = Table::new(&["check", "name", "answer", "about", "sentence"], &[])
+    let mut table = Table::new(&["check", "name", "answer", "about", "sentence"], &[])
         .aligned(1, true)
         .aligned(2, true)
         .aligned(3, true);
@@ -578,12 +579,12 @@ fn check_table(findings: &[Finding]) -> String {
             1 => f.about.first().cloned().unwrap_or_default(),
             n => format!("{} and {} more", f.about.first().map_or("", String::as_str), n - 1),
         };
-        of.add([f.id.to_string(), f.name.clone(), answer.into(), about, f.sentence.clone()]);
+        table.add([f.id.to_string(), f.name.clone(), answer.into(), about, f.sentence.clone()]);
     }
-    page::table("Every check and its answer", &of)
+    page::table("Every check and its answer", &table)
 }
 
-/// Results whose settings are told one by one.
+/// Limits the results whose settings are listed.
 const MAX_JOBS: usize = 12;
 
 #[derive(Template)]
@@ -592,12 +593,12 @@ struct RepeatCommands {
     commands: Vec<(&'static str, String)>,
 }
 
-/// Commands to copy, each with what it does.
+/// Returns the card of commands to copy, each with its purpose.
 pub(super) fn repeat_card(commands: Vec<(&'static str, String)>) -> String {
     RepeatCommands { commands }.render().unwrap_or_default()
 }
 
-/// Everything below the checks.
+/// Returns the cards below the checks.
 pub(super) fn foot_cards(report: &Report) -> String {
     let mut out = String::new();
     let derived = report.deductions.iter().map(|d| (d.name.clone(), with_micro_sign(&d.sentence)));
@@ -616,7 +617,7 @@ pub(super) fn foot_cards(report: &Report) -> String {
     )
 }
 
-/// The commands that measure and show it again.
+/// Returns the commands that repeat the measurement and show it.
 fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
     let mut commands = Vec::new();
     let measured = report_view::command_line(&report.command);
@@ -635,7 +636,7 @@ fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
     commands
 }
 
-/// The target, the machine, and what the user says about it.
+/// Returns the target, the machine, and the user's notes.
 fn machine_facts(report: &Report) -> Vec<(String, String)> {
     let m = &report.machine;
     let unknown = || "unknown".to_owned();
@@ -664,7 +665,7 @@ fn machine_facts(report: &Report) -> Vec<(String, String)> {
     out
 }
 
-/// The job of each result as it was carried out: what the JSON has, a line per value.
+/// Returns the job of each result as it ran: the values of the JSON, one per line.
 fn settings_table(report: &Report) -> String {
     let mut rows: Vec<(String, String)> = Vec::new();
     for result in report.results.iter().take(MAX_JOBS) {
@@ -680,7 +681,7 @@ fn settings_table(report: &Report) -> String {
     facts(&rows)
 }
 
-/// Values under the names that lead to them.
+/// Flattens nested values into rows with dotted names.
 fn flatten(name: &str, value: &Value, rows: &mut Vec<(String, String)>) {
     let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {

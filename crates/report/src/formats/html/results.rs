@@ -1,6 +1,8 @@
-//! Results one by one: each with its latencies, its course and its ledger.
+//! Results one by one, each with its latencies, its time series and its ledger.
 //!
-//! For: reports whose results are what was asked for. Not for: studies, which draw their own pictures.
+//! - Latencies: their distribution, and below it the rarity of slow operations on the same axis.
+//! - The ledger as a picture: the width of each stage shows what was issued, what was charged, and what each layer completed. Merges,
+//!   splits, caches and the legs of a RAID are visible at once.
 
 use super::page::{card, folded};
 use crate::formats::html::page::{key, time, time_tick, with_micro_sign};
@@ -13,10 +15,10 @@ use model::ledger::{Account, Entry, Moved};
 use model::report::{Figures, LatencyBuckets, Measured, Report, Verdict};
 use model::units::{show_bytes, show_count, show_share};
 
-/// Results that have pictures of their own: beyond these the page would be too large, and nobody reads them all.
+/// Limits the results with plots, to keep the page small.
 const MAX_PICTURES: usize = 16;
 
-/// All of them: one has a card for each picture, several have a card each.
+/// Returns the cards of all results: a single result has a card for each plot, several results have one card each.
 pub(super) fn result_cards(report: &Report) -> String {
     match report.results.as_slice() {
         [only] => single_result(report, only),
@@ -58,11 +60,11 @@ fn single_result(report: &Report, result: &Measured) -> String {
     out
 }
 
-/// What the picture of a ledger shows.
+/// Explains the picture of a ledger.
 const LEDGER_EXPLAINED: &str = "From what fathom issued, over what the kernel charged to it, down to what each block device completed, warm-up \
                       and drain included. Narrower operations at equal bytes are merged, wider ones split; fewer bytes were answered by a cache.";
 
-/// What there is to know beside the plots.
+/// Returns the notes on the plots.
 fn plot_notes(result: &Measured) -> Vec<String> {
     let steady = result.steadiness.as_ref().map(|s| format!("{}: {}", s.state.word(), s.sentence));
     let axis = "All runs on one axis, in the order in which they ran. Drag to zoom, Escape to see all; arrow keys move the crosshair.";
@@ -95,29 +97,29 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
     let latency = latency_drawings(result, &link);
     let course = time_series(result, &Events::from_result(report, result), &link);
     let ledger = ledger_pictures(result);
-    // Direction by direction it has headings of its own, which stand below this one.
+    // The ledger has its own headings for each direction, below this one.
     let ledger = if ledger.is_empty() { ledger } else { format!("<h3>What each layer counted</h3>{ledger}") };
     let ledger = folded("What each layer counted", &ledger);
     let body = if latency.is_empty() && course.is_empty() {
         ledger
     } else {
-        // The runs of several hosts have no course together; each has its own in its session.
+        // The runs of several hosts have no common time series; each session has its own.
         let course =
             if course.is_empty() { course } else { format!("<div><h3>Over time</h3>{course}</div>") };
-        // Below the latencies, where there is room beside the longer course.
+        // Below the latencies, next to the longer time series.
         format!("<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div>{course}</div>")
     };
     card(&result.name, &lead, &body)
 }
 
-/// Reads, writes, trims or syncs.
+/// Reads, writes, trims or syncs, and their CSS classes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Direction {
-    /// Its key in the report.
+    /// Key in the report.
     pub(super) word: &'static str,
-    /// Several of them.
+    /// Plural.
     pub(super) words: &'static str,
-    /// Looks of its line, of an area below it, of a band, and of words about it.
+    /// CSS classes of a line, of the area below it, of a band, and of text.
     pub(super) line: &'static str,
     pub(super) area: &'static str,
     pub(super) band: &'static str,
@@ -132,7 +134,7 @@ const THIRD: Direction =
     Direction { line: "fourth", area: "area of-none", band: "band of-none", ink: "of-fourth", ..FIRST };
 const FOURTH: Direction = Direction { line: "mean", ink: "", ..THIRD };
 
-/// Those that a result has; the first one has our colour, whichever it is.
+/// Returns the directions of a result; the first one always has fathom's colour.
 pub(super) fn result_directions(result: &Measured) -> impl Iterator<Item = Direction> {
     let all = [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("sync", "syncs")];
     let has = all.into_iter().filter(|(word, _)| direction_figures(result, word).is_some());
@@ -154,31 +156,31 @@ fn direction_figures<'r>(result: &'r Measured, word: &str) -> Option<&'r Figures
 }
 
 impl Direction {
-    /// What a result came to in it.
+    /// Returns the figures of a result in this direction.
     pub(super) fn figures<'r>(&self, result: &'r Measured) -> Option<&'r Figures> {
         direction_figures(result, self.word)
     }
 
-    /// Whether it has our colour.
+    /// Whether this direction has fathom's colour.
     pub(super) fn is_first(&self) -> bool {
         self.line == FIRST.line
     }
 }
 
-/// Share of the operations that are faster than the axis begins with.
+/// Share of the fastest operations that the axis omits.
 const OMITTED_SHARE: f64 = 1e-4;
-/// Percentiles that are named in the drawing.
+/// Percentiles that are labelled in the plot.
 const NAMED_RANKS: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];
-/// Those that are in a small one, by how their words begin.
+/// Percentiles that are labelled in a small plot, by the start of the label.
 const NAMED_RANKS_SMALL: [&str; 2] = ["p50 ", "p99 "];
-/// Marks that a small one has room for.
+/// Limits the ticks of a small plot.
 const MAX_TICKS_SMALL: usize = 3;
-/// Percentiles that the table has.
+/// Percentiles in the table.
 const TABLE_RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
-/// Runs whose percentiles are dots of their own.
+/// Limits the runs whose percentiles are separate dots.
 const MAX_RUN_DOTS: usize = 40;
 
-/// The drawings; nothing where no histogram is known.
+/// Draws the latencies of a result; empty without a histogram.
 pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
     let all = histograms(result);
     if all.is_empty() {
@@ -192,14 +194,14 @@ pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
     out + &folded("Percentiles as a table", &percentile_table(result))
 }
 
-/// Axes that the tails of several results can be compared on.
+/// Common axes for the tails of several results.
 pub(super) struct CommonAxes {
     latency: Axis,
     deepest: f64,
 }
 
 impl CommonAxes {
-    /// Of these results; `None` where no histogram is known of any.
+    /// Computes the axes of several results; `None` if none has a histogram.
     pub(super) fn from_results(results: &[&Measured]) -> Option<Self> {
         let all: Vec<_> = results.iter().map(|result| (*result, histograms(result))).collect();
         let ranges: Vec<f64> =
@@ -209,12 +211,12 @@ impl CommonAxes {
     }
 }
 
-/// The tail of a result beside others on their axes; `None` where no histogram is known.
+/// Draws the tail of a result on common axes; `None` without a histogram.
 pub(super) fn draw_tail_on(result: &Measured, link: &str, beside: &CommonAxes) -> Option<Plot> {
     let all = histograms(result);
     let small = || {
         let plot = draw_tails(&all, (&beside.latency, beside.deepest), result, link);
-        // Names of the others have no room, and the numbers stand in the table.
+        // There is no room for more labels; the table has the numbers.
         let is_named = |label: &Label| NAMED_RANKS_SMALL.iter().any(|rank| label.text.starts_with(rank));
         Plot {
             height: 130,
@@ -228,7 +230,7 @@ pub(super) fn draw_tail_on(result: &Measured, link: &str, beside: &CommonAxes) -
     (!all.is_empty()).then(small)
 }
 
-/// Each direction of which there is a histogram.
+/// Returns the histogram of each direction that has one.
 fn histograms(result: &Measured) -> Vec<(Direction, &LatencyBuckets)> {
     result_directions(result)
         .filter_map(|d| Some((d, result.latencies.get(d.word).filter(|l| l.count() > 0)?)))
@@ -255,7 +257,7 @@ fn key_items(
     items
 }
 
-/// What the axis has to show.
+/// Returns the values that the axis must include.
 fn histogram_range(of: &LatencyBuckets) -> impl Iterator<Item = f64> {
     let all = of.count() as f64;
     let mut below = 0;
@@ -267,7 +269,7 @@ fn histogram_range(of: &LatencyBuckets) -> impl Iterator<Item = f64> {
     [first.map(|(from, _)| *from), last].into_iter().flatten()
 }
 
-/// Mean time of a request in the topmost device, over all runs.
+/// Returns the mean time of a request in the topmost device, over all runs.
 fn device_mean(result: &Measured) -> Option<f64> {
     let devices = || result.runs.iter().filter_map(|r| r.device);
     let ios: f64 = devices().map(|d| d.ios as f64).sum();
@@ -321,17 +323,17 @@ fn draw_densities(
     plot
 }
 
-/// Decades of rarity that are drawn: as many as some direction has enough operations for.
+/// Returns the decades of rarity to draw: as many as the operations of some direction support.
 fn decades(all: &[(Direction, &LatencyBuckets)], result: &Measured) -> f64 {
-    let told = |d: &Direction| d.figures(result).map(|f| &f.latency_ns.percentiles);
-    let ranks = all.iter().filter_map(|(d, _)| told(d)).flatten().filter(|(_, ns)| ns.is_some());
+    let percentiles = |d: &Direction| d.figures(result).map(|f| &f.latency_ns.percentiles);
+    let ranks = all.iter().filter_map(|(d, _)| percentiles(d)).flatten().filter(|(_, ns)| ns.is_some());
     let rarest = all.iter().flat_map(|(_, of)| rarity_tail(of)).map(|(_, share)| share);
     let rarest = rarest.chain(ranks.map(|(rank, _)| share_above(rank))).fold(1.0, f64::min);
-    // A bit below a whole power is that power.
+    // A value slightly below a whole power counts as that power.
     (-rarest.log10() - 1e-6).ceil().max(1.0)
 }
 
-/// The share that takes longer than a percentile.
+/// Returns the share of operations above a percentile.
 fn share_above(rank: &str) -> f64 {
     rank.parse::<f64>().map_or(f64::NAN, |p| 1.0 - p / 100.0)
 }
@@ -355,7 +357,7 @@ fn draw_tails(
         ..Plot::default()
     };
     let mut stops = Vec::new();
-    // Behind those of all runs together.
+    // Single runs are drawn below the line of all runs together.
     for (direction, _) in all {
         for run in result.runs.iter().filter(|_| result.runs.len() > 1) {
             let places = rarity_tail_of_run(run.tails_ns.get(direction.word).map_or(&[], Vec::as_slice));
@@ -413,7 +415,7 @@ fn percentile_dots(
     }));
 }
 
-/// `1 in 10³`, by the number of zeros.
+/// `1 in 10³`, from the number of zeros.
 fn rarity(zeros: i32, at: f64) -> Tick {
     const RAISED: [&str; 10] = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"];
     let label = match usize::try_from(zeros).unwrap_or(0) {
@@ -429,9 +431,9 @@ fn describe_share(share: f64) -> String {
     if share >= 0.1 { show_share(share) } else { format!("1 in {}", show_count(1.0 / share)) }
 }
 
-/// The percentiles in words.
+/// Describes the percentiles in a sentence.
 fn percentiles_sentence(result: &Measured) -> String {
-    let of = |d: Direction| {
+    let describe = |d: Direction| {
         let figures = d.figures(result)?;
         let named = NAMED_RANKS.iter().filter_map(|rank| {
             let ns = figures.latency_ns.percentiles.get(*rank).copied().flatten()?;
@@ -439,10 +441,10 @@ fn percentiles_sentence(result: &Measured) -> String {
         });
         Some(format!("{}: {}", d.words, named.collect::<Vec<_>>().join(", ")))
     };
-    result_directions(result).filter_map(of).collect::<Vec<_>>().join("; ")
+    result_directions(result).filter_map(describe).collect::<Vec<_>>().join("; ")
 }
 
-/// Percentiles of all runs together and of each, withheld ones as a dash.
+/// Returns the percentiles of all runs together and of each run; withheld ones are a dash.
 fn percentile_table(result: &Measured) -> String {
     let mut of =
         Table::new(&["latency", "min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"], &[]);
@@ -450,9 +452,9 @@ fn percentile_table(result: &Measured) -> String {
     for direction in result_directions(result) {
         let Some(figures) = direction.figures(result) else { continue };
         let latency = &figures.latency_ns;
-        let told = |ns: Option<u64>| crate::formats::html::page::time_or_dash(ns.map(|ns| ns as f64));
+        let cell = |ns: Option<u64>| crate::formats::html::page::time_or_dash(ns.map(|ns| ns as f64));
         let ranks = |of: &std::collections::BTreeMap<String, Option<u64>>| {
-            TABLE_RANKS.map(|rank| told(of.get(rank).copied().flatten()))
+            TABLE_RANKS.map(|rank| cell(of.get(rank).copied().flatten()))
         };
         let ends = [direction.words.to_owned(), time(latency.min as f64), time(latency.mean)];
         of.add(ends.into_iter().chain(ranks(&latency.percentiles)).chain([time(latency.max as f64)]));
@@ -468,10 +470,10 @@ fn percentile_table(result: &Measured) -> String {
     )
 }
 
-/// Operations that must lie beyond a latency for its rarity to be drawn, as for percentiles.
+/// Number of operations above a latency that its rarity requires, as for percentiles.
 const MIN_BEYOND: u64 = 10;
 
-/// The share of the operations in each bucket: `(from, to, share)`, empty ones between them too.
+/// Returns the share of operations in each bucket: `(from, to, share)`, including empty buckets between others.
 pub(crate) fn bucket_shares(of: &LatencyBuckets) -> Vec<(f64, f64, f64)> {
     let all = of.count().max(1) as f64;
     let mut out: Vec<(f64, f64, f64)> = Vec::new();
@@ -486,34 +488,29 @@ pub(crate) fn bucket_shares(of: &LatencyBuckets) -> Vec<(f64, f64, f64)> {
     out
 }
 
-/// How many took longer: `(latency, share)`, as far as enough operations lie beyond.
+/// Returns the share of operations that took longer than each latency: `(latency, share)`, as far as enough operations are above.
 pub(crate) fn rarity_tail(of: &LatencyBuckets) -> Vec<(f64, f64)> {
     let all = of.count();
-    let mut left = all;
+    let mut remaining = all;
     let mut out = Vec::new();
     if let Some(first) = of.from_ns.first() {
         out.push((*first, 1.0));
     }
     for (from, ops) in of.from_ns.iter().zip(&of.ops) {
-        left = left.saturating_sub(*ops);
-        if left < MIN_BEYOND {
+        remaining = remaining.saturating_sub(*ops);
+        if remaining < MIN_BEYOND {
             break;
         }
-        out.push((LatencyBuckets::end_ns(*from), left as f64 / all as f64));
+        out.push((LatencyBuckets::end_ns(*from), remaining as f64 / all as f64));
     }
     out
 }
 
-/// How many took longer in a run: `(latency, share)`, from what one operation in 10^(k/10) took longer than; no number where that is
+/// Returns the same for a run: `(latency, share)`, from the latencies that one operation in 10^(k/10) exceeds; NaN if a latency is
 /// withheld.
 pub(crate) fn rarity_tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = (f64, f64)> {
     let share = |at: usize| 10_f64.powf(-(at as f64 + 1.0) / 10.0);
     tail_ns.iter().enumerate().map(move |(at, ns)| (ns.map_or(f64::NAN, |ns| ns as f64), share(at)))
-}
-
-#[cfg(test)]
-fn example_buckets() -> LatencyBuckets {
-    LatencyBuckets { from_ns: vec![100.0, 1000.0, 100_000.0], ops: vec![900, 90, 10] }
 }
 
 /// Height of a stage in pixels.
@@ -529,7 +526,7 @@ struct LedgerPicture<'l> {
     table: String,
 }
 
-/// Words in the middle of a stage's bar.
+/// Label in the middle of a stage's bar.
 struct Named {
     name: String,
     percent: String,
@@ -546,14 +543,14 @@ struct Words {
     percent: String,
 }
 
-/// A stage: its name, what its parts moved, and what is said of it.
+/// A stage: its name, the data moved by its parts, and its note.
 struct Stage {
     name: String,
     parts: Vec<Moved>,
     word: String,
 }
 
-/// Both directions; nothing where no device was asked.
+/// Draws the ledgers of both directions; empty if no device was observed.
 pub(super) fn ledger_pictures(result: &Measured) -> String {
     let Some(ledger) = &result.ledger else { return String::new() };
     let both = [("Reads", &ledger.read), ("Writes", &ledger.write)];
@@ -564,7 +561,7 @@ pub(super) fn ledger_pictures(result: &Measured) -> String {
 
 fn draw_ledger(direction: &str, account: &Account) -> String {
     let stages = stages(account);
-    // In the middle of the upper half of its part, where its bar is.
+    // The bar is in the upper half of the stage.
     let middle = |at: usize| format!("{:.1}", 100.0 * (at as f64 + 0.25) / stages.len() as f64);
     let named = stages.iter().enumerate().map(|(at, s)| Named { name: s.name.clone(), percent: middle(at) });
     let side = |of: fn(&Moved) -> u64, show: fn(u64) -> String| {
@@ -587,7 +584,7 @@ fn draw_ledger(direction: &str, account: &Account) -> String {
     picture.render().unwrap_or_default()
 }
 
-/// Issued, charged, and each step of the stack.
+/// Returns the stages: issued, charged, and each level of the stack.
 fn stages(account: &Account) -> Vec<Stage> {
     let counted = |entry: &Entry| entry.with_sync.or(entry.counted);
     let mut stages =
@@ -612,7 +609,7 @@ fn stages(account: &Account) -> Vec<Stage> {
 }
 
 fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String {
-    let mut of = Table::new(
+    let mut table = Table::new(
         &["counted by", "operations", "bytes", "merged before", "mean size", "against issued"],
         &[],
     );
@@ -621,11 +618,11 @@ fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String 
         let bytes: u64 = stage.parts.iter().fold(0, |sum, m| sum.saturating_add(m.bytes));
         let merges: Vec<u64> = stage.parts.iter().filter_map(|m| m.merges).collect();
         let is_known = !stage.parts.is_empty();
-        let told = |text: String| if is_known { text } else { "-".into() };
-        of.add([
+        let or_dash = |text: String| if is_known { text } else { "-".into() };
+        table.add([
             stage.name.clone(),
-            told(show_count(ios as f64)),
-            told(show_bytes(bytes)),
+            or_dash(show_count(ios as f64)),
+            or_dash(show_bytes(bytes)),
             if merges.is_empty() { String::new() } else { show_count(merges.iter().sum::<u64>() as f64) },
             bytes.checked_div(ios).map_or_else(|| "-".into(), show_bytes),
             stage.word.clone(),
@@ -633,11 +630,16 @@ fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String 
     }
     let has_sync = account.layers.iter().any(|e| e.with_sync.is_some());
     let with = if has_sync { ", the final sync included" } else { "" };
-    page::table(&format!("{direction} at each layer{with}"), &of)
+    page::table(&format!("{direction} at each layer{with}"), &table)
+}
+
+#[cfg(test)]
+fn example_buckets() -> LatencyBuckets {
+    LatencyBuckets { from_ns: vec![100.0, 1000.0, 100_000.0], ops: vec![900, 90, 10] }
 }
 
 #[test]
-fn the_tail_of_each_run_lies_behind_that_of_all() -> Result<(), Box<dyn std::error::Error>> {
+fn the_tail_of_each_run_is_drawn_below_that_of_all_runs() -> Result<(), Box<dyn std::error::Error>> {
     let golden = include_str!("../../../tests/golden/valid.json");
     let report: model::report::Report = serde_json::from_str(golden)?;
     let mut result = report.results.first().ok_or("no result")?.clone();
@@ -646,7 +648,7 @@ fn the_tail_of_each_run_lies_behind_that_of_all() -> Result<(), Box<dyn std::err
     result.latencies = [(word.to_owned(), of)].into();
     let first = result.runs.first().ok_or("no run")?.clone();
     let run = |ns: u64| {
-        // A tenth took longer than this.
+        // A tenth of the operations took longer than this.
         let tail = (1..=10).map(|k| (k == 1 || k == 10).then_some(ns)).collect();
         model::report::RunFigures { tails_ns: [(word.to_owned(), tail)].into(), ..first.clone() }
     };
@@ -657,7 +659,7 @@ fn the_tail_of_each_run_lies_behind_that_of_all() -> Result<(), Box<dyn std::err
     let is =
         |at: usize, class: &str| paths.get(at).is_some_and(|p| p.starts_with(&format!("class=\"{class}\"")));
     assert!(is(0, "ours thin") && is(1, "ours thin") && is(2, "ours"), "{paths:?}");
-    // Single places, since what lies between them is withheld: at a tenth, in the middle of two decades.
+    // Single points, because the values between them are withheld: at a tenth, in the middle of two decades.
     for (at, ns) in [(0, 2000.0), (1, 3000.0)] {
         let place = format!(
             "M{} 500h.01",
@@ -676,7 +678,7 @@ fn shares_add_up_and_gaps_are_zero() {
 }
 
 #[test]
-fn the_tail_ends_where_fewer_than_ten_operations_lie_beyond() {
+fn the_tail_ends_when_fewer_than_ten_operations_are_above() {
     let drawn = rarity_tail(&example_buckets());
     let shares: Vec<f64> = drawn.iter().map(|t| t.1).collect();
     assert_eq!(shares, [1.0, 0.1, 0.01]);
@@ -685,7 +687,7 @@ fn the_tail_ends_where_fewer_than_ten_operations_lie_beyond() {
 }
 
 #[test]
-fn the_tail_of_a_run_goes_down_a_decade_in_ten_steps() {
+fn the_tail_of_a_run_has_ten_steps_per_decade() {
     let ns: Vec<Option<u64>> = (1..=20).map(|k| (k != 5).then_some(100 * k)).collect();
     let drawn: Vec<(f64, f64)> = rarity_tail_of_run(&ns).collect();
     assert!((drawn[9].1 - 0.1).abs() < 1e-12 && (drawn[19].1 - 0.01).abs() < 1e-12, "{drawn:?}");

@@ -1,7 +1,6 @@
-//! Several sessions on one page: one table, and each result of all of them on one scale.
+//! Pages of several sessions: a table with each result of all sessions on one scale, and comparisons.
 //!
-//! For: `fathom list --table`, and `fathom show` of several, of which there are plots too. Not for: which is faster, which is a
-//! comparison's to say ([`super::comparison`]).
+//! A comparison draws every change with its interval on one axis around "no change".
 
 use crate::comparison_rows::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
 use crate::formats::Style;
@@ -30,11 +29,11 @@ use model::sweep::Sweep;
 use model::units::{show_change, show_rate};
 use std::io::{self, Write};
 
-/// Results of sessions of which there are plots: beyond these the page would be too large.
+/// Limits the results with plots, to keep the page small.
 const MAX_PLOTS: usize = 120;
 const NO_LEAD: &[&str] = &[];
 
-/// Writes what sessions came to, result by result.
+/// Writes a table of sessions, result by result.
 pub(super) fn write_session_table(of: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let rows = sessions::session_table(of);
     let lead: Vec<String> = std::iter::once(sessions::session_table_legend(&rows))
@@ -71,7 +70,7 @@ pub(super) fn write_session_table(of: &SessionTable, _: Style, to: &mut dyn Writ
     to.write_all(html.as_bytes())
 }
 
-/// The worst verdict, and what there is to know of each session.
+/// Returns the card with the worst verdict and the facts of each session.
 fn summary_card(of: &SessionTable) -> String {
     let Some(worst) = of.reports.iter().map(|report| report.verdict).max() else {
         return head_card("SESSIONS", "", "Results of sessions side by side", &[]);
@@ -84,7 +83,7 @@ fn summary_card(of: &SessionTable) -> String {
     head_card(worst.word(), worst.word(), &heading, &sessions::session_remarks(of))
 }
 
-/// What each session is called, by its tags where it has some, and its report.
+/// Returns the name of each session, from its tags if it has any, and its report.
 fn named_reports(of: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
     let name = |row: &model::session_table::Row| {
         if row.tags.is_empty() {
@@ -103,7 +102,7 @@ struct SessionResult<'t> {
     result: &'t Measured,
 }
 
-/// Those of a column.
+/// Returns the results of a column.
 fn results_of_column(of: &SessionTable, column: usize) -> Vec<SessionResult<'_>> {
     let figures = of.rows.iter().map(|row| row.figures.get(column).and_then(Option::as_ref));
     let all = named_reports(of).zip(figures).filter_map(|((name, report), figure)| {
@@ -120,7 +119,7 @@ fn results_of_column(of: &SessionTable, column: usize) -> Vec<SessionResult<'_>>
     all.collect()
 }
 
-/// A result of all sessions: its rate with its interval, its course and its tail.
+/// Draws a result of all sessions: rates with intervals, time series and tails.
 fn result_plots(all: &[SessionResult], column: &Column, at: usize) -> String {
     if all.is_empty() {
         return String::new();
@@ -145,7 +144,7 @@ fn result_plots(all: &[SessionResult], column: &Column, at: usize) -> String {
     card(&format!("{name}, {}", column.unit), &lead, &format!("{}{small}", draw_session_rates(all, column)))
 }
 
-/// The rate of each session with its interval, and its latencies beside it.
+/// Draws the rate of each session with its interval and its latencies.
 fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
     let row = |one: &SessionResult| {
         let rate = one.result.quoted_rate();
@@ -179,7 +178,7 @@ fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
     draw_intervals(&words, all.iter().map(row).collect(), rate_tick)
 }
 
-/// The load curves of all sessions that have one.
+/// Draws the load curves of all sessions that have one.
 fn load_curves(of: &SessionTable) -> String {
     let curves: Vec<(String, &LoadCurve)> = named_reports(of)
         .filter_map(|(name, report)| match &report.study {
@@ -192,7 +191,7 @@ fn load_curves(of: &SessionTable) -> String {
     if small.is_empty() { small } else { card("Latency against load", &lead, &small) }
 }
 
-/// The maps of all sessions that have some.
+/// Draws the sweep maps of all sessions that have them.
 fn sweep_maps(of: &SessionTable) -> String {
     let sweeps: Vec<(String, &Sweep)> = named_reports(of)
         .filter_map(|(name, report)| match &report.study {
@@ -203,7 +202,7 @@ fn sweep_maps(of: &SessionTable) -> String {
     studies::draw_maps(&sweeps)
 }
 
-/// Where each session was measured, and how.
+/// Returns the target and method of each session.
 fn source_facts(of: &SessionTable) -> String {
     let source = |(name, report): (String, &Report)| {
         let chains: Vec<String> = report.machine.places.iter().map(Place::chain).collect();
@@ -232,46 +231,10 @@ fn session_commands(of: &SessionTable) -> String {
     card("Repeat it", NO_LEAD, &repeat_card(all))
 }
 
-#[cfg(test)]
-fn example() -> Result<SessionTable, Box<dyn std::error::Error>> {
-    use model::entry::Figure;
-    let valid: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
-    let result = valid.results.first().ok_or("no result")?;
-    let unit = result.quoted_rate().unit;
-    let column = Column { name: result.name.clone(), unit: unit.into() };
-    let figure = Figure {
-        name: column.name.clone(),
-        unit: unit.into(),
-        value: result.quoted_rate().value,
-        interval: None,
-        verdict: result.verdict,
-    };
-    let row = |session: &str| model::session_table::Row {
-        session: session.into(),
-        started: None,
-        verdict: Some(valid.verdict),
-        device: None,
-        targets: vec!["/a".into()],
-        tags: Vec::new(),
-        figures: vec![Some(figure.clone())],
-    };
-    let mut faster = valid.clone();
-    for second in faster.results.iter_mut().flat_map(|r| &mut r.series) {
-        second.iops *= 2.0;
-        second.mb_per_s *= 2.0;
-    }
-    Ok(SessionTable {
-        columns: vec![column],
-        rows: vec![row("one"), row("two")],
-        reports: vec![valid.clone(), faster],
-        ..SessionTable::default()
-    })
-}
-
 #[derive(Template)]
 #[template(path = "verdict.html")]
 pub(super) struct Head<'c> {
-    /// The first word, and the class that gives it its colour.
+    /// The first word, and its CSS class.
     pub(super) word: &'c str,
     pub(super) class: &'c str,
     pub(super) icon: &'static str,
@@ -279,14 +242,14 @@ pub(super) struct Head<'c> {
     pub(super) sentences: Vec<String>,
 }
 
-/// The first card of pages that have a word and a sentence. Its colour is that of a word without its further ones.
+/// Returns the first card of a page: a word and sentences. `like` is the word that selects the colour.
 pub(super) fn head_card(word: &str, like: &str, heading: &str, sentences: &[String]) -> String {
     let class = like.split(' ').next().unwrap_or_default();
     let sentences = sentences.iter().map(|s| with_micro_sign(s)).collect();
     Head { word, class, icon: icon(class), heading, sentences }.render().unwrap_or_default()
 }
 
-/// Writes two sides.
+/// Writes a comparison of two sides.
 pub(super) fn write_comparison(of: &Comparison, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let gate = of.gate.as_ref().map(|g| format!("{}: {}", g.outcome.word().word(), g.sentence));
     let sentences: Vec<String> = gate.into_iter().chain([of.sentence.clone()]).collect();
@@ -313,11 +276,11 @@ pub(super) fn write_comparison(of: &Comparison, _: Style, to: &mut dyn Write) ->
     to.write_all(page(&of.fathom.version, &title, &eye, &sections).as_bytes())
 }
 
-/// What the rows of a comparison show.
+/// Explains the rows of a comparison.
 const ROWS_EXPLAINED: &str = "B by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it continues; green: the \
                          tolerance within which both count as the same; hollow: neither a difference nor the same was shown.";
 
-/// Writes several sides, each against the first.
+/// Writes a comparison of several sides with the first.
 pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let words: Vec<String> = of
         .others
@@ -378,7 +341,7 @@ fn side_names(side: &Side) -> String {
     side.sessions.iter().map(|s| format!("{} {}", s.title, s.started)).collect::<Vec<_>>().join(", ")
 }
 
-/// Every number as a ratio with its interval and all that there is to know beside it; nothing where none is compared.
+/// Draws every number as a ratio with its interval and all details; empty if no number is compared.
 pub(super) fn ratios(pairs: &[Pair]) -> String {
     let rows = ratio_rows(pairs);
     if rows.is_empty() {
@@ -388,7 +351,7 @@ pub(super) fn ratios(pairs: &[Pair]) -> String {
     draw_ratios(&axis, &["A", "B", "Change", "95 % interval", "Answer"], rows)
 }
 
-/// Every number of several sides as a ratio with its interval and nothing but the change and the answer beside it, all on one axis.
+/// Draws every number of several sides as a ratio with its interval, change and answer, all on one axis.
 fn ratios_of_sides(of: &Comparisons) -> Vec<(String, String)> {
     let sides: Vec<Vec<IntervalRow>> = of.others.iter().map(|o| ratio_rows(&o.comparison.pairs)).collect();
     let axis =
@@ -417,7 +380,7 @@ fn draw_ratios(axis: &Axis, headings: &[&str], rows: Vec<IntervalRow>) -> String
         axis: "B by A, logarithmic",
         headings,
     };
-    // A mark at no change at all, whatever else there is.
+    // Always mark a ratio of 1.
     let mark = |ratio: f64| {
         if (ratio - 1.0).abs() < 1e-9 { "same".into() } else { format!("x {}", short_number(ratio)) }
     };
@@ -425,7 +388,7 @@ fn draw_ratios(axis: &Axis, headings: &[&str], rows: Vec<IntervalRow>) -> String
 }
 
 fn ratio_rows(pairs: &[Pair]) -> Vec<IntervalRow> {
-    let of = |pair: &Pair| {
+    let ratio_rows_of = |pair: &Pair| {
         let title = |at: usize| if at == 0 { pair.name.clone() } else { String::new() };
         let rows = pair
             .metrics
@@ -434,7 +397,7 @@ fn ratio_rows(pairs: &[Pair]) -> Vec<IntervalRow> {
             .map(|(at, metric)| IntervalRow { title: title(at), ..ratio_row(metric) });
         rows.collect::<Vec<_>>()
     };
-    pairs.iter().flat_map(of).collect()
+    pairs.iter().flat_map(ratio_rows_of).collect()
 }
 
 fn ratio_row(metric: &Metric) -> IntervalRow {
@@ -456,7 +419,7 @@ fn ratio_row(metric: &Metric) -> IntervalRow {
     }
 }
 
-/// Every run of the headline's number on both sides.
+/// Lists every run of the headline's number on both sides.
 fn headline_runs(pairs: &[Pair]) -> Option<String> {
     let pair = pairs.iter().find(|p| p.headline)?;
     let metric = pair.metrics.first()?;
@@ -473,7 +436,7 @@ fn headline_runs(pairs: &[Pair]) -> Option<String> {
     Some(card(&format!("Every run: {}, {}", pair.name, metric.name), &[] as &[&str], &facts(&items)))
 }
 
-/// Circumstances that differ, each once.
+/// Returns each differing circumstance once.
 fn differing_circumstances(of: &Comparison) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     for d in of.pairs.iter().flat_map(|p| &p.differences) {
@@ -497,7 +460,7 @@ fn sides_card(sides: &[(&str, &Side)], differences: &[(String, String)], left_ou
 }
 
 fn answer_list(findings: &[Finding]) -> String {
-    let mut of = crate::page::Table::new(&["check", "name", "answer", "sentence"], &[])
+    let mut table = crate::page::Table::new(&["check", "name", "answer", "sentence"], &[])
         .aligned(1, true)
         .aligned(2, true);
     for f in findings {
@@ -506,27 +469,63 @@ fn answer_list(findings: &[Finding]) -> String {
             Outcome::NotChecked => "not checked",
             Outcome::Holds => "passed",
         };
-        of.add([f.id.to_string(), f.name.clone(), answer.into(), f.sentence.clone()]);
+        table.add([f.id.to_string(), f.name.clone(), answer.into(), f.sentence.clone()]);
     }
-    let body = folded("Every check of the comparison", &page::table("Every check of the comparison", &of));
+    let body = folded("Every check of the comparison", &page::table("Every check of the comparison", &table));
     if body.is_empty() { body } else { card::<&str>("What was checked", &[], &body) }
 }
 
+#[cfg(test)]
+fn example() -> Result<SessionTable, Box<dyn std::error::Error>> {
+    use model::entry::Figure;
+    let valid: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
+    let result = valid.results.first().ok_or("no result")?;
+    let unit = result.quoted_rate().unit;
+    let column = Column { name: result.name.clone(), unit: unit.into() };
+    let figure = Figure {
+        name: column.name.clone(),
+        unit: unit.into(),
+        value: result.quoted_rate().value,
+        interval: None,
+        verdict: result.verdict,
+    };
+    let row = |session: &str| model::session_table::Row {
+        session: session.into(),
+        started: None,
+        verdict: Some(valid.verdict),
+        device: None,
+        targets: vec!["/a".into()],
+        tags: Vec::new(),
+        figures: vec![Some(figure.clone())],
+    };
+    let mut faster = valid.clone();
+    for second in faster.results.iter_mut().flat_map(|r| &mut r.series) {
+        second.iops *= 2.0;
+        second.mb_per_s *= 2.0;
+    }
+    Ok(SessionTable {
+        columns: vec![column],
+        rows: vec![row("one"), row("two")],
+        reports: vec![valid.clone(), faster],
+        ..SessionTable::default()
+    })
+}
+
 #[test]
-fn sessions_stand_side_by_side_on_one_scale() -> Result<(), Box<dyn std::error::Error>> {
+fn sessions_are_side_by_side_on_one_scale() -> Result<(), Box<dyn std::error::Error>> {
     let table = example()?;
     let mut bytes = Vec::new();
     write_session_table(&table, Style::default(), &mut bytes)?;
     let html = String::from_utf8(bytes)?;
     assert!(html.contains("2 sessions side by side: 2 VALID"), "{html}");
     assert!(html.contains("fathom compare one two") && html.contains("<h3>one</h3>"), "{html}");
-    // The same marks beside both drawings, though one goes twice as high.
+    // Both plots have the same ticks, although one has twice the rate.
     let all = results_of_column(&table, 0);
     let results: Vec<&Measured> = all.iter().map(|one| one.result).collect();
-    let beside = time_series::CommonScale::from_results(&results);
+    let scale = time_series::CommonScale::from_results(&results);
     let plots: Vec<_> = all
         .iter()
-        .filter_map(|one| time_series::draw_rates_on(one.result, &Events::default(), "x", &beside))
+        .filter_map(|one| time_series::draw_rates_on(one.result, &Events::default(), "x", &scale))
         .collect();
     assert_eq!(plots.len(), 2);
     assert_eq!((&plots[0].y, &plots[0].x), (&plots[1].y, &plots[1].x));

@@ -1,6 +1,7 @@
-//! Layers, interfaces and targets: the same work in several ways, on one axis for each work.
+//! The cards of studies: layers, interfaces, targets, hosts, load curves and sweeps.
 //!
-//! For: what is compared within one measurement. Not for: sessions compared with each other ([`super::comparison`]).
+//! A study of the same work in several ways is a row with its interval for each way, on one axis. A load curve is latency over load with
+//! knee, target and overloads. A sweep is maps with a shade for each cell.
 
 use super::page::card;
 use crate::formats::html::page::{
@@ -36,7 +37,7 @@ fn format_interval(interval: Option<[f64; 2]>) -> String {
     interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
-/// What each layer costs.
+/// Returns the card of the costs of each layer.
 pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
     let rows = |of: fn(&LayerRow) -> IntervalRow| -> Vec<IntervalRow> {
         let mut before = "";
@@ -105,7 +106,7 @@ fn layer_latency_row(row: &LayerRow) -> IntervalRow {
     }
 }
 
-/// Which interface is the fastest.
+/// Returns the card that compares interfaces.
 pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     let mut out = String::new();
     for rows in api.rows.chunk_by(|a, b| a.work == b.work) {
@@ -133,12 +134,12 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
             axis: "MB/s with its 95 % interval, logarithmic",
             headings: &["MB/s", "95 %", "p50", "p99"],
         };
-        let told = advice.map(|a| a.sentence.clone()).or_else(|| {
+        let advice_text = advice.map(|a| a.sentence.clone()).or_else(|| {
             let none = api.no_advice.iter().find(|n| n.work == first.work)?;
             Some(format!("No recommendation, because {}.", none.why))
         });
         let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it goes on; hollow: a finding qualifies it; ★ the one to use.";
-        let lead: Vec<String> = told.into_iter().chain([marks.to_owned()]).collect();
+        let lead: Vec<String> = advice_text.into_iter().chain([marks.to_owned()]).collect();
         out += &card(&first.work, &lead, &draw_intervals(&words, drawn.collect(), rate_tick));
     }
     let missing =
@@ -151,7 +152,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     out + &card("All figures", &lead, &body)
 }
 
-/// Which target is faster.
+/// Returns the card that compares targets.
 pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
     let mut out = String::new();
     let name = |at: usize| targets.names.get(at).cloned().unwrap_or_default();
@@ -190,10 +191,10 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
     )
 }
 
-/// Most hosts that are drawn of a result: the slowest, since one looks for those.
+/// Limits the hosts drawn for a result: the slowest come first.
 const MAX_HOSTS: usize = 64;
 
-/// Every host of every result.
+/// Draws every host of every result.
 pub(super) fn hosts_card(report: &Report) -> Option<String> {
     let fleet = report.fleet.as_ref()?;
     let mut body = String::new();
@@ -241,7 +242,7 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
     ))
 }
 
-/// With words above the first.
+/// Adds a title above the first row.
 fn with_title(title: &str, mut rows: Vec<IntervalRow>) -> Vec<IntervalRow> {
     rows.iter_mut().take(1).for_each(|row| title.clone_into(&mut row.title));
     rows
@@ -261,7 +262,7 @@ fn host_rate_row(host: &HostFigures, rate: &HostRate) -> IntervalRow {
     }
 }
 
-/// A row per direction.
+/// Returns a row for each direction.
 fn host_latency_rows<'r>(
     host: &'r HostFigures,
     rate: &'r HostRate,
@@ -280,7 +281,7 @@ fn host_latency_rows<'r>(
     })
 }
 
-/// What is told of them together.
+/// Returns the facts about all hosts together.
 fn fleet_rows(fleet: &FleetFigures) -> Vec<(String, String)> {
     let fair = fleet.fairness.iter().map(|fair| {
         let slowest = format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
@@ -297,7 +298,7 @@ fn fleet_rows(fleet: &FleetFigures) -> Vec<(String, String)> {
     fair.chain(kept).chain(more).collect()
 }
 
-/// What growing numbers of hosts bring.
+/// Returns the card of results by number of hosts.
 pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
     let rows = scaling.rows.iter().map(|row| {
         let result = report.results.get(row.result).filter(|r| !r.void);
@@ -330,10 +331,10 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
         + &card::<&str>("All figures", &[], &page::table("Every number of hosts", &text_table(report, true)))
 }
 
-/// Half the width of the end of a bar.
+/// Half the width of the end of an error bar.
 const BAR_END: f64 = 4.0;
 
-/// The card of a load curve.
+/// Returns the card of a load curve.
 pub(super) fn load_curve_card(report: &Report, curve: &LoadCurve) -> String {
     let mut lead = Vec::new();
     if report.answer.as_ref().is_none_or(|answer| answer.sentence != curve.sentence) {
@@ -355,11 +356,11 @@ pub(super) fn load_curve_card(report: &Report, curve: &LoadCurve) -> String {
     card("Latency against load", &lead, &body)
 }
 
-/// Load curves of several sessions by name, on the same axes.
+/// Draws the load curves of several sessions by name, on common axes.
 pub(super) fn draw_load_curves(curves: &[(String, &LoadCurve)]) -> Vec<(String, String)> {
     let mut all: Vec<CurveDrawing> =
         curves.iter().map(|(_, curve)| CurveDrawing::from_curve(curve)).collect();
-    // In shares of capacities of their own, one that serves half as much would look the same.
+    // As a share of its own capacity, a device with half the capacity would look the same.
     for drawn in &mut all {
         drawn.in_shares = false;
     }
@@ -369,7 +370,7 @@ pub(super) fn draw_load_curves(curves: &[(String, &LoadCurve)]) -> Vec<(String, 
     curves.iter().zip(&all).map(|((name, _), drawn)| (name.clone(), html(drawn))).collect()
 }
 
-/// Axes of load and of latency that have all points of these curves on them.
+/// Returns axes of load and latency that include all points of these curves.
 fn common_curve_axes(all: &[&CurveDrawing]) -> (Axis, Axis) {
     let loads = all.iter().flat_map(|drawn| drawn.curve.points.iter().map(|p| drawn.load(p)));
     let most = loads.fold(0.0, f64::max);
@@ -381,7 +382,7 @@ fn common_curve_axes(all: &[&CurveDrawing]) -> (Axis, Axis) {
 struct CurveDrawing<'c> {
     curve: &'c LoadCurve,
     rank: &'c str,
-    /// Whether loads are told in percent of the capacity.
+    /// Whether loads are drawn in percent of the capacity.
     in_shares: bool,
 }
 
@@ -405,7 +406,7 @@ impl<'c> CurveDrawing<'c> {
         key(&items)
     }
 
-    /// Where a load lies: in percent of the capacity where that is known.
+    /// Returns a load in percent of the capacity, if that is known, or in IOPS.
     fn load(&self, point: &LoadPoint) -> f64 {
         let share = point.share.filter(|_| self.in_shares);
         share.map_or(point.offered_iops as f64, |share| 100.0 * share)
@@ -415,7 +416,7 @@ impl<'c> CurveDrawing<'c> {
         point.percentiles_ns.get(rank).copied().flatten().map_or(f64::NAN, |ns| ns as f64)
     }
 
-    /// What the axis of latency has to show.
+    /// Returns the latencies that the axis must include.
     fn latencies(&self) -> Vec<f64> {
         let points = &self.curve.points;
         let values = points.iter().flat_map(|p| {
@@ -423,7 +424,7 @@ impl<'c> CurveDrawing<'c> {
             known.into_iter().chain(p.percentile_intervals_ns.get(self.rank).copied().into_iter().flatten())
         });
         let target = self.curve.latency_target.as_ref().map(|t| t.latency_ns as f64);
-        // An interval of three runs can be absurd: no more of it than ten times the values.
+        // Three runs can have an absurd interval: limit it to ten times the values.
         let told: Vec<f64> =
             points.iter().flat_map(|p| [Self::value(p, "50"), Self::value(p, self.rank)]).collect();
         let (low, high) = told
@@ -457,7 +458,7 @@ impl<'c> CurveDrawing<'c> {
         plot
     }
 
-    /// The target's zone, the knee and the loads that were too much.
+    /// Draws the zone of the latency target, the knee and the overloads.
     fn ground(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
         if let Some(target) = &self.curve.latency_target {
             let at = y.down(target.latency_ns as f64);
@@ -476,7 +477,7 @@ impl<'c> CurveDrawing<'c> {
         }
         for point in self.curve.points.iter().filter(|p| p.state == LoadState::Overload) {
             let at = x.along(self.load(point));
-            // A cross at the upper edge: there is no latency to draw.
+            // A cross at the upper edge: an overload has no latency.
             let cross = [[(at - 7.0, 20.0), (at + 7.0, 60.0)], [(at - 7.0, 60.0), (at + 7.0, 20.0)]];
             for stroke in cross {
                 plot.draw("mark", &plot::line(stroke));
@@ -540,9 +541,9 @@ impl<'c> CurveDrawing<'c> {
     }
 }
 
-/// Maps of a work at most; the JSON has all cells.
+/// Limits the maps of a work; the JSON has all cells.
 const MAX_MAPS: usize = 12;
-/// Runs from which a cell counts as repeated.
+/// Number of runs from which a cell counts as repeated.
 const REPEATED_FROM: usize = 3;
 
 #[derive(Template)]
@@ -562,7 +563,7 @@ struct MapRow {
 
 struct MapCell {
     value: String,
-    /// What a pointer that rests on it is told.
+    /// Tooltip.
     title: String,
     shade: usize,
     best: bool,
@@ -570,7 +571,7 @@ struct MapCell {
     repeated: bool,
 }
 
-/// A card for each work, and one for what was not measured.
+/// Returns a card for each work, and one for the cells that were not measured.
 pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let mut out: String = sweep.works.iter().map(|work| work_card(sweep, work)).collect();
     if sweep.works.is_empty() {
@@ -582,7 +583,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     }
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let lead = [format!("The {} search took {:.0} s{budget}.", sweep.search, sweep.seconds)];
-    // Cells in order are measured for their own sake: none of them wins.
+    // Cells in a fixed order are not ranked: none of them wins.
     let (heading, caption) = if sweep.is_in_order() {
         ("All cells", "Each cell, in the order of the grid")
     } else {
@@ -610,7 +611,7 @@ fn work_card(sweep: &Sweep, work: &Work) -> String {
     card(&heading, &lead, &draw_work_maps(&mine, work.by, (winner, cheapest), None))
 }
 
-/// The maps of several sessions by name, those of each work under one scale of shades.
+/// Draws the maps of several sessions by name, with a common scale of shades for each work.
 pub(super) fn draw_maps(sweeps: &[(String, &Sweep)]) -> String {
     let mut works: Vec<&Work> = Vec::new();
     for work in sweeps.iter().flat_map(|(_, sweep)| &sweep.works) {
@@ -642,28 +643,28 @@ fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> impl Iterator<Item = &'s 
     sweep.cells.iter().filter(|cell| cell.setting.work() == work.name)
 }
 
-/// The best value of these cells.
+/// Returns the best value of these cells.
 fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
     let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
     if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
 }
 
-/// Everything that is known of a cell.
+/// Describes a cell with all known values.
 fn describe_cell(cell: &CellFigures, by: Measure) -> String {
-    let told = |name: &str, value: Option<String>| value.map(|v| format!("{name} {v}"));
+    let named_value = |name: &str, value: Option<String>| value.map(|v| format!("{name} {v}"));
     let interval = cell.interval_of(by).map(|ends| ends.map(|end| by.show(end)).join(" to "));
     let parts = [
         Some(cell.setting.describe()),
-        told("MB/s", cell.mb_per_s.map(show_rate)),
-        told("IOPS", cell.iops.map(show_rate)),
-        told("p99", cell.latency_p99_ns.map(show_ns)),
-        told("95 % interval", interval),
+        named_value("MB/s", cell.mb_per_s.map(show_rate)),
+        named_value("IOPS", cell.iops.map(show_rate)),
+        named_value("p99", cell.latency_p99_ns.map(show_ns)),
+        named_value("95 % interval", interval),
         Some(format!("{} runs", cell.runs)),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// A map for each setting of everything that is on neither side, shaded by the best of these cells where no other best is given.
+/// Draws a map for each combination of the settings that are on neither side. Shades are relative to `best`, or to the best of these cells.
 fn draw_work_maps(
     cells: &[&CellFigures],
     by: Measure,
@@ -673,7 +674,7 @@ fn draw_work_maps(
     let (rows, columns) = sides(cells);
     let way = |c: &CellFigures| columns.left_open(&rows.left_open(&c.setting)).way();
     let mut ways: Vec<String> = Vec::new();
-    // The best one's first.
+    // Start with the map of the best cell.
     for name in winner.into_iter().map(way).chain(cells.iter().map(|c| way(c))) {
         if !ways.contains(&name) {
             ways.push(name);
@@ -722,24 +723,24 @@ fn draw_work_maps(
     out
 }
 
-/// Marks that the axis has room for, beside so many columns.
+/// Limits the ticks of the axis next to the columns.
 const MAX_TICKS: usize = 6;
 
 /// A row to draw.
 #[derive(Default)]
 pub(super) struct IntervalRow {
-    /// Words above it, where a group begins.
+    /// Title above the row, at the start of a group.
     pub(super) title: String,
     pub(super) name: String,
-    /// The value and its interval; `None` where it has no number.
+    /// The value and its interval; `None` without a number.
     pub(super) value: Option<(f64, Option<[f64; 2]>)>,
-    /// What the device below counted of the same.
+    /// The device's count of the same value.
     pub(super) device: Option<f64>,
-    /// Whether a finding qualifies it.
+    /// Whether a finding qualifies the value.
     pub(super) hollow: bool,
-    /// A range that makes no difference.
+    /// The range that counts as no difference.
     pub(super) margin: Option<[f64; 2]>,
-    /// Numbers beside it.
+    /// Cells of the columns next to the plot.
     pub(super) cells: Vec<String>,
 }
 
@@ -765,32 +766,32 @@ struct DrawnRow {
 }
 
 impl IntervalTable<'_> {
-    /// The marks of the axis, each with the class that hides its label where there is too little room.
+    /// Returns the ticks of the axis, each with the CSS class that hides its label if there is too little room.
     fn marks_above(&self) -> impl Iterator<Item = (&Tick, &'static str)> {
         self.ticks.iter().zip(tick_classes(&self.ticks))
     }
 }
 
-/// What a table of intervals is called.
+/// Headings of a table of intervals.
 pub(super) struct IntervalHeadings<'w> {
-    /// Of the table.
+    /// Caption of the table.
     pub(super) caption: &'w str,
-    /// Of the first column.
+    /// Heading of the first column.
     pub(super) first: &'w str,
-    /// What lies along the axis, and in which unit.
+    /// Quantity and unit of the axis.
     pub(super) axis: &'w str,
-    /// Of the columns beside it.
+    /// Headings of the columns next to the plot.
     pub(super) headings: &'w [&'w str],
 }
 
-/// A logarithmic axis that has all values in it.
+/// Returns a logarithmic axis that includes all values.
 pub(super) fn common_axis(rows: &[IntervalRow]) -> Axis {
     let known: Vec<(f64, Option<[f64; 2]>)> = rows.iter().filter_map(|r| r.value).collect();
     let devices = rows.iter().filter_map(|r| r.device);
     Axis::log(interval_range(&known).chain(devices).chain(rows.iter().filter_map(|r| r.margin).flatten()))
 }
 
-/// The rows on an axis of their own.
+/// Draws the rows on their own axis.
 pub(super) fn draw_intervals(
     words: &IntervalHeadings,
     rows: Vec<IntervalRow>,
@@ -799,7 +800,7 @@ pub(super) fn draw_intervals(
     draw_intervals_on(&common_axis(&rows), words, rows, show)
 }
 
-/// The rows on an axis that others may have too.
+/// Draws the rows on a given axis, which other tables may share.
 pub(super) fn draw_intervals_on(
     axis: &Axis,
     words: &IntervalHeadings,
@@ -828,7 +829,7 @@ pub(super) fn draw_intervals_on(
 }
 
 #[test]
-fn curves_of_several_sessions_have_the_same_axes() -> Result<(), Box<dyn std::error::Error>> {
+fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error::Error>> {
     let golden = include_str!("../../../tests/golden/pieces/limit.json");
     let one: LoadCurve = serde_json::from_str(golden)?;
     let mut slower = one.clone();
@@ -849,7 +850,7 @@ fn curves_of_several_sessions_have_the_same_axes() -> Result<(), Box<dyn std::er
 }
 
 #[test]
-fn beside_others_a_value_lies_where_their_axis_has_it() {
+fn values_are_placed_on_the_shared_axis() {
     let row = |value: f64| vec![IntervalRow { value: Some((value, None)), ..IntervalRow::default() }];
     let words = IntervalHeadings { caption: "", first: "", axis: "", headings: &[] };
     let axis = common_axis(&row(1.0).into_iter().chain(row(100.0)).collect::<Vec<_>>());

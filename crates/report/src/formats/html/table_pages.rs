@@ -1,6 +1,4 @@
-//! Pages of everything that is no measurement and no comparison: tables under a first word.
-//!
-//! For: verifications, diagnoses, plans, lists, checks, and devices. Not for: measurements.
+//! Pages with a headline and tables: verifications, diagnoses, plans, lists, checks and devices.
 
 use crate::documentation::page_parts;
 use crate::formats::Style;
@@ -22,11 +20,11 @@ use model::finding::{Outcome, Severity};
 use model::verified::{Verifications, Verified};
 use std::io::{self, Write};
 
-/// Reports that do not say which version made them were made by this one.
+/// Reports without a version come from this version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const NO_LEAD: &[&str] = &[];
 
-/// A page with its head and cards.
+/// Writes a page with its head and cards.
 pub(super) fn write_page(
     to: &mut dyn Write,
     title: &str,
@@ -46,7 +44,7 @@ fn command_card(words: &'static str, line: String) -> String {
     card("Repeat it", NO_LEAD, &repeat_card(vec![(words, line)]))
 }
 
-/// Writes what came of a verification.
+/// Writes the result of a verification.
 pub(super) fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let word = all.verdict().word();
     let headline =
@@ -64,7 +62,7 @@ pub(super) fn write_verification(all: &Verifications, _: Style, to: &mut dyn Wri
     } else {
         eye.push(count_of(all.hosts.len(), "host"));
         for on in &all.hosts {
-            let told = match &on.outcome {
+            let outcome_text = match &on.outcome {
                 Ok(of) => {
                     let first = [
                         ("verdict".to_owned(), verified::verification_headline(of)),
@@ -74,18 +72,18 @@ pub(super) fn write_verification(all: &Verifications, _: Style, to: &mut dyn Wri
                 }
                 Err(why) => vec![("verdict".to_owned(), why.clone())],
             };
-            sections.push(card(on.host.as_deref().unwrap_or_default(), NO_LEAD, &facts(&told)));
+            sections.push(card(on.host.as_deref().unwrap_or_default(), NO_LEAD, &facts(&outcome_text)));
         }
     }
     write_page(to, &format!("{word} · verify"), &eye, &sections)
 }
 
-/// What is damaged.
+/// Returns the damage of a host.
 fn damage_facts(of: &Verified) -> Vec<(String, String)> {
     verified::damage_items(of).into_iter().map(|words| ("damage".to_owned(), words)).collect()
 }
 
-/// What there is to know beside it.
+/// Returns the other facts of a host.
 fn verification_facts(of: &Verified) -> Vec<(String, String)> {
     let notes = verification_notes(of)
         .into_iter()
@@ -94,7 +92,7 @@ fn verification_facts(of: &Verified) -> Vec<(String, String)> {
     notes.map(|words| ("note".to_owned(), words)).collect()
 }
 
-/// Writes what was seen of a place.
+/// Writes a diagnosis.
 pub(super) fn write_diagnosis(of: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let looks = || of.groups.iter().flat_map(|g| &g.looks);
     let count = |outcome| looks().filter(|l| l.outcome == outcome).count();
@@ -141,7 +139,7 @@ fn describe_answer(look: &Look) -> String {
     }
 }
 
-/// Writes what would be measured.
+/// Writes a plan.
 pub(super) fn write_plan(of: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let Explained { plan, machine, cost } = of;
     let mut settings = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);

@@ -1,7 +1,7 @@
-//! The course of a result: its rate, its latencies and its depth over time, all runs on one axis.
+//! The time series of a result: rate, latencies, queue depth and the host's load over time, all runs on one axis.
 //!
-//! For: ours as finely as it was kept beside the device as often as it was looked at, and what was found at its second. Not for:
-//! conclusions about it.
+//! fathom's values are drawn as finely as the report kept them, next to the device's counters. Findings with a known second are marked, and
+//! runs that other processes disturbed have a background. Strips below show CPU time and waiting, one value per run.
 
 use crate::formats::html::page::{folded, key, rate_tick, short_number, time, time_tick};
 use crate::formats::html::plot::{
@@ -16,14 +16,14 @@ use model::report::{Course, HostFigures, Measured, Report, RunFigures, Second};
 use model::units::{show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// Least length of a stretch of the device's line: its counters are looked at twice a second.
+/// Minimum length of a stretch of the device's line: its counters are read twice a second.
 const MIN_DEVICE_STRETCH_S: f64 = 0.5;
-/// Rows of the table second by second; the JSON has all.
+/// Limits the rows of the table of seconds; the JSON has all of them.
 const MAX_TABLE_ROWS: usize = 120;
-/// Runs that are named below their course.
+/// Limits the runs that are named below the plot.
 const MAX_NAMED_RUNS: usize = 5;
 
-/// The drawings; nothing where no course was kept.
+/// Draws the time series of a result; empty if the report kept none.
 pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> String {
     if result.series.is_empty() {
         return String::new();
@@ -41,16 +41,16 @@ pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> Str
     out + &folded("Second by second as a table", &second_table(result))
 }
 
-/// Scales that the courses of several results can be compared on.
+/// Common scales for the time series of several results.
 pub(super) struct CommonScale {
-    /// The highest rate of them.
+    /// The highest rate.
     most: f64,
-    /// Seconds of the longest.
+    /// Duration of the longest result, in seconds.
     seconds: f64,
 }
 
 impl CommonScale {
-    /// Of these results.
+    /// Computes the scale of several results.
     pub(super) fn from_results(results: &[&Measured]) -> Self {
         let most = |result: &&Measured| {
             let in_bytes = result.quoted_rate().unit != "IOPS";
@@ -70,7 +70,7 @@ impl CommonScale {
     }
 }
 
-/// Its rate over time beside others on their scales, by the second and without names of runs; `None` where no course was kept.
+/// Draws the rate over time on a common scale, by the second and without names of runs; `None` without a time series.
 pub(super) fn draw_rates_on(
     result: &Measured,
     events: &Events,
@@ -82,7 +82,7 @@ pub(super) fn draw_rates_on(
     (!result.series.is_empty()).then(|| drawing.rates())
 }
 
-/// Run, begin and length in seconds of everything that is drawn.
+/// Returns run, begin and length in seconds of all stretches to draw.
 fn run_extents(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ {
     let of_seconds = result.series.iter().map(|s| (s.run, s.start_s, s.seconds));
     let of_course =
@@ -90,7 +90,7 @@ fn run_extents(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ 
     of_seconds.chain(of_course)
 }
 
-/// Index, run, begin and length of every stretch.
+/// Returns index, run, begin and length of every stretch.
 fn stretches(course: &Course) -> impl Iterator<Item = (usize, u32, f64, f64)> {
     let times = course.start_s.iter().zip(&course.seconds);
     course.run.iter().zip(times).enumerate().map(|(at, (run, (from, seconds)))| (at, *run, *from, *seconds))
@@ -101,7 +101,7 @@ struct TimeDrawing<'r> {
     events: &'r Events,
     timeline: Timeline,
     link: String,
-    /// The scales of others that it stands beside.
+    /// The common scale, if several results are compared.
     beside: Option<&'r CommonScale>,
 }
 
@@ -124,7 +124,7 @@ impl TimeDrawing<'_> {
         key(&shown)
     }
 
-    /// Whether bytes are what its rate is quoted in.
+    /// Whether the rate is quoted in bytes.
     fn in_bytes(&self) -> bool {
         self.result.quoted_rate().unit != "IOPS"
     }
@@ -141,7 +141,7 @@ impl TimeDrawing<'_> {
         [second.start_s, second.start_s + second.seconds].map(|s| self.timeline.at(second.run, s))
     }
 
-    /// What lies behind every drawing over time.
+    /// Draws the background of every plot over time: disturbed runs and warm-up.
     fn draw_ground(&self, plot: &mut Plot) {
         for (run, _) in &self.events.foreign {
             if let Some([from, to]) = self.timeline.span(*run) {
@@ -154,7 +154,7 @@ impl TimeDrawing<'_> {
         }
     }
 
-    /// What was found at a second, above everything.
+    /// Draws a mark at the second of each event.
     fn marks(&self, plot: &mut Plot) {
         for mark in &self.events.marks {
             let at = self.timeline.at(mark.run, mark.second);
@@ -211,14 +211,14 @@ impl TimeDrawing<'_> {
         plot
     }
 
-    /// Steps of each run, which are not joined to the next one's.
+    /// Draws the steps of each run separately.
     fn steps_by_run(steps: impl Iterator<Item = (u32, [f64; 3])>) -> String {
         let all: Vec<(u32, [f64; 3])> = steps.collect();
         let runs = all.chunk_by(|a, b| a.0 == b.0);
         runs.map(|run| plot::steps(run.iter().map(|(_, [from, to, y])| (*from, *to, *y)))).collect()
     }
 
-    /// Run, begin and end, and rate of all directions in each stretch.
+    /// Returns run, begin, end and the rate of all directions for each stretch.
     fn fine_rates(&self) -> Vec<(u32, [f64; 2], f64)> {
         let Some(course) = self.result.course.as_ref().filter(|_| self.beside.is_none()) else {
             return Vec::new();
@@ -235,9 +235,11 @@ impl TimeDrawing<'_> {
         let directions: Vec<Direction> =
             results::result_directions(self.result).filter(|d| d.word != "sync").collect();
         let devices = || self.result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S);
-        let of = |d: &Direction| course.directions.get(d.word);
-        let all =
-            directions.iter().filter_map(of).flat_map(|of| of.p50_ns.iter().chain(&of.max_ns).flatten());
+        let direction_data = |d: &Direction| course.directions.get(d.word);
+        let all = directions
+            .iter()
+            .filter_map(direction_data)
+            .flat_map(|of| of.p50_ns.iter().chain(&of.max_ns).flatten());
         let below = devices().filter_map(|s| s.device?.latency_ns);
         let y = Axis::log(all.map(|ns| *ns as f64).chain(below));
         let mut plot = self.frame("Latency: median to p99, and the slowest (logarithmic)".into(), 190);
@@ -330,13 +332,13 @@ impl TimeDrawing<'_> {
         plot
     }
 
-    /// A plot over time without content.
+    /// Returns an empty plot over time.
     fn frame(&self, title: String, height: u32) -> Plot {
         let x = if self.beside.is_some() { self.timeline.few_ticks() } else { self.timeline.ticks() };
         Plot { title, height, x, link: self.link.clone(), ..Plot::default() }
     }
 
-    /// Runs by their number and rate, and what was found at its second.
+    /// Labels the runs with number and rate, and the events.
     fn draw_run_names(&self, plot: &mut Plot) {
         let middle = |[from, to]: [f64; 2]| f64::midpoint(from, to);
         if self.result.runs.len() <= MAX_NAMED_RUNS && self.beside.is_none() {
@@ -353,7 +355,7 @@ impl TimeDrawing<'_> {
         }
         for (run, words) in &self.events.foreign {
             if let Some([from, to]) = self.timeline.span(*run) {
-                // Words have room on the side where more of the drawing is.
+                // Put the label on the side with more room.
                 let (at, class) = if from > SIDE / 2.0 {
                     (to, "of-foreign second end")
                 } else {
@@ -397,22 +399,22 @@ impl TimeDrawing<'_> {
 
     fn latency_stops(&self, course: &Course, directions: &[Direction]) -> Vec<(f64, String)> {
         let stop = |(at, run, from, seconds): (usize, u32, f64, f64)| {
-            let told = directions.iter().filter_map(|d| {
-                let of = course.directions.get(d.word)?;
+            let latencies = directions.iter().filter_map(|d| {
+                let data = course.directions.get(d.word)?;
                 let ns = |list: &[Option<u64>]| list.get(at).copied().flatten().map(|ns| time(ns as f64));
                 Some(format!(
                     "\n{}: p50 {}, p99 {}, slowest {}",
                     d.words,
-                    ns(&of.p50_ns)?,
-                    ns(&of.p99_ns)?,
-                    ns(&of.max_ns)?
+                    ns(&data.p50_ns)?,
+                    ns(&data.p99_ns)?,
+                    ns(&data.max_ns)?
                 ))
             });
             let words = format!(
                 "run {}, {} s{}",
                 run.saturating_add(1),
                 short_number(from),
-                told.collect::<String>()
+                latencies.collect::<String>()
             );
             (self.timeline.at(run, from + seconds / 2.0), words)
         };
@@ -420,45 +422,45 @@ impl TimeDrawing<'_> {
     }
 }
 
-/// The first rows of the course in numbers.
+/// Returns the first rows of the time series as a table.
 fn second_table(result: &Measured) -> String {
     let headings =
         ["run, second", "IOPS", "MB/s", "p99 at most", "device IOPS", "device latency", "in its queue"];
-    let mut of = Table::new(&headings, &[]).aligned(6, false);
+    let mut table = Table::new(&headings, &[]).aligned(6, false);
     for s in result.series.iter().take(MAX_TABLE_ROWS) {
         let ns = |ns: Option<f64>| crate::formats::html::page::time_or_dash(ns);
-        let told = |value: Option<f64>| value.map_or_else(|| "-".into(), show_rate);
-        of.add([
+        let rate_or_dash = |value: Option<f64>| value.map_or_else(|| "-".into(), show_rate);
+        table.add([
             format!("{}, {}", s.run.saturating_add(1), short_number(s.start_s)),
             show_rate(s.iops),
             show_rate(s.mb_per_s),
             ns(s.p99_at_most_ns.map(|ns| ns as f64)),
-            told(s.device.map(|d| d.iops)),
+            rate_or_dash(s.device.map(|d| d.iops)),
             ns(s.device.and_then(|d| d.latency_ns)),
-            told(s.device.map(|d| d.in_flight)),
+            rate_or_dash(s.device.map(|d| d.in_flight)),
         ]);
     }
     let rest = result.series.len().saturating_sub(MAX_TABLE_ROWS);
     let more = if rest > 0 { format!("; {rest} more rows are in the JSON") } else { String::new() };
-    page::table(&format!("The course of {} second by second{more}", result.name), &of)
+    page::table(&format!("The course of {} second by second{more}", result.name), &table)
 }
 
-/// Checks that know the second of what they found, and a word for it.
+/// Checks that know the second of their finding, and a label.
 const TIMED_CHECKS: [(CheckId, &str); 3] =
     [(CheckId::E02, "cliff"), (CheckId::D15, "drive hot"), (CheckId::D19, "credits spent")];
 
-/// What lies on the plots of a result.
+/// Events to mark on the plots of a result.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// What happened at a second of a run.
+    /// An event at a second of a run.
     pub(super) marks: Vec<Mark>,
-    /// Runs that others disturbed and that count all the same, with what they did.
+    /// Runs that other processes disturbed but that still count, with the disturbance.
     pub(super) foreign: Vec<(u32, String)>,
-    /// Runs whose mean has warm-up in it, and its seconds.
+    /// Runs whose mean includes warm-up, and its duration in seconds.
     pub(super) warm_up: Vec<(u32, f64)>,
 }
 
-/// What happened at a second of a run.
+/// An event at a second of a run.
 #[derive(Debug)]
 pub(super) struct Mark {
     pub(super) run: u32,
@@ -467,7 +469,7 @@ pub(super) struct Mark {
 }
 
 impl Events {
-    /// Of a result of a report.
+    /// Collects the events of a result.
     pub(super) fn from_result(report: &Report, result: &Measured) -> Self {
         let is_about = |f: &&Finding| f.outcome == Outcome::Finding && f.about.contains(&result.name);
         let found = |id: CheckId| report.findings.iter().filter(is_about).filter(move |f| f.id == id);
@@ -494,35 +496,35 @@ impl Events {
         }
     }
 
-    /// Whether others disturbed this run.
+    /// Whether other processes disturbed this run.
     pub(super) fn is_disturbed(&self, run: u32) -> bool {
         self.foreign.iter().any(|(disturbed, _)| *disturbed == run)
     }
 }
 
-/// Part of the width that is left between neighbouring runs, and of all of it at most.
+/// Gap between neighbouring runs, and maximum of all gaps together, as shares of the width.
 const RUN_GAP: f64 = 0.012;
 const MAX_GAPS: f64 = 0.15;
-/// Runs whose seconds have marks of their own.
+/// Up to this many runs, the seconds of each run have ticks.
 const MAX_RUNS_WITH_SECONDS: usize = 12;
-/// Numbers of runs that a small drawing has room for.
+/// Limits the run numbers in a small plot.
 const MAX_RUN_NUMBERS: usize = 6;
 
-/// Runs side by side.
+/// The time axis: runs side by side.
 pub(super) struct Timeline {
-    /// Where each begins, and how long it is, in seconds.
+    /// Begin and length of each run, in seconds.
     runs: BTreeMap<u32, (f64, f64)>,
-    /// Units of the drawing for a second.
+    /// Units of the drawing per second.
     per_second: f64,
 }
 
 impl Timeline {
-    /// Of the stretches that there are: run, begin and length in seconds.
+    /// Lays out stretches: run, begin and length in seconds.
     pub(super) fn from_stretches(stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         Self::with_room_for(0.0, stretches)
     }
 
-    /// Of the stretches that there are (run, begin and length in seconds), where so many seconds have room at least: beside others that
+    /// Lays out stretches (run, begin and length in seconds) on a scale with room for at least `room_s` seconds, to match other plots that
     /// take longer.
     pub(super) fn with_room_for(room_s: f64, stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
         let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
@@ -544,23 +546,23 @@ impl Timeline {
         Self { runs, per_second }
     }
 
-    /// Where a second of a run lies; no number where there is no such run.
+    /// Returns the place of a second of a run; NaN for an unknown run.
     pub(super) fn at(&self, run: u32, second: f64) -> f64 {
         self.runs.get(&run).map_or(f64::NAN, |(from, _)| from + second * self.per_second)
     }
 
-    /// From where to where a run is.
+    /// Returns the begin and end of a run.
     pub(super) fn span(&self, run: u32) -> Option<[f64; 2]> {
         let (from, length) = self.runs.get(&run)?;
         Some([*from, from + length * self.per_second])
     }
 
-    /// Seconds of all runs together.
+    /// Returns the duration of all runs together, in seconds.
     pub(super) fn seconds(&self) -> f64 {
         self.runs.values().map(|(_, length)| length).sum()
     }
 
-    /// Marks where there is room for few: where runs begin, by their numbers; of one run its seconds.
+    /// Returns few ticks: the numbers of runs where they begin, or the seconds of a single run.
     pub(super) fn few_ticks(&self) -> Vec<Tick> {
         if self.runs.len() < 2 {
             return self.ticks();
@@ -570,7 +572,7 @@ impl Timeline {
         begins.map(|(run, (from, _))| Tick { at: *from, label: run.saturating_add(1).to_string() }).collect()
     }
 
-    /// Marks: seconds of each run, or of many runs where each tenth of them begins.
+    /// Returns ticks: the seconds of each run, or with many runs the begin of each tenth run.
     pub(super) fn ticks(&self) -> Vec<Tick> {
         let few = self.runs.len() <= MAX_RUNS_WITH_SECONDS;
         let every = self.runs.len().div_ceil(10).max(1);
@@ -585,7 +587,7 @@ impl Timeline {
                 continue;
             }
             let marks = (0..=(length / step) as u32).map(|i| f64::from(i) * step);
-            // A mark at the very end would stand on the next run's first.
+            // A tick at the very end would overlap the first tick of the next run.
             out.extend(
                 marks.filter(|s| *s < 0.9 * length || self.runs.len() == 1).map(|s| Tick {
                     at: from + s * self.per_second,
@@ -597,25 +599,25 @@ impl Timeline {
     }
 }
 
-/// Seconds between marks, so that a dozen of them or fewer stand below all runs.
+/// Returns the seconds between ticks, for at most a dozen ticks below all runs.
 fn tick_step(longest: f64, runs: usize) -> f64 {
     let each = (12 / runs.max(1)).max(1) as f64;
     let rough = (longest / each).max(1e-3);
     let power = 10_f64.powf(rough.log10().floor());
-    // Runs last a bit longer than they were asked to.
+    // Runs last slightly longer than requested.
     let has_room = |s: &f64| *s >= 0.95 * rough;
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(has_room).unwrap_or(rough)
 }
 
-/// Height of a strip in pixels, with what is left above it.
+/// Height of a strip in pixels, including the gap above it.
 const STRIP_HEIGHT: u32 = 17;
 
-/// A strip: what stands beside it, what it is for whoever asks, and its value of a run.
+/// A strip: its label, its explanation, and its value in a run.
 struct HostStrip {
     name: &'static str,
     words: &'static str,
     of: fn(&HostFigures) -> Option<f64>,
-    /// Whether zero is worth a strip.
+    /// Whether a strip of zeros is shown.
     shows_zero: bool,
 }
 
@@ -643,7 +645,7 @@ const HOST_STRIPS: [HostStrip; 6] = [
     HostStrip { name: "paused", words: "paused by a CPU quota", of: |h| h.quota_paused, shows_zero: false },
 ];
 
-/// The strips of all runs; `None` where nothing of it is known.
+/// Draws the strips of all runs; `None` if no value is known.
 pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) -> Option<Plot> {
     let known = |row: &&HostStrip| {
         let mut values = result.runs.iter().filter_map(|run| (row.of)(&run.host));
@@ -661,7 +663,7 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
         title: "CPU and waiting, share of the time of each run".into(),
         says: format!("Means over runs: {}", said.join(", ")),
         height: STRIP_HEIGHT * rows.len() as u32,
-        // Marks without words: those above and below say which time it is.
+        // Ticks without labels: the plots above and below have them.
         x: timeline.ticks().into_iter().map(|tick| Tick { label: String::new(), ..tick }).collect(),
         link: link.to_owned(),
         ..Plot::default()
@@ -684,24 +686,24 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
     }
     let stops = result.runs.iter().filter_map(|run| {
         let [from, to] = timeline.span(run.run)?;
-        let told = rows.iter().map(|row| {
+        let values = rows.iter().map(|row| {
             let share = (row.of)(&run.host).map_or_else(|| "not counted".into(), show_share);
             format!("\n{}: {share}", row.words)
         });
-        let words = format!("run {}{}", run.run.saturating_add(1), told.collect::<String>());
+        let words = format!("run {}{}", run.run.saturating_add(1), values.collect::<String>());
         Some((f64::midpoint(from, to), words))
     });
     plot.stop_at(&stops.collect::<Vec<_>>());
     Some(plot)
 }
 
-/// The mean over the runs that say so.
+/// Returns the mean over the runs that have a value.
 fn mean_over_runs(row: &HostStrip, result: &Measured) -> Option<String> {
     let all: Vec<f64> = result.runs.iter().filter_map(|run| (row.of)(&run.host)).collect();
     (!all.is_empty()).then(|| short_share(all.iter().sum::<f64>() / all.len() as f64))
 }
 
-/// A share with the digits that there is room for.
+/// Formats a share with the digits that fit.
 fn short_share(share: f64) -> String {
     match share {
         0.0 => "0 %".into(),
@@ -712,7 +714,7 @@ fn short_share(share: f64) -> String {
 }
 
 #[test]
-fn what_knows_its_second_lies_there_and_nothing_else_does() -> Result<(), Box<dyn std::error::Error>> {
+fn only_findings_with_a_second_are_marked() -> Result<(), Box<dyn std::error::Error>> {
     let golden = include_str!("../../../tests/golden/valid.json");
     let mut report: Report = serde_json::from_str(golden)?;
     let result = report.results.first().ok_or("no result")?.clone();
@@ -739,7 +741,7 @@ fn what_knows_its_second_lies_there_and_nothing_else_does() -> Result<(), Box<dy
 }
 
 #[test]
-fn runs_stand_side_by_side_and_each_second_is_as_wide_as_any() {
+fn runs_are_side_by_side_on_one_scale() {
     let of = Timeline::from_stretches([(0, 0.0, 5.0), (0, 5.0, 5.0), (1, 0.0, 10.0)].into_iter());
     let [from, to] = of.span(1).unwrap_or_default();
     assert!(
@@ -752,7 +754,7 @@ fn runs_stand_side_by_side_and_each_second_is_as_wide_as_any() {
 }
 
 #[test]
-fn beside_a_longer_one_a_second_is_as_wide_as_there() {
+fn a_shorter_result_uses_the_scale_of_the_longest() {
     let [long, short] = [10.0, 5.0].map(|s| Timeline::with_room_for(10.0, [(0, 0.0, s)].into_iter()));
     assert!((long.at(0, 4.0) - short.at(0, 4.0)).abs() < 1e-9);
     let many = Timeline::from_stretches((0..12).map(|run| (run, 0.0, 1.0)));
@@ -764,7 +766,7 @@ fn beside_a_longer_one_a_second_is_as_wide_as_there() {
 }
 
 #[test]
-fn a_thousand_runs_have_few_marks_and_none_has_none() {
+fn a_thousand_runs_have_few_ticks_and_no_runs_have_none() {
     let of = Timeline::from_stretches((0..1000).map(|run| (run, 0.0, 0.1)));
     assert!(of.ticks().len() <= 10 && of.span(999).is_some_and(|s| s[1] <= 1000.1 && s[1] > s[0]));
     let none = Timeline::from_stretches(std::iter::empty());
@@ -772,7 +774,7 @@ fn a_thousand_runs_have_few_marks_and_none_has_none() {
 }
 
 #[test]
-fn a_share_has_few_digits_and_a_small_one_is_not_zero() {
+fn shares_have_few_digits_and_small_ones_are_not_zero() {
     assert_eq!(
         [0.0, 0.0001, 0.0072, 0.0999, 1.0].map(short_share),
         ["0 %", "<0.1 %", "0.7 %", "10 %", "100 %"]
@@ -780,8 +782,7 @@ fn a_share_has_few_digits_and_a_small_one_is_not_zero() {
 }
 
 #[test]
-fn each_run_has_a_block_where_it_ran_and_none_where_nobody_counted() -> Result<(), Box<dyn std::error::Error>>
-{
+fn each_counted_run_has_a_block_in_its_place() -> Result<(), Box<dyn std::error::Error>> {
     let golden = include_str!("../../../tests/golden/valid.json");
     let report: model::report::Report = serde_json::from_str(golden)?;
     let mut result = report.results.first().ok_or("no result")?.clone();

@@ -1,7 +1,8 @@
 //! The format `json`: every report with the names of its type, for programs.
 //!
 //! The names are a contract (format 1): they stay, and more may be added. A report carries the number of the format in `fathom.format`, all
-//! other documents in `format`. [`SCHEMAS`] describes the documents that scripts read most.
+//! other documents in `format`. [`SCHEMAS`] describes the documents that scripts read most. A watched interval is lines of JSON, one object
+//! each for the CPUs, each device, each process and each remark: `docs/reference/watch.md` explains the keys.
 
 use crate::formats::{Content, Format, Style, Writer};
 use crate::report_view::{describe_failure, verification_notes};
@@ -42,7 +43,7 @@ pub(super) static FORMAT: Format = Format {
     fitted: Some(Writer { about: "everything, for programs", write }),
 };
 
-/// The JSON schemas (draft 2020-12) of documents, by the name that `fathom export --schema=NAME` takes. A test generates each from the
+/// The JSON schemas (draft 2020-12) of documents, by the name for `fathom export --schema=NAME`. A test generates each from the
 /// types.
 pub const SCHEMAS: [(&str, &str); 4] = [
     ("report", include_str!("schema.json")),
@@ -104,7 +105,7 @@ fn host_json(on: &OnHost) -> Value {
     value
 }
 
-/// Appends the members of another object.
+/// Adds the members of another object.
 fn add_members(value: &mut Value, by: Value) {
     if let (Value::Object(value), Value::Object(by)) = (value, by) {
         value.extend(by);
@@ -266,61 +267,8 @@ fn to_json(device: &WatchedDevice) -> Device<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use schemars::Schema;
-    use std::path::Path;
-
-    type Tried = Result<(), Box<dyn std::error::Error>>;
-
-    /// The schema of the report is checked in `tests/schema.rs`.
-    #[test]
-    fn the_schemas_of_lists_tables_and_watch_are_those_of_the_types() -> Tried {
-        let schemas: [(&str, &str, Schema); 3] = [
-            ("list", "Sessions as `fathom list` prints them", schemars::schema_for!(Vec<Numbered<Entry>>)),
-            (
-                "table",
-                "A table of sessions as `fathom list --table` prints it",
-                schemars::schema_for!(Numbered<SessionTable>),
-            ),
-            ("watch", "A line of `fathom watch`", schemars::schema_for!(Numbered<Line<'static>>)),
-        ];
-        for (name, title, mut schema) in schemas {
-            schema.insert("title".into(), format!("{title}, format {CONTRACT}").into());
-            let generated = format!("{:#}\n", schema.to_value());
-            if std::env::var_os("FATHOM_BLESS").is_some() {
-                let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/formats/json");
-                std::fs::write(folder.join(format!("schema-{name}.json")), &generated)?;
-                continue;
-            }
-            let kept = SCHEMAS.iter().find(|(kept, _)| *kept == name).map(|(_, schema)| *schema);
-            assert_eq!(
-                kept,
-                Some(generated.as_str()),
-                "set FATHOM_BLESS=1, run this again and read git diff"
-            );
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn a_list_stays_an_array_and_each_session_and_table_has_the_number_of_the_format() -> Tried {
-        let listing = Listing { entries: vec![crate::fixture::entry("x")], ..Listing::default() };
-        let list: serde_json::Value = serde_json::from_slice(&FORMAT.bytes(&listing, Style::default())?)?;
-        assert_eq!((&list[0]["format"], &list[0]["id"]), (&1.into(), &"x".into()), "{list:#}");
-        // The index keeps entries without it.
-        let entry: Entry = serde_json::from_value(list[0].clone())?;
-        assert_eq!(entry, listing.entries[0]);
-        let table: serde_json::Value =
-            serde_json::from_slice(&FORMAT.bytes(&SessionTable::default(), Style::default())?)?;
-        assert!(table["format"] == 1 && table["rows"].is_array(), "{table:#}");
-        Ok(())
-    }
-}
-
 #[test]
-fn every_line_is_an_object_of_its_own_and_what_is_not_known_is_null_or_told() {
+fn every_line_is_an_object_and_unknown_values_are_null_or_have_a_reason() {
     let mut bytes = Vec::new();
     write_watched(&crate::fixture::watched(), Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
     let text = String::from_utf8(bytes).unwrap_or_default();
@@ -351,4 +299,57 @@ fn every_line_is_an_object_of_its_own_and_what_is_not_known_is_null_or_told() {
         unknown.get("read").is_none() && unknown["not_known"].as_str().is_some_and(|w| w.contains("jumped"))
     );
     assert_eq!((&lines[3]["open"]["direct"], &lines[3]["seconds"]), (&true.into(), &1.0.into()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schemars::Schema;
+    use std::path::Path;
+
+    type Tried = Result<(), Box<dyn std::error::Error>>;
+
+    /// The schema of the report is checked in `tests/schema.rs`.
+    #[test]
+    fn schemas_of_lists_tables_and_watch_match_the_types() -> Tried {
+        let schemas: [(&str, &str, Schema); 3] = [
+            ("list", "Sessions as `fathom list` prints them", schemars::schema_for!(Vec<Numbered<Entry>>)),
+            (
+                "table",
+                "A table of sessions as `fathom list --table` prints it",
+                schemars::schema_for!(Numbered<SessionTable>),
+            ),
+            ("watch", "A line of `fathom watch`", schemars::schema_for!(Numbered<Line<'static>>)),
+        ];
+        for (name, title, mut schema) in schemas {
+            schema.insert("title".into(), format!("{title}, format {CONTRACT}").into());
+            let generated = format!("{:#}\n", schema.to_value());
+            if std::env::var_os("FATHOM_BLESS").is_some() {
+                let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/formats/json");
+                std::fs::write(folder.join(format!("schema-{name}.json")), &generated)?;
+                continue;
+            }
+            let kept = SCHEMAS.iter().find(|(kept, _)| *kept == name).map(|(_, schema)| *schema);
+            assert_eq!(
+                kept,
+                Some(generated.as_str()),
+                "set FATHOM_BLESS=1, run this again and read git diff"
+            );
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_list_is_an_array_and_each_session_and_table_has_the_format_number() -> Tried {
+        let listing = Listing { entries: vec![crate::fixture::entry("x")], ..Listing::default() };
+        let list: serde_json::Value = serde_json::from_slice(&FORMAT.bytes(&listing, Style::default())?)?;
+        assert_eq!((&list[0]["format"], &list[0]["id"]), (&1.into(), &"x".into()), "{list:#}");
+        // The index stores entries without the format number.
+        let entry: Entry = serde_json::from_value(list[0].clone())?;
+        assert_eq!(entry, listing.entries[0]);
+        let table: serde_json::Value =
+            serde_json::from_slice(&FORMAT.bytes(&SessionTable::default(), Style::default())?)?;
+        assert!(table["format"] == 1 && table["rows"].is_array(), "{table:#}");
+        Ok(())
+    }
 }

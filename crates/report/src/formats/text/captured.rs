@@ -1,6 +1,4 @@
-//! A capture as text: whether it is complete, then the profile of the load.
-//!
-//! For: a part for each thing that one asks of a load. Not for: JSON, which is the data itself.
+//! A capture as text: whether it is complete, then the profile of the load; and a fitted job next to its capture.
 
 use crate::formats::Style;
 use crate::page::{Page, Table, short_bytes};
@@ -12,9 +10,9 @@ use model::fitted::{Figure, FitCheck};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 use std::io::{self, Write};
 
-/// Columns before what is told of a part, and before further lines.
+/// Indent of further lines of a part.
 const CONTINUATION: &str = "          ";
-/// Tasks that have a line; the JSON has more.
+/// Limits the lines of tasks; the JSON has more tasks.
 const MAX_TASKS: usize = 10;
 
 pub(super) fn write_capture(of: &Captured, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -54,7 +52,7 @@ pub(super) fn write_capture(of: &Captured, style: Style, to: &mut dyn Write) -> 
     out.write(to)
 }
 
-/// What is told of each side of the load: its name, and a sentence.
+/// Returns each aspect of the load as a name and a sentence.
 pub(in crate::formats) fn parts(of: &Captured) -> Vec<(&'static str, String)> {
     let profile = &of.profile;
     let mut out: Vec<(&str, String)> = Vec::new();
@@ -85,7 +83,7 @@ pub(in crate::formats) fn parts(of: &Captured) -> Vec<(&'static str, String)> {
     out
 }
 
-/// What was captured, where and for how long.
+/// Describes the device, the machine and the duration of the capture.
 pub(in crate::formats) fn origin(of: &Captured) -> String {
     let Origin { device, partition, unit, imported, .. } = &of.origin;
     let mut words = match (partition, device, imported) {
@@ -112,7 +110,7 @@ pub(in crate::formats) fn origin(of: &Captured) -> String {
     words.join(", ")
 }
 
-/// Which requests are shown.
+/// Describes the filter on the requests.
 pub(in crate::formats) fn restricted(by: &Restriction) -> String {
     let mut words = Vec::new();
     words.extend(by.from_ns.map(|ns| format!("from {}", show_ns(ns as f64))));
@@ -121,7 +119,7 @@ pub(in crate::formats) fn restricted(by: &Restriction) -> String {
     format!("Shown: only requests {}", words.join(", "))
 }
 
-/// The table of what was done.
+/// Returns the table of operations.
 pub(in crate::formats) fn operations(all: &[Operation]) -> Table {
     let headings = ["", "requests", "share", "IOPS", "MB/s", "size", "p50", "p99", "p99.9", "max"];
     let mut table = Table::new(&headings, &[5, 2, 8, 9]).aligned(9, false);
@@ -145,7 +143,7 @@ pub(in crate::formats) fn operations(all: &[Operation]) -> Table {
     table
 }
 
-/// `-` where too few requests support it.
+/// `-` if too few requests support the percentile.
 fn percentile(of: &Latency, name: &str) -> String {
     of.percentiles.get(name).copied().flatten().map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
 }
@@ -188,13 +186,13 @@ fn describe_sequence(of: &Sequence) -> String {
     said
 }
 
-/// A mean with decimals, a whole number without.
+/// Formats a mean with decimals and a whole number without.
 fn number(figure: f64) -> String {
     if figure.fract() == 0.0 { show_count(figure) } else { show_rate(figure) }
 }
 
 fn describe_footprint(of: &Footprint) -> String {
-    let mut said = format!(
+    let mut text = format!(
         "{}{} distinct in blocks of {} ({} read, {} written) within {}; each block touched {} times",
         if of.is_least { "at least " } else { "" },
         show_bytes(of.bytes),
@@ -205,9 +203,9 @@ fn describe_footprint(of: &Footprint) -> String {
         show_rate(of.reuse)
     );
     if let Some(half) = of.half_in {
-        said += &format!("; half of the requests in {} of the device", show_share(half));
+        text += &format!("; half of the requests in {} of the device", show_share(half));
     }
-    said
+    text
 }
 
 fn describe_depth(of: &Depth) -> String {
@@ -231,7 +229,7 @@ fn describe_depth(of: &Depth) -> String {
 }
 
 fn describe_queueing(all: &[Operation]) -> Option<String> {
-    let told = |of: &Operation| {
+    let describe = |of: &Operation| {
         let latency = of.queued_ns.as_ref()?;
         let [p50, p99] = ["50", "99"].map(|name| percentile(latency, name));
         Some(format!(
@@ -240,7 +238,7 @@ fn describe_queueing(all: &[Operation]) -> Option<String> {
             show_count(latency.count as f64)
         ))
     };
-    let said: Vec<String> = all.iter().filter_map(told).collect();
+    let said: Vec<String> = all.iter().filter_map(describe).collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 
@@ -262,28 +260,28 @@ fn describe_flushes(of: &Flushes) -> Option<String> {
         return None;
     }
     let count = |n: u64| show_count(n as f64);
-    let mut said = format!("{} at the device", count(of.at_device));
+    let mut text = format!("{} at the device", count(of.at_device));
     if of.asked + of.with_data > 0 {
-        said += &format!(
+        text += &format!(
             ", asked for {} times alone and {} times with a write",
             count(of.asked),
             count(of.with_data)
         );
     }
     if let Some(latency) = &of.asked_ns {
-        said += &format!("; p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"));
+        text += &format!("; p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"));
     }
     let owner = |of: &model::captured::Owner| {
         format!("{}:{} {} (one per {} writes)", of.name, of.tid, count(of.asked), show_rate(of.writes_each))
     };
     let owners: Vec<String> = of.owners.iter().map(owner).collect();
     if !owners.is_empty() {
-        said += &format!("; by {}", owners.join(", "));
+        text += &format!("; by {}", owners.join(", "));
     }
-    Some(said)
+    Some(text)
 }
 
-/// What spoils a figure, or is of nobody.
+/// Returns remarks on lost events and on requests without an owner.
 fn capture_remarks(of: &Profile) -> Vec<String> {
     let share = |part: u64| {
         format!("{} requests ({})", show_count(part as f64), show_share(part as f64 / of.requests as f64))
@@ -303,7 +301,7 @@ fn capture_remarks(of: &Profile) -> Vec<String> {
     all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", share(n))).collect()
 }
 
-/// The table of who did it.
+/// Returns the table of tasks.
 pub(in crate::formats) fn tasks(all: &[Task]) -> Table {
     let headings =
         ["task", "requests", "share", "reads", "MB read", "writes", "MB written", "overlap", "think p50"];
@@ -325,7 +323,7 @@ pub(in crate::formats) fn tasks(all: &[Task]) -> Table {
     table
 }
 
-/// What the table of tasks leaves out.
+/// Returns how many tasks the table leaves out.
 pub(in crate::formats) fn other_tasks(of: &Profile) -> String {
     let listed = of.tasks.get(MAX_TASKS..).unwrap_or_default();
     let tasks = of.other_tasks.tasks + listed.len() as u64;
@@ -333,6 +331,57 @@ pub(in crate::formats) fn other_tasks(of: &Profile) -> String {
     match tasks {
         0 => String::new(),
         n => format!("and {} more tasks with {} requests", show_count(n as f64), show_count(requests as f64)),
+    }
+}
+
+const FIT_HEADINGS: [&str; 6] = ["figure", "original", "fit", "difference", "goal", "met"];
+/// Numbers from this value on have no decimals.
+const NO_DECIMALS_FROM: f64 = 1000.0;
+
+pub(super) fn write_fit_check(of: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    out.prose("", "  ", &format!("{}: {}", of.word.word(), of.sentence));
+    let job = of.job.as_ref().map_or_else(|| "the job fitted to it".into(), |job| format!("the job {job}"));
+    out.prose("", "  ", &format!("{} and {job}, run on {}", of.capture, of.target));
+    out.line("");
+    let mut table = Table::new(&FIT_HEADINGS, &[]);
+    table.add_all(of.figures.iter().map(fit_row));
+    out.table(&table);
+    for figure in &of.figures {
+        if let Some(why) = &figure.why {
+            out.prose("- ", "  ", &format!("{}: {why}", figure.name));
+        }
+    }
+    for note in &of.notes {
+        out.prose("- ", "  ", note);
+    }
+    out.write(to)
+}
+
+fn fit_row(of: &Figure) -> [String; 6] {
+    let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format_figure(of, value));
+    let is_distance = of.unit == "ks";
+    let difference = of.difference.map_or_else(
+        || "-".into(),
+        |difference| {
+            if is_distance { format!("KS {difference:.4}") } else { format!("{:+.1} %", 100.0 * difference) }
+        },
+    );
+    let goal = if is_distance { format!("<= {}", of.goal) } else { format!("+-{:.0} %", 100.0 * of.goal) };
+    let met = match of.met {
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "?",
+    };
+    [of.name.clone(), shown(of.original), shown(of.fit), difference, goal, met.into()]
+}
+
+fn format_figure(of: &Figure, value: f64) -> String {
+    match of.unit.as_str() {
+        "ns" => show_ns(value),
+        "bytes_per_s" => format!("{}/s", show_bytes(value.round() as u64)),
+        _ if value >= NO_DECIMALS_FROM => show_count(value),
+        _ => show_rate(value),
     }
 }
 
@@ -432,59 +481,8 @@ pub(in crate::formats) fn captured() -> Captured {
     }
 }
 
-const FIT_HEADINGS: [&str; 6] = ["figure", "original", "fit", "difference", "goal", "met"];
-/// From this value on a plain number is shown whole.
-const NO_DECIMALS_FROM: f64 = 1000.0;
-
-pub(super) fn write_fit_check(of: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
-    let mut out = Page::new(style);
-    out.prose("", "  ", &format!("{}: {}", of.word.word(), of.sentence));
-    let job = of.job.as_ref().map_or_else(|| "the job fitted to it".into(), |job| format!("the job {job}"));
-    out.prose("", "  ", &format!("{} and {job}, run on {}", of.capture, of.target));
-    out.line("");
-    let mut table = Table::new(&FIT_HEADINGS, &[]);
-    table.add_all(of.figures.iter().map(fit_row));
-    out.table(&table);
-    for figure in &of.figures {
-        if let Some(why) = &figure.why {
-            out.prose("- ", "  ", &format!("{}: {why}", figure.name));
-        }
-    }
-    for note in &of.notes {
-        out.prose("- ", "  ", note);
-    }
-    out.write(to)
-}
-
-fn fit_row(of: &Figure) -> [String; 6] {
-    let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format_figure(of, value));
-    let is_distance = of.unit == "ks";
-    let difference = of.difference.map_or_else(
-        || "-".into(),
-        |difference| {
-            if is_distance { format!("KS {difference:.4}") } else { format!("{:+.1} %", 100.0 * difference) }
-        },
-    );
-    let goal = if is_distance { format!("<= {}", of.goal) } else { format!("+-{:.0} %", 100.0 * of.goal) };
-    let met = match of.met {
-        Some(true) => "yes",
-        Some(false) => "NO",
-        None => "?",
-    };
-    [of.name.clone(), shown(of.original), shown(of.fit), difference, goal, met.into()]
-}
-
-fn format_figure(of: &Figure, value: f64) -> String {
-    match of.unit.as_str() {
-        "ns" => show_ns(value),
-        "bytes_per_s" => format!("{}/s", show_bytes(value.round() as u64)),
-        _ if value >= NO_DECIMALS_FROM => show_count(value),
-        _ => show_rate(value),
-    }
-}
-
 #[test]
-fn a_capture_fits_any_width_and_what_is_not_known_is_not_zero() {
+fn captures_fit_any_width_and_unknown_figures_are_not_zero() {
     for width in [40, 80, 120] {
         let mut out = Vec::new();
         let written = write_capture(&captured(), Style { width, ..Style::default() }, &mut out);
@@ -513,7 +511,7 @@ fn a_capture_fits_any_width_and_what_is_not_known_is_not_zero() {
 }
 
 #[test]
-fn a_miss_and_what_is_not_known_stand_there() {
+fn missed_goals_and_unknown_figures_are_shown() {
     let figures = vec![
         Figure::share("operations", "per_s", [Some(2150.0), Some(2140.0)], 0.02),
         Figure::share("flushes", "per_s", [Some(200.0), Some(150.0)], 0.05),

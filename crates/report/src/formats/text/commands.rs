@@ -9,16 +9,16 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 const HEADINGS: [&str; 10] =
     ["command", "run", "time", "user", "system", "read", "from cache", "written", "sync", "stable MB/s"];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const DROP_ORDER: [usize; 4] = [3, 4, 8, 6];
-/// Devices that have a line.
+/// Limits the lines of devices.
 const MAX_DEVICES: usize = 1;
-/// Findings that are named.
+/// Limits the findings that are named.
 const MAX_NAMES: usize = 2;
-/// Commands whose runs have a line each.
+/// Limits the commands whose runs have a line each.
 const MAX_COMMANDS: usize = 4;
 
-/// The lines of a report. With `all` every finding, every run and what could not be checked follow.
+/// Prints the report. With `all`, adds every finding, every run and the checks that were not possible.
 pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, all: bool) {
     if let Some(answer) = &report.answer {
         let word = out.paint(answer.word.word(), "1");
@@ -65,7 +65,7 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
     }
 }
 
-/// A command by its last run, which is the most like those that follow.
+/// Prints a command by its last run, which resembles future runs most.
 fn one_command(out: &mut Page, report: &Report, command: &CommandResult) {
     let sentence = out.paint(&command.sentence, "1");
     out.prose("", "  ", &sentence);
@@ -90,18 +90,18 @@ fn one_command(out: &mut Page, report: &Report, command: &CommandResult) {
     show_verdict(out, report);
 }
 
-/// A time without digits that say nothing.
+/// Formats a time without meaningless digits.
 fn time(seconds: f64) -> String {
     if seconds == 0.0 { "0 s".into() } else { show_ns(seconds * 1e9) }
 }
 
-/// The verdict with the findings that it rests on, and how many checks could not be asked.
+/// Prints the verdict, the findings that decide it, and the number of checks that were not possible.
 fn show_verdict(out: &mut Page, report: &Report) {
     let acting =
         |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
     let mut names: Vec<String> =
         report.findings.iter().filter(acting).map(|f| format!("{} {}", f.id, f.name)).collect();
-    // Several commands may have the same.
+    // Several commands may have the same finding.
     names.dedup();
     let word = report.verdict.word();
     let blind = report.findings.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
@@ -148,14 +148,14 @@ fn syncs(run: &CommandRun) -> String {
 /// `1,024 x 1 MiB read, 1,024 x 1 MiB written, direct`.
 fn calls(run: &CommandRun) -> String {
     let Ok(moved) = &run.moved else { return "not known".into() };
-    let of = |calls: u64, bytes: Option<f64>, word: &str| match bytes {
+    let describe_calls = |calls: u64, bytes: Option<f64>, word: &str| match bytes {
         None => format!("0 {word}"),
         Some(bytes) => format!("{} x {} {word}", show_count(calls as f64), mean_size(bytes)),
     };
     let mut out = format!(
         "{}, {}",
-        of(moved.read_calls, run.interface.read_call_bytes, "read"),
-        of(moved.write_calls, run.interface.write_call_bytes, "written")
+        describe_calls(moved.read_calls, run.interface.read_call_bytes, "read"),
+        describe_calls(moved.write_calls, run.interface.write_call_bytes, "written")
     );
     if run.interface.direct == Ok(true) {
         out += ", direct";
@@ -191,7 +191,7 @@ fn describe_device(device: &DeviceUse) -> String {
     )
 }
 
-/// Figures that the eight lines leave out.
+/// Returns the figures that the eight lines leave out.
 fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     let mut out = Vec::new();
     if let Ok(syncs) = &run.syncs
@@ -257,7 +257,7 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     out
 }
 
-/// Figures that are not known, each with the reason.
+/// Returns each unknown figure with its reason.
 fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
     let all: [(&str, Option<String>); 8] = [
         ("what the devices did", run.devices.as_ref().err().cloned()),

@@ -1,5 +1,7 @@
-//! The block devices of a machine as text: a paragraph for each disk and a line for each partition, or every fact of a device on a line of
-//! its own.
+//! The machine as text: its block devices, and the diagnosis of a place before a measurement.
+//!
+//! Devices are a paragraph for each disk and a line for each partition, or every fact of a device on its own line. A diagnosis is a line
+//! for each check, and at the end what to do before measuring, worst first.
 
 use crate::formats::{Detail, Style};
 use crate::page::Page;
@@ -11,7 +13,7 @@ use model::machine::LayerKind;
 use model::units::{show_block, show_bytes};
 use std::io::{self, Write};
 
-/// Columns before what is said of a device, and before further lines of that.
+/// Indents of a device's lines and of their continuations.
 const INDENT: &str = "    ";
 const CONTINUATION: &str = "      ";
 
@@ -44,7 +46,7 @@ fn show_device(out: &mut Page, device: &BlockDevice) {
             out.prose(&format!("{INDENT}{what:8}"), CONTINUATION, &said);
         }
     };
-    // The queue of a partition is that of its disk.
+    // A partition shares the queue of its disk.
     if !part {
         line("blocks", Some(describe_block_sizes(&device.queue)));
         line("queue", Some(queue(&device.queue)));
@@ -162,7 +164,7 @@ fn show_all_facts(out: &mut Page, device: &BlockDevice) {
     if let Some(used) = used(device) {
         line("used", used);
     }
-    // Virtual disks have no more than /sys shows.
+    // A virtual disk has only the identity that /sys shows.
     let is_drive = ["SATA", "SAS", "NVMe", "USB"]
         .iter()
         .any(|bus| device.bus.as_ref().is_some_and(|b| b.starts_with(bus)));
@@ -194,13 +196,13 @@ fn kind_name(kind: LayerKind) -> &'static str {
     }
 }
 
-/// Size, what it is, and what it calls itself.
+/// Returns the size, the kind and the model of a device.
 pub(in crate::formats) fn heading(device: &BlockDevice) -> String {
     let mut words = vec![show_bytes(device.bytes), kind_name(device.kind).to_owned()];
     words.extend(device.label.clone());
     words.extend(device.start_bytes.map(|at| format!("from {}", show_bytes(at))));
-    let whole = device.kind != LayerKind::Partition;
-    let own = |word: &Option<String>| word.clone().filter(|_| whole);
+    let is_whole_disk = device.kind != LayerKind::Partition;
+    let own = |word: &Option<String>| word.clone().filter(|_| is_whole_disk);
     words.extend(own(&device.model));
     words.extend(own(&device.serial).map(|serial| format!("serial {serial}")));
     words.extend(own(&device.bus).map(|bus| match &device.link {
@@ -215,7 +217,7 @@ pub(in crate::formats) fn heading(device: &BlockDevice) -> String {
         _ => None,
     });
     words.extend((device.read_only == Ok(true)).then(|| "read-only".into()));
-    words.extend((whole && device.removable == Ok(true)).then(|| "removable".into()));
+    words.extend((is_whole_disk && device.removable == Ok(true)).then(|| "removable".into()));
     words.join(", ")
 }
 
@@ -247,19 +249,19 @@ pub(in crate::formats) fn queue(queue: &Queue) -> String {
         Err(_) => "hardware queues unknown".into(),
     };
     let word = |word: &Known<String>| word.clone().unwrap_or_else(|_| "unknown".into());
-    let mut said = format!(
+    let mut text = format!(
         "{queues} of {}, scheduler {}, cache {}",
         number(&queue.requests),
         word(&queue.scheduler),
         word(&queue.write_cache)
     );
     if let Ok(depth) = queue.device_depth {
-        said += &format!(", device takes {depth}");
+        text += &format!(", device takes {depth}");
     }
     if queue.counted == Ok(false) {
-        said += ", not counted (iostats is 0)";
+        text += ", not counted (iostats is 0)";
     }
-    said
+    text
 }
 
 fn describe_backing(file: &str, direct: Option<bool>) -> String {
@@ -282,7 +284,7 @@ pub(in crate::formats) fn mounts(mounts: &Known<Vec<Mounted>>) -> Option<String>
     }
 }
 
-/// Who uses it, unless its own mount says so already.
+/// Returns the users of a device that its mounts do not already name.
 pub(in crate::formats) fn used(device: &BlockDevice) -> Option<String> {
     let mounted = device.mounts.as_ref().is_ok_and(|m| !m.is_empty());
     match &device.used_by {
@@ -290,6 +292,92 @@ pub(in crate::formats) fn used(device: &BlockDevice) -> Option<String> {
         Ok(Some(user)) => Some(user.clone()),
         Ok(None) => Some("by no program".into()),
         Err(why) => Some(format!("by no program that could be seen: {why}")),
+    }
+}
+
+/// Width of the longest outcome at the start of a line.
+const WORD_WIDTH: usize = "NOT CHECKED".len();
+/// Gap between the outcome and the check.
+const WORD_GAP: usize = 2;
+
+pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    out.prose("", "  ", &diagnosis.chain);
+    for group in &diagnosis.groups {
+        out.line("");
+        out.line(&group.heading);
+        group.looks.iter().for_each(|look| show_line(&mut out, look));
+    }
+    before_you_measure(&mut out, diagnosis);
+    out.write(to)
+}
+
+fn show_line(out: &mut Page, look: &Look) {
+    let (word, code) = match look.outcome {
+        Outcome::Holds => ("OK", "32"),
+        Outcome::Finding => ("FINDING", "33"),
+        Outcome::NotChecked => ("NOT CHECKED", "2"),
+    };
+    let indent = " ".repeat(2 + WORD_WIDTH + WORD_GAP);
+    let about = match look.severity {
+        Some(severity) => format!("{} ({}{})", look.about, effect(severity), check_name(look)),
+        None => look.about.clone(),
+    };
+    let word = out.paint(&format!("{word:WORD_WIDTH$}"), code);
+    out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", look.sentence));
+    if !look.cure.is_empty() {
+        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &look.cure);
+    }
+}
+
+/// Describes the effect of a finding on a measurement.
+fn effect(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Void => "invalidates a number",
+        Severity::Rename => "relabels it",
+        Severity::Biased => "biases it",
+        Severity::Note => "note",
+    }
+}
+
+fn check_name(look: &Look) -> String {
+    look.check.map_or_else(String::new, |id| format!(", {id}"))
+}
+
+fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
+    out.line("");
+    let looks = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let blind = looks().filter(|l| l.outcome == Outcome::NotChecked).count();
+    let unseen = match blind {
+        0 => String::new(),
+        1 => " 1 thing could not be checked and does not count as passed.".into(),
+        n => format!(" {n} things could not be checked and do not count as passed."),
+    };
+    let worst = diagnosis.worst_first();
+    let acting: Vec<&&Look> = worst.iter().filter(|l| l.severity != Some(Severity::Note)).collect();
+    let notes = worst.len() - acting.len();
+    let notes = match notes {
+        0 => String::new(),
+        1 => " 1 note is worth knowing.".into(),
+        n => format!(" {n} notes are worth knowing."),
+    };
+    if acting.is_empty() {
+        let said = format!(
+            "Before you measure: nothing was found that would change what a number means.{notes}{unseen}"
+        );
+        out.prose("", "  ", &said);
+        return;
+    }
+    out.line("Before you measure:");
+    for (i, look) in acting.iter().enumerate() {
+        let todo = if look.cure.is_empty() { "nothing can be done about it here" } else { &look.cure };
+        let about =
+            format!("{} ({}{}): {todo}", look.about, look.severity.map_or("", effect), check_name(look));
+        out.prose(&format!("  {}. ", i + 1), "     ", &about);
+    }
+    let rest = format!("{notes}{unseen}");
+    if !rest.is_empty() {
+        out.prose("", "  ", rest.trim());
     }
 }
 
@@ -343,94 +431,8 @@ fn device() -> BlockDevice {
     }
 }
 
-/// Columns of the longest word that a line begins with.
-const WORD_WIDTH: usize = "NOT CHECKED".len();
-/// Columns of the gap between a word and what it is about.
-const WORD_GAP: usize = 2;
-
-pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    let mut out = Page::new(style);
-    out.prose("", "  ", &diagnosis.chain);
-    for group in &diagnosis.groups {
-        out.line("");
-        out.line(&group.heading);
-        group.looks.iter().for_each(|look| show_line(&mut out, look));
-    }
-    before_you_measure(&mut out, diagnosis);
-    out.write(to)
-}
-
-fn show_line(out: &mut Page, look: &Look) {
-    let (word, code) = match look.outcome {
-        Outcome::Holds => ("OK", "32"),
-        Outcome::Finding => ("FINDING", "33"),
-        Outcome::NotChecked => ("NOT CHECKED", "2"),
-    };
-    let indent = " ".repeat(2 + WORD_WIDTH + WORD_GAP);
-    let about = match look.severity {
-        Some(severity) => format!("{} ({}{})", look.about, effect(severity), check_name(look)),
-        None => look.about.clone(),
-    };
-    let word = out.paint(&format!("{word:WORD_WIDTH$}"), code);
-    out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", look.sentence));
-    if !look.cure.is_empty() {
-        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &look.cure);
-    }
-}
-
-/// What a finding would do to a number measured now.
-fn effect(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Void => "invalidates a number",
-        Severity::Rename => "relabels it",
-        Severity::Biased => "biases it",
-        Severity::Note => "note",
-    }
-}
-
-fn check_name(look: &Look) -> String {
-    look.check.map_or_else(String::new, |id| format!(", {id}"))
-}
-
-fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
-    out.line("");
-    let looks = || diagnosis.groups.iter().flat_map(|g| &g.looks);
-    let blind = looks().filter(|l| l.outcome == Outcome::NotChecked).count();
-    let unseen = match blind {
-        0 => String::new(),
-        1 => " 1 thing could not be checked and does not count as passed.".into(),
-        n => format!(" {n} things could not be checked and do not count as passed."),
-    };
-    let worst = diagnosis.worst_first();
-    let acting: Vec<&&Look> = worst.iter().filter(|l| l.severity != Some(Severity::Note)).collect();
-    let notes = worst.len() - acting.len();
-    let notes = match notes {
-        0 => String::new(),
-        1 => " 1 note is worth knowing.".into(),
-        n => format!(" {n} notes are worth knowing."),
-    };
-    if acting.is_empty() {
-        let said = format!(
-            "Before you measure: nothing was found that would change what a number means.{notes}{unseen}"
-        );
-        out.prose("", "  ", &said);
-        return;
-    }
-    out.line("Before you measure:");
-    for (i, look) in acting.iter().enumerate() {
-        let todo = if look.cure.is_empty() { "nothing can be done about it here" } else { &look.cure };
-        let about =
-            format!("{} ({}{}): {todo}", look.about, look.severity.map_or("", effect), check_name(look));
-        out.prose(&format!("  {}. ", i + 1), "     ", &about);
-    }
-    let rest = format!("{notes}{unseen}");
-    if !rest.is_empty() {
-        out.prose("", "  ", rest.trim());
-    }
-}
-
 #[test]
-fn every_fact_of_a_named_device_has_a_line_and_what_is_missing_a_reason() {
+fn a_named_device_lists_every_fact_or_the_reason_it_is_missing() {
     let devices = Devices { format: model::devices::FORMAT, devices: vec![device()], empty: Vec::new() };
     let mut out = Vec::new();
     write_devices(&devices, Style { detail: Detail::All, ..Style::default() }, &mut out).unwrap_or_default();
@@ -469,7 +471,7 @@ fn text(devices: Vec<BlockDevice>) -> String {
 }
 
 #[test]
-fn a_disk_is_told_with_what_is_known_and_what_is_not() {
+fn a_disk_shows_known_and_unknown_facts() {
     let told = text(vec![device()]);
     for words in [
         "sda  1 TiB, disk, SPINNER 9000, serial S1, SATA (6.0 Gbps), driver sd, rotating",
@@ -485,7 +487,7 @@ fn a_disk_is_told_with_what_is_known_and_what_is_not() {
 }
 
 #[test]
-fn a_partition_has_no_queue_of_its_own_and_an_unseen_user_is_not_nobody() {
+fn a_partition_shows_no_queue_and_an_unknown_user_is_not_no_user() {
     let part = BlockDevice {
         name: "sda1".into(),
         kind: LayerKind::Partition,

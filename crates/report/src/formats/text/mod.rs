@@ -1,6 +1,4 @@
-//! The format `text`: to read on a terminal, and to paste.
-//!
-//! For: every kind of report, a file each. Not for: programs; that is `json`.
+//! The format `text`: to read on a terminal, and to paste. It writes every kind of report.
 
 pub(super) mod captured;
 mod commands;

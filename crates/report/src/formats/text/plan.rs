@@ -1,6 +1,4 @@
-//! A plan as text: what would be measured, with the origin of every setting.
-//!
-//! For: `--explain` of whatever measures. Not for: planning.
+//! A plan as text: what would be measured, with the origin of every setting (`--explain`).
 
 use crate::formats::Style;
 use crate::page::{Page, display_width};
@@ -36,7 +34,7 @@ pub(super) fn write_plan(explained: &Explained, style: Style, to: &mut dyn Write
     out.write(to)
 }
 
-/// What would be measured, and how often.
+/// Describes what would be measured, and how often.
 pub(in crate::formats) fn plan_headline(plan: &Plan) -> String {
     let jobs = match plan.jobs.len() {
         1 => "1 workload".to_owned(),
@@ -67,7 +65,7 @@ fn show_workloads(out: &mut Page, plan: &Plan) {
     }
 }
 
-/// What a job does, a line for each stream.
+/// Returns a line for each stream of a job.
 pub(in crate::formats) fn streams(job: &Job) -> impl Iterator<Item = String> {
     job.phases.iter().flat_map(|p| &p.streams).map(|stream| {
         format!(
@@ -81,7 +79,7 @@ pub(in crate::formats) fn streams(job: &Job) -> impl Iterator<Item = String> {
     })
 }
 
-/// What a study does otherwise than its name says, and what it leaves out.
+/// Returns how a study deviates from its name, and what it leaves out.
 pub(in crate::formats) fn plan_remarks(study: &Study) -> Vec<String> {
     match study {
         Study::Profile(form) => form.differs.clone(),
@@ -98,7 +96,7 @@ pub(in crate::formats) fn plan_remarks(study: &Study) -> Vec<String> {
     }
 }
 
-/// How often each job is measured, in words.
+/// Describes how often each job is measured.
 fn describe_repeats(plan: &Plan) -> String {
     match plan.study.grid().map(|g| g.search) {
         Some(Search::Adaptive { .. }) => return "as often as the search asks".into(),

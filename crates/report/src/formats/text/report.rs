@@ -1,7 +1,9 @@
 //! A report as text: the page that an engineer reads first and pastes.
 //!
 //! It begins with the answer or the verdict and the headline. The counts, the table, findings, and the target with the session follow. A
-//! report of jobs fits a terminal of [`SCREEN_LINES`] lines: findings give way first. `--verbose` prints everything.
+//! report of jobs fits a terminal of [`SCREEN_LINES`] lines: findings give way first. It then prints the worst three findings, as far as
+//! there is room. `--verbose` prints everything, each check once for all its results. An earlier session that was measured again has a
+//! table too.
 
 use super::commands;
 use crate::comparison_rows::{PAIR_LEGEND, pair_table};
@@ -24,7 +26,7 @@ use std::io::{self, Write};
 
 /// Lines of a small terminal.
 const SCREEN_LINES: usize = 24;
-/// The limiter of a short run.
+/// The limiter of a short run, which is not judged.
 const NOT_JUDGED: &str = "not judged";
 
 pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -73,9 +75,9 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     out.write(to)
 }
 
-/// The report of `--verbose`.
+/// Writes the report of `--verbose`.
 fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    // Of hundreds of rows only what is worth reading; the JSON has it all.
+    // Hundreds of rows repeat their findings; the JSON has all of them.
     let less =
         matches!(report.study, Studied::Interfaces(_)).then(|| studies::with_distinct_findings(report));
     let shown = key_findings::shown_findings(less.as_ref().unwrap_or(report));
@@ -100,7 +102,7 @@ fn is_of_jobs(report: &Report) -> bool {
     matches!(report.study, Studied::Jobs | Studied::Profile(_))
 }
 
-/// The time series and the ledger, where they are wanted.
+/// Prints the time series and the ledger, if wanted.
 fn show_details(out: &mut Page, report: &Report, style: Style) {
     if style.course {
         report.results.iter().for_each(|result| results::show_seconds(out, result));
@@ -110,7 +112,7 @@ fn show_details(out: &mut Page, report: &Report, style: Style) {
     }
 }
 
-/// The one table of a report, in which each row has its verdict; with all rows, or with those that matter most.
+/// Prints the main table, in which each row has its verdict, with all rows or those that matter most.
 pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
     match &report.study {
         Studied::Layers(layers) => studies::layer_table(layers, &report.results),
@@ -146,7 +148,7 @@ fn show_study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
     }
 }
 
-/// What was asked, in a word and its reason.
+/// Prints the answer to the user's condition and its reason.
 fn show_answer(out: &mut Page, report: &Report) {
     if let Some(answer) = &report.answer {
         let word = out.paint(answer.word.word(), "1");
@@ -155,7 +157,7 @@ fn show_answer(out: &mut Page, report: &Report) {
     }
 }
 
-/// The first lines: the answer, the verdict with the headline, the counts, and why the verdict is not better.
+/// Prints the first lines: the answer, the verdict with the headline, the counts, and why the verdict is not better.
 fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<&Finding>, all: bool) {
     let code = match report.verdict {
         Verdict::Valid => "1;32",
@@ -179,7 +181,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
         }
     }
     show_quick(out, "  ", report);
-    // The sentences say the same at more length: what was busy, that repeating stopped, and what to do.
+    // The sentences explain in full what was busy, why repeating stopped, and what to do.
     for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
         out.prose_within(if all { usize::MAX } else { 2 }, "  ", "  ", sentence);
     }
@@ -195,7 +197,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     out.line("");
 }
 
-/// The headline with its number. In a table of several jobs the row has the interval, and the line has the row's verdict.
+/// Returns the headline with its number. With several jobs, the table row has the interval, and this line has the row's verdict.
 pub(in crate::formats) fn quoted(report: &Report, paint: impl Fn(&str) -> String) -> String {
     let Headline { name, value, unit, .. } = &report.headline;
     let row = report.headline_result().filter(|_| is_of_jobs(report) && report.results.len() > 1);
@@ -208,19 +210,19 @@ pub(in crate::formats) fn quoted(report: &Report, paint: impl Fn(&str) -> String
     format!("{name}: {} ({})", paint(&number), verdict_mark(row))
 }
 
-/// What a quick look leaves out.
+/// Prints what a quick run leaves out.
 fn show_quick(out: &mut Page, indent: &str, report: &Report) {
     if let Some(quick) = &report.quick {
         out.prose(indent, "  ", &format!("{} {}", Quick::WORD, quick.sentence()));
     }
 }
 
-/// How it ended, where not as planned.
+/// Returns how the session ended, unless as planned.
 pub(in crate::formats) fn ending(report: &Report) -> Option<String> {
     match &report.ending {
         Ending::Complete => None,
         Ending::Interrupted => Some("Interrupted: these are the results up to that point.".into()),
-        // The reason of the verdict says why.
+        // The reason of the verdict explains it.
         Ending::NotMeasured(_) => Some("Nothing was measured.".into()),
         Ending::Failed(why) => Some(format!("Ended by an error: {why}.")),
         Ending::Cut => Some(
@@ -265,7 +267,7 @@ fn show_full_foot(out: &mut Page, report: &Report) {
     }
 }
 
-/// What was changed against the request, and what the user says about the session.
+/// Prints deviations from the request, and the user's notes on the session.
 fn show_remarks(out: &mut Page, report: &Report) {
     for note in &report.notes {
         out.prose("Note    ", "        ", note);
@@ -278,7 +280,7 @@ fn show_remarks(out: &mut Page, report: &Report) {
     }
 }
 
-/// The remarks, and one line with the session and its targets.
+/// Prints the remarks, and one line with the session and its targets.
 fn show_short_foot(out: &mut Page, report: &Report) {
     show_remarks(out, report);
     let mut targets: Vec<String> = report.machine.places.iter().map(Place::short_chain).collect();
@@ -288,7 +290,7 @@ fn show_short_foot(out: &mut Page, report: &Report) {
     out.prose("Session ", "        ", &format!("{session}{on}"));
 }
 
-/// The number of the headline with its interval, or why it has none.
+/// Returns the headline's number with its interval, or why it has none.
 pub(in crate::formats) fn headline(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
     let of_grid = report.study.sweep().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
@@ -314,30 +316,30 @@ pub(in crate::formats) fn headline(headline: &Headline, report: &Report) -> Stri
 }
 
 pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
-    let beside = &against.beside;
+    let comparison = &against.beside;
     out.prose(
         "",
         "  ",
         &format!("Against {} (A), measured again, alternating with this one (B)", against.session),
     );
     show_rerun_brief(out, against);
-    if !beside.pairs.is_empty() {
+    if !comparison.pairs.is_empty() {
         out.prose("", "", PAIR_LEGEND);
     }
     out.prose("  ", "    ", &describe_machine_changes(&against.since));
     out.line("");
 }
 
-/// The answer and its table alone.
+/// Prints only the answer and its table.
 pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
-    let beside = &against.beside;
-    out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);
-    if !beside.pairs.is_empty() {
-        out.table(&pair_table(&beside.pairs, false));
+    let comparison = &against.beside;
+    out.prose(&format!("  {}  ", comparison.answer.word()), "    ", &comparison.sentence);
+    if !comparison.pairs.is_empty() {
+        out.table(&pair_table(&comparison.pairs, false));
     }
 }
 
-/// Whether the machine is what it was.
+/// Describes whether the machine changed.
 fn describe_machine_changes(since: &Comparison) -> String {
     let Some(pair) = since.headline() else { return format!("A then: {}", since.sentence) };
     let Some(metric) = pair.metrics.first() else { return format!("A then: {}", since.sentence) };
@@ -359,21 +361,21 @@ fn describe_machine_changes(since: &Comparison) -> String {
     format!("{numbers}; {word}{different}.")
 }
 
-/// Most results of which a finding is told each: those of `--profile mix`.
+/// Limits the results for which a finding is printed individually: `--profile mix` has this many.
 const MANY_RESULTS: usize = 12;
 
 pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
     if report.findings.is_empty() {
         return;
     }
-    let told = shown_findings(report);
+    let shown = shown_findings(report);
     let all = report.results.len();
-    // What any finding says of one load, or of one of many results, differs from the next in its numbers alone.
+    // Findings about single loads, or about one of many results, differ only in their numbers.
     let brief = has_many_results(report) || all > MANY_RESULTS;
-    show_found(out, &told, all, brief);
-    show_not_checked(out, &told, all, brief);
-    show_passed(out, &told);
-    if told.len() < report.findings.len() {
+    show_found(out, &shown, all, brief);
+    show_not_checked(out, &shown, all, brief);
+    show_passed(out, &shown);
+    if shown.len() < report.findings.len() {
         out.line("What was found about other cells is in the JSON.");
     }
     out.line("");
@@ -391,7 +393,7 @@ fn show_found(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
     while let Some(f) = findings.next() {
         let severity = f.severity.unwrap_or(Severity::Note);
         show_finding(out, f, all);
-        // So does what a note says of the other results; the JSON has all of them.
+        // Notes about the other results differ only in their numbers too; the JSON has all of them.
         let mut alike: Vec<String> = Vec::new();
         while (severity == Severity::Note || brief)
             && let Some(next) = findings.next_if(|n| n.id == f.id && n.severity == f.severity)
@@ -535,7 +537,7 @@ fn show_two_lines(out: &mut Page, f: &Finding, all: usize) {
     );
 }
 
-/// Checks that need the same thing to be seen have the same reason, which is told once.
+/// Prints a reason that several checks share once.
 fn show_not_checked(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
     let mut unchecked = with_outcome(told, Outcome::NotChecked).peekable();
     if unchecked.peek().is_some() {
@@ -556,7 +558,7 @@ fn show_not_checked(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
     }
 }
 
-/// A check that found something about one result did not hold, whatever it says of the others.
+/// Prints the checks that passed. A check with a finding about one result did not pass.
 fn show_passed(out: &mut Page, told: &[Finding]) {
     let silent = |f: &&Finding| !told.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
     let mut held: Vec<CheckId> = with_outcome(told, Outcome::Holds).filter(silent).map(|f| f.id).collect();
@@ -566,7 +568,7 @@ fn show_passed(out: &mut Page, told: &[Finding]) {
     }
 }
 
-/// Whether results are many of one kind, so that a finding says the same of each with other numbers.
+/// Whether a report has many similar results, whose findings differ only in their numbers.
 fn has_many_results(report: &Report) -> bool {
     matches!(report.study, Studied::Limit(_)) || report.study.sweep().is_some_and(Sweep::is_in_order)
 }

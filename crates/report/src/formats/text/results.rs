@@ -1,6 +1,10 @@
-//! The table of results: a row per direction, and what belongs to single results below it.
+//! The results of plain jobs and profiles: the table with a row for each direction, and what follows it.
 //!
-//! For: reports of plain jobs and profiles. Not for: studies with tables of their own.
+//! - The runs of each result in one line, which shows whether the table describes the runs; with `--explain` second by second.
+//! - The ledger (`--ledger`): issued, charged, and completed by each layer.
+//! - The hosts of a measurement on several hosts, a row each.
+//! - The card: results as a well-known tool shows them, with bars or a score.
+//! - A replay next to its original.
 
 use crate::page::{
     Page, Table, device_rate, display_width, half_width, percentile, short_bytes, supported, verdict_mark,
@@ -17,13 +21,13 @@ use model::tool_layout::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Change of a rate by the final sync from which it is worth a line; the JSON always has it.
+/// Minimum change of a rate by the final sync that gets a line; the JSON always has it.
 const MIN_SYNC_CHANGE: f64 = 0.01;
-/// Change of a rate by the final sync that is worth a line in a short report of several results.
+/// The same in a short report of several results.
 const LARGE_SYNC_CHANGE: f64 = 0.1;
 /// The maximum number of results whose true name a short report has below the table.
 const MAX_TRUE_NAMES: usize = 2;
-/// Headings of the table. The two last say what the topmost device saw of it.
+/// Headings of the table. The last two are counts of the topmost device.
 const RESULT_HEADINGS: [&str; 12] = [
     "test",
     "verdict",
@@ -38,7 +42,7 @@ const RESULT_HEADINGS: [&str; 12] = [
     "device IOPS",
     "limited by",
 ];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const RESULT_DROP_ORDER: [usize; 6] = [3, 9, 10, 8, 11, 6];
 
 /// Cells of a row.
@@ -60,7 +64,7 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
     out.line(&format!("MB/s = 10^6 bytes/s; latency from submission; - = too few samples{rounded}."));
     let relabels =
         |f: &Finding, r: &Measured| f.severity == Some(Severity::Rename) && f.about.contains(&r.name);
-    // In a short report, findings that are shown say it too.
+    // In a short report, a finding that is shown already contains the note.
     let by_finding = |r: &Measured| is_short && shown.iter().any(|f| relabels(f, r));
     let renamed: Vec<&Measured> = results.iter().filter(|r| !r.void && r.renamed && !by_finding(r)).collect();
     let most = if is_short { MAX_TRUE_NAMES } else { usize::MAX };
@@ -85,14 +89,14 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
     }
 }
 
-/// A row per direction, the verdict on its result beside its name.
+/// Returns a row for each direction, with the verdict on its result next to its name.
 pub(super) fn result_table(results: &[Measured]) -> Table {
     let mut table = Table::new(&RESULT_HEADINGS, &RESULT_DROP_ORDER).aligned(1, true);
     table.add_all(results.iter().flat_map(result_rows));
     table
 }
 
-/// In an open loop the table's latencies are not what the storage took: the parts of them.
+/// Prints the parts of the latencies in an open loop, where the table's latencies include waiting before submission.
 fn show_open_loop(out: &mut Page, result: &Measured) {
     for (word, figures) in [("reads", &result.read), ("writes", &result.write), ("trims", &result.trim)] {
         let Some(figures) = figures else { continue };
@@ -144,7 +148,7 @@ fn median_and_tail(latency: &Latency) -> String {
     format!("p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"))
 }
 
-/// A row per direction; a mix has a row for both together first.
+/// Returns a row for each direction; a mix starts with a row for both.
 fn result_rows(result: &Measured) -> Vec<ResultRow> {
     let parts: Vec<(&str, &Figures)> =
         [("read", &result.read), ("write", &result.write), ("trim", &result.trim)]
@@ -155,7 +159,7 @@ fn result_rows(result: &Measured) -> Vec<ResultRow> {
     let mut first: ResultRow = std::array::from_fn(|_| String::new());
     first[0].clone_from(&result.name);
     first[1] = verdict_mark(result);
-    // Without its article the longest of these fits the width.
+    // Without the article, the longest of these fits the width.
     if result.limiter.name != "not judged" {
         first[11] = result.limiter.name.replace("the ", "");
     }
@@ -182,7 +186,7 @@ fn result_rows(result: &Measured) -> Vec<ResultRow> {
     out
 }
 
-/// The row of the calls that made writes stable: they move nothing, and share the depth of the writes.
+/// Returns the row of sync calls: they move no data, and share the depth of the writes.
 fn sync_row(figures: &Figures) -> ResultRow {
     let mut cells = direction_row("sync", figures);
     for moved in [2, 3, 9] {
@@ -191,7 +195,7 @@ fn sync_row(figures: &Figures) -> ResultRow {
     cells
 }
 
-/// The row of a direction of several.
+/// Returns the row of one of several directions.
 fn direction_row(word: &str, figures: &Figures) -> ResultRow {
     let mut cells: ResultRow = std::array::from_fn(|_| String::new());
     cells[0] = format!("  its {word}s");
@@ -207,7 +211,7 @@ fn fill_figures(cells: &mut ResultRow, f: &Figures) {
     cells[9] = show_rate(f.depth_mean);
 }
 
-/// MB/s, MiB/s and IOPS, which move together, with the interval of the last.
+/// Fills MB/s, MiB/s and IOPS, limiting the digits of all three by the interval of the IOPS.
 fn fill_rates(cells: &mut ResultRow, rates: [f64; 3], interval: Option<[f64; 2]>) {
     let [_, _, iops] = rates;
     let scaled = |to: f64| interval.filter(|_| iops > 0.0).map(|ends| ends.map(|end| end / iops * to));
@@ -218,18 +222,18 @@ fn fill_rates(cells: &mut ResultRow, rates: [f64; 3], interval: Option<[f64; 2]>
 }
 
 const RUN_HEADINGS: [&str; 5] = ["runs", "over time", "IOPS", "95 % interval", "steadiness, drift"];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const RUN_DROP_ORDER: [usize; 2] = [1, 2];
-/// Columns beyond which a course tells no more.
+/// Maximum width of the table.
 const MAX_TABLE_WIDTH: usize = 110;
-/// Columns that a course may take: more where the other columns leave room.
+/// Minimum width of a time series; it grows if the other columns leave room.
 const SPARKLINE_WIDTH: usize = 12;
-/// Heights of a bar, from nearly nothing to the highest of the result.
+/// Heights of a bar, up to the highest rate of the result.
 const BAR_HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Between the columns.
+/// Gap between columns.
 const COLUMN_GAP: usize = 2;
 
-/// The table, and what there is to say of a result that stands alone. Nothing where no run has a course.
+/// Prints the table, with details for a single result. Prints nothing if no run has a time series.
 pub(super) fn show_runs(out: &mut Page, results: &[Measured]) {
     let shown: Vec<&Measured> =
         results.iter().filter(|r| !r.void && !r.runs.is_empty() && !r.series.is_empty()).collect();
@@ -257,7 +261,7 @@ pub(super) fn show_runs(out: &mut Page, results: &[Measured]) {
     }
 }
 
-/// The meaning of each word in the column of steadiness.
+/// Prints the meaning of each word in the steadiness column.
 fn show_steadiness_legend(out: &mut Page, shown: &[&Measured]) {
     let states: BTreeSet<String> = shown
         .iter()
@@ -270,7 +274,7 @@ fn show_steadiness_legend(out: &mut Page, shown: &[&Measured]) {
     }
 }
 
-/// Everything but the course.
+/// Returns the cells, except the time series.
 fn run_cells(result: &Measured) -> [String; RUN_HEADINGS.len()] {
     let (rates, interval) = match result.runs.as_slice() {
         [only] => (show_rate(only.iops), describe_within_run(only)),
@@ -280,7 +284,7 @@ fn run_cells(result: &Measured) -> [String; RUN_HEADINGS.len()] {
     [result.name.clone(), String::new(), rates, interval, steadiness]
 }
 
-/// The smallest and the largest rate of the runs.
+/// Returns the smallest and the largest rate of the runs.
 fn rate_range(runs: &[RunFigures]) -> String {
     let rates = runs.iter().map(|r| r.iops);
     let (low, high) = rates.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
@@ -292,10 +296,11 @@ fn describe_interval(result: &Measured) -> String {
     interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
-/// What one run says about itself, and not about the next.
+/// Describes the interval within a single run, which does not predict the next run.
 fn describe_within_run(run: &RunFigures) -> String {
-    let of = |[low, high]: [f64; 2]| format!("{} to {} within this run", show_rate(low), show_rate(high));
-    run.iops_within.map_or_else(|| "-".into(), of)
+    let describe =
+        |[low, high]: [f64; 2]| format!("{} to {} within this run", show_rate(low), show_rate(high));
+    run.iops_within.map_or_else(|| "-".into(), describe)
 }
 
 /// `STEADY, +0.3 %/min (-0.2 to 0.8)`.
@@ -307,7 +312,7 @@ fn describe_steadiness(steadiness: &Steadiness) -> String {
     format!("{word}, {:+.1} %/min ({low:.1} to {high:.1})", percent(drift.value))
 }
 
-/// What a result that stands alone has room for: why, and what the SNIA would say.
+/// Prints the details of a single result: the reason, and the SNIA's criterion.
 fn show_single_result(out: &mut Page, result: &Measured) {
     let Some(steadiness) = &result.steadiness else { return };
     if steadiness.state != State::Steady {
@@ -328,7 +333,7 @@ fn describe_snia(snia: &Snia) -> String {
     )
 }
 
-/// A bar for each second of each run, or for several where there is no room; runs stand apart where there is room for that.
+/// Draws a bar for each second of each run, or for several seconds if there is too little room. A gap separates runs if there is room.
 /// Heights count from zero, so that noise does not look like a cliff.
 fn sparkline(series: &[Second], room: usize) -> String {
     let runs: Vec<&[Second]> = series.chunk_by(|a, b| a.run == b.run).collect();
@@ -337,7 +342,7 @@ fn sparkline(series: &[Second], room: usize) -> String {
     let each = (room.saturating_sub(gaps) / runs.len().max(1)).max(1);
     let mut bars: Vec<Vec<f64>> = runs.iter().map(|run| downsample(run, each)).collect();
     if !apart {
-        // More runs than columns: what neighbours had in common.
+        // More runs than columns: one bar for the mean of neighbouring runs.
         let all: Vec<f64> = bars.concat();
         let per = all.len().div_ceil(room.max(1)).max(1);
         bars = vec![all.chunks(per).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect()];
@@ -347,7 +352,7 @@ fn sparkline(series: &[Second], room: usize) -> String {
     bars.iter().map(drawn).collect::<Vec<_>>().join(" ")
 }
 
-/// The rates of a run in at most so many columns, each the mean over its time.
+/// Reduces the rates of a run to at most `most` values, each the mean over its time.
 fn downsample(run: &[Second], most: usize) -> Vec<f64> {
     let mean = |part: &[Second]| {
         let seconds: f64 = part.iter().map(|s| s.seconds).sum();
@@ -356,7 +361,7 @@ fn downsample(run: &[Second], most: usize) -> Vec<f64> {
     run.chunks(run.len().div_ceil(most.max(1)).max(1)).map(mean).collect()
 }
 
-/// The bar of a rate; a dot where nothing was done.
+/// Returns the bar of a rate, or a dot if no operation completed.
 fn bar_of_height(rate: f64, highest: f64) -> char {
     if rate <= 0.0 || highest <= 0.0 {
         return '.';
@@ -365,29 +370,12 @@ fn bar_of_height(rate: f64, highest: f64) -> char {
     BAR_HEIGHTS[eighth.clamp(1, BAR_HEIGHTS.len()) - 1]
 }
 
-#[cfg(test)]
-fn test_seconds(runs: &[&[f64]]) -> Vec<Second> {
-    let second = |run: usize, at: usize, iops: f64| Second {
-        run: run as u32,
-        start_s: at as f64,
-        seconds: 1.0,
-        iops,
-        mb_per_s: iops * 4096.0 / 1e6,
-        p99_at_most_ns: None,
-        device: None,
-    };
-    let of = |(run, rates): (usize, &&[f64])| {
-        rates.iter().enumerate().map(move |(at, iops)| second(run, at, *iops)).collect::<Vec<_>>()
-    };
-    runs.iter().enumerate().flat_map(of).collect()
-}
-
 const SECOND_HEADINGS: [&str; 9] =
     ["run", "second", "IOPS", "MB/s", "p99 <=", "device IOPS", "device MB/s", "device latency", "in flight"];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const SECOND_DROP_ORDER: [usize; 6] = [6, 8, 7, 5, 3, 4];
 
-/// The table with its heading, then the disturbed attempts, an empty line last; nothing where neither was kept.
+/// Prints the heading, the table, the disturbed attempts and an empty line. Prints nothing if the report kept neither.
 pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
     if !result.series.is_empty() {
         out.line(&format!("{} over time", result.name));
@@ -432,9 +420,9 @@ fn second_row(second: &Second) -> [String; SECOND_HEADINGS.len()] {
 
 const LEDGER_HEADINGS: [&str; 7] =
     ["ledger", "requests", "bytes", "merged", "size", "their time", "against issued"];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const LEDGER_DROP_ORDER: [usize; 4] = [3, 5, 4, 1];
-/// What a word begins with where there is no count; the reason stands below the table.
+/// Start of the cell if there is no count; the reason is below the table.
 const NOT_COUNTED: &str = "not counted";
 
 pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
@@ -470,7 +458,7 @@ fn ledger_rows(account: &Account, reasons: &mut Vec<String>) -> Vec<[String; LED
     let mut out = vec![ledger_row("  issued by fathom", &account.issued, "")];
     out.push(ledger_entry_row(&account.charged, &format!("  charged to {}", account.charged.name), reasons));
     for layer in &account.layers {
-        // Nothing stops a file from naming a step without end.
+        // A file may contain arbitrarily deep levels.
         let indent = "  ".repeat(layer.step.min(8) as usize + 1);
         out.push(ledger_entry_row(layer, &format!("{indent}{}", layer.name), reasons));
         out.extend(synced_row(layer, &indent));
@@ -489,7 +477,7 @@ fn ledger_entry_row(entry: &Entry, name: &str, reasons: &mut Vec<String>) -> [St
     ledger_title_row(name, NOT_COUNTED)
 }
 
-/// What a layer had completed when the final sync was over, where that is more.
+/// Returns what a layer had completed after the final sync, if that is more.
 fn synced_row(entry: &Entry, indent: &str) -> Option<[String; LEDGER_HEADINGS.len()]> {
     let with_sync = entry.with_sync.as_ref().filter(|m| entry.counted.is_some_and(|c| c.ios != m.ios))?;
     Some(ledger_row(&format!("{indent}  with the final sync"), with_sync, ""))
@@ -510,13 +498,13 @@ fn ledger_row(name: &str, moved: &Moved, word: &str) -> [String; LEDGER_HEADINGS
 /// Headings of the table.
 const HOST_HEADINGS: [&str; 9] =
     ["host", "verdict", "MB/s", "IOPS", "share", "p50", "p99", "CPU per op", "limited by"];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const HOST_DROP_ORDER: [usize; 3] = [7, 8, 5];
 
-/// Most hosts that have a row: those that were lost, and the slowest, since one looks for those.
+/// Limits the rows of hosts: the lost and the slowest hosts come first.
 const MAX_HOSTS: usize = 64;
 
-/// Shows the hosts of the main result; with `all` those of every one.
+/// Prints the hosts of the main result; with `all`, of every result.
 pub(super) fn show_hosts(out: &mut Page, report: &Report, all: bool) {
     let Some(fleet) = &report.fleet else { return };
     let main = report.results.iter().find(|r| r.true_name == report.headline.name).or(report.results.first());
@@ -537,10 +525,10 @@ pub(super) fn show_hosts(out: &mut Page, report: &Report, all: bool) {
     }
 }
 
-/// A row for each host, of many for the slowest; and how many have none.
+/// Returns a row for each host, of many only the slowest, and the number of hosts without a row.
 fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
     let mut table = Table::new(&HOST_HEADINGS, &HOST_DROP_ORDER).aligned(1, true);
-    // Whoever was lost has a row, and whoever had no part in it none.
+    // A lost host has a row; a host that did not run the job has none.
     let rate = |host: &'_ HostFigures| host.results.iter().find(|r| r.name == result).cloned();
     let taking_part = fleet.hosts.iter().map(|host| (host, rate(host)));
     let mut of: Vec<(&HostFigures, Option<HostRate>)> =
@@ -561,37 +549,38 @@ fn host_row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HOST_HEADIN
         host.verdict.map_or("lost", Verdict::word).clone_into(&mut row[1]);
         return row;
     };
-    let of = |value: Option<f64>, words: fn(f64) -> String| value.map_or_else(|| "-".into(), words);
+    let value_or_dash =
+        |value: Option<f64>, words: fn(f64) -> String| value.map_or_else(|| "-".into(), words);
     [
         host.name.clone(),
         rate.verdict.word().to_owned(),
-        of(rate.mb_per_s, show_rate),
-        of(rate.iops, show_rate),
-        of(rate.share, show_share),
+        value_or_dash(rate.mb_per_s, show_rate),
+        value_or_dash(rate.iops, show_rate),
+        value_or_dash(rate.share, show_share),
         host_latency(&rate.p50_ns),
         host_latency(&rate.p99_ns),
-        of(rate.cpu_ns_per_op, show_ns),
+        value_or_dash(rate.cpu_ns_per_op, show_ns),
         rate.limiter.replace("the ", ""),
     ]
 }
 
-/// `180 us`; of several directions `read 180 us, write 2.1 ms`.
+/// `180 us`; with several directions `read 180 us, write 2.1 ms`.
 fn host_latency(of: &BTreeMap<String, Option<u64>>) -> String {
-    let words = |ns: &Option<u64>| ns.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
+    let latency_or_dash = |ns: &Option<u64>| ns.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
     match of.iter().collect::<Vec<_>>().as_slice() {
         [] => "-".into(),
-        [(_, ns)] => words(ns),
+        [(_, ns)] => latency_or_dash(ns),
         several => {
             let each: Vec<String> =
-                several.iter().map(|(kind, ns)| format!("{kind} {}", words(ns))).collect();
+                several.iter().map(|(kind, ns)| format!("{kind} {}", latency_or_dash(ns))).collect();
             each.join(", ")
         }
     }
 }
 
-/// Columns of the longest bar.
+/// Width of the longest bar.
 const CARD_BAR_WIDTH: usize = 24;
-/// Parts of a column, from none to all but one.
+/// Eighths of a column, from 0 to 7.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
@@ -606,7 +595,7 @@ pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
     out.line("");
 }
 
-/// A bar per number, all of one scale.
+/// Prints a bar for each number, all on one scale.
 fn show_bars(out: &mut Page, rows: &[ToolRow]) {
     let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
     let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
@@ -632,7 +621,7 @@ fn show_bars(out: &mut Page, rows: &[ToolRow]) {
     out.line("MB/s = 10^6 bytes per second: medians over runs.");
 }
 
-/// Full blocks and a part of one.
+/// Draws full blocks and a partial one.
 fn fractional_bar(value: f64, most: f64) -> String {
     let eighths = if most > 0.0 { (value / most * (8 * CARD_BAR_WIDTH) as f64).round() as usize } else { 0 };
     "█".repeat(eighths / 8) + EIGHTHS.get(eighths % 8).copied().unwrap_or_default()
@@ -654,7 +643,7 @@ fn show_scores(out: &mut Page, rows: &[ToolRow], score: &Score) {
     }
 }
 
-/// A number as its tool has it: milliseconds with three places.
+/// Formats a number as its tool does: milliseconds with three decimals.
 fn tool_number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
     match cell {
         None => "-".into(),
@@ -669,7 +658,7 @@ fn short_points(points: &Points) -> String {
     points.value.map_or_else(|| "-".into(), show_count)
 }
 
-/// What the points rest on.
+/// Describes what the points are computed from.
 fn describe_basis(points: &Points) -> String {
     if points.value.is_none() {
         return format!("withheld: {}.", points.withheld.as_deref().unwrap_or("it was not made"));
@@ -689,7 +678,7 @@ fn describe_basis(points: &Points) -> String {
 
 /// Headings of the table.
 const REPLAY_HEADINGS: [&str; 4] = ["figure", "original", "replay", "change"];
-/// From this value on a plain number is shown whole.
+/// Numbers from this value on have no decimals.
 const NO_DECIMALS_FROM: f64 = 1000.0;
 
 pub(super) fn show_replay(out: &mut Page, result: &Measured) {
@@ -702,12 +691,12 @@ pub(super) fn show_replay(out: &mut Page, result: &Measured) {
     }
 }
 
-/// What the table is about.
+/// Returns the caption of the table.
 pub(in crate::formats) fn heading(replay: &ReplayComparison) -> String {
     format!("{} and its replay, --pace {}, --speed {}", replay.capture, replay.pace, replay.speed)
 }
 
-/// A row for each figure.
+/// Returns a row for each figure.
 pub(in crate::formats) fn replay_table(replay: &ReplayComparison) -> Table {
     let mut table = Table::new(&REPLAY_HEADINGS, &[]).aligned(3, false);
     table.add_all(replay.figures.iter().map(|figure| {
@@ -729,9 +718,26 @@ fn format_compared(figure: &Compared, value: f64) -> String {
     }
 }
 
+#[cfg(test)]
+fn test_seconds(runs: &[&[f64]]) -> Vec<Second> {
+    let second = |run: usize, at: usize, iops: f64| Second {
+        run: run as u32,
+        start_s: at as f64,
+        seconds: 1.0,
+        iops,
+        mb_per_s: iops * 4096.0 / 1e6,
+        p99_at_most_ns: None,
+        device: None,
+    };
+    let of = |(run, rates): (usize, &&[f64])| {
+        rates.iter().enumerate().map(move |(at, iops)| second(run, at, *iops)).collect::<Vec<_>>()
+    };
+    runs.iter().enumerate().flat_map(of).collect()
+}
+
 #[test]
-fn bars_count_from_zero_and_runs_stand_apart() {
-    // Noise of a tenth is no cliff; a fall to a quarter is one; a standstill is a dot.
+fn bars_start_at_zero_and_gaps_separate_runs() {
+    // Noise of a tenth barely shows; a drop to a quarter does; a standstill is a dot.
     assert_eq!(sparkline(&test_seconds(&[&[100.0, 90.0, 95.0, 100.0]]), 30), "█▇██");
     assert_eq!(sparkline(&test_seconds(&[&[100.0, 25.0, 0.0], &[100.0]]), 30), "█▂. █");
     assert_eq!(sparkline(&test_seconds(&[&[0.0, 0.0]]), 30), "..");
@@ -739,7 +745,7 @@ fn bars_count_from_zero_and_runs_stand_apart() {
 }
 
 #[test]
-fn a_long_course_is_squeezed_and_many_runs_stand_together() {
+fn a_long_time_series_is_downsampled_and_many_runs_have_no_gaps() {
     let long: Vec<f64> = (0..120).map(|i| if i < 60 { 100.0 } else { 50.0 }).collect();
     assert_eq!(sparkline(&test_seconds(&[&long]), 12), "██████▄▄▄▄▄▄");
     let one: &[f64] = &[100.0, 100.0];
@@ -750,12 +756,12 @@ fn a_long_course_is_squeezed_and_many_runs_stand_together() {
 }
 
 #[test]
-fn a_rate_that_is_no_number_is_no_panic() {
+fn a_rate_that_is_not_a_number_does_not_panic() {
     assert_eq!(sparkline(&test_seconds(&[&[f64::NAN, f64::INFINITY, -1.0]]), 30).chars().count(), 3);
 }
 
 #[test]
-fn a_bar_is_as_long_as_its_part_of_the_longest() {
+fn the_length_of_a_bar_is_proportional_to_its_value() {
     assert_eq!(fractional_bar(100.0, 100.0), "█".repeat(CARD_BAR_WIDTH));
     assert_eq!(fractional_bar(50.0, 100.0), "█".repeat(CARD_BAR_WIDTH / 2));
     assert_eq!(fractional_bar(100.0 / (8 * CARD_BAR_WIDTH) as f64, 100.0), "▏");

@@ -1,7 +1,7 @@
-//! A list of sessions as text: a table, and below it what is not shown and how much space the sessions take.
+//! Several sessions as text: lists, tables and comparisons.
 //!
-//! From 60 columns on every row has time, verdict, value and target. Where room is short, targets are cut, then what was measured, the
-//! interval, tags and at last the id are left out.
+//! From 60 columns on, every row of a list has time, verdict, value and target. If the width is small, targets are shortened, then what was
+//! measured, the interval, tags and finally the id are dropped.
 
 use crate::comparison_rows;
 use crate::comparison_rows::{
@@ -22,13 +22,13 @@ use model::units::{GIB, show_bytes, show_count, show_rate, show_share};
 use model::visible::visible;
 use std::io::{self, Write};
 
-/// Space from which it is said how much the sessions take.
+/// Disk usage of sessions from which it is printed.
 const MUCH_BYTES: u64 = GIB;
 /// Headings of the table. The last column is shown only if an entry has tags.
 const LIST_HEADINGS: [&str; 8] = ["id", "when", "verdict", "measured", "value", "±95 %", "target", "tags"];
 const VERDICT_COLUMN: usize = 2;
 const TARGET_COLUMN: usize = 6;
-/// Columns that are left out in this order if there is too little room.
+/// Columns to drop if the width is too small, in this order.
 const LIST_DROP_ORDER: [usize; 4] = [3, 5, 7, 0];
 /// The fewest columns of the terminal that a target is cut to.
 const MIN_TARGET_WIDTH: usize = 10;
@@ -56,7 +56,7 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
     out.write(to)
 }
 
-/// A row for each session; tags where one has some.
+/// Returns a row for each session, with a column of tags if a session has tags.
 pub(in crate::formats) fn list_table(entries: &[Entry]) -> Table {
     let tagged = entries.iter().any(|e| !e.words.tags.is_empty());
     let columns = if tagged { LIST_HEADINGS.len() } else { LIST_HEADINGS.len() - 1 };
@@ -84,7 +84,7 @@ fn list_row(e: &Entry) -> [String; LIST_HEADINGS.len()] {
     ]
 }
 
-/// Day, hour and minute where it was measured.
+/// Returns day, hour and minute in the local time of the measurement.
 fn when(started: &str) -> String {
     started.chars().take(16).collect::<String>().replace('T', " ")
 }
@@ -100,12 +100,12 @@ fn half_interval(headline: &Headline) -> Option<String> {
     headline.interval.map(|[low, high]| show_share((high - low) / 2.0 / value))
 }
 
-/// What a file holds must not move the cursor of a terminal, nor end a row.
+/// Removes control characters, which could move the cursor or end a row.
 fn printable(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
-/// What is not shown, and what all of them take.
+/// Returns how many sessions are hidden, and the disk usage of all.
 pub(in crate::formats) fn list_foot(listing: &Listing) -> Vec<String> {
     let Listing { entries, asked_for, sessions, bytes } = listing;
     let mut out = Vec::new();
@@ -146,7 +146,7 @@ pub(super) fn write_session_table(
     out.write(to)
 }
 
-/// A row for each session or device. Where there is no room the other one leaves first, and then figures, the last first.
+/// Returns a row for each session or device. If the width is too small, the other one is dropped first, then figures from the last on.
 pub(in crate::formats) fn session_table(sessions: &SessionTable) -> Table {
     let first = match sessions.rows_of {
         RowsOf::Sessions => ["session", "device"],
@@ -166,7 +166,7 @@ pub(in crate::formats) fn session_table(sessions: &SessionTable) -> Table {
 
 fn session_cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
     let device = row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
-    // What the user calls it says more than its id.
+    // The user's tags are more informative than the id.
     let session = called(row);
     let first = match rows_of {
         RowsOf::Sessions => [session, device],
@@ -186,7 +186,7 @@ fn figure_cell(figure: Option<&Figure>) -> String {
     }
 }
 
-/// What the marks in the table mean, as far as they are there.
+/// Explains the marks that the table contains.
 pub(in crate::formats) fn session_table_legend(table: &Table) -> String {
     let marks = [
         (table.has("~"), "~ = rounded, since the interval is wide"),
@@ -197,28 +197,30 @@ pub(in crate::formats) fn session_table_legend(table: &Table) -> String {
     all.join("; ") + "."
 }
 
-/// What a session that was judged for the table is called in it.
+/// Returns the name of a session that was judged for the table.
 pub(in crate::formats) fn called(row: &Row) -> String {
     if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") }
 }
 
-/// Of sessions that were judged for the table: what one measured where the column does not say it, the answer to what it was asked, how
+/// For sessions that were judged for the table: what a session measured if the column does not name it, the answer to its condition, how
 /// it ended, and why it is not VALID.
 pub(in crate::formats) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
     let is_main = sessions.columns.iter().any(|column| column.name == Column::MAIN);
-    let of = |(row, report): (&Row, &Report)| {
+    let remark = |(row, report): (&Row, &Report)| {
         let name = is_main.then(|| format!(": {}.", report.headline.name));
         let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
         let ended = ending(report).map(|words| format!(": {words}"));
         let qualified = report.verdict != Verdict::Valid;
         let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
-        let told = [name, answer, ended, why].into_iter().flatten();
-        told.map(|words| visible(&format!("{}{words}", called(row))).replace('\n', "\\n")).collect::<Vec<_>>()
+        let parts = [name, answer, ended, why].into_iter().flatten();
+        parts
+            .map(|words| visible(&format!("{}{words}", called(row))).replace('\n', "\\n"))
+            .collect::<Vec<_>>()
     };
-    sessions.rows.iter().zip(&sessions.reports).flat_map(of).collect()
+    sessions.rows.iter().zip(&sessions.reports).flat_map(remark).collect()
 }
 
-/// What is not in the table.
+/// Returns what the table leaves out.
 pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
     let count =
         |n: u64, what: &str| format!("{} {what}{}", show_count(n as f64), if n == 1 { "" } else { "s" });
@@ -254,37 +256,7 @@ pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<Str
     out
 }
 
-#[cfg(test)]
-fn example() -> SessionTable {
-    use model::session_table::OtherWork;
-    let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
-    let figure = |value: Option<f64>, verdict| {
-        let interval = value.map(|v| [0.97 * v, 1.03 * v]);
-        Some(Figure { name: String::new(), unit: String::new(), value, interval, verdict })
-    };
-    let row = |session: &str, tags: &[&str], device: Option<&str>, figures| Row {
-        session: session.into(),
-        started: Some("2026-11-21T16:12:26+01:00".into()),
-        verdict: Some(Verdict::Suspect),
-        device: device.map(str::to_owned),
-        targets: vec!["/data".into()],
-        tags: tags.iter().map(|tag| (*tag).into()).collect(),
-        figures,
-    };
-    SessionTable {
-        rows_of: RowsOf::Sessions,
-        columns: vec![column("SEQ1M Q8T1 read", "MB/s"), column("RND4K Q1T1 read", "IOPS")],
-        rows: vec![
-            row("2", &["new"], Some("sda Disk"), vec![figure(Some(512.0), Verdict::Valid), None]),
-            row("1", &[], None, vec![figure(Some(86.0), Verdict::Suspect), figure(None, Verdict::Invalid)]),
-        ],
-        other_work: vec![OtherWork { title: "bench six".into(), sessions: 3 }],
-        beyond_limit: 2,
-        ..SessionTable::default()
-    }
-}
-
-/// How what is left out is seen: a comparison has no session.
+/// How to see hidden rows: a comparison has no session to name.
 const TO_SEE_ALL: &str = "--verbose shows them";
 
 pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -318,9 +290,9 @@ pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut d
 pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     let all = style.detail == Detail::All;
-    let of = |joined| comparison_rows::sides_table(comparisons, all, joined);
-    let fits = [of(true), of(false)].into_iter().find(|table| table.is_table_in(style.width));
-    let rows = fits.unwrap_or_else(|| of(true));
+    let table = |joined| comparison_rows::sides_table(comparisons, all, joined);
+    let fits = [table(true), table(false)].into_iter().find(|table| table.is_table_in(style.width));
+    let rows = fits.unwrap_or_else(|| table(true));
     let words = comparisons.others.iter().map(|other| other.comparison.answer);
     show_gate(&mut out, shown_gate(comparisons.gate.as_ref(), words));
     if style.detail == Detail::Brief {
@@ -352,7 +324,7 @@ pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dy
     out.write(to)
 }
 
-/// The gate, where one was asked.
+/// Prints the gate, if the user requested one.
 fn show_gate(out: &mut Page, gate: Option<&Gate>) {
     let Some(gate) = gate else { return };
     let code = match gate.outcome {
@@ -375,14 +347,14 @@ fn show_answer(out: &mut Page, comparison: &Comparison) {
     out.prose(&format!("{word}  "), "  ", &comparison.sentence);
 }
 
-/// What was put on a side.
+/// Prints the sessions of a side.
 fn show_side(out: &mut Page, name: &str, side: &Side) {
     for of in &side.sessions {
         out.prose(&format!("{name:<8}"), "        ", &describe_source(of));
     }
 }
 
-/// All of them, or the worst and how many more there are. `results` of them are all.
+/// Prints all findings, or the worst ones and the number of the others. `results` is the number of results.
 fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool) {
     if !all {
         let first = worst_of(findings.to_vec());
@@ -392,12 +364,12 @@ fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool
         }
         return;
     }
-    let of = |outcome| findings.iter().filter(move |f| f.outcome == outcome);
-    list_findings(out, of(Outcome::Finding), results);
-    if of(Outcome::NotChecked).next().is_some() {
+    let with_outcome = |outcome| findings.iter().filter(move |f| f.outcome == outcome);
+    list_findings(out, with_outcome(Outcome::Finding), results);
+    if with_outcome(Outcome::NotChecked).next().is_some() {
         out.line("Not checked");
     }
-    for f in of(Outcome::NotChecked) {
+    for f in with_outcome(Outcome::NotChecked) {
         out.prose(
             "  ",
             "      ",
@@ -405,7 +377,7 @@ fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool
         );
     }
     let silent = |f: &&Finding| !findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
-    let mut held: Vec<CheckId> = of(Outcome::Holds).filter(silent).map(|f| f.id).collect();
+    let mut held: Vec<CheckId> = with_outcome(Outcome::Holds).filter(silent).map(|f| f.id).collect();
     held.dedup();
     if !held.is_empty() {
         out.prose("Passed  ", "        ", &CheckId::list(&held, " "));
@@ -428,122 +400,44 @@ fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>
     }
 }
 
-/// Which results a finding is about, where not all.
+/// Names the results of a finding, unless it covers all of them.
 fn results_suffix(finding: &Finding, results: usize) -> String {
     let all = finding.about.is_empty() || finding.about.len() >= results;
     if all { String::new() } else { format!(" [{}]", finding.about.join(", ")) }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture::entry;
-    use model::annotations::Annotations;
-    use model::report::Ending;
-
-    fn listing(entries: Vec<Entry>, asked_for: u64, bytes: u64) -> Listing {
-        Listing { entries, asked_for, sessions: 1, bytes }
-    }
-
-    fn text(listing: &Listing) -> io::Result<String> {
-        let mut bytes = Vec::new();
-        write_list(listing, Style { width: 110, ..Style::default() }, &mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    #[test]
-    fn the_table_has_a_line_per_entry_and_tags_where_there_are_some() -> io::Result<()> {
-        let mut all = vec![entry("20261121-161226-1"), entry("2")];
-        let expected = "\
-id                 when              verdict  measured             value  ±95 %  target
----------------------------------------------------------------------------------------
-20261121-161226-1  2026-11-21 16:12  SUSPECT  4K random read  2,000 IOPS  5.0 %  /a, /b
-2                  2026-11-21 16:12  SUSPECT  4K random read  2,000 IOPS  5.0 %  /a, /b
-";
-        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('-', "");
-        let shown = text(&listing(all.clone(), 2, 0))?;
-        assert_eq!(squeezed(&shown), squeezed(expected));
-        let columns: Vec<Option<usize>> = shown.lines().map(|l| l.find("/a, /b")).collect();
-        assert_eq!(columns[2], columns[3]);
-        all[1].words = Annotations { tags: vec!["new".into()], notes: Vec::new() };
-        let shown = text(&listing(all, 2, 0))?;
-        assert!(shown.contains("tags") && shown.contains("/a, /b  new\n"), "{shown}");
-        Ok(())
-    }
-
-    #[test]
-    fn an_entry_that_does_not_say_is_told_from_one_that_says_zero() {
-        let mut cut = Entry { ending: Some(Ending::Cut), ..Entry::default() };
-        assert_eq!(list_row(&cut)[1..7], ["-", "cut", "-", "-", "", "-"].map(str::to_owned));
-        cut.running = true;
-        assert_eq!(cut.word(), "running");
-        assert_eq!(Entry::default().word(), "unreadable");
-        let mut void = entry("x");
-        if let Some(headline) = &mut void.headline {
-            headline.value = None;
-        }
-        void.ending = Some(Ending::Interrupted);
-        assert_eq!(
-            (list_row(&void)[4].as_str(), void.word().as_str()),
-            ("no number", "SUSPECT, interrupted")
-        );
-    }
-
-    #[test]
-    fn every_width_from_60_columns_on_has_time_verdict_value_and_target() -> io::Result<()> {
-        let mut all = vec![entry("20261121-161226-12345"), entry("20261121-161226-12346")];
-        all[0].targets = vec!["/var/lib/postgresql/16/main/base".into()];
-        all[1].targets = vec!["/dev/nvme0n1".into()];
-        all[1].ending = Some(Ending::Interrupted);
-        if let Some(headline) = &mut all[1].headline {
-            headline.value = Some(1_234_567.0);
-        }
-        for tags in [vec![], vec!["a-long-tag".to_owned(), "another".into()]] {
-            all[0].words = Annotations { tags, notes: Vec::new() };
-            let listing = listing(all.clone(), 2, 0);
-            for width in 60..=140 {
-                let mut bytes = Vec::new();
-                write_list(&listing, Style { width, ..Style::default() }, &mut bytes)?;
-                let shown = String::from_utf8_lossy(&bytes).into_owned();
-                let head = shown.lines().next().unwrap_or_default();
-                for heading in ["when", "verdict", "value", "target"] {
-                    assert!(head.contains(heading), "{heading} at {width}\n{shown}");
-                }
-                for value in
-                    ["2026-11-21 16:12", "SUSPECT", "interrupted", "2,000 IOPS", "1,234,567 IOPS", "/va"]
-                {
-                    assert!(shown.contains(value), "{value} at {width}\n{shown}");
-                }
-            }
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn what_a_file_holds_does_not_reach_the_terminal_as_it_is() -> io::Result<()> {
-        let mut evil = entry("x");
-        evil.targets = vec!["/a\u{1b}[2J".into()];
-        evil.problem = Some("bad\u{7}".into());
-        let shown = text(&listing(vec![evil], 1, 0))?;
-        assert!(!shown.contains(['\u{1b}', '\u{7}']) && shown.contains("bad"), "{shown}");
-        Ok(())
-    }
-
-    #[test]
-    fn the_foot_says_what_is_not_shown_and_how_much_space_it_takes() {
-        assert_eq!(list_foot(&listing(vec![entry("x")], 1, MUCH_BYTES)), [""; 0]);
-        assert!(list_foot(&listing(vec![entry("x")], 1, MUCH_BYTES + 1))[0].contains("fathom delete"));
-        assert_eq!(
-            list_foot(&listing(vec![entry("x")], 1234, 0)),
-            ["The newest 1 of 1,234; --limit 0 shows all."]
-        );
-        assert_eq!(list_foot(&listing(Vec::new(), 0, 0)), ["None of 1 sessions is like that."]);
-        assert!(list_foot(&Listing::default())[0].contains("fathom bench"));
+fn example() -> SessionTable {
+    use model::session_table::OtherWork;
+    let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
+    let figure = |value: Option<f64>, verdict| {
+        let interval = value.map(|v| [0.97 * v, 1.03 * v]);
+        Some(Figure { name: String::new(), unit: String::new(), value, interval, verdict })
+    };
+    let row = |session: &str, tags: &[&str], device: Option<&str>, figures| Row {
+        session: session.into(),
+        started: Some("2026-11-21T16:12:26+01:00".into()),
+        verdict: Some(Verdict::Suspect),
+        device: device.map(str::to_owned),
+        targets: vec!["/data".into()],
+        tags: tags.iter().map(|tag| (*tag).into()).collect(),
+        figures,
+    };
+    SessionTable {
+        rows_of: RowsOf::Sessions,
+        columns: vec![column("SEQ1M Q8T1 read", "MB/s"), column("RND4K Q1T1 read", "IOPS")],
+        rows: vec![
+            row("2", &["new"], Some("sda Disk"), vec![figure(Some(512.0), Verdict::Valid), None]),
+            row("1", &[], None, vec![figure(Some(86.0), Verdict::Suspect), figure(None, Verdict::Invalid)]),
+        ],
+        other_work: vec![OtherWork { title: "bench six".into(), sessions: 3 }],
+        beyond_limit: 2,
+        ..SessionTable::default()
     }
 }
 
 #[test]
-fn headings_stand_under_each_other_and_each_figure_has_its_mark() -> io::Result<()> {
+fn headings_are_stacked_and_each_figure_has_its_mark() -> io::Result<()> {
     let mut bytes = Vec::new();
     write_session_table(&example(), Style::default(), &mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -575,8 +469,7 @@ Not looked at: 2 older sessions; --limit 0 takes all.
 }
 
 #[test]
-fn a_session_that_was_judged_says_why_it_is_not_valid_and_one_that_is_says_nothing()
--> Result<(), Box<dyn std::error::Error>> {
+fn a_judged_session_has_a_reason_only_if_it_is_not_valid() -> Result<(), Box<dyn std::error::Error>> {
     let golden = include_str!("../../../tests/golden/invalid.json");
     let invalid: Report = serde_json::from_str(golden)?;
     let valid: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
@@ -586,4 +479,112 @@ fn a_session_that_was_judged_says_why_it_is_not_valid_and_one_that_is_says_nothi
     assert!(told.iter().all(|words| !words.starts_with("new, VALID")), "{told:?}");
     assert!(session_remarks(&example()).is_empty(), "of the index nothing more is known");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::entry;
+    use model::annotations::Annotations;
+    use model::report::Ending;
+
+    fn listing(entries: Vec<Entry>, asked_for: u64, bytes: u64) -> Listing {
+        Listing { entries, asked_for, sessions: 1, bytes }
+    }
+
+    fn text(listing: &Listing) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        write_list(listing, Style { width: 110, ..Style::default() }, &mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    #[test]
+    fn the_table_has_a_line_per_entry_and_a_column_of_tags_if_any() -> io::Result<()> {
+        let mut all = vec![entry("20261121-161226-1"), entry("2")];
+        let expected = "\
+id                 when              verdict  measured             value  ±95 %  target
+---------------------------------------------------------------------------------------
+20261121-161226-1  2026-11-21 16:12  SUSPECT  4K random read  2,000 IOPS  5.0 %  /a, /b
+2                  2026-11-21 16:12  SUSPECT  4K random read  2,000 IOPS  5.0 %  /a, /b
+";
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('-', "");
+        let shown = text(&listing(all.clone(), 2, 0))?;
+        assert_eq!(squeezed(&shown), squeezed(expected));
+        let columns: Vec<Option<usize>> = shown.lines().map(|l| l.find("/a, /b")).collect();
+        assert_eq!(columns[2], columns[3]);
+        all[1].words = Annotations { tags: vec!["new".into()], notes: Vec::new() };
+        let shown = text(&listing(all, 2, 0))?;
+        assert!(shown.contains("tags") && shown.contains("/a, /b  new\n"), "{shown}");
+        Ok(())
+    }
+
+    #[test]
+    fn an_unknown_value_differs_from_zero() {
+        let mut cut = Entry { ending: Some(Ending::Cut), ..Entry::default() };
+        assert_eq!(list_row(&cut)[1..7], ["-", "cut", "-", "-", "", "-"].map(str::to_owned));
+        cut.running = true;
+        assert_eq!(cut.word(), "running");
+        assert_eq!(Entry::default().word(), "unreadable");
+        let mut void = entry("x");
+        if let Some(headline) = &mut void.headline {
+            headline.value = None;
+        }
+        void.ending = Some(Ending::Interrupted);
+        assert_eq!(
+            (list_row(&void)[4].as_str(), void.word().as_str()),
+            ("no number", "SUSPECT, interrupted")
+        );
+    }
+
+    #[test]
+    fn from_60_columns_every_row_has_time_verdict_value_and_target() -> io::Result<()> {
+        let mut all = vec![entry("20261121-161226-12345"), entry("20261121-161226-12346")];
+        all[0].targets = vec!["/var/lib/postgresql/16/main/base".into()];
+        all[1].targets = vec!["/dev/nvme0n1".into()];
+        all[1].ending = Some(Ending::Interrupted);
+        if let Some(headline) = &mut all[1].headline {
+            headline.value = Some(1_234_567.0);
+        }
+        for tags in [vec![], vec!["a-long-tag".to_owned(), "another".into()]] {
+            all[0].words = Annotations { tags, notes: Vec::new() };
+            let listing = listing(all.clone(), 2, 0);
+            for width in 60..=140 {
+                let mut bytes = Vec::new();
+                write_list(&listing, Style { width, ..Style::default() }, &mut bytes)?;
+                let shown = String::from_utf8_lossy(&bytes).into_owned();
+                let head = shown.lines().next().unwrap_or_default();
+                for heading in ["when", "verdict", "value", "target"] {
+                    assert!(head.contains(heading), "{heading} at {width}\n{shown}");
+                }
+                for value in
+                    ["2026-11-21 16:12", "SUSPECT", "interrupted", "2,000 IOPS", "1,234,567 IOPS", "/va"]
+                {
+                    assert!(shown.contains(value), "{value} at {width}\n{shown}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn control_characters_of_a_file_do_not_reach_the_terminal() -> io::Result<()> {
+        let mut evil = entry("x");
+        evil.targets = vec!["/a\u{1b}[2J".into()];
+        evil.problem = Some("bad\u{7}".into());
+        let shown = text(&listing(vec![evil], 1, 0))?;
+        assert!(!shown.contains(['\u{1b}', '\u{7}']) && shown.contains("bad"), "{shown}");
+        Ok(())
+    }
+
+    #[test]
+    fn the_foot_counts_hidden_sessions_and_their_disk_usage() {
+        assert_eq!(list_foot(&listing(vec![entry("x")], 1, MUCH_BYTES)), [""; 0]);
+        assert!(list_foot(&listing(vec![entry("x")], 1, MUCH_BYTES + 1))[0].contains("fathom delete"));
+        assert_eq!(
+            list_foot(&listing(vec![entry("x")], 1234, 0)),
+            ["The newest 1 of 1,234; --limit 0 shows all."]
+        );
+        assert_eq!(list_foot(&listing(Vec::new(), 0, 0)), ["None of 1 sessions is like that."]);
+        assert!(list_foot(&Listing::default())[0].contains("fathom bench"));
+    }
 }

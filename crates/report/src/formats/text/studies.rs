@@ -1,6 +1,6 @@
-//! The table of layers: the same work from the lowest layer up, what the tool counted beside what the device counted.
+//! The tables of studies, which replace the table of results: layers, interfaces, targets, numbers of hosts, and load curves.
 //!
-//! For: a report that compares layers; it stands in place of the table of results. Not for: other reports.
+//! A load curve also has a small plot. If there are many loads, only those next to the answer are printed.
 
 use crate::formats::text::results;
 use crate::page::{Page, Table, half_width, percentile, short_bytes, supported, verdict_mark};
@@ -32,9 +32,9 @@ const LAYER_HEADINGS: [&str; 11] = [
     "against",
     "findings",
 ];
-/// Columns that leave where there is no room, the first of them first: the device's size and latency before its rate.
+/// Columns to drop if the width is too small, in this order: the device's size and latency before its rate.
 const LAYER_DROP_ORDER: [usize; 8] = [7, 8, 4, 6, 10, 5, 3, 9];
-/// Factor from which a rate reads better as a multiple than in percent.
+/// Factor from which a ratio is printed as a multiple and not in percent.
 const RATIO_FROM: f64 = 2.0;
 
 pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured]) {
@@ -46,7 +46,7 @@ pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured])
     out.line("");
 }
 
-/// A row for each layer, below the work that was done at it.
+/// Returns a row for each layer under the name of its work.
 pub(super) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
     let mut table = Table::new(&LAYER_HEADINGS, &LAYER_DROP_ORDER).aligned(1, true).aligned(9, true);
     let mut work = "";
@@ -122,14 +122,14 @@ const INTERFACE_HEADINGS: [&str; 12] = [
     "faults",
     "device",
 ];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const INTERFACE_DROP_ORDER: [usize; 8] = [10, 9, 11, 5, 7, 8, 4, 6];
-/// Headings of the table of runs, and its columns that leave.
+/// Headings of the table of runs, and the columns to drop.
 const INTERFACE_RUN_HEADINGS: [&str; 5] = ["interface", "run time", "bytes", "pieces", "largest piece"];
 const INTERFACE_RUN_DROP_ORDER: [usize; 1] = [4];
-/// Most notes that are shown: hundreds of runs say the same with other numbers.
+/// Limits the notes: hundreds of runs repeat the same notes with other numbers.
 const MAX_NOTES: usize = 4;
-/// Part of the span that is as good as all, or as half.
+/// Tolerance within which a share of the span counts as all or half of it.
 const COVERAGE_TOLERANCE: f64 = 0.005;
 
 pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: bool) {
@@ -155,10 +155,10 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
     show_recommendations(out, api, report);
 }
 
-/// Why each is recommended, where the answer has not said that.
+/// Prints why each interface is recommended, unless the answer already states it.
 fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
-    let said = |words: &str| report.answer.as_ref().is_some_and(|answer| answer.sentence == words);
-    if api.advice.is_empty() || api.advice.iter().all(|advice| said(&advice.sentence)) {
+    let answer_is = |words: &str| report.answer.as_ref().is_some_and(|answer| answer.sentence == words);
+    if api.advice.is_empty() || api.advice.iter().all(|advice| answer_is(&advice.sentence)) {
         return;
     }
     out.line("Which one to use");
@@ -171,7 +171,7 @@ fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
     out.line("");
 }
 
-/// How long a run of each took, and what became of the file.
+/// Returns the run time of each interface and the layout of the file it wrote.
 fn interface_run_table(api: &Api) -> Table {
     group_by_work(&api.rows, Table::new(&INTERFACE_RUN_HEADINGS, &INTERFACE_RUN_DROP_ORDER), |row| {
         let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
@@ -185,14 +185,14 @@ fn interface_run_table(api: &Api) -> Table {
     })
 }
 
-/// `1 -> 8,270`; one value where nothing was written.
+/// `1 -> 8,270`; a single value if nothing was written.
 fn before_and_after(row: &ApiRow, of: impl Fn(&Extents) -> Option<String>) -> String {
     let shown = |extents: &Known<Extents>| extents.as_ref().ok().and_then(&of).unwrap_or_else(|| "-".into());
     let before = shown(&row.stored_before);
     row.stored_after.as_ref().map_or(before.clone(), |after| format!("{before} -> {}", shown(after)))
 }
 
-/// A row for each interface, below the work that was done through it.
+/// Adds a row for each interface under the name of its work.
 fn group_by_work(rows: &[ApiRow], mut table: Table, cells: impl Fn(&ApiRow) -> Vec<String>) -> Table {
     let mut work = "";
     for row in rows {
@@ -208,13 +208,13 @@ fn group_by_work(rows: &[ApiRow], mut table: Table, cells: impl Fn(&ApiRow) -> V
     table
 }
 
-/// What each interface made of its work.
+/// Returns the table of interfaces.
 pub(super) fn interface_table(api: &Api, results: &[Measured]) -> Table {
     let table = Table::new(&INTERFACE_HEADINGS, &INTERFACE_DROP_ORDER).aligned(1, true);
     group_by_work(&api.rows, table, |row| interface_cells(row, results.get(row.result)).to_vec())
 }
 
-/// How the rows came about, and what could not be measured.
+/// Prints the notes on cache state, coverage, missing counts and file layout.
 fn show_interface_notes(out: &mut Page, api: &Api) {
     for note in [cold_cache_note(&api.rows), coverage_note(&api.rows), missing_counts_note(&api.rows)]
         .into_iter()
@@ -267,7 +267,7 @@ fn interface_cells(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFAC
     ]
 }
 
-/// Whether every run began cold.
+/// States whether every run started with a cold cache.
 fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
     if rows.is_empty() {
         return None;
@@ -295,7 +295,7 @@ fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
     ))
 }
 
-/// How much of the span the runs touched.
+/// States how much of the span the runs accessed.
 fn coverage_note(rows: &[ApiRow]) -> Option<String> {
     let shares = || rows.iter().filter_map(|row| Some((row.coverage?, row)));
     let by_share = |a: &(f64, &ApiRow), b: &(f64, &ApiRow)| a.0.total_cmp(&b.0);
@@ -311,14 +311,14 @@ fn coverage_note(rows: &[ApiRow]) -> Option<String> {
     ))
 }
 
-/// Why there are no counts, each reason once.
+/// States each reason for missing counts once.
 fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
     let mut reasons: Vec<(String, &str)> = Vec::new();
     for row in rows {
         let calls = row.calls_per_mib.as_ref().err().map(|why| (format!("calls of {}", row.interface), why));
         let device = row.device_bytes_per_byte.as_ref().err().map(|why| ("device".to_owned(), why));
         for (what, why) in calls.into_iter().chain(device) {
-            // One reason for all interfaces is named with the first of them.
+            // A reason that all interfaces share is printed with the first interface.
             if reasons.iter().all(|(_, known)| known != why) {
                 reasons.push((what, why));
             }
@@ -328,7 +328,7 @@ fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
     (!reasons.is_empty()).then(|| format!("Not counted: {}.", reasons.join("; ")))
 }
 
-/// What became of the file, where it is stored otherwise than before.
+/// Describes the new layout of the file; `None` if it is unchanged.
 fn extents_note(row: &ApiRow) -> Option<String> {
     let Some(Ok(after)) = &row.stored_after else { return None };
     match &row.stored_before {
@@ -381,7 +381,7 @@ fn shortened_list(names: &[&str]) -> String {
     }
 }
 
-/// The report with the findings alone that act, each once: hundreds of rows repeat them, and the JSON has them all.
+/// Returns the report with one copy of each finding that affects a number. Hundreds of rows repeat them; the JSON has all of them.
 pub(super) fn with_distinct_findings(report: &Report) -> Report {
     let mut report = report.clone();
     let all = report.findings.len();
@@ -396,12 +396,12 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
     }
     let notes = report.notes.len();
     report.notes.truncate(MAX_NOTES);
-    let left = all - kept.len() + notes - report.notes.len();
+    let hidden = all - kept.len() + notes - report.notes.len();
     report.findings = kept.into_iter().map(|(finding, others)| mention_others(finding, others)).collect();
-    if left > 0 {
+    if hidden > 0 {
         report.notes.push(format!(
             "{} more answers of the checks and notes are in the JSON.",
-            show_count(left as f64)
+            show_count(hidden as f64)
         ));
     }
     report
@@ -418,7 +418,7 @@ fn mention_others(mut finding: Finding, others: usize) -> Finding {
 
 const TARGET_HEADINGS: [&str; 9] =
     ["test", "verdict", "MB/s", "IOPS", "±95 %", "p50", "p99", "against the first", "faster"];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const TARGET_DROP_ORDER: [usize; 5] = [5, 6, 4, 2, 1];
 
 pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measured], all: bool) {
@@ -441,7 +441,7 @@ pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measur
     }
 }
 
-/// A row for each target, below its test.
+/// Returns a row for each target under the name of its test.
 pub(super) fn target_table(targets: &Targets, measured: &[Measured]) -> Table {
     let mut table = Table::new(&TARGET_HEADINGS, &TARGET_DROP_ORDER).aligned(1, true).aligned(7, true);
     let mut test = "";
@@ -493,7 +493,7 @@ fn target_cells(
     cells
 }
 
-/// The figures of a result that has one direction: those of several have no common percentile.
+/// Returns the figures of a result with a single direction: a percentile exists only per direction.
 fn only_direction(result: &Measured) -> Option<&Figures> {
     let mut all = [&result.read, &result.write, &result.trim].into_iter().flatten();
     all.next().filter(|_| all.next().is_none())
@@ -508,7 +508,7 @@ fn describe_pair(pair: &Pair) -> String {
     format!("{}{interval}", show_change(metric.ratio))
 }
 
-/// Which of the two it is.
+/// Names the faster of the two targets.
 fn faster_target(targets: &Targets, own: usize, pair: &Pair) -> String {
     match pair.metrics.first().map_or(Answer::Incomparable, |m| m.answer) {
         Answer::Faster => target_name(targets, own).into(),
@@ -520,22 +520,22 @@ fn faster_target(targets: &Targets, own: usize, pair: &Pair) -> String {
     }
 }
 
-/// Tests that not every target has.
+/// Names the tests that a target lacks.
 fn missing_tests(targets: &Targets) -> Vec<String> {
     let has = |test: &str, target: usize| targets.rows.iter().any(|r| r.test == test && r.target == target);
     let mut tests: Vec<&str> = targets.rows.iter().map(|r| r.test.as_str()).collect();
     tests.dedup();
     let lacking = |target: usize| tests.iter().copied().filter(move |test| !has(test, target));
-    let of = |(target, name): (usize, &String)| {
+    let describe_target = |(target, name): (usize, &String)| {
         let tests: Vec<&str> = lacking(target).collect();
         (!tests.is_empty()).then(|| format!("Not measured on {name}: {}.", tests.join(", ")))
     };
-    targets.names.iter().enumerate().filter_map(of).collect()
+    targets.names.iter().enumerate().filter_map(describe_target).collect()
 }
 
 const HOST_COUNT_HEADINGS: [&str; 10] =
     ["hosts", "verdict", "MB/s", "IOPS", "±95 %", "p50", "p99", "per host", "efficiency", "±95 %"];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const HOST_COUNT_DROP_ORDER: [usize; 6] = [5, 6, 4, 2, 9, 1];
 
 pub(super) fn show_host_counts(out: &mut Page, scaling: &Scaling, measured: &[Measured], all: bool) {
@@ -553,7 +553,7 @@ pub(super) fn show_host_counts(out: &mut Page, scaling: &Scaling, measured: &[Me
     }
 }
 
-/// A row for each number of hosts.
+/// Returns a row for each number of hosts.
 pub(super) fn host_count_table(scaling: &Scaling, measured: &[Measured]) -> Table {
     let mut table = Table::new(&HOST_COUNT_HEADINGS, &HOST_COUNT_DROP_ORDER).aligned(1, true);
     table.add_all(scaling.rows.iter().map(|row| host_count_cells(scaling, row, measured.get(row.result))));
@@ -577,15 +577,15 @@ fn host_count_cells(
     cells[2] = supported(total.mb_per_s, total.mb_per_s_interval);
     cells[3] = supported(total.iops, total.iops_interval);
     cells[4] = half_width(total.iops, total.iops_interval);
-    // Directions have no common percentile.
+    // A percentile exists only per direction.
     let mut figures = [&result.read, &result.write, &result.trim].into_iter().flatten();
     if let (Some(only), None) = (figures.next(), figures.next()) {
         cells[5] = percentile(&only.latency_ns, "50");
         cells[6] = percentile(&only.latency_ns, "99");
     }
-    let words = |value: Option<f64>, of: fn(f64) -> String| value.map_or_else(|| "-".into(), of);
-    cells[7] = words(row.iops_per_host, show_rate);
-    cells[8] = words(row.efficiency, show_share);
+    let value_or_dash = |value: Option<f64>, of: fn(f64) -> String| value.map_or_else(|| "-".into(), of);
+    cells[7] = value_or_dash(row.iops_per_host, show_rate);
+    cells[8] = value_or_dash(row.efficiency, show_share);
     let half = |[low, high]: [f64; 2]| show_share((high - low) / 2.0);
     cells[9] = row.efficiency_interval.map_or_else(|| "-".into(), half);
     cells
@@ -604,16 +604,16 @@ const LOAD_HEADINGS: [&str; 11] = [
     "device depth",
     "state",
 ];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const LOAD_DROP_ORDER: [usize; 7] = [9, 8, 4, 5, 7, 3, 6];
-/// Columns and rows of the drawing at most.
+/// Maximum width and height of the plot.
 const PLOT_WIDTH: usize = 64;
 const PLOT_HEIGHT: usize = 8;
-/// Columns beside the drawing.
+/// Width of the labels left of the plot.
 const PLOT_LABEL_WIDTH: usize = 13;
-/// Loads that the table has where not all are wanted.
+/// Limits the loads in the table, unless all are wanted.
 const MAX_LOADS: usize = 12;
-/// The load whose latency a curve without a target is about, by the capacity.
+/// Share of the capacity at which a curve without a target quotes its latency.
 const QUOTED_SHARE: f64 = 0.7;
 
 pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool) {
@@ -652,7 +652,7 @@ pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report
     }
 }
 
-/// The loads that are shown, ascending. Where there are too many: those that the answer rests on, both ends, the knee, and what lies
+/// Returns the loads to show, ascending. If there are too many: those that support the answer, both ends, the knee, and the loads
 /// nearest to the answer.
 fn shown_loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
     let points = &curve.points;
@@ -684,7 +684,7 @@ fn shown_loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
     chosen.into_iter().filter_map(|at| points.get(at)).collect()
 }
 
-/// What stands in the table, in sentences: each state that it has once.
+/// Returns a sentence for each state in the table.
 fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
     let has = |state| shown.iter().any(|p| p.state == state);
     let of_states = [
@@ -701,7 +701,7 @@ fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
     std::iter::once(first).chain(states).map(str::to_owned).collect()
 }
 
-/// A row for each load that was offered, or for those that matter most.
+/// Returns a row for each offered load, or for those that matter most.
 pub(super) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> Table {
     let of_target = LOAD_HEADINGS.iter().position(|h| h.strip_prefix('p') == Some(curve.percentile()));
     let leaving: Vec<usize> = LOAD_DROP_ORDER.into_iter().filter(|at| Some(*at) != of_target).collect();
@@ -735,7 +735,7 @@ fn load_cells(
     ]
 }
 
-/// `met`, `overload, missed`, ...; with the percentile of the target where no column has it.
+/// `met`, `overload, missed`, ...; with the percentile of the target if it has no column.
 fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
     let mut words = Vec::new();
     let rank = curve.percentile();
@@ -770,7 +770,7 @@ fn describe_knee(curve: &LoadCurve) -> Option<String> {
     })
 }
 
-/// The percentile over the load in so many columns, on a logarithmic scale: a mark for each load, `!` where it is overload; the latency target as a line.
+/// Draws the percentile over the load on a logarithmic scale: a mark for each load, `!` for overload, and the latency target as a line.
 fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
     let rank = curve.percentile();
     let value = |p: &LoadPoint| p.percentiles_ns.get(rank).copied().flatten().map(|ns| (ns.max(1)) as f64);
@@ -864,7 +864,7 @@ fn example_curve(offered: impl IntoIterator<Item = u64>, met: Option<u64>, misse
 }
 
 #[test]
-fn of_many_loads_those_are_shown_that_the_answer_rests_on() {
+fn many_loads_are_reduced_to_those_behind_the_answer() {
     let shown =
         |curve: &LoadCurve, all| shown_loads(curve, all).iter().map(|p| p.offered_iops).collect::<Vec<_>>();
     let thousands = || (1..=30).map(|n| n * 1_000);
@@ -875,10 +875,10 @@ fn of_many_loads_those_are_shown_that_the_answer_rests_on() {
     for load in [1_000, 8_000, 9_000, 10_000, 20_000, 30_000] {
         assert!(some.contains(&load), "{load}: {some:?}");
     }
-    // Without a target the load that is quoted, at 70 % of the capacity.
+    // Without a target: the quoted load, at 70 % of the capacity.
     let plain = shown(&example_curve(thousands(), None, None), false);
     assert!(plain.len() == MAX_LOADS && plain.contains(&7_000), "{plain:?}");
-    // A forged knee that is no number, and no load at all.
+    // A forged knee that is not a number, and a curve without loads.
     let nowhere = model::load::Knee { iops: f64::NAN, share: None, reached: false };
     let forged =
         LoadCurve { knee: Some(nowhere), capacity_iops: None, ..example_curve(thousands(), None, None) };

@@ -1,6 +1,11 @@
-//! The sweep as text: who wins each work, who is as fast for less, what well-known programs lose, and the map of the rest.
+//! Sweeps as text, in place of the table of results.
 //!
-//! For: a report about a grid; it stands in place of the table of results. Not for: other reports.
+//! - The best cell of each work, the cheapest one with similar speed, the loss with the settings of well-known programs, and maps: one
+//!   number of every cell by two of the settings that differ, as shades, or as bars if only one differs.
+//! - `--preset iops`: one line per size in the form of the article that made it known (Stärk and Schweizer, "Fundamentals of I/O
+//!   benchmarking", listings 3 and 4), then latencies, the device's counts and the limiter of each size.
+//! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in the SNIA's test specification, as tables of means over
+//!   the window, and the tracked variable.
 
 use crate::page::{
     Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, device_rate, display_width, half_width, percentile,
@@ -29,19 +34,19 @@ const SWEEP_HEADINGS: [&str; 13] = [
     "CPU/MiB",
     "against the fastest",
 ];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const SWEEP_DROP_ORDER: [usize; 8] = [11, 10, 2, 5, 9, 8, 7, 4];
-/// Reasons for skipping that are told; `--skipped` and the JSON have all.
+/// Limits the reasons for skipped cells; `--skipped` and the JSON have all of them.
 const MAX_REASONS: usize = 4;
-/// Rows of a work that are shown where each of its cells has one; `--verbose` has all.
+/// Limits the rows of a work if each cell has a row; `--verbose` prints all of them.
 const MAX_WORK_ROWS: usize = 24;
 
-/// What stands below a table of all cells.
+/// Legend of a table of all cells.
 const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, 100 % is one CPU the whole time.";
 
 type SweepRow = [String; SWEEP_HEADINGS.len()];
 
-/// The sweep of a report whose answer is a setting for each work.
+/// Returns the sweep of a report if its answer is a setting for each work.
 pub(super) fn ranked_sweep(report: &Report) -> Option<&Sweep> {
     let word = report.answer.as_ref()?.word;
     let is_choice = matches!(word, AnswerWord::Fastest | AnswerWord::Tied | AnswerWord::CannotTell);
@@ -49,7 +54,7 @@ pub(super) fn ranked_sweep(report: &Report) -> Option<&Sweep> {
     sweep.filter(|_| is_choice && report.gates.is_empty())
 }
 
-/// Prints the answer: a line for each work, after the word of the first.
+/// Prints the answer, a line for each work.
 pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
     let word = report.answer.as_ref().map_or("", |answer| answer.word.word());
     let mut first = format!("{}  ", out.paint(word, "1"));
@@ -126,7 +131,7 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     out.line("");
 }
 
-/// The best of each work, and below it what it is compared with.
+/// Returns the best cell of each work, followed by the cells that it is compared with.
 pub(super) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
     let mut all = Table::new(&SWEEP_HEADINGS, &SWEEP_DROP_ORDER).aligned(1, true).aligned(2, true);
     for work in &sweep.works {
@@ -138,18 +143,18 @@ pub(super) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
     all
 }
 
-/// Whether each cell is an answer of its own, and not only the best: the loads of a test type, positions, targets.
+/// Whether every cell is an answer, not only the best one: the loads of a test type, positions, targets.
 fn shows_each_cell(sweep: &Sweep) -> bool {
     let apart = |s: &Setting| s.offset_bytes.is_some() || s.target.is_some();
     sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| apart(&c.setting))
 }
 
-/// A row for each cell of a work, by what sets it apart from the others.
+/// Returns a row for each cell of a work, named by what distinguishes it from the others.
 fn cell_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let parts = |c: &CellFigures| -> Vec<String> {
         let way = c.setting.way();
-        // One worker needs no word but beside several.
+        // One worker is named only if other cells have several.
         let alone = (c.setting.workers == 1).then(|| "1 worker".to_owned());
         let words = way.split(", ").map(str::to_owned).chain(alone);
         std::iter::once(c.setting.shape()).chain(words).collect()
@@ -158,7 +163,7 @@ fn cell_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
     let winner = sweep.winner.get(&work.name);
     let row = |cell: &&CellFigures| {
         let is_best = winner.is_some_and(|w| w.setting == cell.setting);
-        // What was measured again at the end is told by that.
+        // A cell that was repeated at the end is named by that.
         let cell = winner.filter(|_| is_best).unwrap_or(cell);
         let apart: Vec<String> = parts(cell).into_iter().filter(|part| !common(part)).collect();
         let name = if is_best { first_row_name(work) } else { "" };
@@ -175,7 +180,7 @@ fn cell_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
     mine.iter().map(row).collect()
 }
 
-/// Rows of a work: the best, the cheapest where that is another one, and settings of well-known programs; or all of its cells.
+/// Returns the rows of a work: the best, the cheapest if it differs, and the settings of well-known programs; or all cells.
 fn work_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
     if shows_each_cell(sweep) {
         return cell_rows(sweep, work, report);
@@ -198,7 +203,7 @@ fn work_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
 
 fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: bool) {
     let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
-    // Bytes per second are what sequential work is about, and need no word.
+    // Sequential work is always ranked by bytes per second, so the unit is omitted.
     let by = Some(work.by).filter(|by| *by != Measure::Bandwidth);
     let by = by.map_or_else(String::new, |by| format!(" by {}", by.heading()));
     out.prose("", "  ", &format!("{}{by}: {word}{}", work.name, work.sentence));
@@ -237,15 +242,15 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     }
     out.line("");
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
-    // Positions are told to be seen as a line.
+    // Positions are drawn as a line.
     if all || mine.iter().any(|c| c.setting.offset_bytes.is_some()) {
-        // Where each cell is an answer nobody asks which of them is cheap.
+        // If each cell is an answer, the cheapest one does not matter.
         let cheapest = sweep.cheapest.get(&work.name).filter(|_| !shows_each_cell(sweep)).map(|c| &c.setting);
         show_maps(out, &mine, work.by, Marks { best: Some(&winner.setting), cheapest });
     }
 }
 
-/// Which half of a copy a baseline does.
+/// Returns which half of a copy a baseline performs.
 fn copy_half(work: &str) -> &'static str {
     if work == "write" {
         "writing a file that is new and grows until it is stable, the half of a copy"
@@ -254,7 +259,7 @@ fn copy_half(work: &str) -> &'static str {
     }
 }
 
-/// What the first row of the table is called: what was not shown to be the fastest is only the best that was seen.
+/// Names the first row of the table: a cell that is not proven fastest is only the best observed one.
 fn first_row_name(work: &Work) -> &'static str {
     match work.chosen {
         Chosen::Fastest if work.by.is_latency() => "lowest",
@@ -263,7 +268,7 @@ fn first_row_name(work: &Work) -> &'static str {
     }
 }
 
-/// The true name of a result, where a finding gave it another than was asked for: the sentences of those are not shown.
+/// Returns the true name of a result that a finding relabelled, because the sentences of such findings are not shown.
 fn relabelled_name(report: &Report, at: usize) -> Option<&str> {
     let result = report.results.get(at)?;
     let renames = |f: &&Finding| f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename);
@@ -275,11 +280,11 @@ fn none() -> String {
     "-".into()
 }
 
-/// The number that it is ranked by, and beside IOPS or a latency the rates.
+/// Returns the ranking number of a cell; for IOPS or a latency, also the rates.
 fn sweep_row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Report) -> SweepRow {
     let result = cell.result.and_then(|at| report.results.get(at));
     let interval = cell.interval_of(by);
-    let told = |measure: Measure| {
+    let measured = |measure: Measure| {
         let interval = if measure == by { interval } else { cell.interval_of(measure) };
         cell.value(measure).map_or_else(none, |v| {
             if measure.is_latency() { measure.show(v) } else { supported(v, interval) }
@@ -290,13 +295,13 @@ fn sweep_row(name: &str, cell: &CellFigures, by: Measure, against: &str, report:
     row[1] = format!("{} {}", cell.setting.shape(), cell.setting.way());
     row[2] = result.map_or_else(String::new, verdict_mark);
     if by != Measure::Bandwidth {
-        row[3] = told(Measure::Iops);
+        row[3] = measured(Measure::Iops);
     }
-    row[4] = told(Measure::Bandwidth);
+    row[4] = measured(Measure::Bandwidth);
     row[5] = half_width(cell.value(by).unwrap_or(0.0), interval);
     match by {
-        Measure::P99 => row[6] = told(by),
-        Measure::Latency => row[7] = told(by),
+        Measure::P99 => row[6] = measured(by),
+        Measure::Latency => row[7] = measured(by),
         Measure::Iops | Measure::Bandwidth => {}
     }
     row[10] = show_bytes(cell.memory_bytes);
@@ -318,7 +323,7 @@ fn percent(share: f64) -> String {
     format!("{:+.1} %", 100.0 * share)
 }
 
-/// What was not measured, by reason.
+/// Prints the cells that were not measured, by reason.
 pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for cell in &sweep.skipped {
@@ -338,22 +343,22 @@ pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
 
 /// Shades of a map, from a small share of the best to all of it.
 const MAP_SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
-/// Most maps of a work: one per way through the page cache, mostly.
+/// Limits the maps of a work: usually one for each cache mode.
 const MAX_MAPS: usize = 4;
-/// Widest map in columns.
+/// Maximum number of map columns.
 const MAX_MAP_COLUMNS: usize = 10;
-/// Least columns of the terminal for a value, and for the names of rows.
+/// Minimum width of a value and of a row name.
 const VALUE_WIDTH: usize = 7;
 const ROW_NAME_WIDTH: usize = 6;
-/// Longest bar, in columns of the terminal.
+/// Maximum width of a bar.
 const BAR_WIDTH: usize = 40;
 
-/// Cells that have a mark of their own.
+/// Cells that get a mark.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Marks<'s> {
-    /// The one that has won.
+    /// The best cell.
     pub(super) best: Option<&'s Setting>,
-    /// The cheapest that is as good.
+    /// The cheapest cell with similar speed.
     pub(super) cheapest: Option<&'s Setting>,
 }
 
@@ -361,26 +366,26 @@ pub(super) struct Marks<'s> {
 #[derive(Clone, Copy)]
 pub(in crate::formats) struct Side {
     name: &'static str,
-    /// Where a setting is on it, as it is shown.
+    /// Returns the label of a setting on this side.
     label: fn(&Setting) -> String,
-    /// In which order; of equals the one that comes first in the grid.
+    /// Sort key; ties keep the order of the grid.
     rank: fn(&Setting) -> u64,
-    /// The setting with nothing said of it.
+    /// Returns the setting without this side's value.
     without: fn(&Setting) -> Setting,
 }
 
 impl Side {
-    /// What it is: `depth`.
+    /// Returns the name, such as `depth`.
     pub(in crate::formats) fn name(self) -> &'static str {
         self.name
     }
 
-    /// Where a setting is on it, as it is shown.
+    /// Returns the label of a setting on this side.
     pub(in crate::formats) fn label_of(self, setting: &Setting) -> String {
         (self.label)(setting)
     }
 
-    /// The setting with nothing said of it.
+    /// Returns the setting without this side's value.
     pub(in crate::formats) fn left_open(self, setting: &Setting) -> Setting {
         (self.without)(setting)
     }
@@ -404,14 +409,14 @@ const WORKERS: Side = Side {
     rank: |s| u64::from(s.workers),
     without: |s| Setting { workers: 1, ..s.clone() },
 };
-/// On one target, where a setting names none.
+/// A setting without a target count uses one target.
 const TARGETS: Side = Side {
     name: "targets",
     label: |s| s.targets.unwrap_or(1).to_string(),
     rank: |s| u64::from(s.targets.unwrap_or(1)),
     without: |s| Setting { targets: None, ..s.clone() },
 };
-/// Where workers get one target after another.
+/// For workers that get one target after another.
 const QUEUES: Side = Side {
     name: "targets of all workers",
     label: |s| s.queues().to_string(),
@@ -431,7 +436,8 @@ const POSITION: Side = Side {
     without: Setting::at_no_position,
 };
 
-/// A map for each setting of everything else, the best one's first. Ways that are measured as one have one.
+/// Draws a map for each combination of the other settings, starting with that of the best cell. Cache modes that were measured as one
+/// share a map.
 pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: Marks) {
     let sides = sides(cells);
     let way = |s: &Setting| (sides.1.without)(&(sides.0.without)(s)).way();
@@ -456,13 +462,13 @@ pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, mar
     }
 }
 
-/// What the rows and the columns are: what the cells differ in; sizes and depths where that is nothing else.
+/// Chooses rows and columns: the settings that differ between cells, otherwise size and depth.
 pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> (Side, Side) {
     let differ = |side: &Side| labels(cells, *side).len() > 1;
     if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
         return (QUEUES, DEPTH);
     }
-    // An access specification draws its sizes.
+    // An access specification has random sizes.
     let plain = cells.iter().all(|c| c.setting.spec.is_none());
     let sizes = Some(SIZE).filter(|_| plain);
     let all = sizes.into_iter().chain([TARGET, POSITION, TARGETS, WORKERS, DEPTH]);
@@ -473,12 +479,12 @@ pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> (Side, Side) {
         [side] if side.name != DEPTH.name => (*side, DEPTH),
         _ => (if plain { SIZE } else { WORKERS }, DEPTH),
     };
-    // There is no end to rows, and they have room for a name.
+    // The number of rows is unlimited, and row names have more room.
     let long = labels(cells, columns).len() > MAX_MAP_COLUMNS || columns.name == TARGET.name;
     if long { (columns, rows) } else { (rows, columns) }
 }
 
-/// Where cells are on a side, each once.
+/// Returns the distinct labels of cells on a side.
 pub(in crate::formats) fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
     let mut all: Vec<&Setting> = cells.iter().map(|c| &c.setting).collect();
     all.sort_by_key(|s| (side.rank)(s));
@@ -491,7 +497,7 @@ pub(in crate::formats) fn labels(cells: &[&CellFigures], side: Side) -> Vec<Stri
     out
 }
 
-/// A map that is being drawn.
+/// A map to draw.
 struct Map<'c> {
     cells: &'c [&'c CellFigures],
     rows: Side,
@@ -541,7 +547,7 @@ impl<'c> Map<'c> {
         out.line("");
     }
 
-    /// One value a row, and how long it is beside the best.
+    /// Draws one value in each row with a bar relative to the best.
     fn bars(&self, out: &mut Page, rows: &[String]) {
         let name = row_name_width(rows);
         let value = self.value_columns();
@@ -584,7 +590,7 @@ impl<'c> Map<'c> {
         }
     }
 
-    /// Its value by the best, or of a latency the best by it.
+    /// Returns the value as a share of the best; for latencies the inverse.
     fn share(&self, cell: Option<&&CellFigures>) -> f64 {
         let value = cell.and_then(|c| c.value(self.by)).unwrap_or(0.0);
         let share = if self.by.is_latency() { self.best / value } else { value / self.best };
@@ -610,7 +616,7 @@ impl<'c> Map<'c> {
     }
 }
 
-/// Columns of the terminal that the names of rows take.
+/// Returns the width of the row names.
 fn row_name_width(rows: &[String]) -> usize {
     rows.iter().map(|row| display_width(row)).max().unwrap_or(0).max(ROW_NAME_WIDTH)
 }
@@ -621,7 +627,7 @@ fn map_shade(share: f64) -> char {
 
 const IOPS_HEADINGS: [&str; 9] =
     ["size", "threads", "verdict", "IOPS", "MB/s", "p50", "p99", "device IOPS", "limited by"];
-/// Columns that leave where there is no room, the first of them first.
+/// Columns to drop if the width is too small, in this order.
 const IOPS_DROP_ORDER: [usize; 5] = [7, 5, 8, 4, 6];
 
 pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
@@ -651,14 +657,14 @@ pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
     out.line("");
 }
 
-/// The numbers of threads, in the order of the grid.
+/// Returns the thread counts in the order of the grid.
 fn thread_counts(sweep: &Sweep) -> Vec<u32> {
     let mut all: Vec<u32> = sweep.cells.iter().map(|c| c.setting.workers).collect();
     all.dedup();
     all
 }
 
-/// The program's own lines with so many threads.
+/// Returns the article's lines for a thread count.
 fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
     let mine = || sweep.cells.iter().filter(|c| c.setting.workers == threads);
     let place = sweep.place.as_ref().map_or_else(
@@ -669,7 +675,7 @@ fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
         },
     );
     let numbers: Vec<Result<f64, String>> = mine().map(|c| rate_or_reason(report, c)).collect();
-    // The article has its numbers in a column as wide as the widest.
+    // The article right-aligns its numbers to the widest one.
     let widest = numbers.iter().flatten().map(|iops| format!("{iops:.1}").len()).max().unwrap_or(0).max(6);
     let mut out = vec![format!("{place}, {threads} threads:")];
     for (cell, number) in mine().zip(numbers) {
@@ -695,7 +701,7 @@ fn article_line(block_bytes: u32, iops: f64, widest: usize) -> String {
     )
 }
 
-/// The rate of a cell, or why it has none.
+/// Returns the rate of a cell, or why it has none.
 fn rate_or_reason(report: &Report, cell: &CellFigures) -> Result<f64, String> {
     let result = cell.result.and_then(|at| report.results.get(at));
     if let Some(result) = result.filter(|r| r.void) {
@@ -718,7 +724,7 @@ fn padded_size(bytes: u32) -> String {
     format!("{:>3} {unit:>3}", bytes / scale)
 }
 
-/// A value below the base with the letter of its power: `kMGTP`.
+/// Scales a value below the base and returns the letter of the power: `kMGTP`.
 fn scaled(mut value: f64, base: f64) -> (f64, &'static str) {
     let mut prefix = "";
     for next in ["k", "M", "G", "T", "P"] {
@@ -731,7 +737,7 @@ fn scaled(mut value: f64, base: f64) -> (f64, &'static str) {
     (value, prefix)
 }
 
-/// A row per size with what the program's own lines do not tell: latencies, the device's count and what limits it.
+/// Returns a row for each size with what the article's lines lack: latencies, the device's counts and the limiter.
 pub(super) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
     let mut table = Table::new(&IOPS_HEADINGS, &IOPS_DROP_ORDER).aligned(2, true);
     let several = thread_counts(sweep).len() > 1;
@@ -743,7 +749,7 @@ pub(super) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
     table
 }
 
-/// A row; the threads where they differ.
+/// Returns a row, which names the threads only if they differ.
 fn iops_row(cell: &CellFigures, result: &Measured, several: bool) -> [String; IOPS_HEADINGS.len()] {
     let figures = result.read.as_ref().or(result.write.as_ref());
     let at = |p: &str| figures.map_or_else(|| "-".into(), |f| percentile(&f.latency_ns, p));
@@ -760,10 +766,10 @@ fn iops_row(cell: &CellFigures, result: &Measured, several: bool) -> [String; IO
     ]
 }
 
-/// Rounds that are told one by one; the JSON has all.
+/// Limits the rounds that are printed; the JSON has all of them.
 const MAX_ROUNDS: usize = 25;
 
-/// A number of a cell, and how it is shown.
+/// Formats a number of a cell.
 type CellValue = fn(&CellFigures) -> Option<String>;
 
 pub(super) fn show_pts_rounds(out: &mut Page, report: &Report, sweep: &Sweep) {
@@ -788,7 +794,7 @@ pub(super) fn show_pts_rounds(out: &mut Page, report: &Report, sweep: &Sweep) {
     out.line("");
 }
 
-/// What stands in the tables, by the value that is tracked.
+/// Returns the titles and values of the tables for a tracked variable.
 fn round_tables(variable: Variable) -> &'static [(&'static str, CellValue)] {
     const IOPS: &[(&str, CellValue)] = &[("IOPS", |c| c.iops.map(show_count))];
     const MB_PER_S: &[(&str, CellValue)] = &[("MB/s", |c| c.mb_per_s.map(show_rate))];
@@ -803,14 +809,14 @@ fn round_tables(variable: Variable) -> &'static [(&'static str, CellValue)] {
     }
 }
 
-/// What Markdown and `--brief` show: the means of what is tracked.
+/// Returns the table for Markdown and `--brief`: the means of the tracked variable.
 pub(super) fn first_round_table(report: &Report, sweep: &Sweep) -> Table {
     let variable = sweep.rounds.as_ref().map_or(Variable::Iops, |rounds| rounds.variable);
     let value: CellValue = round_tables(variable).first().map_or(|_| None, |(_, value)| *value);
     round_table(report, sweep, value)
 }
 
-/// Sizes by works, each row with the worst verdict of its cells. What a finding invalidates has its mark and no number.
+/// Returns a table of sizes and works; each row has the worst verdict of its cells. An invalidated value shows its mark and no number.
 fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> Table {
     let mut works: Vec<&Setting> = Vec::new();
     let mut sizes: Vec<u32> = Vec::new();
@@ -839,7 +845,7 @@ fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> Table {
     table
 }
 
-/// A number of a cell with its mark.
+/// Returns a value of a cell with its mark.
 fn marked_value(cell: &CellFigures, result: Option<&Measured>, value: CellValue) -> String {
     match value(cell) {
         _ if result.is_some_and(|r| r.void) => "void".into(),
@@ -848,7 +854,7 @@ fn marked_value(cell: &CellFigures, result: Option<&Measured>, value: CellValue)
     }
 }
 
-/// Reads and writes in percent, as the specification names a work.
+/// Names a work by its percentages of reads and writes, as the specification does.
 fn read_write_shares(setting: &Setting) -> String {
     let named_by = setting.spec.as_deref().or(setting.mix.as_deref()).unwrap_or(&setting.rw);
     match named_by {
@@ -878,10 +884,12 @@ fn tracked_name(variable: Variable, setting: &Setting) -> String {
 
 fn show_tracked(out: &mut Page, rounds: &Rounds) {
     out.prose("", "  ", &format!("Tracked: {}", tracked_name(rounds.variable, &rounds.tracked)));
-    let of = |value: Option<f64>| value.map_or_else(|| "-".into(), |v| format_tracked(rounds.variable, v));
+    let tracked_or_dash =
+        |value: Option<f64>| value.map_or_else(|| "-".into(), |v| format_tracked(rounds.variable, v));
     let from = rounds.by_round.len().saturating_sub(MAX_ROUNDS);
-    let told = rounds.by_round.iter().enumerate().skip(from);
-    let told: Vec<String> = told.map(|(at, v)| format!("{}: {}", at + 1, of(*v))).collect();
+    let rounds_shown = rounds.by_round.iter().enumerate().skip(from);
+    let told: Vec<String> =
+        rounds_shown.map(|(at, v)| format!("{}: {}", at + 1, tracked_or_dash(*v))).collect();
     let before = if from > 0 { format!(" ({from} before them are in the JSON)") } else { String::new() };
     out.prose("  ", "    ", &format!("By round{before}: {}.", told.join("; ")));
     out.prose("  ", "    ", &describe_steady_state(rounds));
@@ -910,7 +918,7 @@ fn describe_steady_state(rounds: &Rounds) -> String {
     )
 }
 
-/// What this is not, and what that would need.
+/// Prints how the run deviates from the specification.
 fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rounds) {
     let filled = match &report.preconditioned {
         Some(done) => format!("Before the first round {} were written", show_bytes(done.filled_bytes)),
@@ -930,13 +938,13 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
 }
 
 #[test]
-fn a_change_has_its_sign_and_its_interval() {
+fn a_change_has_a_sign_and_an_interval() {
     assert_eq!(percent(-0.021), "-2.1 %");
     assert_eq!(describe_change(0.091, [-0.16, 0.418]), "+9.1 % (-16.0 to +41.8)");
 }
 
 #[test]
-fn shades_go_from_nothing_to_all() {
+fn shades_range_from_none_to_full() {
     assert_eq!((map_shade(0.0), map_shade(0.5), map_shade(1.0)), (' ', '▒', '█'));
     let fast = with_rate(example_cell(1, None, 1), Some(100.0));
     let (none, odd) = (with_rate(fast.clone(), None), with_rate(fast.clone(), Some(f64::NAN)));
@@ -980,7 +988,7 @@ fn side_names(all: &[CellFigures]) -> (&'static str, &'static str) {
 }
 
 #[test]
-fn the_sides_of_a_map_are_what_was_gone_through() {
+fn a_map_has_the_varied_settings_as_sides() {
     assert_eq!(side_names(&[example_cell(2, None, 1), example_cell(2, None, 8)]), ("workers", "depth"));
     assert_eq!(side_names(&[example_cell(2, Some(1), 1), example_cell(2, Some(2), 1)]), ("targets", "depth"));
     assert_eq!(
@@ -996,7 +1004,7 @@ fn the_sides_of_a_map_are_what_was_gone_through() {
 }
 
 #[test]
-fn sizes_stand_against_whatever_else_was_gone_through() {
+fn sizes_are_mapped_against_the_other_varied_setting() {
     let plain = |block_bytes: u32, workers: u32, depth: u32| {
         let setting = Setting { workers, ..Setting::plain("randread", block_bytes, depth) };
         CellFigures { setting, ..example_cell(1, None, 1) }
@@ -1024,12 +1032,12 @@ fn sizes_stand_against_whatever_else_was_gone_through() {
 }
 
 #[test]
-fn the_title_of_a_map_says_each_way_once() {
+fn the_title_of_a_map_names_each_cache_mode_once() {
     let of = |mode: &str, block_bytes: u32, result: usize| {
         let setting = Setting { mode: Some(mode.into()), ..Setting::plain("read", block_bytes, 1) };
         CellFigures { setting, mib_per_s: Some(1.0), result: Some(result), ..example_cell(1, None, 1) }
     };
-    // Twenty sizes of two ways that are measured as one.
+    // Twenty sizes of two cache modes that are measured as one.
     let all: Vec<CellFigures> = (0..20)
         .flat_map(|at| ["unbuffered", "unbuffered-sequential"].map(|mode| of(mode, 512 << at, at as usize)))
         .collect();
@@ -1043,8 +1051,8 @@ fn the_title_of_a_map_says_each_way_once() {
 }
 
 #[test]
-fn lines_are_word_for_word_those_of_the_article() {
-    // Listing 3, whose leading blank went where a size has three digits; its rates had more digits than it shows.
+fn lines_equal_those_of_the_article() {
+    // Listing 3. Its leading blank is missing if a size has three digits; its rates had more digits than it prints.
     for (bytes, iops, said) in [
         (512, 76.68, " 512   B blocks:   76.7 IO/s,  38.3 KiB/s (314.1 kbit/s)"),
         (1 << 10, 84.447, "   1 KiB blocks:   84.4 IO/s,  84.4 KiB/s (691.8 kbit/s)"),
@@ -1054,7 +1062,7 @@ fn lines_are_word_for_word_those_of_the_article() {
     ] {
         assert_eq!(article_line(bytes, iops, 6), said);
     }
-    // Listing 4, where the widest rate has seven letters.
+    // Listing 4. Its widest rate has seven characters.
     for (bytes, iops, said) in [
         (512, 21556.8, " 512   B blocks: 21556.8 IO/s,  10.5 MiB/s ( 88.3 Mbit/s)"),
         (32 << 10, 7621.1, "  32 KiB blocks:  7621.1 IO/s, 238.2 MiB/s (  2.0 Gbit/s)"),
@@ -1065,7 +1073,7 @@ fn lines_are_word_for_word_those_of_the_article() {
 }
 
 #[test]
-fn sizes_have_the_largest_unit_that_divides_them() {
+fn sizes_use_the_largest_unit_that_divides_them() {
     assert_eq!(
         (padded_size(512), padded_size(1 << 10), padded_size(16 << 20)),
         ("512   B".into(), "  1 KiB".into(), " 16 MiB".into())
@@ -1077,7 +1085,7 @@ fn sizes_have_the_largest_unit_that_divides_them() {
 }
 
 #[test]
-fn works_are_named_by_their_shares() {
+fn works_are_named_by_their_shares_of_reads_and_writes() {
     let of = |rw: &str, mix: Option<&str>| {
         read_write_shares(&Setting { mix: mix.map(str::to_owned), ..Setting::plain(rw, 4096, 1) })
     };

@@ -1,6 +1,4 @@
-//! What came of a verification as text: the verdict first, then every damage with its place.
-//!
-//! For: people. Not for: finding anything out.
+//! A verification as text: the verdict first, then every damage with its place.
 
 use crate::formats::Style;
 use crate::page::Page;
@@ -37,7 +35,7 @@ pub(super) fn write_verification(
     out.write(to)
 }
 
-/// What there is to know of a host beside its verdict.
+/// Prints the facts of a host other than its verdict.
 fn show_host_details(of: &Verified, out: &mut Page) {
     for line in damage_items(of) {
         out.prose("  ", "    ", &line);
@@ -50,7 +48,7 @@ fn show_host_details(of: &Verified, out: &mut Page) {
     }
 }
 
-/// The verdict on all hosts, on which of them it is, and how much it is about.
+/// Returns the verdict on all hosts, which hosts decided it, and how much data it covers.
 pub(in crate::formats) fn verdict_on_all_hosts(all: &Verifications) -> String {
     let (verdict, hosts) = (all.verdict(), all.hosts.len());
     let on = match verdict {
@@ -74,11 +72,11 @@ pub(in crate::formats) fn verdict_on_all_hosts(all: &Verifications) -> String {
     format!("{} {on}, {damaged}{written}{} read back", verdict.word(), show_bytes(read))
 }
 
-/// What is damaged or failed, as far as it is told one by one, and how many more there are.
+/// Returns the recorded damage and failures, and how many more there are.
 pub(in crate::formats) fn damage_items(of: &Verified) -> Vec<String> {
     let mut lines = damage_lines(of);
     lines.truncate(LISTED);
-    // One line is about all blocks that are lost.
+    // One line covers all lost blocks.
     let lost = lost_writes(of).map_or(0, |lost| lost.blocks.saturating_sub(1));
     let more = (of.damaged() + of.failed_writes()).saturating_sub(lines.len() as u64 + lost);
     if more > 0 {
@@ -87,7 +85,7 @@ pub(in crate::formats) fn damage_items(of: &Verified) -> Vec<String> {
     lines
 }
 
-/// The verdict, how much it is about, and where.
+/// Returns the verdict, how much data it covers, and where.
 pub(in crate::formats) fn verification_headline(of: &Verified) -> String {
     let v = &of.verification;
     let blocks = show_count(v.blocks as f64);
@@ -170,7 +168,7 @@ fn lost_writes(of: &Verified) -> Option<Lost> {
     of.read.as_ref().and_then(|(read, _)| read.lost)
 }
 
-/// A line for each damage and failure, as far as they were kept: writing first, then by offset.
+/// Returns a line for each recorded damage and failure: writing first, then by offset.
 fn damage_lines(of: &Verified) -> Vec<String> {
     let mut lines: Vec<String> =
         of.written.iter().flat_map(|(w, _)| &w.failures.first).map(|f| describe_failure(of, f)).collect();
@@ -193,7 +191,7 @@ fn damage_lines(of: &Verified) -> Vec<String> {
     lines
 }
 
-/// How fast it went; `None` where nothing was moved.
+/// Returns the rates; `None` if no data was moved.
 pub(in crate::formats) fn verification_rates(of: &Verified) -> Option<String> {
     let rate = |blocks: u64, took: &Duration| {
         let rate = of.bytes_of(blocks) as f64 / took.as_secs_f64().max(1e-9);

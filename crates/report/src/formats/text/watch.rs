@@ -1,5 +1,7 @@
-//! Prints an interval as text: the CPU line, a row for each device, its load compared with what was measured, conclusions, and the
+//! A watched interval as text: the CPU line, a row for each device, its load relative to earlier measurements, conclusions, and the
 //! processes that moved most. All lines fit the width.
+//!
+//! Columns are named as in iostat. The width decides which columns fit, and figures never exceed their column.
 
 use crate::formats::Style;
 use crate::page::{display_width, prose, shorten};
@@ -11,10 +13,10 @@ use model::watch::{
 };
 use std::io::{self, Write};
 
-/// What `%util` does not say.
+/// Note on the meaning of `%util`.
 const UTIL_NOTE: &str = "%util: share of the time with a request in flight; 100 % is not saturation, since most devices serve several \
                          requests at once";
-/// Columns of a time in ms.
+/// Width of a time in ms.
 const TIME_WIDTH: usize = 6;
 
 pub(super) fn write_watched(watched: &Watched, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -51,7 +53,7 @@ fn watched_text(watched: &Watched, width: usize) -> String {
     below.extend(devices.iter().map(|d| conclusions(d, width, layout.explain)));
     below.extend(watched.processes.as_ref().and_then(|p| process_text(p, width, watched.headed)));
     out += &below.concat();
-    // A line alone stands below that of the interval before; several are a block.
+    // A single line continues the table of the previous interval; several lines form a block.
     if out.lines().count() != 1 {
         out.push('\n');
     }
@@ -81,7 +83,7 @@ fn conclusions(device: &WatchedDevice, width: usize, explain: bool) -> String {
     out
 }
 
-/// Names of columns, and their units below them.
+/// Returns the names of columns, with their units below.
 fn column_headings(columns: &[&Column], unit: RateUnit) -> String {
     let line = |first: &str, word: &dyn Fn(&Column) -> String| {
         let cells: Vec<String> =
@@ -89,7 +91,7 @@ fn column_headings(columns: &[&Column], unit: RateUnit) -> String {
         format!("{}\n", format!("{first:DEVICE_NAME_WIDTH$}{}", cells.concat()).trim_end())
     };
     let units = line("", &|c| c.unit.to_owned());
-    // The first columns name theirs.
+    // The first columns have their unit in the name.
     line("device", &|c| c.heading(unit)) + if units == "\n" { "" } else { &units }
 }
 
@@ -108,25 +110,25 @@ fn device_row(device: &WatchedDevice, columns: &[&Column], layout: Layout) -> St
     format!("{name:DEVICE_NAME_WIDTH$}{}\n", cells.concat())
 }
 
-/// Why there are no figures, or what the load is of what was measured.
+/// Returns why there are no figures, or the load relative to earlier measurements.
 fn below_row(device: &WatchedDevice, width: usize) -> Option<String> {
     let line = |words: &str| prose(width, "  ", "    ", &format!("{}: {words}", device.name));
     match (&device.figures, &device.load) {
         (Err(why), _) => Some(line(why)),
         (Ok(_), Some(Ok(load))) => Some(line(&describe_load(load))),
-        // That a limit is not known is said once, when watching begins.
+        // An unknown limit is reported once, at the start of watching.
         (Ok(_), Some(Err(_)) | None) => None,
     }
 }
 
-/// `loop0: latency in ms p50/p99/max: read 0.07/0.31/1.25`, or why that is not known.
+/// `loop0: latency in ms p50/p99/max: read 0.07/0.31/1.25`, or why it is unknown.
 fn latency_row(device: &WatchedDevice, width: usize) -> Option<String> {
     let words = match device.latency.as_ref()? {
         Err(why) => format!("latencies not known: {why}"),
         Ok(all) => {
             let parts: Vec<String> =
                 all.all().map(|(name, of)| format!("{name} {}", latency_times(&of))).collect();
-            // Nothing completed: the row above says that.
+            // No request completed: the row above shows that.
             if parts.is_empty() {
                 return None;
             }
@@ -170,25 +172,25 @@ const KIB: f64 = 1024.0;
 
 /// A column of figures.
 struct Column {
-    /// Its name in iostat, without the unit if it is a throughput.
+    /// Name in iostat, without the unit of a throughput.
     name: &'static str,
-    /// Its unit; empty if the name says it.
+    /// Unit; empty if it is part of the name.
     unit: &'static str,
-    /// Its width, the gap before it included.
+    /// Width, including the gap before it.
     width: usize,
-    /// Its priority if there is little room: 0 comes first.
+    /// Priority if there is little room: 0 comes first.
     rank: u8,
     value: ColumnValue,
 }
 
-/// How a column gets its figure; `None` if that is not known.
+/// How a column computes its figure; `None` if it is unknown.
 enum ColumnValue {
     Figure(fn(&DeviceInterval) -> Option<f64>),
     Throughput(fn(&DeviceInterval) -> Option<&Requests>),
 }
 
 impl Column {
-    /// Its name: `r/s`, `rMB/s`.
+    /// Returns the name: `r/s`, `rMB/s`.
     fn heading(&self, unit: RateUnit) -> String {
         match self.value {
             ColumnValue::Figure(_) => self.name.to_owned(),
@@ -196,7 +198,7 @@ impl Column {
         }
     }
 
-    /// Its figure; `None` if that is not known.
+    /// Returns the figure; `None` if it is unknown.
     fn value(&self, figures: &DeviceInterval, unit: RateUnit) -> Option<f64> {
         match self.value {
             ColumnValue::Figure(value) => value(figures),
@@ -226,7 +228,7 @@ const fn throughput(
 /// The name of `%util`, which needs a note.
 const UTIL_HEADING: &str = "%util";
 
-/// All of them, from left to right.
+/// All columns, from left to right.
 const COLUMNS: [Column; 22] = [
     column("r/s", "", 7, 0, |d| Some(d.read.per_s)),
     throughput("r", 1, |d| Some(&d.read)),
@@ -252,7 +254,7 @@ const COLUMNS: [Column; 22] = [
     column(UTIL_HEADING, "", 6, 9, |d| Some(d.util_percent)),
 ];
 
-/// Returns the columns that a width has room for, by rank: a column is left out if one with a lower rank is.
+/// Returns the columns that fit into `width`, by rank: a column is left out if one with a lower rank is.
 fn columns_for_width(width: usize) -> Vec<&'static Column> {
     let mut by_rank: Vec<&Column> = COLUMNS.iter().collect();
     by_rank.sort_by_key(|c| c.rank);
@@ -265,7 +267,7 @@ fn columns_for_width(width: usize) -> Vec<&'static Column> {
     COLUMNS.iter().filter(|c| most.is_some_and(|most| c.rank <= most)).collect()
 }
 
-/// Returns all columns, in as many tables as the width needs.
+/// Returns all columns, in as many tables as the width requires.
 fn column_tables(width: usize) -> Vec<Vec<&'static Column>> {
     let mut tables: Vec<Vec<&Column>> = Vec::new();
     let mut used = usize::MAX;
@@ -282,7 +284,7 @@ fn column_tables(width: usize) -> Vec<Vec<&'static Column>> {
     tables
 }
 
-/// A figure in no more letters than there is room for, as finely as that goes: `12.34`, `1234.5`, `1.2M`.
+/// Formats a figure with as many digits as fit into `room`: `12.34`, `1234.5`, `1.2M`.
 fn fit_figure(value: f64, room: usize) -> String {
     const LARGER: [(f64, &str); 5] = [(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T")];
     for (scale, suffix) in LARGER {
@@ -293,22 +295,22 @@ fn fit_figure(value: f64, room: usize) -> String {
             }
         }
     }
-    // No counter comes so far.
+    // No counter reaches this value.
     ">".repeat(room.min(1))
 }
 
-/// Columns of the name and of the id.
+/// Widths of the name and of the process id.
 const PROCESS_NAME_WIDTH: usize = 16;
 const PID_WIDTH: usize = 9;
-/// Columns of a figure.
+/// Width of a figure.
 const FIGURE_WIDTH: usize = 8;
-/// Columns that words need beside the figures; with less room they stand on a line of their own.
+/// Minimum width of the details next to the figures; with less room they get their own line.
 const DETAILS_WIDTH: usize = 24;
 
-/// A figure of a process and what it is called.
+/// A figure of a process and its heading.
 type ProcessFigure = (&'static str, fn(&WatchedProcess) -> f64);
 
-/// Figures, the first of them always.
+/// Figures; the first one is always shown.
 const PROCESS_FIGURES: [ProcessFigure; 5] = [
     ("rMB/s", |p| p.read_mb_per_s),
     ("wMB/s", |p| p.write_mb_per_s),
@@ -317,7 +319,7 @@ const PROCESS_FIGURES: [ProcessFigure; 5] = [
     ("wchar", |p| p.wchar_mb_per_s),
 ];
 
-/// The lines, below their names where these are wanted; `None` where there is nothing to be told.
+/// Returns the lines, below headings if `headed`; `None` if there is nothing to print.
 fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<String> {
     if processes.most.is_empty() && !(headed && processes.hidden > 0) {
         return None;
@@ -329,7 +331,7 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
         let names: Vec<String> = shown.iter().map(|(name, _)| format!("{name:>FIGURE_WIDTH$}")).collect();
         let names = names.concat();
         let line = format!("{first:PROCESS_NAME_WIDTH$}{:>PID_WIDTH$}{names}  files open here", "id");
-        // Where there is no room the words stand on lines of their own, without a name.
+        // Without room, the details are on separate lines and have no heading.
         let line = if display_width(&line) > width {
             format!("{first:PROCESS_NAME_WIDTH$}{:>PID_WIDTH$}{names}", "id")
         } else {
@@ -386,7 +388,7 @@ fn process_line(process: &WatchedProcess, shown: &[&ProcessFigure], width: usize
     format!("{first}\n{}", prose(width, "    ", "    ", &words))
 }
 
-/// Words behind figures, further lines of them below the first.
+/// Appends details after the figures, with continuation lines below the first.
 fn append_wrapped(first: &str, indent: &str, words: &str, width: usize) -> String {
     let room = width.saturating_sub(display_width(indent));
     let lines = prose(room, "", "", words);
@@ -412,7 +414,7 @@ fn describe_open_files(process: &WatchedProcess) -> String {
     if asked.is_empty() { open } else { format!("{open}; {asked}") }
 }
 
-/// `reads of 4 KiB, 2 % sequential; depth 3.9`; nothing where it asked the watched devices for nothing.
+/// `reads of 4 KiB, 2 % sequential; depth 3.9`; empty if the process sent no request to the watched devices.
 fn describe_requests(requests: &ProcessRequests) -> String {
     let ways = [("reads", requests.read), ("writes", requests.write)];
     let mut parts: Vec<String> = ways
@@ -450,6 +452,53 @@ fn request_sizes(of: &SomeRequests) -> String {
     format!("{size}, {} sequential", show_share(of.sequential_percent / 100.0))
 }
 
+#[test]
+fn figures_never_exceed_their_width() {
+    let at = |room| [0.0, 9.994, 99.994, 1234.56, 99_999.4, 1_234_567.0, 9.9e11].map(|v| fit_figure(v, room));
+    assert_eq!(at(6), ["0.00", "9.99", "99.99", "1234.6", "99999", "1235k", "990.0G"]);
+    assert_eq!(at(5), ["0.00", "9.99", "99.99", "1235", "99999", "1235k", "990G"]);
+    assert_eq!(at(4), ["0.00", "9.99", "100", "1235", "100k", "1.2M", "990G"]);
+    for room in 4..8 {
+        assert!((0..18).all(|e| fit_figure(10_f64.powi(e) * 9.999, room).len() <= room), "{room}");
+    }
+}
+
+#[test]
+fn all_columns_are_in_tables_that_fit_the_width() {
+    for width in [40, 80, 120, 200] {
+        let tables = column_tables(width);
+        assert_eq!(tables.iter().map(Vec::len).sum::<usize>(), COLUMNS.len());
+        let widths: Vec<usize> =
+            tables.iter().map(|t| DEVICE_NAME_WIDTH + t.iter().map(|c| c.width).sum::<usize>()).collect();
+        assert!(widths.iter().all(|w| *w <= width), "{width}: {widths:?}");
+    }
+    assert_eq!((column_tables(80).len(), column_tables(200).len()), (3, 1));
+}
+
+#[test]
+fn details_follow_the_figures_or_are_below_them_if_narrow() {
+    let processes = crate::fixture::watched().processes.unwrap_or_else(|| panic!("none"));
+    let wide = process_text(&processes, 80, true).unwrap_or_default();
+    let lines: Vec<&str> = wide.lines().collect();
+    assert_eq!(lines[0], "process                id   rMB/s   wMB/s calls/s  files open here");
+    let first = "fio                 12345    2.05    0.00  500.00  direct, sync, io_uring;";
+    assert!(lines[1].starts_with(first), "{wide}");
+    let words: Vec<&str> = lines[1..6].iter().flat_map(|line| line.split_whitespace()).collect();
+    let asked = "reads of 4 KiB (4 KiB to 64 KiB), 2.0 % sequential; 0.50 flushes/s; depth 3.90";
+    assert!(words.join(" ").contains(asked), "{wide}");
+    let of_kernel = |line: &&&str| line.starts_with("kworker") && line.contains("kernel worker");
+    assert!(lines.iter().any(|line| of_kernel(&line)), "{wide}");
+    assert!(wide.contains("and 3 more") && wide.contains("hidden from this user"), "{wide}");
+    let all: Vec<&str> = wide.split_whitespace().collect();
+    let calls = "calls/s: io_uring_enter 500.00, fdatasync 3.00; page faults/s: 0.00 waited for storage, 12.00 did not";
+    assert!(all.join(" ").contains(calls), "{wide}");
+    let narrow = process_text(&processes, 44, true).unwrap_or_default();
+    assert!(narrow.contains("\n    direct, sync, io_uring;"), "{narrow}");
+    assert!(!process_text(&processes, 80, false).unwrap_or_default().contains("hidden"));
+    let none = Processes { most: Vec::new(), more: 0, hidden: 0, seconds: 1.0, calls_not_known: None };
+    assert_eq!(process_text(&none, 80, true), None);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -457,7 +506,7 @@ mod tests {
     use crate::page::display_width;
 
     #[test]
-    fn lines_fit_every_width_and_wider_ones_have_more_columns() {
+    fn lines_fit_every_width_and_wider_lines_have_more_columns() {
         let watched = watched();
         let mut last = 0;
         for width in 20..150 {
@@ -478,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_no_zero_and_has_its_reason() {
+    fn unknown_values_have_a_reason_and_are_not_zero() {
         let text = watched_text(&watched(), 80);
         let row = |name: &str| text.lines().find(|l| l.trim_start().starts_with(name)).unwrap_or_default();
         let figures: Vec<&str> = row("loop0").split_whitespace().collect();
@@ -493,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_told_by_its_bounds_with_session_and_day() {
+    fn a_load_is_given_as_bounds_with_session_and_day() {
         let mut watched = watched();
         let told = |watched: &Watched| {
             let text = watched_text(watched, 200);
@@ -513,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_stand_below_and_where_they_are_not_known_the_reason() {
+    fn latencies_or_their_missing_reason_follow_the_device() {
         let mut watched = watched();
         let line = "\n  loop0: latency in ms p50/p99/max: read 0.07/0.31/1.25, flush 0.07/-/1.25\n";
         assert!(watched_text(&watched, 80).contains(line), "{}", watched_text(&watched, 80));
@@ -523,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_alone_is_a_line_an_interval_and_several_are_a_block() {
+    fn one_device_is_a_line_per_interval_and_several_are_a_block() {
         let mut watched = watched();
         assert!(watched_text(&watched, 80).ends_with("\n\n"));
         watched.devices.truncate(1);
@@ -534,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cpu_line_and_the_note_on_util_come_before_the_devices() {
+    fn the_cpu_line_and_the_note_on_util_precede_the_devices() {
         let mut watched = watched();
         let cpu = "\navg-cpu: %user 1.4 %nice 0.0 %system 0.5 %iowait 1.7 %steal 0.0 %idle 96.4\ndevice ";
         assert!(watched_text(&watched, 80).contains(cpu), "{}", watched_text(&watched, 80));
@@ -578,7 +627,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conclusion_is_printed_while_it_is_new_and_explained_on_request() {
+    fn new_conclusions_are_printed_and_explained_on_request() {
         use model::watch::{Conclusion, Rule};
         let mut watched = watched();
         watched.devices[0].conclusions = vec![Conclusion {
@@ -596,51 +645,4 @@ mod tests {
         watched.devices[0].conclusions[0].is_new = false;
         assert!(!watched_text(&watched, 80).contains("limit\n"));
     }
-}
-
-#[test]
-fn figures_never_take_more_than_their_room() {
-    let at = |room| [0.0, 9.994, 99.994, 1234.56, 99_999.4, 1_234_567.0, 9.9e11].map(|v| fit_figure(v, room));
-    assert_eq!(at(6), ["0.00", "9.99", "99.99", "1234.6", "99999", "1235k", "990.0G"]);
-    assert_eq!(at(5), ["0.00", "9.99", "99.99", "1235", "99999", "1235k", "990G"]);
-    assert_eq!(at(4), ["0.00", "9.99", "100", "1235", "100k", "1.2M", "990G"]);
-    for room in 4..8 {
-        assert!((0..18).all(|e| fit_figure(10_f64.powi(e) * 9.999, room).len() <= room), "{room}");
-    }
-}
-
-#[test]
-fn all_columns_are_in_tables_that_fit() {
-    for width in [40, 80, 120, 200] {
-        let tables = column_tables(width);
-        assert_eq!(tables.iter().map(Vec::len).sum::<usize>(), COLUMNS.len());
-        let widths: Vec<usize> =
-            tables.iter().map(|t| DEVICE_NAME_WIDTH + t.iter().map(|c| c.width).sum::<usize>()).collect();
-        assert!(widths.iter().all(|w| *w <= width), "{width}: {widths:?}");
-    }
-    assert_eq!((column_tables(80).len(), column_tables(200).len()), (3, 1));
-}
-
-#[test]
-fn a_line_has_figures_and_words_and_a_narrow_one_has_the_words_below() {
-    let processes = crate::fixture::watched().processes.unwrap_or_else(|| panic!("none"));
-    let wide = process_text(&processes, 80, true).unwrap_or_default();
-    let lines: Vec<&str> = wide.lines().collect();
-    assert_eq!(lines[0], "process                id   rMB/s   wMB/s calls/s  files open here");
-    let first = "fio                 12345    2.05    0.00  500.00  direct, sync, io_uring;";
-    assert!(lines[1].starts_with(first), "{wide}");
-    let words: Vec<&str> = lines[1..6].iter().flat_map(|line| line.split_whitespace()).collect();
-    let asked = "reads of 4 KiB (4 KiB to 64 KiB), 2.0 % sequential; 0.50 flushes/s; depth 3.90";
-    assert!(words.join(" ").contains(asked), "{wide}");
-    let of_kernel = |line: &&&str| line.starts_with("kworker") && line.contains("kernel worker");
-    assert!(lines.iter().any(|line| of_kernel(&line)), "{wide}");
-    assert!(wide.contains("and 3 more") && wide.contains("hidden from this user"), "{wide}");
-    let all: Vec<&str> = wide.split_whitespace().collect();
-    let calls = "calls/s: io_uring_enter 500.00, fdatasync 3.00; page faults/s: 0.00 waited for storage, 12.00 did not";
-    assert!(all.join(" ").contains(calls), "{wide}");
-    let narrow = process_text(&processes, 44, true).unwrap_or_default();
-    assert!(narrow.contains("\n    direct, sync, io_uring;"), "{narrow}");
-    assert!(!process_text(&processes, 80, false).unwrap_or_default().contains("hidden"));
-    let none = Processes { most: Vec::new(), more: 0, hidden: 0, seconds: 1.0, calls_not_known: None };
-    assert_eq!(process_text(&none, 80, true), None);
 }
