@@ -151,7 +151,7 @@ struct Number<'c> {
     /// The sides other than the first.
     sides: Vec<SideNumber<'c>>,
     /// Whether a short table includes it.
-    told: bool,
+    in_short_table: bool,
 }
 
 /// A number on one side.
@@ -174,7 +174,7 @@ pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) ->
     for column in 2..headings.len() {
         table = table.aligned(column, true);
     }
-    for number in all_numbers(comparisons).iter().filter(|number| all || number.told) {
+    for number in all_numbers(comparisons).iter().filter(|number| all || number.in_short_table) {
         let metric = number.sides.iter().find_map(SideNumber::metric);
         let of_a = metric.map_or_else(|| "-".into(), |m| value(m, m.a));
         let name = [number.name.clone(), of_a];
@@ -191,7 +191,7 @@ pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) ->
 
 /// Returns how many numbers the table leaves out; `None` if it has all of them.
 pub(crate) fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
-    let untold = all_numbers(comparisons).iter().filter(|number| !all && !number.told).count();
+    let untold = all_numbers(comparisons).iter().filter(|number| !all && !number.in_short_table).count();
     let s = if untold == 1 { "" } else { "s" };
     (untold > 0)
         .then(|| format!("{untold} more number{s}, not FASTER or SLOWER on any side: --verbose shows them"))
@@ -269,12 +269,12 @@ fn result_numbers<'c>(result: &Pair, pairs: &[Option<&'c Pair>], alone: bool) ->
     }
     if metrics.is_empty() {
         let sides = pairs.iter().map(|pair| side_of_pair(*pair, "")).collect();
-        return vec![Number { name: result.name.clone(), sides, told: true }];
+        return vec![Number { name: result.name.clone(), sides, in_short_table: true }];
     }
     let number = |(at, metric): (usize, &&Metric)| {
         let sides: Vec<SideNumber> = pairs.iter().map(|pair| side_of_pair(*pair, &metric.name)).collect();
         let in_short_table = alone || sides.iter().any(|side| side.metric().is_some_and(|m| is_shown(at, m)));
-        Number { name: number_name(result, metric), sides, told: in_short_table }
+        Number { name: number_name(result, metric), sides, in_short_table }
     };
     metrics.iter().enumerate().map(number).collect()
 }

@@ -40,9 +40,13 @@ pub fn by_extension<K: ReportKind + ?Sized>(path: &Path) -> Option<&'static Form
 }
 
 /// Finds the format of a file by extension. Prefers `requested` if it has that extension and writes this kind of report.
-pub fn of_file<K: ReportKind + ?Sized>(path: &Path, said: &'static Format) -> Option<&'static Format> {
+pub fn of_file<K: ReportKind + ?Sized>(path: &Path, requested: &'static Format) -> Option<&'static Format> {
     let first = by_extension::<K>(path)?;
-    Some(if said.extension == first.extension && K::writer(said).is_some() { said } else { first })
+    Some(if requested.extension == first.extension && K::writer(requested).is_some() {
+        requested
+    } else {
+        first
+    })
 }
 
 /// Returns the file extensions for this kind of report, for messages: `.txt, .json`.

@@ -149,14 +149,14 @@ fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
     // There is one job. fio numbers its workers over all phases.
     let phases = plan.jobs.first().map_or(&[][..], |job| &job.phases);
     let mut number = 0;
-    for (phase, said) in phases.iter().zip(&typed.phases) {
+    for (phase, text) in phases.iter().zip(&typed.phases) {
         // In fio, the writer's own thread reads back; these reads are not logged here.
-        let own = phase.streams.iter().zip(said).filter(|(stream, _)| stream.reads_back().is_none());
-        for (stream, said) in own {
+        let own = phase.streams.iter().zip(text).filter(|(stream, _)| stream.reads_back().is_none());
+        for (stream, text) in own {
             let first = number + 1;
             number += stream.workers;
             let from_ns = stream.delay_ns.max(phase.warmup_ns);
-            if let Some(logs) = &said.logs {
+            if let Some(logs) = &text.logs {
                 let path = |at: &usize| plan.targets.get(*at).map(|t| t.path.clone());
                 let targets: Vec<String> = stream.targets.iter().filter_map(path).collect();
                 stream_logs((stream, from_ns), logs, (first..=number, &targets), &mut all);

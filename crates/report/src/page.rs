@@ -234,7 +234,7 @@ fn plain(text: &str) -> Cow<'_, str> {
     }
     let mut rest = text.split('\x1b');
     let first = rest.next().unwrap_or_default().to_owned();
-    rest.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, behind)| behind)).into()
+    rest.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, unit)| unit)).into()
 }
 
 /// Wraps a paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Breaks only words
@@ -695,11 +695,11 @@ fn a_column_is_shortened_before_another_is_dropped() {
 fn markdown_columns_are_aligned_and_foreign_text_is_escaped() {
     let mut table = Table::new(&["test", "MB/s", "why"], &[]);
     table.add(["a|b".into(), "1,210".into(), "~<x>\n`y`".into()]);
-    let said = "| test |  MB/s | why                |\n\
+    let expected = "| test |  MB/s | why                |\n\
                 | :--- | ----: | :----------------- |\n\
                 | a\\|b | 1,210 | \\~\\<x\\> \\`y\\`     |\n";
     let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('-', "");
-    assert_eq!(squeeze(&table.markdown()), squeeze(said));
+    assert_eq!(squeeze(&table.markdown()), squeeze(expected));
     let widths: Vec<usize> = table.markdown().lines().map(display_width).collect();
     assert!(widths.windows(2).all(|w| w[0] == w[1]), "{}", table.markdown());
 }

@@ -1,8 +1,7 @@
-//! Golden comparisons: every format renders each of them as it was when somebody last looked.
+//! Golden comparisons: compares the output of every format with the files of earlier output.
 //!
-//! For: noticing that a line or a name of the contract changed. Not for: whether a comparison is right.
-//! The comparisons are the `.json` files themselves. After a change that is meant, look at
-//! `FATHOM_BLESS=1 cargo test -p fathom-io-report` and `git diff`.
+//! The comparisons are the `.json` files themselves. After an intended change, run `FATHOM_BLESS=1 cargo test -p fathom-io-report` and check
+//! `git diff`.
 
 mod looks;
 
@@ -36,7 +35,7 @@ fn every_format_renders_every_golden_comparison_as_before() -> Tried {
     Ok(())
 }
 
-/// Each of the golden comparisons as one more side.
+/// Returns a comparison of several sides: each golden comparison is a side.
 fn several() -> Result<Comparisons, Box<dyn std::error::Error>> {
     let mut others = Vec::new();
     for (at, name) in ["cannot_tell", "slower", "incomparable"].into_iter().enumerate() {

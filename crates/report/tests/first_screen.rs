@@ -1,6 +1,6 @@
 //! The first screen: a report of eight results fits 24 lines, and its first lines answer the question.
 //!
-//! `bench/bench.json` is a report of `fathom bench --quick` on a busy virtual machine. `FATHOM_BLESS=1` renders it anew at each width.
+//! `bench/bench.json` is a report of `fathom bench --quick` on a busy virtual machine. `FATHOM_BLESS=1` renders it again at each width.
 
 use model::finding::Severity;
 use model::report::{Answer, AnswerWord, Report, Verdict};

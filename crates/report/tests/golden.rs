@@ -1,9 +1,7 @@
-//! Golden reports: every format renders each of them as it was when somebody last looked.
+//! Golden reports: compares the output of every format with the files of earlier output.
 //!
-//! For: noticing that a byte of the JSON contract or a line of the text changed. Not for: whether a report is true.
-//! The reports are the `.json` files themselves, made by hand; reading and writing one must give the same bytes, so a
-//! renamed or removed field shows too. After a change that is meant, look at `FATHOM_BLESS=1 cargo test -p fathom-io-report`
-//! and `git diff`.
+//! The reports are the `.json` files themselves, made by hand. Reading and writing one must give the same bytes, so that a renamed or removed
+//! field fails too. After an intended change, run `FATHOM_BLESS=1 cargo test -p fathom-io-report` and check `git diff`.
 
 mod forged;
 mod looks;
@@ -38,7 +36,7 @@ fn reports() -> Result<Vec<(PathBuf, Report)>, Box<dyn std::error::Error>> {
     Ok(out)
 }
 
-/// How the file of a format ends: by its extension where no other format before it has that, else by its name.
+/// Returns the suffix of a format's golden files: its extension, unless an earlier format has it too, or else its name.
 fn ending(format: &Format) -> &'static str {
     let first = FORMATS.iter().find(|f| f.extension == format.extension);
     if first.is_some_and(|f| f.name == format.name) { format.extension } else { format.name }
@@ -73,8 +71,8 @@ fn every_format_renders_every_golden_report_as_before() -> Tried {
     Ok(())
 }
 
-/// Everything, with room for it.
-fn whole() -> Style {
+/// Returns a wide style with all parts of a report.
+fn full_style() -> Style {
     Style { detail: Detail::All, width: 120, ..Style::default() }
 }
 
@@ -110,7 +108,7 @@ fn brief_prints_only_the_table_and_one_block_for_a_forum() -> Tried {
 fn the_time_series_is_shown_on_request_and_fits() -> Tried {
     let format = report::find::<Report>("text").ok_or("there is no format text")?;
     for (path, report) in reports()? {
-        let style = Style { course: true, ..whole() };
+        let style = Style { course: true, ..full_style() };
         let shown = String::from_utf8_lossy(&format.bytes(&report, style)?).into_owned();
         let has_one = report.results.iter().any(|r| !r.series.is_empty());
         assert_eq!(shown.lines().any(|line| line.ends_with(" over time")), has_one, "{}", path.display());
@@ -155,7 +153,7 @@ fn format_names_are_unique_and_every_kind_has_a_readable_format() {
     let mut seen = BTreeSet::new();
     each.retain(|extension| seen.insert(*extension));
     assert_eq!(told, each, "each once, in the order of the table: {extensions}");
-    // Those that are promised; whoever adds one leaves them as they are.
+    // These names are promised: new formats are added after them.
     let promised = [".txt", ".json", ".csv", ".md", ".html", ".terse", ".xml"];
     let mut left = extensions.split(", ");
     assert!(promised.iter().all(|one| left.any(|told| told == *one)), "{extensions}");
@@ -186,15 +184,15 @@ fn a_format_that_cannot_write_a_kind_is_refused_with_the_others_named() -> Tried
     Ok(())
 }
 
-/// A golden file: a report, or a piece of one.
+/// Reads a golden file: a report, or a part of one.
 fn read(file: &str) -> std::io::Result<Vec<u8>> {
     std::fs::read(golden().join(file))
 }
 
-/// Renders a part of a text, from the line that begins with these words to the next empty line, and compares it.
+/// Compares a part of the text, from the line that begins with `from` to the next empty line, with a golden file.
 fn part_is(report: &Report, ledger: bool, from: &str, file: &str) -> Tried {
     let format = report::find::<Report>("text").ok_or("there is no format text")?;
-    let bytes = format.bytes(report, Style { ledger, ..whole() })?;
+    let bytes = format.bytes(report, Style { ledger, ..full_style() })?;
     let all = String::from_utf8_lossy(&bytes).into_owned();
     let (_, behind) = all.split_once(&format!("\n{from}")).ok_or("it does not begin")?;
     let (part, _) = behind.split_once("\n\n").ok_or("it does not end")?;
@@ -245,7 +243,7 @@ fn interfaces_replace_the_results_and_findings_are_not_repeated() -> Tried {
     let twice = report.findings.iter().find(|f| f.outcome == model::finding::Outcome::Finding).cloned();
     report.findings.extend(twice);
     let (text_form, csv) = (report::find::<Report>("text"), report::find::<Report>("csv"));
-    let shown = String::from_utf8(text_form.ok_or("there is no format text")?.bytes(&report, whole())?)?;
+    let shown = String::from_utf8(text_form.ok_or("there is no format text")?.bytes(&report, full_style())?)?;
     let (_, from_table) = shown.split_once("\ninterface ").ok_or("there is no table")?;
     let (part, _) = from_table.split_once("\nHost ").ok_or("it does not end")?;
     let csv = text(csv.ok_or("there is no format csv")?, &report, false);
@@ -302,7 +300,7 @@ fn a_sweep_replaces_the_results() -> Tried {
     Ok(())
 }
 
-/// Gives a result runs of these rates, second by second, and a word for them.
+/// Sets the runs of a result to these rates per second, with a state and a drift.
 fn ran(result: &mut Measured, runs: &[&[f64]], state: State, drift: Option<[f64; 3]>) {
     let first = result.runs[0].clone();
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;

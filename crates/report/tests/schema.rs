@@ -1,7 +1,6 @@
-//! The JSON schema of a report, generated from its types.
+//! Compares the JSON schema of a report with its types.
 //!
-//! For: holding the file that is compiled in to what the types say. Not for: whether reports are as it says; a story holds real ones
-//! against it. After a change that is meant: `FATHOM_BLESS=1 cargo test -p fathom-io-report --test schema`, and look at `git diff`.
+//! After an intended change, run `FATHOM_BLESS=1 cargo test -p fathom-io-report --test schema` and check `git diff`.
 
 use model::report::Report;
 

@@ -1,6 +1,4 @@
-//! Widths: no line of any text is wider than the terminal, whatever is reported and however much of it.
-//!
-//! For: every kind of report at every width that people have. Not for: what stands in them (`golden.rs`).
+//! Widths: no line of text is wider than the terminal, for every kind of report at all usual widths.
 
 use model::check_id::CheckId;
 use model::check_page::{CheckPage, Pages};
@@ -27,7 +25,7 @@ fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<T, Box<dyn std::er
     Ok(serde_json::from_slice(&std::fs::read(tests(name))?)?)
 }
 
-/// Without the sequences that colour it.
+/// Removes colours.
 fn seen(line: &str) -> String {
     let mut parts = line.split('\x1b');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -50,7 +48,7 @@ fn fits<K: ReportKind + ?Sized>(what: &str, report: &K) {
     }
 }
 
-/// A report with names as only users think of them.
+/// Returns a report with unusual names, as users choose them.
 fn with_odd_names(mut report: Report) -> Report {
     for (at, result) in report.results.iter_mut().enumerate() {
         result.name = format!("{}{}{at}", "とても長い名前".repeat(9), "x".repeat(90));

@@ -579,7 +579,7 @@ fn check_page(check: &CheckPage) -> String {
 fn page_part(heading: &str, text: &str) -> String {
     let item = |line: &str| match line.trim() {
         command if is_command(heading, line) => format!("`{command}`"),
-        said => said.trim_start_matches("- ").to_owned(),
+        text => text.trim_start_matches("- ").to_owned(),
     };
     let lines: Vec<String> = text.lines().filter(|l| !l.trim().is_empty()).map(item).collect();
     match lines.as_slice() {

@@ -227,7 +227,7 @@ impl Group {
     pub(super) fn from_jobs(jobs: &[Job], group: usize, word: &str) -> Option<Self> {
         let all = jobs.iter().filter(|j| j.group == group).flat_map(Job::directions);
         let all: Vec<Direction> =
-            all.filter(|(told, d)| *told == word && d.runtime_ms > 0).map(|(_, d)| d).collect();
+            all.filter(|(name, d)| *name == word && d.runtime_ms > 0).map(|(_, d)| d).collect();
         let rates = || all.iter().map(|d| d.bytes_per_s);
         let times = || all.iter().map(|d| d.runtime_ms);
         Some(Self {
@@ -426,8 +426,8 @@ pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: 
     for stretch in course.into_iter().filter(|s| s.ns > 0) {
         let end = stretch.start_ns.saturating_add(stretch.ns);
         for at in stretch.start_ns / step_ns..=((end - 1) / step_ns).min(MAX_STEPS) {
-            let (begin, behind) = (at.saturating_mul(step_ns), (at + 1).saturating_mul(step_ns));
-            let (from, to) = (stretch.start_ns.max(begin), end.min(behind));
+            let (begin, end_ns) = (at.saturating_mul(step_ns), (at + 1).saturating_mul(step_ns));
+            let (from, to) = (stretch.start_ns.max(begin), end.min(end_ns));
             let share = to.saturating_sub(from) as f64 / stretch.ns as f64;
             let step = out.entry(at).or_default();
             step.ops += share * stretch.ops as f64;

@@ -41,7 +41,7 @@ pub(super) fn write_capture(of: &Captured, _: Style, to: &mut dyn Write) -> io::
             sections.push(card("Over time", NO_LEAD, &draw_over_time(course)));
             sections.extend(course.places.as_ref().map(|places| draw_places(course, places)));
         }
-        let aspects = parts(of).into_iter().map(|(what, said)| (what.to_owned(), with_micro_sign(&said)));
+        let aspects = parts(of).into_iter().map(|(what, text)| (what.to_owned(), with_micro_sign(&text)));
         sections.push(card("What it was like", NO_LEAD, &facts(&aspects.collect::<Vec<_>>())));
         let others = other_tasks(&of.profile);
         let who = page::table("Who did it", &tasks(&of.profile.tasks));
@@ -145,11 +145,11 @@ fn draw_time_plot(over: &TimePlot, course: &Course) -> String {
         plot.draw(line_class(of.op), &plot::steps(values.iter().enumerate().map(place)));
     }
     let stop = |at: usize| {
-        let told = over.of.iter().filter_map(|(of, values)| Some((of.op, *values.get(at)?)));
-        let told = told.filter(|(_, value)| value.is_finite());
-        let told = told.map(|(op, value)| format!("\n{}: {}", plural(op), (over.show)(value)));
+        let values = over.of.iter().filter_map(|(of, values)| Some((of.op, *values.get(at)?)));
+        let values = values.filter(|(_, value)| value.is_finite());
+        let values = values.map(|(op, value)| format!("\n{}: {}", plural(op), (over.show)(value)));
         let middle = (at as f64 + 0.5) * step_s;
-        (x.along(middle), format!("{}{}", second_tick(middle), told.collect::<String>()))
+        (x.along(middle), format!("{}{}", second_tick(middle), values.collect::<String>()))
     };
     plot.stop_at(&(0..course.steps).map(stop).collect::<Vec<_>>());
     plot.html()
@@ -377,14 +377,14 @@ mod tests {
             Some(Course { step_ns: 500_000_000, steps: 3, of: vec![reads], places: Some(places) });
         let html = page(&of);
         assert!(!html.contains("<b>.capture") && !html.contains("NaN"), "{html}");
-        for said in [
+        for text in [
             "Requests issued, a second",
             "MB/s",
             "Latency, from issue",
             "Offsets of reads",
             "1 MiB of the device",
         ] {
-            assert!(html.contains(said), "{said}");
+            assert!(html.contains(text), "{text}");
         }
         assert!(html.contains("cell shade-5") && !html.contains("Offsets of writes"));
         // Ten per second in the first half second; the second half is unknown.

@@ -488,9 +488,9 @@ struct FindingItem {
 }
 
 /// Returns the card of findings that affect numbers; empty without any.
-pub(super) fn acting_card(report: &Report, told: &[Finding]) -> String {
+pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
     let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
-    let found = merge_repeated(told.iter().filter(acts));
+    let found = merge_repeated(findings.iter().filter(acts));
     if found.is_empty() {
         return String::new();
     }
@@ -498,15 +498,15 @@ pub(super) fn acting_card(report: &Report, told: &[Finding]) -> String {
 }
 
 /// Returns the cards of notes and of every check with its answer.
-pub(super) fn other_cards(report: &Report, told: &[Finding]) -> String {
-    if told.is_empty() {
+pub(super) fn other_cards(report: &Report, findings: &[Finding]) -> String {
+    if findings.is_empty() {
         return String::new();
     }
     let is_note =
         |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_none_or(|s| s == Severity::Note);
-    let notes = merge_repeated(told.iter().filter(is_note));
-    let unchecked = merge_repeated(told.iter().filter(|f| f.outcome == Outcome::NotChecked));
-    let held = merge_repeated(told.iter().filter(|f| f.outcome == Outcome::Holds));
+    let notes = merge_repeated(findings.iter().filter(is_note));
+    let unchecked = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::NotChecked));
+    let held = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::Holds));
     let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let lead = [
         count(notes.len(), "note", "notes"),
@@ -517,7 +517,7 @@ pub(super) fn other_cards(report: &Report, told: &[Finding]) -> String {
     let not_made =
         if unchecked.is_empty() { String::new() } else { finding_list(&unchecked, report.results.len()) };
     body += &folded("What could not be checked, and why", &not_made);
-    body += &folded("Every check and its answer", &check_table(told));
+    body += &folded("Every check and its answer", &check_table(findings));
     card("What was checked", &[format!("{}.", lead.join(", "))], &body)
 }
 

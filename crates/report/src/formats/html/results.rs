@@ -212,16 +212,16 @@ impl CommonAxes {
 }
 
 /// Draws the tail of a result on common axes; `None` without a histogram.
-pub(super) fn draw_tail_on(result: &Measured, link: &str, beside: &CommonAxes) -> Option<Plot> {
+pub(super) fn draw_tail_on(result: &Measured, link: &str, axes: &CommonAxes) -> Option<Plot> {
     let all = histograms(result);
     let small = || {
-        let plot = draw_tails(&all, (&beside.latency, beside.deepest), result, link);
+        let plot = draw_tails(&all, (&axes.latency, axes.deepest), result, link);
         // There is no room for more labels; the table has the numbers.
         let is_named = |label: &Label| NAMED_RANKS_SMALL.iter().any(|rank| label.text.starts_with(rank));
         Plot {
             height: 130,
             title: "Share that took longer".into(),
-            x: beside.latency.few_ticks(MAX_TICKS_SMALL, time_tick),
+            x: axes.latency.few_ticks(MAX_TICKS_SMALL, time_tick),
             x_title: "Latency (logarithmic)".into(),
             right: spread_labels(plot.right.iter().filter(|l| is_named(l)).cloned().collect(), 110.0),
             ..plot
@@ -567,11 +567,11 @@ fn draw_ledger(direction: &str, account: &Account) -> String {
     let side = |of: fn(&Moved) -> u64, show: fn(u64) -> String| {
         let sum = |s: &Stage| s.parts.iter().map(|m| of(m) as f64).sum::<f64>() as u64;
         let text = |s: &Stage| if s.parts.is_empty() { "not counted".into() } else { show(sum(s)) };
-        let said: Vec<String> = stages.iter().map(|s| format!("{} {}", s.name, text(s))).collect();
+        let descriptions: Vec<String> = stages.iter().map(|s| format!("{} {}", s.name, text(s))).collect();
         let parts: Vec<Vec<f64>> =
             stages.iter().map(|s| s.parts.iter().map(|m| of(m) as f64).collect()).collect();
         let labels = stages.iter().enumerate().map(|(at, s)| Words { text: text(s), percent: middle(at) });
-        Side { says: said.join(", "), flow: flow(&parts), labels: labels.collect() }
+        Side { says: descriptions.join(", "), flow: flow(&parts), labels: labels.collect() }
     };
     let sides = vec![side(|m| m.ios, |n| show_count(n as f64)), side(|m| m.bytes, show_bytes)];
     let picture = LedgerPicture {

@@ -425,9 +425,9 @@ impl<'c> CurveDrawing<'c> {
         });
         let target = self.curve.latency_target.as_ref().map(|t| t.latency_ns as f64);
         // Three runs can have an absurd interval: limit it to ten times the values.
-        let told: Vec<f64> =
+        let bounds: Vec<f64> =
             points.iter().flat_map(|p| [Self::value(p, "50"), Self::value(p, self.rank)]).collect();
-        let (low, high) = told
+        let (low, high) = bounds
             .iter()
             .filter(|v| v.is_finite())
             .fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), v| (l.min(*v), h.max(*v)));

@@ -29,7 +29,7 @@ pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> Str
         return String::new();
     }
     let timeline = Timeline::from_stretches(run_extents(result));
-    let drawing = TimeDrawing { result, events, timeline, link: format!("{link}-time"), beside: None };
+    let drawing = TimeDrawing { result, events, timeline, link: format!("{link}-time"), scale: None };
     let mut out = drawing.key();
     out += &drawing.rates().html();
     out +=
@@ -75,10 +75,10 @@ pub(super) fn draw_rates_on(
     result: &Measured,
     events: &Events,
     link: &str,
-    beside: &CommonScale,
+    scale: &CommonScale,
 ) -> Option<Plot> {
-    let timeline = Timeline::with_room_for(beside.seconds, run_extents(result));
-    let drawing = TimeDrawing { result, events, timeline, link: link.to_owned(), beside: Some(beside) };
+    let timeline = Timeline::with_room_for(scale.seconds, run_extents(result));
+    let drawing = TimeDrawing { result, events, timeline, link: link.to_owned(), scale: Some(scale) };
     (!result.series.is_empty()).then(|| drawing.rates())
 }
 
@@ -102,7 +102,7 @@ struct TimeDrawing<'r> {
     timeline: Timeline,
     link: String,
     /// The common scale, if several results are compared.
-    beside: Option<&'r CommonScale>,
+    scale: Option<&'r CommonScale>,
 }
 
 impl TimeDrawing<'_> {
@@ -174,13 +174,13 @@ impl TimeDrawing<'_> {
         let ours = series.iter().map(|s| self.rate(s.iops, s.mb_per_s));
         let values =
             ours.chain(devices().map(|(_, d)| self.rate(d.iops, d.mb_per_s))).chain(fine.iter().map(|f| f.2));
-        let interval = self.interval().filter(|_| self.beside.is_none());
-        let most = self.beside.map(|beside| beside.most);
+        let interval = self.interval().filter(|_| self.scale.is_none());
+        let most = self.scale.map(|scale| scale.most);
         let y =
             Axis::from_zero(values.chain(interval.into_iter().flatten().filter(|v| *v < 1e15)).chain(most));
         let mut plot = self.frame(
-            if self.beside.is_some() { format!("{unit} of each run") } else { format!("{unit}, from zero") },
-            if self.beside.is_some() { 110 } else { 170 },
+            if self.scale.is_some() { format!("{unit} of each run") } else { format!("{unit}, from zero") },
+            if self.scale.is_some() { 110 } else { 170 },
         );
         plot.says = self.describe(unit);
         plot.y = y.ticks_down(rate_tick);
@@ -220,7 +220,7 @@ impl TimeDrawing<'_> {
 
     /// Returns run, begin, end and the rate of all directions for each stretch.
     fn fine_rates(&self) -> Vec<(u32, [f64; 2], f64)> {
-        let Some(course) = self.result.course.as_ref().filter(|_| self.beside.is_none()) else {
+        let Some(course) = self.result.course.as_ref().filter(|_| self.scale.is_none()) else {
             return Vec::new();
         };
         let moving = || course.directions.iter().filter(|(word, _)| *word != "sync").map(|(_, of)| of);
@@ -334,14 +334,14 @@ impl TimeDrawing<'_> {
 
     /// Returns an empty plot over time.
     fn frame(&self, title: String, height: u32) -> Plot {
-        let x = if self.beside.is_some() { self.timeline.few_ticks() } else { self.timeline.ticks() };
+        let x = if self.scale.is_some() { self.timeline.few_ticks() } else { self.timeline.ticks() };
         Plot { title, height, x, link: self.link.clone(), ..Plot::default() }
     }
 
     /// Labels the runs with number and rate, and the events.
     fn draw_run_names(&self, plot: &mut Plot) {
         let middle = |[from, to]: [f64; 2]| f64::midpoint(from, to);
-        if self.result.runs.len() <= MAX_NAMED_RUNS && self.beside.is_none() {
+        if self.result.runs.len() <= MAX_NAMED_RUNS && self.scale.is_none() {
             plot.labels.extend(self.result.runs.iter().filter_map(|run| {
                 let at = middle(self.timeline.span(run.run)?);
                 let rate = show_rate(self.rate(run.iops, run.mb_per_s));
@@ -655,13 +655,13 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
     if rows.is_empty() {
         return None;
     }
-    let said: Vec<String> = rows
+    let descriptions: Vec<String> = rows
         .iter()
         .filter_map(|row| Some(format!("{} {}", row.words, mean_over_runs(row, result)?)))
         .collect();
     let mut plot = Plot {
         title: "CPU and waiting, share of the time of each run".into(),
-        says: format!("Means over runs: {}", said.join(", ")),
+        says: format!("Means over runs: {}", descriptions.join(", ")),
         height: STRIP_HEIGHT * rows.len() as u32,
         // Ticks without labels: the plots above and below have them.
         x: timeline.ticks().into_iter().map(|tick| Tick { label: String::new(), ..tick }).collect(),

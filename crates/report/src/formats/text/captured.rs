@@ -38,8 +38,8 @@ pub(super) fn write_capture(of: &Captured, style: Style, to: &mut dyn Write) -> 
     out.line("");
     out.table(&operations(&profile.operations));
     out.line("");
-    for (what, said) in parts(of) {
-        out.prose(&format!("{what:<10}"), CONTINUATION, &said);
+    for (what, text) in parts(of) {
+        out.prose(&format!("{what:<10}"), CONTINUATION, &text);
     }
     if !profile.tasks.is_empty() {
         out.line("");
@@ -67,18 +67,18 @@ pub(in crate::formats) fn parts(of: &Captured) -> Vec<(&'static str, String)> {
     out.push(("footprint", describe_footprint(&profile.footprint)));
     let unknown = || "not known: no completion is in the file".to_owned();
     out.push(("depth", profile.depth.as_ref().map_or_else(unknown, describe_depth)));
-    out.extend(describe_queueing(&profile.operations).map(|said| ("queue", said)));
+    out.extend(describe_queueing(&profile.operations).map(|text| ("queue", text)));
     out.extend(profile.arrivals.iter().map(|of| ("arrivals", describe_arrivals(of))));
-    out.extend(describe_flushes(&profile.flushes).map(|said| ("flushes", said)));
-    out.extend(capture_remarks(profile).into_iter().map(|said| ("note", said)));
+    out.extend(describe_flushes(&profile.flushes).map(|text| ("flushes", text)));
+    out.extend(capture_remarks(profile).into_iter().map(|text| ("note", text)));
     let of_files = of.ending.as_ref().and_then(|ending| ending.of_files);
     out.extend(of_files.map(|of| ("note", of.describe())));
     let unseen = of.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0);
     out.extend(unseen.map(|n| {
         let n = show_count(n as f64);
-        let said =
+        let text =
             "requests whose issue was not seen are not in the file, most of them in flight when it began";
-        ("note", format!("{n} {said}"))
+        ("note", format!("{n} {text}"))
     }));
     out
 }
@@ -169,11 +169,11 @@ fn describe_sizes(of: &Sizes) -> String {
 }
 
 fn describe_sequence(of: &Sequence) -> String {
-    let mut said =
+    let mut text =
         format!("{} sequential ({} of the bytes)", show_share(of.share), show_share(of.byte_share));
     if of.runs > 0 {
         let [mean, median, most] = of.run_requests.map(number);
-        said += &format!(
+        text += &format!(
             "; {} {} of {mean} requests in the mean, median {median}, longest {most} ({})",
             show_count(of.runs as f64),
             if of.runs == 1 { "run" } else { "runs" },
@@ -181,9 +181,9 @@ fn describe_sequence(of: &Sequence) -> String {
         );
     }
     if of.streams[1] > 0.0 {
-        said += &format!("; streams at once {:.1}, at most {}", of.streams[0], of.streams[1]);
+        text += &format!("; streams at once {:.1}, at most {}", of.streams[0], of.streams[1]);
     }
-    said
+    text
 }
 
 /// Formats a mean with decimals and a whole number without.
@@ -238,8 +238,8 @@ fn describe_queueing(all: &[Operation]) -> Option<String> {
             show_count(latency.count as f64)
         ))
     };
-    let said: Vec<String> = all.iter().filter_map(describe).collect();
-    (!said.is_empty()).then(|| said.join("; "))
+    let text: Vec<String> = all.iter().filter_map(describe).collect();
+    (!text.is_empty()).then(|| text.join("; "))
 }
 
 fn describe_arrivals(of: &Arrivals) -> String {

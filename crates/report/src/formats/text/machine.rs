@@ -41,9 +41,9 @@ fn show_device(out: &mut Page, device: &BlockDevice) {
     let name = out.paint(&device.name, "1");
     let first = if part { "  " } else { "" };
     out.prose(&format!("{first}{name}  "), CONTINUATION, &heading(device));
-    let mut line = |what: &str, said: Option<String>| {
-        if let Some(said) = said {
-            out.prose(&format!("{INDENT}{what:8}"), CONTINUATION, &said);
+    let mut line = |what: &str, text: Option<String>| {
+        if let Some(text) = text {
+            out.prose(&format!("{INDENT}{what:8}"), CONTINUATION, &text);
         }
     };
     // A partition shares the queue of its disk.
@@ -362,10 +362,10 @@ fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
         n => format!(" {n} notes are worth knowing."),
     };
     if acting.is_empty() {
-        let said = format!(
+        let text = format!(
             "Before you measure: nothing was found that would change what a number means.{notes}{unseen}"
         );
-        out.prose("", "  ", &said);
+        out.prose("", "  ", &text);
         return;
     }
     out.line("Before you measure:");
@@ -472,7 +472,7 @@ fn text(devices: Vec<BlockDevice>) -> String {
 
 #[test]
 fn a_disk_shows_known_and_unknown_facts() {
-    let told = text(vec![device()]);
+    let shown = text(vec![device()]);
     for words in [
         "sda  1 TiB, disk, SPINNER 9000, serial S1, SATA (6.0 Gbps), driver sd, rotating",
         "512 logical, 4K physical; requests to 1.25 MiB (hardware unknown); read-ahead 128 KiB; no discards",
@@ -480,8 +480,8 @@ fn a_disk_shows_known_and_unknown_facts() {
         "by no program",
         "Without a size: loop0",
     ] {
-        let flat = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(&words.split_whitespace().collect::<Vec<_>>().join(" ")), "{words}: {told}");
+        let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(&words.split_whitespace().collect::<Vec<_>>().join(" ")), "{words}: {shown}");
     }
     assert!(text(Vec::new()).starts_with("The kernel shows no block device"));
 }
@@ -496,8 +496,8 @@ fn a_partition_shows_no_queue_and_an_unknown_user_is_not_no_user() {
         used_by: Err("/proc/1/fd: permission denied".into()),
         ..device()
     };
-    let told = text(vec![part]);
-    assert!(told.starts_with("  sda1  1 TiB, partition, from 1 MiB\n"), "{told}");
-    assert!(!told.contains("scheduler") && !told.contains("by no program\n"), "{told}");
-    assert!(told.contains("permission denied"), "{told}");
+    let shown = text(vec![part]);
+    assert!(shown.starts_with("  sda1  1 TiB, partition, from 1 MiB\n"), "{shown}");
+    assert!(!shown.contains("scheduler") && !shown.contains("by no program\n"), "{shown}");
+    assert!(shown.contains("permission denied"), "{shown}");
 }

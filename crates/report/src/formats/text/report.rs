@@ -381,12 +381,12 @@ pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
     out.line("");
 }
 
-fn with_outcome(told: &[Finding], outcome: Outcome) -> impl Iterator<Item = &Finding> {
-    told.iter().filter(move |f| f.outcome == outcome)
+fn with_outcome(shown: &[Finding], outcome: Outcome) -> impl Iterator<Item = &Finding> {
+    shown.iter().filter(move |f| f.outcome == outcome)
 }
 
-fn show_found(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
-    let mut findings = with_outcome(told, Outcome::Finding).peekable();
+fn show_found(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
+    let mut findings = with_outcome(shown, Outcome::Finding).peekable();
     if findings.peek().is_some() {
         out.line("Findings");
     }
@@ -538,8 +538,8 @@ fn show_two_lines(out: &mut Page, f: &Finding, all: usize) {
 }
 
 /// Prints a reason that several checks share once.
-fn show_not_checked(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
-    let mut unchecked = with_outcome(told, Outcome::NotChecked).peekable();
+fn show_not_checked(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
+    let mut unchecked = with_outcome(shown, Outcome::NotChecked).peekable();
     if unchecked.peek().is_some() {
         out.line("Not checked");
     }
@@ -559,9 +559,9 @@ fn show_not_checked(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
 }
 
 /// Prints the checks that passed. A check with a finding about one result did not pass.
-fn show_passed(out: &mut Page, told: &[Finding]) {
-    let silent = |f: &&Finding| !told.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
-    let mut held: Vec<CheckId> = with_outcome(told, Outcome::Holds).filter(silent).map(|f| f.id).collect();
+fn show_passed(out: &mut Page, shown: &[Finding]) {
+    let silent = |f: &&Finding| !shown.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+    let mut held: Vec<CheckId> = with_outcome(shown, Outcome::Holds).filter(silent).map(|f| f.id).collect();
     held.dedup();
     if !held.is_empty() {
         out.prose("Passed  ", "        ", &CheckId::list(&held, " "));

@@ -474,9 +474,9 @@ fn a_judged_session_has_a_reason_only_if_it_is_not_valid() -> Result<(), Box<dyn
     let invalid: Report = serde_json::from_str(golden)?;
     let valid: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
     let table = SessionTable { reports: vec![valid, invalid.clone()], ..example() };
-    let told = session_remarks(&table);
-    assert_eq!(told.last(), Some(&format!("1, INVALID: {}", invalid.verdict_reason)), "{told:?}");
-    assert!(told.iter().all(|words| !words.starts_with("new, VALID")), "{told:?}");
+    let remarks = session_remarks(&table);
+    assert_eq!(remarks.last(), Some(&format!("1, INVALID: {}", invalid.verdict_reason)), "{remarks:?}");
+    assert!(remarks.iter().all(|words| !words.starts_with("new, VALID")), "{remarks:?}");
     assert!(session_remarks(&example()).is_empty(), "of the index nothing more is known");
     Ok(())
 }

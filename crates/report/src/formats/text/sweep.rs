@@ -888,10 +888,10 @@ fn show_tracked(out: &mut Page, rounds: &Rounds) {
         |value: Option<f64>| value.map_or_else(|| "-".into(), |v| format_tracked(rounds.variable, v));
     let from = rounds.by_round.len().saturating_sub(MAX_ROUNDS);
     let rounds_shown = rounds.by_round.iter().enumerate().skip(from);
-    let told: Vec<String> =
+    let rounds_text: Vec<String> =
         rounds_shown.map(|(at, v)| format!("{}: {}", at + 1, tracked_or_dash(*v))).collect();
     let before = if from > 0 { format!(" ({from} before them are in the JSON)") } else { String::new() };
-    out.prose("  ", "    ", &format!("By round{before}: {}.", told.join("; ")));
+    out.prose("  ", "    ", &format!("By round{before}: {}.", rounds_text.join("; ")));
     out.prose("  ", "    ", &describe_steady_state(rounds));
 }
 
@@ -1053,22 +1053,22 @@ fn the_title_of_a_map_names_each_cache_mode_once() {
 #[test]
 fn lines_equal_those_of_the_article() {
     // Listing 3. Its leading blank is missing if a size has three digits; its rates had more digits than it prints.
-    for (bytes, iops, said) in [
+    for (bytes, iops, expected) in [
         (512, 76.68, " 512   B blocks:   76.7 IO/s,  38.3 KiB/s (314.1 kbit/s)"),
         (1 << 10, 84.447, "   1 KiB blocks:   84.4 IO/s,  84.4 KiB/s (691.8 kbit/s)"),
         (16 << 10, 79.2, "  16 KiB blocks:   79.2 IO/s,   1.2 MiB/s ( 10.4 Mbit/s)"),
         (128 << 10, 76.0, " 128 KiB blocks:   76.0 IO/s,   9.5 MiB/s ( 79.7 Mbit/s)"),
         (2 << 20, 25.325, "   2 MiB blocks:   25.3 IO/s,  50.6 MiB/s (424.9 Mbit/s)"),
     ] {
-        assert_eq!(article_line(bytes, iops, 6), said);
+        assert_eq!(article_line(bytes, iops, 6), expected);
     }
     // Listing 4. Its widest rate has seven characters.
-    for (bytes, iops, said) in [
+    for (bytes, iops, expected) in [
         (512, 21556.8, " 512   B blocks: 21556.8 IO/s,  10.5 MiB/s ( 88.3 Mbit/s)"),
         (32 << 10, 7621.1, "  32 KiB blocks:  7621.1 IO/s, 238.2 MiB/s (  2.0 Gbit/s)"),
         (512 << 10, 448.7, " 512 KiB blocks:   448.7 IO/s, 224.3 MiB/s (  1.9 Gbit/s)"),
     ] {
-        assert_eq!(article_line(bytes, iops, 7), said);
+        assert_eq!(article_line(bytes, iops, 7), expected);
     }
 }
 

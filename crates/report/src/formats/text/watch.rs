@@ -544,21 +544,21 @@ mod tests {
     #[test]
     fn a_load_is_given_as_bounds_with_session_and_day() {
         let mut watched = watched();
-        let told = |watched: &Watched| {
+        let text_of = |watched: &Watched| {
             let text = watched_text(watched, 200);
             let from = text.find("loop0: load is").unwrap_or(text.len());
             let words: Vec<&str> = text[from..].split_whitespace().collect();
             words.join(" ").split(" vda:").next().unwrap_or_default().to_owned()
         };
         let all = "loop0: load is between 25 % and 40 % of what was measured (session 20261123-1, 2026-11-23, and 1 more)";
-        assert_eq!(told(&watched), all);
+        assert_eq!(text_of(&watched), all);
         let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
         load.at_most_percent = Some(25.2);
-        assert!(told(&watched).contains("load is 25 % of what"), "{}", told(&watched));
+        assert!(text_of(&watched).contains("load is 25 % of what"), "{}", text_of(&watched));
         let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
         (load.at_most_percent, load.not_measured) = (None, vec![Direction::Write]);
-        assert!(told(&watched).contains("load is at least 25 % of what was measured (session"));
-        assert!(told(&watched).ends_with("; writes were not measured"), "{}", told(&watched));
+        assert!(text_of(&watched).contains("load is at least 25 % of what was measured (session"));
+        assert!(text_of(&watched).ends_with("; writes were not measured"), "{}", text_of(&watched));
     }
 
     #[test]
@@ -567,8 +567,8 @@ mod tests {
         let line = "\n  loop0: latency in ms p50/p99/max: read 0.07/0.31/1.25, flush 0.07/-/1.25\n";
         assert!(watched_text(&watched, 80).contains(line), "{}", watched_text(&watched, 80));
         watched.devices[0].latency = Some(Err("the kernel's tracer lost 137 events".into()));
-        let said = "loop0: latencies not known: the kernel's tracer lost 137 events";
-        assert!(watched_text(&watched, 120).contains(said));
+        let expected = "loop0: latencies not known: the kernel's tracer lost 137 events";
+        assert!(watched_text(&watched, 120).contains(expected));
     }
 
     #[test]
