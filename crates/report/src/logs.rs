@@ -215,7 +215,7 @@ impl FioLog {
         for log in logs.iter().filter(|log| self.workers.contains(&log.number)) {
             let began_ms = if self.logs.unix_epoch { log.began_unix_ms } else { 0 };
             match self.kind {
-                // The submission latency is always 0: the completion latency includes it.
+                // No lines: the completion latency includes the submission.
                 LogKind::Slat => {}
                 LogKind::Iolog => self.iolog(&log.rows, &mut out),
                 LogKind::ClatHist => self.histograms(&log.rows, began_ms, &mut out),

@@ -16,7 +16,7 @@ pub(super) static FORMAT: Format =
 
 /// Width of a rule.
 const WIDTH: usize = 78;
-/// CrystalDiskMark's profiles in fathom, and their names there.
+/// Profiles of fathom, and CrystalDiskMark's names for them.
 const PROFILE_NAMES: [(&str, &str); 6] = [
     ("cdm", "Default"),
     ("nvme", "Default"),

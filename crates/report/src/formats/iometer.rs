@@ -30,7 +30,7 @@ const BINS_US: [u64; 21] = [
 ];
 /// Raw times are in ns.
 const NS_PER_SECOND: u64 = 1_000_000_000;
-/// Default owners of an access specification, by their number in the file.
+/// Values of the default assignment of an access specification, by their number in the file.
 const DEFAULT_SPECS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
 
 pub(super) static FORMAT: Format =

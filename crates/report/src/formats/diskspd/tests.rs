@@ -1,9 +1,8 @@
 //! Compares DISKSPD's formats with the text and the XML that its own tests publish (`UnitTests/ResultParser`, `UnitTests/XmlResultParser`,
 //! MIT licence), byte for byte if both have the same figures, and checks the paths that readers use.
 
-use super::profile;
 use super::xml::Lines;
-use crate::formats::diskspd::{DirectionFilter, Figures, Lane, Span, Topology, text, xml};
+use super::{DirectionFilter, Figures, Lane, Span, Topology, profile, text, xml};
 use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 use model::distribution::Distribution as Latencies;
 use model::histogram::Histogram;

@@ -1,10 +1,8 @@
 //! DISKSPD's XML: the profile, which DISKSPD accepts with `-X`, then the results, followed by fathom's element.
 
 use super::text::cpu_percents;
+use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
 use crate::formats::diskspd;
-use crate::formats::diskspd::{
-    DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile,
-};
 use crate::key_findings::{rest_summary, worst_findings};
 use model::diskspd::{Cache, Profile, Target, Throughput, TimeSpan};
 use model::finding::Severity;

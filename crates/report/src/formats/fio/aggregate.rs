@@ -1,7 +1,6 @@
 //! Bandwidth of all jobs together over time, as fio's `--bandwidth-log` writes it.
 
-use super::job::{DIRECTIONS, jobs};
-use crate::formats::fio::job::{step_length, steps};
+use super::job::{DIRECTIONS, jobs, step_length, steps};
 use model::job::Kind;
 use model::observed::{Observed, Stretch};
 use model::report::Report;

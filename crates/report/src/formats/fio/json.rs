@@ -1,11 +1,10 @@
 //! fio's JSON: `json`, and `json+` with all latency bins. Keys, types and layout equal fio's, because scripts also read it with text tools.
 
-use super::job::{Group, Job, cpu_percent, disk_totals, idleness, jobs, util_percent};
-use super::{VERSION, options};
-use crate::formats::fio::job::{
-    CALL_LEVELS, COLUMNS, DEPTH_LEVELS, Depths, Direction, LATENCY_LIMITS, LatencyShares, ctime, elapsed_ns,
-    end_time,
+use super::job::{
+    CALL_LEVELS, COLUMNS, DEPTH_LEVELS, Depths, Direction, Group, Job, LATENCY_LIMITS, LatencyShares,
+    cpu_percent, ctime, disk_totals, elapsed_ns, end_time, idleness, jobs, util_percent,
 };
+use super::{VERSION, options};
 use model::distribution::Distribution;
 use model::finding::Outcome;
 use model::fio_layout::FioLayout;

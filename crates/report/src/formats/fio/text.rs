@@ -3,12 +3,12 @@
 //! fathom's verdict follows the text. Terse lines (versions 2 to 5) have fields between semicolons, a line for each job. An unknown value
 //! is an empty field, so that the following fields keep their places.
 
-use crate::formats::fio::job::{
+use super::job::{
     CALL_LEVELS, COLUMNS, DEPTH_LEVELS, DIRECTIONS, Depths, Direction, Group, Job, LATENCY_LIMITS,
     LatencyShares, RateSamples, TERSE_PERCENTILES, cpu_percent, ctime, disk_totals, end_time, idleness, jobs,
     named_directions, util_percent,
 };
-use crate::formats::fio::{VERSION, options};
+use super::{VERSION, options};
 use crate::formats::{Detail, Style};
 use crate::key_findings::{rest_summary, worst_findings};
 use model::distribution::Distribution;

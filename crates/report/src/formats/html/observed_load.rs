@@ -1,12 +1,10 @@
 //! Pages of loads that fathom observed: a capture over time and over the device, and watched devices over time.
 
+use super::page::{card, facts, key, rate_tick, short_number, time, time_tick, with_micro_sign};
+use super::plot::{Axis, Plot, count_cells};
+use super::sessions::head_card;
+use super::{page, plot};
 use crate::formats::Style;
-use crate::formats::html::page::{
-    card, facts, key, rate_tick, short_number, time, time_tick, with_micro_sign,
-};
-use crate::formats::html::plot::{Axis, Plot, count_cells};
-use crate::formats::html::sessions::head_card;
-use crate::formats::html::{page, plot};
 use crate::formats::text::captured::{operations, origin, other_tasks, parts, restricted, tasks};
 use model::captured::{Captured, Course, CourseOf, Op, Places};
 use model::units::{show_bytes, show_count, show_rate, show_share};
@@ -49,7 +47,7 @@ pub(super) fn write_capture(of: &Captured, _: Style, to: &mut dyn Write) -> io::
             sections.push(card("Who did it", &[others], &who));
         }
     }
-    crate::formats::html::table_pages::write_page(
+    super::table_pages::write_page(
         to,
         &format!("{word} · capture"),
         &["capture".into(), of.file.clone()],
@@ -221,7 +219,7 @@ pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> i
     sections.extend(load.devices.iter().enumerate().map(|(at, device)| device_card(device, at)));
     let mut eye = vec!["watch".to_owned()];
     eye.extend(load.targets.iter().cloned());
-    crate::formats::html::table_pages::write_page(to, "watch", &eye, &sections)
+    super::table_pages::write_page(to, "watch", &eye, &sections)
 }
 
 fn device_card(device: &DeviceOverTime, number: usize) -> String {

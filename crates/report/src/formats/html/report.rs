@@ -1,13 +1,11 @@
 //! The page of a measurement, in its order: verdict and headline, findings that affect numbers, plots, other findings, and how to repeat
 //! it.
 
-use super::page::{card, page};
-use super::results;
+use super::page::{card, facts, folded, icon, page, time, with_micro_sign};
+use super::plot::{Axis, Label, Plot, SIDE};
+use super::time_series::Events;
+use super::{filters, page, plot, results, studies};
 use crate::formats::Style;
-use crate::formats::html::page::{facts, folded, icon, time, with_micro_sign};
-use crate::formats::html::plot::{Axis, Label, Plot, SIDE};
-use crate::formats::html::time_series::Events;
-use crate::formats::html::{filters, page, plot, studies};
 use crate::formats::text::report::{ending, headline, table as text_table};
 use crate::formats::text::results::{heading, replay_table};
 use crate::page::{Table, accepted, supported};
@@ -164,7 +162,7 @@ fn rerun_card(report: &Report) -> Option<String> {
     let heading = format!("Against {}, measured again in turns", rerun.session);
     let body = format!(
         "{}{}",
-        crate::formats::html::sessions::ratios(&rerun.beside.pairs),
+        super::sessions::ratios(&rerun.beside.pairs),
         page::table("Every number of both", &comparison_rows::pair_table(&rerun.beside.pairs, true))
     );
     Some(card(&heading, &lead, &body))
@@ -314,7 +312,7 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     let hollow =
         places().zip(&result.runs).filter(|(_, run)| events.is_disturbed(run.run)).map(|(place, _)| place);
     plot.draw("hollow-in", &plot::dots(hollow));
-    let mark = |v: f64, label: String| crate::formats::html::plot::Tick { at: x.within(v), label };
+    let mark = |v: f64, label: String| plot::Tick { at: x.within(v), label };
     let ends = quoted.interval.map(|[low, high]| {
         let cut = |v: f64, sign: &str| {
             if (0.0..=SIDE).contains(&x.along(v)) { show_rate(v) } else { format!("{sign} {}", show_rate(v)) }
@@ -351,13 +349,9 @@ pub(super) fn tiles(result: &Measured) -> String {
 }
 
 fn latency_tiles(figures: &Figures, result: &Measured) -> Vec<Tile> {
-    let is_direction = |d: crate::formats::html::results::Direction| {
-        d.figures(result).is_some_and(|f| std::ptr::eq(f, figures))
-    };
-    let several = crate::formats::html::results::result_directions(result).count() > 1;
-    let word = crate::formats::html::results::result_directions(result)
-        .find(|d| is_direction(*d))
-        .map_or("", |d| d.word);
+    let is_direction = |d: results::Direction| d.figures(result).is_some_and(|f| std::ptr::eq(f, figures));
+    let several = results::result_directions(result).count() > 1;
+    let word = results::result_directions(result).find(|d| is_direction(*d)).map_or("", |d| d.word);
     let prefix = if several { format!("{word} ") } else { String::new() };
     let value = |rank: &str| figures.latency_ns.percentiles.get(rank).copied().flatten();
     let last = ["99.99", "99.9"].into_iter().find(|rank| value(rank).is_some()).unwrap_or("99.9");
@@ -368,7 +362,7 @@ fn latency_tiles(figures: &Figures, result: &Measured) -> Vec<Tile> {
     ];
     let tile = |(rank, name): (&str, String)| Tile {
         name,
-        value: crate::formats::html::page::time_or_dash(value(rank).map(|ns| ns as f64)),
+        value: page::time_or_dash(value(rank).map(|ns| ns as f64)),
         note: if value(rank).is_some() { format!("{prefix}p{rank}") } else { "not enough operations".into() },
     };
     names.into_iter().map(tile).collect()

@@ -4,11 +4,10 @@
 //! - The ledger as a picture: the width of each stage shows what was issued, what was charged, and what each layer completed. Merges,
 //!   splits, caches and the legs of a RAID are visible at once.
 
-use super::page::{card, folded};
-use crate::formats::html::page::{key, time, time_tick, with_micro_sign};
-use crate::formats::html::plot::{Axis, Flow, Label, Plot, SIDE, Tick, flow, spread_labels};
-use crate::formats::html::time_series::{Events, time_series};
-use crate::formats::html::{page, plot};
+use super::page::{card, folded, key, time, time_tick, with_micro_sign};
+use super::plot::{Axis, Flow, Label, Plot, SIDE, Tick, flow, spread_labels};
+use super::time_series::{Events, time_series};
+use super::{page, plot};
 use crate::page::{Table, accepted, supported};
 use askama::Template;
 use model::ledger::{Account, Entry, Moved};
@@ -290,7 +289,7 @@ fn draw_densities(
         title: "Share of operations by latency (50 logarithmic buckets a decade)".into(),
         says: format!("Distribution of latency of {}", says.collect::<Vec<_>>().join(", ")),
         height: 150,
-        y: y.ticks_down(|v| format!("{} %", crate::formats::html::page::short_number(100.0 * v))),
+        y: y.ticks_down(|v| format!("{} %", page::short_number(100.0 * v))),
         x: axis.ticks(time_tick),
         link: format!("{link}-latency"),
         ..Plot::default()
@@ -452,7 +451,7 @@ fn percentile_table(result: &Measured) -> String {
     for direction in result_directions(result) {
         let Some(figures) = direction.figures(result) else { continue };
         let latency = &figures.latency_ns;
-        let cell = |ns: Option<u64>| crate::formats::html::page::time_or_dash(ns.map(|ns| ns as f64));
+        let cell = |ns: Option<u64>| page::time_or_dash(ns.map(|ns| ns as f64));
         let ranks = |of: &std::collections::BTreeMap<String, Option<u64>>| {
             TABLE_RANKS.map(|rank| cell(of.get(rank).copied().flatten()))
         };

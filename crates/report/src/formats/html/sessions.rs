@@ -2,18 +2,16 @@
 //!
 //! A comparison draws every change with its interval on one axis around "no change".
 
-use crate::comparison_rows::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
-use crate::formats::Style;
-use crate::formats::html::page::{
+use super::page::{
     card, facts, folded, icon, multiples, page, rate_tick, short_number, time_or_dash, with_micro_sign,
 };
-use crate::formats::html::plot::Axis;
-use crate::formats::html::report::repeat_card;
-use crate::formats::html::studies::{
-    IntervalHeadings, IntervalRow, common_axis, draw_intervals, draw_intervals_on,
-};
-use crate::formats::html::time_series::Events;
-use crate::formats::html::{filters, page, results, studies, time_series};
+use super::plot::Axis;
+use super::report::repeat_card;
+use super::studies::{IntervalHeadings, IntervalRow, common_axis, draw_intervals, draw_intervals_on};
+use super::time_series::Events;
+use super::{filters, page, results, studies, time_series};
+use crate::comparison_rows::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
+use crate::formats::Style;
 use crate::formats::text::sessions;
 use crate::page::supported;
 use crate::{comparison_rows, report_view};

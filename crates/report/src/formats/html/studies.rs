@@ -3,14 +3,14 @@
 //! A study of the same work in several ways is a row with its interval for each way, on one axis. A load curve is latency over load with
 //! knee, target and overloads. A sweep is maps with a shade for each cell.
 
-use super::page::card;
-use crate::formats::html::page::{
-    facts, folded, key, multiples, rate_tick, short_number, time, time_or_dash, time_tick, with_micro_sign,
+use super::page::{
+    card, facts, folded, key, multiples, rate_tick, short_number, time, time_or_dash, time_tick,
+    with_micro_sign,
 };
-use crate::formats::html::plot::{
+use super::plot::{
     Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
 };
-use crate::formats::html::{page, plot};
+use super::{page, plot};
 use crate::formats::text::report::table as text_table;
 use crate::formats::text::sweep::{labels, sides};
 use crate::page::supported;
@@ -145,7 +145,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     let missing =
         by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), with_micro_sign(why)));
     let mut body = page::table("All figures of all interfaces", &text_table(report, true));
-    body += &super::page::facts(&missing.collect::<Vec<_>>());
+    body += &page::facts(&missing.collect::<Vec<_>>());
     let lead = [
         "synced: MB/s with the final sync in the time; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
     ];
@@ -521,9 +521,7 @@ impl<'c> CurveDrawing<'c> {
             LoadState::Overload => "\noverload: more came than was served",
             LoadState::Void => "\nvoid",
         };
-        let ns = |rank: &str| {
-            crate::formats::html::page::time_or_dash(Some(Self::value(point, rank)).filter(|v| v.is_finite()))
-        };
+        let ns = |rank: &str| page::time_or_dash(Some(Self::value(point, rank)).filter(|v| v.is_finite()));
         let share = point.share.map_or_else(String::new, |s| format!(" ({})", show_share(s)));
         format!(
             "{}/s{share}\np50 {}, p{} {}{state}",

@@ -3,12 +3,10 @@
 //! fathom's values are drawn as finely as the report kept them, next to the device's counters. Findings with a known second are marked, and
 //! runs that other processes disturbed have a background. Strips below show CPU time and waiting, one value per run.
 
-use crate::formats::html::page::{folded, key, rate_tick, short_number, time, time_tick};
-use crate::formats::html::plot::{
-    Axis, LOWEST_LINE, Label, Plot, SIDE, Tick, spread_labels, strip, strip_middle,
-};
-use crate::formats::html::results::Direction;
-use crate::formats::html::{page, plot, results};
+use super::page::{folded, key, rate_tick, short_number, time, time_tick};
+use super::plot::{Axis, LOWEST_LINE, Label, Plot, SIDE, Tick, spread_labels, strip, strip_middle};
+use super::results::Direction;
+use super::{page, plot, results};
 use crate::page::Table;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome};
@@ -428,7 +426,7 @@ fn second_table(result: &Measured) -> String {
         ["run, second", "IOPS", "MB/s", "p99 at most", "device IOPS", "device latency", "in its queue"];
     let mut table = Table::new(&headings, &[]).aligned(6, false);
     for s in result.series.iter().take(MAX_TABLE_ROWS) {
-        let ns = |ns: Option<f64>| crate::formats::html::page::time_or_dash(ns);
+        let ns = |ns: Option<f64>| page::time_or_dash(ns);
         let rate_or_dash = |value: Option<f64>| value.map_or_else(|| "-".into(), show_rate);
         table.add([
             format!("{}, {}", s.run.saturating_add(1), short_number(s.start_s)),

@@ -281,7 +281,7 @@ fn describe_flushes(of: &Flushes) -> Option<String> {
     Some(text)
 }
 
-/// Returns remarks on lost events and on requests without an owner.
+/// Returns the numbers of requests that distort figures or have no known owner.
 fn capture_remarks(of: &Profile) -> Vec<String> {
     let share = |part: u64| {
         format!("{} requests ({})", show_count(part as f64), show_share(part as f64 / of.requests as f64))

@@ -5,9 +5,8 @@
 //! there is room. `--verbose` prints everything, each check once for all its results. An earlier session that was measured again has a
 //! table too.
 
-use super::commands;
+use super::{commands, results, studies, sweep};
 use crate::comparison_rows::{PAIR_LEGEND, pair_table};
-use crate::formats::text::{results, studies, sweep};
 use crate::formats::{Detail, Style};
 use crate::key_findings;
 use crate::key_findings::{join_names, rest_summary_after, results_suffix, shown_findings, worst_findings};

@@ -3,11 +3,11 @@
 //! From 60 columns on, every row of a list has time, verdict, value and target. If the width is small, targets are shortened, then what was
 //! measured, the interval, tags and finally the id are dropped.
 
+use super::report::ending;
 use crate::comparison_rows;
 use crate::comparison_rows::{
     PAIR_LEGEND, describe_source, hidden_numbers, left_out_notes, pair_table, shown_gate,
 };
-use crate::formats::text::report::ending;
 use crate::formats::{Detail, Style};
 use crate::key_findings::{rest_summary_of, worst_of};
 use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, supported, with_suspect_mark};

@@ -2,7 +2,7 @@
 //!
 //! A load curve also has a small plot. If there are many loads, only those next to the answer are printed.
 
-use crate::formats::text::results;
+use super::results;
 use crate::page::{Page, Table, half_width, percentile, short_bytes, supported, verdict_mark};
 use crate::report_view::how_to_see_all;
 use model::Known;
