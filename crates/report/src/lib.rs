@@ -7,18 +7,18 @@ mod comparison_rows;
 mod documentation;
 #[cfg(test)]
 mod fixture;
+mod format;
 mod formats;
-mod key_findings;
 mod logs;
 mod page;
 mod report_view;
 
 pub use documentation::chapter;
+pub use format::{Content, Detail, Format, ReportKind, Style, WIDTH, Writer};
 pub use formats::diskspd::{NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as diskspd_profile};
 pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, aggregate, verdict as fio_verdict};
 pub use formats::iometer::NAME as IOMETER;
 pub use formats::json::SCHEMAS;
-pub use formats::{Content, Detail, Format, ReportKind, Style, WIDTH, Writer};
 pub use formats::{FORMATS, TEXT};
 pub use logs::{EventLine, LogFile, log_files};
 use std::path::Path;

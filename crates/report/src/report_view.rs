@@ -1,10 +1,14 @@
-//! What text, Markdown, HTML and JSON print alike: command lines, and sentences about a verification.
+//! What several formats print alike: the findings that matter most and a count of the other answers, command lines, and sentences about
+//! a verification.
 
+use model::check_id::CheckId;
+use model::finding::{Finding, Outcome, Severity};
 use model::job::Kind;
-use model::report::Report;
+use model::report::{Limiter, Report, Verdict};
 use model::shell;
 use model::units::show_count;
 use model::verified::{Failed, ReadBack, Verified};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Joins the words of a command into one line, with the program's base name and shell quotes.
@@ -80,6 +84,132 @@ fn read_notes(read: &ReadBack) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Number of findings to print.
+const MAX_SHOWN: usize = 3;
+
+/// Returns the findings that affect numbers, each once for all its results, worst first and accepted ones last.
+fn acting_findings(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut out: Vec<Finding> = Vec::new();
+    for finding in findings.into_iter().filter(acts) {
+        match out.iter_mut().find(|known| (known.id, known.severity) == (finding.id, finding.severity)) {
+            Some(known) => {
+                let others = finding.about.into_iter().filter(|name| !known.about.contains(name));
+                known.about.extend(others.collect::<Vec<_>>());
+            }
+            None => out.push(finding),
+        }
+    }
+    out.sort_by_key(|f| (f.accepted, f.severity));
+    out
+}
+
+/// Returns the reason of the verdict, unless the answer or a finding in `shown` contains it.
+pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Option<&'r str> {
+    let answered = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
+    let below = |f: &Finding| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
+    let answered_or_shown = answered || shown.iter().any(below);
+    (report.verdict != Verdict::Valid && !answered_or_shown).then_some(report.verdict_reason.as_str())
+}
+
+/// Returns the finding that decides the verdict of the headline; `None` if the headline is valid or no finding decides.
+pub(crate) fn headline_finding(report: &Report) -> Option<Finding> {
+    let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
+    let mine = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
+    mine.min_by_key(|f| (f.accepted, f.severity))
+}
+
+/// Describes the limiter of the headline with its evidence, or names the check whose finding, shown below, is that evidence.
+pub(crate) fn describe_limiter(report: &Report, shown: &[Finding]) -> String {
+    let Limiter { name, sentence, .. } = &report.limiter;
+    let below = |f: &&Finding| f.outcome == Outcome::Finding && f.sentence == *sentence;
+    match shown.iter().find(below) {
+        Some(f) => format!("Limited by: {name} ({} below).", f.id),
+        None => format!("Limited by: {name}. {sentence}"),
+    }
+}
+
+/// Returns the worst findings of a report.
+pub(crate) fn worst_findings(report: &Report) -> Vec<Finding> {
+    worst_of(shown_findings(report))
+}
+
+/// Returns the worst of these findings.
+pub(crate) fn worst_of(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut all = acting_findings(findings);
+    all.truncate(MAX_SHOWN);
+    all
+}
+
+/// `1 more finding, 12 notes, 3 not checked, 66 passed`; `None` if no other answer exists.
+pub(crate) fn rest_summary(report: &Report) -> Option<String> {
+    rest_summary_of(&shown_findings(report))
+}
+
+/// The same for these findings.
+pub(crate) fn rest_summary_of(findings: &[Finding]) -> Option<String> {
+    rest_summary_after(findings, MAX_SHOWN)
+}
+
+/// The same after the first `shown` findings.
+pub(crate) fn rest_summary_after(findings: &[Finding], shown: usize) -> Option<String> {
+    let ids = |of: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
+        findings.iter().filter(of).map(|f| f.id).collect()
+    };
+    let notes = ids(&|f| f.outcome == Outcome::Finding && !acts(f));
+    let unchecked = ids(&|f| f.outcome == Outcome::NotChecked);
+    let spoke = ids(&|f| f.outcome != Outcome::Holds);
+    let held = ids(&|f| f.outcome == Outcome::Holds && !spoke.contains(&f.id));
+    let more = acting_findings(findings.to_vec()).len().saturating_sub(shown);
+    let parts = [
+        (more, if more == 1 { "more finding" } else { "more findings" }),
+        (notes.len(), if notes.len() == 1 { "note" } else { "notes" }),
+        (unchecked.len(), "not checked"),
+        (held.len(), "passed"),
+    ];
+    let parts =
+        parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    let counts = parts.collect::<Vec<_>>().join(", ");
+    (!counts.is_empty()).then_some(counts)
+}
+
+fn acts(finding: &Finding) -> bool {
+    finding.outcome == Outcome::Finding && finding.severity.is_some_and(|s| s < Severity::Note)
+}
+
+/// Returns the findings to show: for a grid only those about its best cells.
+pub(crate) fn shown_findings(report: &Report) -> Vec<Finding> {
+    let Some(sweep) = report.study.sweep().filter(|s| !s.is_in_order()) else {
+        return report.findings.clone();
+    };
+    let best = sweep.winner.values().chain(sweep.cheapest.values());
+    let names: Vec<&str> = best.filter_map(|c| Some(report.results.get(c.result?)?.name.as_str())).collect();
+    let mut out = Vec::new();
+    for finding in &report.findings {
+        let about: Vec<String> =
+            finding.about.iter().filter(|a| names.contains(&a.as_str())).cloned().collect();
+        if !about.is_empty() {
+            out.push(Finding { about, ..finding.clone() });
+        }
+    }
+    out
+}
+
+/// ` [RND4K Q1T1 read]`: the results of a finding; empty if it covers all of them.
+pub(crate) fn results_suffix(finding: &Finding, all: usize) -> String {
+    match finding.about.len() {
+        0 => String::new(),
+        n if n == all && all > 1 => String::new(),
+        n if n > 3 => format!(" [{} and {} more]", join_names(&finding.about[..2]), n - 2),
+        _ if all == 1 => String::new(),
+        _ => format!(" [{}]", join_names(&finding.about)),
+    }
+}
+
+/// Joins names, with another separator if a name contains a comma.
+pub(crate) fn join_names(names: &[String]) -> String {
+    names.join(if names.iter().any(|n| n.contains(',')) { "; " } else { ", " })
 }
 
 #[test]

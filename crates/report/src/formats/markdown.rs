@@ -5,6 +5,7 @@
 
 use crate::comparison_rows::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
 use crate::documentation::{is_command, page_parts};
+use crate::format::{Content, Detail, Format, Style, Writer};
 use crate::formats::text::machine::{heading, mounts, queue, used};
 use crate::formats::text::plan::{plan_headline, plan_remarks, streams};
 use crate::formats::text::report::{ending, quoted, table};
@@ -15,11 +16,9 @@ use crate::formats::text::sessions::{
 use crate::formats::text::verified::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_rates,
 };
-use crate::formats::{Content, Detail, Format, Style, Writer};
-use crate::key_findings::{rest_summary_of, worst_of};
 use crate::page::{Table, escaped, prose, supported, verdict_mark};
-use crate::report_view::{how_to_see_all, verification_notes};
-use crate::{comparison_rows, key_findings, report_view};
+use crate::report_view::{how_to_see_all, rest_summary_of, verification_notes, worst_of};
+use crate::{comparison_rows, report_view};
 use model::check_page::{CheckPage, Pages};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
 use model::devices::{BlockDevice, Devices};
@@ -155,9 +154,9 @@ fn full_page(report: &Report, all: bool) -> String {
         out += &format!("\n{}", quick_text(report).trim_end_matches('\n'));
         out.push('\n');
     }
-    let shown = if all { key_findings::shown_findings(report) } else { key_findings::worst_findings(report) };
-    let limiter = key_findings::describe_limiter(report, &shown);
-    let reason = key_findings::verdict_reason(report, &shown).map(str::to_owned);
+    let shown = if all { report_view::shown_findings(report) } else { report_view::worst_findings(report) };
+    let limiter = report_view::describe_limiter(report, &shown);
+    let reason = report_view::verdict_reason(report, &shown).map(str::to_owned);
     for words in reason.into_iter().chain(ending(report)).chain([limiter]) {
         out += &format!("\n{}\n", escaped(&words));
     }
@@ -189,7 +188,7 @@ fn first_line(report: &Report) -> String {
 
 fn most_important(report: &Report, shown: &[Finding]) -> Vec<String> {
     let mut items: Vec<String> = shown.iter().map(|f| finding_item(f, report.results.len())).collect();
-    if let Some(rest) = key_findings::rest_summary(report) {
+    if let Some(rest) = report_view::rest_summary(report) {
         items.push(format!("- {rest}: {}\n", code(&how_to_see_all(report))));
     }
     items
@@ -209,7 +208,7 @@ fn finding_item(f: &Finding, results: usize) -> String {
     let accepted = if f.accepted { ", accepted" } else { "" };
     let name = escaped(&format!("{} {}", f.id, f.name));
     let cure = if f.cure.is_empty() { String::new() } else { format!(" -> {}", f.cure) };
-    let words = format!("{}: {}{cure}", key_findings::results_suffix(f, results), f.sentence);
+    let words = format!("{}: {}{cure}", report_view::results_suffix(f, results), f.sentence);
     format!("- **{name}** ({severity}{accepted}){}\n", escaped(&words))
 }
 

@@ -9,7 +9,7 @@ mod json;
 mod options;
 mod text;
 
-use crate::formats::{Content, Format};
+use crate::format::{Content, Format};
 pub use text::verdict;
 
 /// The version of fio whose formats these are.

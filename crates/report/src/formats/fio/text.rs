@@ -9,8 +9,8 @@ use super::job::{
     named_directions, util_percent,
 };
 use super::{VERSION, options};
-use crate::formats::{Detail, Style};
-use crate::key_findings::{rest_summary, worst_findings};
+use crate::format::{Detail, Style};
+use crate::report_view::{rest_summary, worst_findings};
 use model::distribution::Distribution;
 use model::finding::Severity;
 use model::fio_layout::FioLayout;

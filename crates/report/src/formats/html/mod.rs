@@ -14,7 +14,7 @@ mod studies;
 mod table_pages;
 mod time_series;
 
-use crate::formats::{Content, Format, Writer};
+use crate::format::{Content, Format, Writer};
 
 pub(super) static FORMAT: Format = Format {
     name: "html",

@@ -4,7 +4,7 @@ use super::page::{card, facts, key, rate_tick, short_number, time, time_tick, wi
 use super::plot::{Axis, Plot, count_cells};
 use super::sessions::head_card;
 use super::{page, plot};
-use crate::formats::Style;
+use crate::format::Style;
 use crate::formats::text::captured::{operations, origin, other_tasks, parts, restricted, tasks};
 use model::captured::{Captured, Course, CourseOf, Op, Places};
 use model::units::{show_bytes, show_count, show_rate, show_share};

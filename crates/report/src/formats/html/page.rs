@@ -99,6 +99,17 @@ pub(super) fn key(items: &[(&'static str, &str)]) -> String {
 }
 
 #[derive(Template)]
+#[template(path = "repeat.html")]
+struct RepeatCommands {
+    commands: Vec<(&'static str, String)>,
+}
+
+/// Returns the card of commands to copy, each with its purpose.
+pub(super) fn repeat_card(commands: Vec<(&'static str, String)>) -> String {
+    RepeatCommands { commands }.render().unwrap_or_default()
+}
+
+#[derive(Template)]
 #[template(path = "list.html")]
 struct FactsTemplate<'p> {
     items: &'p [(String, String)],

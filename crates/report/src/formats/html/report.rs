@@ -1,15 +1,15 @@
 //! The page of a measurement, in its order: verdict and headline, findings that affect numbers, plots, other findings, and how to repeat
 //! it.
 
-use super::page::{card, facts, folded, icon, page, time, with_micro_sign};
+use super::page::{card, facts, folded, icon, page, repeat_card, time, with_micro_sign};
 use super::plot::{Axis, Label, Plot, SIDE};
-use super::time_series::Events;
+use super::time_series::{Direction, Events, result_directions};
 use super::{filters, page, plot, results, studies};
-use crate::formats::Style;
+use crate::format::Style;
 use crate::formats::text::report::{ending, headline, table as text_table};
 use crate::formats::text::results::{heading, replay_table};
 use crate::page::{Table, accepted, supported};
-use crate::{comparison_rows, key_findings, report_view};
+use crate::{comparison_rows, report_view};
 use askama::Template;
 use model::finding::{Finding, Outcome, Severity};
 use model::machine::Place;
@@ -23,7 +23,7 @@ use std::io::{self, Write};
 
 /// Writes the page of a measurement.
 pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let shown = key_findings::shown_findings(report);
+    let shown = report_view::shown_findings(report);
     let (study, below) = study_cards(report);
     let mut sections = vec![hero_card(report, &shown)];
     sections.extend(gate_card(report));
@@ -212,11 +212,11 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
     let beyond =
         full_headline.strip_prefix(&format!("{number} {}", report.headline.unit)).unwrap_or("").trim();
     let beyond = beyond.trim_start_matches(['(', ',']).trim_end_matches(')').trim();
-    let reason = key_findings::verdict_reason(report, shown).map(str::to_owned);
+    let reason = report_view::verdict_reason(report, shown).map(str::to_owned);
     let accepted = as_sentence(accepted(&report.headline.accepted).trim_start_matches(", "));
     let busy = report.busy_machine.iter().map(|sentence| as_sentence(sentence));
     let sentences = [Some(as_sentence(beyond)), Some(accepted), reason].into_iter().flatten().chain(busy);
-    let sentences = sentences.chain(ending(report)).chain([key_findings::describe_limiter(report, shown)]);
+    let sentences = sentences.chain(ending(report)).chain([report_view::describe_limiter(report, shown)]);
     let sentences = sentences.filter(|s| !s.is_empty()).map(|s| with_micro_sign(&s));
     let runs =
         headline_result(report).filter(|_| !matches!(report.study, Studied::Limit(_) | Studied::Sweep(_)));
@@ -349,9 +349,9 @@ pub(super) fn tiles(result: &Measured) -> String {
 }
 
 fn latency_tiles(figures: &Figures, result: &Measured) -> Vec<Tile> {
-    let is_direction = |d: results::Direction| d.figures(result).is_some_and(|f| std::ptr::eq(f, figures));
-    let several = results::result_directions(result).count() > 1;
-    let word = results::result_directions(result).find(|d| is_direction(*d)).map_or("", |d| d.word);
+    let is_direction = |d: Direction| d.figures(result).is_some_and(|f| std::ptr::eq(f, figures));
+    let several = result_directions(result).count() > 1;
+    let word = result_directions(result).find(|d| is_direction(*d)).map_or("", |d| d.word);
     let prefix = if several { format!("{word} ") } else { String::new() };
     let value = |rank: &str| figures.latency_ns.percentiles.get(rank).copied().flatten();
     let last = ["99.99", "99.9"].into_iter().find(|rank| value(rank).is_some()).unwrap_or("99.9");
@@ -546,7 +546,7 @@ fn finding_list(findings: &[Finding], results: usize) -> String {
             class,
             id: f.id.to_string(),
             severity: format!("{word}{accepted}"),
-            about: key_findings::results_suffix(f, results),
+            about: report_view::results_suffix(f, results),
             sentence: with_micro_sign(&f.sentence),
             cure: with_micro_sign(&f.cure),
         }
@@ -580,17 +580,6 @@ fn check_table(findings: &[Finding]) -> String {
 
 /// Limits the results whose settings are listed.
 const MAX_JOBS: usize = 12;
-
-#[derive(Template)]
-#[template(path = "repeat.html")]
-struct RepeatCommands {
-    commands: Vec<(&'static str, String)>,
-}
-
-/// Returns the card of commands to copy, each with its purpose.
-pub(super) fn repeat_card(commands: Vec<(&'static str, String)>) -> String {
-    RepeatCommands { commands }.render().unwrap_or_default()
-}
 
 /// Returns the cards below the checks.
 pub(super) fn foot_cards(report: &Report) -> String {

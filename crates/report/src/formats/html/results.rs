@@ -6,12 +6,12 @@
 
 use super::page::{card, folded, key, time, time_tick, with_micro_sign};
 use super::plot::{Axis, Flow, Label, Plot, SIDE, Tick, flow, spread_labels};
-use super::time_series::{Events, time_series};
+use super::time_series::{Direction, Events, result_directions, time_series};
 use super::{page, plot};
 use crate::page::{Table, accepted, supported};
 use askama::Template;
 use model::ledger::{Account, Entry, Moved};
-use model::report::{Figures, LatencyBuckets, Measured, Report, Verdict};
+use model::report::{LatencyBuckets, Measured, Report, Verdict};
 use model::units::{show_bytes, show_count, show_share};
 
 /// Limits the results with plots, to keep the page small.
@@ -109,61 +109,6 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
         format!("<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div>{course}</div>")
     };
     card(&result.name, &lead, &body)
-}
-
-/// Reads, writes, trims or syncs, and their CSS classes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Direction {
-    /// Key in the report.
-    pub(super) word: &'static str,
-    /// Plural.
-    pub(super) words: &'static str,
-    /// CSS classes of a line, of the area below it, of a band, and of text.
-    pub(super) line: &'static str,
-    pub(super) area: &'static str,
-    pub(super) band: &'static str,
-    pub(super) ink: &'static str,
-}
-
-const FIRST: Direction =
-    Direction { word: "", words: "", line: "ours", area: "area", band: "band", ink: "of-ours" };
-const SECOND: Direction =
-    Direction { line: "third", area: "area of-third", band: "band of-third", ink: "of-third", ..FIRST };
-const THIRD: Direction =
-    Direction { line: "fourth", area: "area of-none", band: "band of-none", ink: "of-fourth", ..FIRST };
-const FOURTH: Direction = Direction { line: "mean", ink: "", ..THIRD };
-
-/// Returns the directions of a result; the first one always has fathom's colour.
-pub(super) fn result_directions(result: &Measured) -> impl Iterator<Item = Direction> {
-    let all = [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("sync", "syncs")];
-    let has = all.into_iter().filter(|(word, _)| direction_figures(result, word).is_some());
-    let looks = [FIRST, SECOND, THIRD, FOURTH];
-    has.zip(looks)
-        .map(|((word, words), looks)| Direction { word, words, ..looks })
-        .collect::<Vec<_>>()
-        .into_iter()
-}
-
-fn direction_figures<'r>(result: &'r Measured, word: &str) -> Option<&'r Figures> {
-    match word {
-        "read" => result.read.as_ref(),
-        "write" => result.write.as_ref(),
-        "trim" => result.trim.as_ref(),
-        "sync" => result.sync.as_ref(),
-        _ => None,
-    }
-}
-
-impl Direction {
-    /// Returns the figures of a result in this direction.
-    pub(super) fn figures<'r>(&self, result: &'r Measured) -> Option<&'r Figures> {
-        direction_figures(result, self.word)
-    }
-
-    /// Whether this direction has fathom's colour.
-    pub(super) fn is_first(&self) -> bool {
-        self.line == FIRST.line
-    }
 }
 
 /// Share of the fastest operations that the axis omits.

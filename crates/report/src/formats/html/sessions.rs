@@ -3,15 +3,15 @@
 //! A comparison draws every change with its interval on one axis around "no change".
 
 use super::page::{
-    card, facts, folded, icon, multiples, page, rate_tick, short_number, time_or_dash, with_micro_sign,
+    card, facts, folded, icon, multiples, page, rate_tick, repeat_card, short_number, time_or_dash,
+    with_micro_sign,
 };
 use super::plot::Axis;
-use super::report::repeat_card;
 use super::studies::{IntervalHeadings, IntervalRow, common_axis, draw_intervals, draw_intervals_on};
 use super::time_series::Events;
 use super::{filters, page, results, studies, time_series};
 use crate::comparison_rows::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
-use crate::formats::Style;
+use crate::format::Style;
 use crate::formats::text::sessions;
 use crate::page::supported;
 use crate::{comparison_rows, report_view};

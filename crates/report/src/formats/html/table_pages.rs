@@ -1,11 +1,10 @@
 //! Pages with a headline and tables: verifications, diagnoses, plans, lists, checks and devices.
 
 use super::page;
-use super::page::{card, facts, page, with_micro_sign};
-use super::report::repeat_card;
+use super::page::{card, facts, page, repeat_card, with_micro_sign};
 use super::sessions::head_card;
 use crate::documentation::page_parts;
-use crate::formats::Style;
+use crate::format::Style;
 use crate::formats::text::{machine, plan, sessions, verified};
 use crate::page::Table;
 use crate::report_view;

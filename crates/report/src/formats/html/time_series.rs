@@ -5,12 +5,11 @@
 
 use super::page::{folded, key, rate_tick, short_number, time, time_tick};
 use super::plot::{Axis, LOWEST_LINE, Label, Plot, SIDE, Tick, spread_labels, strip, strip_middle};
-use super::results::Direction;
-use super::{page, plot, results};
+use super::{page, plot};
 use crate::page::Table;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome};
-use model::report::{Course, HostFigures, Measured, Report, RunFigures, Second};
+use model::report::{Course, Figures, HostFigures, Measured, Report, RunFigures, Second};
 use model::units::{show_rate, show_share};
 use std::collections::BTreeMap;
 
@@ -231,7 +230,7 @@ impl TimeDrawing<'_> {
 
     fn latencies(&self, course: &Course) -> Plot {
         let directions: Vec<Direction> =
-            results::result_directions(self.result).filter(|d| d.word != "sync").collect();
+            result_directions(self.result).filter(|d| d.word != "sync").collect();
         let devices = || self.result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S);
         let direction_data = |d: &Direction| course.directions.get(d.word);
         let all = directions
@@ -441,6 +440,61 @@ fn second_table(result: &Measured) -> String {
     let rest = result.series.len().saturating_sub(MAX_TABLE_ROWS);
     let more = if rest > 0 { format!("; {rest} more rows are in the JSON") } else { String::new() };
     page::table(&format!("The course of {} second by second{more}", result.name), &table)
+}
+
+/// Reads, writes, trims or syncs, and their CSS classes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Direction {
+    /// Key in the report.
+    pub(super) word: &'static str,
+    /// Plural.
+    pub(super) words: &'static str,
+    /// CSS classes of a line, of the area below it, of a band, and of text.
+    pub(super) line: &'static str,
+    pub(super) area: &'static str,
+    pub(super) band: &'static str,
+    pub(super) ink: &'static str,
+}
+
+const FIRST: Direction =
+    Direction { word: "", words: "", line: "ours", area: "area", band: "band", ink: "of-ours" };
+const SECOND: Direction =
+    Direction { line: "third", area: "area of-third", band: "band of-third", ink: "of-third", ..FIRST };
+const THIRD: Direction =
+    Direction { line: "fourth", area: "area of-none", band: "band of-none", ink: "of-fourth", ..FIRST };
+const FOURTH: Direction = Direction { line: "mean", ink: "", ..THIRD };
+
+/// Returns the directions of a result; the first one always has fathom's colour.
+pub(super) fn result_directions(result: &Measured) -> impl Iterator<Item = Direction> {
+    let all = [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("sync", "syncs")];
+    let has = all.into_iter().filter(|(word, _)| direction_figures(result, word).is_some());
+    let looks = [FIRST, SECOND, THIRD, FOURTH];
+    has.zip(looks)
+        .map(|((word, words), looks)| Direction { word, words, ..looks })
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+fn direction_figures<'r>(result: &'r Measured, word: &str) -> Option<&'r Figures> {
+    match word {
+        "read" => result.read.as_ref(),
+        "write" => result.write.as_ref(),
+        "trim" => result.trim.as_ref(),
+        "sync" => result.sync.as_ref(),
+        _ => None,
+    }
+}
+
+impl Direction {
+    /// Returns the figures of a result in this direction.
+    pub(super) fn figures<'r>(&self, result: &'r Measured) -> Option<&'r Figures> {
+        direction_figures(result, self.word)
+    }
+
+    /// Whether this direction has fathom's colour.
+    pub(super) fn is_first(&self) -> bool {
+        self.line == FIRST.line
+    }
 }
 
 /// Checks that know the second of their finding, and a label.

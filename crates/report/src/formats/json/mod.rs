@@ -4,7 +4,7 @@
 //! other documents in `format`. [`SCHEMAS`] describes the documents that scripts read most. A watched interval is lines of JSON, one object
 //! each for the CPUs, each device, each process and each remark: `docs/reference/watch.md` explains the keys.
 
-use crate::formats::{Content, Format, Style, Writer};
+use crate::format::{Content, Format, Style, Writer};
 use crate::report_view::{describe_failure, verification_notes};
 use model::entry::{Entry, Listing};
 use model::machine::LayerKind;

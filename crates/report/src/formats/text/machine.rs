@@ -3,7 +3,7 @@
 //! Devices are a paragraph for each disk and a line for each partition, or every fact of a device on its own line. A diagnosis is a line
 //! for each check, and at the end what to do before measuring, worst first.
 
-use crate::formats::{Detail, Style};
+use crate::format::{Detail, Style};
 use crate::page::Page;
 use model::Known;
 use model::devices::{BlockDevice, Devices, Mounted, Queue};

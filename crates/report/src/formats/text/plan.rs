@@ -1,6 +1,6 @@
 //! A plan as text: what would be measured, with the origin of every setting (`--explain`).
 
-use crate::formats::Style;
+use crate::format::Style;
 use crate::page::{Page, display_width};
 use model::api::InterfaceComparison;
 use model::explained::Explained;

@@ -7,11 +7,13 @@
 
 use super::{commands, results, studies, sweep};
 use crate::comparison_rows::{PAIR_LEGEND, pair_table};
-use crate::formats::{Detail, Style};
-use crate::key_findings;
-use crate::key_findings::{join_names, rest_summary_after, results_suffix, shown_findings, worst_findings};
+use crate::format::{Detail, Style};
 use crate::page::{Page, Table, accepted, verdict_mark};
-use crate::report_view::{how_to_see_all, session_id};
+use crate::report_view;
+use crate::report_view::{
+    how_to_see_all, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
+    worst_findings,
+};
 use model::check_id::CheckId;
 use model::comparison::{Answer, Comparison};
 use model::finding::{Finding, Outcome, Severity};
@@ -50,8 +52,8 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     if all {
         return write_verbose(out, report, style, to);
     }
-    let reason = key_findings::headline_finding(report);
-    let shown: Vec<Finding> = reason.iter().cloned().chain(key_findings::worst_findings(report)).collect();
+    let reason = report_view::headline_finding(report);
+    let shown: Vec<Finding> = reason.iter().cloned().chain(report_view::worst_findings(report)).collect();
     show_head(&mut out, report, &shown, reason.as_ref(), all);
     show_study(&mut out, report, &shown, all);
     if report.fleet.is_some() || report.against.is_some() || style.course || style.ledger {
@@ -79,8 +81,8 @@ fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Writ
     // Hundreds of rows repeat their findings; the JSON has all of them.
     let less =
         matches!(report.study, Studied::Interfaces(_)).then(|| studies::with_distinct_findings(report));
-    let shown = key_findings::shown_findings(less.as_ref().unwrap_or(report));
-    show_head(&mut out, report, &shown, key_findings::headline_finding(report).as_ref(), true);
+    let shown = report_view::shown_findings(less.as_ref().unwrap_or(report));
+    show_head(&mut out, report, &shown, report_view::headline_finding(report).as_ref(), true);
     show_study(&mut out, report, &shown, true);
     results::show_hosts(&mut out, report, true);
     if let Some(against) = &report.against {
@@ -176,7 +178,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     match reason {
         Some(finding) => show_deciding_finding(out, finding, report.results.len(), has_rows || all),
         None => {
-            key_findings::verdict_reason(report, shown).into_iter().for_each(|why| out.prose("  ", "  ", why))
+            report_view::verdict_reason(report, shown).into_iter().for_each(|why| out.prose("  ", "  ", why))
         }
     }
     show_quick(out, "  ", report);
@@ -191,7 +193,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     match reason.filter(|f| f.sentence == limiter.sentence) {
         _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
         Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
-        None => out.prose("  ", "  ", &key_findings::describe_limiter(report, shown)),
+        None => out.prose("  ", "  ", &report_view::describe_limiter(report, shown)),
     }
     out.line("");
 }
