@@ -125,6 +125,12 @@ fn at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'r, J
     Cow::Owned(job)
 }
 
+/// Whether the machine refused the job of a case before the first run, so that there is nothing to judge.
+pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
+    let mut refused = record.header.self_test.trials.iter().filter(|t| t.moved_bytes.is_err());
+    refused.any(|t| t.job == case.at)
+}
+
 impl<'a> Case<'a> {
     fn new(
         record: &'a Record,

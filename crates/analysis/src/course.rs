@@ -8,7 +8,7 @@ use crate::run_series::rows_of;
 use model::job::Kind;
 use model::observed::Observed;
 use model::record::{Cell, Interval, KindEnd};
-use model::report::{Course, CourseOf, LatencyBuckets, RunFigures};
+use model::report::{self, CourseOf, LatencyBuckets, RunFigures};
 use std::collections::BTreeMap;
 
 /// Most stretches of a result: what a page draws, and a report of a thousand runs stays a report.
@@ -19,10 +19,10 @@ const MOST_TAILS: usize = 40;
 const STEPS_A_DECADE: f64 = 10.0;
 
 /// The course of all complete runs; `None` where it was not kept.
-pub(crate) fn course(case: &Case) -> Option<Course> {
+pub(crate) fn course(case: &Case) -> Option<report::Course> {
     let rows: usize = case.runs.iter().map(|ran| rows_of(ran).count()).sum();
     let joined = rows.div_ceil(MOST).max(1);
-    let mut out = Course { joined: joined as u32, ..Course::default() };
+    let mut out = report::Course { joined: joined as u32, ..report::Course::default() };
     for kind in case.runs.iter().flat_map(|ran| ran.stream.kinds.keys()) {
         out.directions.entry(kind.word().into()).or_default();
     }
@@ -38,7 +38,7 @@ pub(crate) fn course(case: &Case) -> Option<Course> {
 }
 
 /// Adds neighbouring stretches as one.
-fn add(out: &mut Course, run: u32, from: u64, part: &[&Interval]) {
+fn add(out: &mut report::Course, run: u32, from: u64, part: &[&Interval]) {
     let (Some(first), Some(last)) = (part.first(), part.last()) else { return };
     let ns: f64 = part.iter().map(|row| (row.end_ns - row.start_ns) as f64).sum();
     let depth: f64 = part.iter().map(|row| row.depth_ns as f64).sum();

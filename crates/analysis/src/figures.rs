@@ -217,7 +217,7 @@ fn of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
         iops_within: within(ran, iops),
         percentiles_ns: ran.stream.kinds.iter().map(|(k, end)| (k.word().into(), of_end(end))).collect(),
         cpu_ns_per_op: cpu_per_op(case, ran),
-        host: host::of_run(case, ran),
+        host: host::host_figures(case, ran),
         // Given where a report has room for them.
         tails_ns: BTreeMap::new(),
     })

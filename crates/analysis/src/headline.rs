@@ -100,7 +100,7 @@ impl Judged<'_> {
         First {
             answer: None,
             headline: Headline { accepted, ..headline },
-            verdict: verdict::verdict(first, quoted, self.acting),
+            verdict: verdict::session_verdict(first, quoted, self.acting),
             counts: verdict::counts(quoted, self.acting),
             limiter: limited(first),
         }

@@ -13,7 +13,7 @@ use model::report::HostFigures;
 const LEAST_TICKS: u64 = 20;
 
 /// Of a run; what was not counted is `None`.
-pub(crate) fn of_run(case: &Case, ran: &CaseRun) -> HostFigures {
+pub(crate) fn host_figures(case: &Case, ran: &CaseRun) -> HostFigures {
     let Ok(passed) = passed_ns(ran) else { return HostFigures::default() };
     let waited = |file: &str| {
         let us = grown(ran, file, |text| pressure_us(text, "some")).ok()?;
@@ -66,7 +66,7 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 fn host_figures_from(record: &model::record::Record) -> HostFigures {
     let case = &crate::case::cases(record)[0];
-    of_run(case, &case.runs[1])
+    host_figures(case, &case.runs[1])
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ mod read_ahead;
 mod replay;
 mod rerun;
 mod run_series;
-mod runs;
+pub mod runs;
 mod steadiness;
 mod stored_before;
 pub mod strategy;
@@ -114,7 +114,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let measured_here =
-        |case: &case::Case| !studies::is_refused(record, case) && !quick::is_left_out(record, case.at);
+        |case: &case::Case| !case::is_refused(record, case) && !quick::is_left_out(record, case.at);
     let cases = case::cases(record).into_iter().filter(measured_here);
     let accepting = |case| CaseAnswers { accept: options.accept.clone(), ..findings::ask(case) };
     let answered: Vec<CaseAnswers> = cases.map(accepting).collect();

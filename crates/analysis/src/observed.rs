@@ -39,7 +39,7 @@ fn observe(case: &Case) -> Observed {
         ended_ns: case.ends.iter().map(|e| e.at_ns).max().unwrap_or(0),
         in_order: in_order(case),
         is_cut: false,
-        kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, of_kind(case, kind)?))).collect(),
+        kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, observe_kind(case, kind)?))).collect(),
         errors: errors(case),
         ignored_errors: ignored_errors(case),
         sync_error: sync_error(case),
@@ -59,7 +59,7 @@ fn in_order(case: &Case) -> bool {
     begun && !case.ends.iter().any(|e| matches!(e.ending, RunEnding::Failed(_)))
 }
 
-fn of_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
+fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
     let latency = Distribution::from(&case.latency(kind)?);
     let short = case
         .runs
@@ -110,7 +110,7 @@ fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
 /// What each worker did, of the last run: a language that asks for it has one.
 fn lanes(case: &Case) -> Vec<ObservedLane> {
     let Some(last) = case.runs.last() else { return Vec::new() };
-    let of_kind = |kind: &LaneKind| ObservedLaneKind {
+    let lane_kind = |kind: &LaneKind| ObservedLaneKind {
         bytes: kind.bytes,
         latency: Distribution::from(&kind.latency),
         course: kind.course.clone(),
@@ -118,7 +118,7 @@ fn lanes(case: &Case) -> Vec<ObservedLane> {
     let lane = |lane: &LaneEnd| ObservedLane {
         worker: lane.worker,
         target: lane.lane as usize,
-        kinds: lane.kinds.iter().map(|(kind, of)| (*kind, of_kind(of))).collect(),
+        kinds: lane.kinds.iter().map(|(kind, of)| (*kind, lane_kind(of))).collect(),
     };
     last.stream.lanes.iter().map(lane).collect()
 }

@@ -16,10 +16,10 @@ const CRUMB: f64 = 0.01;
 
 /// The course of all runs of a case.
 pub(crate) fn per_second(case: &Case) -> Vec<Second> {
-    case.runs.iter().flat_map(|ran| of_run(case, ran)).collect()
+    case.runs.iter().flat_map(|ran| seconds_of_run(case, ran)).collect()
 }
 
-fn of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
+fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     let (from, to) = rows_of(ran).fold((u64::MAX, 0), |(a, b), r| (a.min(r.start_ns), b.max(r.end_ns)));
     if to <= from {
         return Vec::new();

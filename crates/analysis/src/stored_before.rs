@@ -8,7 +8,6 @@ use crate::case::{self, Case};
 use crate::checks;
 use crate::checks::check::{Answer, Answers, Check, Detail};
 use crate::findings;
-use crate::studies;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Phase;
@@ -30,7 +29,7 @@ pub enum KnownBefore {
 /// findings that the user accepts.
 pub fn known_before(record: &Record, accept: &[CheckId]) -> Option<KnownBefore> {
     let mut cases = case::cases(record);
-    cases.retain(|case| !studies::is_refused(record, case));
+    cases.retain(|case| !case::is_refused(record, case));
     let invalid: Vec<(&Case, &Check, Detail)> =
         cases.iter().filter_map(|case| invalid_by(record, case, accept)).collect();
     let (case, check, found) = invalid.first()?;

@@ -66,7 +66,11 @@ impl Reasoned {
 
 /// The verdict on what is quoted: the worst of it, with the one sentence that says why. `first` is what is told of where others
 /// are as bad.
-pub(crate) fn verdict(first: Option<&Measured>, quoted: &[&Measured], findings: &[Finding]) -> Reasoned {
+pub(crate) fn session_verdict(
+    first: Option<&Measured>,
+    quoted: &[&Measured],
+    findings: &[Finding],
+) -> Reasoned {
     let nothing =
         || Reasoned::new(Verdict::Invalid, "nothing was planned that could be measured.".to_owned());
     let Some((first, worst)) = first.zip(quoted.iter().map(|r| r.verdict).max()) else { return nothing() };
@@ -506,7 +510,7 @@ fn counts_name_up_to_two_results_without_a_number() {
     assert_eq!(sentence(&[a, a, &b], &holes.findings).as_deref(), Some("3 results: 3 without a number"));
     // The worst is told, the headline first where it is as bad.
     assert_eq!(
-        verdict(Some(&first), &[&first, &other], &[]).verdict,
+        session_verdict(Some(&first), &[&first, &other], &[]).verdict,
         Verdict::Valid,
         "by the findings, of which there are none"
     );

@@ -2,7 +2,8 @@
 //!
 //! For: evidence about the targets themselves, as far as the record has it. Not for: counters (beside it) nor opinions.
 
-use super::{Amount, Case, CaseRun, no_run};
+use super::run::{Amount, CaseRun};
+use super::{Case, no_run};
 use model::Known;
 use model::evidence::{BlockStat, Extents, Moment, Probe, Snapshot, TargetState};
 use model::job::Kind;

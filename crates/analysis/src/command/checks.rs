@@ -1,7 +1,6 @@
 //! The checks that can be asked of a command: those that need no engine of fathom's own, with their ids and names of the catalogue.
 
 use super::figures;
-use crate::checks;
 use crate::kernel_text::stolen_ticks;
 use model::Known;
 use model::check_id::CheckId;
@@ -45,11 +44,11 @@ enum Reply {
 }
 
 /// The reply, or why it cannot be told.
-type Answer = Known<Reply>;
+type CheckAnswer = Known<Reply>;
 
 /// A finding if `is_found`.
 #[expect(clippy::unnecessary_wraps, reason = "it ends functions that may not be able to tell")]
-fn found_if(is_found: bool, severity: Severity, sentence: impl FnOnce() -> String) -> Answer {
+fn found_if(is_found: bool, severity: Severity, sentence: impl FnOnce() -> String) -> CheckAnswer {
     Ok(if is_found { Reply::Found(severity, sentence()) } else { Reply::Holds })
 }
 
@@ -59,7 +58,7 @@ pub(super) fn ask(
     (run, limiter): (&CommandRun, &Limiter),
     seen: &CommandRecord,
 ) -> Vec<Finding> {
-    let answers: [(CheckId, Answer); 13] = [
+    let answers: [(CheckId, CheckAnswer); 13] = [
         (CheckId::A01, page_cache(run)),
         (CheckId::A04, stored_nowhere(run, "holes", |before| Some(before.hole_bytes))),
         (
@@ -87,7 +86,7 @@ pub(super) fn ask_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
 }
 
 /// A single run claims nothing about the next one, so it is not asked.
-fn few_runs(seconds: &[f64]) -> Answer {
+fn few_runs(seconds: &[f64]) -> CheckAnswer {
     if seconds.len() < 2 {
         return Ok(Reply::DoesNotApply);
     }
@@ -101,7 +100,7 @@ fn runs_disagree(seconds: &[f64]) -> Reply {
         return Reply::DoesNotApply;
     }
     let deviation = variance(seconds).sqrt() / mean(seconds);
-    let Some(severity) = checks::severity_of_spread(deviation) else { return Reply::Holds };
+    let Some(severity) = crate::checks::severity_of_spread(deviation) else { return Reply::Holds };
     let (least, most) = seconds.iter().fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(*s), b.max(*s)));
     Reply::Found(
         severity,
@@ -115,8 +114,8 @@ fn runs_disagree(seconds: &[f64]) -> Reply {
     )
 }
 
-fn finding(id: CheckId, command: &Command, answer: Answer) -> Option<Finding> {
-    let check = checks::all().find(|check| check.id == id)?;
+fn finding(id: CheckId, command: &Command, answer: CheckAnswer) -> Option<Finding> {
+    let check = crate::checks::all().find(|check| check.id == id)?;
     let (outcome, severity, sentence) = match answer {
         Ok(Reply::DoesNotApply) => return None,
         Ok(Reply::Found(severity, sentence)) => (Outcome::Finding, Some(severity), sentence),
@@ -136,7 +135,7 @@ fn finding(id: CheckId, command: &Command, answer: Answer) -> Option<Finding> {
     })
 }
 
-fn page_cache(run: &CommandRun) -> Answer {
+fn page_cache(run: &CommandRun) -> CheckAnswer {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
     if moved.read_call_bytes < LEAST_BYTES {
         return Ok(Reply::DoesNotApply);
@@ -150,7 +149,7 @@ fn page_cache(run: &CommandRun) -> Answer {
 }
 
 /// Bytes of named files that are read as zeros, since no storage holds them.
-fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> Option<u64>) -> Answer {
+fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> Option<u64>) -> CheckAnswer {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
     // A copy may skip the holes of its input and write zeros.
     if moved.read_call_bytes.max(moved.dirtied_bytes) < LEAST_BYTES {
@@ -177,7 +176,7 @@ fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> O
 }
 
 /// Output that is easier to store than data: holes in a file that the command made, or zeros, as far as the command line tells.
-fn easy_data(run: &CommandRun, seen: &CommandRecord) -> Answer {
+fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
     let made = |one: &&NamedFiles| one.before.as_ref().is_ok_and(|before| before.hole_bytes == 0);
     for one in run.named.iter().filter(made) {
         if let Ok(after) = &one.after
@@ -203,7 +202,7 @@ fn easy_data(run: &CommandRun, seen: &CommandRecord) -> Answer {
     })
 }
 
-fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Answer {
+fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
     let wrote = figures::written(seen.end)?;
     if wrote < LEAST_BYTES {
         return Ok(Reply::DoesNotApply);
@@ -214,7 +213,7 @@ fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Answer {
     })
 }
 
-fn memory_below(run: &CommandRun) -> Answer {
+fn memory_below(run: &CommandRun) -> CheckAnswer {
     if let Some((one, memory)) = run.named.iter().find_map(|one| Some((one, one.memory.as_ref()?))) {
         let sentence = format!("{} is memory ({memory}) and no disk.", one.path);
         return Ok(Reply::Found(Severity::Rename, sentence));
@@ -224,7 +223,7 @@ fn memory_below(run: &CommandRun) -> Answer {
 }
 
 /// Whether the lowest devices read as much as the topmost.
-fn lower_layer(record: &Record, run: &CommandRun) -> Answer {
+fn lower_layer(record: &Record, run: &CommandRun) -> CheckAnswer {
     let machine = record.header.hosts.first();
     let devices = run.devices.as_ref().map_err(Clone::clone)?;
     let bytes = |name: &str| devices.iter().find(|d| d.name == name).map_or(0, |d| d.read_bytes);
@@ -245,7 +244,7 @@ fn lower_layer(record: &Record, run: &CommandRun) -> Answer {
     Ok(Reply::Holds)
 }
 
-fn foreign_io(run: &CommandRun) -> Answer {
+fn foreign_io(run: &CommandRun) -> CheckAnswer {
     let foreign = run.foreign_read_bytes.clone()?;
     let all: u64 = run.moved.as_ref().map_or(0, |moved| moved.fetched_bytes).saturating_add(foreign);
     let is_much = foreign >= LEAST_BYTES && foreign as f64 >= FOREIGN_SHARE * all as f64;
@@ -257,7 +256,7 @@ fn foreign_io(run: &CommandRun) -> Answer {
     })
 }
 
-fn backlog(run: &CommandRun) -> Answer {
+fn backlog(run: &CommandRun) -> CheckAnswer {
     let before = run.machine_dirty_bytes[0].clone()?;
     found_if(before >= BACKLOG_BYTES, Severity::Biased, || {
         let before = show_bytes(before);
@@ -265,7 +264,7 @@ fn backlog(run: &CommandRun) -> Answer {
     })
 }
 
-fn limited(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> Answer {
+fn limited(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> CheckAnswer {
     let start = seen.run.evidence.iter().find(|snapshot| snapshot.moment == Moment::Start);
     start.ok_or("the session has no snapshot of its start")?.text(LIMITS)?;
     run.devices.as_ref().map_err(Clone::clone)?;
@@ -274,7 +273,7 @@ fn limited(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> Answer 
     })
 }
 
-fn waited_for_cpu(run: &CommandRun) -> Answer {
+fn waited_for_cpu(run: &CommandRun) -> CheckAnswer {
     let share = run.pressure[1].clone()?;
     let is_much = share >= CPU_WAIT_SHARE && run.seconds >= CPU_WAIT_SECONDS;
     found_if(is_much, Severity::Note, || {
@@ -287,7 +286,7 @@ fn waited_for_cpu(run: &CommandRun) -> Answer {
     })
 }
 
-fn stolen(seen: &CommandRecord) -> Answer {
+fn stolen(seen: &CommandRecord) -> CheckAnswer {
     let at = |moment| {
         let found = seen.run.evidence.iter().find(|snapshot| snapshot.moment == moment);
         found.ok_or_else(|| "the session has no snapshot of that moment".to_owned()).and_then(stolen_ticks)
@@ -303,7 +302,7 @@ fn stolen(seen: &CommandRecord) -> Answer {
     })
 }
 
-fn memory_pressure(run: &CommandRun) -> Answer {
+fn memory_pressure(run: &CommandRun) -> CheckAnswer {
     let share = run.pressure[2].clone()?;
     found_if(share >= CPU_WAIT_SHARE, Severity::Biased, || {
         format!("Tasks of this machine waited for memory for {} of the time.", show_share(share))

@@ -35,7 +35,7 @@ const LEAST_CPU_SECONDS: f64 = 0.02;
 /// The kernel counts how long devices are busy in ms.
 const LEAST_SECONDS: f64 = 0.05;
 
-pub(super) fn limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Limiter {
+pub(super) fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Limiter {
     let cpu = (run.user_seconds + run.system_seconds) / run.seconds.max(1e-9);
     let busiest = run.devices.iter().flatten().max_by(|a, b| a.busy_share.total_cmp(&b.busy_share));
     let busy = busiest.map_or(0.0, |device| device.busy_share);
@@ -59,7 +59,7 @@ pub(super) fn limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -
     }
     if cpu >= CPU_BOUND {
         let system = show_share(run.system_seconds / (run.user_seconds + run.system_seconds).max(1e-9));
-        if let Some(copying) = page_cache(run) {
+        if let Some(copying) = page_cache_copy(run) {
             return of(
                 "page cache",
                 format!("{copying} kept a CPU busy {}{}", show_share(cpu), small_calls(run)),
@@ -152,7 +152,7 @@ fn other_end(
 }
 
 /// What a command did that only copied from or to the page cache.
-fn page_cache(run: &CommandRun) -> Option<&'static str> {
+fn page_cache_copy(run: &CommandRun) -> Option<&'static str> {
     let moved = run.moved.as_ref().ok()?;
     let is_most = |part: u64, of: u64| of > 1 << 20 && part as f64 >= NEARLY * of as f64;
     if is_most(*run.cached_read_bytes.as_ref().unwrap_or(&0), moved.read_call_bytes) {

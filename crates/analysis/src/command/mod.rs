@@ -124,7 +124,7 @@ fn result(
         limiter: runs
             .last()
             .zip(last)
-            .map_or_else(unknown, |(run, last)| limiter::limiter(record, run, last)),
+            .map_or_else(unknown, |(run, last)| limiter::command_limiter(record, run, last)),
         runs,
     }
 }

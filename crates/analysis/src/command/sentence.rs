@@ -23,8 +23,8 @@ pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&Comman
     let mut out: Vec<String> = Vec::new();
     let most = run.moved.as_ref().map_or(0, |m| m.read_call_bytes.max(m.fetched_bytes).max(m.dirtied_bytes));
     let worth = if most >= WORTH_BYTES { WORTH_BYTES } else { WORTH_BYTES_OF_SMALL };
-    let read = read(run, seen, worth);
-    let wrote = written(run, seen, worth);
+    let read = describe_read(run, seen, worth);
+    let wrote = describe_written(run, seen, worth);
     match (&read, &wrote) {
         (Some(read), Some(wrote)) => {
             out.push(format!("{program} read {read}."));
@@ -49,7 +49,7 @@ pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&Comman
 }
 
 /// `512 MiB in 840 ms; none of it came from vda: the page cache had all of it`.
-fn read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
+fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
     let bytes = moved.read_call_bytes.max(moved.fetched_bytes);
     let is_made = seen.is_some_and(|seen| !seen.end.byte_sources.is_empty()) && moved.fetched_bytes < worth;
@@ -58,7 +58,7 @@ fn read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<St
     }
     let rate = show_rate(bytes as f64 / 1e6 / run.seconds.max(1e-9));
     let amount = format!("{} in {} ({rate} MB/s)", amount_of(bytes), show_ns(run.seconds * 1e9));
-    let from = devices(run, |device| device.read_bytes);
+    let from = device_name(run, |device| device.read_bytes);
     let fetched = moved.fetched_bytes;
     let share = fetched as f64 / bytes as f64;
     let memory = run.named.iter().find_map(|one| one.memory.as_ref());
@@ -88,7 +88,7 @@ fn all_but(cached: u64, bytes: u64) -> String {
 }
 
 /// `1 GiB in 410 ms (2,600 MB/s); 12 MiB had reached vda. Making the rest stable took another 3.20 s: 298 MB/s in all`.
-fn written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
+fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
     let bytes = figures::written(seen?.end).ok()?;
     let memory = run.named.iter().find_map(|one| {
@@ -116,7 +116,7 @@ fn written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option
     if let Some(memory) = memory.filter(|_| bytes < worth) {
         return Some(format!("{amount} to memory ({memory}): no disk was written"));
     }
-    let to = devices(run, |device| device.written_bytes.max(device.synced_bytes));
+    let to = device_name(run, |device| device.written_bytes.max(device.synced_bytes));
     let reached = match (&run.written_at_end_bytes, &run.dirty_at_end_bytes) {
         (Ok(_), Ok(0)) => format!("all of it had reached {to}"),
         (Ok(0), _) => format!("none of it had reached {to}"),
@@ -147,7 +147,7 @@ fn amount_of(bytes: u64) -> String {
 }
 
 /// The device that did the most, or `the disk`.
-fn devices(run: &CommandRun, bytes: impl Fn(&model::command::DeviceUse) -> u64) -> String {
+fn device_name(run: &CommandRun, bytes: impl Fn(&model::command::DeviceUse) -> u64) -> String {
     run.devices
         .iter()
         .flatten()

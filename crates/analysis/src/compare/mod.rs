@@ -295,8 +295,8 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
 fn between(a: One, b: One) -> (Vec<Difference>, Vec<String>) {
     let prints = [a, b].map(|one| fingerprint(one.report, one.result));
     let (mut different, unknown) = differences(&prints[0], &prints[1]);
-    different.extend(renames::differences(a, b));
-    different.extend(renames::accepted(a, b));
+    different.extend(renames::result_differences(a, b));
+    different.extend(renames::acceptance_difference(a, b));
     (different, unknown)
 }
 
@@ -315,7 +315,7 @@ fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> 
             let first = different.into_iter().find(|d| d.aspect != renames::LIMITED_BY)?;
             Some(format!(
                 "{} ({} and {})",
-                sentence::difference(&first),
+                sentence::show_difference(&first),
                 of[0].report.started,
                 other.report.started
             ))
@@ -329,7 +329,8 @@ fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> 
 
 /// Returns why the two are not compared: they are numbers of different work, or their conditions differ.
 fn other_work(differences: &[Difference], name: &str) -> Option<String> {
-    let words: Vec<String> = differences.iter().filter(|d| d.refuses).map(sentence::difference).collect();
+    let words: Vec<String> =
+        differences.iter().filter(|d| d.refuses).map(sentence::show_difference).collect();
     let which = if is_undecidable(differences) {
         "were measured under different conditions"
     } else {

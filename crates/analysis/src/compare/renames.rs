@@ -23,7 +23,7 @@ pub(super) const MEASURED: &str = "what was measured";
 pub(super) const ACCEPTED: &str = "accepted findings";
 
 /// The difference between two results that rest on different accepted findings.
-pub(super) fn accepted(a: One, b: One) -> Option<Difference> {
+pub(super) fn acceptance_difference(a: One, b: One) -> Option<Difference> {
     let ids = |one: One| match one.result.accepted.as_slice() {
         [] => "none".to_owned(),
         ids => CheckId::list(ids, ", "),
@@ -33,7 +33,7 @@ pub(super) fn accepted(a: One, b: One) -> Option<Difference> {
 }
 
 /// The differences that renaming findings make.
-pub(super) fn differences(a: One, b: One) -> Vec<Difference> {
+pub(super) fn result_differences(a: One, b: One) -> Vec<Difference> {
     let (of_a, of_b) = (renaming(a), renaming(b));
     let only = |x: &BTreeSet<Named>, y: &BTreeSet<Named>, work: bool| -> Vec<Named> {
         x.difference(y).filter(|(id, _)| SAME_WORK.contains(id) == work).cloned().collect()

@@ -57,7 +57,7 @@ pub(super) fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> 
             )
         }
     };
-    (metric.answer, sentence + &accepted(pair) + &between(pair))
+    (metric.answer, sentence + &accepted(pair) + &differences_sentence(pair))
 }
 
 fn nothing(paired: &Paired, a: &[Report], b: &str) -> String {
@@ -111,8 +111,8 @@ fn accepted(pair: &Pair) -> String {
 }
 
 /// What differs beside the numbers.
-fn between(pair: &Pair) -> String {
-    let words: Vec<String> = pair.differences.iter().map(difference).collect();
+fn differences_sentence(pair: &Pair) -> String {
+    let words: Vec<String> = pair.differences.iter().map(show_difference).collect();
     if words.is_empty() {
         String::new()
     } else {
@@ -121,6 +121,6 @@ fn between(pair: &Pair) -> String {
 }
 
 /// `kernel 6.1.0 -> 6.18.5`.
-pub(super) fn difference(difference: &model::comparison::Difference) -> String {
+pub(super) fn show_difference(difference: &model::comparison::Difference) -> String {
     format!("{} {} -> {}", difference.aspect, difference.a, difference.b)
 }

@@ -121,11 +121,11 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
 fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
         // How many times that is, is decided anew between them.
-        Strategy::Fixed | Strategy::Settle { .. } => rounds::next(done, budget),
+        Strategy::Fixed | Strategy::Settle { .. } => rounds::next_in_rounds(done, budget),
         Strategy::Targets(layout) => targets::next(done, done, budget, layout),
         Strategy::Limit(latency_target) => limit::next(done, budget, &latency_target),
-        Strategy::Precision { share, at_most } => precision::next(done, budget, share, at_most),
-        Strategy::Steady { at_most } => steady::next(done, budget, at_most),
+        Strategy::Precision { share, at_most } => precision::next_until_precise(done, budget, share, at_most),
+        Strategy::Steady { at_most } => steady::next_until_steady(done, budget, at_most),
     }
 }
 
@@ -154,11 +154,13 @@ fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
         Strategy::Targets(layout) => (targets::left(done, budget, layout), true),
         Strategy::Limit(latency_target) => (limit::left(done, budget, &latency_target), false),
         Strategy::Precision { share, at_most } => (
-            rates.map(|r| until(&r, at_most, precision::is_open(&r, budget.runs, share, at_most))).collect(),
+            rates
+                .map(|r| until(&r, at_most, precision::is_imprecise(&r, budget.runs, share, at_most)))
+                .collect(),
             true,
         ),
         Strategy::Steady { at_most } => {
-            (rates.map(|r| until(&r, at_most, steady::is_open(&r, at_most))).collect(), true)
+            (rates.map(|r| until(&r, at_most, steady::is_unsteady(&r, at_most))).collect(), true)
         }
     };
     Left { runs, at_most, repeats: 0 }
@@ -194,10 +196,10 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         let rates: Vec<f64> = runs_in(record, at).into_iter().map(|(_, rate)| rate).collect();
         match plan.strategy {
             Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) => None,
-            Strategy::Precision { share, .. } => precision::note(&job.name, &rates, share),
-            Strategy::Steady { at_most } => steady::note(&job.name, &rates, at_most),
+            Strategy::Precision { share, .. } => precision::precision_note(&job.name, &rates, share),
+            Strategy::Steady { at_most } => steady::steady_note(&job.name, &rates, at_most),
             // The same of all jobs.
-            Strategy::Settle { .. } => settle::note(plan, rates.len() as u32).filter(|_| at == 0),
+            Strategy::Settle { .. } => settle::settle_note(plan, rates.len() as u32).filter(|_| at == 0),
         }
     };
     let of_targets = match plan.strategy {

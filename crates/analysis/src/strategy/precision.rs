@@ -16,24 +16,26 @@ use stats::{interval, sample_size};
 const IN_A_ROW: usize = 2;
 
 /// The next run of the jobs whose interval is still too wide.
-pub(super) fn next(done: &[Summary], budget: &Budget, share: f64, at_most: u32) -> Next {
-    rounds::among(done, budget, |rates| is_open(rates, budget.runs, share, at_most)).unwrap_or_else(|| {
-        let (reached, missed): (Vec<usize>, Vec<usize>) =
-            (0..budget.jobs).partition(|job| is_reached(&rates(done, *job), share));
-        let asked = show_share(share);
-        Next::Done(match (reached.as_slice(), missed.as_slice()) {
-            (_, []) => format!("all {} jobs reached {asked}", budget.jobs),
-            (reached, missed) => format!(
-                "{} reached {asked}; {} did not within {at_most} runs",
-                jobs_in_words(reached),
-                jobs_in_words(missed)
-            ),
-        })
-    })
+pub(super) fn next_until_precise(done: &[Summary], budget: &Budget, share: f64, at_most: u32) -> Next {
+    rounds::next_among(done, budget, |rates| is_imprecise(rates, budget.runs, share, at_most)).unwrap_or_else(
+        || {
+            let (reached, missed): (Vec<usize>, Vec<usize>) =
+                (0..budget.jobs).partition(|job| is_reached(&rates(done, *job), share));
+            let asked = show_share(share);
+            Next::Done(match (reached.as_slice(), missed.as_slice()) {
+                (_, []) => format!("all {} jobs reached {asked}", budget.jobs),
+                (reached, missed) => format!(
+                    "{} reached {asked}; {} did not within {at_most} runs",
+                    jobs_in_words(reached),
+                    jobs_in_words(missed)
+                ),
+            })
+        },
+    )
 }
 
 /// Whether a job with these rates is to be measured again.
-pub(super) fn is_open(rates: &[f64], at_least: u32, share: f64, at_most: u32) -> bool {
+pub(super) fn is_imprecise(rates: &[f64], at_least: u32, share: f64, at_most: u32) -> bool {
     let runs = rates.len() as u32;
     runs < at_least || (runs < at_most && !is_reached(rates, share))
 }
@@ -52,7 +54,7 @@ fn half_share(rates: &[f64]) -> Option<f64> {
 }
 
 /// How a job ended, in a sentence; `None` where it was hardly measured.
-pub(super) fn note(job: &str, rates: &[f64], share: f64) -> Option<String> {
+pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<String> {
     let (runs, asked) = (rates.len(), show_share(share));
     let Some(half) = half_share(rates) else {
         return (runs > 0).then(|| format!("{job}: {runs} runs have no interval, and {asked} was asked for"));
@@ -129,7 +131,7 @@ fn what_never_completes_ends_at_the_limit() {
 
 #[test]
 fn a_note_says_what_was_reached_and_how_many_runs_would_do() {
-    let said = |rates: &[f64], share| note("4K", rates, share).unwrap();
+    let said = |rates: &[f64], share| precision_note("4K", rates, share).unwrap();
     assert!(said(&[100.0; 5], 0.025).contains("stopped after 5 runs"));
     // The deviation on logarithms is 0.0837: t(9) = 2.262 gives 6.0 %, and 47 runs with t(46) = 2.013 give 2.46 %.
     let loud: Vec<f64> = (0..10).map(|i| if i % 2 == 0 { 108.265 } else { 92.366 }).collect();
@@ -140,7 +142,7 @@ fn a_note_says_what_was_reached_and_how_many_runs_would_do() {
     );
     assert!(said(&[1.0, 1000.0, 1.0], 0.001).contains("more than 100 would be needed"));
     assert!(said(&[1.0], 0.025).contains("no interval"));
-    assert_eq!(note("4K", &[], 0.025), None);
+    assert_eq!(precision_note("4K", &[], 0.025), None);
 }
 
 /// Of so many sessions with a spread of the runs, how many cover the truth, how many reach what was asked, and the mean of runs.
@@ -150,7 +152,7 @@ fn simulated(sessions: u64, deviation: f64, share: f64, at_most: u32) -> (f64, f
     for seed in 0..sessions {
         let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(17));
         let mut rates = Vec::new();
-        while is_open(&rates, 5, share, at_most) {
+        while is_imprecise(&rates, 5, share, at_most) {
             rates.push((deviation * noise.normal()).exp());
         }
         let [low, high] = interval::mean(&rates).and_then(|m| m.interval).unwrap();

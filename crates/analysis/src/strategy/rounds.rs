@@ -9,15 +9,19 @@ use super::{Budget, Next, Summary};
 use model::payload::split_mix;
 
 /// The first run of the order that is not done yet.
-pub(super) fn next(done: &[Summary], budget: &Budget) -> Next {
-    among(done, budget, |rates| (rates.len() as u32) < budget.runs).unwrap_or_else(|| {
+pub(super) fn next_in_rounds(done: &[Summary], budget: &Budget) -> Next {
+    next_among(done, budget, |rates| (rates.len() as u32) < budget.runs).unwrap_or_else(|| {
         Next::Done(format!("{} jobs were measured {} times each", budget.jobs, budget.runs))
     })
 }
 
 /// The next run among the jobs that are open, as their rates say; `None` where none is. Who was measured least often comes
 /// first.
-pub(super) fn among(done: &[Summary], budget: &Budget, is_open: impl Fn(&[f64]) -> bool) -> Option<Next> {
+pub(super) fn next_among(
+    done: &[Summary],
+    budget: &Budget,
+    is_open: impl Fn(&[f64]) -> bool,
+) -> Option<Next> {
     let open: Vec<(usize, u32)> = (0..budget.jobs)
         .map(|job| (job, super::rates(done, job)))
         .filter(|(_, rates)| is_open(rates))
@@ -114,10 +118,12 @@ fn a_replay_of_the_summaries_goes_on_where_it_stopped() {
     let budget = fixed(4, 3, 9);
     let whole = played(&budget, |_, _| 1.0);
     for cut in 0..whole.len() {
-        let Next::Measure { job, repeat, .. } = next(&whole[..cut], &budget) else { panic!("not done") };
+        let Next::Measure { job, repeat, .. } = next_in_rounds(&whole[..cut], &budget) else {
+            panic!("not done")
+        };
         assert_eq!((job, repeat), (whole[cut].job, whole[cut].repeat));
         assert_eq!(left(&whole[..cut], &budget).runs.iter().sum::<u32>(), (whole.len() - cut) as u32);
     }
-    assert!(matches!(next(&whole, &budget), Next::Done(_)));
-    assert!(matches!(next(&[], &fixed(0, 3, 9)), Next::Done(_)));
+    assert!(matches!(next_in_rounds(&whole, &budget), Next::Done(_)));
+    assert!(matches!(next_in_rounds(&[], &fixed(0, 3, 9)), Next::Done(_)));
 }

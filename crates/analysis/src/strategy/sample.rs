@@ -42,12 +42,12 @@ impl Sample {
         let moved: f64 = issued().map(|(_, i)| i.bytes as f64).sum();
         let operations: f64 = issued().map(|(_, i)| i.ops as f64).sum();
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
-        let waits = streams().any(is_late);
+        let waits = streams().any(may_be_in_memory);
         // Without that sync nobody knows when the bytes were there.
         let sync = if waits { end.sync_ns } else { Some(0) };
         let seconds = sync.map(|sync| (wall as f64 + sync as f64) / 1e9);
         let whole = end.ending == RunEnding::Complete && moved > 0.0;
-        let latencies = latencies(end);
+        let latencies = run_latencies(end);
         let cpu: f64 = end.workers.iter().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
         Self {
             job: index,
@@ -129,7 +129,7 @@ pub(super) fn timed(tries: &[Try]) -> Vec<Sample> {
 }
 
 /// Latencies of all operations but syncs.
-fn latencies(end: &RunEnd) -> Histogram {
+fn run_latencies(end: &RunEnd) -> Histogram {
     let mut all = Histogram::new();
     let kinds = end.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
     kinds.for_each(|(_, k)| all.merge(&k.latency));
@@ -137,6 +137,6 @@ fn latencies(end: &RunEnd) -> Histogram {
 }
 
 /// Whether completed writes of a stream may still be in memory alone.
-fn is_late(stream: &Stream) -> bool {
+fn may_be_in_memory(stream: &Stream) -> bool {
     stream.access.writes() && !stream.cache.is_direct() && !stream.cache.is_sync()
 }

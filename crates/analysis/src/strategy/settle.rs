@@ -32,7 +32,7 @@ fn of_sides(beside: &Comparison, at_most: u32) -> Option<u32> {
 }
 
 /// That a second time was asked, in a sentence; `None` where the first runs told.
-pub(super) fn note(plan: &Plan, measured: u32) -> Option<String> {
+pub(super) fn settle_note(plan: &Plan, measured: u32) -> Option<String> {
     let first = plan.runs;
     (measured > first).then(|| {
         format!(
@@ -80,9 +80,9 @@ fn what_is_left_holds_what_may_be_asked_for() {
 #[test]
 fn a_note_says_that_it_was_asked_twice() {
     let plan = Fixture::honest().record().header.plan;
-    assert_eq!(note(&plan, plan.runs), None);
+    assert_eq!(settle_note(&plan, plan.runs), None);
     assert!(
-        note(&plan, 23)
+        settle_note(&plan, 23)
             .is_some_and(|words| words.contains("5 runs could not decide, so 23 were measured in all"))
     );
 }

@@ -10,8 +10,8 @@ use stats::rounds::{DRIFT, WINDOW, is_steady};
 const SHOWN: usize = 25;
 
 /// The next round of the first job that is not steady yet. One job after another: rounds of others in between would be rests.
-pub(super) fn next(done: &[Summary], budget: &Budget, at_most: u32) -> Next {
-    let open = |job: &usize| is_open(&rates(done, *job), at_most);
+pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32) -> Next {
+    let open = |job: &usize| is_unsteady(&rates(done, *job), at_most);
     if let Some(job) = rounds::order(budget, 0).into_iter().find(open) {
         let repeat = rates(done, job).len() as u32;
         return Next::Measure { job, repeat, attempt: 0, offered_iops: None };
@@ -29,12 +29,12 @@ pub(super) fn next(done: &[Summary], budget: &Budget, at_most: u32) -> Next {
 }
 
 /// Whether a job with these rates is to be measured again.
-pub(super) fn is_open(rates: &[f64], at_most: u32) -> bool {
+pub(super) fn is_unsteady(rates: &[f64], at_most: u32) -> bool {
     (rates.len() as u32) < at_most && !is_steady(rates, at_most)
 }
 
 /// How a job ended, in a sentence; `None` where it was hardly measured.
-pub(super) fn note(job: &str, rates: &[f64], at_most: u32) -> Option<String> {
+pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<String> {
     if rates.is_empty() {
         return None;
     }
@@ -94,9 +94,9 @@ fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
 
 #[test]
 fn a_note_shows_the_way() {
-    let words = note("4K", &[300.0, 200.0, 100.0, 100.0, 100.0, 100.0, 100.0], AT_MOST).unwrap();
+    let words = steady_note("4K", &[300.0, 200.0, 100.0, 100.0, 100.0, 100.0, 100.0], AT_MOST).unwrap();
     assert!(words.contains("after 7 rounds") && words.contains("300; 200; 100"), "{words}");
-    let words = note("4K", &[300.0, 200.0], AT_MOST).unwrap();
+    let words = steady_note("4K", &[300.0, 200.0], AT_MOST).unwrap();
     assert!(words.contains("not steady within 2 rounds") && words.contains("last 2"), "{words}");
-    assert_eq!(note("4K", &[], AT_MOST), None);
+    assert_eq!(steady_note("4K", &[], AT_MOST), None);
 }

@@ -49,12 +49,6 @@ struct RatedRow {
     rates: Vec<Option<f64>>,
 }
 
-/// Whether a job was refused before the first run, so that there is nothing to judge.
-pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
-    let mut refused = record.header.self_test.trials.iter().filter(|t| t.moved_bytes.is_err());
-    refused.any(|t| t.job == case.at)
-}
-
 /// The table.
 pub(super) fn api(
     record: &Record,

@@ -20,7 +20,6 @@ use model::record::Record;
 use model::report::{Answer, Deduction, Measured, Report};
 use model::study::{Studied, Study};
 
-pub(crate) use interfaces::is_refused;
 pub(crate) use limit::headline as headline_of_curve;
 pub(crate) use sweep::{first as first_of_grid, headline as headline_of_grid, undecided, unsteady};
 

@@ -7,7 +7,7 @@ use super::GatedResult;
 use crate::findings::CaseAnswers;
 use crate::strategy::sample::{Sample, samples};
 use crate::strategy::sweep::{Lane, Race, Search};
-use choice::choice;
+use choice::decide_race;
 use model::check_id::CheckId;
 use model::job::Pattern;
 use model::measure::Measure;
@@ -35,7 +35,7 @@ mod position;
 /// The part of the report.
 pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
     if let How::InOrder(until) = grid.search {
-        return in_order::sweep(record, grid, until, answered);
+        return in_order::sweep_in_order(record, grid, until, answered);
     }
     let runs = samples(record);
     let search = searched(record, grid, &runs);
@@ -147,7 +147,7 @@ fn work(
     of: impl Fn(&Lane) -> Option<CellFigures>,
 ) -> Work {
     let winner = race.winner();
-    let choice = choice((grid, search), race);
+    let choice = decide_race((grid, search), race);
     let cheapest = race.cheapest().filter(|c| winner.is_none_or(|w| w.job != c.job));
     let by_winner = |lane: &Lane| ratio(race.by, winner?.told_by(), lane.told_by());
     let losses = race.baselines.iter().filter_map(|lane| {

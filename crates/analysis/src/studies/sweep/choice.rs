@@ -21,7 +21,7 @@ pub(super) struct Choice {
 }
 
 /// Judges a race as far as it came.
-pub(super) fn choice((grid, search): (&Grid, &Search), race: &Race) -> Choice {
+pub(super) fn decide_race((grid, search): (&Grid, &Search), race: &Race) -> Choice {
     let rivals = race.rivals();
     let (chosen, why) = match &rivals {
         _ if race.winner().is_none() => (Chosen::CannotTell, unfinished(race)),

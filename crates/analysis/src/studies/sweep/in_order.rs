@@ -16,14 +16,14 @@ use model::sweep::{
 use model::units::{MIB, show_rate};
 use std::collections::BTreeMap;
 
-pub(super) fn sweep(record: &Record, grid: &Grid, until: Until, answered: &[CaseAnswers]) -> Sweep {
+pub(super) fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAnswers]) -> Sweep {
     let order = InOrder::after(grid, until, &samples(record));
     let late = order.left_out();
     let left_out = |job: usize| late.iter().any(|(late, _)| *late == job);
     let measured = grid.cells.iter().filter(|c| !left_out(c.job));
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
     let cells: Vec<CellFigures> =
-        measured.map(|c| figures(&c.setting, &order, c.job, result_of(c.job))).collect();
+        measured.map(|c| cell_in_order(&c.setting, &order, c.job, result_of(c.job))).collect();
     let late = late.iter().filter_map(|(job, (slow, iops))| {
         let why = too_slow(grid.setting(*slow)?, *iops);
         Some(Skipped { setting: grid.setting(*job)?.clone(), why })
@@ -58,7 +58,7 @@ fn too_slow(setting: &Setting, iops: f64) -> String {
 }
 
 /// Plain means over the runs that a cell is told by, as the specification has them.
-fn figures(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>) -> CellFigures {
+fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>) -> CellFigures {
     let told: Vec<&Sample> = order.window_samples(job).collect();
     let mean = |of: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = told.iter().filter_map(|s| of(s)).filter(|v| v.is_finite()).collect();
