@@ -207,7 +207,7 @@ pub fn explain(
     if let Some(text) = recipe.filter(|_| format.name == report::TEXT.name) {
         stdout::text(&format!("{text}\n"))?;
     }
-    let cost = analysis::cost::cost(&plan);
+    let cost = analysis::strategy::cost::cost(&plan);
     stdout::report(format, &Explained { plan, machine, cost }, Style::default())?;
     Ok(ExitCode::SUCCESS)
 }

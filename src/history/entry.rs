@@ -60,7 +60,7 @@ pub(super) fn of_report(id: String, record: &Record, report: &Report) -> Entry {
 
 fn fill(entry: &mut Entry, record: &Record, report: &Report) {
     let (header, plan) = (&record.header, &record.header.plan);
-    entry.capacities = analysis::capacity::of_report(plan, report);
+    entry.capacities = analysis::watch::head_room::of_report(plan, report);
     entry.started = Some(report.started.clone());
     entry.title = Some(report.title.clone());
     entry.verdict = Some(report.verdict);

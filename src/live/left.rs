@@ -2,7 +2,7 @@
 //!
 //! For: the time left as the plan tells it, or as what is done tells, in words. Not for: working out what a plan takes (`analysis::cost`).
 
-use analysis::cost::TimeLeft;
+use analysis::strategy::cost::TimeLeft;
 use std::time::{Duration, Instant};
 
 /// What is left to wait.

@@ -5,8 +5,7 @@
 //! Workers hand their blocks in at moments of their own, so each has a rate of its own, over the time that its blocks cover, and
 //! these are added up.
 
-use analysis::under_way::counters::SoFar;
-use analysis::under_way::row::latencies;
+use analysis::under_way::{SoFar, latencies};
 use engine::tally::Block;
 use engine::workers::Who;
 use model::histogram::Histogram;

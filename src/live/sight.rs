@@ -3,7 +3,7 @@
 //! For: the kernel's counters of the run that goes on, CPU time of its workers, and who else uses the disks. Not for: what they mean
 //! (crate `analysis`).
 
-use analysis::under_way::counters::{Counted, Going, SoFar};
+use analysis::under_way::{Counted, Going, SoFar};
 use machine::others::Processes;
 use machine::root::Root;
 use machine::snapshot::Watch;

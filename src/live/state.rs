@@ -6,7 +6,7 @@
 use super::left::Left;
 use super::recent::Pulse;
 use super::sight::Sample;
-use analysis::under_way::row::Row;
+use analysis::under_way::Row;
 use model::finding::Finding;
 use model::units::{show_ns, show_rate};
 use std::collections::{BTreeSet, VecDeque};

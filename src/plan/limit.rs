@@ -6,7 +6,7 @@
 use super::origins::Origins;
 use super::{DraftJob, budget};
 use crate::failure::Failure;
-use analysis::cost::run_ns;
+use analysis::strategy::cost::run_ns;
 use model::job::{Arrivals, Job, Pace, Stream};
 use model::plan::LatencyTarget;
 use model::spec::parsers::of_arrivals;

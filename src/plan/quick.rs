@@ -4,7 +4,7 @@
 //! rows out while it measures.
 
 use crate::failure::Failure;
-use analysis::cost::OVERHEAD_NS;
+use analysis::strategy::cost::OVERHEAD_NS;
 use model::profile::Profile;
 
 /// From the first byte that is written to the last line of the report.

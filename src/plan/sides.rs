@@ -7,7 +7,7 @@ use super::origins::Origins;
 use super::{Jobs, budget, profile, target};
 use crate::failure::Failure;
 use crate::request::{BenchSpec, Request};
-use analysis::cost::run_ns;
+use analysis::strategy::cost::run_ns;
 use machine::root::Root;
 use model::identity::Identity;
 use model::job::Job;

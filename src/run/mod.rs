@@ -33,7 +33,7 @@ use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
 use crate::target::Ready;
-use analysis::cost::{run_ns, time_left};
+use analysis::strategy::cost::{run_ns, time_left};
 use analysis::strategy::{self, Budget, Next, Summary};
 use analysis::{Judging, KnownBefore};
 use course::interval_ns;
@@ -263,7 +263,7 @@ impl Measurement {
         // What cannot be read back now is told when all is read.
         let record = self.session.record().ok()?;
         let judging = Judging { accept: self.accept.clone().unwrap_or_default(), ..Judging::default() };
-        strategy::settle::runs(&analysis::judge(&record, &judging), &self.plan)
+        strategy::repeats::runs(&analysis::judge(&record, &judging), &self.plan)
     }
 
     /// All runs that the plan still has, those before this one being done.

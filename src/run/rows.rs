@@ -4,9 +4,8 @@
 
 use super::Measurement;
 use crate::live::Named;
-use analysis::strategy;
 use analysis::strategy::Budget;
-use analysis::under_way::{findings, row};
+use analysis::{strategy, under_way};
 use model::job::Kind;
 use model::plan::Strategy;
 use model::record::StreamEnd;
@@ -21,7 +20,7 @@ impl Measurement {
         if !self.live.shows_results() || is_search && !self.live.is_viewed() {
             return;
         }
-        let row = row::job_row(&self.done, &Budget::from_plan(&self.plan), (at.job, at.offered_iops));
+        let row = under_way::job_row(&self.done, &Budget::from_plan(&self.plan), (at.job, at.offered_iops));
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let name = format!("{}{load}", self.plan.jobs[at.job].name);
         let ends = self.last.runs.iter().filter_map(|r| r.end.as_ref());
@@ -29,7 +28,7 @@ impl Measurement {
         // What others disturbed may count nowhere in the end, where it may be measured again.
         let stands = |disturbed: bool| !disturbed || self.plan.attempts == 1;
         let stands = self.done.last().is_some_and(|s| stands(s.disturbed.is_some()) && !s.refused);
-        let findings = if stands { findings::of_run(&self.last) } else { Vec::new() };
+        let findings = if stands { under_way::of_run(&self.last) } else { Vec::new() };
         self.live.row(Named { name, row, op_bytes }, findings, self.is_last(at));
     }
 

@@ -13,7 +13,7 @@ use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals;
 use crate::target::Ready;
-use analysis::cost::{cost, time_left};
+use analysis::strategy::cost::{cost, time_left};
 use machine::cgroup::{self, OwnCgroup};
 use machine::root::Root;
 use machine::snapshot::Watch;

@@ -7,18 +7,17 @@ use super::selection::Selection;
 use super::targets::Target;
 use crate::failure::Failure;
 use crate::traced::Traced;
-use analysis::watch::conclusions::{self, RequestSizeLimit};
-use analysis::watch::figures;
+use analysis::watch;
+use analysis::watch::RequestSizeLimit;
 use analysis::watch::head_room::Limits;
 use machine::disk_stats::{self, Counted};
 use machine::resolve::resolve_device;
 use machine::root::Root;
-use model::Known;
 use model::capacity::{Capacity, KnownBy, SameBy};
 use model::disk_counters::DiskCounters;
 use model::machine::{Layer, LayerKind};
-use model::name;
 use model::watch::{Conclusion, DeviceInterval, MeasuredIn, Rule, WatchedDevice};
+use model::{Known, name};
 use std::time::Instant;
 
 /// All of them.
@@ -261,9 +260,7 @@ impl Device {
             (Some(why), ..) => Err(why.clone()),
             (_, _, None) => Err("it is not there any more".into()),
             (_, None, Some(_)) => Err("its figures begin with the next interval".into()),
-            (_, Some((since, a)), Some(b)) => {
-                figures::between(&a, &b, at.duration_since(since).as_secs_f64())
-            }
+            (_, Some((since, a)), Some(b)) => watch::between(&a, &b, at.duration_since(since).as_secs_f64()),
         };
         let load = match (self.limits.as_ref(), &figures) {
             (Some(Ok(limits)), Ok(figures)) => Some(Ok(limits.load(figures))),
@@ -301,7 +298,7 @@ impl Device {
                 current: current.saturating_mul(1024),
                 hardware: hardware.saturating_mul(1024),
             });
-        let mut all = conclusions::draw(&self.name, figures, limits, size_limit);
+        let mut all = watch::draw(&self.name, figures, limits, size_limit);
         for conclusion in &mut all {
             conclusion.is_new = !self.rules.contains(&conclusion.rule);
         }

@@ -165,7 +165,7 @@ impl CpuTimes {
     fn shares(&mut self, root: &Root) -> Option<CpuShares> {
         let before = self.0.take();
         self.0 = root.read("/proc/stat").ok();
-        analysis::watch::cpu::shares(&before?, self.0.as_ref()?).ok()?
+        analysis::watch::shares(&before?, self.0.as_ref()?).ok()?
     }
 }
 

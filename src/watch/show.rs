@@ -8,7 +8,7 @@ use crate::live::{KeyAction, Watching};
 use crate::output::{self, Outlet, Rules};
 use crate::spared::Spared;
 use crate::stdout;
-use analysis::watch::over_time;
+use analysis::watch;
 use model::name;
 use model::watch::{LoadOverTime, Watched};
 use report::{Format, Style, TEXT};
@@ -155,7 +155,7 @@ impl Pages {
             return;
         }
         let end_s = self.begun.elapsed().as_secs_f64();
-        over_time::add(&mut self.load, watched, [self.last_end_s, end_s]);
+        watch::add(&mut self.load, watched, [self.last_end_s, end_s]);
         self.last_end_s = end_s;
     }
 }

@@ -3,18 +3,12 @@
 //! For: the ledger (issued by us, charged to us, completed by the devices) out of a record, with a reason wherever an
 //! entry is missing. Not for: opinions; thresholds live with the checks.
 
-pub(crate) mod charged_twice;
+pub(crate) mod ledger;
 mod run;
 mod sharing;
-mod stored;
-#[cfg(test)]
-mod tests;
-
-pub(crate) use run::{Amount, CaseRun};
-pub(crate) use sharing::{AMPLIFICATION, grown};
 
 use crate::runs;
-use charged_twice::charged_twice;
+use ledger::charged_twice;
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo};
 use model::histogram::Histogram;
@@ -24,11 +18,14 @@ use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, SyncFailure};
 use model::study::Study;
 use model::units::{show_count, show_share};
+pub(crate) use run::{Amount, CaseRun};
+pub(crate) use sharing::{AMPLIFICATION, grown};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How near the device's bytes must be to the issued ones to count as the same.
 pub(crate) const SAME_BYTES: f64 = 0.01;
+
 /// A charge below this share of what the device did for us means that the cgroup does not count, not that we did nothing:
 /// recent kernels count in v1 only after a limit was once set on the disk.
 pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
@@ -541,3 +538,6 @@ fn load_name(record: &Record, iops: u64) -> String {
 pub(crate) fn no_run() -> String {
     "none of its runs completed".into()
 }
+
+#[cfg(test)]
+mod tests;

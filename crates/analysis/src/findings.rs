@@ -3,14 +3,103 @@
 //! For: the list of the report, worst first. Not for: the questions (the checks) nor the verdict.
 
 use crate::case::Case;
-use crate::checks;
 use crate::checks::check::{Answer, Answers, Check, Detail, Evidence, Page, Rename};
-use crate::fleet;
+use crate::{case, checks, fleet};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
+use model::job::Phase;
+use model::record::Record;
 use model::report::Measured;
-use model::units::show_count;
+use model::units::{show_count, show_rate};
+
+/// The name of a case with all renamings applied.
+pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
+    let stream = &case.stream;
+    let mut parts = vec![stream.describe()];
+    // How much is in flight is the capture's.
+    parts.extend(stream.replay.is_none().then(|| depth(case, renames)));
+    if stream.workers > 1 {
+        parts.push(format!("{} workers", stream.workers));
+    }
+    parts.push(medium(case, renames));
+    parts.extend(stream.conditions());
+    parts.extend(conditions(renames));
+    parts.join(", ")
+}
+
+/// Whether the true name says something else than what was asked for.
+pub(crate) fn is_another(case: &Case, renames: &[&Rename]) -> bool {
+    !renames.is_empty() || moves_nothing(case).is_some()
+}
+
+/// What is done and to what, whatever the load: `4K random read, direct`.
+pub(crate) fn work(case: &Case, renames: &[&Rename]) -> String {
+    let parts = [case.stream.describe(), medium(case, renames)].into_iter();
+    parts.chain(conditions(renames)).collect::<Vec<_>>().join(", ")
+}
+
+/// Conditions that findings add, each once.
+fn conditions(renames: &[&Rename]) -> Vec<String> {
+    let mut conditions: Vec<&String> = Vec::new();
+    for rename in renames {
+        if let Rename::Condition(words) = rename
+            && !conditions.contains(&words)
+        {
+            conditions.push(words);
+        }
+    }
+    conditions.into_iter().cloned().collect()
+}
+
+/// The depth per worker as asked, or about what was reached by all workers together.
+fn depth(case: &Case, renames: &[&Rename]) -> String {
+    let reached = renames.iter().find_map(|r| if let Rename::Depth(d) = r { Some(*d) } else { None });
+    match reached {
+        // A whole number reads better and claims less: this is a mean.
+        Some(d) if d >= 0.95 => format!("depth ~{d:.0}"),
+        Some(d) => format!("depth ~{}", show_rate(d)),
+        None => match (case.stream.latency_target, found(case)) {
+            (None, _) => format!("depth {}", case.stream.depth),
+            (Some(_), Some((least, most))) if least == most => {
+                format!("depth {least}, as the latency target allows")
+            }
+            (Some(_), Some((least, most))) => {
+                format!("depth {least} to {most}, as the latency target allows")
+            }
+            (Some(_), None) => format!("depth up to {}, as the latency target allows", case.stream.depth),
+        },
+    }
+}
+
+/// The least and the largest depth that a worker found in any run.
+fn found(case: &Case) -> Option<(u32, u32)> {
+    let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let depths: Vec<u32> = workers.filter_map(|w| Some(w.depth?.depth)).collect();
+    Some((*depths.iter().min()?, *depths.iter().max()?))
+}
+
+fn medium(case: &Case, renames: &[&Rename]) -> String {
+    if let Some(words) = moves_nothing(case) {
+        return words.to_owned();
+    }
+    let memory = renames.iter().find_map(|r| if let Rename::Memory(m) = r { Some(m) } else { None });
+    let other = renames.iter().find_map(|r| if let Rename::Medium(m) = r { Some(m) } else { None });
+    memory.or(other).cloned().unwrap_or_else(|| case.stream.cache.word().to_owned())
+}
+
+/// What to call a result without storage, or without data.
+pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
+    match case.stream.engine.as_str() {
+        "sim" => Some("simulated"),
+        "null" => Some("null engine, no storage"),
+        "ftruncate" => Some("lengths of files alone, no data moved"),
+        "fallocate" => Some("blocks of files alone, no data moved"),
+        _ if case.stream.does_nothing() => Some("operations that do nothing, no storage"),
+        _ if !case.has_storage() => Some("no storage"),
+        _ => None,
+    }
+}
 
 /// A case with what every check said about it.
 pub(crate) struct CaseAnswers<'a> {
@@ -210,8 +299,112 @@ pub(crate) fn about(names: &[String]) -> String {
     }
 }
 
+/// The checks that need no run, in the order of the catalogue.
+const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
+
+/// What is known before the first run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KnownBefore {
+    /// Every result is invalid. Why, with what to type.
+    All(String),
+    /// Some results are invalid. Which and why, with what to type.
+    Some(String),
+}
+
+/// Returns which results are known to be invalid; `None` if no result is. `record` ends before its first run, and `accept` has the
+/// findings that the user accepts.
+pub fn known_before(record: &Record, accept: &[CheckId]) -> Option<KnownBefore> {
+    let mut cases = case::cases(record);
+    cases.retain(|case| !case::is_refused(record, case));
+    let invalid: Vec<(&Case, &Check, Detail)> =
+        cases.iter().filter_map(|case| invalid_by(record, case, accept)).collect();
+    let (case, check, found) = invalid.first()?;
+    let names: Vec<String> = invalid.iter().map(|(case, ..)| case.name.clone()).collect();
+    let id = check.id;
+    let what = format!("{id} {} invalidates {} before the first run", check.name, about(&names));
+    let why = format!("{}: {}", targets(case), found.sentence);
+    let fix = found.cure.as_deref().unwrap_or(check.page.fix);
+    Some(if invalid.len() == cases.len() {
+        KnownBefore::All(format!(
+            "{what}, so nothing was measured. {why} {fix} To measure all the same, type --accept {id}."
+        ))
+    } else {
+        KnownBefore::Some(format!("{what}. {why} Type --accept {id} to see the number all the same."))
+    })
+}
+
+/// The check that invalidates a case before its first run, and its finding.
+fn invalid_by<'c, 'r>(
+    record: &Record,
+    case: &'c Case<'r>,
+    accept: &[CheckId],
+) -> Option<(&'c Case<'r>, &'static Check, Detail)> {
+    if is_written_first(record, case) {
+        return None;
+    }
+    let mut answers = Answers::new();
+    for check in checks::all().filter(|check| NEED_NO_RUN.contains(&check.id)) {
+        match check.ask(case, &answers) {
+            Ok(Answer::Finding(found)) if found.severity == Severity::Void && !accept.contains(&check.id) => {
+                return Some((case, check, found));
+            }
+            answer => answers.insert(check.id, answer),
+        };
+    }
+    None
+}
+
+/// The paths of the targets of a stream, of many the first.
+fn targets(case: &Case) -> String {
+    let all = &case.record.header.plan.targets;
+    let mut paths = case.stream.targets.iter().filter_map(|at| Some(all.get(*at)?.path.as_str()));
+    let first = paths.next().unwrap_or("the target").to_owned();
+    match paths.count() {
+        0 => first,
+        1 => format!("{first} and 1 more"),
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// Whether a stream of another phase writes to a target of the case, so that what it holds now is not what will be read.
+fn is_written_first(record: &Record, case: &Case) -> bool {
+    let writes = |phase: &Phase| {
+        let shares = |targets: &[usize]| targets.iter().any(|target| case.stream.targets.contains(target));
+        phase.streams.iter().any(|stream| stream.access.writes() && shares(&stream.targets))
+    };
+    let jobs = record.header.plan.jobs.iter().enumerate();
+    let mut phases =
+        jobs.flat_map(|(job, of)| of.phases.iter().enumerate().map(move |(at, phase)| ((job, at), phase)));
+    phases.any(|(at, phase)| at != (case.at, case.phase) && writes(phase))
+}
+
 #[cfg(test)]
 use crate::fixture::Fixture;
+#[cfg(test)]
+use model::evidence::Moment;
+#[cfg(test)]
+use model::evidence::Snapshot;
+
+#[cfg(test)]
+fn named(fixture: &Fixture, renames: &[&Rename]) -> String {
+    let record = fixture.record();
+    true_name(&crate::case::cases(&record)[0], renames)
+}
+
+/// A record that ends before its first run, with the targets as `fixture` has them.
+#[cfg(test)]
+fn prepared(fixture: &Fixture, change: impl FnOnce(&mut Snapshot)) -> Record {
+    let mut record = fixture.record();
+    let start = record.runs[0].evidence.iter().find(|s| s.moment == Moment::Start).cloned();
+    record.runs.clear();
+    let snapshot = record.evidence.iter_mut().find(|s| s.moment == Moment::AfterPrepare);
+    let (snapshot, start) = snapshot.zip(start).unwrap();
+    for (prepared, start) in snapshot.targets.iter_mut().zip(start.targets) {
+        prepared.extents = start.extents;
+    }
+    change(snapshot);
+    record
+}
 
 #[test]
 fn every_check_is_asked_since_none_waits_for_itself() {
@@ -266,4 +459,100 @@ fn findings_come_first_and_the_worst_of_them_before_the_others() {
     assert!(order.is_sorted(), "{order:?}");
     assert_eq!(findings[0].id, CheckId::B12);
     assert!(answered[0].is_void() && !answered[0].is_sound());
+}
+
+#[test]
+fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_written_first() {
+    let why = |record: &Record, accept: &[CheckId]| match known_before(record, accept) {
+        Some(KnownBefore::All(why)) => Some(why),
+        Some(KnownBefore::Some(why)) => panic!("{why}"),
+        None => None,
+    };
+    let holes = |share| prepared(&Fixture { hole_share: share, ..Fixture::honest() }, |_| ());
+    assert_eq!(why(&holes(0.0), &[]), None);
+    assert_eq!(why(&holes(0.0005), &[]), None, "one block of many");
+    for share in [0.01, 1.0] {
+        let said = why(&holes(share), &[CheckId::A05]).unwrap();
+        for words in ["A04 HOLES_READ", "nothing was measured", "--accept A04", "returns zeros"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        assert_eq!(why(&holes(share), &[CheckId::A04]), None);
+    }
+    let zeros = prepared(&Fixture::honest(), |s| {
+        let probe = s.targets[0].probe.as_mut().unwrap().as_mut().unwrap();
+        probe.zero_blocks = probe.first_ns.len() as u64;
+    });
+    assert!(why(&zeros, &[CheckId::A04]).is_some_and(|said| said.contains("--accept A05")));
+    assert_eq!(why(&zeros, &[CheckId::A05]), None);
+    let unknown = prepared(&Fixture { hole_share: 1.0, no_fiemap: true, ..Fixture::honest() }, |_| ());
+    assert_eq!(why(&unknown, &[]), None, "not known is no reason");
+    assert_eq!(why(&prepared(&Fixture { hole_share: 1.0, ..Fixture::honest_write() }, |_| ()), &[]), None);
+    // Another phase, or another job, writes the same target.
+    let mut written = holes(1.0);
+    let writer = Fixture::honest_write().record().header.plan.jobs[0].clone();
+    written.header.plan.jobs.push(writer.clone());
+    assert_eq!(why(&written, &[]), None);
+    let mut phases = holes(1.0);
+    phases.header.plan.jobs[0].phases.insert(0, writer.phases[0].clone());
+    assert_eq!(why(&phases, &[]), None);
+    phases.header.plan.jobs[0].phases[0].streams[0].targets = vec![7];
+    assert!(
+        matches!(known_before(&phases, &[]), Some(KnownBefore::Some(_))),
+        "it writes to another target, which has a number"
+    );
+}
+
+#[test]
+fn a_session_that_ended_before_its_first_run_is_invalid_and_says_why() {
+    let mut record = prepared(&Fixture { hole_share: 1.0, ..Fixture::honest() }, |_| ());
+    let Some(KnownBefore::All(why)) = known_before(&record, &[]) else { panic!("not known") };
+    record.end.as_mut().unwrap().ending = model::record::RunEnding::NotMeasured(why.clone());
+    record.header.plan.fail_if = model::spec::gate::conditions("iops<1").unwrap();
+    for accept in [&[][..], &[CheckId::A04]] {
+        let report =
+            crate::judge(&record, &crate::Judging { accept: accept.to_vec(), ..crate::Judging::default() });
+        assert_eq!((report.verdict, &report.verdict_reason), (model::report::Verdict::Invalid, &why));
+        assert_eq!(report.answer.as_ref().map(|a| a.word), Some(model::report::AnswerWord::Invalid));
+        assert_eq!((report.headline.value, crate::exit_code(&report)), (None, 1));
+    }
+}
+
+#[test]
+fn an_honest_name_says_access_depth_and_cache_mode() {
+    assert_eq!(named(&Fixture::honest(), &[]), "4K random read, depth 32, direct");
+    let many = Fixture { workers: 4, ..Fixture::honest_write() };
+    assert_eq!(named(&many, &[]), "4K random write, depth 32, 4 workers, direct");
+    let null = Fixture { role: model::plan::Role::None, engine: "null", ..Fixture::honest() };
+    assert_eq!(named(&null, &[]), "4K random read, depth 32, null engine, no storage");
+    let cut = Fixture { engine: "ftruncate", ..Fixture::honest_write() };
+    assert_eq!(named(&cut, &[]), "4K random write, depth 32, lengths of files alone, no data moved");
+}
+
+#[test]
+fn a_name_is_another_where_findings_or_the_engine_say_so_and_not_for_its_conditions() {
+    let another = |fixture: &Fixture, renames: &[&Rename]| {
+        let record = fixture.record();
+        is_another(&crate::case::cases(&record)[0], renames)
+    };
+    // Its name ends in the rate of its open loop, which was asked for.
+    assert!(!another(&Fixture::honest(), &[]) && !another(&Fixture::honest_open(), &[]));
+    let renames =
+        [Rename::Depth(1.0), Rename::Medium("page cache".into()), Rename::Condition("limited by CPU".into())];
+    assert!(renames.iter().all(|r| another(&Fixture::honest(), &[r])));
+    assert!(another(&Fixture { engine: "null", ..Fixture::honest() }, &[]));
+    assert!(
+        model::job::WITHOUT_DATA.iter().all(|engine| another(&Fixture { engine, ..Fixture::honest() }, &[]))
+    );
+}
+
+#[test]
+fn renamings_replace_what_was_wrong_and_memory_is_strongest() {
+    let cache = Rename::Medium("page cache".into());
+    let memory = Rename::Memory("memory (tmpfs)".into());
+    let cpu = Rename::Condition("limited by CPU".into());
+    assert_eq!(
+        named(&Fixture::honest(), &[&cache, &Rename::Depth(0.98), &cpu, &cpu]),
+        "4K random read, depth ~1, page cache, limited by CPU"
+    );
+    assert_eq!(named(&Fixture::honest(), &[&cache, &memory]), "4K random read, depth 32, memory (tmpfs)");
 }

@@ -6,7 +6,7 @@
 use crate::case::Case;
 use crate::checks;
 use crate::checks::check::{Answer, Check, Detail, Evidence};
-use crate::named::names_of;
+use crate::host_names::names_of;
 use model::Known;
 use model::check_id::CheckId;
 use model::fleet::{
@@ -22,8 +22,10 @@ use std::collections::BTreeMap;
 /// What is asked of all hosts together beside the group of its own: how many runs there are, how far they agree, and how many operations
 /// stand behind a tail. Everything else needs what the kernel of a host counted, and was asked there.
 const OF_ALL: [CheckId; 3] = [CheckId::E05, CheckId::E06, CheckId::E08];
+
 /// The group of checks whose questions are about hosts.
 const OF_HOSTS: char = 'F';
+
 /// Share of the mean rate of the other hosts below which a host is far slower than they are.
 const STRAGGLES_BELOW: f64 = 0.8;
 

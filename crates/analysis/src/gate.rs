@@ -7,24 +7,23 @@
 //! each one value; operations within a run resemble each other too much to count by themselves. Where a condition may be asked twice,
 //! of the first runs and of as many more as these ask for ([`crate::strategy::settle`]), each time errs half as often.
 
-mod load;
-
 use crate::case::Case;
 use crate::figures::PERCENTILES;
 use crate::findings::CaseAnswers;
-use crate::strategy::sample::Sample;
+use crate::runs::Sample;
 use crate::studies::{self, GatedResult, Subject};
 use crate::verdict::type_accept;
 use model::comparison;
 use model::finding::{Finding, Outcome, Severity};
 use model::gate::{Condition, Gate, Limit};
 use model::job::{Kind, Phase};
+use model::load::{LoadCurve, MetLoad};
 use model::plan::Strategy;
 use model::record::Record;
 use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
 use model::spec::limits::FEWEST_GATED_RUNS;
 use model::study::Studied;
-use model::units::{show_count, show_share};
+use model::units::{show_count, show_ns, show_share};
 use stats::interval::{self, FEWEST_RUNS};
 use stats::sample_size::fewest;
 use stats::student;
@@ -32,17 +31,23 @@ use stats::welch::POWER;
 
 /// How sure each bound is.
 const SURE: f64 = 0.95;
+
 /// How sure each bound is where the condition may be asked twice, so that both times together are as sure as [`SURE`].
 const SURE_EACH_TIME: f64 = 1.0 - (1.0 - SURE) / 2.0;
+
 /// Operations that lie beyond a percentile that is worth naming.
 const BEYOND: f64 = 10.0;
+
 /// Most runs that are advised.
 const MOST_RUNS: u32 = 1_000;
+
 /// Which word decides where there are several.
 const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
+
 /// Gates that a sentence names; of more it says how many.
 const NAMED: usize = 3;
+
 /// What each condition of the plan comes to, at every number that it is about. One that names no result is about what the study
 /// answers ([`studies::subject`]).
 pub(crate) fn gates(
@@ -60,7 +65,7 @@ pub(crate) fn gates(
         };
         let before = all.len();
         match &subject {
-            Subject::Load(curve, target) => all.push(load::gate(condition, (curve, target), results, acting)),
+            Subject::Load(curve, target) => all.push(load_gate(condition, (curve, target), results, acting)),
             Subject::Results(about) => {
                 for GatedResult { result, told } in about {
                     let (Some(of), Some(result)) = (answered.get(*result), results.get(*result)) else {
@@ -473,7 +478,89 @@ pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
     Some(Answer { word, sentence })
 }
 
-#[cfg(test)]
-mod simulation;
+/// The lowest load that surely misses the target is beyond the answer, the highest that surely meets it is not.
+fn load_gate(
+    condition: &Condition,
+    (curve, target): (&LoadCurve, &MetLoad),
+    results: &[Measured],
+    acting: &[Finding],
+) -> Gate {
+    let limit = &condition.limit;
+    let at = |iops: Option<u64>| {
+        let point = curve.points.iter().find(|p| Some(p.offered_iops) == iops)?;
+        let result = results.get(point.result)?;
+        Some((rate(limit, point.offered_iops, result)?, result))
+    };
+    let [met, missed] = [target.met_iops, target.missed_iops].map(at);
+    let word = decide(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
+    let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
+    let (word, sentence) = under_its_name(name, acting, word);
+    Gate {
+        condition: condition.to_flag(),
+        result: name.to_owned(),
+        number: limit.number(),
+        unit: unit(limit).into(),
+        limit: limit.value(),
+        value: met.map(|m| m.0),
+        bounds: met.zip(missed).map(|(met, missed)| [met.0, missed.0]),
+        runs: met.or(missed).map_or(0, |(_, result)| result.runs.len() as u32),
+        runs_needed: None,
+        word,
+        sentence,
+    }
+}
+
+/// A load in the unit of the limit; bytes are those that its operations had.
+fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
+    let total = result.total.as_ref()?;
+    match limit {
+        Limit::MbPerS { .. } => (total.iops > 0.0).then(|| offered as f64 * total.mb_per_s / total.iops),
+        Limit::Iops { .. } | Limit::Latency { .. } | Limit::Time { .. } => Some(offered as f64),
+    }
+}
+
+fn decide(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Word {
+    let asked = format!("p{} within {}", target.percentile, show_ns(target.latency_ns as f64));
+    let (least, show) = (limit.value(), |rate| limit.show(rate));
+    match (met, missed) {
+        (Some(met), _) if met >= least => (
+            AnswerWord::Pass,
+            format!("{asked} holds at {} with 95 % confidence; the limit is {}.", show(met), show(least)),
+        ),
+        (_, Some(missed)) if missed <= least => (
+            AnswerWord::Fail,
+            format!(
+                "{asked} is missed at {} with 95 % confidence; the limit is {}.",
+                show(missed),
+                show(least)
+            ),
+        ),
+        _ => (
+            AnswerWord::Inconclusive,
+            format!(
+                "Whether {asked} holds at {} cannot be told from the loads that were offered.",
+                show(least)
+            ),
+        ),
+    }
+}
+
+#[test]
+fn a_limit_below_what_is_met_passes_one_from_the_miss_on_fails_and_between_nobody_knows() {
+    let target = MetLoad {
+        percentile: "99".into(),
+        latency_ns: 5_000_000,
+        met_iops: Some(8_000),
+        missed_iops: Some(9_000),
+    };
+    let word = |at_least, met, missed| decide(&Limit::Iops { at_least }, &target, met, missed).0;
+    let both = |at_least| word(at_least, Some(8_000.0), Some(9_000.0));
+    assert_eq!([8_000.0, 9_000.0].map(both), [AnswerWord::Pass, AnswerWord::Fail]);
+    assert_eq!([8_001.0, 8_999.0].map(both), [AnswerWord::Inconclusive; 2]);
+    assert_eq!(word(8_001.0, Some(8_000.0), None), AnswerWord::Inconclusive, "the highest that was offered");
+    assert_eq!(word(1.0, None, Some(9_000.0)), AnswerWord::Inconclusive);
+    assert_eq!(word(1.0, None, None), AnswerWord::Inconclusive);
+}
+
 #[cfg(test)]
 mod tests;

@@ -8,61 +8,29 @@
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
-mod burst;
-pub mod capacity;
 mod case;
 pub mod catalogue;
 pub mod checks;
 pub mod command;
 pub mod compare;
-pub mod cost;
-mod course;
-mod deduce;
-mod device_series;
-#[cfg(test)]
-mod error_rates;
+mod deductions;
 mod figures;
 mod findings;
-#[cfg(test)]
-mod fixture;
 mod fleet;
 mod gate;
-mod headline;
-mod host;
-mod kernel_text;
-mod ledger;
+mod host_names;
 mod limiter;
-mod link;
-mod name;
-mod named;
 mod notes;
-mod observed;
-mod per_second;
-mod pressure;
-mod quick;
-mod read_ahead;
-mod replay;
-mod rerun;
-mod run_series;
 pub mod runs;
-mod steadiness;
-mod stored_before;
 pub mod strategy;
 mod studies;
-mod thermometers;
 mod threshold;
-mod traffic;
 pub mod under_way;
 mod verdict;
 pub mod watch;
-mod windows;
-
-pub use notes::engine_fallbacks;
-pub use stored_before::{KnownBefore, known_before};
-pub use verdict::{exit_code, exit_code_of};
 
 use findings::CaseAnswers;
-use headline::Judged;
+pub use findings::{KnownBefore, known_before};
 use model::annotations::Annotations;
 use model::check_id::CheckId;
 use model::finding::Finding;
@@ -70,6 +38,9 @@ use model::machine::Machine;
 use model::record::Record;
 use model::report::{AnswerWord, CountsAs, FORMAT, Measured, Producer, Report, Verdict};
 use model::study::{Studied, Study};
+pub use notes::engine_fallbacks;
+use verdict::Judged;
+pub use verdict::{exit_code, exit_code_of};
 
 /// What the judge must be told beside the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,12 +63,12 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     if let Study::Commands(study) = &record.header.plan.study {
         return command::judge(record, study, options);
     }
-    let sides = record.header.plan.against.as_ref().zip(rerun::sides(record));
+    let sides = record.header.plan.against.as_ref().zip(compare::sides(record));
     let mut report = match sides {
         Some((earlier, (own, again))) => {
             let mut report = conclude(&own, options);
             let again = conclude(&again, options);
-            let against = rerun::against(earlier, &record.header.plan, &report, (again, &options.accept));
+            let against = compare::against(earlier, &record.header.plan, &report, (again, &options.accept));
             report.answer = gate::with_slower(report.answer, against.beside.gate.as_ref());
             report.against = Some(against);
             report
@@ -114,7 +85,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let measured_here =
-        |case: &case::Case| !case::is_refused(record, case) && !quick::is_left_out(record, case.at);
+        |case: &case::Case| !case::is_refused(record, case) && !notes::is_left_out(record, case.at);
     let cases = case::cases(record).into_iter().filter(measured_here);
     let accepting = |case| CaseAnswers { accept: options.accept.clone(), ..findings::ask(case) };
     let answered: Vec<CaseAnswers> = cases.map(accepting).collect();
@@ -129,9 +100,9 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         result.verdict = verdict::result_verdict(result, &acting).verdict;
         // Of hundreds of results that would be most of the report.
         if !is_of_many {
-            result.course = course::course(&answers.case);
-            result.latencies = course::latencies(result.seen.as_ref());
-            course::add_tails(&answers.case, &mut result.runs);
+            result.course = figures::time_series::course(&answers.case);
+            result.latencies = figures::time_series::latencies(result.seen.as_ref());
+            figures::time_series::add_tails(&answers.case, &mut result.runs);
         }
     }
     let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
@@ -143,14 +114,14 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         Studied::Sweep(_) => Vec::new(),
         // What several figures say together needs to know how much each varies.
         _ if header.plan.quick_ns.is_some() => Vec::new(),
-        _ => [deduce::deduce(&answered, &results), burst::bursts(&answered)].concat(),
+        _ => [deductions::deduce(&answered, &results), deductions::bursts(&answered)].concat(),
     };
     deductions.extend(studies::deduce(&study, &results));
     let jobs: Vec<usize> = answered.iter().map(|a| a.case.at).collect();
     let verdict = verdict::not_measured(record).unwrap_or(first.verdict);
     let report = Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
-        quick: quick::quick(record),
+        quick: notes::quick(record),
         verdict: verdict.verdict,
         verdict_reason: verdict.reason,
         verdict_by: verdict.by,
@@ -191,8 +162,8 @@ fn measured(answered: &CaseAnswers) -> Measured {
     let figures = figures::figures(case);
     Measured {
         name: case.name.clone(),
-        true_name: name::true_name(case, &answered.renames()),
-        renamed: name::is_another(case, &answered.renames()),
+        true_name: findings::true_name(case, &answered.renames()),
+        renamed: findings::is_another(case, &answered.renames()),
         phase: case.phase as u32,
         stream: case.index as u32,
         job: case.job.clone().into_owned(),
@@ -212,13 +183,13 @@ fn measured(answered: &CaseAnswers) -> Measured {
         runs: figures.runs,
         way: figures.way,
         disturbed: figures.disturbed,
-        ledger: ledger::ledger(case),
-        series: per_second::per_second(case),
+        ledger: case::ledger::ledger(case),
+        series: figures::time_series::per_second(case),
         course: None,
         latencies: std::collections::BTreeMap::new(),
-        replay: replay::compared(case).map(Box::new),
-        steadiness: steadiness::steadiness(case),
-        seen: Some(observed::observed(case)),
+        replay: figures::replay::compared(case).map(Box::new),
+        steadiness: figures::steadiness::steadiness(case),
+        seen: Some(figures::observed(case)),
     }
 }
 
@@ -240,5 +211,7 @@ fn nowhere() -> Machine {
     }
 }
 
+#[cfg(test)]
+mod fixture;
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,9 @@
 use crate::case::{Case, asked_depth, no_run, share};
 use crate::checks::check::{Answer, Evidence, Rename, evidence};
 use crate::checks::{busiest_worker, one_at_a_time, waited_for_cpu};
-use crate::findings::CaseAnswers;
-use crate::link::link;
-use crate::name::moves_nothing;
-use crate::pressure;
+use crate::figures::kernel_text;
+use crate::figures::kernel_text::link;
+use crate::findings::{CaseAnswers, moves_nothing};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -20,20 +19,28 @@ use model::units::{show_ns, show_rate, show_share};
 
 /// Share of an operation's time inside the device from which the device is what one waits for.
 const DEVICE_FROM: f64 = 0.7;
+
 /// Requests per operation up to which both are the same thing.
 const ONE_TO_ONE: f64 = 1.1;
+
 /// Share of the depth asked for from which a queue is full.
 const FULL_FROM: f64 = 0.9;
+
 /// The name of a limiter that is a cgroup's limit on I/O.
 pub(crate) const THROTTLE: &str = "throttle";
+
 /// Share of what a link can carry from which it is full: the rest goes to packets' headers, commands and pauses between them.
 const LINK_FROM: f64 = 0.83;
+
 /// The engine whose operations take the time that its options give.
 const SIMULATED: &str = "sim";
+
 /// Share of the workers' time from which it is called the limiter.
 const MOST_OF_TIME: f64 = 0.5;
+
 /// Share of a rate that was asked for from which that rate is what holds a result back.
 const RATE_REACHED_FROM: f64 = 0.9;
+
 /// Share of the time with tasks of the machine waiting for memory from which that holds all of them back.
 const PRESSED_FROM: f64 = 0.1;
 
@@ -220,7 +227,7 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
 
 /// What short-comings of the machine hold everything back, whatever the job.
 fn from_machine(case: &Case) -> Option<Limiter> {
-    if let Some(part) = pressure::waited(case, pressure::MEMORY).ok().filter(|p| *p >= PRESSED_FROM) {
+    if let Some(part) = kernel_text::waited(case, kernel_text::MEMORY).ok().filter(|p| *p >= PRESSED_FROM) {
         let sentence = format!("Tasks of this machine waited for memory {} of the time.", show_share(part));
         return Some(limiter_of("memory pressure", sentence, evidence([("memory_pressure_share", part)])));
     }
@@ -557,7 +564,7 @@ fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
     assert_eq!(said(&quota("00000"), &Fixture::honest()).0, "device");
     assert_eq!(said(&quota("000000"), &Fixture::honest()).0, "CPU quota");
 
-    let pressed = |r: &mut model::record::Record| pressure::fixture(r, pressure::MEMORY, 0.2);
+    let pressed = |r: &mut model::record::Record| kernel_text::fixture(r, kernel_text::MEMORY, 0.2);
     let (name, sentence) = said(&pressed, &Fixture::honest());
     assert!(name == "memory pressure" && sentence.contains("20 %"), "{name}: {sentence}");
 }

@@ -8,16 +8,7 @@
 //! `weighing`.
 
 pub(crate) mod checks;
-
 mod fingerprint;
-mod gate;
-pub(crate) mod margin;
-mod measures;
-mod renames;
-mod sentence;
-mod sides;
-#[cfg(test)]
-mod simulation;
 mod weighing;
 
 use crate::findings;
@@ -26,11 +17,17 @@ use fingerprint::{differences, fingerprint};
 use model::answer::CountsAs;
 use model::check_id::CheckId;
 use model::command::CommandResult;
-use model::comparison::{Comparison, Comparisons, Difference, Other, Pair, side_name};
+use model::comparison::{
+    Answer, Comparison, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
+};
 use model::finding::{Finding, Outcome, Severity};
 use model::gate::Slower;
-use model::report::{FORMAT, Producer, Report, Verdict};
-use sides::{One, Paired, Pooled};
+use model::plan;
+use model::plan::{Plan, Strategy};
+use model::record::{Record, Run};
+use model::report::{FORMAT, Measured, Producer, Report, Rerun, Verdict};
+use model::study::Study;
+use model::units::{show_change, show_share};
 use stats::holm;
 use weighing::Weighed;
 
@@ -91,7 +88,7 @@ pub fn compare_each<S: AsRef<[Report]>>(a: &[Report], others: &[S], options: &Op
         .zip(pairs)
         .map(|(side, pairs)| Other { name: side.name.clone(), comparison: side.concluded(pairs, options) })
         .collect();
-    Comparisons { fathom: producer(options), gate: gate::of_all(&others), others }
+    Comparisons { fathom: producer(options), gate: weighing::of_all(&others), others }
 }
 
 fn producer(options: &Options) -> Producer {
@@ -110,7 +107,7 @@ struct Compared<'r> {
 
 impl<'r> Compared<'r> {
     fn new(a: &'r [Report], b: &'r [Report], name: String, options: &Options) -> Self {
-        let paired = sides::pair(a, b);
+        let paired = pair(a, b);
         let lengths = [a.len(), b.len()];
         let drafts = paired.pairs.iter().map(|(of_a, of_b)| draft(of_a, of_b, lengths, &name, options));
         let mut drafts: Vec<Draft> = drafts.chain(of_commands(a, b, options)).collect();
@@ -125,17 +122,17 @@ impl<'r> Compared<'r> {
     /// The comparison, with the words said of its numbers.
     fn concluded(self, pairs: Vec<Pair>, options: &Options) -> Comparison {
         let Self { name, sides: [a, b], paired, unknown, .. } = self;
-        let (answer, sentence) = sentence::answer(&pairs, &paired, a, &name);
+        let (answer, sentence) = answer(&pairs, &paired, a, &name);
         let accepted = options.accept_differences;
         let asked = Context { sides: [a, b], name: &name, pairs: &pairs, unknown, accepted };
         Comparison {
             fathom: producer(options),
             answer,
             sentence,
-            a: sides::shown(a),
-            b: sides::shown(b),
+            a: shown(a),
+            b: shown(b),
             findings: checks::ask(&asked),
-            gate: options.fail_if_slower.map(|limit| gate::gate(&pairs, limit, options)),
+            gate: options.fail_if_slower.map(|limit| weighing::gate(&pairs, limit, options)),
             pairs,
             only_in_a: paired.only_in_a,
             only_in_b: paired.only_in_b,
@@ -214,7 +211,7 @@ fn of_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draft> {
 }
 
 fn draft_of_times(a: &Timed, b: &Timed, options: &Options) -> Draft {
-    let measure = measures::Measure {
+    let measure = weighing::Measure {
         name: "time".into(),
         unit: "s",
         more_is_better: false,
@@ -256,9 +253,9 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
         _ => (Vec::new(), Vec::new()),
     };
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
-    let void = |side: &Pooled| side.iter().any(|one| renames::no_number(*one).is_some());
+    let void = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
     // Other work stays other work, whatever is found. What a result turned out to be says nothing if it has no number.
-    let not_asked = [renames::MEASURED, renames::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
+    let not_asked = [fingerprint::MEASURED, fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
     let asked = |d: &Difference| d.refuses && !not_asked.contains(&d.aspect.as_str());
     let asked_other_work = other_work.is_some() && differences.iter().any(asked);
     let no_number = !asked_other_work && (void(a) || void(b));
@@ -270,7 +267,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     let refused =
         if asked_other_work { other_work } else { none_to_compare(a, b, sessions, name).or(other_work) };
     let (measures, left_out) =
-        if refused.is_none() { measures::measures(a, b) } else { (Vec::new(), Vec::new()) };
+        if refused.is_none() { weighing::measures(a, b) } else { (Vec::new(), Vec::new()) };
     let true_name = |one: Option<One>| one.map_or_else(String::new, |o| o.result.true_name.clone());
     let pair = Pair {
         name: first_a.map_or_else(String::new, |o| o.result.name.clone()),
@@ -295,15 +292,15 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
 fn between(a: One, b: One) -> (Vec<Difference>, Vec<String>) {
     let prints = [a, b].map(|one| fingerprint(one.report, one.result));
     let (mut different, unknown) = differences(&prints[0], &prints[1]);
-    different.extend(renames::result_differences(a, b));
-    different.extend(renames::acceptance_difference(a, b));
+    different.extend(fingerprint::result_differences(a, b));
+    different.extend(fingerprint::acceptance_difference(a, b));
     (different, unknown)
 }
 
 /// Why there is nothing to compare: a side that is no number, or no one thing.
 fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
     for (side, of, sessions) in [("A", a, sessions[0]), (name, b, sessions[1])] {
-        if let Some(why) = of.iter().find_map(|one| renames::no_number(*one)) {
+        if let Some(why) = of.iter().find_map(|one| fingerprint::no_number(*one)) {
             return Some(format!("{side} has no number to compare: {}", why.trim_end_matches('.')));
         }
         if of.len() < sessions {
@@ -312,10 +309,10 @@ fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> 
         let [first, others @ ..] = of.as_slice() else { continue };
         let mixed = others.iter().find_map(|other| {
             let (different, _) = between(*first, *other);
-            let first = different.into_iter().find(|d| d.aspect != renames::LIMITED_BY)?;
+            let first = different.into_iter().find(|d| d.aspect != fingerprint::LIMITED_BY)?;
             Some(format!(
                 "{} ({} and {})",
-                sentence::show_difference(&first),
+                show_difference(&first),
                 of[0].report.started,
                 other.report.started
             ))
@@ -329,8 +326,7 @@ fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> 
 
 /// Returns why the two are not compared: they are numbers of different work, or their conditions differ.
 fn other_work(differences: &[Difference], name: &str) -> Option<String> {
-    let words: Vec<String> =
-        differences.iter().filter(|d| d.refuses).map(sentence::show_difference).collect();
+    let words: Vec<String> = differences.iter().filter(|d| d.refuses).map(show_difference).collect();
     let which = if is_undecidable(differences) {
         "were measured under different conditions"
     } else {
@@ -340,7 +336,7 @@ fn other_work(differences: &[Difference], name: &str) -> Option<String> {
 }
 
 /// Aspects that leave the work the same, but may change the number: the answer is `CANNOT TELL`, not `INCOMPARABLE`.
-const CONDITIONS: &[&str] = &[renames::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
+const CONDITIONS: &[&str] = &[fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
 
 /// Whether the refusing differences are conditions. With another set of accepted findings the results may also be relabelled.
 fn is_undecidable(differences: &[Difference]) -> bool {
@@ -348,7 +344,7 @@ fn is_undecidable(differences: &[Difference]) -> bool {
     let has_condition = differences.iter().any(|d| CONDITIONS.contains(&d.aspect.as_str()));
     refusing.peek().is_some()
         && has_condition
-        && refusing.all(|aspect| CONDITIONS.contains(&aspect) || aspect == renames::MEASURED)
+        && refusing.all(|aspect| CONDITIONS.contains(&aspect) || aspect == fingerprint::MEASURED)
 }
 
 /// Accepts findings of a report that was judged before, such as a JSON report: a number that only accepted findings invalidate is
@@ -400,6 +396,346 @@ fn answered(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
         pair
     };
     sides.into_iter().map(|drafts| drafts.into_iter().map(&mut word).collect()).collect()
+}
+
+/// The first word with its sentences: of the headline of A. The other side is called `b`.
+fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, String) {
+    let Some(pair) = pairs.iter().find(|p| p.headline) else {
+        return (Answer::Incomparable, nothing(paired, a, b));
+    };
+    if let Some(why) = &pair.refused {
+        let anyway = if pair.cannot_tell { " Type --accept E14 to compare them all the same." } else { "" };
+        return (pair.refusal(), format!("{why}.{anyway}"));
+    }
+    let Some(metric) = pair.metrics.first() else {
+        return (Answer::Incomparable, format!("{} has no number that every run of both has.", pair.name));
+    };
+    let what = format!("{} of {}", metric.name, pair.true_name_a);
+    let numbers = format!(
+        "{} against {}, over {} and {} runs",
+        metric.show(metric.b),
+        metric.show(metric.a),
+        metric.b_runs.len(),
+        metric.a_runs.len()
+    );
+    let interval = interval(metric);
+    let change = show_change(metric.ratio);
+    let sentence = match metric.answer {
+        Answer::Faster | Answer::Slower => {
+            let word = if metric.answer == Answer::Faster { "faster" } else { "slower" };
+            format!("{b} is {word} than A by {}: {what}, {numbers}.", metric.size())
+        }
+        Answer::Same => {
+            let within = show_share(metric.tolerance.unwrap_or(metric.margin));
+            format!("{b} is the same as A within {within}: {what} {change}{interval}; {numbers}.")
+        }
+        Answer::NoDifferenceSeen => {
+            let margin = show_share(metric.margin);
+            let why =
+                if metric.why.is_empty() { String::new() } else { format!(" The reason: {}.", metric.why) };
+            format!(
+                "No difference above {margin} was seen: {b} is {} than A ({what} {change}; {numbers}).{why}{}",
+                metric.bound().unwrap_or_default(),
+                narrower(metric)
+            )
+        }
+        Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
+            format!(
+                "Whether {b} is faster or slower than A cannot be told: {what} {change}{interval}; {numbers}. The reason: {}.{}",
+                metric.why,
+                settled(metric)
+            )
+        }
+    };
+    (metric.answer, sentence + &accepted(pair) + &differences_sentence(pair))
+}
+
+fn nothing(paired: &Paired, a: &[Report], b: &str) -> String {
+    let Some(first) = a.first() else { return "There is nothing on side A.".into() };
+    let names = |list: &[String]| if list.is_empty() { "nothing".into() } else { list.join(", ") };
+    format!(
+        "The headline of A, {}, is not on side {b}: only A has {}, only {b} has {}.",
+        first.headline.name,
+        names(&paired.only_in_a),
+        names(&paired.only_in_b)
+    )
+}
+
+fn interval(metric: &Metric) -> String {
+    metric.interval.map_or_else(String::new, |[low, high]| {
+        format!(" (95 % interval {} to {})", show_change(low), show_change(high))
+    })
+}
+
+/// How many runs would halve the range, and how many would settle it.
+fn narrower(metric: &Metric) -> String {
+    let halve =
+        metric.runs_to_halve.map(|runs| format!("about {runs} runs on each side would halve this range"));
+    let settle = metric.runs_needed.map(|runs| match &halve {
+        Some(_) => format!("about {runs} would settle it"),
+        None => format!("about {runs} runs on each side would settle it"),
+    });
+    let all: Vec<String> = halve.into_iter().chain(settle).collect();
+    if all.is_empty() { String::new() } else { format!(" To know more: {}.", all.join(", ")) }
+}
+
+/// What could have been seen, and what would settle it.
+fn settled(metric: &Metric) -> String {
+    let seen = metric.could_have_seen.map_or_else(String::new, |share| {
+        format!(" A difference of {} would usually have been detected.", show_share(share))
+    });
+    let runs = match metric.runs_needed {
+        Some(runs) => format!(" About {runs} runs on each side would settle it."),
+        None if metric.interval.is_none() => " Measure with --runs 5.".into(),
+        None => " It would take more than a thousand runs to settle it.".into(),
+    };
+    seen + &runs
+}
+
+/// The accepted findings that the numbers rest on.
+fn accepted(pair: &Pair) -> String {
+    match pair.accepted.as_slice() {
+        [] => String::new(),
+        ids => format!(" The numbers rest on accepted findings: {}.", CheckId::list(ids, ", ")),
+    }
+}
+
+/// What differs beside the numbers.
+fn differences_sentence(pair: &Pair) -> String {
+    let words: Vec<String> = pair.differences.iter().map(show_difference).collect();
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!(" The difference between these: {}.", words.join("; "))
+    }
+}
+
+/// `kernel 6.1.0 -> 6.18.5`.
+fn show_difference(difference: &model::comparison::Difference) -> String {
+    format!("{} {} -> {}", difference.aspect, difference.a, difference.b)
+}
+
+/// A result with the report that it stands in.
+#[derive(Clone, Copy, Debug)]
+struct One<'a> {
+    report: &'a Report,
+    result: &'a Measured,
+}
+
+/// The same result in every session of a side; never empty.
+type Pooled<'a> = Vec<One<'a>>;
+
+/// Which is compared with which.
+struct Paired<'a> {
+    pairs: Vec<(Pooled<'a>, Pooled<'a>)>,
+    only_in_a: Vec<String>,
+    only_in_b: Vec<String>,
+}
+
+/// The side as it is shown.
+fn shown(reports: &[Report]) -> Side {
+    let source = |r: &Report| Source {
+        session: r.session.clone(),
+        title: r.title.clone(),
+        started: r.started.clone(),
+        verdict: r.verdict,
+        judged_by: r.fathom.version.clone(),
+    };
+    Side { sessions: reports.iter().map(source).collect() }
+}
+
+/// Results of the same name, phase and stream. Where each side measured a single thing, these two are meant, whatever they are
+/// called: the name of a job says its block size and depth, and what differs is better told than that nothing is the same.
+fn pair<'a>(a: &'a [Report], b: &'a [Report]) -> Paired<'a> {
+    let (a, b) = (pooled(a), pooled(b));
+    if let ([_], [_]) = (a.as_slice(), b.as_slice()) {
+        return Paired {
+            pairs: a.into_iter().zip(b).collect(),
+            only_in_a: Vec::new(),
+            only_in_b: Vec::new(),
+        };
+    }
+    let mut left: Vec<Option<Pooled>> = b.into_iter().map(Some).collect();
+    let (mut pairs, mut only_in_a) = (Vec::new(), Vec::new());
+    for of_a in a {
+        let same = left.iter_mut().find(|of_b| of_b.as_ref().is_some_and(|of_b| key(of_b) == key(&of_a)));
+        match same.and_then(Option::take) {
+            Some(of_b) => pairs.push((of_a, of_b)),
+            None => only_in_a.push(key(&of_a).0.to_owned()),
+        }
+    }
+    let only_in_b = left.into_iter().flatten().map(|of_b| key(&of_b).0.to_owned()).collect();
+    Paired { pairs, only_in_a, only_in_b }
+}
+
+fn key<'a>(pooled: &Pooled<'a>) -> (&'a str, u32, u32) {
+    pooled.first().map_or(("", 0, 0), |one| key_of(one.result))
+}
+
+fn key_of(result: &Measured) -> (&str, u32, u32) {
+    (&result.name, result.phase, result.stream)
+}
+
+/// The results of a side, in the order of its first session; each from all sessions that have it.
+fn pooled(reports: &[Report]) -> Vec<Pooled<'_>> {
+    let mut all: Vec<Pooled> = Vec::new();
+    for report in reports {
+        // A session of one result belongs to the one result of the others, as above.
+        let single = report.results.len() == 1 && all.len() == 1;
+        for result in &report.results {
+            let one = One { report, result };
+            // Two results of one session stay two, whatever they are called.
+            let own = |p: &&mut Pooled| p.iter().all(|o| !std::ptr::eq(o.report, report));
+            let same = |p: &&mut Pooled| own(p) && (single || key(p) == key_of(result));
+            match all.iter_mut().find(same) {
+                Some(pooled) => pooled.push(one),
+                None => all.push(vec![one]),
+            }
+        }
+    }
+    all
+}
+
+/// What the sides come to against each other. Whoever names the earlier session knows what he changed since, so other work is
+/// no reason not to compare; that of then and now is the same. What comes and goes meets both sides of what was measured in turns.
+pub(crate) fn against(
+    earlier: &plan::Rerun,
+    plan: &Plan,
+    own: &Report,
+    (again, accept): (Report, &[CheckId]),
+) -> Rerun {
+    let asked = |accept_differences| Options {
+        accept_differences,
+        accept: accept.to_vec(),
+        version: own.fathom.version.clone(),
+        ..Options::default()
+    };
+    let settles = matches!(plan.strategy, Strategy::Settle { .. });
+    let beside = Options {
+        fail_if_slower: plan.fail_if_slower,
+        runs: if settles { Runs::Settling } else { Runs::InTurns },
+        ..asked(true)
+    };
+    Rerun {
+        session: earlier.session.clone(),
+        beside: compare(&again, own, &beside),
+        since: compare(&earlier.then, &again, &asked(false)),
+        again: Box::new(again),
+    }
+}
+
+/// The own jobs of a record, and those of the earlier session; `None` where it has only its own.
+pub(crate) fn sides(record: &Record) -> Option<(Record, Record)> {
+    let plan = &record.header.plan;
+    let against = plan.against.as_ref()?;
+    let from = against.from.min(plan.jobs.len());
+    let own = part(record, 0..from, plan.headline);
+    let mut again = part(record, from..plan.jobs.len(), against.headline);
+    again.header.plan.title = format!("{}, again", against.then.title);
+    // The rows of a card are jobs of this session.
+    again.header.plan.study = Study::Jobs;
+    // So are the conditions.
+    again.header.plan.fail_if.clear();
+    Some((own, again))
+}
+
+/// What a record has of some of its jobs.
+fn part(record: &Record, jobs: std::ops::Range<usize>, headline: usize) -> Record {
+    let mut header = record.header.clone();
+    header.plan.jobs = header.plan.jobs.get(jobs.clone()).unwrap_or_default().to_vec();
+    header.plan.headline = headline.saturating_sub(jobs.start);
+    header.plan.against = None;
+    header.self_test.ceilings.retain(|c| jobs.contains(&c.job));
+    for ceiling in &mut header.self_test.ceilings {
+        ceiling.job -= jobs.start;
+    }
+    let of_these = |run: &&Run| jobs.contains(&run.start.job);
+    let part_of = |runs: &[Run]| {
+        let mut runs: Vec<Run> = runs.iter().filter(of_these).cloned().collect();
+        for run in &mut runs {
+            run.start.job -= jobs.start;
+        }
+        runs
+    };
+    Record {
+        header,
+        evidence: record.evidence.clone(),
+        preconditioned: record.preconditioned.clone(),
+        runs: part_of(&record.runs),
+        aside: part_of(&record.aside),
+        fleet: record.fleet.clone(),
+        end: record.end.clone(),
+    }
+}
+
+#[cfg(test)]
+use crate::Judging;
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use crate::fixture::together;
+#[cfg(test)]
+use crate::judge;
+#[cfg(test)]
+use model::study::Studied;
+
+/// A session of one job, and the same of an earlier one with another depth behind it.
+#[cfg(test)]
+pub(crate) fn fixture() -> Record {
+    let before = Fixture { name: "before".into(), ops: 8_000, ..Fixture::honest() };
+    let then = judge(&before.record(), &Judging::default());
+    let mut record = together(&[Fixture::honest(), before]);
+    record.header.plan.against =
+        Some(model::plan::Rerun { session: "1".into(), from: 1, headline: 1, then: Box::new(then) });
+    record
+}
+
+#[test]
+fn each_side_is_a_record_of_its_own() {
+    let record = fixture();
+    let (own, again) = sides(&record).unwrap();
+    for (side, name, iops) in [(&own, "RND4K Q32T1 read", 10_000.0), (&again, "before", 8_000.0)] {
+        let report = judge(side, &Judging::default());
+        assert_eq!((report.results.len(), report.results[0].name.as_str()), (1, name));
+        assert_eq!(report.results[0].runs.len(), 5);
+        assert!((report.headline.value.unwrap() - iops).abs() < 1.0, "{:?}", report.headline);
+        let tested: Vec<usize> = side.header.self_test.ceilings.iter().map(|c| c.job).collect();
+        assert_eq!(tested, [0], "the self test is that of the job");
+    }
+    assert!(sides(&own).is_none() && sides(&again).is_none());
+}
+
+#[test]
+fn a_card_is_of_the_own_side() {
+    let mut record = fixture();
+    let rows = Vec::new();
+    let (tool, look) = ("ATTO".to_owned(), model::tool_layout::Look::Bars);
+    let layout = model::tool_layout::ToolLayout { tool, look, rows, differs: Vec::new() };
+    record.header.plan.study = Study::Profile(layout);
+    let report = judge(&record, &Judging::default());
+    assert!(matches!(report.study, Studied::Profile(_)));
+    assert_eq!(report.against.unwrap().again.study, Studied::Jobs);
+}
+
+#[test]
+fn the_sides_are_compared_now_and_the_earlier_one_with_then() {
+    use model::comparison::Answer;
+    let report = judge(&fixture(), &Judging::default());
+    assert_eq!(report.results.len(), 1);
+    let against = report.against.unwrap();
+    assert_eq!((against.beside.answer, against.since.answer), (Answer::Faster, Answer::Same));
+    let ratio = against.beside.headline().unwrap().metrics[0].ratio;
+    assert!((ratio - 1.25).abs() < 1e-6, "{ratio}");
+}
+
+#[test]
+fn a_forged_border_beyond_the_jobs_is_no_panic() {
+    for (from, headline) in [(0, 0), (9, 9), (usize::MAX, 0)] {
+        let mut record = fixture();
+        let against = record.header.plan.against.as_mut().unwrap();
+        (against.from, against.headline) = (from, headline);
+        judge(&record, &Judging::default());
+    }
 }
 
 #[cfg(test)]

@@ -53,6 +53,19 @@ fn refused(change: impl FnOnce(&mut Report)) -> Option<String> {
     refused
 }
 
+fn stream(report: &mut Report) -> &mut model::job::Stream {
+    &mut report.results[0].job.phases[0].streams[0]
+}
+
+fn sizes(report: &mut Report, bytes: u32) {
+    stream(report).access = model::job::Access::plain(model::job::Pattern::Random, bytes, 100);
+    stream(report).access.span_bytes = 1 << 30;
+}
+
+fn fs(report: &mut Report) -> &mut model::machine::FileSystem {
+    report.machine.places[0].file_system.as_mut().unwrap()
+}
+
 #[test]
 fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
     let (a, b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 0.9));
@@ -111,15 +124,6 @@ fn other_work_is_refused_by_the_name_of_what_differs() {
         assert!(why.contains(words), "{words}: {why}");
     }
     assert_eq!(refused(|_| {}), None);
-}
-
-fn stream(report: &mut Report) -> &mut model::job::Stream {
-    &mut report.results[0].job.phases[0].streams[0]
-}
-
-fn sizes(report: &mut Report, bytes: u32) {
-    stream(report).access = model::job::Access::plain(model::job::Pattern::Random, bytes, 100);
-    stream(report).access.span_bytes = 1 << 30;
 }
 
 #[test]
@@ -193,10 +197,6 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
     assert_eq!(compare(&usual, &deeper, &options()).answer, Answer::Incomparable);
     // An engine that the user named is what is compared.
     assert_eq!(compare(&usual, &named, &options()).answer, Answer::Slower);
-}
-
-fn fs(report: &mut Report) -> &mut model::machine::FileSystem {
-    report.machine.places[0].file_system.as_mut().unwrap()
 }
 
 #[test]
@@ -512,3 +512,6 @@ fn headlines_of_many_sides_share_what_may_be_wrong_by_chance() {
     let (alone, of_four) = (chance(1), chance(4));
     assert!((of_four / alone - 4.0).abs() < 1e-6 || of_four >= 1.0, "{alone} and {of_four}");
 }
+
+#[cfg(test)]
+mod simulation;

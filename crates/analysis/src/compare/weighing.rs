@@ -7,17 +7,21 @@
 //! 3. `CANNOT TELL`: there is no interval, the ranks contradict it, or it allows half as much again.
 //! 4. `NO DIFFERENCE SEEN`: all else. The interval says how large the difference may be at most.
 
-use super::margin::{
+use super::{Options, Runs};
+use crate::compare::checks::e18_sum_of_peaks;
+use crate::compare::{One, Pooled};
+use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
-use super::measures::Measure;
-use super::{Options, Runs};
-use model::comparison::{Answer, Metric};
-use model::units::show_share;
+use model::check_id::CheckId;
+use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
+use model::gate::Slower;
+use model::job::{Kind, Pattern, Stream};
+use model::report::RunFigures;
+use model::units::{show_change, show_share};
 use stats::sample::mean;
-use stats::two_samples;
 use stats::welch::{ALLOWED, Shift};
-use stats::{bootstrap, ranks};
+use stats::{bootstrap, ranks, two_samples};
 
 /// Pairs of sessions of one side from which their 95th percentile is less than the largest.
 const SURE_OF_FLOOR: f64 = 0.95;
@@ -215,6 +219,301 @@ fn ratios(logs: Option<[f64; 2]>) -> Option<[f64; 2]> {
     logs.map(|ends| ends.map(f64::exp)).filter(|ends| ends.iter().all(|v| v.is_finite()))
 }
 
+/// Percentiles that are compared.
+const RANKS: [&str; 3] = [MEDIAN, TAIL, "99.9"];
+
+const MEDIAN: &str = "50";
+
+/// The one that answers where the rate was asked for.
+const TAIL: &str = "99";
+
+/// A number on both sides, one value per run, the runs of each session by themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Measure {
+    pub(super) name: String,
+    pub(super) unit: &'static str,
+    pub(super) more_is_better: bool,
+    /// Whether it is a percentile: its values are known to a bucket of the histogram, and rarely normal.
+    pub(super) percentile: bool,
+    /// Whether it is a percentile from p99 on, which a few operations decide.
+    pub(super) tail: bool,
+    pub(super) a: Vec<Vec<f64>>,
+    pub(super) b: Vec<Vec<f64>>,
+}
+
+type OfRun<'r> = dyn Fn(&RunFigures) -> Option<f64> + 'r;
+
+/// What a number is called, and how it is read from a run.
+struct Reading<'r> {
+    name: String,
+    unit: &'static str,
+    more_is_better: bool,
+    /// Which percentile it is, one of [`RANKS`]; `None` for what is none.
+    rank: Option<&'static str>,
+    of: Box<OfRun<'r>>,
+}
+
+/// The measures of a pair, the one that answers first; and those that only some runs have, with the reason.
+pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
+    let (mut all, mut left_out) = (Vec::new(), Vec::new());
+    for reading in readings(a, b) {
+        let values = |side: &Pooled| -> Vec<Vec<Option<f64>>> {
+            let positive = |v: &f64| v.is_finite() && *v > 0.0;
+            let of = |r: &RunFigures| (reading.of)(r).filter(positive);
+            side.iter().map(|one| one.result.runs.iter().map(of).collect()).collect()
+        };
+        let (a, b) = (values(a), values(b));
+        let runs = || a.iter().chain(&b).flatten();
+        let missing = runs().filter(|v| v.is_none()).count();
+        if missing == 0 && !a.concat().is_empty() && !b.concat().is_empty() {
+            let whole = |side: Vec<Vec<Option<f64>>>| {
+                side.into_iter().map(|s| s.into_iter().flatten().collect()).collect()
+            };
+            let Reading { name, unit, more_is_better, rank, .. } = reading;
+            let (percentile, tail) = (rank.is_some(), rank.is_some_and(|rank| rank != MEDIAN));
+            all.push(Measure { name, unit, more_is_better, percentile, tail, a: whole(a), b: whole(b) });
+        } else if missing < runs().count() {
+            // Without the runs that have too few operations for it, it would be a number of the others.
+            left_out.push(format!("{}: {missing} of {} runs do not have it", reading.name, runs().count()));
+        }
+    }
+    (all, left_out)
+}
+
+fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
+    let streams: Vec<&Stream> = a.iter().chain(b).filter_map(|one| stream(*one)).collect();
+    let mut all = vec![rate(&streams)];
+    for kind in Kind::ALL {
+        all.extend(RANKS.iter().map(|rank| percentile(kind, rank)));
+    }
+    all.push(Reading {
+        name: "CPU per operation".into(),
+        unit: "ns",
+        more_is_better: false,
+        rank: None,
+        of: Box::new(|r| r.cpu_ns_per_op),
+    });
+    let made_up = |r: &Reading| a.iter().chain(b).any(|one| e18_sum_of_peaks::contradicts(*one, &r.name));
+    all.retain(|r| r.rank.is_none() || !made_up(r));
+    // The rate of an open loop is what was asked for. What it costs to be served is the answer: the tail.
+    if streams.iter().any(|s| s.is_open_loop()) {
+        let tail = |r: &Reading| r.rank == Some(TAIL) && has(a, r) && has(b, r);
+        if let Some(at) = all.iter().position(tail) {
+            let first = all.remove(at);
+            all.insert(0, first);
+        }
+    }
+    all
+}
+
+fn has(side: &Pooled, reading: &Reading) -> bool {
+    let runs = || side.iter().flat_map(|one| &one.result.runs);
+    runs().next().is_some() && runs().all(|r| (reading.of)(r).is_some())
+}
+
+/// The stream that a result is of.
+fn stream(one: One<'_>) -> Option<&Stream> {
+    one.result.job.phases.get(one.result.phase as usize)?.streams.get(one.result.stream as usize)
+}
+
+/// Bytes where it is sequential, or where operations are of several sizes; else operations, and where no data is moved.
+fn rate<'r>(streams: &[&Stream]) -> Reading<'r> {
+    let sizes: Vec<Option<u32>> = streams.iter().map(|s| s.access.block_bytes()).collect();
+    let one_size = sizes.windows(2).all(|w| w[0] == w[1]) && sizes.iter().all(Option::is_some);
+    let sequential = |s: &&Stream| s.access.pattern() == Some(Pattern::Sequential);
+    let moves = streams.iter().all(|s| !s.moves_no_data());
+    let in_bytes = moves && (streams.iter().any(sequential) || !one_size);
+    Reading {
+        name: if in_bytes { "MB/s".into() } else { "IOPS".into() },
+        unit: if in_bytes { "MB/s" } else { "IOPS" },
+        more_is_better: true,
+        rank: None,
+        of: Box::new(move |r| Some(if in_bytes { r.mb_per_s } else { r.iops })),
+    }
+}
+
+fn percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
+    Reading {
+        name: format!("{} p{rank}", kind.word()),
+        unit: "ns",
+        more_is_better: false,
+        rank: Some(rank),
+        of: Box::new(move |r| {
+            r.percentiles_ns.get(kind.word())?.get(rank).copied().flatten().map(|ns| ns as f64)
+        }),
+    }
+}
+
+/// Numbers that a sentence names; of more it says how many.
+const NAMED: usize = 3;
+
+/// A number compared with the limit.
+struct Held {
+    outcome: Passing,
+    /// The number in words.
+    told: String,
+    /// Runs on each side that would tell.
+    runs_needed: Option<u32>,
+}
+
+/// Holds the headline, or every number, against the limit.
+pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
+    let mut held: Vec<Held> = Vec::new();
+    for pair in pairs.iter().filter(|p| p.headline || limit.all) {
+        let some = if limit.all { pair.metrics.len() } else { 1 };
+        match (&pair.refused, missing(pair, &options.accept)) {
+            (Some(why), _) => {
+                let outcome = if pair.no_number { Passing::Invalid } else { Passing::Undecided };
+                let is_named = pair.no_number || pair.cannot_tell;
+                let told = if is_named { why.clone() } else { format!("{} is not compared", pair.name) };
+                held.push(Held { outcome, told, runs_needed: None });
+            }
+            (None, Some(told)) => held.push(Held { outcome: Passing::Invalid, told, runs_needed: None }),
+            (None, None) => {
+                held.extend(pair.metrics.iter().take(some).map(|m| holds(pair, m, limit.by, options.runs)));
+            }
+        }
+    }
+    let outcome = held.iter().map(|h| h.outcome).max().unwrap_or(Passing::Undecided);
+    held.retain(|h| h.outcome == outcome);
+    let needed: Option<Vec<u32>> = held.iter().map(|h| h.runs_needed).collect();
+    let runs_needed = needed.and_then(|all| all.into_iter().max());
+    let names: Vec<String> = held.into_iter().map(|h| h.told).collect();
+    let by = show_share(limit.by);
+    let sentence = match outcome {
+        Passing::Failed => format!("Slower by more than {by}: {}.", listed(&names)),
+        Passing::Undecided if names.is_empty() => {
+            format!("Whether anything is slower by more than {by} cannot be told: there is no number.")
+        }
+        Passing::Undecided => {
+            let told = format!("Whether it is slower by more than {by} cannot be told: {}.", listed(&names));
+            told + &settled(runs_needed, options.runs)
+        }
+        Passing::Invalid => {
+            format!("Whether it is slower by more than {by} is not decided: {}.", listed(&names))
+        }
+        Passing::Passed => format!("Not slower by more than {by}: {}.", listed(&names)),
+    };
+    let counts_as = options.inconclusive.filter(|_| outcome == Passing::Undecided);
+    let no_number = outcome == Passing::Invalid;
+    Gate { limit: limit.by, outcome, sentence, runs_needed, counts_as, no_number }
+}
+
+/// Returns which accepted findings a pair rests on that this command line does not accept, with what to type.
+fn missing(pair: &Pair, accept: &[CheckId]) -> Option<String> {
+    let ids: Vec<CheckId> = pair.accepted.iter().filter(|id| !accept.contains(id)).copied().collect();
+    let flags: Vec<String> = ids.iter().map(|id| format!("--accept {id}")).collect();
+    (!ids.is_empty()).then(|| {
+        let list = CheckId::list(&ids, ", ");
+        format!("{} rests on accepted findings ({list}); type {} to decide on it", pair.name, flags.join(" "))
+    })
+}
+
+/// The gates of several sides as one: the worst decides, and each is named. `None` where there is none.
+pub(super) fn of_all(others: &[Other]) -> Option<Gate> {
+    let all: Vec<(&str, &Gate)> =
+        others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
+    let (_, worst) = all.iter().max_by_key(|(_, gate)| gate.outcome)?;
+    let sentences = all.iter().map(|(name, gate)| format!("{name}: {}", gate.sentence));
+    let sentence = sentences.collect::<Vec<_>>().join(" ");
+    Some(Gate { sentence, ..(*worst).clone() })
+}
+
+/// What would settle it, and what to type.
+fn settled(runs_needed: Option<u32>, runs: Runs) -> String {
+    let Some(needed) = runs_needed else { return String::new() };
+    let how = match runs {
+        Runs::Apart => {
+            "; repeat the command that measured B with --against A, --fail-if-slower and --settle, which \
+             measures that many of both"
+        }
+        Runs::InTurns => "; --settle measures them",
+        Runs::Settling => "; --max-runs allows them",
+    };
+    format!(" About {needed} runs on each side would settle it{how}.")
+}
+
+fn holds(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> Held {
+    let outcome = passing(metric, limit, runs);
+    let needed = || {
+        let logs = |side: &[f64]| side.iter().map(|v| v.ln()).collect::<Vec<f64>>();
+        let (a, b) = (logs(&metric.a_runs), logs(&metric.b_runs));
+        let limit = if metric.more_is_better { (-limit).ln_1p() } else { limit.ln_1p() };
+        let needed = Shift::new(&a, &b)?.runs_to_tell(limit, tail(runs))?;
+        // What these runs could not show takes more of them, whatever their variation says.
+        Some(needed.max(a.len().min(b.len()) as u32 + 1))
+    };
+    let runs_needed = (outcome == Passing::Undecided).then(needed).flatten();
+    let mut told = describe_difference(pair, metric, runs);
+    if outcome == Passing::Undecided && is_beyond(metric, limit, runs) {
+        told += &format!(", but {}", not_slower(metric));
+    }
+    Held { outcome, told, runs_needed }
+}
+
+/// Chance of being wrong that each bound may have.
+fn tail(runs: Runs) -> f64 {
+    match runs {
+        Runs::Apart | Runs::InTurns => ALLOWED,
+        Runs::Settling => ALLOWED / 2.0,
+    }
+}
+
+/// The ends of which each by itself is as sure as a gate has to be.
+fn bounds(metric: &Metric, runs: Runs) -> Option<[f64; 2]> {
+    match runs {
+        Runs::Apart | Runs::InTurns => metric.bounds,
+        Runs::Settling => metric.interval,
+    }
+}
+
+fn passing(metric: &Metric, limit: f64, runs: Runs) -> Passing {
+    let Some([low, high]) = bounds(metric, runs) else { return Passing::Undecided };
+    let is_within = if metric.more_is_better { low >= 1.0 - limit } else { high <= 1.0 + limit };
+    match metric.answer {
+        // The ranks have confirmed the word.
+        Answer::Slower if is_beyond(metric, limit, runs) => Passing::Failed,
+        _ if is_within => Passing::Passed,
+        _ => Passing::Undecided,
+    }
+}
+
+/// Whether both bounds are slower than the limit.
+fn is_beyond(metric: &Metric, limit: f64, runs: Runs) -> bool {
+    let beyond = |[low, high]: [f64; 2]| {
+        if metric.more_is_better { high < 1.0 - limit } else { low > 1.0 + limit }
+    };
+    bounds(metric, runs).is_some_and(beyond)
+}
+
+/// Why a number beyond the limit is not SLOWER.
+fn not_slower(metric: &Metric) -> String {
+    if metric.why.is_empty() {
+        let margin = show_share(metric.margin);
+        format!("a change has to be above {margin} here to be told from none")
+    } else {
+        metric.why.clone()
+    }
+}
+
+/// `RND4K Q32T1 read IOPS -10.3 % (-12.0 % to -8.6 %)`.
+fn describe_difference(pair: &Pair, metric: &Metric, runs: Runs) -> String {
+    let between = bounds(metric, runs).map_or_else(
+        || " (no interval)".into(),
+        |[low, high]| format!(" ({} to {})", show_change(low), show_change(high)),
+    );
+    format!("{} {} {}{between}", pair.name, metric.name, show_change(metric.ratio))
+}
+
+fn listed(names: &[String]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let some = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    if more > 0 { format!("{some}; and {more} more") } else { some }
+}
+
+#[cfg(test)]
+use model::answer::CountsAs;
+
 #[cfg(test)]
 pub(super) fn rates(a: &[f64], b: &[f64]) -> Measure {
     Measure {
@@ -243,6 +542,52 @@ fn metric_for(measure: Measure) -> Metric {
 
 #[cfg(test)]
 const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
+
+#[cfg(test)]
+fn metric(answer: Answer, more_is_better: bool, interval: Option<[f64; 2]>) -> Metric {
+    Metric {
+        name: "IOPS".into(),
+        unit: "IOPS".into(),
+        more_is_better,
+        answer,
+        why: String::new(),
+        a: 1.0,
+        b: 1.0,
+        a_runs: Vec::new(),
+        b_runs: Vec::new(),
+        ratio: interval.map_or(1.0, |[low, high]| f64::midpoint(low, high)),
+        interval,
+        bounds: interval,
+        margin: 0.01,
+        tolerance: Some(0.05),
+        floor: None,
+        could_have_seen: None,
+        runs_needed: None,
+        runs_to_halve: None,
+        p: None,
+        p_ranks: None,
+        ratio_by_ranks: 1.0,
+    }
+}
+
+#[cfg(test)]
+pub(super) fn pair(headline: bool, metrics: Vec<Metric>) -> Pair {
+    Pair {
+        name: "RND4K Q32T1 read".into(),
+        true_name_a: String::new(),
+        true_name_b: String::new(),
+        phase: 0,
+        stream: 0,
+        headline,
+        refused: None,
+        no_number: false,
+        cannot_tell: false,
+        accepted: Vec::new(),
+        differences: Vec::new(),
+        metrics,
+        left_out: Vec::new(),
+    }
+}
 
 #[test]
 fn the_words_and_their_direction() {
@@ -384,4 +729,67 @@ fn an_outlier_does_not_make_a_difference() {
     let metric = metric_for(rates(&RUNS, &odd));
     assert_eq!(metric.answer, Answer::CannotTell, "{metric:?}");
     assert!((metric.ratio_by_ranks - 1.0).abs() < 0.02 && metric.ratio > 1.3);
+}
+
+#[test]
+fn only_what_is_surely_slower_by_more_fails() {
+    let of = |answer, interval| passing(&metric(answer, true, Some(interval)), 0.05, Runs::Apart);
+    assert_eq!(of(Answer::Slower, [0.88, 0.92]), Passing::Failed);
+    assert_eq!(of(Answer::Slower, [0.93, 0.96]), Passing::Undecided, "slower, perhaps by less");
+    assert_eq!(of(Answer::Slower, [0.96, 0.98]), Passing::Passed, "surely slower, and by less");
+    assert_eq!(of(Answer::CannotTell, [0.88, 0.92]), Passing::Undecided, "the second witness disagrees");
+    assert_eq!(of(Answer::CannotTell, [0.96, 1.10]), Passing::Passed);
+    assert_eq!(passing(&metric(Answer::CannotTell, true, None), 0.05, Runs::Apart), Passing::Undecided);
+    let time = |interval| passing(&metric(Answer::Slower, false, Some(interval)), 0.05, Runs::Apart);
+    assert_eq!((time([1.06, 1.2]), time([1.02, 1.04])), (Passing::Failed, Passing::Passed));
+}
+
+#[test]
+fn a_number_beyond_the_limit_that_is_not_slower_says_why() {
+    let asked = |why: &str, answer| {
+        let near = Metric { why: why.into(), margin: 0.05, ..metric(answer, true, Some([0.955, 0.965])) };
+        let limit = Slower { by: 0.03, all: false };
+        gate(&[pair(true, vec![near])], limit, &Options::default())
+    };
+    let within = asked("", Answer::Same);
+    assert_eq!(within.outcome, Passing::Undecided);
+    assert!(within.sentence.contains("but a change has to be above 5.0 %"), "{}", within.sentence);
+    let doubted = asked("the ranks contradict it", Answer::CannotTell);
+    assert!(doubted.sentence.contains("but the ranks contradict it"), "{}", doubted.sentence);
+}
+
+#[test]
+fn the_headline_counts_and_with_all_everything() {
+    let good = metric(Answer::Same, true, Some([0.99, 1.0]));
+    let bad = metric(Answer::Slower, true, Some([0.80, 0.82]));
+    let pairs = [pair(true, vec![good.clone(), bad.clone()]), pair(false, vec![good])];
+    let gate = |pairs: &[Pair], all| gate(pairs, Slower { by: 0.05, all }, &Options::default());
+    let only = gate(&pairs, false);
+    assert_eq!(only.outcome, Passing::Passed);
+    let all = gate(&pairs, true);
+    assert_eq!(all.outcome, Passing::Failed);
+    assert!(all.sentence.contains("RND4K Q32T1 read IOPS -19.0 % (-20.0 % to -18.0 %)"), "{}", all.sentence);
+    assert_eq!(gate(&[], true).outcome, Passing::Undecided);
+}
+
+#[test]
+fn what_cannot_be_told_says_how_many_runs_would_and_what_it_counts_as() {
+    let a_runs = vec![1e4, 1.02e4, 0.98e4, 1.01e4, 0.99e4];
+    let b_runs: Vec<f64> = a_runs.iter().map(|v| v * 0.96).collect();
+    let near = Metric { a_runs, b_runs, ..metric(Answer::CannotTell, true, Some([0.93, 0.99])) };
+    let pair = pair(true, vec![near]);
+    let asked = |runs, inconclusive| {
+        let options = Options { inconclusive, runs, ..Options::default() };
+        gate(std::slice::from_ref(&pair), Slower { by: 0.05, all: false }, &options)
+    };
+    let apart = asked(Runs::Apart, None);
+    assert_eq!((apart.outcome, apart.counts_as), (Passing::Undecided, None));
+    let needed = |gate: &Gate| gate.runs_needed.filter(|n| (6..200).contains(n)).unwrap();
+    assert!(
+        apart.sentence.contains("runs on each side") && apart.sentence.contains("--against A"),
+        "{apart:?}"
+    );
+    let settling = asked(Runs::Settling, Some(CountsAs::Fail));
+    assert!(needed(&settling) > needed(&apart), "two looks ask for more");
+    assert_eq!(settling.counts_as, Some(CountsAs::Fail));
 }

@@ -3,7 +3,8 @@
 //! For: the words, what is missing, and what nobody may break. Not for: how often the words are wrong (`simulation`).
 
 use super::*;
-use crate::{Judging, exit_code, fixture::Fixture, judge};
+use crate::fixture::Fixture;
+use crate::{Judging, exit_code, judge};
 use model::check_id::CheckId;
 use model::report::Report;
 
@@ -110,3 +111,6 @@ fn a_forged_condition_never_panics() {
         assert_ne!(word(&judge(&record, &Judging::default())), Some(AnswerWord::Pass), "{percentile}");
     }
 }
+
+#[cfg(test)]
+mod simulation;

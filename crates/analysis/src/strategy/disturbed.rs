@@ -16,8 +16,9 @@
 
 use super::{Budget, Next, Summary};
 use crate::case::{self, Case};
-use crate::kernel_text::stolen_ticks;
-use crate::traffic::{self, Traffic};
+use crate::figures::kernel_text::stolen_ticks;
+use crate::figures::traffic;
+use crate::figures::traffic::Traffic;
 use model::Known;
 use model::evidence::{BlockStat, Moment, Snapshot};
 use model::kernel_files::{LIMITS, NEIGHBOURS};
@@ -31,18 +32,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Part of all attempts, as a divisor, from which disturbance is the rule here.
 const THIRD: usize = 3;
+
 /// Runs of which that can be said at all.
 const FEWEST: usize = 2;
+
 /// Traffic of others from which a run is disturbed, per second: a copy or a backup, and not a log.
 pub(crate) const BYTES_PER_S: f64 = 10e6;
+
 pub(crate) const IOS_PER_S: f64 = 200.0;
+
 /// Traffic that is never counted against a run, however short: a commit of a journal.
 pub(crate) const FLOOR_BYTES: u64 = 4 << 20;
+
 pub(crate) const FLOOR_IOS: u64 = 100;
+
 /// Part of all CPUs' time that a hypervisor may take.
 pub(crate) const STOLEN_ABOVE: f64 = 0.01;
+
 /// Ticks of 10 ms on all CPUs below which nothing can be said of that, and those that are rounding.
 const LEAST_TICKS: u64 = 20;
+
 const ROUNDING: u64 = 1;
 
 /// What others did while the runs of a case were measured; of each kind a reason where it could not be seen.

@@ -12,8 +12,9 @@
 //! wait. The service time, from submission to completion, is a lower bound. A load meets the target if the upper bound is within it,
 //! and misses the target if the lower bound is beyond it. Between the bounds the load is open.
 
-use super::{Budget, Next, Summary, is_time_up, rounds};
+use super::{Budget, Next, Summary, is_time_up};
 use crate::runs::{capacity, falls_short};
+use crate::strategy::repeats;
 use model::histogram::Histogram;
 use model::plan::LatencyTarget;
 use stats::knee::{self, Cost};
@@ -21,29 +22,41 @@ use stats::proportion::{self, Part};
 
 /// Loads of the curve in percent of the capacity.
 const SHARES: [u64; 7] = [10, 30, 50, 70, 80, 90, 95];
+
 /// Distance between loads at which the knee counts as found, as a share of the capacity.
 const KNEE_STEP: f64 = 0.025;
+
 /// The highest load tried for the knee, as a share of the capacity: a deeper queue may serve a little more than the closed loop.
 const KNEE_UP_TO: f64 = 1.101;
+
 /// The first load tried for a latency target, and the first one above a load that meets it, as shares of the capacity.
 const FIRST_LOADS: [f64; 2] = [0.8, 1.1];
+
 /// The lowest and the highest load tried for a latency target, as shares of the capacity.
 const SEARCHED: [f64; 2] = [0.01, 10.0];
+
 /// Factor from a load that is clear to the next one while one end is missing.
 const OUTWARDS: f64 = 1.5;
+
 /// Factor to the next load if only the outermost one is undecided. Each further undecided load squares it.
 const STEP_OUT: f64 = 1.03;
+
 /// Distance between a load and the end at which single runs have brought the end near enough to be proven.
 const ROUGH: f64 = 1.1;
+
 /// Distance between the proven load and the next one that is not at which the answer is known.
 const NARROW: f64 = 1.03;
+
 /// Runs of a load, as a multiple of `--runs`, after which it stays unproven.
 const MOST_RUNS: u32 = 4;
+
 /// One-sided confidence of a proof. A proof is attempted after every run from `--runs` on, at several loads, and each attempt may err. In
 /// the simulations below at most 5 % of all searches name a load that misses the target.
 const CONFIDENCE: f64 = 0.99;
+
 /// Loads after which the search ends, whatever is known.
 const MOST_LOADS: usize = 40;
+
 /// Runs that a search for a latency target usually takes.
 const TYPICAL_SEARCH: usize = 20;
 
@@ -341,7 +354,7 @@ impl Search<'_> {
 fn curve_load(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
     (0..budget.runs).find_map(|repeat| {
-        let order = rounds::shuffled(SHARES.len(), budget.seed, repeat);
+        let order = repeats::shuffled(SHARES.len(), budget.seed, repeat);
         let rates = order.into_iter().filter_map(|i| Some(whole(capacity * *SHARES.get(i)? as f64 / 100.0)));
         rates.into_iter().find(|rate| runs_at(*rate) <= repeat)
     })

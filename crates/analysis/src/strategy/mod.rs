@@ -3,25 +3,19 @@
 //! For: pure functions from what was measured to what comes next; replaying the summaries resumes. Not for: measuring.
 //! One file per strategy; what all of them share is here.
 
+pub mod cost;
 pub mod disturbed;
-pub mod grid;
-pub mod in_order;
 pub(crate) mod limit;
-pub mod precision;
-mod rounds;
-pub mod sample;
-pub mod settle;
-pub mod steady;
+pub mod repeats;
 pub mod sweep;
 mod targets;
 
 use crate::runs::runs_in;
+pub use crate::runs::{Summary, latencies, rate, service_times};
 use model::plan::{Plan, Strategy};
 use model::record::Record;
 use model::record::attempts::Pairing;
 use model::study::Study;
-
-pub use crate::runs::{Summary, latencies, rate, service_times};
 
 /// What there is to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,11 +115,11 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
 fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
         // How many times that is, is decided anew between them.
-        Strategy::Fixed | Strategy::Settle { .. } => rounds::next_in_rounds(done, budget),
+        Strategy::Fixed | Strategy::Settle { .. } => repeats::next_in_rounds(done, budget),
         Strategy::Targets(layout) => targets::next(done, done, budget, layout),
         Strategy::Limit(latency_target) => limit::next(done, budget, &latency_target),
-        Strategy::Precision { share, at_most } => precision::next_until_precise(done, budget, share, at_most),
-        Strategy::Steady { at_most } => steady::next_until_steady(done, budget, at_most),
+        Strategy::Precision { share, at_most } => repeats::next_until_precise(done, budget, share, at_most),
+        Strategy::Steady { at_most } => repeats::next_until_steady(done, budget, at_most),
     }
 }
 
@@ -155,12 +149,12 @@ fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
         Strategy::Limit(latency_target) => (limit::left(done, budget, &latency_target), false),
         Strategy::Precision { share, at_most } => (
             rates
-                .map(|r| until(&r, at_most, precision::is_imprecise(&r, budget.runs, share, at_most)))
+                .map(|r| until(&r, at_most, repeats::is_imprecise(&r, budget.runs, share, at_most)))
                 .collect(),
             true,
         ),
         Strategy::Steady { at_most } => {
-            (rates.map(|r| until(&r, at_most, steady::is_unsteady(&r, at_most))).collect(), true)
+            (rates.map(|r| until(&r, at_most, repeats::is_unsteady(&r, at_most))).collect(), true)
         }
     };
     Left { runs, at_most, repeats: 0 }
@@ -196,10 +190,10 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         let rates: Vec<f64> = runs_in(record, at).into_iter().map(|(_, rate)| rate).collect();
         match plan.strategy {
             Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) => None,
-            Strategy::Precision { share, .. } => precision::precision_note(&job.name, &rates, share),
-            Strategy::Steady { at_most } => steady::steady_note(&job.name, &rates, at_most),
+            Strategy::Precision { share, .. } => repeats::precision_note(&job.name, &rates, share),
+            Strategy::Steady { at_most } => repeats::steady_note(&job.name, &rates, at_most),
             // The same of all jobs.
-            Strategy::Settle { .. } => settle::settle_note(plan, rates.len() as u32).filter(|_| at == 0),
+            Strategy::Settle { .. } => repeats::settle_note(plan, rates.len() as u32).filter(|_| at == 0),
         }
     };
     let of_targets = match plan.strategy {

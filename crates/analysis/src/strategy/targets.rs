@@ -9,15 +9,17 @@
 //! either beyond the margin or within the tolerance. How large the difference seems has no say in it: a test that ended as soon as it looked
 //! different would look different too often. The simulations next to the words (`compare`) check this rule.
 
-use super::{Budget, Next, Summary, disturbed, rates, rounds};
-use crate::compare::margin::{MARGIN, TOLERANCE};
+use super::{Budget, Next, Summary, disturbed, rates};
 use crate::runs::runs_in;
+use crate::strategy::repeats;
+use crate::threshold::{MARGIN, TOLERANCE};
 use model::record::Record;
 use model::targets::TargetLayout;
 use stats::welch::Shift;
 
 /// Rounds in a row after which an interval must be narrow: once may be luck.
 const IN_A_ROW: usize = 2;
+
 /// Time for what follows the last run: judging and printing.
 const REPORT_NS: u64 = 1_000_000_000;
 
@@ -57,7 +59,7 @@ fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, cl
     };
     let least = (0..groups).map(done).min().unwrap_or(budget.runs);
     if least < budget.runs {
-        let order = rounds::shuffled(groups, budget.seed, least);
+        let order = repeats::shuffled(groups, budget.seed, least);
         let mut of_round = order.into_iter().filter(|group| done(*group) == least);
         return match of_round.find(|group| clock.has_time_for(*group)) {
             Some(group) => begin(group),
@@ -91,7 +93,7 @@ fn jobs_in_order(
     budget: &Budget,
 ) -> impl Iterator<Item = usize> + use<> {
     let jobs = layout.jobs(group);
-    let order = rounds::shuffled(jobs.len(), budget.seed ^ group as u64, round);
+    let order = repeats::shuffled(jobs.len(), budget.seed ^ group as u64, round);
     order.into_iter().map(move |at| jobs.start + at)
 }
 

@@ -7,8 +7,8 @@
 use crate::case::CaseRun;
 use crate::checks::most_iops;
 use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
+use crate::findings;
 use crate::findings::CaseAnswers;
-use crate::name;
 use crate::runs::{capacity_of, summaries};
 use crate::strategy::limit::{self as strategy, Point};
 use model::check_id::CheckId;
@@ -21,12 +21,12 @@ use model::record::Record;
 use model::report::{Answer, AnswerWord, Headline, Measured};
 use model::study::Study;
 use model::units::{show_count, show_ns, show_share};
-use stats::interval;
-use stats::knee;
+use stats::{interval, knee};
 use std::collections::BTreeMap;
 
 /// The load whose latency is quoted where there is no latency target, by the capacity: a fair headline of what users meet.
 const QUOTED: f64 = 0.7;
+
 /// How near a load must be to it.
 const NEAR: f64 = 0.02;
 
@@ -323,7 +323,7 @@ fn latency_sentence(quoted: Option<&LoadPoint>, rank: &str) -> String {
 /// The number that would be quoted: the highest rate that meets the latency target, or else a latency with its load.
 pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Headline {
     let on = curve.rests_on.first().copied().or(curve.capacity_result).and_then(|i| answered.get(i));
-    let work = on.map_or_else(|| "nothing".into(), |a| name::work(&a.case, &a.renames()));
+    let work = on.map_or_else(|| "nothing".into(), |a| findings::work(&a.case, &a.renames()));
     if let Some(met) = &curve.latency_target {
         let limit = show_ns(met.latency_ns as f64);
         return Headline {

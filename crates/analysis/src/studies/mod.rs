@@ -12,15 +12,14 @@ mod sweep;
 mod targets;
 
 use crate::findings::CaseAnswers;
-use crate::strategy::sample::Sample;
+use crate::runs::Sample;
+pub(crate) use limit::headline as headline_of_curve;
 use model::check_id::CheckId;
 use model::finding::Finding;
 use model::load::{LoadCurve, MetLoad};
 use model::record::Record;
 use model::report::{Answer, Deduction, Measured, Report};
 use model::study::{Studied, Study};
-
-pub(crate) use limit::headline as headline_of_curve;
 pub(crate) use sweep::{first as first_of_grid, headline as headline_of_grid, undecided, unsteady};
 
 /// What the study of a record came to. `acting` are the findings that it is not there to show.
@@ -187,15 +186,15 @@ pub(crate) fn deduce(studied: &Studied, results: &[Measured]) -> Vec<Deduction> 
     }
 }
 
+#[cfg(test)]
+use crate::fixture::{Fixture, curve};
+
 /// Makes a record's question that of a load curve.
 #[cfg(test)]
 pub(crate) fn latency_target(record: &mut Record, latency_target: model::plan::LatencyTarget) {
     record.header.plan.strategy = model::plan::Strategy::Limit(latency_target);
     record.header.plan.study = Study::Limit(latency_target);
 }
-
-#[cfg(test)]
-use crate::fixture::{Fixture, curve};
 
 #[test]
 fn the_study_of_a_plan_survives_its_file_and_a_load_curve_is_told_by_the_strategy() {

@@ -4,38 +4,38 @@
 //! replays), nor for the figures and findings of single cells, which are those of any result.
 
 use super::GatedResult;
+use crate::checks::check::evidence;
 use crate::findings::CaseAnswers;
-use crate::strategy::sample::{Sample, samples};
-use crate::strategy::sweep::{Lane, Race, Search};
-use choice::decide_race;
+use crate::runs::{Sample, samples};
+use crate::strategy::sweep::{FEWEST_REPEATS, InOrder, Lane, Race, Rivals, Search};
 use model::check_id::CheckId;
 use model::job::Pattern;
 use model::measure::Measure;
+use model::plan::Role;
 use model::record::{Record, RunEnding};
 use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
 use model::spec::axes::{AXES, Scale};
 use model::steadiness::Estimate;
-use model::sweep::{CellFigures, Chosen, Grid, Knee, Loss, Reference, Search as How, Setting, Sweep, Work};
-use model::units::{MIB, show_block, show_share};
-use stats::interval;
-use stats::student;
+use model::sweep::{
+    CellFigures, Chosen, Grid, IN_ORDER, Knee, Loss, Reference, Rounds, Search as How, Setting, Skipped,
+    Sweep, SweptTarget, Until, Work, least_iops,
+};
+use model::units::{MIB, show_block, show_count, show_rate, show_share};
 use stats::welch::Shift;
+use stats::{interval, student};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Variability of runs above which single ones say nothing of an axis.
 const MOST_SPREAD: f64 = 0.1;
+
 /// Runs of the reference from which a line through them says something.
 const FEWEST_LOOKS: usize = 4;
-
-mod choice;
-mod in_order;
-mod position;
 
 /// The part of the report.
 pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
     if let How::InOrder(until) = grid.search {
-        return in_order::sweep_in_order(record, grid, until, answered);
+        return sweep_in_order(record, grid, until, answered);
     }
     let runs = samples(record);
     let search = searched(record, grid, &runs);
@@ -400,7 +400,7 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
 
 /// What several cells say together: from which size on it does not matter that offsets are random, and what the position does.
 pub(crate) fn deduce(sweep: &Sweep) -> Vec<Deduction> {
-    let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| position::cost(sweep, w)).collect();
+    let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| cost(sweep, w)).collect();
     for (sequential, random) in [("read", "randread"), ("write", "randwrite")] {
         out.extend(cost_of_random(sweep, sequential, random));
     }
@@ -437,6 +437,310 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
         ),
         evidence: crate::checks::check::evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
     })
+}
+
+/// Rivals that a sentence names; the JSON has all.
+const NAMED: usize = 3;
+
+/// What a recommended budget is a multiple of, in seconds.
+const BUDGET_STEP_S: u64 = 10;
+
+/// How a work was decided.
+struct Choice {
+    chosen: Chosen,
+    sentence: String,
+    /// By how much any cell is faster than the winner at most, as a share.
+    faster_at_most: Option<f64>,
+    /// Cells that may be faster than the winner, the one first that may be by most.
+    rivals: Vec<Setting>,
+}
+
+/// Judges a race as far as it came.
+fn decide_race((grid, search): (&Grid, &Search), race: &Race) -> Choice {
+    let rivals = race.rivals();
+    let (chosen, why) = match &rivals {
+        _ if race.winner().is_none() => (Chosen::CannotTell, unfinished(race)),
+        _ if race.lanes.len() == 1 => (Chosen::NoChoice, "there is nothing to choose".into()),
+        Some(rivals) if race.knows_its_noise() => judged((grid, search), race, rivals),
+        _ => (Chosen::CannotTell, unknown_noise(grid, race)),
+    };
+    let at_most = rivals.as_ref().map(|r| race.share(r.at_most)).filter(|share| share.is_finite());
+    let at_most = at_most.filter(|_| matches!(chosen, Chosen::Fastest | Chosen::Tied));
+    let settings = |at: &usize| Some(grid.setting(race.lanes.get(*at)?.job)?.clone());
+    let rivals: Vec<Setting> =
+        rivals.iter().flat_map(|rivals| &rivals.within_noise).filter_map(settings).collect();
+    let sentence = format!("{why}; {}{}.", measured(race), not_told_apart(chosen, &rivals));
+    Choice { chosen, sentence, faster_at_most: at_most, rivals }
+}
+
+fn judged((grid, search): (&Grid, &Search), race: &Race, rivals: &Rivals) -> (Chosen, String) {
+    if let Some(fall) = race.fall() {
+        let change = if race.by.is_latency() {
+            format!("{} of the winner was {} higher", race.by.heading(), show_share((-fall).exp_m1()))
+        } else {
+            format!("the winner gave {} less", show_share(-fall.exp_m1()))
+        };
+        return (
+            Chosen::CannotTell,
+            format!(
+                "{change} afterwards than while it was chosen, so the target changes; sweep again when it is quiet"
+            ),
+        );
+    }
+    let tolerance = show_share(grid.tolerance);
+    let none_is = |share: &str| format!("no setting is {} (95 %)", race.by.better_by(share));
+    if rivals.open == 0 {
+        return (Chosen::Fastest, none_is(&tolerance));
+    }
+    let bound = show_bound(race.share(rivals.at_most));
+    let open = others(rivals.open);
+    let more = match grid.search {
+        How::Adaptive { .. } => sufficient_budget(search, &tolerance),
+        How::Exhaustive | How::InOrder(_) => "; more `--runs` tell them apart".into(),
+    };
+    (Chosen::Tied, format!("{}: {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
+}
+
+/// A bound, rounded up: `8.3 %`, `12 %`.
+fn show_bound(share: f64) -> String {
+    let steps = if share >= 0.099 { 100.0 } else { 1000.0 };
+    show_share((share * steps).ceil() / steps)
+}
+
+/// `; --budget 90s is likely to reach 5.0 %`.
+fn sufficient_budget(search: &Search, tolerance: &str) -> String {
+    let Some(ns) = search.sufficient_budget_ns() else {
+        return format!("; runs here differ too much to reach {tolerance} within an hour");
+    };
+    let seconds = ns.div_ceil(1_000_000_000).div_ceil(BUDGET_STEP_S) * BUDGET_STEP_S;
+    format!("; `--budget {seconds}s` is likely to reach {tolerance}")
+}
+
+/// Why the noise is unknown, and what makes it known.
+fn unknown_noise(grid: &Grid, race: &Race) -> String {
+    let advice = match grid.search {
+        How::Adaptive { .. } => "type a longer `--budget`".into(),
+        How::Exhaustive | How::InOrder(_) => {
+            format!("`--exhaustive --runs {}` settles it", runs_that_settle(race))
+        }
+    };
+    format!("fewer than five runs repeat one another, so the noise between runs is unknown; {advice}")
+}
+
+/// Why there is no winner.
+fn unfinished(race: &Race) -> String {
+    match race.closed {
+        Some(_) if race.by == Measure::P99 => {
+            "no run had the thousand operations that a p99 takes; type a longer --time, or --by latency"
+                .into()
+        }
+        Some(_) => "no cell could be measured".into(),
+        None => "the search was not ended; `fathom sweep --resume last` continues it".into(),
+    }
+}
+
+/// `12 cells (1 could not be measured), runs of one cell differ by 2.0 %`.
+fn measured(race: &Race) -> String {
+    let all = race.lanes.len();
+    let seen = race.lanes.iter().filter(|l| !l.logs.is_empty()).count();
+    let failed = match (&race.closed, all - seen) {
+        (Some(_), 0) => String::new(),
+        (Some(_), failed) => format!(" ({failed} could not be measured)"),
+        (None, _) => format!(" of {all}"),
+    };
+    let spread =
+        race.spread().map_or_else(String::new, |s| format!(", runs of one cell differ by {}", show_share(s)));
+    format!("{seen}{failed} {}{spread}", if all == 1 { "cell" } else { "cells" })
+}
+
+/// `; not told apart from it: 8 x 512K direct, io_uring and 2 more`.
+fn not_told_apart(chosen: Chosen, rivals: &[Setting]) -> String {
+    if rivals.is_empty() || !matches!(chosen, Chosen::Fastest | Chosen::Tied) {
+        return String::new();
+    }
+    let names: Vec<String> =
+        rivals.iter().take(NAMED).map(|s| format!("{} {}", s.shape(), s.way())).collect();
+    let more = match rivals.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("; not told apart from it: {}{more}", names.join("; "))
+}
+
+/// Runs of each cell that repeat one another often enough without the reference.
+fn runs_that_settle(race: &Race) -> usize {
+    1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1))
+}
+
+fn others(count: usize) -> String {
+    if count == 1 { "1 setting".into() } else { format!("{} settings", show_count(count as f64)) }
+}
+
+fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAnswers]) -> Sweep {
+    let order = InOrder::after(grid, until, &samples(record));
+    let late = order.left_out();
+    let left_out = |job: usize| late.iter().any(|(late, _)| *late == job);
+    let measured = grid.cells.iter().filter(|c| !left_out(c.job));
+    let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
+    let cells: Vec<CellFigures> =
+        measured.map(|c| cell_in_order(&c.setting, &order, c.job, result_of(c.job))).collect();
+    let late = late.iter().filter_map(|(job, (slow, iops))| {
+        let why = too_slow(grid.setting(*slow)?, *iops);
+        Some(Skipped { setting: grid.setting(*job)?.clone(), why })
+    });
+    let late: Vec<Skipped> = late.collect();
+    let works = if until == Until::Slow { works(grid, &cells, answered) } else { Vec::new() };
+    Sweep {
+        search: IN_ORDER.into(),
+        preset: grid.preset.clone(),
+        seconds: order.spent_ns() as f64 / 1e9,
+        budget_seconds: None,
+        tolerance: grid.tolerance,
+        skipped: grid.skipped.iter().cloned().chain(late).collect(),
+        winner: BTreeMap::new(),
+        cheapest: BTreeMap::new(),
+        works,
+        reference: None,
+        place: place(record),
+        rounds: rounds(grid, until, &order),
+        cells,
+    }
+}
+
+fn too_slow(setting: &Setting, iops: f64) -> String {
+    let least = least_iops(setting.workers);
+    format!(
+        "{} gave {} operations a second, and {least} or fewer of {} threads end it",
+        setting.describe(),
+        show_rate(iops),
+        setting.workers
+    )
+}
+
+/// Plain means over the runs that a cell is told by, as the specification has them.
+fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>) -> CellFigures {
+    let told: Vec<&Sample> = order.window_samples(job).collect();
+    let mean = |of: fn(&Sample) -> Option<f64>| {
+        let values: Vec<f64> = told.iter().filter_map(|s| of(s)).filter(|v| v.is_finite()).collect();
+        (!values.is_empty()).then(|| stats::sample::mean(&values))
+    };
+    let rate = mean(|s| s.bytes_per_s);
+    CellFigures {
+        mib_per_s: rate.map(|r| r / MIB as f64),
+        mb_per_s: rate.map(|r| r / 1e6),
+        iops: rate.map(|r| r / f64::from(setting.block_bytes.max(1))),
+        interval: None,
+        latency_p99_ns: mean(|s| Some(s.p99_ns? as f64)),
+        latency_p99_interval_ns: None,
+        latency_interval_ns: None,
+        latency_mean_ns: mean(|s| Some(s.latency_ns?.0)),
+        latency_max_ns: told.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
+        runs: told.iter().filter(|s| s.bytes_per_s.is_some()).count(),
+        memory_bytes: setting.memory_bytes(),
+        cpu_ns_per_mib: mean(|s| s.cpu_ns_per_byte).map(|ns| ns * MIB as f64),
+        result,
+        setting: setting.clone(),
+    }
+}
+
+/// From where on the size gains nothing; what a finding invalidates says nothing of it.
+fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Work> {
+    let void = |c: &CellFigures| c.result.and_then(|at| answered.get(at)).is_some_and(CaseAnswers::is_void);
+    let of = |name: String| {
+        let mine: Vec<&CellFigures> =
+            cells.iter().filter(|c| c.setting.work() == name && !void(c) && c.mib_per_s.is_some()).collect();
+        let first = mine.first().map(|c| c.setting.clone());
+        let is_random = grid.cells.iter().any(|c| c.setting.work() == name && c.setting.is_random());
+        Work {
+            sentence: format!("{} cells were measured once each.", mine.len()),
+            by: if is_random { Measure::Iops } else { Measure::Bandwidth },
+            name,
+            chosen: Chosen::NoChoice,
+            faster_at_most: None,
+            decided: false,
+            rivals: Vec::new(),
+            runs: mine.iter().map(|c| c.runs).sum(),
+            spread: None,
+            cheapest_by_winner: None,
+            baselines: Vec::new(),
+            knees: first
+                .as_ref()
+                .map_or_else(Vec::new, |first| knees((Measure::Bandwidth, grid.tolerance), first, &mine)),
+        }
+    };
+    grid.works().into_iter().map(of).collect()
+}
+
+/// What was measured; a made file has the size that it came to.
+fn place(record: &Record) -> Option<SweptTarget> {
+    let target = record.header.plan.targets.iter().enumerate().find(|(_, t)| t.role != Role::None);
+    let (at, target) = target?;
+    let came_to = record.runs.first().and_then(|r| r.start.target_bytes.get(at)).copied();
+    Some(SweptTarget { path: target.path.clone(), bytes: came_to.unwrap_or(target.bytes) })
+}
+
+fn rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
+    let Until::Rounds { tracked, variable, bytes, rounds_at_most } = until else { return None };
+    Some(Rounds {
+        tracked: grid.setting(tracked)?.clone(),
+        variable,
+        by_round: order.tracked(),
+        at_most: rounds_at_most,
+        bytes_wanted: bytes,
+        bytes_written: order.written_bytes(),
+        window: order.window(),
+        window_mean: order.window_mean(),
+        rule: order.rule(),
+    })
+}
+
+/// The fastest and the slowest position of a work, where their intervals are apart; what is known where they are not. `None`
+/// where other things than the position differ, or too little was measured.
+fn cost(sweep: &Sweep, work: &Work) -> Option<Deduction> {
+    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
+    let first = mine.first()?.setting.at_no_position();
+    let positions =
+        mine.iter().all(|c| c.setting.offset_bytes.is_some() && c.setting.at_no_position() == first);
+    if !positions || mine.len() < 2 {
+        return None;
+    }
+    let rate = |c: &&&CellFigures| c.mb_per_s.unwrap_or(0.0);
+    let known = || mine.iter().filter(|c| c.interval.is_some() && c.mb_per_s.is_some());
+    let fastest = known().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+    let slowest = known().min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+    let apart = fastest.interval?[0] > slowest.interval?[1];
+    let told = |c: &CellFigures| {
+        let rate = c.mb_per_s.map_or_else(String::new, |r| Measure::Bandwidth.show(r));
+        format!("{rate} MB/s at {}", c.setting.position().unwrap_or_default())
+    };
+    let share = 1.0 - rate(&slowest) / rate(&fastest);
+    let sentence = if apart {
+        format!(
+            "{}: {} against {}, {} less: how fast it is depends on where on the target it lies.",
+            work.name,
+            told(fastest),
+            told(slowest),
+            show_share(share)
+        )
+    } else {
+        format!(
+            "{}: from {} to {}, and the intervals of these two overlap: that the position matters cannot be told from noise.",
+            work.name,
+            told(slowest),
+            told(fastest)
+        )
+    };
+    Some(Deduction {
+        name: "rate by position".into(),
+        sentence,
+        evidence: evidence([("share_lost", share), ("positions", mine.len() as f64)]),
+    })
+}
+
+#[test]
+fn a_bound_is_rounded_up() {
+    let shown: Vec<String> = [0.0801, 0.0994, 0.121, 0.05].into_iter().map(show_bound).collect();
+    assert_eq!(shown, ["8.1 %", "10 %", "13 %", "5.0 %"]);
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use crate::case::{Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
-use crate::kernel_text::{grown, keyed};
+use crate::figures::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

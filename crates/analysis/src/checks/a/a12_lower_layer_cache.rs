@@ -409,7 +409,7 @@ fn one_layer_that_kept_its_part_is_found_where_the_sum_of_the_chain_hides_it() {
 
 #[test]
 fn reads_of_others_on_the_disk_below_do_not_hide_a_cache() {
-    let beside = |fixture: &Fixture| crate::traffic::with_foreign_requests(fixture, 0, 100_000);
+    let beside = |fixture: &Fixture| crate::figures::traffic::with_foreign_requests(fixture, 0, 100_000);
     let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
     let Ok(Answer::Finding(f)) = CHECK.answer(&beside(&cached)) else { panic!("silent") };
     assert!(
@@ -438,28 +438,28 @@ fn reads_of_others_on_the_disk_below_do_not_hide_a_cache() {
     }
     assert!(matches!(CHECK.answer(&above), Ok(Answer::Holds(..))), "{:?}", CHECK.answer(&above));
     // Where others read less than what is missing it is as it was.
-    let few = crate::traffic::with_foreign_requests(&cached, 0, 10);
+    let few = crate::figures::traffic::with_foreign_requests(&cached, 0, 10);
     assert!(matches!(CHECK.answer(&few), Ok(Answer::Finding(_))));
 }
 
 #[test]
 fn writes_of_others_below_a_loop_device_are_not_taken_for_what_was_asked_for() {
     let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest_write() };
-    assert!(CHECK.answer(&crate::traffic::with_foreign_requests(&cached, 4, 100_000)).is_err());
+    assert!(CHECK.answer(&crate::figures::traffic::with_foreign_requests(&cached, 4, 100_000)).is_err());
     assert!(matches!(
-        CHECK.answer(&crate::traffic::with_foreign_requests(&cached, 4, 10)),
+        CHECK.answer(&crate::figures::traffic::with_foreign_requests(&cached, 4, 10)),
         Ok(Answer::Finding(_))
     ));
     let stable =
         Fixture { cache: model::job::Cache::DirectDsync, leaf_share: Some(1.0), ..Fixture::honest_write() };
     assert!(matches!(
-        CHECK.answer(&crate::traffic::with_foreign_requests(&stable, 4, 3_000)),
+        CHECK.answer(&crate::figures::traffic::with_foreign_requests(&stable, 4, 3_000)),
         Ok(Answer::Holds(..))
     ));
     // What arrived was charged, and its journal was not.
     let honest = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
     assert!(matches!(
-        CHECK.answer(&crate::traffic::with_foreign_requests(&honest, 4, 3_000)),
+        CHECK.answer(&crate::figures::traffic::with_foreign_requests(&honest, 4, 3_000)),
         Ok(Answer::Holds(..))
     ));
 }

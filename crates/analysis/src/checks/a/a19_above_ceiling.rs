@@ -5,7 +5,7 @@
 
 use crate::case::{Case, CaseRun};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
-use crate::link::link;
+use crate::figures::kernel_text::link;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

@@ -4,10 +4,10 @@
 //! Checks that explain a difference are asked first. Bytes that the device did beyond ours are others' (D01), and those charged to us
 //! beyond what we issued are the file system's (B03, B04). A charge that is too high, while issued and done agree, is only a note.
 
-use crate::case::charged_twice::{Refused, refused};
+use crate::case::ledger::{Refused, refused};
 use crate::case::{Amount, Case, asked_depth};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
-use crate::read_ahead;
+use crate::figures::traffic;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -58,7 +58,7 @@ pub(super) const CHECK: Check = Check {
              use one device, the sums do not tell whose count is wrong: then only what a stream issued and what the kernel counted \
              for its own workers are compared.",
             floor = show_bytes(FLOOR_BYTES),
-            windows = read_ahead::WINDOWS
+            windows = traffic::WINDOWS
         ),
         provoke: "No command does: it means that a counter is wrong, the kernel's or fathom's. A session file in which 3 % \
                   were added to what was issued shows it.",
@@ -204,7 +204,7 @@ impl Ledger {
         let largest = f64::from(case.stream.access.largest_bytes());
         Ok(Self {
             in_flight: device.in_flight.max(shared.in_flight) as f64 * largest,
-            floor: FLOOR_BYTES.saturating_add(read_ahead::unread_bytes(case)) as f64 * case.runs.len() as f64,
+            floor: FLOOR_BYTES.saturating_add(traffic::unread_bytes(case)) as f64 * case.runs.len() as f64,
             own: case.own().ok(),
             until_synced: until_synced.unwrap_or(0).max(shared.write.bytes),
             device,
@@ -318,7 +318,7 @@ fn charges_must_be_those_of_the_device() {
 
 #[test]
 fn what_was_charged_twice_is_no_contradiction_and_three_times_is() {
-    let at = |times| CHECK.answer(&crate::case::charged_twice::split(4, times));
+    let at = |times| CHECK.answer(&crate::case::ledger::split(4, times));
     assert!(matches!(at(2.0), Ok(Answer::Holds(..))), "{:?}", at(2.0));
     let Ok(Answer::Finding(f)) = at(3.0) else { panic!("silent") };
     assert!(f.severity == Severity::Note && f.sentence.contains("does not know why"), "{}", f.sentence);
@@ -326,7 +326,7 @@ fn what_was_charged_twice_is_no_contradiction_and_three_times_is() {
 
 #[test]
 fn charges_of_a_full_queue_are_a_note_and_do_not_hide_what_is_missing() {
-    use crate::case::charged_twice::deep;
+    use crate::case::ledger::deep;
     for times in [1.3, 1.9] {
         let Ok(Answer::Finding(f)) = CHECK.answer(&deep(256, "128", times)) else { panic!("silent") };
         assert!(f.severity == Severity::Note && f.sentence.contains("nr_requests 128"), "{}", f.sentence);

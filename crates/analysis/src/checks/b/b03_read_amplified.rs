@@ -5,7 +5,7 @@
 use super::shared::{ODD_BYTES, names};
 use crate::case::{Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::read_ahead;
+use crate::figures::traffic;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
              disk at the same time, the reads that the stream's own workers submitted (read_bytes in /proc/thread-self/io) \
              count instead.",
             odd = show_bytes(ODD_BYTES),
-            windows = read_ahead::WINDOWS
+            windows = traffic::WINDOWS
         ),
         provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each fault reads a window \
                   around it. `cat /sys/block/DISK/queue/read_ahead_kb` says how large that is. With more operations the file is in \
@@ -84,7 +84,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if read.saturating_sub(asked) <= allowed(case) {
         return Err("the run is too short to tell read-ahead at its end from reading too much".into());
     }
-    let (ahead, disks) = (read_ahead::setting_bytes(case), names(&case.shared().unwrap_or_default()));
+    let (ahead, disks) = (traffic::setting_bytes(case), names(&case.shared().unwrap_or_default()));
     Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
@@ -124,7 +124,7 @@ fn of_own_workers(case: &Case, asked: u64) -> Known<Answer> {
             show_rate(share(read.least as f64, asked as f64)),
             show_bytes(read.least),
             show_bytes(asked),
-            show_bytes(read_ahead::setting_bytes(case))
+            show_bytes(traffic::setting_bytes(case))
         ),
         cure: Some(CHECK.page.fix.replace("DISK", &disks)),
         evidence: numbers,
@@ -134,7 +134,7 @@ fn of_own_workers(case: &Case, asked: u64) -> Known<Answer> {
 
 /// Bytes that are never counted against anybody.
 fn allowed(case: &Case) -> u64 {
-    ODD_BYTES.saturating_add(read_ahead::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
+    ODD_BYTES.saturating_add(traffic::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
 }
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ fn read_ahead_at_the_end_of_a_short_run_is_not_judged() {
 
 #[test]
 fn what_the_kernel_charged_twice_was_not_read_twice() {
-    let twice = |times| CHECK.severity(&crate::case::charged_twice::split(4, times));
+    let twice = |times| CHECK.severity(&crate::case::ledger::split(4, times));
     assert_eq!(twice(2.0), None);
     assert_eq!(twice(2.3), Some(Severity::Biased));
 }

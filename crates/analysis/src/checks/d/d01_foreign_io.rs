@@ -7,8 +7,9 @@
 use super::d04_io_limit_configured as d04;
 use crate::case::{Amount, Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::figures::traffic;
+use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, Traffic};
 use crate::threshold::Share;
-use crate::traffic::{self, AMPLIFICATION, FLOOR_BYTES, Traffic};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

@@ -6,9 +6,8 @@
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
 use crate::case::{Amount, Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
-use crate::pressure;
+use crate::figures::{kernel_text, traffic};
 use crate::threshold::{Ns, Share};
-use crate::traffic;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -104,7 +103,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let split = split(case, is_shared)?;
     let [least, most] = split.above();
     let mut numbers = split.numbers();
-    let pressure = pressure::waited(case, pressure::IO);
+    let pressure = kernel_text::waited(case, kernel_text::IO);
     numbers.extend(pressure.as_ref().ok().map(|p| ("io_pressure_share".to_owned(), *p)));
     if !split.is_above(most) && is_shared {
         return Err(NOT_ALONE.into());
@@ -348,7 +347,7 @@ fn the_guess_follows_what_was_counted() {
     };
     let (severity, sentence) = said(&|_| {}, dsync);
     assert!(severity == Severity::Note && sentence.contains("journal"), "{sentence}");
-    let (_, sentence) = said(&|r| pressure::fixture(r, pressure::IO, 0.9), with_device(0.1));
+    let (_, sentence) = said(&|r| kernel_text::fixture(r, kernel_text::IO, 0.9), with_device(0.1));
     assert!(sentence.contains("counts it as I/O wait"), "{sentence}");
     let (_, sentence) = said(&|_| {}, with_device(0.1));
     assert!(sentence.contains("user space"), "{sentence}");

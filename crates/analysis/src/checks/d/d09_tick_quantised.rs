@@ -6,7 +6,7 @@
 use super::d08_runqueue_wait as d08;
 use crate::case::{Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::pressure;
+use crate::figures::kernel_text;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -88,7 +88,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let numbers = evidence([("device_ns", device_ns)]);
     let Some(most) = most else { return Ok(Answer::Holds(NOT_AT_TICKS, numbers)) };
     // Operations of a busy worker may all take 3 ms by themselves; only who waits for a CPU waits for a tick.
-    if pressure::waited(case, pressure::CPU).or_else(|_| d08::waited(case))? < READY_FROM {
+    if kernel_text::waited(case, kernel_text::CPU).or_else(|_| d08::waited(case))? < READY_FROM {
         return Ok(Answer::Holds(NOT_AT_TICKS, numbers));
     }
     Ok(Answer::Finding(Detail::new(
@@ -138,7 +138,7 @@ fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> model::reco
         ..crate::fixture::Fixture::honest()
     };
     let mut record = fixture.record();
-    pressure::fixture(&mut record, pressure::CPU, ready);
+    kernel_text::fixture(&mut record, kernel_text::CPU, ready);
     record
 }
 

@@ -4,7 +4,7 @@
 
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::kernel_text::stolen_ticks;
+use crate::figures::kernel_text::stolen_ticks;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

@@ -4,7 +4,7 @@
 
 use crate::case::{Case, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use crate::kernel_text::pauses;
+use crate::figures::kernel_text::pauses;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

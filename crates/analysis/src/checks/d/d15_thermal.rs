@@ -5,7 +5,7 @@
 use crate::case::{Case, no_run};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::checks::d::d18_virtual::is_virtual;
-use crate::thermometers::sensors;
+use crate::figures::kernel_text::sensors;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;

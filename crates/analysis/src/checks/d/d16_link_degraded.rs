@@ -5,7 +5,7 @@
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::checks::d::d18_virtual::is_virtual;
-use crate::link::link;
+use crate::figures::kernel_text::link;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

@@ -5,7 +5,7 @@
 
 use crate::case::{Case, CaseRun};
 use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
-use crate::run_series::rows_of;
+use crate::figures::time_series::rows_of;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

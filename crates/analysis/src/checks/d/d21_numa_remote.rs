@@ -4,7 +4,7 @@
 
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::kernel_text::entries;
+use crate::figures::kernel_text::entries;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

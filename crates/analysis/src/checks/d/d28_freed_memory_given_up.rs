@@ -5,7 +5,7 @@
 
 use crate::case::{Amount, Case, CaseRun, share};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::kernel_text::{entries, keyed};
+use crate::figures::kernel_text::{entries, keyed};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;

@@ -5,8 +5,8 @@
 
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use crate::run_series::courses;
-use crate::steadiness::{DRIFT_TO, Drifts, cliff, whole_change};
+use crate::figures::steadiness::{DRIFT_TO, Drifts, cliff, whole_change};
+use crate::figures::time_series::courses;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

@@ -4,9 +4,8 @@
 
 use crate::case::{Case, CaseRun};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use crate::device_series::Course;
-use crate::run_series::courses;
-use crate::steadiness::{Cliff, STEP_FROM, cliff, steps};
+use crate::figures::steadiness::{Cliff, STEP_FROM, cliff, steps};
+use crate::figures::time_series::{Course, courses};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -179,7 +178,7 @@ fn falling(ms_after: f64) -> Detail {
     let mut record = super::shaped(&Fixture { runs: 1, ops, ..Fixture::honest() }, (100, 10), |_, t| {
         if t < 0.55 { 2_000.0 } else { 100.0 }
     });
-    crate::device_series::look_inside(
+    crate::figures::time_series::look_inside(
         &mut record,
         |t| if t <= 0.55 { 0.04 } else { ms_after },
         |t| {
@@ -206,7 +205,7 @@ fn counters_that_hold_both_sides_tell_no_cause() {
         if t < 0.1 { 20_000.0 } else { 4_000.0 }
     });
     let mut looked = record;
-    crate::device_series::look_inside(&mut looked, |_| 0.05, |t| t);
+    crate::figures::time_series::look_inside(&mut looked, |_| 0.05, |t| t);
     let Ok(Answer::Finding(f)) = CHECK.answer(&looked) else { panic!("silent") };
     assert!(f.sentence.contains("was not seen: the device's counters were not read twice"), "{}", f.sentence);
 }

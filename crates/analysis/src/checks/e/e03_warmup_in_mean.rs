@@ -4,8 +4,8 @@
 
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::run_series::courses;
-use crate::steadiness::cliff;
+use crate::figures::steadiness::cliff;
+use crate::figures::time_series::courses;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

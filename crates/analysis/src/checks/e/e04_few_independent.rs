@@ -4,8 +4,8 @@
 
 use crate::case::Case;
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::run_series::courses;
-use crate::steadiness::steps;
+use crate::figures::steadiness::steps;
+use crate::figures::time_series::courses;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

@@ -5,7 +5,7 @@
 use crate::case::{Case, no_run};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::figures::iops;
-use crate::run_series::courses;
+use crate::figures::time_series::courses;
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

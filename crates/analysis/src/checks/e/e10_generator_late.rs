@@ -151,7 +151,7 @@ fn a_replay_that_was_read_too_late_is_void() {
     use model::record::Replayed;
     let with = |starved| Replayed { starved, starved_ns: 1_000_000, is_whole: true, ..Replayed::default() };
     let said = |starved| {
-        let record = crate::replay::replaying(ReplayPace::Dependent, |_| {}, Some(&with(starved)));
+        let record = crate::figures::replay::replaying(ReplayPace::Dependent, |_| {}, Some(&with(starved)));
         CHECK.severity(&record)
     };
     assert_eq!([said(0), said(1)], [None, None]);

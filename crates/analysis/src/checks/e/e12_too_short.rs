@@ -6,8 +6,8 @@
 use super::e13_fresh_flash::is_flash;
 use crate::case::{Case, no_run};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::figures::{LEAST_NS, LEAST_OPS, TICK_NS, TooLittle, WRONG_BY, too_little};
 use crate::threshold::{Ns, Share};
-use crate::windows::{LEAST_NS, LEAST_OPS, TICK_NS, TooLittle, WRONG_BY, too_little};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

@@ -4,7 +4,7 @@
 
 use crate::case::{Case, CaseRun, no_run};
 use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::run_series::{moved, rows_of};
+use crate::figures::time_series::{moved, rows_of};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

@@ -20,8 +20,8 @@ mod e17_mean_of_rates;
 
 use super::check::Check;
 use crate::case::Case;
-use crate::run_series::courses;
-use crate::steadiness::cliff;
+use crate::figures::steadiness::cliff;
+use crate::figures::time_series::courses;
 use model::job::Kind;
 
 /// The checks of the group, in the order of the catalogue.
@@ -116,7 +116,7 @@ fn the_course_of_a_load_that_changes_is_not_held_against_the_storage() {
         let quick = check.severity(&by_turns(10_000_000));
         assert!(check.severity(&record).is_some() && quick.is_some(), "{}", check.name);
         let mut replayed = record.clone();
-        crate::replay::make_replay(&mut replayed, model::job::ReplayPace::Timed, |_| {});
+        crate::figures::replay::make_replay(&mut replayed, model::job::ReplayPace::Timed, |_| {});
         for changing in [replayed, by_turns(1_000_000_000)] {
             let answer = check.answer(&changing);
             assert!(matches!(answer, Ok(super::check::Answer::DoesNotApply)), "{}", check.name);

@@ -107,7 +107,7 @@ fn sharing(case: &Case) -> Known<Vec<(Storage, Vec<usize>)>> {
 /// Names of hosts by their numbers.
 fn named(case: &Case, ranks: &[usize]) -> String {
     let name = |rank: &usize| Some(hosts(case).get(*rank)?.name.as_str());
-    crate::named::names(&ranks.iter().filter_map(name).collect::<Vec<_>>())
+    crate::host_names::names(&ranks.iter().filter_map(name).collect::<Vec<_>>())
 }
 
 /// An honest record of two hosts, each with a disk of its own.

@@ -4,7 +4,7 @@
 
 use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
-use crate::compare::{self, sentence};
+use crate::compare;
 use model::check_id::CheckId;
 use model::comparison::Pair;
 use model::finding::Severity;
@@ -79,7 +79,7 @@ fn none(pair: &Pair, asked: &Context) -> Option<Detail> {
 
 fn labelled(pair: &Pair) -> Option<Detail> {
     let words: Vec<String> =
-        pair.differences.iter().filter(|d| !d.refuses).map(sentence::show_difference).collect();
+        pair.differences.iter().filter(|d| !d.refuses).map(compare::show_difference).collect();
     let sentence = format!("What differs beside the numbers: {}.", words.join("; "));
     (!words.is_empty()).then(|| found(Severity::Note, sentence, Some("")))
 }

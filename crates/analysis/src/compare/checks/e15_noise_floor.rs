@@ -5,8 +5,7 @@
 
 use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Page, evidence, formula};
-use crate::compare::margin::{MARGIN, MARGIN_OF_LONE_SESSIONS};
-use crate::threshold::Share;
+use crate::threshold::{MARGIN, MARGIN_OF_LONE_SESSIONS, Share};
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;

@@ -5,7 +5,7 @@
 
 use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
-use crate::compare::sides::One;
+use crate::compare::One;
 use crate::threshold::Share;
 use model::check_id::CheckId;
 use model::finding::Severity;

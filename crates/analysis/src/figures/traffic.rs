@@ -1,0 +1,452 @@
+//! Traffic of others: what the disks under the targets did that was not ours.
+//!
+//! For: requests and bytes beyond ours, on the disks that the targets are on and on every disk below those: a loop device, a volume
+//! and an array share what they stand on with others. Not for: what that does to a number (D01) nor to a run
+//! (`strategy::disturbed`).
+//!
+//! The kernel charges a request to who caused it on every disk that it passes, also where a thread of a loop device carries it on.
+//! What is written back later, and the journal below a loop device, are charged to nobody, so writes below are judged only where
+//! nothing in the session writes, the making of a test file included.
+
+pub(crate) use crate::case::AMPLIFICATION;
+use crate::case::{Amount, COUNTS_AT_ALL, Case, grown, share};
+use model::Known;
+use model::evidence::{BlockFlow, CgroupIo, Moment};
+use model::job::{Advice, Kind, Pattern, Stream};
+use model::machine::{Layer, LayerKind, Place};
+use model::plan::Role;
+use model::units::show_bytes;
+use std::collections::BTreeSet;
+
+/// Bytes per run that are never counted against anybody: a journal commit, our own session file, the odd log line.
+pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
+/// Largest operation whose requests are comparable one to one; larger ones are split by the device's limits.
+const COUNTED_TO_BYTES: u32 = 64 << 10;
+/// File systems whose own writes stay within that.
+const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
+/// Arrays that read nothing by themselves for what they are asked.
+const PLAIN_ARRAYS: &[&str] = &["raid0", "raid1", "raid10", "linear"];
+
+/// What others did on some disks in all runs of a case together, and what these did in all.
+pub(crate) struct Traffic {
+    /// The disks: `vda`, or `vda and vdb`.
+    pub(crate) disks: String,
+    pub(crate) read: Amount,
+    pub(crate) write: Amount,
+    /// Bytes written beyond ours of which nobody can tell whether others wrote them or the file system and its journal for us; `write`
+    /// has none of them.
+    pub(crate) unattributed_bytes: u64,
+    /// What the disks did, whoever asked.
+    pub(crate) total: BlockFlow,
+    /// Whether what is ours was told by what fathom issued, since nothing was charged.
+    pub(crate) inferred: bool,
+    /// Share of the runs' time in which a request was in flight, of the busiest disk.
+    pub(crate) busy_share: f64,
+}
+
+impl Traffic {
+    /// Reads and writes of others together.
+    pub(crate) fn all(&self) -> Amount {
+        self.read.plus(self.write)
+    }
+}
+
+/// What was ours on the disk, and how that is known.
+struct Ours {
+    read: Amount,
+    write: Amount,
+    inferred: bool,
+}
+
+/// What others did on the disks that the targets are on, then on each disk below these.
+///
+/// # Errors
+/// Of each: why the disk was not counted, or what is ours cannot be told from what is theirs.
+pub(crate) fn of_others(case: &Case) -> Vec<Known<Traffic>> {
+    // A device does not tell our streams apart, so what all of them did there is ours.
+    let case = &case.with_sharers();
+    std::iter::once(shared(case)).chain(lower(case).iter().map(|disk| disk.traffic(case))).collect()
+}
+
+fn shared(case: &Case) -> Known<Traffic> {
+    let disks = case.shared()?;
+    let device = case.counted(&disks)?;
+    let ours = ours(case)?;
+    let names: Vec<&str> = disks.iter().map(|l| l.name.as_str()).collect();
+    let (write, more) = (foreign_writes(case, device.write, ours.write), beyond(device.write, ours.write));
+    Ok(Traffic {
+        disks: names.join(" and "),
+        read: beyond(device.read, ours.read),
+        write,
+        unattributed_bytes: more.bytes.saturating_sub(write.bytes),
+        total: device.total(),
+        inferred: ours.inferred,
+        busy_share: busy_share(case, &disks)?,
+    })
+}
+
+/// Share of the runs' time in which a request was in flight, of the busiest of these disks.
+fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
+    let mut ms = 0.0;
+    for ran in &case.runs {
+        ms += ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns) as f64 / 1e6;
+    }
+    let busy = disks.iter().map(|disk| Ok(case.counted(&[disk])?.busy_ms as f64));
+    let busiest = busy.collect::<Known<Vec<f64>>>()?.into_iter().fold(0.0, f64::max);
+    Ok(share(busiest, ms))
+}
+
+/// Whether a request of ours is one of the device's, so that those of others can be counted.
+pub(crate) fn comparable(case: &Case) -> bool {
+    case.largest_bytes() <= COUNTED_TO_BYTES
+}
+
+/// Whether the file systems write no more of their own than is stated here.
+pub(crate) fn is_modest(case: &Case) -> bool {
+    case.places().all(|p| MODEST.contains(&p.kind()))
+}
+
+/// Whether any job of the session writes.
+pub(crate) fn session_writes(case: &Case) -> bool {
+    let phases = case.record.header.plan.jobs.iter().flat_map(|j| &j.phases);
+    phases.flat_map(|p| &p.streams).any(model::job::Stream::changes_targets)
+}
+
+fn ours(case: &Case) -> Known<Ours> {
+    let issued = (case.issued(Kind::Read), case.issued(Kind::Write));
+    match case.own() {
+        // Writeback of our pages is charged to the root group in v1, hence the larger of the two.
+        Ok(own) => Ok(Ours {
+            read: Amount { ops: own.ios[0], bytes: own.bytes[0] },
+            write: Amount { ops: own.ios[1].max(issued.1.ops), bytes: own.bytes[1].max(issued.1.bytes) },
+            inferred: false,
+        }),
+        Err(_) if case.is_direct() => Ok(Ours { read: issued.0, write: issued.1, inferred: true }),
+        Err(why) => Err(format!("buffered I/O cannot be told from that of others: {why}")),
+    }
+}
+
+/// Writes beyond what ours explain. Synchronous writes and copy-on-write file systems multiply without a bound that
+/// could be stated, so there only reads are judged.
+fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
+    if !case.does(Kind::Write) {
+        return beyond(device, ours);
+    }
+    if case.any_sync() || !is_modest(case) {
+        return Amount::default();
+    }
+    beyond(device, Amount { ops: grown(ours.ops), bytes: grown(ours.bytes) })
+}
+
+fn beyond(device: BlockFlow, ours: Amount) -> Amount {
+    Amount { ops: device.ios.saturating_sub(ours.ops), bytes: device.bytes.saturating_sub(ours.bytes) }
+}
+
+/// A disk below those that the targets are on.
+struct Lower<'a> {
+    disk: &'a Layer,
+    /// What stands directly on it.
+    above: Vec<&'a Layer>,
+    /// A layer above it that reads and writes for itself.
+    busy: Option<&'a Layer>,
+}
+
+/// Every such disk once, from the top down; none where the disks above are not known.
+fn lower<'a>(case: &Case<'a>) -> Vec<Lower<'a>> {
+    let shared = case.shared().unwrap_or_default();
+    let mut out: Vec<Lower> = Vec::new();
+    if shared.is_empty() {
+        return out;
+    }
+    for place in case.places() {
+        for (at, disk) in place.layers.iter().enumerate() {
+            // A partition is a part of its disk, which counts it.
+            if disk.kind == LayerKind::Partition || shared.iter().any(|l| l.stat_file == disk.stat_file) {
+                continue;
+            }
+            let above = place.layers.iter().filter(|l| l.below.contains(&at));
+            let busy = busy_above(place, at);
+            if let Some(known) = out.iter_mut().find(|l| l.disk.stat_file == disk.stat_file) {
+                let new = |l: &&Layer| known.above.iter().all(|k| k.stat_file != l.stat_file);
+                let more: Vec<&Layer> = above.filter(new).collect();
+                known.above.extend(more);
+                known.busy = known.busy.or(busy);
+            } else {
+                out.push(Lower { disk, above: above.collect(), busy });
+            }
+        }
+    }
+    out
+}
+
+/// A layer above the one at this index that does more on it than it is asked for.
+fn busy_above(place: &Place, at: usize) -> Option<&Layer> {
+    let mut over = BTreeSet::from([at]);
+    // Layers stand before what is below them.
+    for (i, layer) in place.layers.iter().enumerate().take(at).rev() {
+        if layer.below.iter().any(|below| over.contains(below)) {
+            if !passes_on(place, layer) {
+                return Some(layer);
+            }
+            over.insert(i);
+        }
+    }
+    None
+}
+
+/// Whether a layer does below what it is asked for, and nothing for itself: no parity, no copies, no tables.
+fn passes_on(place: &Place, layer: &Layer) -> bool {
+    let said = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
+    let hidden = |uuid: &str| uuid.strip_prefix("LVM-").is_some_and(|id| id.contains('-'));
+    match layer.kind {
+        LayerKind::Disk | LayerKind::Partition | LayerKind::Loop => true,
+        LayerKind::Raid => PLAIN_ARRAYS.contains(&said(layer, "md/level").as_str()),
+        LayerKind::DeviceMapper => {
+            // A volume that stands on hidden ones is thin, cached, mirrored or has a snapshot.
+            let parts = layer.below.iter().filter_map(|i| place.layers.get(*i));
+            let uuid = said(layer, "dm/uuid");
+            let crypt = uuid.strip_prefix("CRYPT-").is_some_and(|kind| !kind.starts_with("VERITY-"));
+            let plain = crypt || uuid.starts_with("mpath-") || uuid.starts_with("LVM-");
+            plain && !hidden(&uuid) && !parts.into_iter().any(|part| hidden(&said(part, "dm/uuid")))
+        }
+        LayerKind::Zram | LayerKind::Ram | LayerKind::Virtual => false,
+    }
+}
+
+impl Lower<'_> {
+    fn traffic(&self, case: &Case) -> Known<Traffic> {
+        let name = &self.disk.name;
+        if let Some(why) = self.disk.blind() {
+            return Err(why);
+        }
+        if let Some(busy) = self.busy {
+            return Err(format!("{} reads and writes for itself on {name} below it", busy.name));
+        }
+        let done = case.counted(&[self.disk])?;
+        let carried = case.counted(&self.above)?;
+        let charged = case.charged_on(&[self.disk]);
+        let charged = charged.and_then(|own| self.refuse_none(case, (done.read, carried.read), own));
+        let (ours, inferred) = match charged {
+            Ok(own) => (own, false),
+            // Between a loop device and its disk are a file system and perhaps a cache, which nobody can look into.
+            Err(why) if self.above.iter().any(|l| l.kind == LayerKind::Loop) => {
+                return Err(format!("what others did on {name} cannot be told from what is ours: {why}"));
+            }
+            Err(_) => {
+                let flows = [carried.read, carried.write];
+                // Requests are split and merged on the way down.
+                (CgroupIo { bytes: flows.map(|f| f.bytes), ios: [done.read.ios, done.write.ios] }, true)
+            }
+        };
+        let of = |flow: BlockFlow, i: usize| beyond(flow, Amount { ops: ours.ios[i], bytes: ours.bytes[i] });
+        let made = case.record.header.plan.targets.iter().any(|t| t.role == Role::Made);
+        let (read, mut write, mut unattributed_bytes) = (of(done.read, 0), of(done.write, 1), 0);
+        if made || session_writes(case) {
+            unattributed_bytes = write.bytes.min(done.write.bytes.saturating_sub(carried.write.bytes));
+            write = Amount::default();
+        }
+        let busy_share = busy_share(case, &[self.disk])?;
+        Ok(Traffic {
+            disks: name.clone(),
+            read,
+            write,
+            unattributed_bytes,
+            total: done.total(),
+            inferred,
+            busy_share,
+        })
+    }
+
+    /// Charges of next to nothing, where the disk read and so did what stands on it, are no charges.
+    fn refuse_none(
+        &self,
+        case: &Case,
+        (done, carried): (BlockFlow, BlockFlow),
+        own: CgroupIo,
+    ) -> Known<CgroupIo> {
+        let possible = done.bytes.min(carried.bytes);
+        let matters = done.bytes > FLOOR_BYTES.saturating_mul(case.runs.len() as u64);
+        if matters && (own.bytes[0] as f64) < COUNTS_AT_ALL * possible as f64 {
+            let read = show_bytes(done.bytes);
+            return Err(format!(
+                "{} read {read}, and nothing of that was charged to fathom's cgroup",
+                self.disk.name
+            ));
+        }
+        Ok(own)
+    }
+}
+
+/// Windows of read-ahead for each file that is read: the one under way and the next.
+pub(crate) const WINDOWS: u64 = 2;
+
+/// How many times as far ahead the kernel reads a file of which it was told that it is read in order (`mm/fadvise.c`).
+const ADVISED: u64 = 2;
+
+/// The largest read-ahead that the disks are set to, in bytes; 0 where none is known.
+pub(crate) fn setting_bytes(case: &Case) -> u64 {
+    largest(case, "read_ahead_kb")
+}
+
+fn largest(case: &Case, file: &str) -> u64 {
+    let layers = case.shared().unwrap_or_default();
+    layers.iter().filter_map(|l| l.queue_number(file).ok()).max().unwrap_or(0).saturating_mul(1024)
+}
+
+/// Bytes that may be read ahead and not used when a run ends.
+pub(crate) fn unread_bytes(case: &Case) -> u64 {
+    let streams = case.member_streams();
+    let (setting, request) = (setting_bytes(case), largest(case, "max_sectors_kb"));
+    let of_stream = |s: &Stream| {
+        let lanes = u64::from(s.workers.max(1)).saturating_mul(s.lanes());
+        let advised = if s.advice == Some(Advice::Sequential) { ADVISED } else { 1 };
+        // A large read makes the window as large as a request may be.
+        let window = setting.saturating_mul(advised).max(request);
+        WINDOWS.saturating_mul(lanes).saturating_mul(window)
+    };
+    streams.into_iter().filter(|s| reads_ahead(s)).map(of_stream).fold(0, u64::saturating_add)
+}
+
+/// Whether its reads go through the page cache one behind the other.
+fn reads_ahead(stream: &Stream) -> bool {
+    // An order that is mixed has stretches of it.
+    stream.access.pattern() != Some(Pattern::Random)
+        && !stream.cache.is_direct()
+        && stream.kinds().any(|k| k == Kind::Read)
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use model::record::Record;
+
+/// A record of a loop device on a disk which did so many requests more in each run.
+#[cfg(test)]
+pub(crate) fn with_foreign_requests(fixture: &Fixture, slot: usize, ios_per_run: u64) -> Record {
+    let mut record = fixture.record();
+    let mut done = 0;
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        if snapshot.moment == model::evidence::Moment::Stop {
+            done += ios_per_run;
+        }
+        let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+        let mut fields: Vec<u64> = text.split_ascii_whitespace().map(|w| w.parse().unwrap()).collect();
+        fields[slot] += done;
+        fields[slot + 2] += done * 8;
+        *text = fields.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    }
+    record
+}
+
+/// What others did below, per run.
+#[cfg(test)]
+fn seen_below(record: &Record) -> Known<(Amount, Amount, bool)> {
+    let cases = crate::case::cases(record);
+    let mut all = of_others(&cases[0]);
+    assert_eq!(all.len(), 2, "the loop device and its disk");
+    let per_run = |a: Amount| Amount { ops: a.ops / 5, bytes: a.bytes / 5 };
+    all.remove(1).map(|t| (per_run(t.read), per_run(t.write), t.inferred))
+}
+
+#[cfg(test)]
+const NOBODY: Amount = Amount { ops: 0, bytes: 0 };
+#[cfg(test)]
+const THOUSAND: Amount = Amount { ops: 1_000, bytes: 4_096_000 };
+
+#[test]
+fn reads_below_a_loop_device_that_were_not_charged_to_us_are_of_others() {
+    let honest = Fixture::honest_loop();
+    assert_eq!(seen_below(&honest.record()), Ok((NOBODY, NOBODY, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&honest, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+    let of_the_user = Fixture { role: Role::File, ..Fixture::honest_loop() };
+    assert_eq!(seen_below(&with_foreign_requests(&of_the_user, 4, 1_000)), Ok((NOBODY, THOUSAND, false)));
+    // A test file that was just made is still written back.
+    assert_eq!(seen_below(&with_foreign_requests(&honest, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
+    let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
+    assert_eq!(seen_below(&with_foreign_requests(&cached, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+}
+
+#[test]
+fn below_a_loop_device_writes_are_not_judged_where_anything_writes() {
+    let writes = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
+    assert_eq!(seen_below(&with_foreign_requests(&writes, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&writes, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+}
+
+#[test]
+fn below_a_loop_device_nothing_is_told_where_nothing_is_charged() {
+    let without = Fixture { cgroup: false, ..Fixture::honest_loop() };
+    assert!(seen_below(&without.record()).is_err_and(|why| why.contains("vda cannot be told")));
+    let mut only_above = Fixture::honest_loop().record();
+    for snapshot in only_above.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        for text in snapshot.files.values_mut().filter_map(|t| t.as_mut().ok()) {
+            if text.contains("254:0 Read") {
+                let above = text.lines().filter(|l| !l.starts_with("254:0"));
+                *text = above.chain(["254:0 Read 0", "254:0 Write 0"]).collect::<Vec<_>>().join("\n");
+            }
+        }
+    }
+    assert!(seen_below(&only_above).is_err_and(|why| why.contains("nothing of that was charged")));
+}
+
+/// A record of a layer of this kind, of which the kernel says `said`, on a disk which did 1,000 requests more in each run.
+#[cfg(test)]
+fn on(kind: LayerKind, said: &[(&str, &str)], fixture: &Fixture) -> Record {
+    let mut record = with_foreign_requests(fixture, 0, 1_000);
+    let top = &mut record.header.hosts[0].places[0].layers[0];
+    top.kind = kind;
+    top.device = said.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    record
+}
+
+#[test]
+fn volumes_and_arrays_pass_on_what_they_are_asked_for_unless_they_work_for_themselves() {
+    let (charged, without) = (Fixture::honest_loop(), Fixture { cgroup: false, ..Fixture::honest_loop() });
+    let volume = format!("LVM-{}", "a".repeat(64));
+    let hidden = format!("{volume}-tpool");
+    for (kind, file, said, passes) in [
+        (LayerKind::Raid, "md/level", "raid1", true),
+        (LayerKind::Raid, "md/level", "raid5", false),
+        (LayerKind::DeviceMapper, "dm/uuid", volume.as_str(), true),
+        (LayerKind::DeviceMapper, "dm/uuid", hidden.as_str(), false),
+        (LayerKind::DeviceMapper, "dm/uuid", "CRYPT-LUKS2-0-x", true),
+        (LayerKind::DeviceMapper, "dm/uuid", "CRYPT-VERITY-0-x", false),
+        (LayerKind::DeviceMapper, "dm/uuid", "", false),
+        (LayerKind::Virtual, "dm/uuid", "", false),
+    ] {
+        let seen = |fixture: &Fixture| seen_below(&on(kind, &[(file, said)], fixture));
+        if passes {
+            assert_eq!(seen(&charged), Ok((THOUSAND, NOBODY, false)), "{said}");
+            let bytes = Amount { ops: 0, ..THOUSAND };
+            assert_eq!(seen(&without), Ok((bytes, NOBODY, true)), "{said}: bytes tell without charges");
+        } else {
+            assert!(seen(&charged).is_err_and(|why| why.contains("for itself on vda")), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_volume_on_hidden_ones_works_for_itself() {
+    let volume = format!("LVM-{}", "a".repeat(64));
+    let mut record = on(LayerKind::DeviceMapper, &[("dm/uuid", &volume)], &Fixture::honest_loop());
+    let lower = &mut record.header.hosts[0].places[0].layers[1];
+    lower.kind = LayerKind::DeviceMapper;
+    lower.device.insert("dm/uuid".into(), format!("{volume}-real"));
+    assert!(seen_below(&record).is_err());
+}
+
+#[test]
+fn what_is_told_to_be_read_in_order_is_read_twice_as_far_ahead() {
+    let mut record = crate::fixture::Fixture {
+        cache: model::job::Cache::Buffered,
+        pattern: Pattern::Sequential,
+        ..crate::fixture::Fixture::honest()
+    }
+    .record();
+    let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
+    queue.insert("read_ahead_kb".into(), "8192\n".into());
+    let unread = |record: &model::record::Record| unread_bytes(&crate::case::cases(record)[0]);
+    let before = unread(&record);
+    record.header.plan.jobs[0].phases[0].streams[0].advice = Some(Advice::Sequential);
+    assert!(before > 0 && unread(&record) == ADVISED * before, "{before}");
+}
